@@ -1,0 +1,216 @@
+//! The set itself.
+
+use core::cmp::Ordering;
+use core::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not, Sub, SubAssign};
+
+use crate::{Bits, NodeIndex, Subsets};
+
+/// A set of node positions.
+///
+/// `Ord` is the kubelet's *less*: the smaller 64-bit number. [`NodeMask::cmp_narrow`] is its *narrower*.
+///
+/// ```
+/// use numa_bitmask::{NodeIndex, NodeMask};
+///
+/// let outer: NodeMask = [0, 3].into_iter().map(|n| NodeIndex::new(n).unwrap()).collect();
+/// let inner: NodeMask = [1, 2].into_iter().map(|n| NodeIndex::new(n).unwrap()).collect();
+/// assert!(inner < outer, "6 is less than 9");
+/// assert!((outer & inner).is_empty());
+/// assert_eq!((outer | inner), NodeMask::all(4));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct NodeMask(u64);
+
+impl NodeMask {
+    /// No node at all.
+    pub const EMPTY: Self = Self(0);
+
+    /// The nodes at positions 0 to `nodes` - 1; all 64 when `nodes` is 64 or more.
+    #[must_use]
+    pub const fn all(nodes: usize) -> Self {
+        if nodes >= NodeIndex::LIMIT { Self(u64::MAX) } else { Self((1 << nodes) - 1) }
+    }
+
+    /// One node.
+    #[must_use]
+    pub const fn single(node: NodeIndex) -> Self {
+        Self(1 << node.get())
+    }
+
+    /// The set whose word is `bits`: bit *i* is position *i*.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// The word of the set.
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// How many nodes are in the set.
+    #[must_use]
+    pub const fn len(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// Whether no node is in the set.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether `node` is in the set.
+    #[must_use]
+    pub const fn contains(self, node: NodeIndex) -> bool {
+        self.0 & (1 << node.get()) != 0
+    }
+
+    /// Whether every node of this set is in `other`; the empty set is inside every set.
+    #[must_use]
+    pub const fn is_subset(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// Whether the two sets have a node in common.
+    #[must_use]
+    pub const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The set with `node` added.
+    #[must_use]
+    pub const fn with(self, node: NodeIndex) -> Self {
+        Self(self.0 | 1 << node.get())
+    }
+
+    /// The set with `node` taken out.
+    #[must_use]
+    pub const fn without(self, node: NodeIndex) -> Self {
+        Self(self.0 & !(1 << node.get()))
+    }
+
+    /// The lowest position, if there is one.
+    #[must_use]
+    pub const fn first(self) -> Option<NodeIndex> {
+        if self.0 == 0 { None } else { Some(NodeIndex::of_bit(self.0.trailing_zeros())) }
+    }
+
+    /// Fewer nodes first, then the smaller number. The kubelet's *narrower*: the first node set is narrower
+    /// exactly when this is `Less`.
+    #[must_use]
+    pub fn cmp_narrow(self, other: Self) -> Ordering {
+        self.len().cmp(&other.len()).then(self.cmp(&other))
+    }
+
+    /// The positions in ascending order.
+    #[must_use]
+    pub const fn iter(self) -> Members {
+        Members(self.0)
+    }
+
+    /// Every non-empty subset: by size, within a size lexicographic by position. 2^len - 1 of them.
+    #[must_use]
+    pub fn subsets(self) -> Subsets {
+        Subsets::new(self)
+    }
+
+    /// The binary digits, as the kubelet's log lines show a mask.
+    #[must_use]
+    pub const fn bits(self) -> Bits {
+        Bits(self.0)
+    }
+}
+
+/// The positions of a set in ascending order.
+#[derive(Clone, Debug)]
+pub struct Members(u64);
+
+impl Iterator for Members {
+    type Item = NodeIndex;
+
+    fn next(&mut self) -> Option<NodeIndex> {
+        let first = NodeMask(self.0).first()?;
+        self.0 &= self.0 - 1;
+        Some(first)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.0.count_ones() as usize;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Members {}
+
+impl IntoIterator for NodeMask {
+    type Item = NodeIndex;
+    type IntoIter = Members;
+
+    fn into_iter(self) -> Members {
+        self.iter()
+    }
+}
+
+impl FromIterator<NodeIndex> for NodeMask {
+    fn from_iter<I: IntoIterator<Item = NodeIndex>>(nodes: I) -> Self {
+        nodes.into_iter().fold(Self::EMPTY, Self::with)
+    }
+}
+
+impl From<NodeIndex> for NodeMask {
+    fn from(node: NodeIndex) -> Self {
+        Self::single(node)
+    }
+}
+
+impl BitAnd for NodeMask {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+impl BitOr for NodeMask {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl Sub for NodeMask {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+impl Not for NodeMask {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        Self(!self.0)
+    }
+}
+
+impl BitAndAssign for NodeMask {
+    fn bitand_assign(&mut self, other: Self) {
+        *self = *self & other;
+    }
+}
+
+impl BitOrAssign for NodeMask {
+    fn bitor_assign(&mut self, other: Self) {
+        *self = *self | other;
+    }
+}
+
+impl SubAssign for NodeMask {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
