@@ -45,10 +45,7 @@ impl FromStr for CpuSet {
         for part in text.split(',') {
             let (start, end) = match part.split_once('-') {
                 Some((start, end)) => (go_atoi(start)?, go_atoi(end)?),
-                None => {
-                    let only = go_atoi(part)?;
-                    (only, only)
-                }
+                None => go_atoi(part).map(|only| (only, only))?,
             };
             if start > end {
                 return Err(ParseError::InvalidRange { range: part.to_owned(), start, end });
