@@ -1,1 +1,20 @@
-//! placeholder
+//! Topology hints: what a provider of resources says about the NUMA nodes on which it could serve a request.
+//!
+//! The kubelet lists every node set that would do, up to 2^n of them for n nodes. Here a provider gives a *rule*
+//! instead, a [`Family`]: some node sets accepted exactly, and one part that is closed upwards (what a set can
+//! serve, a larger set can). Lists exist too, for interchange and for comparison.
+//!
+//! This crate does not know policies, managers or machines: node sets are sets of positions.
+#![no_std]
+
+extern crate alloc;
+
+mod answers;
+mod family;
+mod hint;
+mod provider;
+
+pub use answers::{Answer, Answers, FamilyBuilder};
+pub use family::{Family, Preferred};
+pub use hint::{Affinity, ForeignNodes, Hint, ListedHint, Preference};
+pub use provider::{Grant, Held, Provider, Refusal};

@@ -1,0 +1,87 @@
+//! The pod and its containers.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use k8s_quantity::Quantity;
+
+use crate::{ContainerKey, ContainerName, PodUid, QosClass, ResourceName};
+
+/// Amounts by resource.
+pub type ResourceList = BTreeMap<ResourceName, Quantity>;
+
+/// A pod: what of its manifest decides placement.
+#[derive(Clone, Debug)]
+pub struct Pod {
+    /// `metadata.uid`.
+    pub uid: PodUid,
+    /// `metadata.namespace`.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// Init containers (plain and restartable) in order, then app containers in order: the order in which the
+    /// kubelet serves them. Ephemeral containers never take part and are not here.
+    pub containers: Vec<Container>,
+    /// `spec.resources`. `None` is an absent field; present and empty means something else to the QoS class.
+    pub resources: Option<PodResources>,
+    /// `spec.overhead`.
+    pub overhead: ResourceList,
+    /// `status.qosClass`, when it is set; else the class is computed.
+    pub status_qos: Option<QosClass>,
+}
+
+/// Requests and limits at pod level.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PodResources {
+    /// What the pod as a whole is to be given.
+    pub requests: ResourceList,
+    /// What the pod as a whole may use.
+    pub limits: ResourceList,
+}
+
+/// A container and its part in the pod.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Container {
+    /// Its name.
+    pub name: ContainerName,
+    /// When it runs.
+    pub role: Role,
+    /// What it is to be given.
+    pub requests: ResourceList,
+    /// What it may use; devices are asked for here.
+    pub limits: ResourceList,
+}
+
+/// When a container runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// An ordinary init container: runs to its end before the next one; what it held is free for later ones.
+    Init,
+    /// A restartable init container (`restartPolicy: Always`): starts in its turn and stays.
+    Sidecar,
+    /// An app container.
+    App,
+}
+
+impl Pod {
+    /// The key of one of the pod's containers.
+    #[must_use]
+    pub fn key(&self, container: &Container) -> ContainerKey {
+        ContainerKey { pod: self.uid.clone(), container: container.name.clone() }
+    }
+
+    /// The container of that name.
+    #[must_use]
+    pub fn container(&self, name: &ContainerName) -> Option<&Container> {
+        self.containers.iter().find(|container| container.name == *name)
+    }
+
+    /// Whether pod-level requests or limits name a resource that may be asked for at pod level.
+    #[must_use]
+    pub fn has_pod_level_resources(&self) -> bool {
+        self.resources.as_ref().is_some_and(|resources| {
+            resources.requests.keys().chain(resources.limits.keys()).any(ResourceName::is_pod_level)
+        })
+    }
+}

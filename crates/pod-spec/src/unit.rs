@@ -1,0 +1,22 @@
+//! What one merge is made for.
+
+use crate::{Container, Pod};
+
+/// A container of a pod (scope `container`), or the pod as a whole (scope `pod`).
+#[derive(Clone, Copy, Debug)]
+pub enum Unit<'a> {
+    /// One container.
+    Container(&'a Pod, &'a Container),
+    /// All containers together.
+    Pod(&'a Pod),
+}
+
+impl<'a> Unit<'a> {
+    /// The pod that the unit is, or is part of.
+    #[must_use]
+    pub const fn pod(self) -> &'a Pod {
+        match self {
+            Self::Container(pod, _) | Self::Pod(pod) => pod,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A family of node sets: what one resource accepts, as a rule instead of up to 2^n hints.
+//!
+//! A set is accepted if it is one of the exact masks, or if the open part takes it. The open part is closed
+//! upwards inside `within`: CPUs, bytes and devices are still enough when nodes are added. What is not closed
+//! upwards (memory that counts for one exact node set, nodes that are bound to a group) goes into exact masks.
+
+use numa_bitmask::NodeMask;
+
+use crate::answers::{Answers, FamilyRecord, OpenRecord, PreferredRecord};
+use crate::{Hint, ListedHint, Preference};
+
+/// A family, borrowed from its [`Answers`].
+#[derive(Clone, Copy, Debug)]
+pub struct Family<'a> {
+    answers: &'a Answers,
+    record: &'a FamilyRecord,
+}
+
+/// Which accepted masks are preferred.
+#[derive(Clone, Copy, Debug)]
+pub enum Preferred<'a> {
+    /// Those of this size.
+    Size(u32),
+    /// Those of this size, and those that meet exactly `sockets` of the sets of `nodes_of`.
+    SizeOrSockets {
+        /// The preferred size.
+        size: u32,
+        /// How many sockets.
+        sockets: u32,
+        /// One node set for each socket.
+        nodes_of: &'a [NodeMask],
+    },
+    /// Exact masks as they say; the open part is not preferred.
+    PerMask,
+}
+
+impl<'a> Family<'a> {
+    pub(crate) const fn new(answers: &'a Answers, record: &'a FamilyRecord) -> Self {
+        Self { answers, record }
+    }
+
+    /// The hint without a node set, if there is one.
+    #[must_use]
+    pub const fn any(self) -> Option<Preference> {
+        self.record.any
+    }
+
+    /// The node sets that are accepted exactly.
+    #[must_use]
+    pub fn masks(self) -> &'a [(NodeMask, Preference)] {
+        &self.answers.masks[self.record.masks.clone()]
+    }
+
+    /// The nodes that the open part may use; `None` without an open part.
+    #[must_use]
+    pub fn within(self) -> Option<NodeMask> {
+        self.record.open.as_ref().map(|open| open.within)
+    }
+
+    /// Which accepted masks are preferred.
+    #[must_use]
+    pub fn preferred(self) -> Preferred<'a> {
+        match &self.record.preferred {
+            PreferredRecord::Size(size) => Preferred::Size(*size),
+            PreferredRecord::SizeOrSockets { size, sockets, nodes_of } => Preferred::SizeOrSockets {
+                size: *size,
+                sockets: *sockets,
+                nodes_of: &self.answers.sockets[nodes_of.clone()],
+            },
+            PreferredRecord::PerMask => Preferred::PerMask,
+        }
+    }
+
+    /// Whether `mask` is accepted, and how; `None` if it is not.
+    #[must_use]
+    pub fn accepts(self, mask: NodeMask) -> Option<Preference> {
+        let exact =
+            self.masks().iter().filter(|(exact, _)| *exact == mask).map(|(_, preference)| *preference).min();
+        if exact.is_none() && !self.open_accepts(mask) {
+            return None;
+        }
+        Some(match self.preferred() {
+            Preferred::PerMask => exact.unwrap_or(Preference::Acceptable),
+            by_shape => by_shape.of_shape(mask),
+        })
+    }
+
+    /// Whether the open part takes `mask`. Never the empty set.
+    #[must_use]
+    pub fn open_accepts(self, mask: NodeMask) -> bool {
+        self.record.open.as_ref().is_some_and(|open| {
+            !mask.is_empty()
+                && mask.is_subset(open.within)
+                && open.must.is_subset(mask)
+                && self.answers.touch[open.touch.clone()].iter().all(|touch| touch.meets(mask))
+                && self.answers.needs[open.needs.clone()].iter().all(|need| {
+                    let supply = &self.answers.supply[need.supply.clone()];
+                    reach(supply, mask) >= u128::from(need.at_least)
+                })
+        })
+    }
+
+    /// Whether the family accepts no node set and has no hint without one: it then acts as
+    /// [`Answer::Impossible`](crate::Answer::Impossible).
+    #[must_use]
+    pub fn accepts_nothing(self) -> bool {
+        self.any().is_none() && self.masks().is_empty() && !self.open_accepts(self.within().unwrap_or_default())
+    }
+
+    /// The size of the smallest accepted set; `None` if no set is accepted.
+    ///
+    /// Exact. Cheap where every supply of a single need has one node; otherwise sets of the open part are tried
+    /// by size until one is taken, which is bounded by the number of sets smaller than the answer.
+    #[must_use]
+    pub fn narrowest(self) -> Option<u32> {
+        let exact = self.masks().iter().map(|(mask, _)| mask.len()).min();
+        let open = self.record.open.as_ref().and_then(|open| self.narrowest_open(open));
+        exact.into_iter().chain(open).min()
+    }
+
+    fn narrowest_open(self, open: &OpenRecord) -> Option<u32> {
+        if !self.open_accepts(open.within) {
+            return None;
+        }
+        let touch = &self.answers.touch[open.touch.clone()];
+        let needs = &self.answers.needs[open.needs.clone()];
+        let greedy = touch.is_empty()
+            && match needs {
+                [] => true,
+                [need] => self.answers.supply[need.supply.clone()].iter().all(|(nodes, _)| nodes.len() <= 1),
+                _ => false,
+            };
+        if greedy {
+            return Some(self.narrowest_by_greed(open));
+        }
+        let optional = open.within - open.must;
+        let must = (!open.must.is_empty()).then_some(open.must);
+        must.into_iter()
+            .chain(optional.subsets().map(|more| open.must | more))
+            .find(|mask| self.open_accepts(*mask))
+            .map(NodeMask::len)
+    }
+
+    /// One need and one node for each supply: after `must`, the richest nodes first.
+    fn narrowest_by_greed(self, open: &OpenRecord) -> u32 {
+        let mut mask = open.must;
+        while !self.open_accepts(mask) {
+            let richest = (open.within - mask).iter().max_by_key(|node| {
+                let with = NodeMask::single(*node);
+                let needs = &self.answers.needs[open.needs.clone()];
+                needs.first().map_or(0, |need| reach(&self.answers.supply[need.supply.clone()], with))
+            });
+            match richest {
+                Some(node) => mask = mask.with(node),
+                None => break,
+            }
+        }
+        mask.len()
+    }
+
+    /// Every hint of the family in the kubelet's order over `nodes` (by size, then lexicographic), the hint without
+    /// a node set first. Exponential in the number of nodes: for comparison and small machines.
+    pub fn listed(self, nodes: NodeMask) -> impl Iterator<Item = ListedHint> + 'a {
+        let any = self.any().map(|preference| Hint { affinity: crate::Affinity::Any, preference });
+        let sets = nodes.subsets().filter_map(move |mask| {
+            let preference = self.accepts(mask)?;
+            Some(Hint { affinity: crate::Affinity::Nodes(mask), preference })
+        });
+        any.into_iter().chain(sets).map(ListedHint::from)
+    }
+}
+
+impl Preferred<'_> {
+    /// Whether a mask of this shape is preferred. [`Preferred::PerMask`] goes by the mask and prefers no shape.
+    #[must_use]
+    pub fn of_shape(self, mask: NodeMask) -> Preference {
+        let preferred = match self {
+            Self::Size(size) => mask.len() == size,
+            Self::SizeOrSockets { size, sockets, nodes_of } => {
+                let met = nodes_of.iter().filter(|socket| socket.meets(mask)).count();
+                mask.len() == size || met == sockets as usize
+            }
+            Self::PerMask => false,
+        };
+        if preferred { Preference::Preferred } else { Preference::Acceptable }
+    }
+}
+
+/// What the entries of `supply` that meet `mask` sum to; wide enough never to wrap.
+fn reach(supply: &[(NodeMask, u64)], mask: NodeMask) -> u128 {
+    supply.iter().filter(|(nodes, _)| nodes.meets(mask)).map(|(_, amount)| u128::from(*amount)).sum()
+}
