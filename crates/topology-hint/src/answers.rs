@@ -9,7 +9,7 @@ use core::ops::Range;
 use numa_bitmask::NodeMask;
 use pod_spec::ResourceName;
 
-use crate::{Family, Hint, ListedHint, Preference, Preferred};
+use crate::{Family, Hint, ListedHint, Preference};
 
 /// What a provider says for one resource. The kubelet's absent list, empty list and filled list are three
 /// different answers.

@@ -104,7 +104,9 @@ impl<'a> Family<'a> {
     /// [`Answer::Impossible`](crate::Answer::Impossible).
     #[must_use]
     pub fn accepts_nothing(self) -> bool {
-        self.any().is_none() && self.masks().is_empty() && !self.open_accepts(self.within().unwrap_or_default())
+        self.any().is_none()
+            && self.masks().is_empty()
+            && !self.open_accepts(self.within().unwrap_or_default())
     }
 
     /// The size of the smallest accepted set; `None` if no set is accepted.

@@ -1,0 +1,131 @@
+//! Which of two node sets of equal size wins: by average distance where asked for, else by number.
+
+use alloc::vec::Vec;
+
+use numa_bitmask::{NodeIndex, NodeMask};
+use thiserror::Error;
+
+/// What decides between node sets of equal size.
+#[derive(Clone, Copy, Debug)]
+pub enum Ties<'a> {
+    /// The lower number.
+    LowestNumber,
+    /// The smaller average distance (`prefer-closest-numa-nodes`), then the lower number.
+    Closest(&'a Distances),
+}
+
+/// How an entry of a distance row is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DistanceIndex {
+    /// By node id, as the kubelet does. Wrong or missing where ids have gaps, since a row has one entry for each
+    /// online node.
+    ByNodeId,
+    /// By position, as the kernel writes rows.
+    #[default]
+    ByPosition,
+}
+
+/// The distances of a machine.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Distances {
+    /// Row by position of the node; `None`: not known.
+    rows: Vec<Option<Vec<u64>>>,
+    /// For each position the column that holds it; `None`: no row can hold it.
+    columns: Vec<Option<usize>>,
+}
+
+/// A distance that decides a tie is not known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("distance between the nodes at positions {} and {} is not known", from.get(), to.get())]
+pub struct MissingDistance {
+    /// Position of the first node.
+    pub from: NodeIndex,
+    /// Position of the second node.
+    pub to: NodeIndex,
+}
+
+impl Distances {
+    /// `nodes` in ascending id order: id and distance row.
+    #[must_use]
+    pub fn new(nodes: impl IntoIterator<Item = (i64, Option<Vec<u64>>)>, index: DistanceIndex) -> Self {
+        let (mut rows, mut columns) = (Vec::new(), Vec::new());
+        for (position, (id, row)) in nodes.into_iter().enumerate() {
+            rows.push(row);
+            columns.push(match index {
+                DistanceIndex::ByNodeId => usize::try_from(id).ok(),
+                DistanceIndex::ByPosition => Some(position),
+            });
+        }
+        Self { rows, columns }
+    }
+
+    fn between(&self, from: NodeIndex, to: NodeIndex) -> Option<u64> {
+        let column = *self.columns.get(to.get())?;
+        self.rows.get(from.get())?.as_ref()?.get(column?).copied()
+    }
+
+    /// The average distance of `mask`: over all ordered pairs of its nodes, each node with itself included, summed
+    /// in ascending order in 64-bit floats as the kubelet does. 0 for the empty set.
+    pub fn average(&self, mask: NodeMask) -> Result<f64, MissingDistance> {
+        let mut sum = 0.0;
+        for from in mask {
+            for to in mask {
+                #[expect(clippy::cast_precision_loss, reason = "the kubelet converts each distance too")]
+                let distance = self.between(from, to).ok_or(MissingDistance { from, to })? as f64;
+                sum += distance;
+            }
+        }
+        let pairs = f64::from(mask.len() * mask.len());
+        Ok(if mask.is_empty() { 0.0 } else { sum / pairs })
+    }
+}
+
+/// Keeps the winner of node sets of equal size.
+#[derive(Debug)]
+pub(crate) struct Tie<'a> {
+    ties: Ties<'a>,
+    best: Option<NodeMask>,
+    /// Average distance of `best`, once it was needed.
+    average: Option<f64>,
+}
+
+impl<'a> Tie<'a> {
+    pub(crate) const fn new(ties: Ties<'a>) -> Self {
+        Self { ties, best: None, average: None }
+    }
+
+    pub(crate) const fn best(&self) -> Option<NodeMask> {
+        self.best
+    }
+
+    /// Whether a set with a higher number can still win.
+    pub(crate) const fn is_settled_by_number(&self) -> bool {
+        self.best.is_some() && matches!(self.ties, Ties::LowestNumber)
+    }
+
+    /// Offers one more set.
+    pub(crate) fn offer(&mut self, mask: NodeMask) -> Result<(), MissingDistance> {
+        let Some(best) = self.best else {
+            self.best = Some(mask);
+            return Ok(());
+        };
+        if best == mask {
+            return Ok(());
+        }
+        let Ties::Closest(distances) = self.ties else {
+            self.best = Some(best.min(mask));
+            return Ok(());
+        };
+        let current = match self.average {
+            Some(average) => average,
+            None => distances.average(best)?,
+        };
+        let offered = distances.average(mask)?;
+        let closer = offered.total_cmp(&current).then(mask.cmp(&best)).is_lt();
+        self.average = Some(if closer { offered } else { current });
+        if closer {
+            self.best = Some(mask);
+        }
+        Ok(())
+    }
+}
