@@ -19,3 +19,8 @@ pub use bits::Bits;
 pub use combinations::{Combinations, Subsets, combinations};
 pub use index::{NodeIndex, OutOfRange};
 pub use mask::{Members, NodeMask};
+
+/// The examples of the README are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -246,7 +246,7 @@ impl FamilyBuilder<'_> {
     }
 }
 
-impl<'a> Answer<'a> {
+impl Answer<'_> {
     /// The hint that stands for an answer without node sets in a merge.
     #[must_use]
     pub const fn stand_in(self) -> Option<Hint> {

@@ -18,3 +18,8 @@ pub use answers::{Answer, Answers, FamilyBuilder};
 pub use family::{Family, Preferred};
 pub use hint::{Affinity, ForeignNodes, Hint, ListedHint, Preference};
 pub use provider::{Grant, Held, Provider, Refusal};
+
+/// The examples of the README are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -24,14 +24,13 @@ pub(crate) fn best(
     work: &mut Work,
 ) -> Result<Option<NodeMask>, SearchError> {
     let mut search = Search { nodes, answers, winner: None, ties, work };
-    match answers.iter().map(|(_, answer)| answer).filter(|answer| !leaves_open(*answer)).min_by_key(breadth)
-    {
-        Some(demanding) => search.try_answer(demanding)?,
-        None => {
-            search.offer(nodes)?;
-            for (_, answer) in answers.iter() {
-                search.try_answer(answer)?;
-            }
+    let closed = answers.iter().map(|(_, answer)| answer).filter(|answer| !leaves_open(*answer));
+    if let Some(demanding) = closed.min_by_key(breadth) {
+        search.try_answer(demanding)?;
+    } else {
+        search.offer(nodes)?;
+        for (_, answer) in answers.iter() {
+            search.try_answer(answer)?;
         }
     }
     Ok(search.winner.and_then(|tie| tie.best()))
