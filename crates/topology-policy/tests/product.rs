@@ -1,4 +1,5 @@
 //! The merge against the kubelet's: every combination of one hint from each list, kept by its comparison rules.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use numa_bitmask::{NodeIndex, NodeMask};
 use proptest::prelude::*;
@@ -91,11 +92,10 @@ fn product(policy: KubeletPolicy, nodes: NodeMask, ties: Ties<'_>, answers: &Ans
     match policy {
         KubeletPolicy::None => Merged { hint: Hint::NONE, admit: Admit::Yes },
         KubeletPolicy::BestEffort => Merged { hint, admit: Admit::Yes },
-        KubeletPolicy::Restricted => Merged { hint, admit: if_preferred },
         KubeletPolicy::SingleNumaNode if mask == nodes => {
             Merged { hint: Hint { affinity: Affinity::Any, preference }, admit: if_preferred }
         }
-        KubeletPolicy::SingleNumaNode => Merged { hint, admit: if_preferred },
+        KubeletPolicy::Restricted | KubeletPolicy::SingleNumaNode => Merged { hint, admit: if_preferred },
     }
 }
 
