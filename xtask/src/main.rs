@@ -1,1 +1,62 @@
-fn main(){}
+//! The commands of this workspace: those that CI runs are those that a person runs.
+
+mod conformance;
+mod ci;
+mod test;
+mod tidy;
+
+use clap::{Parser, Subcommand};
+
+/// Commands for working on topolet.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Ci(ci::Ci),
+    Conformance(conformance::Conformance),
+    Test(test::Test),
+    Tidy(tidy::Tidy),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().command {
+        Command::Ci(ci) => ci.run(),
+        Command::Conformance(conformance) => conformance.run(),
+        Command::Test(test) => test.run(),
+        Command::Tidy(tidy) => tidy.run(),
+    }
+}
+
+/// The root of the workspace, wherever the command is started.
+fn root() -> std::path::PathBuf {
+    let manifest = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().unwrap_or(manifest).to_path_buf()
+}
+
+/// A command of cargo's, started in the root of the workspace.
+fn cargo(arguments: &[&str]) -> std::process::Command {
+    let mut command = std::process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs a command to its end; an error if it fails.
+fn run(command: &mut std::process::Command) -> anyhow::Result<()> {
+    use anyhow::Context as _;
+    eprintln!("\n$ {}", shown(command));
+    let status = command.status().with_context(|| format!("failed to start `{}`", shown(command)))?;
+    anyhow::ensure!(status.success(), "`{}` failed: {status}", shown(command));
+    Ok(())
+}
+
+fn shown(command: &std::process::Command) -> String {
+    let arguments = command.get_args().map(|argument| argument.to_string_lossy().into_owned());
+    let program = std::path::Path::new(command.get_program());
+    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    std::iter::once(name).chain(arguments).collect::<Vec<_>>().join(" ")
+}

@@ -1,1 +1,41 @@
-//! placeholder
+//! Runs this workspace's code on cases that the kubelet's own code has answered, and counts where both agree.
+//!
+//! One module for each domain; in it one function for each kind of case. This crate knows the formats of the case
+//! files and nothing of what is right: that is in the files.
+
+mod case;
+mod corpus;
+mod report;
+mod selection;
+mod quantity;
+mod discovery;
+mod topology;
+
+pub use case::{Case, Expected, Outcome};
+pub use corpus::{Corpus, CorpusError};
+pub use report::{Baseline, Figures, Report};
+pub use selection::{Selection, Share};
+
+use case::Runner;
+
+/// The function that plays the cases of a kind; `None` for a kind that is not covered yet.
+fn runner(domain: &str, kind: &str) -> Option<Runner> {
+    match domain {
+        "quantity" => quantity::runner(kind),
+        "discovery" => discovery::runner(kind),
+        "topology" => topology::runner(kind),
+        _ => None,
+    }
+}
+
+/// Plays one case. A panic of the code under test is a failure with its text.
+#[must_use]
+pub fn play(corpus: &Corpus, case: &Case) -> Outcome {
+    let Some(run) = runner(&case.domain, &case.kind) else { return Outcome::Skipped };
+    let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(corpus, case)));
+    played.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text");
+        Outcome::Failed { got: serde_json::json!({ "our code panicked": text }) }
+    })
+}

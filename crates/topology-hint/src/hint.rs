@@ -47,6 +47,16 @@ impl Hint {
     /// What is read where nothing is stored, and what a provider that cannot serve stands for in a merge.
     pub const NONE: Self = Self { affinity: Affinity::Any, preference: Preference::Acceptable };
 
+    /// The kubelet's *less* between hints, which its providers use: the preferred one, else the one with the
+    /// narrower node set. `None` where the kubelet crashes: equally preferred, and one has no node set.
+    #[must_use]
+    pub fn is_less(self, other: Self) -> Option<bool> {
+        if self.preference != other.preference {
+            return Some(self.preference < other.preference);
+        }
+        Some(self.affinity.nodes()?.cmp_narrow(other.affinity.nodes()?).is_lt())
+    }
+
     /// Whether the hint is preferred.
     #[must_use]
     pub const fn is_preferred(self) -> bool {

@@ -64,6 +64,16 @@ impl Distances {
         self.rows.get(from.get())?.as_ref()?.get(column?).copied()
     }
 
+    /// The narrower of two node sets; of equally wide ones the one with the smaller average distance, then the lower
+    /// number. Distances are looked up for equally wide sets only.
+    pub fn closest(&self, a: NodeMask, b: NodeMask) -> Result<NodeMask, MissingDistance> {
+        if a.len() != b.len() {
+            return Ok(if a.cmp_narrow(b).is_lt() { a } else { b });
+        }
+        let closer = self.average(a)?.total_cmp(&self.average(b)?).then(a.cmp(&b)).is_lt();
+        Ok(if closer { a } else { b })
+    }
+
     /// The average distance of `mask`: over all ordered pairs of its nodes, each node with itself included, summed
     /// in ascending order in 64-bit floats as the kubelet does. 0 for the empty set.
     pub fn average(&self, mask: NodeMask) -> Result<f64, MissingDistance> {

@@ -1,0 +1,72 @@
+//! One recorded case and what came of playing it.
+
+use serde_json::Value;
+
+use crate::corpus::Corpus;
+
+/// A line of a case file.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The folder it lies in: `cpu`, `topology`, …
+    pub domain: String,
+    /// Its `kind`, or the name of its file where cases have none.
+    pub kind: String,
+    /// Its own name.
+    pub id: String,
+    /// What is asked.
+    pub input: Value,
+    /// What the kubelet answered.
+    pub expected: Expected,
+}
+
+/// What the kubelet did.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Expected {
+    /// It answered.
+    Result(Value),
+    /// It crashed, with this text.
+    Crash(String),
+    /// It never ended.
+    Hang,
+}
+
+/// What came of a case.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Outcome {
+    /// The same answer.
+    Passed,
+    /// The kubelet crashes or hangs, or the input lies outside a type's range, and ours is a typed error or a
+    /// defined answer: passed, and counted as a listed difference.
+    Listed,
+    /// Another answer.
+    Failed {
+        /// Ours.
+        got: Value,
+    },
+    /// Nothing here plays this kind yet.
+    Skipped,
+}
+
+/// Plays the cases of one kind.
+pub(crate) type Runner = fn(&Corpus, &Case) -> Outcome;
+
+impl Case {
+    /// Compares an answer of ours.
+    pub(crate) fn compare(&self, got: Value) -> Outcome {
+        match &self.expected {
+            Expected::Result(expected) if *expected == got => Outcome::Passed,
+            Expected::Result(_) => Outcome::Failed { got },
+            Expected::Crash(_) | Expected::Hang => Outcome::Listed,
+        }
+    }
+}
+
+/// A list of numbers; absent is empty. Something else is a fault of the case file.
+pub(crate) fn numbers(value: &Value) -> Vec<i64> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_i64).collect()
+}
+
+/// A text; absent is empty.
+pub(crate) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("")
+}

@@ -1,0 +1,128 @@
+//! Figures by kind, and comparison with those of before.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::case::{Case, Expected, Outcome};
+use crate::corpus::{ByKind, Corpus, CorpusError};
+use crate::play;
+
+/// What came of the cases of one kind.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Same answer, listed differences included.
+    pub passed: usize,
+    /// Of those: where the kubelet crashes, hangs, or takes what no type here holds.
+    pub listed: usize,
+    /// Another answer.
+    pub failed: usize,
+    /// Not played.
+    pub skipped: usize,
+    /// The first case with another answer, in full.
+    pub first_difference: Option<Value>,
+}
+
+/// What came of all cases.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// By `domain/kind`.
+    pub kinds: ByKind<Figures>,
+}
+
+/// How many cases of each kind passed before.
+pub type Baseline = BTreeMap<String, usize>;
+
+impl Report {
+    /// Plays every case below `folder`.
+    pub fn play(&mut self, folder: &Path) -> Result<(), CorpusError> {
+        let (corpus, files) = Corpus::open(folder)?;
+        for file in files {
+            for case in corpus.cases(&file)? {
+                let outcome = play(&corpus, &case);
+                self.count(&case, outcome);
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts one case.
+    pub fn count(&mut self, case: &Case, outcome: Outcome) {
+        let figures = self.kinds.entry(format!("{}/{}", case.domain, case.kind)).or_default();
+        match outcome {
+            Outcome::Passed => figures.passed += 1,
+            Outcome::Listed => {
+                figures.passed += 1;
+                figures.listed += 1;
+            }
+            Outcome::Skipped => figures.skipped += 1,
+            Outcome::Failed { got } => {
+                figures.failed += 1;
+                figures.first_difference.get_or_insert_with(|| {
+                    let expected = match &case.expected {
+                        Expected::Result(result) => result.clone(),
+                        Expected::Crash(text) => json!({ "crash": text }),
+                        Expected::Hang => json!({ "hang": true }),
+                    };
+                    json!({ "id": case.id, "case": case.input, "expected": expected, "got": got })
+                });
+            }
+        }
+    }
+
+    /// Kinds of which fewer cases pass than in `baseline`.
+    #[must_use]
+    pub fn lost(&self, baseline: &Baseline) -> Vec<String> {
+        let passes = |kind: &str| self.kinds.get(kind).map_or(0, |figures| figures.passed);
+        baseline
+            .iter()
+            .filter(|(kind, before)| passes(kind) < **before)
+            .map(|(kind, before)| format!("{kind}: {} passed, {before} before", passes(kind)))
+            .collect()
+    }
+
+    /// The passes by kind, to compare with later.
+    #[must_use]
+    pub fn baseline(&self) -> Baseline {
+        self.kinds.iter().filter(|(_, f)| f.passed > 0).map(|(kind, f)| (kind.clone(), f.passed)).collect()
+    }
+
+    /// Passed, failed and skipped cases of all kinds.
+    #[must_use]
+    pub fn totals(&self) -> (usize, usize, usize) {
+        self.kinds.values().fold((0, 0, 0), |(passed, failed, skipped), figures| {
+            (passed + figures.passed, failed + figures.failed, skipped + figures.skipped)
+        })
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut uncovered = Vec::new();
+        for (kind, figures) in &self.kinds {
+            let played = figures.passed + figures.failed;
+            if played == 0 {
+                uncovered.push(format!("{kind} ({})", figures.skipped));
+                continue;
+            }
+            write!(f, "{kind}: {}/{played}", figures.passed)?;
+            if figures.listed > 0 {
+                write!(f, ", of them {} listed differences", figures.listed)?;
+            }
+            if figures.skipped > 0 {
+                write!(f, ", {} skipped", figures.skipped)?;
+            }
+            writeln!(f)?;
+            if let Some(difference) = &figures.first_difference {
+                writeln!(f, "  first difference: {difference}")?;
+            }
+        }
+        if !uncovered.is_empty() {
+            writeln!(f, "not covered yet: {}", uncovered.join(", "))?;
+        }
+        let (passed, failed, skipped) = self.totals();
+        write!(f, "{passed} passed, {failed} failed, {skipped} skipped")
+    }
+}

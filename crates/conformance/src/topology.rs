@@ -1,0 +1,234 @@
+//! Merges, masks and the construction of the Topology Manager.
+
+use std::collections::BTreeMap;
+
+use node_config::{
+    DistanceRows, NodeCountCheck, Scope, TieBreak, TopologyConfig, TopologyConfigError, TopologyFacts,
+    TopologyPolicyName,
+};
+use numa_bitmask::{NodeIndex, NodeMask, OutOfRange};
+use serde_json::{Value, json};
+use topology_hint::{Affinity, Answers, ForeignNodes, Hint, ListedHint, Preference};
+use topology_model::{NodeId, Nodes};
+use topology_policy::{Admit, DistanceIndex, Distances, KubeletPolicy, MergeError, Policy, Ties, WorkLimit};
+
+use crate::case::{Case, Expected, Outcome, Runner, numbers, text};
+use crate::corpus::Corpus;
+use crate::discovery::{bits_of, distances_by_id, listed_combinations, mask_of};
+
+pub(crate) fn runner(kind: &str) -> Option<Runner> {
+    Some(match kind {
+        "merge" => merge,
+        "construct" => construct,
+        "numainfo" => numainfo,
+        "bitmask" => bitmask,
+        "hintcmp" => hintcmp,
+        "iterate" => |_, case| case.compare(json!({ "masks": listed_combinations(&case.input["bits"]) })),
+        _ => return None,
+    })
+}
+
+/// Node ids and distance rows of a case, in its order.
+fn nodes_of(case: &Case) -> Vec<(i64, Option<Vec<u64>>)> {
+    let row = |node: &Value| {
+        node["distances"].as_array().map(|row| row.iter().filter_map(Value::as_u64).collect::<Vec<_>>())
+    };
+    let nodes = case.input["nodes"].as_array().into_iter().flatten();
+    nodes.map(|node| (node["id"].as_i64().unwrap_or_default(), row(node))).collect()
+}
+
+fn config(
+    case: &Case,
+    scope: &str,
+    nodes: &[(i64, Option<Vec<u64>>)],
+) -> Result<TopologyConfig, Vec<TopologyConfigError>> {
+    let option = |(name, value): (&String, &Value)| (name.clone(), text(value).to_owned());
+    let options: BTreeMap<_, _> =
+        case.input["options"].as_object().into_iter().flatten().map(option).collect();
+    let complete = nodes.iter().all(|(_, row)| row.is_some());
+    let distances = if complete { DistanceRows::Complete } else { DistanceRows::Missing };
+    let facts = TopologyFacts { nodes: nodes.len(), distances };
+    TopologyConfig::check(text(&case.input["policy"]), scope, &options, facts, NodeCountCheck::Kubelet)
+}
+
+const fn policy_of(config: TopologyConfig) -> KubeletPolicy {
+    match config.policy {
+        TopologyPolicyName::None => KubeletPolicy::None,
+        TopologyPolicyName::BestEffort => KubeletPolicy::BestEffort,
+        TopologyPolicyName::Restricted => KubeletPolicy::Restricted,
+        TopologyPolicyName::SingleNumaNode => KubeletPolicy::SingleNumaNode,
+    }
+}
+
+fn merge(_: &Corpus, case: &Case) -> Outcome {
+    let mut parts = nodes_of(case);
+    let config = match config(case, Scope::Container.name(), &parts) {
+        Ok(config) => config,
+        Err(faults) => {
+            let texts = faults.iter().map(ToString::to_string);
+            return one_of(case, texts.map(|text| json!({ "error": text })).collect());
+        }
+    };
+    parts.sort_by_key(|(id, _)| *id);
+    let Ok(nodes) = Nodes::new(parts.iter().map(|(id, _)| NodeId(*id))) else { return Outcome::Listed };
+    let distances = Distances::new(parts, DistanceIndex::ByNodeId);
+    let ties = match config.ties {
+        TieBreak::Closest => Ties::Closest(&distances),
+        TieBreak::LowestNumber => Ties::LowestNumber,
+    };
+    let mut answers = Answers::new();
+    for provider in case.input["providers"].as_array().into_iter().flatten() {
+        match provider.as_object() {
+            Some(resources) if !resources.is_empty() => {
+                for (resource, list) in resources {
+                    push(&mut answers, resource, list, &nodes);
+                }
+            }
+            _ => answers.push_no_opinion("".into()),
+        }
+    }
+    match policy_of(config).merge(nodes.all(), ties, &answers, WorkLimit::default()) {
+        Ok(merged) => case.compare(json!({
+            "mask": merged.hint.affinity.nodes().map(|mask| nodes.ids_of(mask).map(|id| id.0).collect::<Vec<_>>()),
+            "preferred": merged.hint.is_preferred(),
+            "admit": merged.admit == Admit::Yes,
+        })),
+        Err(error @ MergeError::MissingDistance(_)) if matches!(case.expected, Expected::Crash(_)) => {
+            case.compare(json!({ "error": error.to_string() }))
+        }
+        Err(error) => Outcome::Failed { got: json!({ "error": error.to_string() }) },
+    }
+}
+
+fn push(answers: &mut Answers, resource: &str, list: &Value, nodes: &Nodes) {
+    match list.as_array() {
+        None => answers.push_no_opinion(resource.into()),
+        Some(hints) => answers.push_list(resource.into(), hints.iter().map(|hint| listed(hint, nodes))),
+    }
+}
+
+/// A hint in node ids as one in positions, with what the machine lacks beside it.
+fn listed(hint: &Value, nodes: &Nodes) -> ListedHint {
+    let preferred = hint["preferred"].as_bool() == Some(true);
+    let preference = if preferred { Preference::Preferred } else { Preference::Acceptable };
+    if hint["mask"].is_null() {
+        return Hint { affinity: Affinity::Any, preference }.into();
+    }
+    let ids = numbers(&hint["mask"]);
+    let own = nodes.mask_of(ids.iter().copied().map(NodeId));
+    let lacking = ids.iter().filter(|id| nodes.index_of(NodeId(**id)).is_none());
+    let foreign =
+        lacking.filter_map(|id| NodeIndex::try_from(*id).ok()).fold(0, |all, bit| all | 1 << bit.get());
+    ListedHint { hint: Hint { affinity: Affinity::Nodes(own), preference }, foreign: ForeignNodes(foreign) }
+}
+
+/// Passes if the kubelet's answer is one of `answers`.
+fn one_of(case: &Case, answers: Vec<Value>) -> Outcome {
+    match &case.expected {
+        Expected::Result(expected) if answers.contains(expected) => Outcome::Passed,
+        Expected::Result(_) => Outcome::Failed { got: Value::Array(answers) },
+        Expected::Crash(_) | Expected::Hang => Outcome::Listed,
+    }
+}
+
+fn construct(_: &Corpus, case: &Case) -> Outcome {
+    let nodes = nodes_of(case);
+    match config(case, text(&case.input["scope"]), &nodes) {
+        Ok(config) => {
+            let none = config.policy == TopologyPolicyName::None;
+            let scope = if none { "none" } else { config.scope.name() };
+            case.compare(json!({ "ok": true, "policy": config.policy.name(), "scope": scope }))
+        }
+        Err(faults) => {
+            let Expected::Result(expected) = &case.expected else { return Outcome::Listed };
+            let listed: Vec<&str> = expected["errors"].as_array().into_iter().flatten().map(text).collect();
+            let own: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            if own.iter().all(|fault| listed.contains(&fault.as_str())) {
+                Outcome::Passed
+            } else {
+                Outcome::Failed { got: json!({ "ok": false, "errors": own }) }
+            }
+        }
+    }
+}
+
+fn numainfo(_: &Corpus, case: &Case) -> Outcome {
+    let nodes = nodes_of(case);
+    let distances = distances_by_id(&nodes);
+    let (Ok(a), Ok(b)) = (mask_of(&case.input["a"]), mask_of(&case.input["b"])) else {
+        return Outcome::Listed;
+    };
+    let all: Result<NodeMask, OutOfRange> = nodes.iter().map(|(id, _)| NodeIndex::try_from(*id)).collect();
+    let (Ok(all), Ok(average_a), Ok(average_b), Ok(closest)) =
+        (all, distances.average(a), distances.average(b), distances.closest(a, b))
+    else {
+        return case.compare(json!({ "error": "a distance is not known" }));
+    };
+    let narrowest = if a.cmp_narrow(b).is_lt() { a } else { b };
+    let got = json!({
+        "average_a": average_a,
+        "average_b": average_b,
+        "closest": bits_of(closest),
+        "default": bits_of(all),
+        "narrowest": bits_of(narrowest),
+    });
+    let Expected::Result(expected) = &case.expected else { return Outcome::Listed };
+    // Averages are written in shortest form, so 10.0 comes as the integer 10.
+    let same = expected.as_object().is_some_and(|fields| {
+        fields.len() == 5
+            && fields.iter().all(|(name, value)| match value.as_f64() {
+                Some(average) => got[name].as_f64().is_some_and(|own| own.to_bits() == average.to_bits()),
+                None => *value == got[name],
+            })
+    });
+    if same { Outcome::Passed } else { Outcome::Failed { got } }
+}
+
+fn bitmask(_: &Corpus, case: &Case) -> Outcome {
+    let (mut a, b) = match (mask_of(&case.input["a"]), mask_of(&case.input["b"])) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(error), _) | (_, Err(error)) => return case.compare(json!({ "error": error.to_string() })),
+    };
+    let mut errors = Vec::new();
+    for step in case.input["ops"].as_array().into_iter().flatten() {
+        let bits = mask_of(&step["bits"]);
+        let changed = match text(&step["op"]) {
+            "add" => bits.map(|bits| a | bits),
+            "remove" => bits.map(|bits| a - bits),
+            "and" => bits.map(|bits| a & bits),
+            "or" => bits.map(|bits| a | bits),
+            "clear" => Ok(NodeMask::EMPTY),
+            "fill" => Ok(!NodeMask::EMPTY),
+            _ => return Outcome::Skipped,
+        };
+        a = changed.unwrap_or(a);
+        errors.push(changed.err().map_or_else(String::new, |error| error.to_string()));
+    }
+    let is_set = [-1, 0, 63, 64].map(|bit: i64| NodeIndex::try_from(bit).is_ok_and(|node| a.contains(node)));
+    case.compare(json!({
+        "and": bits_of(a & b),
+        "any_set": a.meets(b),
+        "bits": bits_of(a),
+        "count": a.len(),
+        "empty": a.is_empty(),
+        "equal": a == b,
+        "greater": a > b,
+        "is_set": is_set,
+        "less": a < b,
+        "narrower": a.cmp_narrow(b).is_lt(),
+        "op_errors": errors,
+        "or": bits_of(a | b),
+        "string": a.bits().to_string(),
+        "string_b": b.bits().to_string(),
+    }))
+}
+
+fn hintcmp(_: &Corpus, case: &Case) -> Outcome {
+    let nodes = Nodes::new((0..64).map(NodeId));
+    let Ok(nodes) = nodes else { return Outcome::Skipped };
+    let (a, b) = (listed(&case.input["ha"], &nodes).hint, listed(&case.input["hb"], &nodes).hint);
+    case.compare(match a.is_less(b) {
+        Some(less) => json!({ "equal": a == b, "less": less }),
+        None => json!({ "equal": a == b, "less_panics": true }),
+    })
+}
