@@ -1,1 +1,50 @@
-//! placeholder
+//! The kubelet's static CPU policy as pure decisions: where a container's CPUs could be (hints), which CPUs it
+//! gets (allocation), and what is left (holdings). Behaves as Kubernetes v1.36.3.
+//!
+//! A [`Static`] is made once from the CPUs of a machine and the configuration, and never changes. What containers
+//! hold is a [`Holdings`], a value: a decision takes one and gives the next, and nothing happens until the caller
+//! keeps it. Policy `none` is a caller without a `Static`.
+//!
+//! # How CPUs are chosen
+//!
+//! [`Allocator`] takes the largest free units first: whole NUMA nodes and sockets, then whole cores, then single
+//! CPUs; among units of one kind those with the fewest free CPUs, so that what is broken is used up before what is
+//! whole is broken. Each policy option is either one more *stage* between those, or another *order* of the last
+//! stage, or (spreading over nodes) a choice of how much each node gives before the stages run in each.
+//!
+//! # What it does not know
+//!
+//! Files, cgroups, other managers, which hints were merged how, which pods run, and the texts of the policy
+//! options: [`Options`] is typed, whoever reads the configuration converts.
+#![no_std]
+
+extern crate alloc;
+
+mod config;
+mod policy;
+mod guaranteed;
+mod hints;
+mod allocate;
+mod holdings;
+mod restore;
+mod take;
+mod cache;
+mod distribute;
+mod balance;
+mod units;
+
+pub use allocate::{AllocateError, Allocation, Granted, WholeCoresError};
+pub use config::{
+    Alignment, BusySibling, Config, Options, Order, PodLevel, ReservationError, Reserved, ReservedCpus,
+    WholeCores,
+};
+pub use guaranteed::NotPinned;
+pub use holdings::{Holdings, TwoOwners};
+pub use policy::{ConfigError, Static};
+pub use restore::StateError;
+pub use take::{Allocator, TakeError};
+
+/// The examples of the README are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,138 @@
+//! Giving a container its CPUs.
+
+use cpuset::CpuSet;
+use pod_spec::{Container, Pod};
+use thiserror::Error;
+use topology_hint::Affinity;
+
+use crate::{Alignment, Holdings, NotPinned, Static, TakeError, WholeCores};
+
+/// A container served, not yet kept.
+#[must_use]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Allocation {
+    /// What the container runs on.
+    pub granted: Granted,
+    /// The holdings with it.
+    pub after: Holdings,
+}
+
+/// What a container runs on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Granted {
+    /// CPUs of its own.
+    Exclusive(CpuSet),
+    /// The shared pool, and why.
+    SharedPool(NotPinned),
+}
+
+/// Why a container could not be served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum AllocateError {
+    /// Not enough CPUs; the kubelet's reason is `UnexpectedAdmissionError`.
+    #[error(transparent)]
+    Take(#[from] TakeError),
+    /// Whole cores are required; the kubelet's reason is `SMTAlignmentError`.
+    #[error(transparent)]
+    WholeCores(#[from] WholeCoresError),
+}
+
+/// Why a request cannot be met in whole cores. The texts are the kubelet's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum WholeCoresError {
+    /// Part of a core is asked for.
+    #[error("SMT Alignment Error: requested {requested} cpus not multiple cpus per core = {per_core}")]
+    NotMultiple {
+        /// CPUs asked for.
+        requested: usize,
+        /// Threads of a core, on average.
+        per_core: usize,
+    },
+    /// Too few CPUs are free on cores that have no reserved one. Half-busy cores count, reusable CPUs do not.
+    #[error(
+        "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = {available}, \
+         requested CPUs = {requested}, CPUs per core = {per_core}"
+    )]
+    NotEnough {
+        /// CPUs free.
+        available: usize,
+        /// CPUs asked for.
+        requested: usize,
+        /// Threads of a core, on average.
+        per_core: usize,
+    },
+}
+
+impl Static {
+    /// Serves one container near `affinity`; a container that holds CPUs already keeps them, whatever it asks for.
+    ///
+    /// CPUs on the nodes of `affinity` are taken first, the rest anywhere. A node set without CPUs aligns nothing
+    /// and is no error.
+    pub fn allocate(
+        &self,
+        held: &Holdings,
+        pod: &Pod,
+        container: &Container,
+        affinity: Affinity,
+    ) -> Result<Allocation, AllocateError> {
+        let request = match self.pod_level.exclusive_cpus(pod, container) {
+            Ok(request) => request,
+            Err(reason) => {
+                return Ok(Allocation { granted: Granted::SharedPool(reason), after: held.clone() });
+            }
+        };
+        // Before the look at what it holds: so a running container can fail here after a restart.
+        self.check_whole_cores(held, request)?;
+        let mut after = held.clone();
+        let cpus = if let Some(own) = held.assigned(&pod.uid, &container.name) {
+            own.clone()
+        } else {
+            let mut free = self.available(held);
+            if let Some(reusable) = held.reusable(&pod.uid) {
+                free |= reusable;
+            }
+            let cpus = self.take_near(&free, request, affinity)?;
+            after.assign(&pod.uid, &container.name, cpus.clone());
+            cpus
+        };
+        after.served(&pod.uid, container.role, &cpus);
+        Ok(Allocation { granted: Granted::Exclusive(cpus), after })
+    }
+
+    fn check_whole_cores(&self, held: &Holdings, requested: usize) -> Result<(), WholeCoresError> {
+        if self.options.whole_cores == WholeCores::NotRequired {
+            return Ok(());
+        }
+        let per_core = self.allocator.units.cpus_per_core;
+        // With an average of none, on a table that makes no sense, every number is a multiple.
+        if requested.checked_rem(per_core).unwrap_or(0) != 0 {
+            return Err(WholeCoresError::NotMultiple { requested, per_core });
+        }
+        let available = held.shared().len() - held.shared().intersection_len(&self.reserved_cores);
+        if requested > available {
+            return Err(WholeCoresError::NotEnough { available, requested, per_core });
+        }
+        Ok(())
+    }
+
+    fn take_near(&self, free: &CpuSet, request: usize, affinity: Affinity) -> Result<CpuSet, TakeError> {
+        let Affinity::Nodes(mask) = affinity else { return self.allocator.take(free, request) };
+        let mut aligned = CpuSet::new();
+        match self.options.alignment {
+            Alignment::ByNode => {
+                self.nodes.iter().filter(|node| node.mask.meets(mask)).for_each(|node| aligned |= &node.cpus);
+            }
+            Alignment::BySocket => {
+                let near = self.sockets.iter().filter(|socket| socket.nodes.meets(mask));
+                near.for_each(|socket| aligned |= &socket.cpus);
+            }
+        }
+        aligned &= free;
+        let mut cpus = self.allocator.take(&aligned, request.min(aligned.len()))?;
+        let rest = self.allocator.take(&(free - &cpus), request.saturating_sub(cpus.len()))?;
+        cpus |= &rest;
+        Ok(cpus)
+    }
+}

@@ -1,0 +1,148 @@
+//! What an administrator decides about CPUs.
+
+use cpuset::CpuSet;
+use k8s_quantity::{Quantity, Sign};
+use thiserror::Error;
+
+/// Everything that a [`Static`](crate::Static) is made from besides the machine.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Config {
+    /// The policy options.
+    pub options: Options,
+    /// CPUs that no container gets for itself.
+    pub reserved: Reserved,
+    /// What resources at pod level mean.
+    pub pod_level: PodLevel,
+    /// What is done on machines whose cores are not alike.
+    pub busy_sibling: BusySibling,
+}
+
+/// The static policy's options. Three of the four pairs that exclude each other cannot be written down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// In which order CPUs are taken.
+    pub order: Order,
+    /// `full-pcpus-only`.
+    pub whole_cores: WholeCores,
+    /// `strict-cpu-reservation`.
+    pub reserved: ReservedCpus,
+    /// `align-by-socket`.
+    pub alignment: Alignment,
+}
+
+/// In which order CPUs are taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Order {
+    /// Whole nodes, sockets and cores first, and the fullest units before emptier ones.
+    #[default]
+    Packed,
+    /// `prefer-align-cpus-by-uncorecache`: packed, and before cores are taken one by one, inside one last-level
+    /// cache where they fit.
+    ByCache,
+    /// `distribute-cpus-across-cores`: packed, but instead of whole cores CPUs in ascending order in each socket.
+    AcrossCores,
+    /// `distribute-cpus-across-numa`: equal shares of as few NUMA nodes as can give them; packed in each.
+    AcrossNodes,
+}
+
+/// Whether a container is given whole cores or nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WholeCores {
+    /// Cores may be shared with others.
+    #[default]
+    NotRequired,
+    /// A request that is no multiple of the threads of a core is refused.
+    Required,
+}
+
+/// Who may use reserved CPUs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ReservedCpus {
+    /// The system, and containers of the shared pool.
+    #[default]
+    InSharedPool,
+    /// The system alone.
+    SystemOnly,
+}
+
+/// Near which CPUs a container's CPUs should be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Alignment {
+    /// Those of the NUMA nodes that were merged.
+    #[default]
+    ByNode,
+    /// Those of the sockets of these nodes; node sets that fill a socket are preferred too.
+    BySocket,
+}
+
+/// What requests and limits at pod level mean: the feature gates `PodLevelResources` and
+/// `PodLevelResourceManagers`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PodLevel {
+    /// `PodLevelResources` is off: they do not count for the QoS class. Pods that have them are not pinned.
+    Ignored,
+    /// `PodLevelResources` alone is on: they decide the QoS class. Pods that have them are not pinned.
+    #[default]
+    NotPinned,
+    /// Both are on: containers of such a pod that have whole CPUs of their own are pinned.
+    Managed,
+}
+
+/// What is done where the average of threads per core hides that a sibling is busy: on hybrid machines, or with
+/// some siblings offline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum BusySibling {
+    /// The whole core is handed out, the CPU that belongs to another container or to the system included. Where a
+    /// unit is counted twice, fewer CPUs than asked for are handed out. As in the kubelet.
+    HandOut,
+    /// A CPU that is not free is never handed out, and a request is met in full or not at all.
+    #[default]
+    Skip,
+}
+
+/// CPUs that are kept for the system.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Reserved {
+    /// Which. Empty: the policy chooses `count` of them.
+    pub explicit: CpuSet,
+    /// How many.
+    pub count: usize,
+}
+
+/// Why nothing can be reserved. The texts are the kubelet's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum ReservationError {
+    /// No amount is configured.
+    #[error("[cpumanager] unable to determine reserved CPU resources for static policy")]
+    Missing,
+    /// The amount is zero (or less).
+    #[error(
+        "[cpumanager] the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero"
+    )]
+    Zero,
+}
+
+impl Reserved {
+    /// Exactly these CPUs.
+    #[must_use]
+    pub fn cpus(explicit: CpuSet) -> Self {
+        Self { count: explicit.len(), explicit }
+    }
+
+    /// As many, chosen by the policy: those that it would give to the first container.
+    #[must_use]
+    pub const fn count(count: usize) -> Self {
+        Self { explicit: CpuSet::new(), count }
+    }
+
+    /// From the configuration: `explicit` is `reservedSystemCPUs` (may be empty), `amount` is kube-reserved plus
+    /// system-reserved, rounded up to thousandths and then to whole CPUs.
+    pub fn configured(explicit: CpuSet, amount: Option<&Quantity>) -> Result<Self, ReservationError> {
+        let amount = amount.ok_or(ReservationError::Missing)?;
+        if amount.sign() != Sign::Positive {
+            return Err(ReservationError::Zero);
+        }
+        let count = usize::try_from(amount.milli_value()).unwrap_or(0).div_ceil(1000);
+        Ok(Self { explicit, count })
+    }
+}

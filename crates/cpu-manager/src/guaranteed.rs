@@ -1,0 +1,110 @@
+//! How many CPUs a container or pod is guaranteed for itself, and why if none.
+
+use k8s_quantity::Quantity;
+use pod_spec::{Container, Pod, PodResources, QosClass, ResourceList, Role};
+use thiserror::Error;
+
+use crate::PodLevel;
+
+/// Why a container runs in the shared pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum NotPinned {
+    /// The pod's QoS class is not Guaranteed.
+    NotGuaranteed,
+    /// It asks for part of a CPU.
+    FractionalCpu,
+    /// The pod has resources at pod level, which keep its containers from being pinned as configured.
+    PodLevel,
+    /// It asks for no CPU.
+    NoCpuRequest,
+}
+
+/// The containers of a pod would leave nothing for the pod's shared pool. The texts are the kubelet's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub(crate) enum EmptySharedPool {
+    #[error("pod rejected, pod has shared init containers but no cpus available for them")]
+    Init,
+    #[error(
+        "pod rejected, sum of exclusive container cpu requests equals pod budget, leaving no cpus for shared containers"
+    )]
+    App,
+}
+
+impl PodLevel {
+    fn qos(self, pod: &Pod) -> QosClass {
+        pod.qos_class(match self {
+            Self::Ignored => pod_spec::PodLevelResources::Ignored,
+            Self::NotPinned | Self::Managed => pod_spec::PodLevelResources::Count,
+        })
+    }
+
+    /// How many CPUs `container` gets for itself; at least one.
+    pub(crate) fn exclusive_cpus(self, pod: &Pod, container: &Container) -> Result<usize, NotPinned> {
+        if self.qos(pod) != QosClass::Guaranteed {
+            return Err(NotPinned::NotGuaranteed);
+        }
+        if pod.has_pod_level_resources() && !(self == Self::Managed && stands_alone(container)) {
+            return Err(NotPinned::PodLevel);
+        }
+        whole_cpus(&container.requests)
+    }
+
+    /// How many CPUs the pod as a whole gets for itself; 0 for none.
+    pub(crate) fn exclusive_cpus_of_pod(self, pod: &Pod) -> usize {
+        if pod.has_pod_level_resources() {
+            return match (self, &pod.resources) {
+                (Self::Managed, Some(PodResources { requests, .. }))
+                    if self.qos(pod) == QosClass::Guaranteed =>
+                {
+                    whole_cpus(requests).unwrap_or(0)
+                }
+                _ => 0,
+            };
+        }
+        let (mut staying, mut peak, mut apps) = (0_usize, 0, 0_usize);
+        for container in &pod.containers {
+            let cpus = self.exclusive_cpus(pod, container).unwrap_or(0);
+            match container.role {
+                Role::Sidecar => staying = staying.saturating_add(cpus),
+                Role::Init => peak = peak.max(staying.saturating_add(cpus)),
+                Role::App => apps = apps.saturating_add(cpus),
+            }
+        }
+        peak.max(staying.saturating_add(apps))
+    }
+
+    /// Whether a pod with `budget` CPUs leaves some for those of its containers that are not pinned.
+    pub(crate) fn check_shared_pool(self, pod: &Pod, budget: usize) -> Result<(), EmptySharedPool> {
+        let (mut used, mut shares) = (0_usize, false);
+        for container in &pod.containers {
+            let cpus = self.exclusive_cpus(pod, container).unwrap_or(0);
+            match container.role {
+                Role::Init if cpus == 0 && used >= budget => return Err(EmptySharedPool::Init),
+                Role::Init => {}
+                Role::Sidecar | Role::App => {
+                    used = used.saturating_add(cpus);
+                    shares |= cpus == 0;
+                }
+            }
+        }
+        if shares && used >= budget { Err(EmptySharedPool::App) } else { Ok(()) }
+    }
+}
+
+/// Whether the container has CPU and memory of its own: requests and limits, equal and not zero.
+fn stands_alone(container: &Container) -> bool {
+    ["cpu", "memory"].into_iter().all(|resource| {
+        let (request, limit) = (container.requests.get(resource), container.limits.get(resource));
+        request.is_some_and(|amount| !amount.is_zero()) && request == limit
+    })
+}
+
+/// The CPUs of a request, if it is for whole ones after the kubelet's rounding (`1999500u` is 2).
+fn whole_cpus(requests: &ResourceList) -> Result<usize, NotPinned> {
+    let (cpus, milli) = requests.get("cpu").map_or((0, 0), |cpu: &Quantity| (cpu.value(), cpu.milli_value()));
+    if cpus.wrapping_mul(1000) != milli {
+        return Err(NotPinned::FractionalCpu);
+    }
+    usize::try_from(cpus).ok().filter(|cpus| *cpus > 0).ok_or(NotPinned::NoCpuRequest)
+}

@@ -1,0 +1,133 @@
+//! Where a unit's CPUs could come from.
+//!
+//! The kubelet lists every set of NUMA nodes on which enough CPUs are free. More nodes never have fewer CPUs, so
+//! the answer is one open family: nodes with CPUs, all nodes of the CPUs that the pod can reuse, and enough in
+//! sum. Preferred are sets as small as the *installed* CPUs allow, whoever holds them; so there may be an answer
+//! without a preferred set.
+
+use cpuset::CpuSet;
+use numa_bitmask::NodeMask;
+use pod_spec::{Container, Pod, Unit};
+use topology_hint::Answers;
+
+use crate::policy::NodeCpus;
+use crate::{Alignment, Holdings, PodLevel, Static};
+
+/// What a unit can draw on.
+#[derive(Clone, Copy)]
+enum Supply<'a> {
+    /// CPUs that it holds already, and nothing else.
+    Own(&'a CpuSet),
+    /// The shared pool without reserved CPUs, and what the pod can reuse. A CPU in both counts twice, as upstream:
+    /// that is possible after an init container was removed.
+    Pool { shared: &'a CpuSet, reusable: Option<&'a CpuSet> },
+}
+
+impl Static {
+    /// Pushes the answer for `unit`: none if it gets no CPUs of its own, impossible if it holds another number
+    /// than it asks for, else a family.
+    pub fn hints(&self, held: &Holdings, unit: Unit<'_>, answers: &mut Answers) {
+        match unit {
+            Unit::Container(pod, container) => self.container_hints(held, pod, container, answers),
+            Unit::Pod(pod) => self.pod_hints(held, pod, answers),
+        }
+    }
+
+    fn container_hints(&self, held: &Holdings, pod: &Pod, container: &Container, answers: &mut Answers) {
+        let Ok(request) = self.pod_level.exclusive_cpus(pod, container) else { return };
+        match held.assigned(&pod.uid, &container.name) {
+            Some(own) if own.len() == request => self.push_family(request, Supply::Own(own), answers),
+            Some(_) => answers.push_impossible(self.resource.clone()),
+            None => {
+                let supply = Supply::Pool { shared: held.shared(), reusable: held.reusable(&pod.uid) };
+                self.push_family(request, supply, answers);
+            }
+        }
+    }
+
+    fn pod_hints(&self, held: &Holdings, pod: &Pod, answers: &mut Answers) {
+        let request = self.pod_level.exclusive_cpus_of_pod(pod);
+        if request == 0 {
+            return;
+        }
+        let pools = self.pod_level == PodLevel::Managed && pod.has_pod_level_resources();
+        if pools && self.pod_level.check_shared_pool(pod, request).is_err() {
+            answers.push_impossible(self.resource.clone());
+            return;
+        }
+        let mut own = CpuSet::new();
+        for container in &pod.containers {
+            let Some(cpus) = held.assigned(&pod.uid, &container.name) else { continue };
+            if cpus.len() != self.pod_level.exclusive_cpus(pod, container).unwrap_or(0) {
+                answers.push_impossible(self.resource.clone());
+                return;
+            }
+            own |= cpus;
+        }
+        if own.len() == request {
+            self.push_family(request, Supply::Own(&own), answers);
+            return;
+        }
+        if let Some(reusable) = held.reusable(&pod.uid) {
+            own |= reusable;
+        }
+        let supply = Supply::Pool { shared: held.shared(), reusable: Some(&own) };
+        self.push_family(request, supply, answers);
+    }
+
+    fn push_family(&self, request: usize, supply: Supply<'_>, answers: &mut Answers) {
+        let within = self.nodes.iter().fold(NodeMask::EMPTY, |mask, node| mask | node.mask);
+        let supplies = self.nodes.iter().map(|node| (node.mask, supply.on(node) as u64));
+        let must = supply.must(&self.nodes);
+        let size = self.preferred_size(request);
+        let mut family = answers.push_family(self.resource.clone());
+        family.open(within, must).need(request as u64, supplies);
+        match (self.options.alignment, self.nodes_per_socket) {
+            (Alignment::BySocket, per_socket @ 1..) => {
+                let sockets = size.div_ceil(count(per_socket));
+                family.preferred_size_or_sockets(size, sockets, self.sockets.iter().map(|socket| socket.nodes));
+            }
+            _ => {
+                family.preferred_size(size);
+            }
+        }
+    }
+
+    /// How many nodes hold `request` CPUs when nothing runs; all of them if none do.
+    fn preferred_size(&self, request: usize) -> u32 {
+        // The largest nodes first, without sorting: at most 64 nodes.
+        let (mut left, mut size, mut largest) = (request, 0, NodeMask::EMPTY);
+        while left > 0 {
+            let rest = self.nodes.iter().filter(|node| !largest.meets(node.mask));
+            let Some(node) = rest.max_by_key(|node| node.installed) else { break };
+            largest |= node.mask;
+            left = left.saturating_sub(node.installed);
+            size += 1;
+        }
+        size
+    }
+}
+
+impl Supply<'_> {
+    fn on(self, node: &NodeCpus) -> usize {
+        match self {
+            Self::Own(own) => own.intersection_len(&node.cpus),
+            Self::Pool { shared, reusable } => {
+                shared.intersection_len(&node.not_reserved)
+                    + reusable.map_or(0, |reusable| reusable.intersection_len(&node.cpus))
+            }
+        }
+    }
+
+    /// The nodes of reusable CPUs: a set without one of them is not considered.
+    fn must(self, nodes: &[NodeCpus]) -> NodeMask {
+        let Self::Pool { reusable: Some(reusable), .. } = self else { return NodeMask::EMPTY };
+        let holding = nodes.iter().filter(|node| !node.cpus.is_disjoint(reusable));
+        holding.fold(NodeMask::EMPTY, |mask, node| mask | node.mask)
+    }
+}
+
+/// A number of nodes, of which a machine has at most 64.
+fn count(nodes: usize) -> u32 {
+    u32::try_from(nodes).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,150 @@
+//! What every container holds.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+
+use cpuset::CpuSet;
+use pod_spec::{ContainerName, PodUid, Role};
+
+type OfPod = BTreeMap<ContainerName, CpuSet>;
+
+/// The shared pool, the CPUs of each container that has some of its own, and the CPUs of finished init containers
+/// that later containers of the same pod may take. A value: cheap to clone, every change gives the next one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Holdings {
+    shared: CpuSet,
+    /// No pod is here without a container.
+    assigned: Arc<BTreeMap<PodUid, Arc<OfPod>>>,
+    /// Of the pod that was served last; forgotten when another is. Never empty.
+    reusable: Option<(PodUid, CpuSet)>,
+}
+
+/// A CPU that containers of two pods hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TwoOwners {
+    /// The two pods.
+    pub pods: [PodUid; 2],
+    /// What both hold.
+    pub cpus: CpuSet,
+}
+
+impl Holdings {
+    /// Holdings as they were stored. [`Static::restore`](crate::Static::restore) checks them.
+    pub fn new(
+        shared: CpuSet,
+        assigned: impl IntoIterator<Item = (PodUid, ContainerName, CpuSet)>,
+    ) -> Self {
+        let mut held = Self { shared, ..Self::default() };
+        for (pod, container, cpus) in assigned {
+            held.set(&pod, &container, cpus);
+        }
+        held
+    }
+
+    /// The shared pool: CPUs for all containers that have none of their own. Reserved CPUs are in it, unless they
+    /// are for the system alone.
+    #[must_use]
+    pub const fn shared(&self) -> &CpuSet {
+        &self.shared
+    }
+
+    /// The CPUs of a container; `None` if it runs in the shared pool.
+    #[must_use]
+    pub fn assigned(&self, pod: &PodUid, container: &ContainerName) -> Option<&CpuSet> {
+        self.assigned.get(pod)?.get(container)
+    }
+
+    /// Every container that has CPUs of its own, by pod and name.
+    pub fn iter(&self) -> impl Iterator<Item = (&PodUid, &ContainerName, &CpuSet)> {
+        self.assigned.iter().flat_map(|(pod, of)| of.iter().map(move |(name, cpus)| (pod, name, cpus)))
+    }
+
+    /// The containers of one pod that have CPUs of their own, by name.
+    pub fn of_pod(&self, pod: &PodUid) -> impl Iterator<Item = (&ContainerName, &CpuSet)> {
+        self.assigned.get(pod).into_iter().flat_map(|of| of.iter())
+    }
+
+    /// CPUs of the pod's finished init containers that its later containers may take.
+    #[must_use]
+    pub fn reusable(&self, pod: &PodUid) -> Option<&CpuSet> {
+        self.reusable.as_ref().filter(|(owner, _)| owner == pod).map(|(_, cpus)| cpus)
+    }
+
+    /// A CPU that two pods hold, if there is one. Containers of one pod may share: init containers leave theirs
+    /// to those that follow.
+    #[must_use]
+    pub fn two_owners(&self) -> Option<TwoOwners> {
+        let mut seen = CpuSet::new();
+        for (pod, _, cpus) in self.iter() {
+            if !seen.is_disjoint(cpus) {
+                let other = self.iter().find(|(other, _, theirs)| *other != pod && !theirs.is_disjoint(cpus));
+                if let Some((other, _, theirs)) = other {
+                    return Some(TwoOwners { pods: [other.clone(), pod.clone()], cpus: theirs & cpus });
+                }
+            }
+            seen |= cpus;
+        }
+        None
+    }
+
+    /// The holdings without one container. Its CPUs go back to the shared pool, except those that other containers
+    /// of the same pod hold too. Nothing changes if it has none.
+    #[must_use]
+    pub fn release(&self, pod: &PodUid, container: &ContainerName) -> Self {
+        let mut after = self.clone();
+        after.give_back(pod, container);
+        after
+    }
+
+    /// The holdings of those containers that `keep` says yes to; the rest is released. What becomes of dead pods.
+    #[must_use]
+    pub fn retain(&self, mut keep: impl FnMut(&PodUid, &ContainerName) -> bool) -> Self {
+        let mut after = self.clone();
+        for (pod, container, _) in self.iter().filter(|(pod, container, _)| !keep(pod, container)) {
+            after.give_back(pod, container);
+        }
+        after
+    }
+
+    fn give_back(&mut self, pod: &PodUid, container: &ContainerName) {
+        if self.assigned(pod, container).is_none() {
+            return;
+        }
+        let assigned = Arc::make_mut(&mut self.assigned);
+        let Some(of) = assigned.get_mut(pod) else { return };
+        let of = Arc::make_mut(of);
+        let Some(mut cpus) = of.remove(container) else { return };
+        for others in of.values() {
+            cpus -= others;
+        }
+        if of.is_empty() {
+            assigned.remove(pod);
+        }
+        self.shared |= &cpus;
+    }
+
+    /// Takes `cpus` out of the shared pool for a container.
+    pub(crate) fn assign(&mut self, pod: &PodUid, container: &ContainerName, cpus: CpuSet) {
+        self.shared -= &cpus;
+        self.set(pod, container, cpus);
+    }
+
+    fn set(&mut self, pod: &PodUid, container: &ContainerName, cpus: CpuSet) {
+        let of = Arc::make_mut(&mut self.assigned).entry(pod.clone()).or_default();
+        Arc::make_mut(of).insert(container.clone(), cpus);
+    }
+
+    /// A container of `pod` has been served with `cpus`: init containers leave them to later ones, the others keep
+    /// theirs. What other pods could reuse is forgotten.
+    pub(crate) fn served(&mut self, pod: &PodUid, role: Role, cpus: &CpuSet) {
+        let mut reusable = match self.reusable.take() {
+            Some((owner, cpus)) if owner == *pod => cpus,
+            _ => CpuSet::new(),
+        };
+        match role {
+            Role::Init => reusable |= cpus,
+            Role::Sidecar | Role::App => reusable -= cpus,
+        }
+        self.reusable = (!reusable.is_empty()).then(|| (pod.clone(), reusable));
+    }
+}

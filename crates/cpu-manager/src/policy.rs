@@ -1,0 +1,173 @@
+//! The static policy of one machine.
+
+use alloc::vec::Vec;
+
+use cpuset::{CpuId, CpuSet};
+use numa_bitmask::NodeMask;
+use pod_spec::ResourceName;
+use thiserror::Error;
+use topology_model::{CpuTable, NodeId, Nodes};
+
+use crate::{Alignment, Allocator, Config, Holdings, Order, PodLevel, ReservedCpus, WholeCores};
+
+/// The static policy of one machine: immutable, to be asked again and again.
+#[derive(Clone, Debug)]
+pub struct Static {
+    pub(crate) allocator: Allocator,
+    pub(crate) options: crate::Options,
+    pub(crate) pod_level: PodLevel,
+    pub(crate) reserved: CpuSet,
+    /// All CPUs of all cores that have a reserved one.
+    pub(crate) reserved_cores: CpuSet,
+    pub(crate) nodes: Vec<NodeCpus>,
+    pub(crate) sockets: Vec<SocketCpus>,
+    /// NUMA nodes for each socket, rounded down; 0 where there are more sockets.
+    pub(crate) nodes_per_socket: usize,
+    /// Shared, so that an answer allocates nothing.
+    pub(crate) resource: ResourceName,
+}
+
+/// A NUMA node that has CPUs.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeCpus {
+    pub(crate) mask: NodeMask,
+    pub(crate) cpus: CpuSet,
+    pub(crate) installed: usize,
+    pub(crate) not_reserved: CpuSet,
+}
+
+/// A socket and the nodes that have a CPU in it.
+#[derive(Clone, Debug)]
+pub(crate) struct SocketCpus {
+    pub(crate) nodes: NodeMask,
+    pub(crate) cpus: CpuSet,
+}
+
+/// Why there is no policy for this machine and configuration. The texts are the kubelet's, except that of
+/// [`ConfigError::UnknownNode`].
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// Whole cores, and threads spread over cores.
+    #[error(
+        "static policy options full-pcpus-only and distribute-cpus-across-cores can not be used at the same time"
+    )]
+    WholeCoresAcrossCores,
+    /// Sockets are smaller than NUMA nodes.
+    #[error(
+        "Align by socket is not compatible with hardware where number of sockets are more than number of NUMA"
+    )]
+    MoreSocketsThanNodes,
+    /// Too few CPUs to choose from, or another number than the amount that is reserved.
+    #[error(
+        "[cpumanager] unable to reserve the required amount of CPUs (size of {reserved} did not equal {count})"
+    )]
+    Reserved {
+        /// What was to be reserved.
+        reserved: CpuSet,
+        /// How many it should be.
+        count: usize,
+    },
+    /// A reserved CPU that the machine lacks.
+    #[error(
+        "[cpumanager] unable to build the reserved physical CPUs from the reserved set: unknown CPU ID: {0}"
+    )]
+    UnknownCpu(CpuId),
+    /// The CPUs name a node that is not among the machine's.
+    #[error("CPUs are on NUMA node {0}, which is not among the nodes of the machine")]
+    UnknownNode(NodeId),
+}
+
+impl Static {
+    /// The policy for a machine with these CPUs. `nodes` gives node sets their positions and may have nodes
+    /// without CPUs.
+    pub fn new(cpus: &CpuTable, nodes: &Nodes, config: Config) -> Result<Self, ConfigError> {
+        let options = config.options;
+        if options.whole_cores == WholeCores::Required && options.order == Order::AcrossCores {
+            return Err(ConfigError::WholeCoresAcrossCores);
+        }
+        let num_nodes = cpus.nodes().count();
+        if options.alignment == Alignment::BySocket && cpus.num_sockets() > num_nodes {
+            return Err(ConfigError::MoreSocketsThanNodes);
+        }
+        let allocator = Allocator::new(cpus, options.order, options.whole_cores, config.busy_sibling);
+        let reserved = match config.reserved.explicit {
+            chosen if chosen.is_empty() => {
+                // The kubelet goes on with nothing, which then is the wrong number.
+                allocator.take(cpus.all(), config.reserved.count).unwrap_or_default()
+            }
+            explicit => explicit,
+        };
+        if reserved.len() != config.reserved.count {
+            return Err(ConfigError::Reserved { reserved, count: config.reserved.count });
+        }
+        if let Some(unknown) = (&reserved - cpus.all()).first() {
+            return Err(ConfigError::UnknownCpu(unknown));
+        }
+        let mut reserved_cores = CpuSet::new();
+        for (_, core) in cpus.cores().filter(|(_, core)| !core.is_disjoint(&reserved)) {
+            reserved_cores |= core;
+        }
+        let node_cpus = |(id, cpus): (NodeId, &CpuSet)| {
+            let index = nodes.index_of(id).ok_or(ConfigError::UnknownNode(id))?;
+            let not_reserved = cpus - &reserved;
+            let mask = NodeMask::single(index);
+            Ok(NodeCpus { mask, installed: cpus.len(), cpus: cpus.clone(), not_reserved })
+        };
+        let node_cpus = cpus.nodes().map(node_cpus).collect::<Result<Vec<_>, _>>()?;
+        let socket_cpus = |cpus: &CpuSet| {
+            let here = node_cpus.iter().filter(|node| !node.cpus.is_disjoint(cpus));
+            let nodes = here.fold(NodeMask::EMPTY, |nodes, node| nodes | node.mask);
+            SocketCpus { nodes, cpus: cpus.clone() }
+        };
+        Ok(Self {
+            sockets: cpus.sockets().map(|(_, cpus)| socket_cpus(cpus)).collect(),
+            nodes_per_socket: num_nodes.checked_div(cpus.num_sockets()).unwrap_or(0),
+            nodes: node_cpus,
+            allocator,
+            options,
+            pod_level: config.pod_level,
+            reserved,
+            reserved_cores,
+            resource: ResourceName::new("cpu"),
+        })
+    }
+
+    /// All CPUs of the machine.
+    #[must_use]
+    pub const fn all(&self) -> &CpuSet {
+        &self.allocator.units.all
+    }
+
+    /// CPUs that no container gets for itself.
+    #[must_use]
+    pub const fn reserved(&self) -> &CpuSet {
+        &self.reserved
+    }
+
+    /// CPUs that containers can get for themselves, when nobody holds any.
+    #[must_use]
+    pub fn allocatable(&self) -> CpuSet {
+        self.all() - &self.reserved
+    }
+
+    /// What is free for `held` to give: the shared pool without what is reserved.
+    #[must_use]
+    pub fn available(&self, held: &Holdings) -> CpuSet {
+        held.shared() - &self.reserved
+    }
+
+    /// The holdings of a node on which nothing runs.
+    #[must_use]
+    pub fn initial(&self) -> Holdings {
+        Holdings::new(self.managed(), [])
+    }
+
+    /// The CPUs that are in the shared pool or with a container.
+    pub(crate) fn managed(&self) -> CpuSet {
+        match self.options.reserved {
+            ReservedCpus::InSharedPool => self.all().clone(),
+            ReservedCpus::SystemOnly => self.allocatable(),
+        }
+    }
+}

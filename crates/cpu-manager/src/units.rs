@@ -1,0 +1,157 @@
+//! The units of a machine, largest to smallest, and the orders in which the kubelet lists them.
+//!
+//! Everything is a list of positions into the units of one kind; positions ascend with ids, so that "ties by id"
+//! are ties by position. A list is ordered by free CPUs of the *whole* unit and is not de-duplicated: where a NUMA
+//! node spans sockets, a socket is listed once for each of its nodes, as upstream.
+
+use alloc::vec::Vec;
+
+use cpuset::CpuSet;
+use topology_model::CpuTable;
+
+/// The machine as the allocator sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Units {
+    pub(crate) all: CpuSet,
+    pub(crate) nodes: Vec<Unit>,
+    pub(crate) sockets: Vec<Unit>,
+    pub(crate) caches: Vec<Unit>,
+    pub(crate) cores: Vec<Unit>,
+    nodes_of_socket: Vec<Vec<usize>>,
+    sockets_of_node: Vec<Vec<usize>>,
+    caches_of_node: Vec<Vec<usize>>,
+    cores_of_node: Vec<Vec<usize>>,
+    cores_of_socket: Vec<Vec<usize>>,
+    /// Averages of the machine, rounded down; not what each unit has.
+    pub(crate) cpus_per_core: usize,
+    pub(crate) cpus_per_socket: usize,
+    pub(crate) cpus_per_cache: usize,
+    pub(crate) hierarchy: Hierarchy,
+}
+
+/// One node, socket, cache group or core.
+#[derive(Clone, Debug)]
+pub(crate) struct Unit {
+    pub(crate) cpus: CpuSet,
+    pub(crate) size: usize,
+}
+
+/// Which of the two large units is the smaller one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hierarchy {
+    /// Nodes are in sockets, or are the same: at least as many sockets as nodes.
+    NodesFirst,
+    /// Sockets hold several nodes.
+    SocketsFirst,
+}
+
+impl Unit {
+    fn new(cpus: &CpuSet) -> Self {
+        Self { size: cpus.len(), cpus: cpus.clone() }
+    }
+
+    pub(crate) fn free(&self, free: &CpuSet) -> usize {
+        self.cpus.intersection_len(free)
+    }
+
+    /// Whether a free CPU of this unit is in `outer`.
+    fn has_free_in(&self, outer: &Self, free: &CpuSet) -> bool {
+        self.cpus.iter().any(|cpu| free.contains(cpu) && outer.cpus.contains(cpu))
+    }
+}
+
+impl Units {
+    pub(crate) fn new(cpus: &CpuTable) -> Self {
+        let nodes: Vec<_> = cpus.nodes().map(|(_, cpus)| Unit::new(cpus)).collect();
+        let sockets: Vec<_> = cpus.sockets().map(|(_, cpus)| Unit::new(cpus)).collect();
+        let caches: Vec<_> = cpus.caches().map(|(_, cpus)| Unit::new(cpus)).collect();
+        let cores: Vec<_> = cpus.cores().map(|(_, cpus)| Unit::new(cpus)).collect();
+        let hierarchy = if cpus.num_sockets() >= nodes.len() {
+            Hierarchy::NodesFirst
+        } else {
+            Hierarchy::SocketsFirst
+        };
+        Self {
+            all: cpus.all().clone(),
+            nodes_of_socket: meeting(&sockets, &nodes),
+            sockets_of_node: meeting(&nodes, &sockets),
+            caches_of_node: meeting(&nodes, &caches),
+            cores_of_node: meeting(&nodes, &cores),
+            cores_of_socket: meeting(&sockets, &cores),
+            nodes,
+            sockets,
+            caches,
+            cores,
+            cpus_per_core: cpus.cpus_per_core(),
+            cpus_per_socket: cpus.cpus_per_socket(),
+            cpus_per_cache: cpus.cpus_per_cache(),
+            hierarchy,
+        }
+    }
+
+    pub(crate) fn node_order(&self, free: &CpuSet) -> Vec<usize> {
+        match self.hierarchy {
+            Hierarchy::NodesFirst => top(&self.nodes, free),
+            Hierarchy::SocketsFirst => {
+                nested(&self.sockets, &self.socket_order(free), &self.nodes, &self.nodes_of_socket, free)
+            }
+        }
+    }
+
+    pub(crate) fn socket_order(&self, free: &CpuSet) -> Vec<usize> {
+        match self.hierarchy {
+            Hierarchy::NodesFirst => {
+                nested(&self.nodes, &self.node_order(free), &self.sockets, &self.sockets_of_node, free)
+            }
+            Hierarchy::SocketsFirst => top(&self.sockets, free),
+        }
+    }
+
+    pub(crate) fn cache_order(&self, free: &CpuSet) -> Vec<usize> {
+        nested(&self.nodes, &self.node_order(free), &self.caches, &self.caches_of_node, free)
+    }
+
+    pub(crate) fn core_order(&self, free: &CpuSet) -> Vec<usize> {
+        match self.hierarchy {
+            Hierarchy::NodesFirst => {
+                nested(&self.sockets, &self.socket_order(free), &self.cores, &self.cores_of_socket, free)
+            }
+            Hierarchy::SocketsFirst => {
+                nested(&self.nodes, &self.node_order(free), &self.cores, &self.cores_of_node, free)
+            }
+        }
+    }
+}
+
+/// For each outer unit the inner ones that have a CPU in it.
+fn meeting(outer: &[Unit], inner: &[Unit]) -> Vec<Vec<usize>> {
+    let of = |unit: &Unit| {
+        let meets = |at: &usize| !inner[*at].cpus.is_disjoint(&unit.cpus);
+        (0..inner.len()).filter(meets).collect()
+    };
+    outer.iter().map(of).collect()
+}
+
+/// Units with a free CPU, by free CPUs and then by id.
+fn top(units: &[Unit], free: &CpuSet) -> Vec<usize> {
+    let mut listed = Vec::with_capacity(units.len());
+    listed.extend(units.iter().enumerate().map(|(at, unit)| (unit.free(free), at)).filter(|(free, _)| *free > 0));
+    listed.sort_unstable();
+    listed.into_iter().map(|(_, at)| at).collect()
+}
+
+/// For each outer unit in `order` the inner ones with a free CPU in it, by free CPUs and then by id.
+fn nested(outer: &[Unit], order: &[usize], inner: &[Unit], inside: &[Vec<usize>], free: &CpuSet) -> Vec<usize> {
+    let mut listed: Vec<(usize, usize)> = Vec::with_capacity(inner.len());
+    for &out in order {
+        let start = listed.len();
+        listed.extend(
+            inside[out]
+                .iter()
+                .map(|&at| (inner[at].free(free), at))
+                .filter(|&(count, at)| count > 0 && inner[at].has_free_in(&outer[out], free)),
+        );
+        listed[start..].sort_unstable();
+    }
+    listed.into_iter().map(|(_, at)| at).collect()
+}
