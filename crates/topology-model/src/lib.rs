@@ -9,6 +9,8 @@ extern crate alloc;
 
 mod info;
 mod node;
+mod table;
 
 pub use info::{Cache, HugePages, MachineCore, MachineInfo, MachineNode};
 pub use node::{NodeId, Nodes, ShowNodes, TooManyNodes};
+pub use table::{CacheId, CoreId, CpuCounts, CpuRow, CpuTable, CpuTableError, SocketId};
