@@ -1,0 +1,233 @@
+//! The CPU manager: one allocation, and hints.
+
+mod machine;
+mod pods;
+
+use cpu_manager::{
+    Alignment, AllocateError, BusySibling, Config, Granted, Holdings, Options, Order, PodLevel, Reserved,
+    ReservedCpus, Static, WholeCores,
+};
+use cpuset::CpuSet;
+use pod_spec::{ContainerName, PodUid, Unit};
+use serde_json::{Map, Value, json};
+use topology_hint::{Affinity, Answer, Answers, ListedHint};
+use topology_model::Nodes;
+
+use crate::case::{Case, Outcome, Runner, numbers, text};
+use crate::corpus::Corpus;
+use machine::Machine;
+
+pub(crate) fn runner(kind: &str) -> Option<Runner> {
+    Some(match kind {
+        "take" => take,
+        "hints" => hints,
+        _ => return None,
+    })
+}
+
+/// One container on one machine; CPUs that the case takes away beforehand belong to nobody.
+fn take(corpus: &Corpus, case: &Case) -> Outcome {
+    let input = &case.input;
+    let node = match Node::new(corpus, case) {
+        Ok(node) => node,
+        Err(fault) => return fault,
+    };
+    let reserved = node.policy.reserved();
+    let before = node.pool(node.policy.initial().shared());
+    let request = input["cpus"].as_i64().unwrap_or_default();
+    let pod = pods::guaranteed(request);
+    let affinity = node.affinity(&input["affinity"], &input["noAffinity"]);
+    let mut got = Map::new();
+    got.insert("reserved".into(), json!(reserved.to_string()));
+    match node.policy.allocate(&before, &pod, &pod.containers[0], affinity) {
+        Err(error) => insert_error(&mut got, error),
+        Ok(allocation) => {
+            let cpus = match allocation.granted {
+                Granted::Exclusive(cpus) => cpus,
+                Granted::SharedPool(_) => CpuSet::new(),
+            };
+            got.insert("cpus".into(), json!(cpus.to_string()));
+            if i64::try_from(cpus.len()) != Ok(request) {
+                got.insert("size".into(), json!(cpus.len()));
+            }
+            for (name, faulty) in
+                [("notFree", &cpus - before.shared()), ("reservedTaken", &cpus & reserved)]
+            {
+                if !faulty.is_empty() {
+                    got.insert(name.into(), json!(faulty.to_string()));
+                }
+            }
+        }
+    }
+    case.compare(Value::Object(got))
+}
+
+/// Hints of a container or a pod, after some of its containers have been served.
+fn hints(corpus: &Corpus, case: &Case) -> Outcome {
+    let input = &case.input;
+    let node = match Node::new(corpus, case) {
+        Ok(node) => node,
+        Err(fault) => return fault,
+    };
+    let pod = match pods::pod(&input["pod"]) {
+        Ok(pod) => pod,
+        Err(error) => return Outcome::Failed { got: json!({ "unreadable": error.to_string() }) },
+    };
+    let mut held = match input["state"].as_object() {
+        Some(state) => held(state),
+        None => node.pool(node.policy.initial().shared()),
+    };
+    let prior = input["prior"].as_array();
+    for step in prior.into_iter().flatten() {
+        let Some(container) = pod.container(&ContainerName::new(text(&step["container"]))) else { continue };
+        let affinity = node.affinity(&step["affinity"], &json!(step.get("affinity").is_none()));
+        match node.policy.allocate(&held, &pod, container, affinity) {
+            Ok(allocation) => held = allocation.after,
+            Err(error) => {
+                let mut got = Map::new();
+                insert_error(&mut got, error);
+                got.insert("stage".into(), json!("prior"));
+                return case.compare(Value::Object(got));
+            }
+        }
+    }
+    let container = input["container"].as_str().and_then(|name| pod.container(&ContainerName::new(name)));
+    let unit = match container {
+        Some(container) => Unit::Container(&pod, container),
+        None => Unit::Pod(&pod),
+    };
+    let mut answers = Answers::new();
+    node.policy.hints(&held, unit, &mut answers);
+    let list = match answers.get(0) {
+        None => Value::Null,
+        Some((_, answer)) => listed(&node.nodes, answer),
+    };
+    let mut got = Map::new();
+    got.insert("hints".into(), list);
+    if prior.is_some() {
+        got.insert("state".into(), state(&held));
+    }
+    case.compare(Value::Object(got))
+}
+
+/// What a case says about the node.
+struct Node {
+    policy: Static,
+    nodes: Nodes,
+    taken: CpuSet,
+}
+
+impl Node {
+    fn new(corpus: &Corpus, case: &Case) -> Result<Self, Outcome> {
+        let input = &case.input;
+        let unreadable = |what: String| Outcome::Failed { got: json!({ "unreadable": what }) };
+        let machine = Machine::named(corpus, text(&input["machine"])).map_err(|error| unreadable(error.to_string()))?;
+        let set = |value: &Value| text(value).parse::<CpuSet>().map_err(|error| unreadable(error.to_string()));
+        let config = Config {
+            options: options(&input["options"]),
+            reserved: match input["reservedSet"].as_str() {
+                Some(_) => Reserved::cpus(set(&input["reservedSet"])?),
+                None => Reserved::count(usize::try_from(input["reservedCount"].as_u64().unwrap_or(0)).unwrap_or(0)),
+            },
+            pod_level: pod_level(&input["gates"]),
+            busy_sibling: BusySibling::HandOut,
+        };
+        let nodes = Nodes::new(machine.cpus.nodes().map(|(id, _)| id))
+            .map_err(|error| unreadable(error.to_string()))?;
+        let policy = Static::new(&machine.cpus, &nodes, config).map_err(|error| {
+            case.compare(json!({ "error": error.to_string(), "stage": "construct" }))
+        })?;
+        Ok(Self { policy, nodes, taken: set(&input["taken"])? })
+    }
+
+    /// Nothing assigned, and what the case takes away gone.
+    fn pool(&self, shared: &CpuSet) -> Holdings {
+        Holdings::new(shared - &self.taken, [])
+    }
+
+    fn affinity(&self, mask: &Value, none: &Value) -> Affinity {
+        if none.as_bool() == Some(true) {
+            return Affinity::Any;
+        }
+        Affinity::Nodes(self.nodes.mask_of(numbers(mask).into_iter().map(topology_model::NodeId)))
+    }
+}
+
+fn options(named: &Value) -> Options {
+    let is_on = |name: &str| matches!(text(&named[name]), "1" | "t" | "T" | "TRUE" | "true" | "True");
+    let mut options = Options::default();
+    for (name, order) in [
+        ("prefer-align-cpus-by-uncorecache", Order::ByCache),
+        ("distribute-cpus-across-cores", Order::AcrossCores),
+        ("distribute-cpus-across-numa", Order::AcrossNodes),
+    ] {
+        if is_on(name) {
+            options.order = order;
+        }
+    }
+    if is_on("full-pcpus-only") {
+        options.whole_cores = WholeCores::Required;
+    }
+    if is_on("strict-cpu-reservation") {
+        options.reserved = ReservedCpus::SystemOnly;
+    }
+    if is_on("align-by-socket") {
+        options.alignment = Alignment::BySocket;
+    }
+    options
+}
+
+fn pod_level(gates: &Value) -> PodLevel {
+    let is_on = |name: &str, default| gates[name].as_bool().unwrap_or(default);
+    match (is_on("PodLevelResources", true), is_on("PodLevelResourceManagers", false)) {
+        (false, _) => PodLevel::Ignored,
+        (true, false) => PodLevel::NotPinned,
+        (true, true) => PodLevel::Managed,
+    }
+}
+
+fn insert_error(got: &mut Map<String, Value>, error: AllocateError) {
+    got.insert("error".into(), json!(error.to_string()));
+    if matches!(error, AllocateError::WholeCores(_)) {
+        got.insert("errorType".into(), json!("SMTAlignmentError"));
+    }
+}
+
+fn held(state: &Map<String, Value>) -> Holdings {
+    let set = |value: &Value| text(value).parse::<CpuSet>().unwrap_or_default();
+    let pods = state.get("assignments").and_then(Value::as_object).into_iter().flatten();
+    let assigned = pods.flat_map(|(pod, containers)| {
+        let containers = containers.as_object().into_iter().flatten();
+        containers.map(move |(name, cpus)| (PodUid::new(pod), ContainerName::new(name), set(cpus)))
+    });
+    Holdings::new(state.get("default").map(set).unwrap_or_default(), assigned)
+}
+
+fn state(held: &Holdings) -> Value {
+    let mut assignments = Map::new();
+    for (pod, container, cpus) in held.iter() {
+        let of_pod = assignments.entry(pod.as_str()).or_insert_with(|| json!({}));
+        of_pod[container.as_str()] = json!(cpus.to_string());
+    }
+    let mut state = Map::new();
+    state.insert("default".into(), json!(held.shared().to_string()));
+    if !assignments.is_empty() {
+        state.insert("assignments".into(), Value::Object(assignments));
+    }
+    Value::Object(state)
+}
+
+/// The list that the kubelet would give, in node ids.
+fn listed(nodes: &Nodes, answer: Answer<'_>) -> Value {
+    let show = |hint: &ListedHint| {
+        let mask = hint.hint.affinity.nodes().unwrap_or_default();
+        let ids: Vec<i64> = nodes.ids_of(mask).map(|id| id.0).collect();
+        json!({ "nodes": ids, "preferred": hint.hint.is_preferred() })
+    };
+    match answer {
+        Answer::NoOpinion => Value::Null,
+        Answer::Impossible => json!([]),
+        Answer::List(list) => list.iter().map(show).collect(),
+        Answer::Family(family) => family.listed(nodes.all()).map(|hint| show(&hint)).collect(),
+    }
+}

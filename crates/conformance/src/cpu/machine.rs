@@ -1,0 +1,71 @@
+//! The tables of the machines that CPU cases name.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cpuset::{CpuId, CpuSet};
+use serde_json::Value;
+use topology_model::CpuTable;
+
+use crate::case::text;
+use crate::corpus::{Corpus, read};
+
+/// A machine as the CPU manager sees it.
+pub(crate) struct Machine {
+    pub(crate) cpus: CpuTable,
+}
+
+type Tables = BTreeMap<String, Value>;
+
+/// Files that have been read, by path: thousands of cases name the same machines.
+static READ: Mutex<BTreeMap<std::path::PathBuf, Arc<Tables>>> = Mutex::new(BTreeMap::new());
+
+impl Machine {
+    /// The machine `NAME`, or `NAME~off=LIST`: without these CPUs.
+    pub(crate) fn named(corpus: &Corpus, name: &str) -> anyhow::Result<Self> {
+        let tables = tables(corpus)?;
+        let (name, off) = name.split_once("~off=").unwrap_or((name, ""));
+        let table = tables.get(name).ok_or_else(|| anyhow::anyhow!("no machine {name:?}"))?;
+        let off: CpuSet = off.parse()?;
+        let number = |value: &Value| value.as_i64().unwrap_or_default();
+        let count = |key: &str| usize::try_from(number(&table[key])).unwrap_or(0);
+        let mut rows = Vec::new();
+        for row in table["cpus"].as_array().into_iter().flatten() {
+            let cpu = CpuId::try_from(number(&row[0]))?;
+            if !off.contains(cpu) {
+                rows.push((cpu, number(&row[1]), number(&row[2]), number(&row[3]), number(&row[4])));
+            }
+        }
+        if off.is_empty() {
+            let cpus = CpuTable::from_rows(&rows, count("numCPUs"), count("numCores"), count("numSockets"));
+            return Ok(Self { cpus });
+        }
+        // A core is known by its lowest CPU, which may be another one now.
+        let mut lowest = BTreeMap::new();
+        for (cpu, core, ..) in &rows {
+            let first = i64::try_from(cpu.get())?;
+            lowest.entry(*core).and_modify(|lowest: &mut i64| *lowest = first.min(*lowest)).or_insert(first);
+        }
+        for (_, core, ..) in &mut rows {
+            *core = lowest[core];
+        }
+        let sockets: std::collections::BTreeSet<_> = rows.iter().map(|row| row.2).collect();
+        Ok(Self { cpus: CpuTable::from_rows(&rows, rows.len(), lowest.len(), sockets.len()) })
+    }
+}
+
+fn tables(corpus: &Corpus) -> anyhow::Result<Arc<Tables>> {
+    let path = corpus.data("cpu/topologies.jsonl");
+    let mut known = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(tables) = known.get(&path) {
+        return Ok(Arc::clone(tables));
+    }
+    let mut tables = Tables::new();
+    for line in read(&path)?.lines().filter(|line| !line.is_empty()) {
+        let table: Value = serde_json::from_str(line)?;
+        tables.insert(text(&table["name"]).to_owned(), table);
+    }
+    let tables = Arc::new(tables);
+    known.insert(path, Arc::clone(&tables));
+    Ok(tables)
+}
