@@ -10,9 +10,16 @@ extern crate alloc;
 mod name;
 mod pod;
 mod qos;
+mod effective;
 mod unit;
 
+pub use effective::{Amounts, Overhead};
 pub use name::{ContainerKey, ContainerName, PodUid, ResourceName};
 pub use pod::{Container, Pod, PodResources, ResourceList, Role};
-pub use qos::QosClass;
+pub use qos::{PodLevelResources, QosClass};
 pub use unit::Unit;
+
+/// The examples of the README are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,6 +1,7 @@
 //! The pod and its containers.
 
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -65,6 +66,21 @@ pub enum Role {
 }
 
 impl Pod {
+    /// A pod of these containers: init containers in order first, then app containers. Its UID is made of namespace
+    /// and name, as for a pod that no API server has seen.
+    #[must_use]
+    pub fn new(namespace: &str, name: &str, containers: Vec<Container>) -> Self {
+        Self {
+            uid: PodUid::new(&format!("{namespace}/{name}")),
+            namespace: namespace.into(),
+            name: name.into(),
+            containers,
+            resources: None,
+            overhead: ResourceList::new(),
+            status_qos: None,
+        }
+    }
+
     /// The key of one of the pod's containers.
     #[must_use]
     pub fn key(&self, container: &Container) -> ContainerKey {

@@ -1,0 +1,173 @@
+//! What a pod asks for in effect, and the defaulting that an API server does before the kubelet sees a pod.
+
+use alloc::collections::BTreeMap;
+
+use k8s_quantity::{Format, Quantity};
+
+use crate::{Container, Pod, PodLevelResources, ResourceList, ResourceName, Role};
+
+/// Which of a container's two lists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Amounts {
+    /// Its requests.
+    Requests,
+    /// Its limits.
+    Limits,
+}
+
+/// Whether a pod's overhead is added.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Overhead {
+    /// It is: to requests always, to limits where there is one that is not zero.
+    Added,
+    /// It is not.
+    LeftOut,
+}
+
+impl Container {
+    /// One of the two lists.
+    #[must_use]
+    pub const fn amounts(&self, which: Amounts) -> &ResourceList {
+        match which {
+            Amounts::Requests => &self.requests,
+            Amounts::Limits => &self.limits,
+        }
+    }
+
+    /// Whether CPU and memory requests are set, not zero, and equal to the limits.
+    #[must_use]
+    pub fn is_guaranteed_equivalent(&self) -> bool {
+        ["cpu", "memory"].into_iter().all(|resource| {
+            let request = self.requests.get(resource).filter(|request| !request.is_zero());
+            request.is_some_and(|request| self.limits.get(resource) == Some(request))
+        })
+    }
+}
+
+impl Pod {
+    /// The pod as an API server would hand it on: quantities rounded up to thousandths, requests filled in from
+    /// limits, and pod-level requests from what the containers ask for and from pod-level limits.
+    #[must_use]
+    pub fn with_defaults(mut self, pod_level: PodLevelResources) -> Self {
+        round_up(&mut self.overhead);
+        for container in &mut self.containers {
+            round_up(&mut container.requests);
+            round_up(&mut container.limits);
+            for (resource, limit) in &container.limits {
+                container.requests.entry(resource.clone()).or_insert_with(|| limit.clone());
+            }
+        }
+        let Some(mut resources) = self.resources.take() else { return self };
+        round_up(&mut resources.requests);
+        round_up(&mut resources.limits);
+        if pod_level == PodLevelResources::Count {
+            if !resources.limits.is_empty() || !resources.requests.is_empty() {
+                for (resource, limit) in self.containers_amounts(Amounts::Limits) {
+                    if resource.is_hugepages() && !resources.requests.contains_key(&resource) {
+                        resources.limits.entry(resource).or_insert(limit);
+                    }
+                }
+            }
+            if !resources.limits.is_empty() {
+                for (resource, request) in self.containers_amounts(Amounts::Requests) {
+                    if matches!(resource.as_str(), "cpu" | "memory") {
+                        resources.requests.entry(resource).or_insert(request);
+                    }
+                }
+                for (resource, limit) in
+                    resources.limits.iter().filter(|(resource, _)| resource.is_pod_level())
+                {
+                    resources.requests.entry(resource.clone()).or_insert_with(|| limit.clone());
+                }
+            }
+        }
+        self.resources = Some(resources);
+        self
+    }
+
+    /// What the containers ask for together, pod-level resources and overhead left out: the larger of all app
+    /// containers and sidecars together, and the peak while init containers run.
+    #[must_use]
+    pub fn containers_amounts(&self, which: Amounts) -> ResourceList {
+        let mut together = ResourceList::new();
+        let mut sidecars = ResourceList::new();
+        let mut peak = ResourceList::new();
+        for container in &self.containers {
+            let own = container.amounts(which);
+            match container.role {
+                Role::App => add(&mut together, own),
+                Role::Sidecar => {
+                    add(&mut together, own);
+                    add(&mut sidecars, own);
+                    raise(&mut peak, &sidecars);
+                }
+                Role::Init => {
+                    let mut running = sidecars.clone();
+                    add(&mut running, own);
+                    raise(&mut peak, &running);
+                }
+            }
+        }
+        raise(&mut together, &peak);
+        together
+    }
+
+    /// The effective requests or limits of the pod. Pod-level amounts replace what the containers ask for.
+    #[must_use]
+    pub fn effective(
+        &self,
+        which: Amounts,
+        pod_level: PodLevelResources,
+        overhead: Overhead,
+    ) -> ResourceList {
+        let mut amounts = self.containers_amounts(which);
+        if let (Some(resources), PodLevelResources::Count) = (&self.resources, pod_level) {
+            let own = match which {
+                Amounts::Requests => &resources.requests,
+                Amounts::Limits => &resources.limits,
+            };
+            let supported = own.iter().filter(|(resource, _)| resource.is_pod_level());
+            amounts.extend(supported.map(|(resource, amount)| (resource.clone(), amount.clone())));
+        }
+        if overhead == Overhead::Added {
+            match which {
+                Amounts::Requests => add(&mut amounts, &self.overhead),
+                Amounts::Limits => {
+                    for (resource, more) in &self.overhead {
+                        if let Some(limit) = amounts.get_mut(resource).filter(|limit| !limit.is_zero()) {
+                            *limit += more;
+                        }
+                    }
+                }
+            }
+        }
+        amounts
+    }
+}
+
+fn round_up(amounts: &mut BTreeMap<ResourceName, Quantity>) {
+    for amount in amounts.values_mut() {
+        *amount = core::mem::take(amount).round_up_to_milli();
+    }
+}
+
+fn add(sum: &mut ResourceList, more: &ResourceList) {
+    for (resource, amount) in more {
+        match sum.get_mut(resource) {
+            Some(sum) => *sum += amount,
+            None => {
+                sum.insert(resource.clone(), amount.clone());
+            }
+        }
+    }
+}
+
+fn raise(floor: &mut ResourceList, to: &ResourceList) {
+    for (resource, amount) in to {
+        let zero = || Quantity::from_units(0, Format::DecimalSi);
+        let own = floor.entry(resource.clone()).or_insert_with(zero);
+        if amount > own {
+            *own = amount.clone();
+        }
+    }
+}
