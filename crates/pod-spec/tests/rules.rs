@@ -13,10 +13,10 @@ fn list(text: &str) -> ResourceList {
     pairs.map(|(name, amount)| (name.into(), amount.parse().unwrap())).collect()
 }
 
-/// `role: requests / limits`
+/// `role:requests|limits`
 fn container(text: &str) -> Container {
     let (role, amounts) = text.split_once(':').unwrap();
-    let (requests, limits) = amounts.split_once('/').unwrap();
+    let (requests, limits) = amounts.split_once('|').unwrap();
     let role = match role {
         "init" => Role::Init,
         "sidecar" => Role::Sidecar,
@@ -37,18 +37,18 @@ fn shown(amounts: &ResourceList) -> String {
 #[test]
 fn classes_of_pods_without_pod_level_resources() {
     for (containers, class) in [
-        (&["app:/"][..], QosClass::BestEffort),
-        (&["app:vendor.io/gpu=1/vendor.io/gpu=1"], QosClass::BestEffort),
-        (&["app:cpu=0/"], QosClass::BestEffort),
-        (&["app:cpu=1/"], QosClass::Burstable),
-        (&["app:cpu=1 memory=1Gi/cpu=1 memory=1Gi"], QosClass::Guaranteed),
-        (&["app:cpu=1000m memory=1024Mi/cpu=1 memory=1Gi"], QosClass::Guaranteed),
-        (&["app:cpu=1 memory=1Gi/cpu=1 memory=1Gi", "app:/"], QosClass::Burstable),
-        (&["init:/", "app:cpu=1 memory=1Gi/cpu=1 memory=1Gi"], QosClass::Burstable),
-        (&["app:cpu=1 memory=1Gi/cpu=2 memory=1Gi"], QosClass::Burstable),
+        (&["app:|"][..], QosClass::BestEffort),
+        (&["app:vendor.io/gpu=1|vendor.io/gpu=1"], QosClass::BestEffort),
+        (&["app:cpu=0|"], QosClass::BestEffort),
+        (&["app:cpu=1|"], QosClass::Burstable),
+        (&["app:cpu=1 memory=1Gi|cpu=1 memory=1Gi"], QosClass::Guaranteed),
+        (&["app:cpu=1000m memory=1024Mi|cpu=1 memory=1Gi"], QosClass::Guaranteed),
+        (&["app:cpu=1 memory=1Gi|cpu=1 memory=1Gi", "app:|"], QosClass::Burstable),
+        (&["init:|", "app:cpu=1 memory=1Gi|cpu=1 memory=1Gi"], QosClass::Burstable),
+        (&["app:cpu=1 memory=1Gi|cpu=2 memory=1Gi"], QosClass::Burstable),
         // Sums are compared: 1 + 3 against 2 + 2.
         (
-            &["app:cpu=1 memory=1Gi/cpu=2 memory=1Gi", "app:cpu=3 memory=1Gi/cpu=2 memory=1Gi"],
+            &["app:cpu=1 memory=1Gi|cpu=2 memory=1Gi", "app:cpu=3 memory=1Gi|cpu=2 memory=1Gi"],
             QosClass::Guaranteed,
         ),
     ] {
@@ -58,7 +58,7 @@ fn classes_of_pods_without_pod_level_resources() {
 
 #[test]
 fn pod_level_resources_alone_decide_when_they_are_there() {
-    let mut pod = pod(&["app:cpu=1 memory=1Gi/cpu=1 memory=1Gi"]);
+    let mut pod = pod(&["app:cpu=1 memory=1Gi|cpu=1 memory=1Gi"]);
     pod.resources = Some(PodResources::default());
     assert_eq!(pod.qos_class(COUNT), QosClass::BestEffort, "an empty object counts");
     assert_eq!(pod.qos_class(PodLevelResources::Ignored), QosClass::Guaranteed);
@@ -72,13 +72,13 @@ fn pod_level_resources_alone_decide_when_they_are_there() {
 #[test]
 fn effective_requests_are_the_larger_of_running_and_starting() {
     for (containers, expected) in [
-        (&["app:cpu=1/", "app:cpu=2/"][..], "cpu=3"),
-        (&["init:cpu=5/", "app:cpu=1/", "app:cpu=2/"], "cpu=5"),
-        (&["sidecar:cpu=1/", "app:cpu=2/"], "cpu=3"),
+        (&["app:cpu=1|", "app:cpu=2|"][..], "cpu=3"),
+        (&["init:cpu=5|", "app:cpu=1|", "app:cpu=2|"], "cpu=5"),
+        (&["sidecar:cpu=1|", "app:cpu=2|"], "cpu=3"),
         // The sidecar runs already while the second init container does.
-        (&["sidecar:cpu=1/", "init:cpu=3/", "app:cpu=1/"], "cpu=4"),
-        (&["init:cpu=3/", "sidecar:cpu=1/", "app:cpu=1/"], "cpu=3"),
-        (&["init:memory=1Gi/", "app:cpu=1/"], "cpu=1 memory=1Gi"),
+        (&["sidecar:cpu=1|", "init:cpu=3|", "app:cpu=1|"], "cpu=4"),
+        (&["init:cpu=3|", "sidecar:cpu=1|", "app:cpu=1|"], "cpu=3"),
+        (&["init:memory=1Gi|", "app:cpu=1|"], "cpu=1 memory=1Gi"),
     ] {
         assert_eq!(shown(&pod(containers).containers_amounts(Amounts::Requests)), expected, "{containers:?}");
     }
@@ -86,7 +86,7 @@ fn effective_requests_are_the_larger_of_running_and_starting() {
 
 #[test]
 fn overhead_goes_to_requests_always_and_to_limits_that_are_there() {
-    let mut pod = pod(&["app:cpu=1/cpu=2 memory=0"]);
+    let mut pod = pod(&["app:cpu=1|cpu=2 memory=0"]);
     pod.overhead = list("cpu=250m memory=64Mi");
     let amounts = |which, overhead| shown(&pod.effective(which, COUNT, overhead));
     assert_eq!(amounts(Amounts::Requests, Overhead::Added), "cpu=1250m memory=64Mi");
@@ -96,14 +96,14 @@ fn overhead_goes_to_requests_always_and_to_limits_that_are_there() {
 
 #[test]
 fn defaulting_fills_requests_from_limits_and_rounds_up() {
-    let pod = pod(&["app:cpu=1u/cpu=2 memory=1Gi"]).with_defaults(COUNT);
+    let pod = pod(&["app:cpu=1u|cpu=2 memory=1Gi"]).with_defaults(COUNT);
     assert_eq!(shown(&pod.containers[0].requests), "cpu=1m memory=1Gi");
     assert_eq!(shown(&pod.containers[0].limits), "cpu=2 memory=1Gi");
 }
 
 #[test]
 fn a_pod_level_limit_takes_its_request_from_the_containers_first() {
-    let mut pod = pod(&["app:cpu=2/"]);
+    let mut pod = pod(&["app:cpu=2|"]);
     pod.resources = Some(PodResources { requests: ResourceList::new(), limits: list("cpu=4 memory=1Gi") });
     let pod = pod.with_defaults(COUNT);
     let resources = pod.resources.as_ref().unwrap();
