@@ -90,6 +90,12 @@ impl Corpus {
         Ok(cases)
     }
 
+    /// Where a data file lies: plain, or packed.
+    pub(crate) fn data(&self, name: &str) -> PathBuf {
+        let packed = self.root.join(format!("{name}.zst"));
+        if packed.exists() { packed } else { self.root.join(name) }
+    }
+
     /// cAdvisor's description of a machine that cases name.
     pub(crate) fn machine_info(&self, name: &str) -> Result<Value, CorpusError> {
         let packed = self.root.join("machineinfo").join(format!("{name}.json.zst"));

@@ -10,6 +10,7 @@ mod selection;
 mod quantity;
 mod discovery;
 mod topology;
+mod cpu;
 
 pub use case::{Case, Expected, Outcome};
 pub use corpus::{Corpus, CorpusError};
@@ -24,6 +25,7 @@ fn runner(domain: &str, kind: &str) -> Option<Runner> {
         "quantity" => quantity::runner(kind),
         "discovery" => discovery::runner(kind),
         "topology" => topology::runner(kind),
+        "cpu" => cpu::runner(kind),
         _ => None,
     }
 }

@@ -35,15 +35,18 @@ impl Selection {
         let (mut written, mut machines) = (0, BTreeSet::new());
         for file in files {
             let text = read(&file)?;
+            // Data that cases name is taken whole.
+            let is_data = !text.lines().any(|line| line.contains("\"case\":"));
+            let share = if is_data { Share { cases: usize::MAX, bytes: usize::MAX } } else { self.share };
             let lines: Vec<&str> = text.lines().filter(|line| self.is_wanted(line)).collect();
-            let step = lines.len().div_ceil(self.share.cases).max(1);
+            let step = lines.len().div_ceil(share.cases).max(1);
             let (mut taken, mut bytes) = (String::new(), 0);
             for line in lines.into_iter().step_by(step) {
-                if bytes > 0 && bytes + line.len() > self.share.bytes {
+                if bytes > 0 && bytes + line.len() > share.bytes {
                     continue;
                 }
                 bytes += line.len();
-                written += 1;
+                written += usize::from(!is_data);
                 machines.extend(machine_of(line));
                 taken.push_str(line);
                 taken.push('\n');
@@ -62,9 +65,9 @@ impl Selection {
         Ok(written)
     }
 
-    /// Whether the line is a case, and on no machine that is left out.
+    /// Whether the line is on no machine that is left out.
     fn is_wanted(&self, line: &str) -> bool {
-        line.contains("\"case\":") && !self.without.iter().any(|name| line.contains(&format!("\"{name}")))
+        !self.without.iter().any(|name| line.contains(&format!("\"{name}")))
     }
 }
 

@@ -1,11 +1,11 @@
 //! The tables of the machines that CPU cases name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cpuset::{CpuId, CpuSet};
 use serde_json::Value;
-use topology_model::CpuTable;
+use topology_model::{CacheId, CoreId, CpuCounts, CpuRow, CpuTable, NodeId, SocketId};
 
 use crate::case::text;
 use crate::corpus::{Corpus, read};
@@ -18,7 +18,7 @@ pub(crate) struct Machine {
 type Tables = BTreeMap<String, Value>;
 
 /// Files that have been read, by path: thousands of cases name the same machines.
-static READ: Mutex<BTreeMap<std::path::PathBuf, Arc<Tables>>> = Mutex::new(BTreeMap::new());
+static READ: Mutex<BTreeMap<PathBuf, Arc<Tables>>> = Mutex::new(BTreeMap::new());
 
 impl Machine {
     /// The machine `NAME`, or `NAME~off=LIST`: without these CPUs.
@@ -31,26 +31,31 @@ impl Machine {
         let count = |key: &str| usize::try_from(number(&table[key])).unwrap_or(0);
         let mut rows = Vec::new();
         for row in table["cpus"].as_array().into_iter().flatten() {
-            let cpu = CpuId::try_from(number(&row[0]))?;
-            if !off.contains(cpu) {
-                rows.push((cpu, number(&row[1]), number(&row[2]), number(&row[3]), number(&row[4])));
-            }
+            rows.push(CpuRow {
+                cpu: CpuId::try_from(number(&row[0]))?,
+                core: CoreId(number(&row[1])),
+                socket: SocketId(number(&row[2])),
+                node: NodeId(number(&row[3])),
+                cache: CacheId(number(&row[4])),
+            });
         }
         if off.is_empty() {
-            let cpus = CpuTable::from_rows(&rows, count("numCPUs"), count("numCores"), count("numSockets"));
-            return Ok(Self { cpus });
+            let (cpus, cores, sockets) = (count("numCPUs"), count("numCores"), count("numSockets"));
+            return Ok(Self { cpus: CpuTable::from_rows(CpuCounts { cpus, cores, sockets }, rows) });
         }
+        rows.retain(|row| !off.contains(row.cpu));
         // A core is known by its lowest CPU, which may be another one now.
         let mut lowest = BTreeMap::new();
-        for (cpu, core, ..) in &rows {
-            let first = i64::try_from(cpu.get())?;
-            lowest.entry(*core).and_modify(|lowest: &mut i64| *lowest = first.min(*lowest)).or_insert(first);
+        for row in &rows {
+            let cpu = i64::try_from(row.cpu.get())?;
+            lowest.entry(row.core).and_modify(|first: &mut i64| *first = cpu.min(*first)).or_insert(cpu);
         }
-        for (_, core, ..) in &mut rows {
-            *core = lowest[core];
+        for row in &mut rows {
+            row.core = CoreId(lowest[&row.core]);
         }
-        let sockets: std::collections::BTreeSet<_> = rows.iter().map(|row| row.2).collect();
-        Ok(Self { cpus: CpuTable::from_rows(&rows, rows.len(), lowest.len(), sockets.len()) })
+        let sockets: BTreeSet<_> = rows.iter().map(|row| row.socket).collect();
+        let counts = CpuCounts { cpus: rows.len(), cores: lowest.len(), sockets: sockets.len() };
+        Ok(Self { cpus: CpuTable::from_rows(counts, rows) })
     }
 }
 
