@@ -157,7 +157,7 @@ impl TopologyConfig {
                 },
                 MAX_NODES => match go_atoi(value) {
                     Ok(number) if number < DEFAULT_NODE_LIMIT => {
-                        faults.push(TopologyConfigError::LimitTooLow)
+                        faults.push(TopologyConfigError::LimitTooLow);
                     }
                     Ok(number) => limit = number,
                     Err(error) => {

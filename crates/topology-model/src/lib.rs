@@ -1,6 +1,5 @@
-//! A NUMA machine as values, three times: [`MachineInfo`] is what was read, unchecked, in the shape in which
-//! the kubelet gets it; [`KubeletView`] is what the kubelet makes of that, and what its managers decide on;
-//! `Machine` is the true, checked topology, for people.
+//! A NUMA machine as values: [`MachineInfo`] is what was read, unchecked, in the shape in which
+//! the kubelet gets it; [`KubeletView`] is what the kubelet makes of that, and what its managers decide on.
 //!
 //! This crate does not know files, pods or policies.
 #![no_std]
@@ -10,7 +9,14 @@ extern crate alloc;
 mod info;
 mod node;
 mod table;
+mod view;
 
 pub use info::{Cache, HugePages, MachineCore, MachineInfo, MachineNode};
 pub use node::{NodeId, Nodes, ShowNodes, TooManyNodes};
 pub use table::{CacheId, CoreId, CpuCounts, CpuRow, CpuTable, CpuTableError, SocketId};
+pub use view::{KubeletView, NodeMemory, ViewError};
+
+/// The examples of the README are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
