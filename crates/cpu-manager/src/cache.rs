@@ -21,7 +21,7 @@ impl Taking<'_> {
             if self.need == 0 {
                 return;
             }
-            if let Some(cpus) = self.rest_in(&units.caches[at]) {
+            if let Some(cpus) = self.rest_in(at) {
                 self.claim(&cpus);
                 return;
             }
@@ -29,16 +29,16 @@ impl Taking<'_> {
     }
 
     /// The CPUs of the lowest cores of `cache` that make up exactly what is needed.
-    fn rest_in(&self, cache: &Unit) -> Option<CpuSet> {
+    fn rest_in(&self, cache: usize) -> Option<CpuSet> {
         let per_core = self.units.cpus_per_core;
         if per_core == 0 {
             return None;
         }
         let how_many = self.need.div_ceil(per_core);
         let mut cpus = CpuSet::new();
-        let cores = self.units.cores.iter();
-        let here = |core: &&Unit| core.cpus.iter().any(|cpu| cache.cpus.contains(cpu) && self.free.contains(cpu));
-        for core in cores.filter(here).take(how_many) {
+        let group = &self.units.caches[cache];
+        let here = |core: &&Unit| core.has_free_in(group, &self.free);
+        for core in self.units.cores_of_cache(cache).filter(here).take(how_many) {
             cpus |= &(&core.cpus & &self.free);
         }
         if self.need % 2 == 1

@@ -11,10 +11,12 @@
 //!
 //! Subsets that have enough CPUs but not enough whole groups hang the kubelet; they are passed over here.
 //!
-//! Cost: the number of combinations, each with its subsets. Exponential in nodes, small for the numbers of nodes
-//! that share one request.
+//! Cost: the number of combinations, each with its subsets, which is exponential in the nodes that share one
+//! request. So it is bounded: after [`WORK_LIMIT`] of them the best so far counts, or the request is packed. The
+//! kubelet has no bound.
 
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::ops::ControlFlow;
 
 use cpuset::CpuSet;
@@ -22,6 +24,9 @@ use cpuset::CpuSet;
 use crate::balance::{Kept, deviation, walk};
 use crate::take::Taking;
 use crate::{Allocator, TakeError, WholeCores};
+
+/// How many combinations and subsets are looked at for one request: tenths of a second's worth.
+const WORK_LIMIT: u32 = 1 << 22;
 
 /// Which nodes give, as positions of nodes.
 struct Shares {
@@ -41,6 +46,8 @@ struct Sharing<'a> {
     free: &'a [i64],
     count: i64,
     group: i64,
+    /// Combinations and subsets that may still be looked at.
+    work: Cell<u32>,
 }
 
 impl Allocator {
@@ -72,6 +79,7 @@ impl Allocator {
             free: &free_of,
             count: signed(count),
             group: signed(group),
+            work: Cell::new(WORK_LIMIT),
         };
         match (fewest..=most).find_map(|size| sharing.best(size)) {
             Some(shares) => self.hand_out(free, count, group, &shares),
@@ -135,6 +143,7 @@ impl Sharing<'_> {
             if best == Some(0) {
                 return ControlFlow::Break(());
             }
+            self.spend()?;
             let nodes: Vec<_> = combination.iter().map(|&at| self.order[at]).collect();
             if let Some((balance, subset)) = self.balance(&nodes)
                 && best.is_none_or(|best| balance < best)
@@ -149,10 +158,25 @@ impl Sharing<'_> {
         Some(Shares { nodes, more })
     }
 
+    /// Counts one combination or subset; stops the walk past the limit.
+    fn spend(&self) -> ControlFlow<()> {
+        match self.work.get().checked_sub(1) {
+            None => ControlFlow::Break(()),
+            Some(left) => {
+                self.work.set(left);
+                ControlFlow::Continue(())
+            }
+        }
+    }
+
     /// How even `nodes` leave the machine, and which of them give what is left over.
     fn balance(&self, nodes: &[usize]) -> Option<(u64, Vec<usize>)> {
-        let free_here: i64 =
-            nodes.iter().enumerate().filter(|(at, node)| !nodes[..*at].contains(node)).map(|(_, &n)| self.free[n]).sum();
+        let free_here: i64 = nodes
+            .iter()
+            .enumerate()
+            .filter(|(at, node)| !nodes[..*at].contains(node))
+            .map(|(_, &n)| self.free[n])
+            .sum();
         let whole: i64 = nodes.iter().map(|&node| self.free[node] / self.group * self.group).sum();
         if free_here < self.count || whole < self.count {
             return None;
@@ -181,6 +205,7 @@ impl Sharing<'_> {
         for size in (1..=givers.len()).rev() {
             walk(givers.len(), size, |subset| {
                 kept.pass(subset);
+                self.spend()?;
                 left.copy_from_slice(after);
                 if let Some(balance) = self.balance_of_subset(givers, subset, &mut left, rest)
                     && best.is_none_or(|best| balance < best)

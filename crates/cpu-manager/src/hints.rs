@@ -85,7 +85,11 @@ impl Static {
         match (self.options.alignment, self.nodes_per_socket) {
             (Alignment::BySocket, per_socket @ 1..) => {
                 let sockets = size.div_ceil(count(per_socket));
-                family.preferred_size_or_sockets(size, sockets, self.sockets.iter().map(|socket| socket.nodes));
+                family.preferred_size_or_sockets(
+                    size,
+                    sockets,
+                    self.sockets.iter().map(|socket| socket.nodes),
+                );
             }
             _ => {
                 family.preferred_size(size);

@@ -30,10 +30,7 @@ pub struct TwoOwners {
 
 impl Holdings {
     /// Holdings as they were stored. [`Static::restore`](crate::Static::restore) checks them.
-    pub fn new(
-        shared: CpuSet,
-        assigned: impl IntoIterator<Item = (PodUid, ContainerName, CpuSet)>,
-    ) -> Self {
+    pub fn new(shared: CpuSet, assigned: impl IntoIterator<Item = (PodUid, ContainerName, CpuSet)>) -> Self {
         let mut held = Self { shared, ..Self::default() };
         for (pod, container, cpus) in assigned {
             held.set(&pod, &container, cpus);

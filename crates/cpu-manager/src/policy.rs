@@ -86,7 +86,7 @@ impl Static {
         if options.whole_cores == WholeCores::Required && options.order == Order::AcrossCores {
             return Err(ConfigError::WholeCoresAcrossCores);
         }
-        let num_nodes = cpus.nodes().count();
+        let num_nodes = cpus.num_nodes();
         if options.alignment == Alignment::BySocket && cpus.num_sockets() > num_nodes {
             return Err(ConfigError::MoreSocketsThanNodes);
         }

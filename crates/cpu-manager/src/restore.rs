@@ -30,7 +30,9 @@ pub enum StateError {
         shared: CpuSet,
     },
     /// A container's CPUs are in the shared pool.
-    #[error("pod: {pod}, container: {container} cpuset: \"{cpus}\" overlaps with default cpuset \"{shared}\"")]
+    #[error(
+        "pod: {pod}, container: {container} cpuset: \"{cpus}\" overlaps with default cpuset \"{shared}\""
+    )]
     Overlap {
         /// The pod of the first such container.
         pod: PodUid,

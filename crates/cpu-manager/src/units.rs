@@ -22,6 +22,7 @@ pub(crate) struct Units {
     caches_of_node: Vec<Vec<usize>>,
     cores_of_node: Vec<Vec<usize>>,
     cores_of_socket: Vec<Vec<usize>>,
+    cores_of_cache: Vec<Vec<usize>>,
     /// Averages of the machine, rounded down; not what each unit has.
     pub(crate) cpus_per_core: usize,
     pub(crate) cpus_per_socket: usize,
@@ -55,7 +56,7 @@ impl Unit {
     }
 
     /// Whether a free CPU of this unit is in `outer`.
-    fn has_free_in(&self, outer: &Self, free: &CpuSet) -> bool {
+    pub(crate) fn has_free_in(&self, outer: &Self, free: &CpuSet) -> bool {
         self.cpus.iter().any(|cpu| free.contains(cpu) && outer.cpus.contains(cpu))
     }
 }
@@ -66,7 +67,7 @@ impl Units {
         let sockets: Vec<_> = cpus.sockets().map(|(_, cpus)| Unit::new(cpus)).collect();
         let caches: Vec<_> = cpus.caches().map(|(_, cpus)| Unit::new(cpus)).collect();
         let cores: Vec<_> = cpus.cores().map(|(_, cpus)| Unit::new(cpus)).collect();
-        let hierarchy = if cpus.num_sockets() >= nodes.len() {
+        let hierarchy = if cpus.num_sockets() >= cpus.num_nodes() {
             Hierarchy::NodesFirst
         } else {
             Hierarchy::SocketsFirst
@@ -78,6 +79,7 @@ impl Units {
             caches_of_node: meeting(&nodes, &caches),
             cores_of_node: meeting(&nodes, &cores),
             cores_of_socket: meeting(&sockets, &cores),
+            cores_of_cache: meeting(&caches, &cores),
             nodes,
             sockets,
             caches,
@@ -111,6 +113,11 @@ impl Units {
         nested(&self.nodes, &self.node_order(free), &self.caches, &self.caches_of_node, free)
     }
 
+    /// The cores with a CPU in a cache, by id.
+    pub(crate) fn cores_of_cache(&self, cache: usize) -> impl Iterator<Item = &Unit> {
+        self.cores_of_cache[cache].iter().map(|&core| &self.cores[core])
+    }
+
     pub(crate) fn core_order(&self, free: &CpuSet) -> Vec<usize> {
         match self.hierarchy {
             Hierarchy::NodesFirst => {
@@ -135,13 +142,21 @@ fn meeting(outer: &[Unit], inner: &[Unit]) -> Vec<Vec<usize>> {
 /// Units with a free CPU, by free CPUs and then by id.
 fn top(units: &[Unit], free: &CpuSet) -> Vec<usize> {
     let mut listed = Vec::with_capacity(units.len());
-    listed.extend(units.iter().enumerate().map(|(at, unit)| (unit.free(free), at)).filter(|(free, _)| *free > 0));
+    listed.extend(
+        units.iter().enumerate().map(|(at, unit)| (unit.free(free), at)).filter(|(free, _)| *free > 0),
+    );
     listed.sort_unstable();
     listed.into_iter().map(|(_, at)| at).collect()
 }
 
 /// For each outer unit in `order` the inner ones with a free CPU in it, by free CPUs and then by id.
-fn nested(outer: &[Unit], order: &[usize], inner: &[Unit], inside: &[Vec<usize>], free: &CpuSet) -> Vec<usize> {
+fn nested(
+    outer: &[Unit],
+    order: &[usize],
+    inner: &[Unit],
+    inside: &[Vec<usize>],
+    free: &CpuSet,
+) -> Vec<usize> {
     let mut listed: Vec<(usize, usize)> = Vec::with_capacity(inner.len());
     for &out in order {
         let start = listed.len();
