@@ -50,8 +50,7 @@ fn take(corpus: &Corpus, case: &Case) -> Outcome {
             if i64::try_from(cpus.len()) != Ok(request) {
                 got.insert("size".into(), json!(cpus.len()));
             }
-            for (name, faulty) in
-                [("notFree", &cpus - before.shared()), ("reservedTaken", &cpus & reserved)]
+            for (name, faulty) in [("notFree", &cpus - before.shared()), ("reservedTaken", &cpus & reserved)]
             {
                 if !faulty.is_empty() {
                     got.insert(name.into(), json!(faulty.to_string()));
@@ -121,22 +120,25 @@ impl Node {
     fn new(corpus: &Corpus, case: &Case) -> Result<Self, Outcome> {
         let input = &case.input;
         let unreadable = |what: String| Outcome::Failed { got: json!({ "unreadable": what }) };
-        let machine = Machine::named(corpus, text(&input["machine"])).map_err(|error| unreadable(error.to_string()))?;
-        let set = |value: &Value| text(value).parse::<CpuSet>().map_err(|error| unreadable(error.to_string()));
+        let machine =
+            Machine::named(corpus, text(&input["machine"])).map_err(|error| unreadable(error.to_string()))?;
+        let set =
+            |value: &Value| text(value).parse::<CpuSet>().map_err(|error| unreadable(error.to_string()));
         let config = Config {
             options: options(&input["options"]),
             reserved: match input["reservedSet"].as_str() {
                 Some(_) => Reserved::cpus(set(&input["reservedSet"])?),
-                None => Reserved::count(usize::try_from(input["reservedCount"].as_u64().unwrap_or(0)).unwrap_or(0)),
+                None => Reserved::count(
+                    usize::try_from(input["reservedCount"].as_u64().unwrap_or(0)).unwrap_or(0),
+                ),
             },
             pod_level: pod_level(&input["gates"]),
             busy_sibling: BusySibling::HandOut,
         };
         let nodes = Nodes::new(machine.cpus.nodes().map(|(id, _)| id))
             .map_err(|error| unreadable(error.to_string()))?;
-        let policy = Static::new(&machine.cpus, &nodes, config).map_err(|error| {
-            case.compare(json!({ "error": error.to_string(), "stage": "construct" }))
-        })?;
+        let policy = Static::new(&machine.cpus, &nodes, config)
+            .map_err(|error| case.compare(json!({ "error": error.to_string(), "stage": "construct" })))?;
         Ok(Self { policy, nodes, taken: set(&input["taken"])? })
     }
 

@@ -1,6 +1,7 @@
 //! The tables of the machines that CPU cases name.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cpuset::{CpuId, CpuSet};

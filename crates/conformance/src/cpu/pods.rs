@@ -1,7 +1,9 @@
 //! Pods as CPU cases write them.
 
 use k8s_quantity::{Format, ParseError, Quantity};
-use pod_spec::{Container, ContainerName, Pod, PodResources, PodUid, QosClass, ResourceList, ResourceName, Role};
+use pod_spec::{
+    Container, ContainerName, Pod, PodResources, PodUid, QosClass, ResourceList, ResourceName, Role,
+};
 use serde_json::Value;
 
 use crate::case::text;
@@ -37,7 +39,9 @@ pub(crate) fn pod(value: &Value) -> Result<Pod, ParseError> {
     }
     let resources = match &value["resources"] {
         Value::Null => None,
-        level => Some(PodResources { requests: amounts(&level["requests"])?, limits: amounts(&level["limits"])? }),
+        level => {
+            Some(PodResources { requests: amounts(&level["requests"])?, limits: amounts(&level["limits"])? })
+        }
     };
     let status_qos = match text(&value["statusQOSClass"]) {
         "Guaranteed" => Some(QosClass::Guaranteed),
