@@ -7,7 +7,7 @@
 
 use cpuset::CpuSet;
 use numa_bitmask::NodeMask;
-use pod_spec::{Container, Pod, Unit};
+use pod_spec::{Container, Pod, PodUid, Unit};
 use topology_hint::Answers;
 
 use crate::policy::NodeCpus;
@@ -23,7 +23,41 @@ enum Supply<'a> {
     Pool { shared: &'a CpuSet, reusable: Option<&'a CpuSet> },
 }
 
+/// What one NUMA node has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OnNode {
+    /// The node.
+    pub node: NodeMask,
+    /// CPUs that the pod could get there now: free, or left by its finished init containers.
+    pub free: usize,
+    /// CPUs that could be got there if nobody held any.
+    pub allocatable: usize,
+}
+
 impl Static {
+    /// How many CPUs of its own `unit` is to get; `None` if it runs in the shared pool, wherever that is.
+    #[must_use]
+    pub fn asked(&self, unit: Unit<'_>) -> Option<usize> {
+        match unit {
+            Unit::Container(pod, container) => self.pod_level.exclusive_cpus(pod, container).ok(),
+            Unit::Pod(pod) => Some(self.pod_level.exclusive_cpus_of_pod(pod)).filter(|cpus| *cpus > 0),
+        }
+    }
+
+    /// What the nodes with CPUs have for a container of `pod`, in ascending order of nodes.
+    pub fn on_nodes<'a>(
+        &'a self,
+        held: &'a Holdings,
+        pod: &PodUid,
+    ) -> impl Iterator<Item = OnNode> + use<'a> {
+        let supply = Supply::Pool { shared: held.shared(), reusable: held.reusable(pod) };
+        self.nodes.iter().map(move |node| OnNode {
+            node: node.mask,
+            free: supply.on(node),
+            allocatable: node.not_reserved.len(),
+        })
+    }
+
     /// Pushes the answer for `unit`: none if it gets no CPUs of its own, impossible if it holds another number
     /// than it asks for, else a family.
     pub fn hints(&self, held: &Holdings, unit: Unit<'_>, answers: &mut Answers) {

@@ -39,6 +39,7 @@ pub use config::{
     WholeCores,
 };
 pub use guaranteed::NotPinned;
+pub use hints::OnNode;
 pub use holdings::{Holdings, TwoOwners};
 pub use policy::{ConfigError, Static};
 pub use restore::StateError;

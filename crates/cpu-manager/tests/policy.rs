@@ -260,6 +260,30 @@ fn hints_are_a_family_of_nodes() {
 }
 
 #[test]
+fn nodes_say_what_they_have() {
+    let policy = policy(&machine(2, 1, 1, 4), reserving(2));
+    let on_nodes = |held: &Holdings, pod: &Pod| {
+        policy.on_nodes(held, &pod.uid).map(|on| (on.free, on.allocatable)).collect::<Vec<_>>()
+    };
+    let steps = pod("p", &[("i", Role::Init, "4"), ("app", Role::App, "2"), ("half", Role::App, "500m")]);
+    let asked = steps.containers.iter().map(|container| policy.asked(Unit::Container(&steps, container)));
+    assert_eq!(asked.collect::<Vec<_>>(), [Some(4), Some(2), None]);
+    assert_eq!(policy.asked(Unit::Pod(&steps)), Some(4));
+    assert_eq!(on_nodes(&policy.initial(), &steps), [(6, 6), (8, 8)], "two of node 0 are reserved");
+    let init = &steps.containers[0];
+    let held = policy.allocate(&policy.initial(), &steps, init, Affinity::Any).unwrap().after;
+    assert_eq!(on_nodes(&held, &steps), [(6, 6), (8, 8)], "what the init container leaves is its pod's");
+    assert_eq!(on_nodes(&held, &pod("q", ALONE)), [(2, 6), (8, 8)]);
+}
+
+#[test]
+fn decisions_can_be_made_on_any_thread() {
+    fn is_shared<T: Send + Sync + 'static>() {}
+    is_shared::<Static>();
+    is_shared::<Holdings>();
+}
+
+#[test]
 fn sockets_can_be_what_is_aligned() {
     let options = Options { alignment: Alignment::BySocket, ..Options::default() };
     let policy = policy(&machine(2, 2, 1, 4), Config { options, ..reserving(2) });
