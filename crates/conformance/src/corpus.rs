@@ -125,9 +125,10 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CorpusError> {
     for entry in fs::read_dir(folder).map_err(|error| read_error(folder, error))? {
         let path = entry.map_err(|error| read_error(folder, error))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let plain = name.strip_suffix(".zst").unwrap_or(&name);
         if path.is_dir() {
             collect(&path, files)?;
-        } else if name.ends_with(".jsonl") || name.ends_with(".jsonl.zst") {
+        } else if plain.strip_suffix(".jsonl").is_some() {
             files.push(path);
         }
     }
