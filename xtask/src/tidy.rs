@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: the structure that the compiler does not check.
 //!
-//! Rows: a crate uses crates of lower rows only. Map: `ARCHITECTURE.md` names every crate and no other. Modules open
-//! with `//!`. Crates of the pure rows are `no_std`.
+//! Rows: a crate uses crates of lower rows only. Map: `ARCHITECTURE.md` names every crate and no other, and explains
+//! every field of `Compat`. Modules open with `//!`. Crates of the pure rows are `no_std`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -33,9 +33,6 @@ const ROWS: &[&[&str]] = &[
 /// Rows from this one on may touch the outside; below it everything is pure.
 const FIRST_IMPURE_ROW: usize = 7;
 
-/// Crates of pure rows that hold data only and need `std` in no way.
-const NOT_NO_STD: &[&str] = &[];
-
 /// What the checks need to know of a crate.
 #[derive(Clone, Debug)]
 struct Crate {
@@ -52,6 +49,10 @@ impl Tidy {
         let map =
             fs::read_to_string(root().join("ARCHITECTURE.md")).context("failed to read ARCHITECTURE.md")?;
         faults.extend(mapped(&crates, &map));
+        let compat = root().join("crates/admission/src/compat.rs");
+        let compat =
+            fs::read_to_string(&compat).with_context(|| format!("failed to read {}", compat.display()))?;
+        faults.extend(differences(&compat, &map));
         for folder in ["crates", "xtask"] {
             modules(&root().join(folder), &mut faults)?;
         }
@@ -125,6 +126,23 @@ fn mapped(crates: &[Crate], map: &str) -> Vec<String> {
     missing.chain(gone).collect()
 }
 
+/// The fields of `Compat` are those of the map's table of differences.
+fn differences(compat: &str, map: &str) -> Vec<String> {
+    let body =
+        compat.split("pub struct Compat {").nth(1).and_then(|rest| rest.split('}').next()).unwrap_or("");
+    let fields: BTreeSet<&str> =
+        body.lines().filter_map(|line| line.trim().strip_prefix("pub ")?.split(':').next()).collect();
+    let section = map.split("## Differences from kubelet").nth(1).unwrap_or("");
+    let listed: BTreeSet<&str> =
+        section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let missing =
+        fields.difference(&listed).map(|name| format!("ARCHITECTURE.md does not explain Compat::{name}"));
+    let gone = listed
+        .difference(&fields)
+        .map(|name| format!("ARCHITECTURE.md explains Compat::{name}, which is gone"));
+    missing.chain(gone).collect()
+}
+
 /// Every source file opens with its purpose.
 fn modules(folder: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))? {
@@ -146,7 +164,7 @@ fn modules(folder: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
 
 /// Crates of the pure rows cannot reach files, clocks or threads.
 fn purity(name: &str) -> anyhow::Result<Vec<String>> {
-    let pure = row_of(name).is_some_and(|row| row < FIRST_IMPURE_ROW) && !NOT_NO_STD.contains(&name);
+    let pure = row_of(name).is_some_and(|row| row < FIRST_IMPURE_ROW);
     if !pure {
         return Ok(Vec::new());
     }
@@ -189,6 +207,20 @@ mod tests {
         assert_eq!(
             mapped(&[found("cpuset", &[]), found("pod-spec", &[])], map),
             ["ARCHITECTURE.md does not name pod-spec", "ARCHITECTURE.md names gone, which is not there",]
+        );
+    }
+
+    #[test]
+    fn every_difference_from_the_kubelet_is_explained() {
+        let compat =
+            "pub struct Compat {\n    /// A.\n    pub a: A,\n    pub b: B,\n}\npub struct Other { pub c: C }";
+        let map = "| `x` | crate |\n## Differences from kubelet\n| field | kubelet |\n| `b` | why |\n| `z` | why |\n";
+        assert_eq!(
+            differences(compat, map),
+            [
+                "ARCHITECTURE.md does not explain Compat::a",
+                "ARCHITECTURE.md explains Compat::z, which is gone",
+            ]
         );
     }
 

@@ -118,11 +118,12 @@ const MAX_NODES: &str = "max-allowable-numa-nodes";
 const PREFER_CLOSEST: &str = "prefer-closest-numa-nodes";
 
 /// Whether the kubelet's limit on NUMA nodes is checked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum NodeCountCheck {
-    /// It is.
+    /// It is: 8, or what `max-allowable-numa-nodes` says.
     Kubelet,
     /// Any number of nodes is fine.
+    #[default]
     Skip,
 }
 

@@ -25,5 +25,5 @@ mod distance;
 mod work;
 
 pub use distance::{DistanceIndex, Distances, MissingDistance, Ties};
-pub use policy::{Admit, KubeletPolicy, MergeError, Merged, NodeLimit, Policy};
+pub use policy::{Admit, KubeletPolicy, MergeError, Merged, Policy};
 pub use work::WorkLimit;

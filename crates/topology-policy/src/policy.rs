@@ -88,16 +88,6 @@ pub enum KubeletPolicy {
     SingleNumaNode,
 }
 
-/// How many NUMA nodes a machine may have under a policy other than `none`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum NodeLimit {
-    /// The kubelet's: 8, or what `max-allowable-numa-nodes` says.
-    Kubelet,
-    /// As many as a node mask holds: a merge here does not grow with the power set.
-    #[default]
-    Unlimited,
-}
-
 impl KubeletPolicy {
     /// The policy's name in a kubelet configuration.
     #[must_use]

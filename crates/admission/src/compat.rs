@@ -1,0 +1,40 @@
+//! Every deliberate difference from the kubelet, one field each. The type of a field belongs to the crate that
+//! honours it.
+
+use cpu_manager::BusySibling;
+use node_config::NodeCountCheck;
+use topology_policy::DistanceIndex;
+
+/// What becomes of that which a refused pod had been given before it was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RefusedPod {
+    /// It stays booked until the next collection of dead pods, as in the kubelet.
+    KeepBooked,
+    /// A refused pod holds nothing.
+    #[default]
+    HoldNothing,
+}
+
+/// Where this is the kubelet's equal, and where it is better. The default is the product.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Compat {
+    /// Whether the kubelet's limit on NUMA nodes is checked; for [`node_config::TopologyConfig::check`].
+    pub node_limit: NodeCountCheck,
+    /// What a refused pod leaves behind.
+    pub refused_pod: RefusedPod,
+    /// Whether a CPU that is not free may be handed out on machines whose cores are not alike; for
+    /// [`cpu_manager::Config`].
+    pub busy_sibling: BusySibling,
+    /// How a distance is found in its row.
+    pub distance_index: DistanceIndex,
+}
+
+impl Compat {
+    /// The kubelet's behaviour in every field.
+    pub const KUBELET: Self = Self {
+        node_limit: NodeCountCheck::Kubelet,
+        refused_pod: RefusedPod::KeepBooked,
+        busy_sibling: BusySibling::HandOut,
+        distance_index: DistanceIndex::ByNodeId,
+    };
+}

@@ -1,0 +1,125 @@
+//! The node: machine, configuration and rules, checked once and never changed.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::fmt;
+
+use node_config::{Scope, TieBreak, TopologyConfig, TopologyPolicyName};
+use topology_hint::Provider;
+use topology_model::Nodes;
+use topology_policy::{Distances, KubeletPolicy, Ties};
+
+use crate::compat::Compat;
+use crate::ledger::{Ledger, Version};
+
+/// What a node is put together from.
+#[derive(Debug)]
+pub struct NodeSetup {
+    /// The NUMA nodes.
+    pub nodes: Nodes,
+    /// Distance rows of the nodes in ascending id order; `None`: not known.
+    pub distances: Vec<Option<Vec<u64>>>,
+    /// Policy, scope and options.
+    pub topology: TopologyConfig,
+    /// The CPU manager; `None`: policy `none`.
+    pub cpus: Option<cpu_manager::Static>,
+    /// Where this is not the kubelet.
+    pub compat: Compat,
+}
+
+/// One node. Immutable, and shared by all attempts.
+pub struct Node {
+    pub(crate) nodes: Nodes,
+    pub(crate) policy: KubeletPolicy,
+    pub(crate) scope: Scope,
+    distances: Option<Distances>,
+    pub(crate) cpus: Option<cpu_manager::Static>,
+    pub(crate) others: Vec<Box<dyn Provider + Send + Sync>>,
+    pub(crate) compat: Compat,
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let others: Vec<_> = self.others.iter().map(|provider| provider.name()).collect();
+        f.debug_struct("Node")
+            .field("nodes", &self.nodes)
+            .field("policy", &self.policy)
+            .field("scope", &self.scope)
+            .field("others", &others)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Node {
+    /// The node of `setup`, whose parts have been checked when they were made.
+    #[must_use]
+    pub fn new(setup: NodeSetup) -> Self {
+        let distances = (setup.topology.ties == TieBreak::Closest).then(|| {
+            let rows = setup.nodes.ids().map(|id| id.0).zip(setup.distances);
+            Distances::new(rows, setup.compat.distance_index)
+        });
+        Self {
+            policy: match setup.topology.policy {
+                TopologyPolicyName::None => KubeletPolicy::None,
+                TopologyPolicyName::BestEffort => KubeletPolicy::BestEffort,
+                TopologyPolicyName::Restricted => KubeletPolicy::Restricted,
+                TopologyPolicyName::SingleNumaNode => KubeletPolicy::SingleNumaNode,
+            },
+            scope: setup.topology.scope,
+            nodes: setup.nodes,
+            distances,
+            cpus: setup.cpus,
+            others: Vec::new(),
+            compat: setup.compat,
+        }
+    }
+
+    /// The node with a provider of your own, which is asked after the kubelet's three.
+    #[must_use]
+    pub fn with_provider(mut self, provider: Box<dyn Provider + Send + Sync>) -> Self {
+        self.others.push(provider);
+        self
+    }
+
+    /// The node under another policy, everything else alike.
+    #[must_use]
+    pub fn with_policy(mut self, policy: KubeletPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// The NUMA nodes.
+    #[must_use]
+    pub const fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+
+    /// The policy in force.
+    #[must_use]
+    pub const fn policy(&self) -> KubeletPolicy {
+        self.policy
+    }
+
+    /// The scope in force.
+    #[must_use]
+    pub const fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// The ledger of a node on which nothing runs.
+    #[must_use]
+    pub fn empty_ledger(&self) -> Ledger {
+        Ledger {
+            version: Version::default(),
+            cpus: self.cpus.as_ref().map(cpu_manager::Static::initial),
+            others: BTreeMap::new(),
+            hints: BTreeMap::new(),
+            pods: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn ties(&self) -> Ties<'_> {
+        self.distances.as_ref().map_or(Ties::LowestNumber, Ties::Closest)
+    }
+}

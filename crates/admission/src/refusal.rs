@@ -1,0 +1,93 @@
+//! Why a pod was refused: the kubelet's reason and message, and the cause behind them as a value.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
+
+use pod_spec::ContainerName;
+use topology_hint::Refusal;
+use topology_policy::{MergeError, Merged};
+
+/// The admission reason, as the pod's status shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The merged hint does not satisfy the policy.
+    TopologyAffinity,
+    /// An allocation failed.
+    UnexpectedAdmission,
+    /// Whole cores were asked for and cannot be given.
+    SmtAlignment,
+    /// What a provider of your own calls it.
+    Other(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::TopologyAffinity => "TopologyAffinityError",
+            Self::UnexpectedAdmission => "UnexpectedAdmissionError",
+            Self::SmtAlignment => "SMTAlignmentError",
+            Self::Other(reason) => reason,
+        })
+    }
+}
+
+/// What led to the refusal.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The policy does not accept the merged hint.
+    NotAligned(Merged),
+    /// The merge was cut before it had an exact answer.
+    MergeFailed(MergeError),
+    /// The CPU manager could not allocate.
+    Cpus(cpu_manager::AllocateError),
+    /// A provider of your own could not serve.
+    Provider {
+        /// Its name.
+        name: String,
+        /// What it said.
+        refusal: Refusal,
+    },
+}
+
+/// A pod that may not run, and why.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Refused {
+    /// The kubelet's reason.
+    pub reason: Reason,
+    /// The kubelet's message, without the `Pod was rejected: ` that the pod's status puts before it.
+    pub message: String,
+    /// The container that could not be served; `None` when the pod as a whole could not.
+    pub container: Option<ContainerName>,
+    /// What was behind it.
+    pub cause: Cause,
+}
+
+impl Refused {
+    pub(crate) fn new(container: Option<&ContainerName>, cause: Cause) -> Self {
+        let (reason, message) = match &cause {
+            Cause::NotAligned(_) | Cause::MergeFailed(_) => (
+                Reason::TopologyAffinity,
+                String::from("Resources cannot be allocated with Topology locality"),
+            ),
+            Cause::Cpus(cpu_manager::AllocateError::WholeCores(error)) => {
+                (Reason::SmtAlignment, error.to_string())
+            }
+            Cause::Cpus(error) => unexpected(error),
+            Cause::Provider { refusal, .. } => match &refusal.reason {
+                Some(reason) => (Reason::Other(reason.clone()), refusal.message.clone()),
+                None => unexpected(&refusal.message),
+            },
+        };
+        Self { reason, message, container: container.cloned(), cause }
+    }
+}
+
+/// An error without a reason of its own.
+fn unexpected(error: &impl ToString) -> (Reason, String) {
+    let message = format!("Allocate failed due to {}, which is unexpected", error.to_string());
+    (Reason::UnexpectedAdmission, message)
+}

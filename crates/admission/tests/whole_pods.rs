@@ -1,0 +1,186 @@
+//! Pods admitted, refused and released on a small machine: four nodes of four CPUs, one CPU reserved.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use cpu_manager::{Config, Granted, Reserved, Static};
+use node_config::{Scope, TieBreak, TopologyConfig, TopologyPolicyName};
+use numa_bitmask::{NodeIndex, NodeMask};
+use pod_spec::{Container, Pod, PodLevelResources, PodUid, ResourceList, Role, Unit};
+use topology_admission::{Compat, Ledger, Node, NodeSetup, Reason, Refused, RefusedPod, Stale, Verdict};
+use topology_hint::{Affinity, Answers, Grant, Held, Hint, Preference, Provider, Refusal};
+use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
+
+fn node(policy: TopologyPolicyName, scope: Scope, compat: Compat) -> Node {
+    let core = |cpu| MachineCore { thread_ids: Some(vec![cpu]), ..MachineCore::default() };
+    let numa = |id: i64| MachineNode {
+        id,
+        cores: Some((4 * id..4 * id + 4).map(core).collect()),
+        ..MachineNode::default()
+    };
+    let info = MachineInfo {
+        num_cpus: 16,
+        num_sockets: 1,
+        topology: Some((0..4).map(numa).collect()),
+        ..MachineInfo::default()
+    };
+    let view = KubeletView::new(&info).unwrap();
+    let config =
+        Config { reserved: Reserved::count(1), busy_sibling: compat.busy_sibling, ..Config::default() };
+    Node::new(NodeSetup {
+        nodes: view.nodes().clone(),
+        distances: vec![None; 4],
+        topology: TopologyConfig { policy, scope, ties: TieBreak::LowestNumber },
+        cpus: Some(Static::new(view.cpus(), view.nodes(), config).unwrap()),
+        compat,
+    })
+}
+
+/// A Guaranteed pod with an app container for each number of CPUs.
+fn pod(name: &str, cpus: &[&str]) -> Pod {
+    let containers = cpus.iter().enumerate().map(|(at, cpus)| {
+        let limits: ResourceList =
+            [("cpu".into(), cpus.parse().unwrap()), ("memory".into(), "1Gi".parse().unwrap())].into();
+        let name = format!("c{at}");
+        Container { name: name.as_str().into(), role: Role::App, requests: ResourceList::new(), limits }
+    });
+    Pod::new("ran", name, containers.collect()).with_defaults(PodLevelResources::Count)
+}
+
+fn admitted(node: &Node, ledger: &Ledger, pod: &Pod) -> (Vec<String>, Ledger) {
+    let attempt = node.attempt(ledger, pod);
+    let Verdict::Admitted(placement) = &attempt.verdict else {
+        panic!("{} refused: {:?}", pod.name, attempt.verdict)
+    };
+    let cpus = placement.containers.iter().map(|placed| match &placed.cpus {
+        Some(Granted::Exclusive(cpus)) => cpus.to_string(),
+        other => format!("{other:?}"),
+    });
+    (cpus.collect(), ledger.commit(attempt).unwrap())
+}
+
+fn refused(node: &Node, ledger: &Ledger, pod: &Pod) -> (Refused, Ledger) {
+    let attempt = node.attempt(ledger, pod);
+    let Verdict::Refused(refused) = attempt.verdict.clone() else {
+        panic!("{} admitted: {:?}", pod.name, attempt.verdict)
+    };
+    (refused, ledger.commit(attempt).unwrap())
+}
+
+fn shared(ledger: &Ledger) -> String {
+    ledger.cpus().unwrap().shared().to_string()
+}
+
+const SINGLE: TopologyPolicyName = TopologyPolicyName::SingleNumaNode;
+
+#[test]
+fn a_pod_is_aligned_by_container_or_as_a_whole() {
+    let by_container = node(SINGLE, Scope::Container, Compat::default());
+    let (cpus, ledger) = admitted(&by_container, &by_container.empty_ledger(), &pod("a", &["4", "2"]));
+    assert_eq!(cpus, ["4-7", "1-2"]);
+    assert_eq!(shared(&ledger), "0,3,8-15");
+
+    let whole = node(SINGLE, Scope::Pod, Compat::default());
+    let (refused, _) = refused(&whole, &whole.empty_ledger(), &pod("a", &["4", "2"]));
+    assert_eq!(refused.reason, Reason::TopologyAffinity);
+    assert_eq!(refused.message, "Resources cannot be allocated with Topology locality");
+    assert_eq!(refused.container, None, "the pod as a whole was refused");
+    let (cpus, _) = admitted(&whole, &whole.empty_ledger(), &pod("b", &["2", "2"]));
+    assert_eq!(cpus, ["4-5", "6-7"], "both on the same node");
+}
+
+#[test]
+fn what_a_refused_pod_leaves_behind_is_a_choice() {
+    let asked = pod("a", &["4", "5"]);
+    for (refused_pod, left) in [(RefusedPod::HoldNothing, "0-15"), (RefusedPod::KeepBooked, "0-3,8-15")] {
+        let node = node(SINGLE, Scope::Container, Compat { refused_pod, ..Compat::default() });
+        let (refusal, ledger) = refused(&node, &node.empty_ledger(), &asked);
+        assert_eq!(refusal.container, Some("c1".into()));
+        assert_eq!(shared(&ledger), left, "{refused_pod:?}");
+        assert_eq!(ledger.pods().count(), 0);
+        // The next admission collects it.
+        let (cpus, ledger) = admitted(&node, &ledger, &pod("b", &["4"]));
+        assert_eq!(cpus, ["4-7"]);
+        assert_eq!(shared(&ledger), "0-3,8-15");
+    }
+}
+
+#[test]
+fn without_alignment_an_allocation_can_still_fail() {
+    let node = node(TopologyPolicyName::None, Scope::Container, Compat::default());
+    let (refusal, _) = refused(&node, &node.empty_ledger(), &pod("a", &["16"]));
+    assert_eq!(refusal.reason, Reason::UnexpectedAdmission);
+    assert_eq!(
+        refusal.message,
+        "Allocate failed due to not enough cpus available to satisfy request: requested=16, available=15, \
+         which is unexpected"
+    );
+}
+
+#[test]
+fn releasing_gives_everything_back_and_attempts_are_pure() {
+    let node = node(TopologyPolicyName::Restricted, Scope::Container, Compat::default());
+    let empty = node.empty_ledger();
+    let first = pod("a", &["3"]);
+    let attempt = node.attempt(&empty, &first);
+    let again = node.attempt(&empty, &first);
+    assert_eq!(format!("{attempt:?}"), format!("{again:?}"), "the same inputs give equal attempts");
+    assert_eq!(shared(&empty), "0-15", "an attempt books nothing");
+
+    let ledger = empty.commit(attempt).unwrap();
+    let stale = ledger.commit(again).unwrap_err();
+    assert_eq!(stale, Stale { made_against: empty.version(), current: ledger.version() });
+
+    let released = ledger.release(&first.uid);
+    assert_eq!(shared(&released), "0-15");
+    assert_eq!(released.hint(&first.key(&first.containers[0])), None);
+    assert!(released.version() > ledger.version());
+    assert_eq!(ledger.release(&PodUid::new("stranger")).version(), ledger.version());
+}
+
+#[test]
+fn a_trace_says_what_each_node_could_give() {
+    let node = node(SINGLE, Scope::Container, Compat::default());
+    let (_, ledger) = admitted(&node, &node.empty_ledger(), &pod("a", &["3"]));
+    let (attempt, trace) = node.trace(&ledger, &pod("b", &["4"]));
+    assert!(matches!(attempt.verdict, Verdict::Admitted(_)));
+    let cpus = &trace.units[0].resources[0];
+    let amounts = cpus.amounts.as_ref().unwrap();
+    let free: Vec<_> = amounts.nodes.iter().map(|cell| (cell.free, cell.allocatable)).collect();
+    assert_eq!(amounts.asked, 4);
+    assert_eq!(free, [(0, 3), (4, 4), (4, 4), (4, 4)]);
+    assert_eq!(cpus.accepted, NodeMask::all(4).without(NodeIndex::new(0).unwrap()));
+    assert_eq!(cpus.narrowest, Some(1));
+}
+
+/// A licence dongle on the last node, for one container at a time.
+struct Dongle;
+
+impl Provider for Dongle {
+    fn name(&self) -> &'static str {
+        "dongle"
+    }
+
+    fn hints(&self, held: &Held, _: Unit<'_>, answers: &mut Answers) {
+        let last = NodeMask::single(NodeIndex::new(3).unwrap());
+        let hint = Hint { affinity: Affinity::Nodes(last), preference: Preference::Preferred };
+        answers.push_list("acme/dongle".into(), held.is_empty().then_some(hint.into()));
+    }
+
+    fn allocate(&self, _: &Held, _: Unit<'_>, affinity: Affinity) -> Result<Option<Grant>, Refusal> {
+        match affinity {
+            Affinity::Nodes(_) => Ok(Some(Grant::default())),
+            Affinity::Any => Err(Refusal { reason: Some("DongleError".into()), message: "where?".into() }),
+        }
+    }
+}
+
+#[test]
+fn a_provider_of_your_own_takes_part() {
+    let node = node(SINGLE, Scope::Container, Compat::default()).with_provider(Box::new(Dongle));
+    let (cpus, ledger) = admitted(&node, &node.empty_ledger(), &pod("a", &["2"]));
+    assert_eq!(cpus, ["12-13"], "the CPUs follow the dongle");
+    let (refusal, ledger) = refused(&node, &ledger, &pod("b", &["2"]));
+    assert_eq!(refusal.reason, Reason::TopologyAffinity);
+    let ledger = ledger.release(&PodUid::new("ran/a"));
+    let (cpus, _) = admitted(&node, &ledger, &pod("b", &["2"]));
+    assert_eq!(cpus, ["12-13"], "the dongle is free again");
+}
