@@ -1,1 +1,32 @@
-//! placeholder
+//! Reads what people and tools write about pods and nodes: pod manifests, kubelet configurations and device
+//! inventories, in YAML or JSON.
+//!
+//! Text becomes values, or one [`ManifestError`] that says what is wrong, on which line, and what was expected.
+//! Nothing that comes in makes it panic, and a megabyte is the most that it reads.
+//!
+//! It opens no files and knows no machine: it is handed text with a name, and hands out values. Whether a pod fits,
+//! whether a configuration is valid and which devices a selector means is decided elsewhere.
+
+mod devices;
+mod error;
+mod kubelet;
+mod kubelet_fields;
+mod names;
+mod node;
+mod pods;
+mod quantity;
+mod source;
+mod yaml;
+
+pub use devices::{
+    DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, PciClass, PciSelector, read_devices,
+};
+pub use error::{ManifestError, Problem, Style};
+pub use kubelet::{KubeletConfigFile, KubeletConfigRead, ReservedMemory, Warning, read_kubelet_config};
+pub use pods::read_pods;
+pub use source::{MAX_BYTES, Source};
+
+/// The examples of the README are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,257 @@
+//! Device inventories: which devices a node has, where no plugin tells.
+//!
+//! ```yaml
+//! devices:
+//! - resource: example.com/card        # each device by name
+//!   list:
+//!   - {id: card-0, nodes: [0]}
+//!   - {id: card-1, nodes: [1], unhealthy: true}
+//! - resource: example.com/accelerator # so many on each NUMA node
+//!   perNode: {0: 4, 1: 4}
+//! - resource: intel.com/sriov_vf      # what the machine has of it
+//!   pci: {class: "0200", vendor: "8086", device: "1889"}
+//! ```
+//!
+//! It is the project's own format, so unlike in Kubernetes' an unknown field is an error.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pod_spec::ResourceName;
+
+use crate::names::is_resource;
+use crate::node::{Field, Keyed, Value};
+use crate::yaml::{Repeated, documents};
+use crate::{ManifestError, Problem, Source};
+
+/// One resource and its devices.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeviceEntry {
+    /// The name that pods ask for.
+    pub resource: ResourceName,
+    /// Which devices there are.
+    pub source: DeviceSource,
+}
+
+/// Where the devices of a resource come from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DeviceSource {
+    /// Each is named. No two share an id.
+    Listed(Vec<ListedDevice>),
+    /// So many on each NUMA node, by node id; ids of the devices are the reader's to choose.
+    PerNode(BTreeMap<u32, u32>),
+    /// The PCI functions of the machine that match.
+    Pci(PciSelector),
+}
+
+/// A device by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListedDevice {
+    /// Its id, as a plugin would say it.
+    pub id: String,
+    /// Ids of the NUMA nodes that it is near to; empty where that is not known.
+    pub nodes: Vec<u32>,
+    /// Whether it can be given out.
+    pub health: DeviceHealth,
+}
+
+/// Whether a device can be given out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DeviceHealth {
+    /// It can.
+    Healthy,
+    /// It is there and counts as capacity, but cannot.
+    Unhealthy,
+}
+
+/// Which PCI functions are meant. What is `None` may be anything; at least one is not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PciSelector {
+    /// The class, or its first digits.
+    pub class: Option<PciClass>,
+    /// The vendor's number.
+    pub vendor: Option<u16>,
+    /// The vendor's number of the device.
+    pub device: Option<u16>,
+}
+
+/// The first two, four or six hexadecimal digits of a class: `02` is every network card, `020000` Ethernet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PciClass {
+    bits: u32,
+    mask: u32,
+}
+
+impl PciClass {
+    /// Whether a class of 24 bits (as in sysfs: `0x030200`) begins with these digits.
+    #[must_use]
+    pub const fn matches(self, class: u32) -> bool {
+        class & self.mask == self.bits
+    }
+}
+
+impl PciSelector {
+    /// Whether a function of this class (24 bits), vendor and device is meant.
+    #[must_use]
+    pub fn matches(&self, class: u32, vendor: u16, device: u16) -> bool {
+        self.class.is_none_or(|wanted| wanted.matches(class))
+            && self.vendor.is_none_or(|wanted| wanted == vendor)
+            && self.device.is_none_or(|wanted| wanted == device)
+    }
+}
+
+/// The highest id of a NUMA node that the kernel gives (`MAX_NUMNODES` is at most 1024).
+const MAX_NODE_ID: u32 = 1023;
+/// The most devices of a resource on a node; more than any machine's virtual functions.
+const MAX_PER_NODE: u32 = 65_536;
+
+/// Reads an inventory; entries come in the order in which they are written. See the module's example for the format.
+///
+/// # Errors
+/// The first thing that is wrong, with its place.
+pub fn read_devices(source: &Source<'_>) -> Result<Vec<DeviceEntry>, ManifestError> {
+    const FIELDS: &str = "the field devices";
+    let mut entries = Vec::new();
+    let mut resources = BTreeSet::new();
+    for node in &documents(source, Repeated::Refused)? {
+        let document = Field::document(source, node);
+        known_fields(&document, &["devices"], FIELDS)?;
+        for field in document.require("devices", "a list of resources")?.items()? {
+            let entry = read_entry(&field)?;
+            if !resources.insert(entry.resource.clone()) {
+                let place = field.get("resource")?.unwrap_or(field);
+                return Err(place.fail(Problem::DuplicateResource(entry.resource.to_string())));
+            }
+            entries.push(entry);
+        }
+    }
+    Ok(entries)
+}
+
+fn read_entry(field: &Field<'_>) -> Result<DeviceEntry, ManifestError> {
+    const ONE_OF: &str = "exactly one of list, perNode and pci";
+    const RESOURCE: &str = "the name of a resource such as nvidia.com/gpu";
+    known_fields(field, &["resource", "list", "perNode", "pci"], "resource, list, perNode or pci")?;
+    let name = field.require("resource", RESOURCE)?;
+    let resource = name.text(RESOURCE)?;
+    if !is_resource(resource) {
+        return Err(name.unexpected(RESOURCE));
+    }
+    let source = match (field.get("list")?, field.get("perNode")?, field.get("pci")?) {
+        (Some(list), None, None) => DeviceSource::Listed(read_list(&list)?),
+        (None, Some(counts), None) => DeviceSource::PerNode(read_counts(&counts)?),
+        (None, None, Some(selector)) => DeviceSource::Pci(read_selector(&selector)?),
+        (None, None, None) => {
+            return Err(field.fail(Problem::Missing { field: "list, perNode or pci", expected: ONE_OF }));
+        }
+        _ => {
+            let found = "more than one of them".to_owned();
+            return Err(field.fail(Problem::Unexpected { found, expected: ONE_OF }));
+        }
+    };
+    Ok(DeviceEntry { resource: ResourceName::new(resource), source })
+}
+
+fn read_list(list: &Field<'_>) -> Result<Vec<ListedDevice>, ManifestError> {
+    const ID: &str = "the device's id as text";
+    let mut devices: Vec<ListedDevice> = Vec::new();
+    let mut ids = BTreeSet::new();
+    for field in list.items()? {
+        known_fields(&field, &["id", "nodes", "unhealthy"], "id, nodes or unhealthy")?;
+        let id_field = field.require("id", ID)?;
+        let id = id_field.scalar(ID)?;
+        if id.is_empty() || id.chars().any(char::is_control) {
+            return Err(id_field.unexpected(ID));
+        }
+        if !ids.insert(id) {
+            return Err(id_field.fail(Problem::DuplicateDevice(id.to_owned())));
+        }
+        let nodes = field.get("nodes")?.map_or(Ok(Vec::new()), |nodes| nodes.items())?;
+        let nodes = nodes.iter().map(|node| number(node, MAX_NODE_ID, NODE_ID)).collect::<Result<_, _>>()?;
+        let health = match field.get("unhealthy")? {
+            None => DeviceHealth::Healthy,
+            Some(flag) => match flag.node.value {
+                Value::Bool(true) => DeviceHealth::Unhealthy,
+                Value::Bool(false) => DeviceHealth::Healthy,
+                _ => return Err(flag.unexpected("true or false")),
+            },
+        };
+        devices.push(ListedDevice { id: id.to_owned(), nodes, health });
+    }
+    Ok(devices)
+}
+
+const NODE_ID: &str = "the id of a NUMA node, 0 to 1023";
+
+fn read_counts(counts: &Field<'_>) -> Result<BTreeMap<u32, u32>, ManifestError> {
+    let mut by_node = BTreeMap::new();
+    for Keyed { key, key_span, value } in counts.entries()? {
+        let Some(node) = key.parse().ok().filter(|&node: &u32| node <= MAX_NODE_ID) else {
+            let problem = Problem::Range { found: key.to_owned(), expected: NODE_ID };
+            return Err(counts.fail_at(key_span, problem));
+        };
+        let count = number(&value, MAX_PER_NODE, "a number of devices, 0 to 65536")?;
+        if by_node.insert(node, count).is_some() {
+            return Err(counts.fail_at(key_span, Problem::DuplicateKey(key.to_owned())));
+        }
+    }
+    Ok(by_node)
+}
+
+fn number(field: &Field<'_>, most: u32, expected: &'static str) -> Result<u32, ManifestError> {
+    let Value::Number(text) = &field.node.value else { return Err(field.unexpected(expected)) };
+    text.parse()
+        .ok()
+        .filter(|&number| number <= most)
+        .ok_or_else(|| field.fail(Problem::Range { found: text.clone(), expected }))
+}
+
+fn read_selector(field: &Field<'_>) -> Result<PciSelector, ManifestError> {
+    const FIELDS: &str = "class, vendor or device";
+    known_fields(field, &["class", "vendor", "device"], FIELDS)?;
+    let class = field.get("class")?.map(|class| read_class(&class)).transpose()?;
+    let id = |key| -> Result<Option<u16>, ManifestError> {
+        const EXPECTED: &str = "one to four hexadecimal digits, with or without 0x";
+        let Some(field) = field.get(key)? else { return Ok(None) };
+        let (value, _) = hex(&field, 4, EXPECTED)?;
+        u16::try_from(value).map(Some).map_err(|_| field.unexpected(EXPECTED))
+    };
+    let selector = PciSelector { class, vendor: id("vendor")?, device: id("device")? };
+    if selector.class.is_none() && selector.vendor.is_none() && selector.device.is_none() {
+        return Err(
+            field.fail(Problem::Missing { field: "class, vendor or device", expected: "at least one" })
+        );
+    }
+    Ok(selector)
+}
+
+fn read_class(field: &Field<'_>) -> Result<PciClass, ManifestError> {
+    const EXPECTED: &str = "two, four or six hexadecimal digits, with or without 0x";
+    let (value, digits) = hex(field, 6, EXPECTED)?;
+    let shift = match digits {
+        2 => 16,
+        4 => 8,
+        6 => 0,
+        _ => return Err(field.unexpected(EXPECTED)),
+    };
+    Ok(PciClass { bits: value << shift, mask: (0x00ff_ffff >> shift) << shift })
+}
+
+/// The number and how many digits it was written with.
+fn hex(field: &Field<'_>, most: usize, expected: &'static str) -> Result<(u32, usize), ManifestError> {
+    let text = field.scalar(expected)?;
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    let well_formed =
+        (1..=most).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let value = u32::from_str_radix(digits, 16).ok().filter(|_| well_formed);
+    value.map(|value| (value, digits.len())).ok_or_else(|| field.unexpected(expected))
+}
+
+fn known_fields(field: &Field<'_>, known: &[&str], expected: &'static str) -> Result<(), ManifestError> {
+    match field.entries()?.iter().find(|entry| !known.contains(&entry.key)) {
+        None => Ok(()),
+        Some(entry) => {
+            Err(field
+                .fail_at(entry.key_span, Problem::UnknownField { found: entry.key.to_owned(), expected }))
+        }
+    }
+}

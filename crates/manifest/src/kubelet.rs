@@ -1,0 +1,309 @@
+//! Kubelet configurations: what the four resource managers are told, as the kubelet's own decoder reads it.
+//!
+//! The decoder's quirks are kept: values of string maps must be strings, field names are case-sensitive, unknown
+//! and repeated fields only warn (the last one counts), and an empty string is an absent field.
+
+use std::collections::BTreeMap;
+
+use pod_spec::ResourceList;
+
+use crate::kubelet_fields::{IGNORED, READ};
+use crate::node::{Field, Keyed, Node, Value};
+use crate::quantity::resource_list;
+use crate::yaml::{Repeated, documents};
+use crate::{ManifestError, Problem, Source, Style};
+
+/// What a configuration file says; `None` and empty maps are what it does not say. Nothing is checked but types, and
+/// no defaults are filled in.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct KubeletConfigFile {
+    /// `cpuManagerPolicy`.
+    pub cpu_manager_policy: Option<String>,
+    /// `cpuManagerPolicyOptions`.
+    pub cpu_manager_policy_options: BTreeMap<String, String>,
+    /// `cpuManagerReconcilePeriod`, as written: `10s`.
+    pub cpu_manager_reconcile_period: Option<String>,
+    /// `memoryManagerPolicy`.
+    pub memory_manager_policy: Option<String>,
+    /// `reservedMemory`.
+    pub reserved_memory: Vec<ReservedMemory>,
+    /// `topologyManagerPolicy`.
+    pub topology_manager_policy: Option<String>,
+    /// `topologyManagerScope`.
+    pub topology_manager_scope: Option<String>,
+    /// `topologyManagerPolicyOptions`.
+    pub topology_manager_policy_options: BTreeMap<String, String>,
+    /// `kubeReserved`: quantities as text.
+    pub kube_reserved: BTreeMap<String, String>,
+    /// `systemReserved`: quantities as text.
+    pub system_reserved: BTreeMap<String, String>,
+    /// `reservedSystemCPUs`: a list of CPUs as text.
+    pub reserved_system_cpus: Option<String>,
+    /// `evictionHard`. A map without entries is not the same as no map.
+    pub eviction_hard: Option<BTreeMap<String, String>>,
+    /// `mergeDefaultEvictionSettings`.
+    pub merge_default_eviction_settings: Option<bool>,
+    /// `enforceNodeAllocatable`. An empty list is not the same as no list.
+    pub enforce_node_allocatable: Option<Vec<String>>,
+    /// `systemReservedCgroup`.
+    pub system_reserved_cgroup: Option<String>,
+    /// `kubeReservedCgroup`.
+    pub kube_reserved_cgroup: Option<String>,
+    /// `systemCgroups`.
+    pub system_cgroups: Option<String>,
+    /// `cgroupRoot`.
+    pub cgroup_root: Option<String>,
+    /// `cgroupsPerQOS`.
+    pub cgroups_per_qos: Option<bool>,
+    /// `maxPods`.
+    pub max_pods: Option<i32>,
+    /// `podsPerCore`.
+    pub pods_per_core: Option<i32>,
+    /// `featureGates`.
+    pub feature_gates: BTreeMap<String, bool>,
+}
+
+/// Memory kept back on one NUMA node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ReservedMemory {
+    /// Id of the node; any number.
+    pub numa_node: i32,
+    /// How much of `memory` and of each huge page size.
+    pub limits: ResourceList,
+}
+
+/// Something that the kubelet lets pass, but that does not do what its writer meant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Warning(ManifestError);
+
+impl Warning {
+    /// What and where it is, as an error.
+    #[must_use]
+    pub fn as_error(&self) -> &ManifestError {
+        &self.0
+    }
+
+    /// The warning with the lines it is about, without a newline at the end.
+    #[must_use]
+    pub fn render(&self, style: Style) -> String {
+        self.0.render_warning(style)
+    }
+}
+
+/// A configuration file that could be read.
+#[derive(Clone, PartialEq, Debug)]
+pub struct KubeletConfigRead {
+    /// What it says.
+    pub config: KubeletConfigFile,
+    /// What in it is without effect.
+    pub warnings: Vec<Warning>,
+}
+
+/// Reads one configuration in YAML or JSON: `kind: KubeletConfiguration` (`kubelet.config.k8s.io/v1beta1`),
+/// OpenShift's `kind: KubeletConfig`, or what a kubelet answers at `/configz`.
+///
+/// # Errors
+/// The first thing that the kubelet could not decode either, with its place; its own words for it are
+/// [`ManifestError::kubelet_text`].
+pub fn read_kubelet_config(source: &Source<'_>) -> Result<KubeletConfigRead, ManifestError> {
+    let mut warnings = Vec::new();
+    // As the kubelet does: strictly first, and leniently if only that was the matter.
+    let nodes = documents(source, Repeated::Refused).or_else(|error| match error.problem() {
+        Problem::DuplicateKey(_) => {
+            warnings.push(Warning(error));
+            documents(source, Repeated::LastCounts)
+        }
+        _ => Err(error),
+    })?;
+    let mut nodes = nodes.iter();
+    let Some(first) = nodes.next() else {
+        return Err(ManifestError::at(source, "", &(0..0), Problem::Empty));
+    };
+    if let Some(second) = nodes.next() {
+        let problem =
+            Problem::Unexpected { found: "another document".to_owned(), expected: "one configuration" };
+        return Err(Field::document(source, second).fail(problem));
+    }
+    let body = body(source, first)?;
+    warn_of_unknown(&body, &[READ, IGNORED].concat(), &mut warnings)?;
+    let config = Decoder { body, warnings: &mut warnings }.decode()?;
+    Ok(KubeletConfigRead { config, warnings })
+}
+
+/// The mapping that holds the fields.
+fn body<'a>(source: &'a Source<'a>, node: &'a Node) -> Result<Field<'a>, ManifestError> {
+    const VERSION: &str = "apiVersion kubelet.config.k8s.io/v1beta1";
+    const KIND: &str = "kind KubeletConfiguration or KubeletConfig";
+    const CONFIG: &str = "the fields of a KubeletConfiguration";
+    let document = Field::document(source, node);
+    if let Some(configz) = document.get("kubeletconfig")? {
+        return Ok(configz);
+    }
+    let kind_field = document.require("kind", KIND)?;
+    let version_field = document.require("apiVersion", VERSION)?;
+    let (kind, version) = (kind_field.text(KIND)?, version_field.text(VERSION)?);
+    match (kind, version) {
+        ("KubeletConfiguration", "kubelet.config.k8s.io/v1beta1") => Ok(document),
+        ("KubeletConfig", "machineconfiguration.openshift.io/v1") => {
+            document.require("spec", CONFIG)?.require("kubeletConfig", CONFIG)
+        }
+        _ => {
+            let at = if matches!(kind, "KubeletConfiguration" | "KubeletConfig") {
+                version_field
+            } else {
+                kind_field
+            };
+            Err(at.fail(Problem::NotRegistered { kind: kind.to_owned(), version: version.to_owned() }))
+        }
+    }
+}
+
+fn warn_of_unknown(
+    field: &Field<'_>,
+    known: &[&'static str],
+    warnings: &mut Vec<Warning>,
+) -> Result<(), ManifestError> {
+    for Keyed { key, key_span, .. } in field.entries()? {
+        if !known.contains(&key) {
+            let meant = known.iter().find(|name| name.eq_ignore_ascii_case(key));
+            let expected =
+                meant.copied().unwrap_or("a field of KubeletConfiguration; this one has no effect");
+            let problem = Problem::UnknownField { found: key.to_owned(), expected };
+            warnings.push(Warning(field.fail_at(key_span, problem)));
+        }
+    }
+    Ok(())
+}
+
+struct Decoder<'a, 'w> {
+    body: Field<'a>,
+    warnings: &'w mut Vec<Warning>,
+}
+
+impl Decoder<'_, '_> {
+    fn decode(mut self) -> Result<KubeletConfigFile, ManifestError> {
+        Ok(KubeletConfigFile {
+            cpu_manager_policy: self.text("cpuManagerPolicy")?,
+            cpu_manager_policy_options: self.strings("cpuManagerPolicyOptions")?.unwrap_or_default(),
+            cpu_manager_reconcile_period: self.text("cpuManagerReconcilePeriod")?,
+            memory_manager_policy: self.text("memoryManagerPolicy")?,
+            reserved_memory: self.reserved_memory()?,
+            topology_manager_policy: self.text("topologyManagerPolicy")?,
+            topology_manager_scope: self.text("topologyManagerScope")?,
+            topology_manager_policy_options: self
+                .strings("topologyManagerPolicyOptions")?
+                .unwrap_or_default(),
+            kube_reserved: self.strings("kubeReserved")?.unwrap_or_default(),
+            system_reserved: self.strings("systemReserved")?.unwrap_or_default(),
+            reserved_system_cpus: self.text("reservedSystemCPUs")?,
+            eviction_hard: self.strings("evictionHard")?,
+            merge_default_eviction_settings: self.boolean("mergeDefaultEvictionSettings")?,
+            enforce_node_allocatable: self.list("enforceNodeAllocatable")?,
+            system_reserved_cgroup: self.text("systemReservedCgroup")?,
+            kube_reserved_cgroup: self.text("kubeReservedCgroup")?,
+            system_cgroups: self.text("systemCgroups")?,
+            cgroup_root: self.text("cgroupRoot")?,
+            cgroups_per_qos: self.boolean("cgroupsPerQOS")?,
+            max_pods: self.integer("maxPods")?,
+            pods_per_core: self.integer("podsPerCore")?,
+            feature_gates: self.gates()?,
+        })
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, ManifestError> {
+        let Some(field) = self.body.get(name)? else { return Ok(None) };
+        let text = string(&field, name)?;
+        Ok(Some(text).filter(|text| !text.is_empty()))
+    }
+
+    fn strings(&self, name: &str) -> Result<Option<BTreeMap<String, String>>, ManifestError> {
+        let Some(field) = self.body.get(name)? else { return Ok(None) };
+        let entries = mapping(&field, name, "map[string]string")?;
+        let strings =
+            entries.into_iter().map(|entry| Ok((entry.key.to_owned(), string(&entry.value, name)?)));
+        strings.collect::<Result<_, _>>().map(Some)
+    }
+
+    fn list(&self, name: &str) -> Result<Option<Vec<String>>, ManifestError> {
+        let Some(field) = self.body.get(name)? else { return Ok(None) };
+        let items = members(&field, name, "[]string")?;
+        items.iter().map(|item| string(item, name)).collect::<Result<_, _>>().map(Some)
+    }
+
+    fn boolean(&self, name: &str) -> Result<Option<bool>, ManifestError> {
+        self.body.get(name)?.map(|field| boolean(&field, name)).transpose()
+    }
+
+    fn integer(&self, name: &str) -> Result<Option<i32>, ManifestError> {
+        self.body.get(name)?.map(|field| integer(&field, name)).transpose()
+    }
+
+    fn gates(&self) -> Result<BTreeMap<String, bool>, ManifestError> {
+        const NAME: &str = "featureGates";
+        let Some(field) = self.body.get(NAME)? else { return Ok(BTreeMap::new()) };
+        let entries = mapping(&field, NAME, "map[string]bool")?;
+        entries.into_iter().map(|entry| Ok((entry.key.to_owned(), boolean(&entry.value, NAME)?))).collect()
+    }
+
+    fn reserved_memory(&mut self) -> Result<Vec<ReservedMemory>, ManifestError> {
+        const NAME: &str = "reservedMemory";
+        let Some(field) = self.body.get(NAME)? else { return Ok(Vec::new()) };
+        let mut reserved = Vec::new();
+        for item in members(&field, NAME, "[]v1beta1.MemoryReservation")? {
+            mapping(&item, NAME, "v1beta1.MemoryReservation")?;
+            warn_of_unknown(&item, &["numaNode", "limits"], self.warnings)?;
+            let node =
+                item.get("numaNode")?.map(|node| integer(&node, "reservedMemory.numaNode")).transpose()?;
+            let limits = item.get("limits")?.map(|limits| resource_list(&limits)).transpose()?;
+            reserved.push(ReservedMemory {
+                numa_node: node.unwrap_or_default(),
+                limits: limits.unwrap_or_default(),
+            });
+        }
+        Ok(reserved)
+    }
+}
+
+fn wrong_type(field: &Field<'_>, name: &str, wanted: &'static str) -> ManifestError {
+    let found = match &field.node.value {
+        // Go names the number where it would take another one.
+        Value::Number(text) if wanted == INT32 => format!("number {text}"),
+        other => other.json_type().to_owned(),
+    };
+    field.fail(Problem::Decode { found, field: format!("KubeletConfiguration.{name}"), wanted })
+}
+
+const INT32: &str = "int32";
+
+/// Go leaves a string empty where JSON has `null`.
+fn string(field: &Field<'_>, name: &str) -> Result<String, ManifestError> {
+    match &field.node.value {
+        Value::Null => Ok(String::new()),
+        Value::Text(text) => Ok(text.clone()),
+        _ => Err(wrong_type(field, name, "string")),
+    }
+}
+
+fn boolean(field: &Field<'_>, name: &str) -> Result<bool, ManifestError> {
+    match field.node.value {
+        Value::Null => Ok(false),
+        Value::Bool(value) => Ok(value),
+        _ => Err(wrong_type(field, name, "bool")),
+    }
+}
+
+fn integer(field: &Field<'_>, name: &str) -> Result<i32, ManifestError> {
+    let number = match &field.node.value {
+        Value::Number(text) => text.parse().ok(),
+        _ => None,
+    };
+    number.ok_or_else(|| wrong_type(field, name, INT32))
+}
+
+fn mapping<'a>(field: &Field<'a>, name: &str, wanted: &'static str) -> Result<Vec<Keyed<'a>>, ManifestError> {
+    field.entries().map_err(|_| wrong_type(field, name, wanted))
+}
+
+fn members<'a>(field: &Field<'a>, name: &str, wanted: &'static str) -> Result<Vec<Field<'a>>, ManifestError> {
+    field.items().map_err(|_| wrong_type(field, name, wanted))
+}

@@ -1,0 +1,166 @@
+//! A document as a tree whose every part knows its place, and a cursor that knows the path it came by.
+
+use core::ops::Range;
+
+use crate::error::Shown;
+use crate::{ManifestError, Problem, Source};
+
+/// A value and the bytes it was read from.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Node {
+    pub(crate) value: Value,
+    pub(crate) span: Range<usize>,
+}
+
+/// A value; numbers stay the text that was written, since `0644` and `1e3` mean something else as floats.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Number(String),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+/// One key of a mapping.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) key_span: Range<usize>,
+    pub(crate) value: Node,
+}
+
+/// A node, the source it is of and the path to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Field<'a> {
+    pub(crate) source: &'a Source<'a>,
+    pub(crate) node: &'a Node,
+    /// Empty for a document.
+    pub(crate) path: String,
+}
+
+/// A key with its place, and its value.
+pub(crate) struct Keyed<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) key_span: &'a Range<usize>,
+    pub(crate) value: Field<'a>,
+}
+
+impl<'a> Field<'a> {
+    pub(crate) fn document(source: &'a Source<'a>, node: &'a Node) -> Self {
+        Self { source, node, path: String::new() }
+    }
+
+    pub(crate) fn fail(&self, problem: Problem) -> ManifestError {
+        self.fail_at(&self.node.span, problem)
+    }
+
+    pub(crate) fn fail_at(&self, span: &Range<usize>, problem: Problem) -> ManifestError {
+        ManifestError::at(self.source, &self.path, span, problem)
+    }
+
+    pub(crate) fn unexpected(&self, expected: &'static str) -> ManifestError {
+        self.fail(Problem::Unexpected { found: self.node.value.describe(), expected })
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        self.node.value == Value::Null
+    }
+
+    /// The keys of a mapping in their order; `null` has none.
+    pub(crate) fn entries(&self) -> Result<Vec<Keyed<'a>>, ManifestError> {
+        match &self.node.value {
+            Value::Null => Ok(Vec::new()),
+            Value::Map(entries) => Ok(entries.iter().map(|entry| self.keyed(entry)).collect()),
+            _ => Err(self.unexpected("a mapping")),
+        }
+    }
+
+    /// The value of a key; `None` where it is absent or `null`.
+    pub(crate) fn get(&self, key: &str) -> Result<Option<Field<'a>>, ManifestError> {
+        match &self.node.value {
+            Value::Null => Ok(None),
+            // Where a key may be repeated, the last one counts.
+            Value::Map(entries) => Ok(entries
+                .iter()
+                .rfind(|entry| entry.key == key)
+                .filter(|entry| entry.value.value != Value::Null)
+                .map(|entry| self.keyed(entry).value)),
+            _ => Err(self.unexpected("a mapping")),
+        }
+    }
+
+    pub(crate) fn require(
+        &self,
+        key: &'static str,
+        expected: &'static str,
+    ) -> Result<Field<'a>, ManifestError> {
+        self.get(key)?.ok_or_else(|| self.fail(Problem::Missing { field: key, expected }))
+    }
+
+    /// The members of a list; `null` has none.
+    pub(crate) fn items(&self) -> Result<Vec<Field<'a>>, ManifestError> {
+        match &self.node.value {
+            Value::Null => Ok(Vec::new()),
+            Value::List(items) => Ok(items
+                .iter()
+                .enumerate()
+                .map(|(at, node)| Field { source: self.source, node, path: format!("{}[{at}]", self.path) })
+                .collect()),
+            _ => Err(self.unexpected("a list")),
+        }
+    }
+
+    pub(crate) fn text(&self, expected: &'static str) -> Result<&'a str, ManifestError> {
+        match &self.node.value {
+            Value::Text(text) => Ok(text),
+            _ => Err(self.unexpected(expected)),
+        }
+    }
+
+    /// A number as it was written, or text.
+    pub(crate) fn scalar(&self, expected: &'static str) -> Result<&'a str, ManifestError> {
+        match &self.node.value {
+            Value::Text(text) | Value::Number(text) => Ok(text),
+            _ => Err(self.unexpected(expected)),
+        }
+    }
+
+    fn keyed(&self, entry: &'a Entry) -> Keyed<'a> {
+        let plain = entry.key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let path = match (self.path.is_empty(), plain) {
+            (true, true) => entry.key.clone(),
+            (false, true) => format!("{}.{}", self.path, entry.key),
+            (_, false) => format!("{}[{}]", self.path, Shown(&entry.key)),
+        };
+        let value = Field { source: self.source, node: &entry.value, path };
+        Keyed { key: &entry.key, key_span: &entry.key_span, value }
+    }
+}
+
+impl Value {
+    /// What a person would call it.
+    fn describe(&self) -> String {
+        match self {
+            Self::Null => "nothing".to_owned(),
+            Self::Bool(value) => value.to_string(),
+            Self::Number(text) => format!("number {}", Shown(text)),
+            Self::Text(text) => format!("text {}", Shown(text)),
+            Self::List(_) => "a list".to_owned(),
+            Self::Map(_) => "a mapping".to_owned(),
+        }
+    }
+
+    /// What JSON calls it.
+    pub(crate) const fn json_type(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "bool",
+            Self::Number(_) => "number",
+            Self::Text(_) => "string",
+            Self::List(_) => "array",
+            Self::Map(_) => "object",
+        }
+    }
+}

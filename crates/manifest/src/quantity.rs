@@ -1,0 +1,47 @@
+//! Amounts of resources.
+
+use k8s_quantity::{ParseError, Quantity, Sign};
+use pod_spec::{ResourceList, ResourceName};
+
+use crate::names::is_resource;
+use crate::node::{Field, Keyed};
+use crate::{ManifestError, Problem};
+
+/// A mapping of resource names to amounts.
+pub(crate) fn resource_list(field: &Field<'_>) -> Result<ResourceList, ManifestError> {
+    let mut list = ResourceList::new();
+    for Keyed { key, key_span, value } in field.entries()? {
+        if !is_resource(key) {
+            let expected = "a resource such as cpu, hugepages-1Gi or example.com/device";
+            let problem = Problem::UnknownField { found: key.to_owned(), expected };
+            return Err(field.fail_at(key_span, problem));
+        }
+        list.insert(ResourceName::new(key), amount(key, &value)?);
+    }
+    Ok(list)
+}
+
+/// One amount: bare or quoted, zero or more, and such that it fits 64 bits (a CPU's in thousandths).
+fn amount(resource: &str, field: &Field<'_>) -> Result<Quantity, ManifestError> {
+    // Kubernetes reads `null` as zero.
+    if field.is_null() {
+        return Ok(Quantity::default());
+    }
+    let text = field.scalar("an amount such as 2, 500m or 1.5Gi")?.trim();
+    let quantity: Quantity = text.parse().map_err(|error| {
+        field.fail(match error {
+            ParseError::TooLarge => Problem::AbsurdQuantity(text.to_owned()),
+            error => Problem::Quantity { text: text.to_owned(), error },
+        })
+    })?;
+    if quantity.sign() == Sign::Negative {
+        return Err(field.fail(Problem::NegativeQuantity(text.to_owned())));
+    }
+    // What does not fit is cut to the largest integer by Kubernetes' binary suffixes, so that one is refused too.
+    let scale = if resource == "cpu" { 1000 } else { 1 };
+    let most = i128::from(i64::MAX - 1) / scale;
+    match quantity.ceil_units() {
+        Some(units) if units <= most => Ok(quantity),
+        _ => Err(field.fail(Problem::AbsurdQuantity(text.to_owned()))),
+    }
+}

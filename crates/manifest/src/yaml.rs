@@ -1,0 +1,232 @@
+//! From text to trees: the only module that knows the YAML parser.
+//!
+//! JSON is read as the YAML that it is, so that it has places and duplicate keys are seen; only what YAML does not
+//! take of it is evened out before: documents without `---` between them, and tabs.
+//!
+//! Numbers are kept as written. The parser turns a bare `0644` or `1e3` into a number before anyone sees its text,
+//! so the text is taken from the source again, by its place.
+
+use core::fmt;
+use core::ops::Range;
+use std::borrow::Cow;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::{
+    DuplicateKeyPolicy, Error, Location, MessageFormatter, NonFiniteFloatPolicy, Options, Spanned,
+    UserMessageFormatter,
+};
+
+use crate::node::{Entry, Node, Value};
+use crate::{ManifestError, Problem, Source};
+
+/// What happens to a key that its mapping already has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Repeated {
+    /// The text is refused.
+    Refused,
+    /// The last one counts.
+    LastCounts,
+}
+
+/// Every document that is not empty; at least one.
+pub(crate) fn documents(source: &Source<'_>, repeated: Repeated) -> Result<Vec<Node>, ManifestError> {
+    source.check_size()?;
+    let mut nodes = Vec::new();
+    for Part { text, start } in parts(source.text) {
+        let found = serde_saphyr::from_multiple_with_options::<Spanned<Raw>>(&text, options(repeated))
+            .map_err(|error| refused(source, start, &error))?;
+        nodes.extend(found.into_iter().map(|raw| node(raw, source.text, start)));
+    }
+    if nodes.is_empty() {
+        return Err(ManifestError::at(source, "", &(0..0), Problem::Empty));
+    }
+    Ok(nodes)
+}
+
+/// How deep values may be nested. Objects of Kubernetes stay below 16; the parser recurses, and must not leave the
+/// two mebibytes of stack that a thread has.
+pub(crate) const MAX_DEPTH: usize = 32;
+
+/// Limits that keep a megabyte of text from becoming more than some tens of megabytes of values.
+fn options(repeated: Repeated) -> Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: MAX_DEPTH,
+            max_documents: 10_000,
+            max_total_scalar_bytes: 8 << 20,
+            max_recorded_anchor_bytes: 8 << 20,
+        },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 100_000 },
+        duplicate_keys: match repeated {
+            Repeated::Refused => DuplicateKeyPolicy::Error,
+            Repeated::LastCounts => DuplicateKeyPolicy::LastWins,
+        },
+        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+        with_snippet: false,
+    }
+}
+
+/// A part of the source that the YAML parser is given.
+struct Part<'a> {
+    text: Cow<'a, str>,
+    /// Where in the source it starts, in bytes.
+    start: usize,
+}
+
+/// The JSON documents, if there is nothing but such; else the whole text.
+fn parts(text: &str) -> Vec<Part<'_>> {
+    json_ranges(text).map_or_else(
+        || vec![Part { text: Cow::Borrowed(text), start: 0 }],
+        |ranges| {
+            // Strings of JSON have no tabs in them, so each one is a blank between values.
+            let part = |range: Range<usize>| Part {
+                start: range.start,
+                text: Cow::Owned(text.get(range).unwrap_or_default().replace('\t', " ")),
+            };
+            ranges.into_iter().map(part).collect()
+        },
+    )
+}
+
+fn json_ranges(text: &str) -> Option<Vec<Range<usize>>> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
+    let mut ranges = Vec::new();
+    let mut start = 0;
+    while let Some(document) = stream.next() {
+        document.ok()?;
+        let end = stream.byte_offset();
+        ranges.push(start..end);
+        start = end;
+    }
+    Some(ranges)
+}
+
+/// The parser's error as ours.
+fn refused(source: &Source<'_>, start: usize, error: &Error) -> ManifestError {
+    let error = error.without_snippet();
+    let span = error.location().map_or(start..start, |location| span(location, source.text, start));
+    let problem = match error {
+        Error::DuplicateMappingKey { key, .. } => Problem::DuplicateKey(key.clone().unwrap_or_default()),
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => Problem::TooDeep,
+        other => Problem::Syntax(UserMessageFormatter.format_message(other).into_owned()),
+    };
+    ManifestError::at(source, "", &span, problem)
+}
+
+/// The bytes of the source at a location. The parser counts characters where it does not know bytes.
+fn span(location: Location, source: &str, start: usize) -> Range<usize> {
+    let span = location.span();
+    let bytes =
+        span.byte_offset().zip(span.byte_len()).map(|(offset, len)| (to_usize(offset), to_usize(len)));
+    let (offset, len) = bytes.unwrap_or_else(|| {
+        let text = source.get(start..).unwrap_or_default();
+        let byte = |characters: u64| {
+            text.char_indices().nth(to_usize(characters)).map_or(text.len(), |(byte, _)| byte)
+        };
+        let offset = byte(span.offset());
+        (offset, byte(span.offset().saturating_add(span.len())) - offset)
+    });
+    let begin = start.saturating_add(offset).min(source.len());
+    begin..begin.saturating_add(len).min(source.len())
+}
+
+fn to_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// A value as the parser hands it over.
+enum Raw {
+    Null,
+    Bool(bool),
+    /// A bare number, whose text is in the source.
+    Number,
+    Text(String),
+    List(Vec<Spanned<Raw>>),
+    Map(Vec<(Spanned<String>, Spanned<Raw>)>),
+}
+
+fn node(raw: Spanned<Raw>, source: &str, start: usize) -> Node {
+    let place = span(raw.defined, source, start);
+    let value = match raw.value {
+        Raw::Null => Value::Null,
+        Raw::Bool(value) => Value::Bool(value),
+        Raw::Number => Value::Number(source.get(place.clone()).unwrap_or_default().trim().to_owned()),
+        Raw::Text(text) => Value::Text(text),
+        Raw::List(items) => Value::List(items.into_iter().map(|item| node(item, source, start)).collect()),
+        Raw::Map(entries) => Value::Map(
+            entries
+                .into_iter()
+                .map(|(key, value)| Entry {
+                    key_span: span(key.defined, source, start),
+                    key: key.value,
+                    value: node(value, source, start),
+                })
+                .collect(),
+        ),
+    };
+    Node { value, span: place }
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = Raw;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
+        Ok(Raw::Bool(value))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Raw, E> {
+        Ok(Raw::Number)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Raw, E> {
+        Ok(Raw::Number)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Raw, E> {
+        Ok(Raw::Number)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Raw, E> {
+        Ok(Raw::Text(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Raw, E> {
+        Ok(Raw::Text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Raw, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Raw::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Raw, A::Error> {
+        let mut map = Vec::new();
+        while let Some(entry) = entries.next_entry()? {
+            map.push(entry);
+        }
+        Ok(Raw::Map(map))
+    }
+}

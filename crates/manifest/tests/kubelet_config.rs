@@ -1,0 +1,204 @@
+//! Kubelet configurations, as the kubelet's decoder takes and refuses them.
+
+use topology_manifest::{KubeletConfigFile, KubeletConfigRead, Source, Style, read_kubelet_config};
+
+fn read(text: &str) -> KubeletConfigRead {
+    read_kubelet_config(&Source { name: "config.yaml", text })
+        .unwrap_or_else(|error| panic!("{}", error.render(Style::Ascii)))
+}
+
+const HEADER: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+
+/// What the kubelet would say.
+fn kubelet_text(text: &str) -> String {
+    let source = Source { name: "config.yaml", text };
+    let error = read_kubelet_config(&source).expect_err("the text is bad");
+    error.kubelet_text(&source).unwrap_or_else(|| panic!("{error}"))
+}
+
+const FIELDS: &str = r#"{
+  "cpuManagerPolicy": "static",
+  "cpuManagerPolicyOptions": {"full-pcpus-only": "true"},
+  "cpuManagerReconcilePeriod": "5s",
+  "memoryManagerPolicy": "Static",
+  "reservedMemory": [{"numaNode": 0, "limits": {"memory": "1Gi"}}, {"numaNode": 1, "limits": {"memory": 100}}],
+  "topologyManagerPolicy": "restricted",
+  "topologyManagerScope": "pod",
+  "topologyManagerPolicyOptions": {"prefer-closest-numa-nodes": "true"},
+  "kubeReserved": {"cpu": "500m"},
+  "systemReserved": {"memory": "1Gi"},
+  "reservedSystemCPUs": "0,24",
+  "evictionHard": {},
+  "mergeDefaultEvictionSettings": true,
+  "enforceNodeAllocatable": [],
+  "systemReservedCgroup": "/system.slice",
+  "kubeReservedCgroup": "/kube.slice",
+  "systemCgroups": "/system",
+  "cgroupRoot": "/",
+  "cgroupsPerQOS": false,
+  "maxPods": 250,
+  "podsPerCore": 10,
+  "featureGates": {"PodLevelResources": false}
+}"#;
+
+#[test]
+fn every_field_in_every_wrapping() {
+    let map = |key: &str, value: &str| [(key.to_owned(), value.to_owned())].into();
+    let from_configz = read(&format!(r#"{{"kubeletconfig": {FIELDS}}}"#));
+    let KubeletConfigFile { reserved_memory, .. } = &from_configz.config;
+    let reserved: Vec<_> =
+        reserved_memory.iter().map(|entry| (entry.numa_node, entry.limits["memory"].to_string())).collect();
+    assert_eq!(reserved, [(0, "1Gi".to_owned()), (1, "100".to_owned())]);
+    let expected = KubeletConfigFile {
+        cpu_manager_policy: Some("static".to_owned()),
+        cpu_manager_policy_options: map("full-pcpus-only", "true"),
+        cpu_manager_reconcile_period: Some("5s".to_owned()),
+        memory_manager_policy: Some("Static".to_owned()),
+        reserved_memory: reserved_memory.clone(),
+        topology_manager_policy: Some("restricted".to_owned()),
+        topology_manager_scope: Some("pod".to_owned()),
+        topology_manager_policy_options: map("prefer-closest-numa-nodes", "true"),
+        kube_reserved: map("cpu", "500m"),
+        system_reserved: map("memory", "1Gi"),
+        reserved_system_cpus: Some("0,24".to_owned()),
+        eviction_hard: Some([].into()),
+        merge_default_eviction_settings: Some(true),
+        enforce_node_allocatable: Some(Vec::new()),
+        system_reserved_cgroup: Some("/system.slice".to_owned()),
+        kube_reserved_cgroup: Some("/kube.slice".to_owned()),
+        system_cgroups: Some("/system".to_owned()),
+        cgroup_root: Some("/".to_owned()),
+        cgroups_per_qos: Some(false),
+        max_pods: Some(250),
+        pods_per_core: Some(10),
+        feature_gates: [("PodLevelResources".to_owned(), false)].into(),
+    };
+    assert_eq!(from_configz, KubeletConfigRead { config: expected, warnings: Vec::new() });
+    let header = r#"{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration","#;
+    assert_eq!(read(&FIELDS.replacen('{', header, 1)), from_configz);
+    let openshift = format!(
+        "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\nmetadata: {{name: pinned}}\nspec:\n  \
+         machineConfigPoolSelector: {{matchLabels: {{pool: pinned}}}}\n  kubeletConfig: {FIELDS}\n"
+    );
+    assert_eq!(read(&openshift), from_configz);
+}
+
+#[test]
+fn what_is_not_said() {
+    let nothing = KubeletConfigRead { config: KubeletConfigFile::default(), warnings: Vec::new() };
+    assert_eq!(read(HEADER), nothing);
+    assert_eq!(read(&format!("{HEADER}cpuManagerPolicy: \"\"\nevictionHard: null\nmaxPods:\n")), nothing);
+    assert_eq!(
+        read(&format!("{HEADER}cgroupDriver: systemd\nauthentication: {{anonymous: {{enabled: no}}}}\n")),
+        nothing
+    );
+}
+
+#[test]
+fn decoding_errors_in_the_kubelets_words() {
+    let rows = [
+        (
+            "kubeReserved:\n  cpu: 1\n",
+            "number into Go struct field KubeletConfiguration.kubeReserved of type string",
+        ),
+        (
+            "cpuManagerPolicyOptions:\n  full-pcpus-only: true\n",
+            "bool into Go struct field KubeletConfiguration.cpuManagerPolicyOptions of type string",
+        ),
+        ("maxPods: many\n", "string into Go struct field KubeletConfiguration.maxPods of type int32"),
+        ("maxPods: 1.5\n", "number 1.5 into Go struct field KubeletConfiguration.maxPods of type int32"),
+        (
+            "cpuManagerPolicy: 1\n",
+            "number into Go struct field KubeletConfiguration.cpuManagerPolicy of type string",
+        ),
+        (
+            "featureGates: {PodLevelResources: \"true\"}\n",
+            "string into Go struct field KubeletConfiguration.featureGates of type bool",
+        ),
+        (
+            "evictionHard: [1]\n",
+            "array into Go struct field KubeletConfiguration.evictionHard of type map[string]string",
+        ),
+    ];
+    for (fields, expected) in rows {
+        let text = kubelet_text(&format!("{HEADER}{fields}"));
+        assert_eq!(text, format!("failed to decode: json: cannot unmarshal {expected}"));
+    }
+}
+
+#[test]
+fn headers_in_the_kubelets_words() {
+    let text = "kind: KubeletConfiguration\ncpuManagerPolicy: none\n";
+    assert_eq!(kubelet_text(text), format!("failed to decode: Object 'apiVersion' is missing in '{text}'"));
+    let text = "apiVersion: kubelet.config.k8s.io/v1beta1\n";
+    assert_eq!(kubelet_text(text), format!("failed to decode: Object 'Kind' is missing in '{text}'"));
+    assert_eq!(
+        kubelet_text("apiVersion: kubelet.config.k8s.io/v1\nkind: KubeletConfiguration\n"),
+        "failed to decode: no kind \"KubeletConfiguration\" is registered for version \"kubelet.config.k8s.io/v1\" in \
+         scheme \"pkg/runtime/scheme.go:111\""
+    );
+}
+
+#[test]
+fn an_error_as_it_is_shown() {
+    let text = format!("{HEADER}kubeReserved:\n  cpu: 1\n");
+    let error =
+        read_kubelet_config(&Source { name: "config.yaml", text: &text }).expect_err("the text is bad");
+    insta::assert_snapshot!(error.render(Style::Ascii), @"
+    error: kubeReserved.cpu: failed to decode: json: cannot unmarshal number into Go struct field KubeletConfiguration.kubeReserved of type string
+     --> config.yaml:4:8
+      |
+    2 | kind: KubeletConfiguration
+    3 | kubeReserved:
+    4 |   cpu: 1
+      |        ^ expected text in quotes
+    ");
+}
+
+#[test]
+fn unknown_and_repeated_fields_warn() {
+    let text = format!(
+        "{HEADER}CPUManagerPolicy: static\ntopologyPolicy: restricted\nreservedMemory: [{{numaNode: 0, limit: {{}}}}]\n\
+         maxPods: 10\nmaxPods: 20\n"
+    );
+    let KubeletConfigRead { config, warnings } = read(&text);
+    assert_eq!((config.cpu_manager_policy, config.max_pods), (None, Some(20)));
+    let shown: Vec<_> = warnings.iter().map(|warning| warning.render(Style::Ascii)).collect();
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    warning: key "maxPods" is given twice
+     --> config.yaml:7:1
+      |
+    5 | reservedMemory: [{numaNode: 0, limit: {}}]
+    6 | maxPods: 10
+    7 | maxPods: 20
+      | ^^^^^^^ expected each key once
+    warning: there is no field "CPUManagerPolicy"
+     --> config.yaml:3:1
+      |
+    1 | apiVersion: kubelet.config.k8s.io/v1beta1
+    2 | kind: KubeletConfiguration
+    3 | CPUManagerPolicy: static
+      | ^^^^^^^^^^^^^^^^ expected cpuManagerPolicy
+    warning: there is no field "topologyPolicy"
+     --> config.yaml:4:1
+      |
+    2 | kind: KubeletConfiguration
+    3 | CPUManagerPolicy: static
+    4 | topologyPolicy: restricted
+      | ^^^^^^^^^^^^^^ expected a field of KubeletConfiguration; this one has no effect
+    warning: reservedMemory[0]: there is no field "limit"
+     --> config.yaml:5:32
+      |
+    3 | CPUManagerPolicy: static
+    4 | topologyPolicy: restricted
+    5 | reservedMemory: [{numaNode: 0, limit: {}}]
+      |                                ^^^^^ expected a field of KubeletConfiguration; this one has no effect
+    "#);
+}
+
+#[test]
+fn one_configuration_a_file() {
+    let text = format!("{HEADER}---\n{HEADER}");
+    let error = read_kubelet_config(&Source { name: "config.yaml", text: &text }).expect_err("two of them");
+    assert_eq!(error.line(), 4);
+}
