@@ -7,6 +7,7 @@ use topology_policy::{DistanceIndex, Distances};
 
 use crate::case::{Case, Expected, Outcome, Runner, numbers, text};
 use crate::corpus::Corpus;
+use crate::topology;
 
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
     Some(match kind {
@@ -16,6 +17,7 @@ pub(crate) fn runner(kind: &str) -> Option<Runner> {
         "bitmask_cmp" => bitmask_cmp,
         "bitmask_iter" => bitmask_iter,
         "numa" => numa,
+        "topomgr" => topology::manager,
         _ => return None,
     })
 }
@@ -157,22 +159,29 @@ pub(crate) fn distances_by_id(nodes: &[(i64, Option<Vec<u64>>)]) -> Distances {
 }
 
 /// Node ids and distance rows of a machine in cAdvisor's JSON.
-fn nodes_of(info: &Value) -> Vec<(i64, Option<Vec<u64>>)> {
+pub(crate) fn machine_nodes(info: &Value) -> Vec<(i64, Option<Vec<u64>>)> {
     let row =
         |node: &Value| node["distances"].as_array().map(|row| row.iter().filter_map(Value::as_u64).collect());
     let nodes = info["topology"].as_array().into_iter().flatten();
     nodes.map(|node| (node["node_id"].as_i64().unwrap_or_default(), row(node))).collect()
 }
 
+/// The machine of a case in cAdvisor's JSON: named, or described in the case itself.
+pub(crate) fn described_machine(corpus: &Corpus, case: &Case) -> Result<Value, Outcome> {
+    match case.input["machine"].as_str() {
+        Some(name) => corpus
+            .machine_info(name)
+            .map_err(|error| Outcome::Failed { got: json!({ "unreadable machine": error.to_string() }) }),
+        None => Ok(case.input["machineinfo"].clone()),
+    }
+}
+
 fn numa(corpus: &Corpus, case: &Case) -> Outcome {
-    let info = match case.input["machine"].as_str() {
-        Some(name) => match corpus.machine_info(name) {
-            Ok(info) => info,
-            Err(error) => return Outcome::Failed { got: json!({ "unreadable machine": error.to_string() }) },
-        },
-        None => case.input["machineinfo"].clone(),
+    let info = match described_machine(corpus, case) {
+        Ok(info) => info,
+        Err(fault) => return fault,
     };
-    let nodes = nodes_of(&info);
+    let nodes = machine_nodes(&info);
     if nodes.iter().any(|(_, row)| row.is_none()) {
         return case.compare(json!({ "error": "error getting NUMA distances from cadvisor" }));
     }

@@ -14,7 +14,9 @@ use topology_policy::{Admit, DistanceIndex, Distances, KubeletPolicy, MergeError
 
 use crate::case::{Case, Expected, Outcome, Runner, numbers, text};
 use crate::corpus::Corpus;
-use crate::discovery::{bits_of, distances_by_id, listed_combinations, mask_of};
+use crate::discovery::{
+    bits_of, described_machine, distances_by_id, listed_combinations, machine_nodes, mask_of,
+};
 
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
     Some(match kind {
@@ -35,6 +37,27 @@ fn nodes_of(case: &Case) -> Vec<(i64, Option<Vec<u64>>)> {
     };
     let nodes = case.input["nodes"].as_array().into_iter().flatten();
     nodes.map(|node| (node["id"].as_i64().unwrap_or_default(), row(node))).collect()
+}
+
+/// The construction of the Topology Manager on a machine that cAdvisor describes.
+pub(crate) fn manager(corpus: &Corpus, case: &Case) -> Outcome {
+    let info = match described_machine(corpus, case) {
+        Ok(info) => info,
+        Err(fault) => return fault,
+    };
+    match config(case, text(&case.input["scope"]), &machine_nodes(&info)) {
+        Ok(config) => case.compare(named(config)),
+        Err(faults) => {
+            one_of(case, faults.iter().map(|fault| json!({ "error": fault.to_string() })).collect())
+        }
+    }
+}
+
+/// What a checked configuration reports: under policy `none` no scope is in force.
+fn named(config: TopologyConfig) -> Value {
+    let none = config.policy == TopologyPolicyName::None;
+    let scope = if none { "none" } else { config.scope.name() };
+    json!({ "policy": config.policy.name(), "scope": scope })
 }
 
 fn config(
@@ -135,9 +158,9 @@ fn construct(_: &Corpus, case: &Case) -> Outcome {
     let nodes = nodes_of(case);
     match config(case, text(&case.input["scope"]), &nodes) {
         Ok(config) => {
-            let none = config.policy == TopologyPolicyName::None;
-            let scope = if none { "none" } else { config.scope.name() };
-            case.compare(json!({ "ok": true, "policy": config.policy.name(), "scope": scope }))
+            let mut report = named(config);
+            report["ok"] = json!(true);
+            case.compare(report)
         }
         Err(faults) => {
             let Expected::Result(expected) = &case.expected else { return Outcome::Listed };
