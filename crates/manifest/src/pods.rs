@@ -30,13 +30,13 @@ pub fn read_pods(source: &Source<'_>) -> Result<Vec<Pod>, ManifestError> {
     for node in &documents(source, Repeated::Refused)? {
         pods.read_object(&Field::document(source, node))?;
     }
-    Ok(pods.pods)
+    Ok(pods.read)
 }
 
 /// Pods read so far.
 #[derive(Default)]
 struct Pods {
-    pods: Vec<Pod>,
+    read: Vec<Pod>,
     names: BTreeSet<(String, String)>,
     uids: BTreeSet<PodUid>,
 }
@@ -104,7 +104,7 @@ impl Pods {
                 .unwrap_or_default(),
             status_qos: read_status_qos(object)?,
         };
-        self.pods.push(pod.with_defaults(PodLevelResources::Count));
+        self.read.push(pod.with_defaults(PodLevelResources::Count));
         Ok(())
     }
 }

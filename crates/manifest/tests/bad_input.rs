@@ -23,12 +23,12 @@ fn refused(was: &str, is: &str) -> String {
 }
 
 fn refused_text(text: &str) -> String {
-    let error = read_pods(&Source { name: "pods.yaml", text }).expect_err("the text is bad");
+    let Err(error) = read_pods(&Source { name: "pods.yaml", text }) else { panic!("read: {text}") };
     error.render(Style::Ascii)
 }
 
 fn refused_devices(text: &str) -> String {
-    let error = read_devices(&Source { name: "devices.yaml", text }).expect_err("the text is bad");
+    let Err(error) = read_devices(&Source { name: "devices.yaml", text }) else { panic!("read: {text}") };
     error.render(Style::Ascii)
 }
 

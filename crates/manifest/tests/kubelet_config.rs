@@ -12,7 +12,7 @@ const HEADER: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletCo
 /// What the kubelet would say.
 fn kubelet_text(text: &str) -> String {
     let source = Source { name: "config.yaml", text };
-    let error = read_kubelet_config(&source).expect_err("the text is bad");
+    let Err(error) = read_kubelet_config(&source) else { panic!("read: {text}") };
     error.kubelet_text(&source).unwrap_or_else(|| panic!("{error}"))
 }
 

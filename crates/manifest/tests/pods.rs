@@ -18,17 +18,22 @@ fn amounts(list: &ResourceList) -> String {
 }
 
 fn summary(pods: &[Pod]) -> String {
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for pod in pods {
         let class = pod.qos_class(PodLevelResources::Count).name();
-        text += &format!("{}/{} {class}\n", pod.namespace, pod.name);
+        lines.push(format!("{}/{} {class}", pod.namespace, pod.name));
         for container in &pod.containers {
             let (requests, limits) = (amounts(&container.requests), amounts(&container.limits));
-            let asked = if requests == limits { requests } else { format!("{requests} of {limits}") };
-            text += &format!("  {} {:?} {asked}\n", container.name, container.role);
+            let asked = match (requests == limits, limits.as_str()) {
+                (true, "") => "nothing".to_owned(),
+                (true, _) => requests,
+                (false, "") => format!("{requests} unlimited"),
+                (false, _) => format!("{requests} of {limits}"),
+            };
+            lines.push(format!("  {} {:?} {asked}", container.name, container.role));
         }
     }
-    text
+    lines.join("\n")
 }
 
 /// A pod of one container with these lines of YAML (or any) as its `resources`.
@@ -65,8 +70,8 @@ fn ordinary_pods() {
       numa-aligned-container0 App cpu=2 memory=200Mi nvidia.com/gpu=1 nvidia.com/nic=1
       numa-aligned-container1 App cpu=2 memory=200Mi nvidia.com/gpu=1 nvidia.com/nic=1
     ran/web-1 Burstable
-      istio-init Init cpu=10m memory=40Mi of 
-      istio-proxy Sidecar cpu=100m memory=128Mi of 
+      istio-init Init cpu=10m memory=40Mi unlimited
+      istio-proxy Sidecar cpu=100m memory=128Mi unlimited
       app App cpu=4 memory=2Gi
     default/staged Guaranteed
       fetch Init cpu=2 memory=1G
@@ -78,7 +83,7 @@ fn ordinary_pods() {
     stories/fast-training Guaranteed
       training App cpu=6 memory=16Gi nvidia.com/gpu=1
     guide/best-effort BestEffort
-      nginx App 
+      nginx App nothing
     guide/burstable Burstable
       nginx App memory=100Mi of memory=200Mi
     guide/guaranteed Guaranteed
