@@ -11,6 +11,7 @@ mod quantity;
 mod discovery;
 mod topology;
 mod cpu;
+mod admission;
 
 pub use case::{Case, Expected, Outcome};
 pub use corpus::{Corpus, CorpusError};
@@ -26,6 +27,7 @@ fn runner(domain: &str, kind: &str) -> Option<Runner> {
         "discovery" => discovery::runner(kind),
         "topology" => topology::runner(kind),
         "cpu" => cpu::runner(kind),
+        "admission" => admission::runner(kind),
         _ => None,
     }
 }

@@ -90,20 +90,24 @@ impl Pod {
     #[must_use]
     pub fn containers_amounts(&self, which: Amounts) -> ResourceList {
         let mut together = ResourceList::new();
+        // App containers first, as in the kubelet: a sum is written in the format of its first amount.
+        for container in self.containers.iter().filter(|container| container.role == Role::App) {
+            add(&mut together, container.amounts(which));
+        }
         let mut sidecars = ResourceList::new();
         let mut peak = ResourceList::new();
         for container in &self.containers {
             let own = container.amounts(which);
             match container.role {
-                Role::App => add(&mut together, own),
+                Role::App => {}
                 Role::Sidecar => {
                     add(&mut together, own);
                     add(&mut sidecars, own);
                     raise(&mut peak, &sidecars);
                 }
                 Role::Init => {
-                    let mut running = sidecars.clone();
-                    add(&mut running, own);
+                    let mut running = own.clone();
+                    add(&mut running, &sidecars);
                     raise(&mut peak, &running);
                 }
             }

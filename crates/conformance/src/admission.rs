@@ -1,0 +1,63 @@
+//! Pods after defaulting: effective requests and limits, and QoS class.
+
+use pod_spec::{Amounts, Container, Overhead, Pod, PodLevelResources, ResourceList};
+use serde_json::{Map, Value, json};
+use topology_manifest::{Source, read_pods};
+
+use crate::case::{Case, Outcome, Runner};
+use crate::corpus::Corpus;
+
+pub(crate) fn runner(kind: &str) -> Option<Runner> {
+    (kind == "effective").then_some(effective)
+}
+
+fn effective(_: &Corpus, case: &Case) -> Outcome {
+    let manifest = case.input["pod"].to_string();
+    let pod = Source::from_bytes("pod", manifest.as_bytes()).and_then(|source| read_pods(&source));
+    let pod = match pod.as_deref() {
+        Ok([pod]) => pod,
+        Ok(pods) => return Outcome::Failed { got: json!({ "pods": pods.len() }) },
+        Err(error) => return Outcome::Failed { got: json!({ "error": error.to_string() }) },
+    };
+    let gates = &case.input["config"]["featureGates"];
+    let pod_level = match gates["PodLevelResources"].as_bool() {
+        Some(false) => PodLevelResources::Ignored,
+        Some(true) | None => PodLevelResources::Count,
+    };
+    case.compare(report(pod, pod_level))
+}
+
+fn report(pod: &Pod, pod_level: PodLevelResources) -> Value {
+    let effective = |which, overhead| listed(&pod.effective(which, pod_level, overhead));
+    let of_containers = pod.effective(Amounts::Requests, PodLevelResources::Ignored, Overhead::Added);
+    let mut report = json!({
+        "containerRequests": listed(&of_containers),
+        "containers": pod.containers.iter().map(container).collect::<Vec<_>>(),
+        "limits": effective(Amounts::Limits, Overhead::Added),
+        "limitsNoOverhead": effective(Amounts::Limits, Overhead::LeftOut),
+        "podLevelResourcesSet": pod.has_pod_level_resources(),
+        "qos": pod.qos_class(pod_level).name(),
+        "requests": effective(Amounts::Requests, Overhead::Added),
+        "requestsNoOverhead": effective(Amounts::Requests, Overhead::LeftOut),
+    });
+    if let Some(resources) = &pod.resources {
+        report["podResources"] = amounts(&resources.requests, &resources.limits);
+    }
+    report
+}
+
+fn container(container: &Container) -> Value {
+    let mut shown = amounts(&container.requests, &container.limits);
+    shown["name"] = json!(container.name.as_str());
+    shown["guaranteedEquivalent"] = json!(container.is_guaranteed_equivalent());
+    shown
+}
+
+fn amounts(requests: &ResourceList, limits: &ResourceList) -> Value {
+    json!({ "requests": listed(requests), "limits": listed(limits) })
+}
+
+fn listed(list: &ResourceList) -> Value {
+    let amounts = list.iter().map(|(name, amount)| (name.to_string(), json!(amount.canonical().to_string())));
+    Value::Object(amounts.collect::<Map<_, _>>())
+}
