@@ -14,6 +14,7 @@ mod kubelet_fields;
 mod names;
 mod node;
 mod pods;
+mod problem;
 mod quantity;
 mod source;
 mod yaml;
@@ -21,9 +22,10 @@ mod yaml;
 pub use devices::{
     DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, PciClass, PciSelector, read_devices,
 };
-pub use error::{ManifestError, Problem, Style};
+pub use error::{ManifestError, Style};
 pub use kubelet::{KubeletConfigFile, KubeletConfigRead, ReservedMemory, Warning, read_kubelet_config};
 pub use pods::read_pods;
+pub use problem::Problem;
 pub use source::{MAX_BYTES, Source};
 
 /// The examples of the README are tests too.

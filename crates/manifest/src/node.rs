@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::error::Shown;
+use crate::problem::Shown;
 use crate::{ManifestError, Problem, Source};
 
 /// A value and the bytes it was read from.

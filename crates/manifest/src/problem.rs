@@ -1,0 +1,185 @@
+//! What can be wrong with a text, and what belongs there instead.
+
+use core::fmt;
+
+use k8s_quantity::ParseError;
+use thiserror::Error;
+
+use crate::source::MAX_BYTES;
+use crate::yaml::MAX_DEPTH;
+
+/// What is wrong.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The text is larger than [`MAX_BYTES`].
+    #[error("the text has {bytes} bytes")]
+    TooLarge {
+        /// How large it is.
+        bytes: usize,
+    },
+    /// The bytes are no UTF-8.
+    #[error("this byte is not UTF-8")]
+    NotUtf8,
+    /// There is no document in the text.
+    #[error("the text holds no document")]
+    Empty,
+    /// It is no YAML or JSON; the parser's words.
+    #[error("{0}")]
+    Syntax(String),
+    /// More mappings and lists within each other than anyone writes.
+    #[error("values are nested too deeply")]
+    TooDeep,
+    /// A key that its mapping already has.
+    #[error("key {} is given twice", Shown(.0))]
+    DuplicateKey(String),
+    /// Something else than belongs there.
+    #[error("found {found}")]
+    Unexpected {
+        /// What is there.
+        found: String,
+        /// What belongs there.
+        expected: &'static str,
+    },
+    /// A required field is absent.
+    #[error("field {field} is missing")]
+    Missing {
+        /// Its name.
+        field: &'static str,
+        /// What belongs there.
+        expected: &'static str,
+    },
+    /// An object of another kind than the reader reads.
+    #[error("{} is not read here", Shown(.found))]
+    Kind {
+        /// Its kind.
+        found: String,
+        /// The kinds that are read.
+        expected: &'static str,
+    },
+    /// A known kind in an unknown version.
+    #[error("{} is not read here", Shown(.found))]
+    ApiVersion {
+        /// Its version.
+        found: String,
+        /// The version that is read.
+        expected: &'static str,
+    },
+    /// No quantity.
+    #[error("{} is no quantity", Shown(.text))]
+    Quantity {
+        /// What is there.
+        text: String,
+        /// Kubernetes' own words.
+        #[source]
+        error: ParseError,
+    },
+    /// A quantity below zero.
+    #[error("quantity {} is negative", Shown(.0))]
+    NegativeQuantity(String),
+    /// A quantity that no machine can have.
+    #[error("quantity {} is more than any machine has", Shown(.0))]
+    AbsurdQuantity(String),
+    /// A name that Kubernetes would refuse.
+    #[error("{} is no name", Shown(.0))]
+    Name(String),
+    /// Two containers of a pod share a name.
+    #[error("the pod already has a container {}", Shown(.0))]
+    DuplicateContainer(String),
+    /// Two pods share a namespace and a name, or a UID.
+    #[error("the text already has a pod {}", Shown(.0))]
+    DuplicatePod(String),
+    /// A field of a kubelet configuration that its own decoder refuses, in its words.
+    #[error("failed to decode: json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")]
+    Decode {
+        /// JSON's name of what is there.
+        found: String,
+        /// The field as the kubelet names it: `KubeletConfiguration.kubeReserved`.
+        field: String,
+        /// Go's name of what belongs there.
+        wanted: &'static str,
+    },
+    /// A kubelet configuration of an unknown kind or version; the kubelet's words.
+    #[error(
+        "failed to decode: no kind \"{kind}\" is registered for version \"{version}\" in scheme \
+         \"pkg/runtime/scheme.go:111\""
+    )]
+    NotRegistered {
+        /// Its kind.
+        kind: String,
+        /// Its version.
+        version: String,
+    },
+    /// A field that the format does not have.
+    #[error("there is no field {}", Shown(.found))]
+    UnknownField {
+        /// Its name.
+        found: String,
+        /// The fields that there are.
+        expected: &'static str,
+    },
+    /// A device that its resource already has.
+    #[error("the resource already has a device {}", Shown(.0))]
+    DuplicateDevice(String),
+    /// A resource that the inventory already has.
+    #[error("the inventory already has a resource {}", Shown(.0))]
+    DuplicateResource(String),
+    /// A number out of its range.
+    #[error("{} is out of range", Shown(.found))]
+    Range {
+        /// What is there.
+        found: String,
+        /// The range.
+        expected: &'static str,
+    },
+}
+
+impl Problem {
+    /// What belongs there instead.
+    #[must_use]
+    pub fn expected(&self) -> Option<&str> {
+        Some(match self {
+            Self::Syntax(_) | Self::NotUtf8 => return None,
+            Self::TooLarge { .. } => {
+                const { assert!(MAX_BYTES == 1_048_576, "the text below names the limit") };
+                "at most 1048576 bytes (1 MiB)"
+            }
+            Self::TooDeep => {
+                const { assert!(MAX_DEPTH == 32, "the text below names the limit") };
+                "at most 32 levels"
+            }
+            Self::Empty => "a YAML or JSON document",
+            Self::DuplicateKey(_) => "each key once",
+            Self::Unexpected { expected, .. }
+            | Self::Missing { expected, .. }
+            | Self::Kind { expected, .. }
+            | Self::ApiVersion { expected, .. }
+            | Self::UnknownField { expected, .. }
+            | Self::Range { expected, .. } => expected,
+            Self::Quantity { .. } => "an amount such as 2, 500m or 1.5Gi",
+            Self::NegativeQuantity(_) => "zero or more",
+            Self::AbsurdQuantity(_) => "less than 8Ei, or of CPUs less than 8Ei thousandths",
+            Self::Name(_) => "1 to 253 letters, digits and dashes, first and last no dash",
+            Self::DuplicateContainer(_) => "container names that differ, init containers included",
+            Self::DuplicatePod(_) => "each pod once",
+            Self::NotRegistered { .. } => "kind KubeletConfiguration of kubelet.config.k8s.io/v1beta1",
+            Self::Decode { wanted: "string", .. } => "text in quotes",
+            Self::Decode { .. } => "a value of that type",
+            Self::DuplicateDevice(_) => "each device once",
+            Self::DuplicateResource(_) => "each resource once",
+        })
+    }
+}
+
+/// Text from outside in quotes: nothing unprintable, and not more than a line can take.
+pub(crate) struct Shown<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST: usize = 60;
+        match self.0.char_indices().nth(MOST) {
+            None => write!(f, "{:?}", self.0),
+            Some((end, _)) => write!(f, "{:?}...", self.0.get(..end).unwrap_or_default()),
+        }
+    }
+}
