@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::compare::{Unstable, accepts};
 use crate::corpus::Corpus;
 
 /// A line of a case file.
@@ -17,6 +18,16 @@ pub struct Case {
     pub input: Value,
     /// What the kubelet answered.
     pub expected: Expected,
+    /// Where its answer changes from run to run.
+    pub unstable: Unstable,
+}
+
+/// Why a line of a case file or of a generator is not a case.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NotACase {
+    /// No `result`, `panic` or `hang`.
+    #[error("it has no result")]
+    NoResult,
 }
 
 /// What the kubelet did.
@@ -51,10 +62,32 @@ pub enum Outcome {
 pub(crate) type Runner = fn(&Corpus, &Case) -> Outcome;
 
 impl Case {
+    /// The case `input` of a domain, with a line that has the kubelet's answer: `result`, `panic` or `hang`, and
+    /// `unstable`. `unnamed` is the kind of cases that name none.
+    pub fn answered(domain: &str, unnamed: &str, input: Value, mut answer: Value) -> Result<Self, NotACase> {
+        let expected = if answer["hang"].as_bool() == Some(true) {
+            Expected::Hang
+        } else if let Some(panic) = answer["panic"].as_str() {
+            Expected::Crash(panic.to_owned())
+        } else if answer.get("result").is_some() {
+            Expected::Result(answer["result"].take())
+        } else {
+            return Err(NotACase::NoResult);
+        };
+        Ok(Self {
+            domain: domain.to_owned(),
+            kind: input["kind"].as_str().unwrap_or(unnamed).to_owned(),
+            id: text(&answer["id"]).to_owned(),
+            input,
+            expected,
+            unstable: Unstable::new(&answer["unstable"]),
+        })
+    }
+
     /// Compares an answer of ours.
     pub(crate) fn compare(&self, got: Value) -> Outcome {
         match &self.expected {
-            Expected::Result(expected) if *expected == got => Outcome::Passed,
+            Expected::Result(expected) if accepts(expected, &got, &self.unstable) => Outcome::Passed,
             Expected::Result(_) => Outcome::Failed { got },
             Expected::Crash(_) | Expected::Hang => Outcome::Listed,
         }

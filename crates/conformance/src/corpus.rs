@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::case::{Case, Expected};
+use crate::case::Case;
+
+/// The recorded answers that travel with the project: what a folder of cases lacks in data is there.
+const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/kubelet");
 
 /// The case files below some folders.
 #[derive(Clone, Debug)]
@@ -44,7 +47,7 @@ pub enum CorpusError {
 }
 
 impl Corpus {
-    /// The corpus at `folder`, which is the root of all domains or the folder of one.
+    /// The corpus at `folder`, which is the root of all domains, the folder of one, or one file in it; and its files.
     pub fn open(folder: &Path) -> Result<(Self, Vec<PathBuf>), CorpusError> {
         let mut files = Vec::new();
         collect(folder, &mut files)?;
@@ -53,8 +56,9 @@ impl Corpus {
             return Err(CorpusError::Empty(folder.to_path_buf()));
         }
         let folder = folder.canonicalize().map_err(|error| read_error(folder, error))?;
-        let is_domain = files.iter().any(|file| file.parent().is_some_and(|parent| same(parent, &folder)));
-        let root = if is_domain { folder.parent().unwrap_or(&folder).to_path_buf() } else { folder };
+        let domain = if folder.is_file() { folder.parent().unwrap_or(&folder) } else { folder.as_path() };
+        let is_domain = files.iter().any(|file| file.parent().is_some_and(|parent| same(parent, domain)));
+        let root = if is_domain { domain.parent().unwrap_or(domain) } else { domain }.to_path_buf();
         Ok((Self { root }, files))
     }
 
@@ -70,37 +74,40 @@ impl Corpus {
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
             let fault = |reason: String| CorpusError::Line { path: file.to_path_buf(), line: at + 1, reason };
             let mut value: Value = serde_json::from_str(line).map_err(|error| fault(error.to_string()))?;
-            if value.get("case").is_none() {
-                return Ok(Vec::new());
-            }
-            let input = value["case"].take();
-            let expected = if value["hang"].as_bool() == Some(true) {
-                Expected::Hang
-            } else if let Some(panic) = value["panic"].as_str() {
-                Expected::Crash(panic.to_owned())
-            } else if value.get("result").is_some() {
-                Expected::Result(value["result"].take())
-            } else {
-                return Err(fault("it has no result".to_owned()));
+            let input = match value.get_mut("case") {
+                Some(input) => input.take(),
+                // What begins without a case is data that cases name.
+                None if cases.is_empty() => return Ok(Vec::new()),
+                None => return Err(fault("it has no case".to_owned())),
             };
-            let kind = input["kind"].as_str().unwrap_or(stem).to_owned();
-            let id = value["id"].as_str().unwrap_or_default().to_owned();
-            cases.push(Case { domain: domain.clone(), kind, id, input, expected });
+            let case = Case::answered(&domain, stem, input, value);
+            cases.push(case.map_err(|error| fault(error.to_string()))?);
         }
         Ok(cases)
     }
 
-    /// Where a data file lies: plain, or packed.
+    /// A corpus for its data alone: `root` has one sub-folder for each domain.
+    #[must_use]
+    pub fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Where a data file lies: plain or packed, with these cases or else with the committed ones.
     pub(crate) fn data(&self, name: &str) -> PathBuf {
-        let packed = self.root.join(format!("{name}.zst"));
-        if packed.exists() { packed } else { self.root.join(name) }
+        let packed = format!("{name}.zst");
+        let roots = [self.root.as_path(), Path::new(COMMITTED)];
+        let places = roots.iter().flat_map(|root| [root.join(&packed), root.join(name)]);
+        places.into_iter().find(|path| path.exists()).unwrap_or_else(|| self.root.join(name))
     }
 
     /// cAdvisor's description of a machine that cases name.
     pub(crate) fn machine_info(&self, name: &str) -> Result<Value, CorpusError> {
-        let packed = self.root.join("machineinfo").join(format!("{name}.json.zst"));
-        let plain = self.root.join("admission/machines").join(format!("{name}.json"));
-        let path = if packed.exists() { packed } else { plain };
+        let places = ["machineinfo", "admission/machines"];
+        let path = places
+            .map(|folder| self.data(&format!("{folder}/{name}.json")))
+            .into_iter()
+            .find(|path| path.exists())
+            .unwrap_or_else(|| self.root.join("machineinfo").join(format!("{name}.json")));
         let text = read(&path)?;
         serde_json::from_str(&text).map_err(|error| CorpusError::Line {
             path,
@@ -122,6 +129,10 @@ pub(crate) fn read_error(path: &Path, error: io::Error) -> CorpusError {
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CorpusError> {
+    if folder.is_file() {
+        files.push(folder.to_path_buf());
+        return Ok(());
+    }
     for entry in fs::read_dir(folder).map_err(|error| read_error(folder, error))? {
         let path = entry.map_err(|error| read_error(folder, error))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -131,6 +142,18 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CorpusError> {
         } else if plain.strip_suffix(".jsonl").is_some() {
             files.push(path);
         }
+    }
+    Ok(())
+}
+
+/// Writes the files of a folder to another, unpacked where they are packed.
+pub fn unpack(from: &Path, to: &Path) -> Result<(), CorpusError> {
+    fs::create_dir_all(to).map_err(|error| read_error(to, error))?;
+    for entry in fs::read_dir(from).map_err(|error| read_error(from, error))? {
+        let path = entry.map_err(|error| read_error(from, error))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let target = to.join(name.strip_suffix(".zst").unwrap_or(&name));
+        fs::write(&target, read(&path)?).map_err(|error| read_error(&target, error))?;
     }
     Ok(())
 }

@@ -1,4 +1,7 @@
-//! CPU sets, node masks and distances as the kubelet computes them.
+//! CPU sets, node masks, distances and the CPU table as the kubelet computes them.
+
+mod cadvisor;
+mod tables;
 
 use cpuset::{CpuId, CpuSet, ParseError};
 use numa_bitmask::{NodeIndex, NodeMask, OutOfRange, combinations};
@@ -18,6 +21,9 @@ pub(crate) fn runner(kind: &str) -> Option<Runner> {
         "bitmask_iter" => bitmask_iter,
         "numa" => numa,
         "topomgr" => topology::manager,
+        "discover" => tables::discover,
+        "cpudetails" => tables::cpudetails,
+        "alignment" => tables::alignment,
         _ => return None,
     })
 }

@@ -4,6 +4,7 @@
 //! files and nothing of what is right: that is in the files.
 
 mod case;
+mod compare;
 mod corpus;
 mod report;
 mod selection;
@@ -13,8 +14,9 @@ mod topology;
 mod cpu;
 mod admission;
 
-pub use case::{Case, Expected, Outcome};
-pub use corpus::{Corpus, CorpusError};
+pub use case::{Case, Expected, NotACase, Outcome};
+pub use compare::Unstable;
+pub use corpus::{Corpus, CorpusError, unpack};
 pub use report::{Baseline, Figures, Report};
 pub use selection::{Selection, Share};
 
@@ -30,6 +32,12 @@ fn runner(domain: &str, kind: &str) -> Option<Runner> {
         "admission" => admission::runner(kind),
         _ => None,
     }
+}
+
+/// Whether cases of a kind are played, rather than skipped.
+#[must_use]
+pub fn is_covered(domain: &str, kind: &str) -> bool {
+    runner(domain, kind).is_some()
 }
 
 /// Plays one case. A panic of the code under test is a failure with its text.

@@ -1,0 +1,147 @@
+//! The recorded answers that travel with the project, and what is noticed when they change.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use conformance::{Baseline, Case, Corpus, Outcome, Report, play};
+use serde_json::{Value, json};
+
+fn recorded() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/kubelet")
+}
+
+fn cases() -> (Corpus, Vec<Case>) {
+    let (corpus, files) = Corpus::open(&recorded()).unwrap();
+    let cases = files.iter().flat_map(|file| corpus.cases(file).unwrap()).collect();
+    (corpus, cases)
+}
+
+/// A folder of its own for one test, gone when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("conformance-{test}-{}", std::process::id()));
+        fs::create_dir_all(path.join("quantity")).unwrap();
+        Self(path)
+    }
+
+    fn with(test: &str, text: &str) -> Self {
+        let folder = Self::new(test);
+        fs::write(folder.0.join("quantity/some.jsonl"), text).unwrap();
+        folder
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn ours_are_the_recorded_answers() {
+    let mut report = Report::default();
+    report.play(&recorded()).unwrap();
+    let (passed, failed, _) = report.totals();
+    assert_eq!(failed, 0, "{report}");
+    assert!(passed > 1000, "{report}");
+}
+
+#[test]
+fn every_kind_that_passes_in_full_is_among_them() {
+    let baseline = fs::read_to_string(recorded().join("../kubelet-baseline.json")).unwrap();
+    let baseline: Baseline = serde_json::from_str(&baseline).unwrap();
+    let (_, cases) = cases();
+    let kinds: BTreeSet<String> = cases.iter().map(|case| format!("{}/{}", case.domain, case.kind)).collect();
+    let missing: Vec<_> = baseline.keys().filter(|kind| !kinds.contains(*kind)).collect();
+    assert_eq!(missing, [""; 0]);
+}
+
+#[test]
+fn an_answer_that_is_not_the_kubelets_is_noticed() {
+    let (corpus, cases) = cases();
+    let mut seen = BTreeSet::new();
+    for case in cases {
+        if play(&corpus, &case) != Outcome::Passed || !seen.insert((case.domain.clone(), case.kind.clone())) {
+            continue;
+        }
+        let changed = Case::answered(
+            &case.domain,
+            &case.kind,
+            case.input.clone(),
+            json!({ "result": { "no": "kubelet says this" } }),
+        );
+        let outcome = play(&corpus, &changed.unwrap());
+        assert!(matches!(outcome, Outcome::Failed { .. }), "{}/{}: {outcome:?}", case.domain, case.kind);
+    }
+    assert!(seen.len() > 10, "{seen:?}");
+}
+
+#[test]
+fn a_kind_that_passes_fewer_cases_than_before_is_lost() {
+    let folder = Folder::with(
+        "baseline",
+        "{\"id\":\"a\",\"case\":{\"kind\":\"quantity\",\"op\":\"cmp\",\"a\":\"1\",\"b\":\"2\"},\"result\":{\"cmp\":-1}}\n",
+    );
+    let mut report = Report::default();
+    report.play(&folder.0).unwrap();
+    let before = |kind: &str, passes| Baseline::from([(kind.to_owned(), passes)]);
+    assert_eq!(report.lost(&before("quantity/quantity", 1)), [""; 0]);
+    assert_eq!(report.lost(&before("quantity/quantity", 2)), ["quantity/quantity: 1 passed, 2 before"]);
+    assert_eq!(report.lost(&before("quantity/gone", 1)), ["quantity/gone: 0 passed, 1 before"]);
+    // A run on one domain says nothing of the others.
+    assert_eq!(report.lost(&before("cpu/take", 1)), [""; 0]);
+}
+
+#[test]
+fn figures_name_the_first_difference_and_what_is_not_covered() {
+    let folder = Folder::with(
+        "figures",
+        concat!(
+            "{\"id\":\"wrong\",\"case\":{\"kind\":\"quantity\",\"op\":\"cmp\",\"a\":\"1\",\"b\":\"2\"},\"result\":{\"cmp\":1}}\n",
+            "{\"id\":\"crash\",\"case\":{\"kind\":\"quantity\",\"op\":\"cmp\",\"a\":\"1\",\"b\":\"2\"},\"panic\":\"boom\"}\n",
+            "{\"id\":\"new\",\"case\":{\"kind\":\"colour\"},\"result\":1}\n",
+        ),
+    );
+    let mut report = Report::default();
+    report.play(&folder.0).unwrap();
+    assert_eq!(
+        report.to_string(),
+        "quantity/quantity: 1/2, of them 1 listed differences\n  first difference: wrong\n    case: \
+         {\"a\":\"1\",\"b\":\"2\",\"kind\":\"quantity\",\"op\":\"cmp\"}\n    expected: {\"cmp\":1}\n    got: \
+         {\"cmp\":-1}\nnot covered yet: quantity/colour (1)\n1 passed, 1 failed, 1 skipped"
+    );
+}
+
+#[test]
+fn a_damaged_file_is_an_error_with_its_place() {
+    for (text, error) in [
+        ("{\"id\":", "line 1"),
+        (
+            "{\"case\":{\"kind\":\"x\"},\"result\":1}\n{\"id\":\"b\"}\n",
+            "line 2 is not a case: it has no case",
+        ),
+        ("{\"case\":{\"kind\":\"x\"}}\n", "line 1 is not a case: it has no result"),
+    ] {
+        let folder = Folder::with("damaged", text);
+        let shown = Report::default().play(&folder.0).unwrap_err().to_string();
+        assert!(shown.contains(error), "{shown}");
+    }
+}
+
+#[test]
+fn data_that_lies_with_the_committed_cases_serves_others_too() {
+    let folder = Folder::new("data");
+    fs::create_dir_all(folder.0.join("cpu")).unwrap();
+    let (_, cases) = cases();
+    let take = cases.iter().find(|case| case.domain == "cpu" && case.kind == "take").unwrap();
+    let line: Value = json!({ "id": take.id, "case": take.input, "result": {} });
+    fs::write(folder.0.join("cpu/take.jsonl"), line.to_string()).unwrap();
+    let mut report = Report::default();
+    report.play(&folder.0).unwrap();
+    assert!(!report.to_string().contains("failed to read"), "{report}");
+}
