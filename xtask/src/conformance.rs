@@ -1,16 +1,20 @@
 //! `cargo xtask conformance`: our code on what the kubelet's own code answered.
 
+mod live;
+
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use conformance::{Baseline, Report, Selection, Share};
 
+use live::Live;
+
 /// Plays every case below the folders and prints, for each kind, how many pass.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Conformance {
-    /// Folders with case files: the root of all domains, or single domains.
-    #[arg(required = true)]
+    /// Folders with case files: the root of all domains, or single domains; or single files.
+    #[arg(required_unless_present = "live")]
     folders: Vec<PathBuf>,
     /// Fail only where a kind passes fewer cases than this file says.
     #[arg(long, value_name = "FILE")]
@@ -24,6 +28,8 @@ pub(crate) struct Conformance {
     /// With --select: leave out cases on machines whose names have a file in this folder.
     #[arg(long, value_name = "DIR", requires = "select")]
     without_machines: Option<PathBuf>,
+    #[command(flatten)]
+    live: Live,
 }
 
 impl Conformance {
@@ -31,10 +37,14 @@ impl Conformance {
         if let Some(target) = &self.select {
             return self.select(target);
         }
+        // A panic of our code is a failed case with its text, and needs no trace beside it.
+        std::panic::set_hook(Box::new(|_| {}));
         let mut report = Report::default();
         for folder in &self.folders {
             report.play(folder)?;
         }
+        self.live.play(&mut report)?;
+        drop(std::panic::take_hook());
         println!("{report}");
         if let Some(path) = &self.write_baseline {
             let text = serde_json::to_string_pretty(&report.baseline())?;
@@ -58,7 +68,7 @@ impl Conformance {
         Ok(())
     }
 
-    fn select(&self, target: &std::path::Path) -> anyhow::Result<()> {
+    fn select(&self, target: &Path) -> anyhow::Result<()> {
         let mut without = Vec::new();
         if let Some(folder) = &self.without_machines {
             let entries =
