@@ -1,5 +1,6 @@
 //! A NUMA machine as values: [`MachineInfo`] is what was read, unchecked, in the shape in which
-//! the kubelet gets it; [`KubeletView`] is what the kubelet makes of that, and what its managers decide on.
+//! the kubelet gets it; [`KubeletView`] is what the kubelet makes of that, and what its managers decide on; [`Machine`]
+//! is what the hardware is, checked.
 //!
 //! This crate does not know files, pods or policies.
 #![no_std]
@@ -7,11 +8,16 @@
 extern crate alloc;
 
 mod info;
+mod machine;
 mod node;
 mod table;
 mod view;
 
 pub use info::{Cache, HugePages, MachineCore, MachineInfo, MachineNode};
+pub use machine::{
+    CacheKind, Core, CoreKind, CpuCache, CpuLists, DeviceNode, InvalidMachine, Machine, MachineParts, Node,
+    NodeLists, Package, PackageId, Part, PciAddress, PciAddressError, PciDevice, Smt, Sriov,
+};
 pub use node::{NodeId, Nodes, ShowNodes, TooManyNodes};
 pub use table::{CacheId, CoreId, CpuCounts, CpuRow, CpuTable, CpuTableError, SocketId};
 pub use view::{KubeletView, NodeMemory, ViewError};
