@@ -5,72 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use pod_spec::ResourceList;
+use node_config::{KubeletConfiguration, ReservedMemory};
 
 use crate::kubelet_fields::{IGNORED, READ};
 use crate::node::{Field, Keyed, Node, Value};
 use crate::quantity::resource_list;
 use crate::yaml::{Repeated, documents};
 use crate::{ManifestError, Problem, Source, Style};
-
-/// What a configuration file says; `None` and empty maps are what it does not say. Nothing is checked but types, and
-/// no defaults are filled in.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct KubeletConfigFile {
-    /// `cpuManagerPolicy`.
-    pub cpu_manager_policy: Option<String>,
-    /// `cpuManagerPolicyOptions`.
-    pub cpu_manager_policy_options: BTreeMap<String, String>,
-    /// `cpuManagerReconcilePeriod`, as written: `10s`.
-    pub cpu_manager_reconcile_period: Option<String>,
-    /// `memoryManagerPolicy`.
-    pub memory_manager_policy: Option<String>,
-    /// `reservedMemory`.
-    pub reserved_memory: Vec<ReservedMemory>,
-    /// `topologyManagerPolicy`.
-    pub topology_manager_policy: Option<String>,
-    /// `topologyManagerScope`.
-    pub topology_manager_scope: Option<String>,
-    /// `topologyManagerPolicyOptions`.
-    pub topology_manager_policy_options: BTreeMap<String, String>,
-    /// `kubeReserved`: quantities as text.
-    pub kube_reserved: BTreeMap<String, String>,
-    /// `systemReserved`: quantities as text.
-    pub system_reserved: BTreeMap<String, String>,
-    /// `reservedSystemCPUs`: a list of CPUs as text.
-    pub reserved_system_cpus: Option<String>,
-    /// `evictionHard`. A map without entries is not the same as no map.
-    pub eviction_hard: Option<BTreeMap<String, String>>,
-    /// `mergeDefaultEvictionSettings`.
-    pub merge_default_eviction_settings: Option<bool>,
-    /// `enforceNodeAllocatable`. An empty list is not the same as no list.
-    pub enforce_node_allocatable: Option<Vec<String>>,
-    /// `systemReservedCgroup`.
-    pub system_reserved_cgroup: Option<String>,
-    /// `kubeReservedCgroup`.
-    pub kube_reserved_cgroup: Option<String>,
-    /// `systemCgroups`.
-    pub system_cgroups: Option<String>,
-    /// `cgroupRoot`.
-    pub cgroup_root: Option<String>,
-    /// `cgroupsPerQOS`.
-    pub cgroups_per_qos: Option<bool>,
-    /// `maxPods`.
-    pub max_pods: Option<i32>,
-    /// `podsPerCore`.
-    pub pods_per_core: Option<i32>,
-    /// `featureGates`.
-    pub feature_gates: BTreeMap<String, bool>,
-}
-
-/// Memory kept back on one NUMA node.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ReservedMemory {
-    /// Id of the node; any number.
-    pub numa_node: i32,
-    /// How much of `memory` and of each huge page size.
-    pub limits: ResourceList,
-}
 
 /// Something that the kubelet lets pass, but that does not do what its writer meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -94,7 +35,7 @@ impl Warning {
 #[derive(Clone, PartialEq, Debug)]
 pub struct KubeletConfigRead {
     /// What it says.
-    pub config: KubeletConfigFile,
+    pub config: KubeletConfiguration,
     /// What in it is without effect.
     pub warnings: Vec<Warning>,
 }
@@ -181,8 +122,8 @@ struct Decoder<'a, 'w> {
 }
 
 impl Decoder<'_, '_> {
-    fn decode(mut self) -> Result<KubeletConfigFile, ManifestError> {
-        Ok(KubeletConfigFile {
+    fn decode(mut self) -> Result<KubeletConfiguration, ManifestError> {
+        Ok(KubeletConfiguration {
             cpu_manager_policy: self.text("cpuManagerPolicy")?,
             cpu_manager_policy_options: self.strings("cpuManagerPolicyOptions")?.unwrap_or_default(),
             cpu_manager_reconcile_period: self.text("cpuManagerReconcilePeriod")?,
@@ -257,7 +198,11 @@ impl Decoder<'_, '_> {
             let limits = item.get("limits")?.map(|limits| resource_list(&limits)).transpose()?;
             reserved.push(ReservedMemory {
                 numa_node: node.unwrap_or_default(),
-                limits: limits.unwrap_or_default(),
+                limits: limits
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|(name, amount)| (name.to_string(), amount))
+                    .collect(),
             });
         }
         Ok(reserved)

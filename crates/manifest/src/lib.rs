@@ -23,7 +23,7 @@ pub use devices::{
     DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, PciClass, PciSelector, read_devices,
 };
 pub use error::{ManifestError, Style};
-pub use kubelet::{KubeletConfigFile, KubeletConfigRead, ReservedMemory, Warning, read_kubelet_config};
+pub use kubelet::{KubeletConfigRead, Warning, read_kubelet_config};
 pub use pods::read_pods;
 pub use problem::Problem;
 pub use source::{MAX_BYTES, Source};

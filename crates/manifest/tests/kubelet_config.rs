@@ -1,6 +1,7 @@
 //! Kubelet configurations, as the kubelet's decoder takes and refuses them.
 
-use topology_manifest::{KubeletConfigFile, KubeletConfigRead, Source, Style, read_kubelet_config};
+use node_config::KubeletConfiguration;
+use topology_manifest::{KubeletConfigRead, Source, Style, read_kubelet_config};
 
 fn read(text: &str) -> KubeletConfigRead {
     read_kubelet_config(&Source { name: "config.yaml", text })
@@ -45,11 +46,11 @@ const FIELDS: &str = r#"{
 fn every_field_in_every_wrapping() {
     let map = |key: &str, value: &str| [(key.to_owned(), value.to_owned())].into();
     let from_configz = read(&format!(r#"{{"kubeletconfig": {FIELDS}}}"#));
-    let KubeletConfigFile { reserved_memory, .. } = &from_configz.config;
+    let KubeletConfiguration { reserved_memory, .. } = &from_configz.config;
     let reserved: Vec<_> =
         reserved_memory.iter().map(|entry| (entry.numa_node, entry.limits["memory"].to_string())).collect();
     assert_eq!(reserved, [(0, "1Gi".to_owned()), (1, "100".to_owned())]);
-    let expected = KubeletConfigFile {
+    let expected = KubeletConfiguration {
         cpu_manager_policy: Some("static".to_owned()),
         cpu_manager_policy_options: map("full-pcpus-only", "true"),
         cpu_manager_reconcile_period: Some("5s".to_owned()),
@@ -85,7 +86,7 @@ fn every_field_in_every_wrapping() {
 
 #[test]
 fn what_is_not_said() {
-    let nothing = KubeletConfigRead { config: KubeletConfigFile::default(), warnings: Vec::new() };
+    let nothing = KubeletConfigRead { config: KubeletConfiguration::default(), warnings: Vec::new() };
     assert_eq!(read(HEADER), nothing);
     assert_eq!(read(&format!("{HEADER}cpuManagerPolicy: \"\"\nevictionHard: null\nmaxPods:\n")), nothing);
     assert_eq!(

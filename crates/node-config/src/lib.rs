@@ -6,14 +6,33 @@
 
 extern crate alloc;
 
+mod configuration;
+mod validate;
+mod gates;
 mod topology;
+mod cpu;
+mod memory;
+mod reserved_memory;
+mod allocatable;
+mod eviction;
 mod boolean;
 
+pub use allocatable::{
+    Amounts, CapacityFacts, Reservation, ReservationError, ReservedAmountError, ReservedFor, ReservedTooMuch,
+    allocatable, capacity, reserved_too_much,
+};
 pub use boolean::parse_bool;
+pub use configuration::KubeletConfiguration;
+pub use cpu::{CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, cpu_options};
+pub use eviction::{Eviction, EvictionError};
+pub use gates::{FeatureGates, Gate, GateError};
+pub use memory::{MemoryConfigError, MemoryPolicyName};
+pub use reserved_memory::{ReservedMemory, ReservedMemoryFlagError};
 pub use topology::{
     DistanceRows, NodeCountCheck, Scope, TieBreak, TopologyConfig, TopologyConfigError, TopologyFacts,
     TopologyPolicyName,
 };
+pub use validate::{Invalid, InvalidField};
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

@@ -178,22 +178,23 @@ impl TopologyConfig {
         )?;
         let nodes = i64::try_from(facts.nodes).unwrap_or(i64::MAX);
         check(count == NodeCountCheck::Kubelet && nodes > limit, TopologyConfigError::TooManyNodes(limit))?;
-        let policy = match policy {
-            "best-effort" => TopologyPolicyName::BestEffort,
-            "restricted" => TopologyPolicyName::Restricted,
-            "single-numa-node" => TopologyPolicyName::SingleNumaNode,
-            unknown => return Err(alloc::vec![TopologyConfigError::UnknownPolicy(unknown.to_string())]),
-        };
-        let scope = match scope {
-            "container" => Scope::Container,
-            "pod" => Scope::Pod,
-            unknown => return Err(alloc::vec![TopologyConfigError::UnknownScope(unknown.to_string())]),
-        };
+        let policy = TopologyPolicyName::from_name(policy)
+            .ok_or_else(|| alloc::vec![TopologyConfigError::UnknownPolicy(policy.to_string())])?;
+        let scope = Scope::from_name(scope)
+            .ok_or_else(|| alloc::vec![TopologyConfigError::UnknownScope(scope.to_string())])?;
         Ok(Self { policy, scope, ties })
     }
 }
 
 impl TopologyPolicyName {
+    const ALL: [Self; 4] = [Self::None, Self::BestEffort, Self::Restricted, Self::SingleNumaNode];
+
+    /// The policy of this name; names are case-sensitive.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.name() == name)
+    }
+
     /// The name in a configuration file.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -207,6 +208,12 @@ impl TopologyPolicyName {
 }
 
 impl Scope {
+    /// The scope of this name; names are case-sensitive.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Container, Self::Pod].into_iter().find(|scope| scope.name() == name)
+    }
+
     /// The name in a configuration file.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -1,0 +1,146 @@
+//! A kubelet configuration as it was written, and what an unwritten field means.
+
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::ReservedMemory;
+
+/// The fields of a `KubeletConfiguration` that the resource managers look at.
+///
+/// `None` and empty maps are what was not said; the methods say what that means. Nothing is checked: see
+/// [`validate`](Self::validate) and the `check` functions of the parts.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct KubeletConfiguration {
+    /// `cpuManagerPolicy`.
+    pub cpu_manager_policy: Option<String>,
+    /// `cpuManagerPolicyOptions`.
+    pub cpu_manager_policy_options: BTreeMap<String, String>,
+    /// `cpuManagerReconcilePeriod`, as written: `10s`.
+    pub cpu_manager_reconcile_period: Option<String>,
+    /// `memoryManagerPolicy`.
+    pub memory_manager_policy: Option<String>,
+    /// `reservedMemory`.
+    pub reserved_memory: Vec<ReservedMemory>,
+    /// `topologyManagerPolicy`.
+    pub topology_manager_policy: Option<String>,
+    /// `topologyManagerScope`.
+    pub topology_manager_scope: Option<String>,
+    /// `topologyManagerPolicyOptions`.
+    pub topology_manager_policy_options: BTreeMap<String, String>,
+    /// `kubeReserved`: quantities as text.
+    pub kube_reserved: BTreeMap<String, String>,
+    /// `systemReserved`: quantities as text.
+    pub system_reserved: BTreeMap<String, String>,
+    /// `reservedSystemCPUs`: a list of CPUs as text.
+    pub reserved_system_cpus: Option<String>,
+    /// `evictionHard`. A map without entries is not the same as no map.
+    pub eviction_hard: Option<BTreeMap<String, String>>,
+    /// `mergeDefaultEvictionSettings`.
+    pub merge_default_eviction_settings: Option<bool>,
+    /// `enforceNodeAllocatable`. An empty list is not the same as no list.
+    pub enforce_node_allocatable: Option<Vec<String>>,
+    /// `systemReservedCgroup`.
+    pub system_reserved_cgroup: Option<String>,
+    /// `kubeReservedCgroup`.
+    pub kube_reserved_cgroup: Option<String>,
+    /// `systemCgroups`.
+    pub system_cgroups: Option<String>,
+    /// `cgroupRoot`.
+    pub cgroup_root: Option<String>,
+    /// `cgroupsPerQOS`.
+    pub cgroups_per_qos: Option<bool>,
+    /// `maxPods`.
+    pub max_pods: Option<i32>,
+    /// `podsPerCore`.
+    pub pods_per_core: Option<i32>,
+    /// `featureGates`.
+    pub feature_gates: BTreeMap<String, bool>,
+}
+
+/// The thresholds that hold where the configuration names none.
+const DEFAULT_EVICTION: [(&str, &str); 5] = [
+    ("memory.available", "100Mi"),
+    ("nodefs.available", "10%"),
+    ("nodefs.inodesFree", "5%"),
+    ("imagefs.available", "15%"),
+    ("imagefs.inodesFree", "5%"),
+];
+
+/// An empty text is an unwritten one.
+fn or<'a>(field: Option<&'a String>, default: &'a str) -> &'a str {
+    field.map(String::as_str).filter(|text| !text.is_empty()).unwrap_or(default)
+}
+
+impl KubeletConfiguration {
+    /// `cpuManagerPolicy`, by default `none`.
+    #[must_use]
+    pub fn cpu_policy(&self) -> &str {
+        or(self.cpu_manager_policy.as_ref(), "none")
+    }
+
+    /// `memoryManagerPolicy`, by default `None`.
+    #[must_use]
+    pub fn memory_policy(&self) -> &str {
+        or(self.memory_manager_policy.as_ref(), "None")
+    }
+
+    /// `topologyManagerPolicy`, by default `none`.
+    #[must_use]
+    pub fn topology_policy(&self) -> &str {
+        or(self.topology_manager_policy.as_ref(), "none")
+    }
+
+    /// `topologyManagerScope`, by default `container`.
+    #[must_use]
+    pub fn topology_scope(&self) -> &str {
+        or(self.topology_manager_scope.as_ref(), "container")
+    }
+
+    /// `cpuManagerReconcilePeriod`, by default `10s`.
+    #[must_use]
+    pub fn reconcile_period(&self) -> &str {
+        or(self.cpu_manager_reconcile_period.as_ref(), "10s")
+    }
+
+    /// `reservedSystemCPUs`, by default empty.
+    #[must_use]
+    pub fn reserved_cpus(&self) -> &str {
+        or(self.reserved_system_cpus.as_ref(), "")
+    }
+
+    /// `enforceNodeAllocatable`, by default `pods`.
+    #[must_use]
+    pub fn enforced(&self) -> Vec<&str> {
+        self.enforce_node_allocatable
+            .as_ref()
+            .map_or_else(|| alloc::vec!["pods"], |list| list.iter().map(String::as_str).collect())
+    }
+
+    /// `evictionHard` by signal. The defaults hold only where the field is absent, or where
+    /// `mergeDefaultEvictionSettings` adds those that it leaves out.
+    #[must_use]
+    pub fn eviction(&self) -> BTreeMap<String, String> {
+        let defaults = || DEFAULT_EVICTION.map(|(signal, value)| (signal.to_owned(), value.to_owned()));
+        match &self.eviction_hard {
+            None => defaults().into(),
+            Some(said) if self.merge_default_eviction_settings == Some(true) => {
+                defaults().into_iter().chain(said.clone()).collect()
+            }
+            Some(said) => said.clone(),
+        }
+    }
+
+    /// `cgroupsPerQOS`, by default true.
+    #[must_use]
+    pub fn has_cgroups_per_qos(&self) -> bool {
+        self.cgroups_per_qos.unwrap_or(true)
+    }
+
+    /// `maxPods`, by default 110.
+    #[must_use]
+    pub fn pod_limit(&self) -> i32 {
+        self.max_pods.unwrap_or(110)
+    }
+}

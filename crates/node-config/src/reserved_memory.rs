@@ -1,0 +1,142 @@
+//! Memory kept back on NUMA nodes: `reservedMemory` of the file and the flag `--reserved-memory`.
+
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use cpuset::go_atoi;
+use k8s_quantity::Quantity;
+use thiserror::Error;
+
+/// Memory kept back on one NUMA node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ReservedMemory {
+    /// Id of the node; any number.
+    pub numa_node: i32,
+    /// How much of `memory` and of each huge page size, by resource name.
+    pub limits: BTreeMap<String, Quantity>,
+}
+
+/// Why a value of `--reserved-memory` cannot be read. The texts are the kubelet's.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum ReservedMemoryFlagError {
+    /// Not one colon between node and amounts.
+    #[error(
+        "the reserved memory has incorrect format, expected numaNodeID:type=quantity[,type=quantity...], got {0}"
+    )]
+    Group(String),
+    /// No integer before the colon.
+    #[error("failed to convert the NUMA node ID, expected integer, got {0}")]
+    Node(String),
+    /// Not one equals sign between resource and amount.
+    #[error("the reserved limit has incorrect value, expected type=quantity, got {0}")]
+    Limit(String),
+    /// Neither memory nor huge pages.
+    #[error("memory type conversion error, unknown type: \"{0}\"")]
+    Type(String),
+    /// No quantity after the equals sign.
+    #[error("failed to parse the quantity: {0}")]
+    Quantity(String),
+}
+
+/// Whether memory of this name can be reserved: `memory`, or anything that begins with `hugepages-`.
+pub(crate) fn is_memory(resource: &str) -> bool {
+    resource == "memory" || resource.starts_with("hugepages-")
+}
+
+impl ReservedMemory {
+    /// Reads one value of the flag: groups separated by `;`, each `NODE:TYPE=QUANTITY[,TYPE=QUANTITY...]`. The number
+    /// of the node is cut to 32 bits, and of two amounts for one type the last counts, both as upstream. An empty
+    /// value has no groups.
+    ///
+    /// # Errors
+    /// What is wrong first, from the left.
+    pub fn parse_flag(value: &str) -> Result<Vec<Self>, ReservedMemoryFlagError> {
+        if value.is_empty() {
+            return Ok(Vec::new());
+        }
+        value.split(';').map(Self::parse_group).collect()
+    }
+
+    fn parse_group(group: &str) -> Result<Self, ReservedMemoryFlagError> {
+        use ReservedMemoryFlagError as E;
+        let (node, amounts) = split_once_only(group, ':').ok_or_else(|| E::Group(group.to_owned()))?;
+        let node_id = go_atoi(node).map_err(|_| E::Node(node.to_owned()))?;
+        let mut limits = BTreeMap::new();
+        for amount in amounts.split(',') {
+            let (resource, quantity) =
+                split_once_only(amount, '=').ok_or_else(|| E::Limit(amount.to_owned()))?;
+            if !is_memory(resource) {
+                return Err(E::Type(resource.to_owned()));
+            }
+            let parsed = quantity.parse::<Quantity>().map_err(|_| E::Quantity(quantity.to_owned()))?;
+            limits.insert(resource.to_owned(), parsed);
+        }
+        Ok(Self { numa_node: truncated(node_id), limits })
+    }
+}
+
+/// The two parts around the only separator.
+fn split_once_only(text: &str, separator: char) -> Option<(&str, &str)> {
+    text.split_once(separator).filter(|(_, rest)| !rest.contains(separator))
+}
+
+/// The low 32 bits, as Go's conversion gives them.
+fn truncated(id: i64) -> i32 {
+    let [a, b, c, d, ..] = id.to_le_bytes();
+    i32::from_le_bytes([a, b, c, d])
+}
+
+/// As the flag is written: `NODE:TYPE=QUANTITY,...`, types in order.
+impl fmt::Display for ReservedMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.numa_node)?;
+        for (at, (resource, amount)) in self.limits.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{resource}={amount}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn the_flag_names_nodes_and_amounts() {
+        for (value, read) in [
+            ("", Ok("")),
+            ("0:memory=1Gi", Ok("0:memory=1Gi")),
+            ("0:memory=1Gi,hugepages-2Mi=2M;1:memory=2Gi", Ok("0:hugepages-2Mi=2M,memory=1Gi 1:memory=2Gi")),
+            ("+1:memory=1Gi", Ok("1:memory=1Gi")),
+            ("4294967296:memory=1", Ok("0:memory=1")),
+            ("0:memory=1,memory=2", Ok("0:memory=2")),
+            (
+                "0-memory=1",
+                Err(
+                    "the reserved memory has incorrect format, expected numaNodeID:type=quantity[,type=quantity...], got 0-memory=1",
+                ),
+            ),
+            (
+                "0:memory=1;",
+                Err(
+                    "the reserved memory has incorrect format, expected numaNodeID:type=quantity[,type=quantity...], got ",
+                ),
+            ),
+            ("x:memory=1", Err("failed to convert the NUMA node ID, expected integer, got x")),
+            ("0:memory", Err("the reserved limit has incorrect value, expected type=quantity, got memory")),
+            ("0:cpu=1", Err("memory type conversion error, unknown type: \"cpu\"")),
+            ("0:memory=one", Err("failed to parse the quantity: one")),
+        ] {
+            let shown = ReservedMemory::parse_flag(value)
+                .map(|groups| groups.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+                .map_err(|error| error.to_string());
+            assert_eq!(shown.as_deref().map_err(|error| &**error), read, "{value}");
+        }
+    }
+}
