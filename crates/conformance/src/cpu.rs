@@ -1,12 +1,13 @@
-//! The CPU manager: one allocation, and hints.
+//! The CPU manager: construction, one allocation, hints, and series of them.
 
 mod machine;
+mod setup;
 mod pods;
+mod sequence;
 
-use cpu_manager::{
-    Alignment, AllocateError, BusySibling, Config, Granted, Holdings, Options, Order, PodLevel, Reserved,
-    ReservedCpus, Static, WholeCores,
-};
+use std::collections::BTreeSet;
+
+use cpu_manager::{AllocateError, BusySibling, Config, Granted, Holdings, Reserved, Static};
 use cpuset::CpuSet;
 use pod_spec::{ContainerName, PodUid, Unit};
 use serde_json::{Map, Value, json};
@@ -16,13 +17,42 @@ use topology_model::Nodes;
 use crate::case::{Case, Outcome, Runner, numbers, text};
 use crate::corpus::Corpus;
 use machine::Machine;
+use setup::{Fault, Made, Setup};
 
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
     Some(match kind {
         "take" => take,
         "hints" => hints,
+        "construct" => construct,
+        "seq" => sequence::sequence,
         _ => return None,
     })
+}
+
+/// What of a kind's results nothing here answers yet.
+pub(crate) fn not_compared(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "seq" => &["file", "isolation", "metrics", "updates"],
+        _ => &[],
+    }
+}
+
+/// What is reserved and what is shared on a new node, or why there is no manager.
+fn construct(corpus: &Corpus, case: &Case) -> Outcome {
+    match Setup::new(&case.input).make(corpus) {
+        Ok(Made::Nothing) => case.compare(json!({ "ok": true, "policy": "none", "allocatable": "" })),
+        Ok(Made::Manager(manager)) => case.compare(json!({
+            "ok": true,
+            "policy": "static",
+            "reserved": manager.policy.reserved().to_string(),
+            "default": manager.policy.initial().shared().to_string(),
+        })),
+        Err(Fault::Refused(errors)) => match errors.as_slice() {
+            [error] => case.compare(json!({ "error": error })),
+            _ => case.compare(json!({ "anyError": errors.into_iter().collect::<BTreeSet<_>>() })),
+        },
+        Err(Fault::Unreadable(what)) => Outcome::Failed { got: json!({ "unreadable": what }) },
+    }
 }
 
 /// One container on one machine; CPUs that the case takes away beforehand belong to nobody.
@@ -124,15 +154,25 @@ impl Node {
             Machine::named(corpus, text(&input["machine"])).map_err(|error| unreadable(error.to_string()))?;
         let set =
             |value: &Value| text(value).parse::<CpuSet>().map_err(|error| unreadable(error.to_string()));
+        let refused = |fault| match fault {
+            Fault::Unreadable(what) => unreadable(what),
+            // The policy is made without the manager, which puts its own words before those of the policy.
+            Fault::Refused(errors) => {
+                let error = errors.concat().replacen("new static policy error: ", "", 1);
+                case.compare(json!({ "error": error, "stage": "construct" }))
+            }
+        };
+        let gates = setup::gates(&input["gates"]).map_err(refused)?;
+        let options = Setup::new(input).options(&machine.cpus, &gates).map_err(refused)?;
         let config = Config {
-            options: options(&input["options"]),
+            options,
             reserved: match input["reservedSet"].as_str() {
                 Some(_) => Reserved::cpus(set(&input["reservedSet"])?),
                 None => Reserved::count(
                     usize::try_from(input["reservedCount"].as_u64().unwrap_or(0)).unwrap_or(0),
                 ),
             },
-            pod_level: pod_level(&input["gates"]),
+            pod_level: setup::pod_level(&gates),
             busy_sibling: BusySibling::HandOut,
         };
         let nodes = Nodes::new(machine.cpus.nodes().map(|(id, _)| id))
@@ -152,39 +192,6 @@ impl Node {
             return Affinity::Any;
         }
         Affinity::Nodes(self.nodes.mask_of(numbers(mask).into_iter().map(topology_model::NodeId)))
-    }
-}
-
-fn options(named: &Value) -> Options {
-    let is_on = |name: &str| matches!(text(&named[name]), "1" | "t" | "T" | "TRUE" | "true" | "True");
-    let mut options = Options::default();
-    for (name, order) in [
-        ("prefer-align-cpus-by-uncorecache", Order::ByCache),
-        ("distribute-cpus-across-cores", Order::AcrossCores),
-        ("distribute-cpus-across-numa", Order::AcrossNodes),
-    ] {
-        if is_on(name) {
-            options.order = order;
-        }
-    }
-    if is_on("full-pcpus-only") {
-        options.whole_cores = WholeCores::Required;
-    }
-    if is_on("strict-cpu-reservation") {
-        options.reserved = ReservedCpus::SystemOnly;
-    }
-    if is_on("align-by-socket") {
-        options.alignment = Alignment::BySocket;
-    }
-    options
-}
-
-fn pod_level(gates: &Value) -> PodLevel {
-    let is_on = |name: &str, default| gates[name].as_bool().unwrap_or(default);
-    match (is_on("PodLevelResources", true), is_on("PodLevelResourceManagers", false)) {
-        (false, _) => PodLevel::Ignored,
-        (true, false) => PodLevel::NotPinned,
-        (true, true) => PodLevel::Managed,
     }
 }
 

@@ -116,6 +116,11 @@ impl fmt::Display for Report {
             if figures.skipped > 0 {
                 write!(f, ", {} skipped", figures.skipped)?;
             }
+            let (domain, name) = kind.split_once('/').unwrap_or((kind, ""));
+            let not_compared = crate::not_compared(domain, name);
+            if !not_compared.is_empty() {
+                write!(f, ", not compared: {}", not_compared.join(", "))?;
+            }
             writeln!(f)?;
             if let Some(difference) = &figures.first_difference {
                 writeln!(f, "  first difference: {}", difference["id"].as_str().unwrap_or_default())?;

@@ -1,0 +1,161 @@
+//! The CPU manager of a machine and a configuration, made in the kubelet's order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cpu_manager::{
+    Alignment, BusySibling, Config, Options, Order, PodLevel, Reserved, ReservedCpus, Static, WholeCores,
+};
+use cpuset::CpuSet;
+use k8s_quantity::Quantity;
+use node_config::{CpuFacts, CpuOption, CpuPolicyName, FeatureGates, Gate, TopologyPolicyName, cpu_options};
+use serde_json::Value;
+use topology_model::{CpuTable, Nodes};
+
+use super::machine::Machine;
+use crate::case::text;
+use crate::corpus::Corpus;
+
+/// What a manager is made from. A restart may change parts of it.
+#[derive(Clone, Copy)]
+pub(super) struct Setup<'a> {
+    pub(super) machine: &'a Value,
+    pub(super) policy: &'a str,
+    pub(super) options: &'a Value,
+    pub(super) gates: &'a Value,
+    topology_policy: &'a str,
+    reserved_set: &'a Value,
+    reserved_cpu: &'a Value,
+}
+
+/// What came of it.
+pub(super) enum Made {
+    /// Policy `none`.
+    Nothing,
+    Manager(Box<Manager>),
+}
+
+pub(super) struct Manager {
+    pub(super) policy: Static,
+    pub(super) nodes: Nodes,
+}
+
+/// Why there is no manager.
+pub(super) enum Fault {
+    /// The case makes no sense here.
+    Unreadable(String),
+    /// The kubelet's errors, of which it reports any.
+    Refused(Vec<String>),
+}
+
+impl<'a> Setup<'a> {
+    pub(super) fn new(input: &'a Value) -> Self {
+        let or = |name: &str, default| match text(&input[name]) {
+            "" => default,
+            named => named,
+        };
+        Self {
+            machine: &input["machine"],
+            policy: or("policy", "static"),
+            options: &input["options"],
+            gates: &input["gates"],
+            topology_policy: or("topologyManagerPolicy", "best-effort"),
+            reserved_set: &input["reservedSet"],
+            reserved_cpu: &input["reservedCPU"],
+        }
+    }
+
+    /// Takes over what a restart changes.
+    pub(super) fn change(&mut self, step: &'a Value) {
+        for (place, name) in
+            [(&mut self.machine, "machine"), (&mut self.options, "options"), (&mut self.gates, "gates")]
+        {
+            *place = step.get(name).unwrap_or(place);
+        }
+        self.policy = step["policy"].as_str().unwrap_or(self.policy);
+    }
+
+    pub(super) fn make(&self, corpus: &Corpus) -> Result<Made, Fault> {
+        let machine = Machine::named(corpus, text(self.machine)).map_err(|error| unreadable(&error))?;
+        let named = strings(self.options);
+        match CpuPolicyName::check(self.policy, &named) {
+            Ok(CpuPolicyName::Static) => {}
+            Ok(CpuPolicyName::None) => return Ok(Made::Nothing),
+            Err(error) => return Err(Fault::Refused(vec![error.to_string()])),
+        }
+        let amount = self
+            .reserved_cpu
+            .as_str()
+            .map(str::parse::<Quantity>)
+            .transpose()
+            .map_err(|error| unreadable(&error))?;
+        let explicit = text(self.reserved_set).parse::<CpuSet>().map_err(|error| unreadable(&error))?;
+        let reserved = Reserved::configured(explicit, amount.as_ref()).map_err(|error| refused([error]))?;
+        let gates = gates(self.gates)?;
+        let options = self.options(&machine.cpus, &gates)?;
+        let config =
+            Config { options, reserved, pod_level: pod_level(&gates), busy_sibling: BusySibling::HandOut };
+        let nodes = Nodes::new(machine.cpus.nodes().map(|(id, _)| id)).map_err(|error| unreadable(&error))?;
+        let policy = Static::new(&machine.cpus, &nodes, config)
+            .map_err(|error| refused([format!("new static policy error: {error}")]))?;
+        Ok(Made::Manager(Box::new(Manager { policy, nodes })))
+    }
+
+    /// The options that are on.
+    pub(super) fn options(&self, cpus: &CpuTable, gates: &FeatureGates) -> Result<Options, Fault> {
+        let facts = CpuFacts {
+            sockets: cpus.num_sockets(),
+            nodes_with_cpus: cpus.num_nodes(),
+            topology_policy: TopologyPolicyName::from_name(self.topology_policy)
+                .ok_or_else(|| unreadable(&self.topology_policy))?,
+        };
+        cpu_options(&strings(self.options), gates, facts).map(|on| typed(&on)).map_err(refused)
+    }
+}
+
+/// The gates of a case: those that differ from the defaults.
+pub(super) fn gates(changed: &Value) -> Result<FeatureGates, Fault> {
+    let each = changed.as_object().into_iter().flatten();
+    let mut changes: BTreeMap<String, bool> =
+        each.map(|(name, value)| (name.clone(), value.as_bool() == Some(true))).collect();
+    // What builds on it is off with it.
+    if changes.get(Gate::PodLevelResources.name()) == Some(&false) {
+        changes.insert("InPlacePodLevelResourcesVerticalScaling".into(), false);
+    }
+    FeatureGates::check(&changes).map_err(refused)
+}
+
+pub(super) fn pod_level(gates: &FeatureGates) -> PodLevel {
+    match (gates.is_on(Gate::PodLevelResources), gates.is_on(Gate::PodLevelResourceManagers)) {
+        (false, _) => PodLevel::Ignored,
+        (true, false) => PodLevel::NotPinned,
+        (true, true) => PodLevel::Managed,
+    }
+}
+
+fn typed(on: &BTreeSet<CpuOption>) -> Options {
+    let mut options = Options::default();
+    for option in on {
+        match option {
+            CpuOption::AlignBySocket => options.alignment = Alignment::BySocket,
+            CpuOption::DistributeAcrossCores => options.order = Order::AcrossCores,
+            CpuOption::DistributeAcrossNuma => options.order = Order::AcrossNodes,
+            CpuOption::PreferAlignByUncoreCache => options.order = Order::ByCache,
+            CpuOption::FullPcpusOnly => options.whole_cores = WholeCores::Required,
+            CpuOption::StrictReservation => options.reserved = ReservedCpus::SystemOnly,
+        }
+    }
+    options
+}
+
+fn strings(map: &Value) -> BTreeMap<String, String> {
+    let each = map.as_object().into_iter().flatten();
+    each.map(|(name, value)| (name.clone(), text(value).to_owned())).collect()
+}
+
+fn unreadable(what: &impl ToString) -> Fault {
+    Fault::Unreadable(what.to_string())
+}
+
+fn refused(errors: impl IntoIterator<Item: ToString>) -> Fault {
+    Fault::Refused(errors.into_iter().map(|error| error.to_string()).collect())
+}
