@@ -1,0 +1,250 @@
+//! Giving a container its devices: resource by resource, in order of name.
+//!
+//! The kubelet goes through a container's resources in random order. It matters when one of them fails: those
+//! before it have been served and stay so until the pod goes. Here the order is that of the names, which is one of
+//! the kubelet's.
+
+use alloc::collections::BTreeMap;
+
+use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceName, Unit};
+use thiserror::Error;
+use topology_hint::Affinity;
+
+use crate::choose::Stop;
+use crate::holdings::Held;
+use crate::inventory::{Endpoint, Inventory};
+use crate::question::{AllocateReply, DeviceIds, PluginError, Question, Replies, Reply};
+use crate::{BlockedDevices, Devices, Holdings};
+
+/// One container to be served.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// Its pod.
+    pub pod: &'a Pod,
+    /// The container. Resources that dynamic resource allocation serves are not among its limits.
+    pub container: &'a Container,
+    /// The merged hint that was stored for it.
+    pub affinity: Affinity,
+    /// Which pods run; what others hold is collected, once all sources are ready. The pod itself need not be among
+    /// them.
+    pub is_active: &'a dyn Fn(&PodUid) -> bool,
+    /// Whether the kubelet has heard of all pods since it started.
+    pub sources: Sources,
+}
+
+/// Whether all sources of pods have reported since the kubelet started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sources {
+    /// They have.
+    #[default]
+    Ready,
+    /// Not yet, and the container was seen running at the start: it has what it needs, nothing is asked or checked.
+    PendingRunning,
+    /// Not yet, and the container was not running: a start of the node.
+    PendingNotRunning,
+}
+
+impl<'a> Request<'a> {
+    /// A request on a node where dead pods have been collected and all sources are ready.
+    #[must_use]
+    pub const fn new(pod: &'a Pod, container: &'a Container, affinity: Affinity) -> Self {
+        Self { pod, container, affinity, is_active: &|_| true, sources: Sources::Ready }
+    }
+}
+
+/// What a decision came to.
+#[must_use]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The container is served.
+    Done(Allocation),
+    /// A plugin must be asked, and the decision made again with its answer.
+    NeedsPlugin(Question),
+}
+
+/// A container served, not yet kept.
+#[must_use]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Allocation {
+    /// The devices that it was given just now, by resource; nothing of what it held before. If there are any, the
+    /// state is to be stored.
+    pub granted: BTreeMap<ResourceName, DeviceIds>,
+    /// The holdings with it.
+    pub after: Holdings,
+}
+
+/// A container that could not be served. The kubelet's reason is `UnexpectedAdmissionError`.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{error}")]
+pub struct Failure {
+    /// Why.
+    pub error: AllocateError,
+    /// The holdings as the failure left them: resources before the one that failed have been served, and some
+    /// devices may be blocked, as [`BlockedDevices`] says. Nothing is to be stored.
+    pub after: Holdings,
+}
+
+/// Why a container could not be served. The texts are the kubelet's.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum AllocateError {
+    /// It holds devices and now asks for another number.
+    #[error(
+        "pod {:?} container {:?} changed request for resource {:?} from {held} to {asked}",
+        pod.as_str(), container.as_str(), resource.as_str()
+    )]
+    ChangedRequest {
+        /// UID of the pod.
+        pod: PodUid,
+        /// Name of the container.
+        container: ContainerName,
+        /// Of which resource.
+        resource: ResourceName,
+        /// How many it holds.
+        held: usize,
+        /// How many it asks for.
+        asked: u64,
+    },
+    /// Devices of the resource are held, but it has been forgotten since.
+    #[error("cannot allocate unregistered device {0}")]
+    Unregistered(ResourceName),
+    /// Not one is healthy; fails even those who ask for none.
+    #[error("no healthy devices present; cannot allocate unhealthy devices {0}")]
+    NoHealthyDevices(ResourceName),
+    /// One that the container holds is not healthy.
+    #[error("previously allocated devices are no longer healthy; cannot allocate unhealthy devices {0}")]
+    NoLongerHealthy(ResourceName),
+    /// Too few are free.
+    #[error(
+        "requested number of devices unavailable for {resource}. Requested: {requested}, Available: {available}"
+    )]
+    Unavailable {
+        /// Of which resource.
+        resource: ResourceName,
+        /// How many are missing after those that init containers left.
+        requested: u64,
+        /// How many are healthy and free.
+        available: usize,
+    },
+    /// The plugin was forgotten, though a list of it came in afterwards; its preference is needed.
+    #[error("endpoint not found in cache for a registered resource: {0}")]
+    NoEndpoint(ResourceName),
+    /// The same, and devices have been chosen.
+    #[error("unknown Device Plugin {0}")]
+    UnknownPlugin(ResourceName),
+    /// The plugin's preference could not be had.
+    #[error("device plugin GetPreferredAllocation rpc failed with err: {0}")]
+    Preferred(#[source] PluginError),
+    /// The plugin did not give the devices out.
+    #[error(transparent)]
+    Allocate(PluginError),
+    /// It answered without saying anything about the container.
+    #[error("no containers return in allocation response ")]
+    NoContainerResponse,
+}
+
+impl Devices {
+    /// Serves one container near its affinity; what it holds already it keeps, and the plugin is not asked again.
+    ///
+    /// The answer depends on the arguments only. It never changes with a reply to a question that was not asked.
+    pub fn allocate(
+        self,
+        inventory: &Inventory,
+        held: &Holdings,
+        request: &Request<'_>,
+        replies: &Replies,
+    ) -> Result<Outcome, Failure> {
+        let mut after = held.clone();
+        after.begin(&request.pod.uid);
+        let mut serving = Serving { inventory, request, replies, after };
+        match serving.serve() {
+            Ok(granted) => {
+                let mut after = serving.after;
+                after.served(&request.pod.uid, &request.container.name, request.container.role);
+                Ok(Outcome::Done(Allocation { granted, after }))
+            }
+            Err(Stop::Ask(question)) => Ok(Outcome::NeedsPlugin(question)),
+            Err(Stop::Fail(error)) => {
+                let mut after = serving.after;
+                if self.blocked_devices == BlockedDevices::FreeAtOnce {
+                    after.recompute();
+                }
+                Err(Failure { error, after })
+            }
+        }
+    }
+}
+
+/// A container being served.
+pub(crate) struct Serving<'a> {
+    pub(crate) inventory: &'a Inventory,
+    pub(crate) request: &'a Request<'a>,
+    pub(crate) replies: &'a Replies,
+    pub(crate) after: Holdings,
+}
+
+impl Serving<'_> {
+    fn serve(&mut self) -> Result<BTreeMap<ResourceName, DeviceIds>, Stop> {
+        let Request { pod, container, is_active, sources, .. } = *self.request;
+        let mut granted = BTreeMap::new();
+        let mut collected = sources != Sources::Ready;
+        for (resource, limit) in &container.limits {
+            if !self.after.is_device(self.inventory, resource) {
+                continue;
+            }
+            if !collected {
+                self.after = self.after.retain(is_active);
+                collected = true;
+            }
+            let asked = u64::try_from(limit.value()).unwrap_or(0);
+            let Some(devices) = self.choose(resource, asked)? else { continue };
+            let reply = self.ask_to_allocate(resource, &devices)?;
+            if let Some(stock) = self.inventory.stock(resource) {
+                let held = Held::record(stock, &devices, reply);
+                self.after.hold(&pod.uid, &container.name, resource, held);
+            }
+            granted.insert(resource.clone(), devices);
+        }
+        Ok(granted)
+    }
+
+    fn ask_to_allocate(
+        &mut self,
+        resource: &ResourceName,
+        devices: &DeviceIds,
+    ) -> Result<AllocateReply, Stop> {
+        let refused = match self.inventory.endpoint(resource) {
+            None => AllocateError::UnknownPlugin(resource.clone()),
+            Some(Endpoint::Given) => return Ok(AllocateReply::default()),
+            Some(plugin) => match plugin.check(resource).map(|()| self.reply(resource, devices)) {
+                Err(stopped) => AllocateError::Allocate(stopped),
+                Ok(Err(question)) => return Err(Stop::Ask(question)),
+                Ok(Ok(Reply::Allocated(reply))) => return Ok(reply.clone()),
+                Ok(Ok(Reply::Failed(error))) => AllocateError::Allocate(error.clone().into()),
+                // The only failure after which the kubelet forgets to free what it had chosen.
+                Ok(Ok(_)) => return Err(Stop::Fail(AllocateError::NoContainerResponse)),
+            },
+        };
+        self.after.recompute();
+        Err(Stop::Fail(refused))
+    }
+
+    /// The plugin's answer to `Allocate`, or the question if there is none yet.
+    fn reply(&self, resource: &ResourceName, devices: &DeviceIds) -> Result<&Reply, Question> {
+        let question = Question::Allocate { resource: resource.clone(), devices: devices.clone() };
+        match self.replies.get(&question) {
+            Some(reply @ (Reply::Allocated(_) | Reply::NothingAllocated | Reply::Failed(_))) => Ok(reply),
+            _ => Err(question),
+        }
+    }
+}
+
+impl core::fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Request")
+            .field("unit", &Unit::Container(self.pod, self.container))
+            .field("affinity", &self.affinity)
+            .field("sources", &self.sources)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,209 @@
+//! Where a unit's devices could come from.
+//!
+//! The kubelet lists every set of those nodes that have devices of the resource: a set will do if enough free
+//! devices list one of its nodes, and if each device that the pod has left over from init containers does. More
+//! nodes never have fewer devices, so that is one open family: inside the nodes with devices, meeting each
+//! left-over device, with enough in sum. Preferred are sets as small as *all* devices allow, whoever holds them and
+//! whatever their health; so there may be an answer without a preferred set. Devices that list no known node never
+//! count, even if they would be enough.
+//!
+//! Where no device lists a node of the machine but some list others, all nodes of the machine are looked at, and
+//! none has a device: impossible, unless nothing is asked.
+//!
+//! A resource that is asked in the amount 0 has an answer too: any node that has a device.
+
+use alloc::vec::Vec;
+
+use numa_bitmask::NodeMask;
+use pod_spec::{Amounts, Pod, ResourceName, Unit};
+use topology_hint::Answers;
+
+use crate::device::DeviceId;
+use crate::inventory::{Inventory, Stock};
+use crate::list::Entry;
+use crate::question::DeviceIds;
+use crate::{Devices, Holdings};
+
+/// Counts for so many distinct places are kept without allocation; no machine's devices have more.
+const PLACES: usize = 64;
+
+/// What a unit can draw on.
+#[derive(Clone, Copy)]
+enum Supply<'a> {
+    /// Devices that it holds already, and nothing else; listed or not, healthy or not.
+    Own(&'a DeviceIds),
+    /// Healthy devices that are not taken, and what the pod's init containers have left. A device that is both
+    /// counts twice, as in the kubelet.
+    Free { taken: Option<&'a DeviceIds>, reusable: Option<&'a DeviceIds> },
+}
+
+impl Devices {
+    /// The devices that `unit` asks for, by resource: limits, rounded up to whole devices; of a pod its effective
+    /// ones. Resources without devices are left out.
+    pub fn asked<'a>(
+        self,
+        inventory: &'a Inventory,
+        held: &'a Holdings,
+        unit: Unit<'a>,
+    ) -> impl Iterator<Item = (ResourceName, u64)> + use<'a> {
+        let (container, pod) = match unit {
+            Unit::Container(_, container) => (Some(&container.limits), None),
+            Unit::Pod(pod) => (None, Some(pod.containers_amounts(Amounts::Limits))),
+        };
+        let limits =
+            container.into_iter().flatten().map(|(resource, limit)| (resource.clone(), limit.value()));
+        let effective = pod.into_iter().flatten().map(|(resource, limit)| (resource, limit.value()));
+        limits
+            .chain(effective)
+            .filter(|(resource, _)| held.is_device(inventory, resource))
+            .map(|(resource, count)| (resource, whole(count)))
+    }
+
+    /// Pushes an answer for each device resource that `unit` asks for, in order of name: no opinion if no device of
+    /// it lists a node, impossible if too few are free or it holds another number than it asks for, else a family.
+    ///
+    /// The kubelet collects dead pods first: see [`Holdings::retain`].
+    pub fn hints(self, inventory: &Inventory, held: &Holdings, unit: Unit<'_>, answers: &mut Answers) {
+        for (resource, count) in self.asked(inventory, held, unit) {
+            match inventory.stock(&resource).filter(|stock| stock.list.is_aligned()) {
+                None => answers.push_no_opinion(resource),
+                Some(stock) => unit_hints(inventory, stock, held, unit, (resource, count), answers),
+            }
+        }
+    }
+}
+
+/// A count of devices; nobody asks for fewer than none.
+fn whole(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or(0)
+}
+
+fn unit_hints(
+    inventory: &Inventory,
+    stock: &Stock,
+    held: &Holdings,
+    unit: Unit<'_>,
+    (resource, count): (ResourceName, u64),
+    answers: &mut Answers,
+) {
+    let own = match unit {
+        Unit::Container(pod, container) => {
+            held.held(&pod.uid, &container.name, &resource).map(crate::Held::devices).unwrap_or_default()
+        }
+        Unit::Pod(pod) => held_by_pod(held, pod, &resource),
+    };
+    let supply = if own.is_empty() {
+        let reusable = match unit {
+            Unit::Container(pod, _) => held.reusable(&pod.uid, &resource),
+            Unit::Pod(_) => None,
+        };
+        Supply::Free { taken: held.taken(&resource), reusable }
+    } else {
+        Supply::Own(&own)
+    };
+    if supply.allows(stock, count) {
+        push(inventory, stock, supply, (resource, count), answers);
+    } else {
+        answers.push_impossible(resource);
+    }
+}
+
+fn held_by_pod(held: &Holdings, pod: &Pod, resource: &ResourceName) -> DeviceIds {
+    let mut own = DeviceIds::new();
+    for (_, _, held) in held.of_pod(&pod.uid).filter(|(_, other, _)| *other == resource) {
+        own.extend(held.devices());
+    }
+    own
+}
+
+fn push(
+    inventory: &Inventory,
+    stock: &Stock,
+    supply: Supply<'_>,
+    (resource, count): (ResourceName, u64),
+    answers: &mut Answers,
+) {
+    let with_devices = stock.list.nodes();
+    let within = if with_devices.is_empty() { inventory.nodes().all() } else { with_devices };
+    let left_over = supply.left_over(stock);
+    let reused = left_over.clone().count() as u64;
+    let needed = count.saturating_sub(reused);
+
+    let places = stock.list.places();
+    let (mut few, mut many) = ([0; PLACES], Vec::new());
+    let counts = if let Some(few) = few.get_mut(..places.len()) {
+        few
+    } else {
+        many.resize(places.len(), 0);
+        many.as_mut_slice()
+    };
+    let mut found = 0;
+    supply.visit(stock, |entry| {
+        if !entry.mask.is_empty() {
+            counts[entry.place] += 1;
+            found += 1;
+        }
+    });
+    if within.is_empty() || found < needed || left_over.clone().any(NodeMask::is_empty) {
+        answers.push_impossible(resource);
+        return;
+    }
+    let must = left_over.clone().filter(|mask| mask.len() == 1).fold(NodeMask::EMPTY, |all, mask| all | mask);
+    let size = stock.list.narrowest(count).unwrap_or(within.len()).min(within.len());
+    let mut family = answers.push_family(resource);
+    family.open(within, must).preferred_size(size);
+    for mask in left_over.filter(|mask| mask.len() > 1) {
+        family.touch(mask);
+    }
+    let supplies = places.iter().copied().zip(counts.iter().copied());
+    family.need(needed, supplies.filter(|(mask, count)| !mask.is_empty() && *count > 0));
+}
+
+impl<'a> Supply<'a> {
+    /// Whether there are enough devices at all, wherever they are.
+    fn allows(self, stock: &Stock, count: u64) -> bool {
+        match self {
+            Self::Own(own) => own.len() as u64 == count,
+            Self::Free { taken, reusable } => {
+                let mut free = 0;
+                self.visit(stock, |_| free += 1);
+                let is_free = |id: &DeviceId| {
+                    stock.list.is_healthy(id) && !taken.is_some_and(|taken| taken.contains(id))
+                };
+                let more = reusable.into_iter().flatten().filter(|id| !is_free(id)).count() as u64;
+                free + more >= count
+            }
+        }
+    }
+
+    /// Every listed device that can be drawn on, left-over ones apart.
+    fn visit(self, stock: &Stock, mut visit: impl FnMut(&Entry)) {
+        let ids = match self {
+            Self::Own(own) => Some(own),
+            Self::Free { taken, .. } => taken,
+        };
+        // Both sides ascend, so one walk through both will do.
+        let mut ids = ids.into_iter().flatten().peekable();
+        for entry in stock.list.entries() {
+            while ids.next_if(|id| **id < entry.device.id).is_some() {}
+            let is_named = ids.peek() == Some(&&entry.device.id);
+            let counts = match self {
+                Self::Own(_) => is_named,
+                Self::Free { .. } => entry.standing.healthy && !is_named,
+            };
+            if counts {
+                visit(entry);
+            }
+        }
+    }
+
+    /// The known nodes of each left-over device that says where it is; empty if it says so of no known one.
+    fn left_over(self, stock: &'a Stock) -> impl Iterator<Item = NodeMask> + Clone + use<'a> {
+        let reusable = match self {
+            Self::Own(_) => None,
+            Self::Free { reusable, .. } => reusable,
+        };
+        let listed = reusable.into_iter().flatten().filter_map(|id| stock.list.get(id));
+        listed.filter(|entry| entry.device.topology != crate::Topology::Absent).map(|entry| entry.mask)
+    }
+}

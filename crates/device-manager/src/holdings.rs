@@ -1,0 +1,269 @@
+//! Which devices every container holds.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use pod_spec::{ContainerName, PodUid, ResourceName, Role};
+use topology_model::NodeId;
+
+use crate::device::{DeviceId, Topology};
+use crate::inventory::{Inventory, Stock};
+use crate::question::{AllocateReply, DeviceIds};
+
+type OfContainer = BTreeMap<ResourceName, Held>;
+type OfPod = BTreeMap<ContainerName, OfContainer>;
+type ByResource = BTreeMap<ResourceName, Arc<DeviceIds>>;
+
+/// The devices of each container, those that are not to be given out, and those of finished init containers that
+/// later containers of the same pod take first. A value: cheap to clone, every change gives the next one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Holdings {
+    /// No pod is here without a container, no container without a resource.
+    held: Arc<BTreeMap<PodUid, Arc<OfPod>>>,
+    /// Usually the union of `held`; not where a failure left devices blocked.
+    taken: Arc<ByResource>,
+    /// Of the pod that was served last; forgotten when another is.
+    reusable: Option<(PodUid, Arc<ByResource>)>,
+}
+
+/// What a container holds of one resource.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Held {
+    by_node: BTreeMap<HeldOn, Vec<DeviceId>>,
+    /// What the plugin answered when it gave them out; empty if there is no plugin.
+    pub reply: AllocateReply,
+}
+
+/// Under which node a device was recorded. The kubelet writes -1 for the first, so a device that lists node -1 is
+/// recorded there too.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum HeldOn {
+    /// Under none.
+    NoNode,
+    /// Under a node that it listed at that time.
+    Node(NodeId),
+}
+
+impl From<NodeId> for HeldOn {
+    fn from(id: NodeId) -> Self {
+        if id == NodeId(-1) { Self::NoNode } else { Self::Node(id) }
+    }
+}
+
+impl HeldOn {
+    /// The node's id as the kubelet writes it.
+    #[must_use]
+    pub const fn id(self) -> NodeId {
+        match self {
+            Self::NoNode => NodeId(-1),
+            Self::Node(id) => id,
+        }
+    }
+}
+
+impl Held {
+    /// As it was stored: the devices under each node, and the plugin's answer.
+    pub fn new(by_node: impl IntoIterator<Item = (HeldOn, Vec<DeviceId>)>, reply: AllocateReply) -> Self {
+        Self { by_node: by_node.into_iter().collect(), reply }
+    }
+
+    /// Records each device under each node that it lists now (twice if it lists it twice), or under none.
+    pub(crate) fn record(stock: &Stock, devices: &DeviceIds, reply: AllocateReply) -> Self {
+        let mut by_node: BTreeMap<HeldOn, Vec<DeviceId>> = BTreeMap::new();
+        for id in devices {
+            match stock.topology(id) {
+                Topology::Nodes(nodes) if !nodes.is_empty() => {
+                    for node in &**nodes {
+                        by_node.entry((*node).into()).or_default().push(id.clone());
+                    }
+                }
+                _ => by_node.entry(HeldOn::NoNode).or_default().push(id.clone()),
+            }
+        }
+        Self { by_node, reply }
+    }
+
+    /// The devices under each node, in order of nodes; one on several nodes is there several times.
+    pub fn by_node(&self) -> impl Iterator<Item = (HeldOn, &[DeviceId])> {
+        self.by_node.iter().map(|(node, ids)| (*node, ids.as_slice()))
+    }
+
+    /// Each device once, in byte order.
+    #[must_use]
+    pub fn devices(&self) -> DeviceIds {
+        self.by_node.values().flatten().cloned().collect()
+    }
+}
+
+impl Holdings {
+    /// Holdings as they were stored.
+    pub fn new(held: impl IntoIterator<Item = (PodUid, ContainerName, ResourceName, Held)>) -> Self {
+        let mut holdings = Self::default();
+        for (pod, container, resource, held) in held {
+            holdings.hold(&pod, &container, &resource, held);
+        }
+        holdings.recompute();
+        holdings
+    }
+
+    /// What a container holds of a resource; `None` if it has been given nothing of it.
+    #[must_use]
+    pub fn held(&self, pod: &PodUid, container: &ContainerName, resource: &ResourceName) -> Option<&Held> {
+        self.held.get(pod)?.get(container)?.get(resource)
+    }
+
+    /// All that one container holds, by resource.
+    pub fn of_container(
+        &self,
+        pod: &PodUid,
+        container: &ContainerName,
+    ) -> impl Iterator<Item = (&ResourceName, &Held)> + use<'_> {
+        self.held.get(pod).and_then(|of| of.get(container)).into_iter().flatten()
+    }
+
+    /// All that one pod holds, by container and resource.
+    pub fn of_pod(
+        &self,
+        pod: &PodUid,
+    ) -> impl Iterator<Item = (&ContainerName, &ResourceName, &Held)> + use<'_> {
+        let containers = self.held.get(pod).into_iter().flat_map(|of| of.iter());
+        containers.flat_map(|(name, of)| of.iter().map(move |(resource, held)| (name, resource, held)))
+    }
+
+    /// Everything, by pod, container and resource.
+    pub fn iter(&self) -> impl Iterator<Item = (&PodUid, &ContainerName, &ResourceName, &Held)> {
+        self.pods().flat_map(|pod| {
+            self.of_pod(pod).map(move |(container, resource, held)| (pod, container, resource, held))
+        })
+    }
+
+    /// The pods that hold something, in order of UID.
+    pub fn pods(&self) -> impl Iterator<Item = &PodUid> {
+        self.held.keys()
+    }
+
+    /// Whether the pod holds anything.
+    #[must_use]
+    pub fn has_pod(&self, pod: &PodUid) -> bool {
+        self.held.contains_key(pod)
+    }
+
+    /// The devices of a resource that are not given out: held, or blocked after a failure. `None` if nobody holds
+    /// any of the resource or ever tried since the last recomputation.
+    #[must_use]
+    pub fn taken(&self, resource: &ResourceName) -> Option<&DeviceIds> {
+        self.taken.get(resource).map(AsRef::as_ref)
+    }
+
+    /// [`Holdings::taken`] of every resource that has it, by name.
+    pub fn all_taken(&self) -> impl Iterator<Item = (&ResourceName, &DeviceIds)> {
+        self.taken.iter().map(|(resource, ids)| (resource, ids.as_ref()))
+    }
+
+    /// The pod that was served last, and what finished init containers of it have left, by resource.
+    #[must_use]
+    pub fn all_reusable(&self) -> Option<(&PodUid, impl Iterator<Item = (&ResourceName, &DeviceIds)>)> {
+        let (pod, left) = self.reusable.as_ref()?;
+        Some((pod, left.iter().map(|(resource, ids)| (resource, ids.as_ref()))))
+    }
+
+    /// What finished init containers of the pod have left of a resource.
+    #[must_use]
+    pub fn reusable(&self, pod: &PodUid, resource: &ResourceName) -> Option<&DeviceIds> {
+        let (_, left) = self.reusable.as_ref().filter(|(owner, _)| owner == pod)?;
+        left.get(resource).map(AsRef::as_ref)
+    }
+
+    /// The first pod, in order of UID, that holds a device of that id, of whatever resource. In the kubelet any
+    /// one of them.
+    #[must_use]
+    pub fn holder(&self, id: &DeviceId) -> Option<&PodUid> {
+        let holds = |held: &Held| held.by_node.values().flatten().any(|own| own == id);
+        self.iter().find(|(_, _, _, held)| holds(held)).map(|(pod, ..)| pod)
+    }
+
+    /// Whether limits on the resource are for devices: it is registered, or devices of it are taken.
+    #[must_use]
+    pub fn is_device(&self, inventory: &Inventory, resource: &ResourceName) -> bool {
+        inventory.is_registered(resource) || self.taken.contains_key(resource)
+    }
+
+    /// The holdings without one pod. Nothing changes if it holds nothing; else devices that a failure left blocked
+    /// are free again too.
+    #[must_use]
+    pub fn release(&self, pod: &PodUid) -> Self {
+        self.retain(|other| other != pod)
+    }
+
+    /// The holdings of those pods that `keep` says yes to: what becomes of dead pods. If any goes, devices that a
+    /// failure left blocked are free again too.
+    #[must_use]
+    pub fn retain(&self, mut keep: impl FnMut(&PodUid) -> bool) -> Self {
+        let mut after = self.clone();
+        let dead: Vec<&PodUid> = self.held.keys().filter(|pod| !keep(pod)).collect();
+        if !dead.is_empty() {
+            let held = Arc::make_mut(&mut after.held);
+            for pod in dead {
+                held.remove(pod);
+            }
+            after.recompute();
+        }
+        after
+    }
+
+    /// Devices that a failure left blocked are free again: what is taken is what is held.
+    pub(crate) fn recompute(&mut self) {
+        let mut taken = BTreeMap::<ResourceName, DeviceIds>::new();
+        for (_, _, resource, held) in self.iter() {
+            taken.entry(resource.clone()).or_default().extend(held.by_node.values().flatten().cloned());
+        }
+        self.taken = Arc::new(taken.into_iter().map(|(resource, ids)| (resource, Arc::new(ids))).collect());
+    }
+
+    pub(crate) fn hold(
+        &mut self,
+        pod: &PodUid,
+        container: &ContainerName,
+        resource: &ResourceName,
+        held: Held,
+    ) {
+        let of_pod = Arc::make_mut(&mut self.held).entry(pod.clone()).or_default();
+        let of_container = Arc::make_mut(of_pod).entry(container.clone()).or_default();
+        of_container.insert(resource.clone(), held);
+    }
+
+    /// `ids`, if any, are not given out any more; the resource counts as one of devices from now on.
+    pub(crate) fn take(&mut self, resource: &ResourceName, ids: impl IntoIterator<Item = DeviceId>) {
+        let taken = Arc::make_mut(&mut self.taken).entry(resource.clone()).or_default();
+        let mut ids = ids.into_iter().peekable();
+        if ids.peek().is_some() {
+            Arc::make_mut(taken).extend(ids);
+        }
+    }
+
+    /// `pod` is being served: what other pods could reuse is forgotten.
+    pub(crate) fn begin(&mut self, pod: &PodUid) {
+        if self.reusable.as_ref().is_none_or(|(owner, _)| owner != pod) {
+            self.reusable = Some((pod.clone(), Arc::default()));
+        }
+    }
+
+    /// A container of the pod that is being served has all it asked for: init containers leave theirs to later
+    /// ones, the others keep theirs.
+    pub(crate) fn served(&mut self, pod: &PodUid, container: &ContainerName, role: Role) {
+        let Some(own) = self.held.get(pod).and_then(|of| of.get(container)) else { return };
+        let Some((_, left)) = &mut self.reusable else { return };
+        let left = Arc::make_mut(left);
+        for (resource, held) in own {
+            let left = Arc::make_mut(left.entry(resource.clone()).or_default());
+            let own = held.by_node.values().flatten();
+            match role {
+                Role::Init => left.extend(own.cloned()),
+                Role::Sidecar | Role::App => own.for_each(|id| {
+                    left.remove(id);
+                }),
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The kubelet's device manager as pure decisions: where a container's devices could be (hints), which devices it
+//! gets (allocation), and what is left (holdings). Behaves as Kubernetes v1.36.3.
+//!
+//! What devices there are is an [`Inventory`]: given, or told by plugins that come and go. What containers hold is
+//! a [`Holdings`]. Both are values; a decision takes them and gives the next holdings, and nothing happens until
+//! the caller keeps it.
+//!
+//! Plugins answer in the middle of a decision. Where an answer is missing, the decision ends in the exact
+//! [`Question`]; the caller asks, puts the answer among the [`Replies`] and decides again.
+//!
+//! # Where the kubelet is random
+//!
+//! It walks hash maps: in which order a container's resources are served, and which devices of a tier are taken
+//! when not all are needed. Here both go by name, in byte order, which is one of the kubelet's possible answers.
+//!
+//! # Where the kubelet crashes
+//!
+//! On a device that lists a node with a negative id or one above 63, if the machine has it too: here it is a node
+//! like any other. On a held or left-over device that is no longer listed: here it is one that says nothing about
+//! where it is.
+//!
+//! # What it does not know
+//!
+//! Sockets, protobuf, files, clocks, other managers, and how hints are merged. What a plugin answers to `Allocate`
+//! is kept as bytes.
+#![no_std]
+
+extern crate alloc;
+
+mod policy;
+mod device;
+mod inventory;
+mod list;
+mod cover;
+mod holdings;
+mod hints;
+mod allocate;
+mod choose;
+mod question;
+mod place;
+
+pub use allocate::{AllocateError, Allocation, Failure, Outcome, Request, Sources};
+pub use device::{Device, DeviceId, Health, Topology};
+pub use holdings::{Held, HeldOn, Holdings};
+pub use inventory::{Capacity, Endpoint, GRACE_PERIOD, Inventory, Life, Moment, PluginOptions};
+pub use place::OnNodes;
+pub use policy::{BlockedDevices, Devices};
+pub use question::{AllocateReply, DeviceIds, PluginError, Question, Replies, Reply, RpcCode, RpcError};
+
+/// The examples of the README are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,147 @@
+//! The devices of one resource as last listed, prepared for decisions: in byte order of ids, each with the known
+//! nodes as a mask, and grouped by that mask.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use numa_bitmask::NodeMask;
+use topology_model::Nodes;
+
+use crate::cover::Cover;
+use crate::device::{Device, DeviceId, Topology};
+
+/// The last list of a plugin. Immutable; every message makes a new one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct DeviceList {
+    /// In byte order of ids, each id once.
+    entries: Vec<Entry>,
+    /// The distinct masks of the devices.
+    places: Vec<NodeMask>,
+    /// The nodes of any device.
+    nodes: NodeMask,
+    /// Whether any device lists a node, known or not.
+    aligned: bool,
+    cover: Cover,
+}
+
+/// One device of a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Entry {
+    pub(crate) device: Device,
+    /// The nodes of the machine that it lists.
+    pub(crate) mask: NodeMask,
+    /// Position of its mask among the list's places.
+    pub(crate) place: usize,
+    /// In which of the two sets it is: in both when the list had it twice, healthy and not.
+    pub(crate) standing: Standing,
+}
+
+/// Of which of the kubelet's two sets a device is a member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Standing {
+    pub(crate) healthy: bool,
+    pub(crate) unhealthy: bool,
+}
+
+impl DeviceList {
+    pub(crate) fn new(devices: impl IntoIterator<Item = Device>, nodes: &Nodes) -> Self {
+        let mut by_id: BTreeMap<DeviceId, Entry> = BTreeMap::new();
+        for device in devices {
+            let before = by_id.get(&device.id).map(|entry| entry.standing).unwrap_or_default();
+            let healthy = device.health == crate::Health::Healthy;
+            let standing =
+                Standing { healthy: healthy || before.healthy, unhealthy: !healthy || before.unhealthy };
+            let mask = nodes.mask_of(device.topology.ids().iter().copied());
+            by_id.insert(device.id.clone(), Entry { device, mask, place: 0, standing });
+        }
+        Self::of(by_id.into_values().collect())
+    }
+
+    /// The same devices on a machine with other nodes.
+    pub(crate) fn on(&self, nodes: &Nodes) -> Self {
+        let entries = self.entries.iter().map(|entry| {
+            let mask = nodes.mask_of(entry.device.topology.ids().iter().copied());
+            Entry { mask, ..entry.clone() }
+        });
+        Self::of(entries.collect())
+    }
+
+    fn of(mut entries: Vec<Entry>) -> Self {
+        let mut counts: BTreeMap<NodeMask, u64> = BTreeMap::new();
+        for entry in &entries {
+            *counts.entry(entry.mask).or_default() += 1;
+        }
+        let places: Vec<NodeMask> = counts.keys().copied().collect();
+        for entry in &mut entries {
+            entry.place = places.binary_search(&entry.mask).unwrap_or_default();
+        }
+        Self {
+            nodes: places.iter().fold(NodeMask::EMPTY, |all, mask| all | *mask),
+            aligned: entries.iter().any(|entry| !entry.device.topology.ids().is_empty()),
+            cover: Cover::new(counts),
+            places,
+            entries,
+        }
+    }
+
+    /// In byte order of ids.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub(crate) fn get(&self, id: &DeviceId) -> Option<&Entry> {
+        self.entries.binary_search_by(|entry| entry.device.id.cmp(id)).ok().map(|at| &self.entries[at])
+    }
+
+    pub(crate) fn topology(&self, id: &DeviceId) -> Option<&Topology> {
+        self.get(id).map(|entry| &entry.device.topology)
+    }
+
+    /// The distinct masks, in ascending order.
+    pub(crate) fn places(&self) -> &[NodeMask] {
+        &self.places
+    }
+
+    /// The known nodes of all devices, whatever their health.
+    pub(crate) const fn nodes(&self) -> NodeMask {
+        self.nodes
+    }
+
+    /// Whether the devices care about alignment: at least one lists a node, even one that the machine lacks.
+    pub(crate) const fn is_aligned(&self) -> bool {
+        self.aligned
+    }
+
+    /// The size of the smallest node sets that have `count` devices, whoever holds them and whatever their health;
+    /// `None` if no node set has that many.
+    pub(crate) fn narrowest(&self, count: u64) -> Option<u32> {
+        self.cover.narrowest(count)
+    }
+
+    /// All healthy devices become unhealthy: what happens when a plugin goes away.
+    pub(crate) fn lose(&mut self) {
+        for Entry { standing, .. } in &mut self.entries {
+            standing.unhealthy |= standing.healthy;
+            standing.healthy = false;
+        }
+    }
+
+    /// No device is in any of the two sets: what happens when the resource is forgotten.
+    pub(crate) fn forget(&mut self) {
+        for entry in &mut self.entries {
+            entry.standing = Standing::default();
+        }
+    }
+
+    pub(crate) fn healthy(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.standing.healthy)
+    }
+
+    pub(crate) fn unhealthy(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.standing.unhealthy)
+    }
+
+    pub(crate) fn is_healthy(&self, id: &DeviceId) -> bool {
+        self.get(id).is_some_and(|entry| entry.standing.healthy)
+    }
+}

@@ -1,0 +1,62 @@
+//! What there is of a resource, node by node: for people.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use numa_bitmask::NodeMask;
+use pod_spec::{PodUid, ResourceName};
+
+use crate::inventory::Inventory;
+use crate::{Devices, Holdings};
+
+/// The devices of a resource that are near exactly these nodes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OnNodes {
+    /// The nodes: one for most devices, several for some, none for devices that list no node of the machine.
+    pub nodes: NodeMask,
+    /// Devices that a container of the pod could get now: healthy and not taken, or left by its finished init
+    /// containers.
+    pub free: usize,
+    /// Devices that it could get if nobody held any: the healthy ones.
+    pub allocatable: usize,
+    /// Which other pods hold some, and how many, by UID. Devices that a failure left blocked have no holder.
+    pub holders: Vec<(PodUid, usize)>,
+}
+
+impl Devices {
+    /// The devices of a resource by the nodes that they are near to, in ascending order of node sets, those without
+    /// a node first; empty if there are none.
+    #[must_use]
+    pub fn on_nodes(
+        self,
+        inventory: &Inventory,
+        held: &Holdings,
+        pod: &PodUid,
+        resource: &ResourceName,
+    ) -> Vec<OnNodes> {
+        let Some(stock) = inventory.stock(resource) else { return Vec::new() };
+        let mut places: BTreeMap<NodeMask, (OnNodes, BTreeMap<PodUid, usize>)> = BTreeMap::new();
+        let empty = |nodes| OnNodes { nodes, free: 0, allocatable: 0, holders: Vec::new() };
+        for entry in stock.list.entries() {
+            let (place, _) = places.entry(entry.mask).or_insert_with(|| (empty(entry.mask), BTreeMap::new()));
+            let id = &entry.device.id;
+            let is_taken = held.taken(resource).is_some_and(|taken| taken.contains(id));
+            let is_left_over = held.reusable(pod, resource).is_some_and(|left| left.contains(id));
+            place.allocatable += usize::from(entry.standing.healthy);
+            place.free += usize::from(is_left_over || (entry.standing.healthy && !is_taken));
+        }
+        for other in held.pods().filter(|other| *other != pod) {
+            let theirs = held.of_pod(other).filter(|(_, name, _)| *name == resource);
+            let mut ids: Vec<_> = theirs.flat_map(|(_, _, held)| held.devices()).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            for entry in ids.iter().filter_map(|id| stock.list.get(id)) {
+                if let Some((_, holders)) = places.get_mut(&entry.mask) {
+                    *holders.entry(other.clone()).or_default() += 1;
+                }
+            }
+        }
+        let rows = places.into_values();
+        rows.map(|(place, holders)| OnNodes { holders: holders.into_iter().collect(), ..place }).collect()
+    }
+}

@@ -1,0 +1,27 @@
+//! The rules, as one object beside those of the other managers.
+
+/// The kubelet's device manager: hints and device choice over an [`Inventory`](crate::Inventory) and
+/// [`Holdings`](crate::Holdings), both handed in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Devices {
+    pub(crate) blocked_devices: BlockedDevices,
+}
+
+/// What becomes of devices that had been chosen for a container when its allocation failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum BlockedDevices {
+    /// After some failures (a failing `GetPreferredAllocation`, an answer to `Allocate` without container
+    /// responses, too few devices) they are given to nobody until some other pod goes away, as in the kubelet.
+    UntilPodGoes,
+    /// They are free at once.
+    #[default]
+    FreeAtOnce,
+}
+
+impl Devices {
+    /// The rules with that difference from the kubelet, or none.
+    #[must_use]
+    pub const fn new(blocked_devices: BlockedDevices) -> Self {
+        Self { blocked_devices }
+    }
+}
