@@ -1,0 +1,182 @@
+//! Booking memory for a container.
+
+use alloc::vec::Vec;
+
+use numa_bitmask::{NodeIndex, NodeMask};
+use pod_spec::{Container, Pod, Unit};
+use thiserror::Error;
+use topology_hint::{Affinity, Hint};
+
+use crate::fit::{Count, Fit};
+use crate::{Block, Counted, EmptySharedPool, Holdings, NotPinned, Request, RequestError, Static};
+
+/// A container served, not yet kept.
+#[must_use]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Allocation {
+    /// What is booked for the container.
+    pub granted: Granted,
+    /// The holdings with it.
+    pub after: Holdings,
+    /// What the counters gain.
+    pub counted: Counted,
+}
+
+/// What is booked for a container.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Granted {
+    /// These blocks, one for each resource that it asks for, by name; none if it asks for none.
+    Blocks(Vec<Block>),
+    /// Nothing, and why; its memory may come from anywhere.
+    NotPinned(NotPinned),
+}
+
+/// Why a container could not be served. The texts are the kubelet's, except that of
+/// [`AllocateError::UnknownNode`].
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum AllocateError {
+    /// An amount is no 64-bit integer in the form in which it is written.
+    #[error("[memorymanager] failed to represent quantity as int64")]
+    NotInt64,
+    /// No node set can hold the request.
+    #[error(
+        "[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available"
+    )]
+    NothingFits,
+    /// No preferred node set can, and a preferred one is demanded.
+    #[error("[memorymanager] failed to find the default preferred hint")]
+    NothingPreferredFits,
+    /// The nodes of the hint have not enough free, nor has any set around them.
+    #[error("[memorymanager] failed to find NUMA nodes to extend the current topology hint")]
+    NoExtension {
+        /// The nodes of the hint.
+        hint: NodeMask,
+    },
+    /// A set around the nodes of the hint has, but it is not preferred as the hint is.
+    #[error("[memorymanager] failed to find the extended preferred hint")]
+    NoPreferredExtension {
+        /// The nodes of the hint.
+        hint: NodeMask,
+        /// The set.
+        extended: NodeMask,
+    },
+    /// A node is bound to others than those that it would serve with.
+    #[error("[memorymanager] preferred hint violates NUMA node allocation")]
+    GroupViolated {
+        /// Where the request was to be booked.
+        nodes: NodeMask,
+        /// One of these.
+        node: NodeIndex,
+        /// What it is bound to: itself alone, or another set.
+        group: NodeMask,
+    },
+    /// The pod leaves its shared containers nothing; the kubelet's reason is `EmptyPodSharedPoolError`.
+    #[error(transparent)]
+    EmptySharedPool(#[from] EmptySharedPool),
+    /// The hint names a node that the machine lacks. The kubelet crashes.
+    #[error("the topology hint names a NUMA node that does not exist on this machine")]
+    UnknownNode,
+}
+
+impl Static {
+    /// Books memory for one container near `hint`; a container for which something is booked already keeps it,
+    /// whatever it asks for.
+    ///
+    /// Nodes of the hint that have not enough free are extended by others. Nothing is booked on error.
+    pub fn allocate(
+        &self,
+        held: &Holdings,
+        pod: &Pod,
+        container: &Container,
+        hint: Hint,
+    ) -> Result<Allocation, AllocateError> {
+        let asked = self.asked(Unit::Container(pod, container));
+        if let Err(RequestError::NotPinned(reason)) = asked {
+            let (granted, counted) = (Granted::NotPinned(reason), Counted::default());
+            return Ok(Allocation { granted, after: held.clone(), counted });
+        }
+        let mut after = held.clone();
+        let mut counted = Counted { pinning_requests: 1, node_exclusive: 1, ..Counted::default() };
+        if let Some(own) = held.assigned(&pod.uid, &container.name) {
+            after.served(&pod.uid, container.role, own);
+            let (granted, counted) = (Granted::Blocks(own.to_vec()), self.existing(counted));
+            return Ok(Allocation { granted, after, counted });
+        }
+        let request = asked.map_err(|_| AllocateError::NotInt64)?;
+        let mask = self.place(held, pod, &request, hint)?;
+        let blocks = blocks(&request, mask);
+        for block in &blocks {
+            let left =
+                held.reusable(&pod.uid).find(|(nodes, of, _)| *nodes == mask && **of == block.resource);
+            let left = left.map_or(0, |(_, _, bytes)| bytes);
+            after.books_mut().book(&block.nodes, &block.resource, block.size.saturating_sub(left));
+            counted.allocations += 1;
+        }
+        after.served(&pod.uid, container.role, &blocks);
+        after.set(&pod.uid, &container.name, blocks.clone());
+        after.shrink_init(pod, &container.name, &blocks);
+        Ok(Allocation { granted: Granted::Blocks(blocks), after, counted: self.existing(counted) })
+    }
+
+    /// The nodes on which `request` is to be booked.
+    pub(crate) fn place(
+        &self,
+        held: &Holdings,
+        pod: &Pod,
+        request: &Request,
+        hint: Hint,
+    ) -> Result<NodeMask, AllocateError> {
+        let fit = Fit::new(self, held, &pod.uid, request);
+        let is_preferred = |mask: NodeMask| mask.len() == fit.preferred_size();
+        let (mut mask, preferred) = match hint.affinity {
+            Affinity::Nodes(mask) => (mask, hint.is_preferred()),
+            Affinity::Any => {
+                let best =
+                    Some(fit).filter(|_| !request.is_empty()).and_then(|fit| fit.best(NodeMask::EMPTY));
+                let best = best.ok_or(AllocateError::NothingFits)?;
+                let preferred = is_preferred(best);
+                if hint.is_preferred() && !preferred {
+                    return Err(AllocateError::NothingPreferredFits);
+                }
+                (best, preferred)
+            }
+        };
+        if !mask.is_subset(self.all()) {
+            return Err(AllocateError::UnknownNode);
+        }
+        if !fit.is_free(mask, Count::FreeOnly) {
+            // The kubelet extends by the hints for `memory`.
+            let extended = request.bytes("memory").and_then(|_| fit.best(mask));
+            let extended = extended.ok_or(AllocateError::NoExtension { hint: mask })?;
+            if preferred && !is_preferred(extended) {
+                return Err(AllocateError::NoPreferredExtension { hint: mask, extended });
+            }
+            mask = extended;
+        }
+        check_groups(held, mask)?;
+        Ok(mask)
+    }
+}
+
+/// Nodes that serve together must be unused or bound to each other. One node alone is never refused.
+fn check_groups(held: &Holdings, mask: NodeMask) -> Result<(), AllocateError> {
+    let nodes = mask.iter().filter(|node| mask.len() > 1 && held.assignments(*node) > 0);
+    for node in nodes {
+        let group = held.group(node);
+        if group.len() == 1 || group.mask() != mask {
+            return Err(AllocateError::GroupViolated { nodes: mask, node, group: group.mask() });
+        }
+    }
+    Ok(())
+}
+
+/// One block for each resource, all on `mask`.
+pub(crate) fn blocks(request: &Request, mask: NodeMask) -> Vec<Block> {
+    let block = |(resource, size): (&pod_spec::ResourceName, u64)| Block {
+        nodes: mask.into(),
+        resource: resource.clone(),
+        size,
+    };
+    request.iter().map(block).collect()
+}

@@ -1,0 +1,94 @@
+//! What an administrator decides about memory.
+
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use core::str::FromStr;
+
+use pod_spec::ResourceList;
+use thiserror::Error;
+
+use crate::Reservations;
+
+/// Everything that a [`Static`](crate::Static) is made from besides the machine.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// `reservedMemory`: what of each node is kept for the system.
+    pub reserved: Reservations,
+    /// What the node keeps for itself in all: system-reserved, kube-reserved and the hard eviction threshold
+    /// together, by resource, sums of zero left out. The reservations must sum to it.
+    pub node_allocatable: ResourceList,
+    /// What resources at pod level mean.
+    pub pod_level: PodLevel,
+    /// What a node is worth of which more is reserved than it has.
+    pub wrapped_tables: WrappedTables,
+    /// What is done when a pod with pod-level bookings is admitted again.
+    pub readmission: Readmission,
+}
+
+/// The policies of the kubelet's memory manager.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum PolicyName {
+    /// Nothing is booked, and nothing checked.
+    None,
+    /// What this crate does.
+    Static,
+}
+
+/// A name that is no policy, or none on Linux. The texts are the kubelet's.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum UnknownPolicy {
+    /// A policy of another system.
+    #[error("policy \"{0}\" is not available for platform \"linux\"")]
+    OtherPlatform(String),
+    /// No policy.
+    #[error("unknown policy: \"{0}\"")]
+    Unknown(String),
+}
+
+impl FromStr for PolicyName {
+    type Err = UnknownPolicy;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPolicy> {
+        match name {
+            "None" => Ok(Self::None),
+            "Static" => Ok(Self::Static),
+            "BestEffort" => Err(UnknownPolicy::OtherPlatform(name.to_owned())),
+            _ => Err(UnknownPolicy::Unknown(name.to_owned())),
+        }
+    }
+}
+
+/// What requests and limits at pod level mean: the feature gates `PodLevelResources` and
+/// `PodLevelResourceManagers`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PodLevel {
+    /// `PodLevelResources` is off: they do not count for the QoS class. Nothing is booked for pods that have them.
+    Ignored,
+    /// `PodLevelResources` alone is on: they decide the QoS class. Nothing is booked for pods that have them.
+    #[default]
+    NotPinned,
+    /// Both are on: such pods are booked as a whole under pod scope, and those of their containers that have CPU
+    /// and memory of their own under container scope.
+    Managed,
+}
+
+/// What a node is worth of which more is reserved, or bound in huge pages, than it has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WrappedTables {
+    /// Its allocatable amount wraps around to nearly 2^64 bytes, so that every request fits there, and sums over
+    /// nodes wrap as well. As in the kubelet.
+    Wrap,
+    /// It has nothing to give.
+    #[default]
+    Empty,
+}
+
+/// What is done when a pod is admitted again that was booked as a whole (pod-level resources, pod scope).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Readmission {
+    /// It is booked a second time, and after that the stored state does not pass a start. As in the kubelet.
+    BookAgain,
+    /// It keeps what it has.
+    #[default]
+    Keep,
+}
