@@ -28,6 +28,9 @@ pub(crate) struct Conformance {
     /// With --select: leave out cases on machines whose names have a file in this folder.
     #[arg(long, value_name = "DIR", requires = "select")]
     without_machines: Option<PathBuf>,
+    /// How many differing cases of each kind are shown in full.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    differences: usize,
     #[command(flatten)]
     live: Live,
 }
@@ -39,7 +42,7 @@ impl Conformance {
         }
         // A panic of our code is a failed case with its text, and needs no trace beside it.
         std::panic::set_hook(Box::new(|_| {}));
-        let mut report = Report::default();
+        let mut report = Report::keeping(self.differences);
         for folder in &self.folders {
             report.play(folder)?;
         }

@@ -1,4 +1,8 @@
-//! Pods after defaulting: effective requests and limits, and QoS class.
+//! Whole nodes: pods after defaulting, configurations, and what is reserved.
+
+mod node;
+mod config;
+mod reserved;
 
 use pod_spec::{Amounts, Container, Overhead, Pod, PodLevelResources, ResourceList};
 use serde_json::{Map, Value, json};
@@ -8,9 +12,21 @@ use crate::case::{Case, Outcome, Runner};
 use crate::corpus::Corpus;
 
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
-    (kind == "effective").then_some(effective)
+    Some(match kind {
+        "effective" => effective,
+        "config" => config::config,
+        "reserved" => reserved::reserved,
+        _ => return None,
+    })
 }
 
+/// What of a kind's results nothing here answers yet.
+pub(crate) fn not_compared(kind: &str) -> &'static [&'static str] {
+    // Whether the memory manager starts.
+    if kind == "config" { &["start", "startOneOf"] } else { &[] }
+}
+
+/// Effective requests and limits, and the QoS class.
 fn effective(_: &Corpus, case: &Case) -> Outcome {
     // Manifests are read with pod-level resources on.
     if case.input["config"]["featureGates"]["PodLevelResources"].as_bool() == Some(false) {

@@ -1,7 +1,7 @@
 //! The CPU manager: construction, one allocation, hints, and series of them.
 
 mod machine;
-mod setup;
+pub(crate) mod setup;
 mod pods;
 mod sequence;
 
@@ -12,10 +12,11 @@ use cpuset::CpuSet;
 use pod_spec::{ContainerName, PodUid, Unit};
 use serde_json::{Map, Value, json};
 use topology_hint::{Affinity, Answer, Answers, ListedHint};
-use topology_model::Nodes;
+use topology_model::{CpuRow, CpuTable, Nodes};
 
 use crate::case::{Case, Outcome, Runner, numbers, text};
 use crate::corpus::Corpus;
+use crate::discovery::cadvisor::machine_info;
 use machine::Machine;
 use setup::{Fault, Made, Setup};
 
@@ -24,6 +25,7 @@ pub(crate) fn runner(kind: &str) -> Option<Runner> {
         "take" => take,
         "hints" => hints,
         "construct" => construct,
+        "discover" => discover,
         "seq" => sequence::sequence,
         _ => return None,
     })
@@ -35,6 +37,24 @@ pub(crate) fn not_compared(kind: &str) -> &'static [&'static str] {
         "seq" => &["file", "isolation", "metrics", "updates"],
         _ => &[],
     }
+}
+
+/// The CPU table of a machine that cAdvisor describes.
+fn discover(_: &Corpus, case: &Case) -> Outcome {
+    let table = match CpuTable::new(&machine_info(&case.input["machineInfo"])) {
+        Ok(table) => table,
+        Err(error) => return case.compare(json!({ "error": error.to_string() })),
+    };
+    let row = |row: &CpuRow| json!([row.cpu.get(), row.core.0, row.socket.0, row.node.0, row.cache.0]);
+    let rows: Vec<Value> = table.rows().map(row).collect();
+    case.compare(json!({
+        "cpus": if rows.is_empty() { Value::Null } else { Value::Array(rows) },
+        "numCPUs": table.num_cpus(),
+        "numCores": table.num_cores(),
+        "numSockets": table.num_sockets(),
+        "numNUMANodes": table.num_nodes(),
+        "numUncoreCache": table.num_caches(),
+    }))
 }
 
 /// What is reserved and what is shared on a new node, or why there is no manager.

@@ -1,6 +1,7 @@
 //! CPU sets, node masks, distances and the CPU table as the kubelet computes them.
 
-mod cadvisor;
+pub(crate) mod cadvisor;
+pub(crate) mod capacity;
 mod tables;
 
 use cpuset::{CpuId, CpuSet, ParseError};
@@ -24,6 +25,7 @@ pub(crate) fn runner(kind: &str) -> Option<Runner> {
         "discover" => tables::discover,
         "cpudetails" => tables::cpudetails,
         "alignment" => tables::alignment,
+        "capacity" => capacity::capacity,
         _ => return None,
     })
 }

@@ -21,21 +21,36 @@ pub struct Figures {
     pub failed: usize,
     /// Not played.
     pub skipped: usize,
-    /// The first case with another answer, in full.
-    pub first_difference: Option<Value>,
+    /// The first cases with another answer, in full.
+    pub differences: Vec<Value>,
 }
 
 /// What came of all cases.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Report {
     /// By `domain/kind`.
     pub kinds: ByKind<Figures>,
+    /// How many differences of each kind are kept in full.
+    kept: usize,
+}
+
+impl Default for Report {
+    /// Nothing yet; of each kind the first difference will be kept.
+    fn default() -> Self {
+        Self::keeping(1)
+    }
 }
 
 /// How many cases of each kind passed before.
 pub type Baseline = BTreeMap<String, usize>;
 
 impl Report {
+    /// Nothing yet; so many differences of each kind will be kept in full.
+    #[must_use]
+    pub const fn keeping(kept: usize) -> Self {
+        Self { kinds: ByKind::new(), kept }
+    }
+
     /// Plays every case below `folder`.
     pub fn play(&mut self, folder: &Path) -> Result<(), CorpusError> {
         let (corpus, files) = Corpus::open(folder)?;
@@ -60,14 +75,16 @@ impl Report {
             Outcome::Skipped => figures.skipped += 1,
             Outcome::Failed { got } => {
                 figures.failed += 1;
-                figures.first_difference.get_or_insert_with(|| {
+                if figures.differences.len() < self.kept {
                     let expected = match &case.expected {
                         Expected::Result(result) => result.clone(),
                         Expected::Crash(text) => json!({ "crash": text }),
                         Expected::Hang => json!({ "hang": true }),
                     };
-                    json!({ "id": case.id, "case": case.input, "expected": expected, "got": got })
-                });
+                    figures
+                        .differences
+                        .push(json!({ "id": case.id, "case": case.input, "expected": expected, "got": got }));
+                }
             }
         }
     }
@@ -122,8 +139,8 @@ impl fmt::Display for Report {
                 write!(f, ", not compared: {}", not_compared.join(", "))?;
             }
             writeln!(f)?;
-            if let Some(difference) = &figures.first_difference {
-                writeln!(f, "  first difference: {}", difference["id"].as_str().unwrap_or_default())?;
+            for difference in &figures.differences {
+                writeln!(f, "  differs: {}", difference["id"].as_str().unwrap_or_default())?;
                 for part in ["case", "expected", "got"] {
                     writeln!(f, "    {part}: {}", difference[part])?;
                 }

@@ -111,7 +111,7 @@ fn figures_name_the_first_difference_and_what_is_not_covered() {
     report.play(&folder.0).unwrap();
     assert_eq!(
         report.to_string(),
-        "quantity/quantity: 1/2, of them 1 listed differences\n  first difference: wrong\n    case: \
+        "quantity/quantity: 1/2, of them 1 listed differences\n  differs: wrong\n    case: \
          {\"a\":\"1\",\"b\":\"2\",\"kind\":\"quantity\",\"op\":\"cmp\"}\n    expected: {\"cmp\":1}\n    got: \
          {\"cmp\":-1}\nnot covered yet: quantity/colour (1)\n1 passed, 1 failed, 1 skipped"
     );

@@ -15,7 +15,7 @@ use super::machine::Machine;
 use crate::case::text;
 use crate::corpus::Corpus;
 
-/// What a manager is made from. A restart may change parts of it.
+/// What the manager of a case is made from. A restart may change parts of it.
 #[derive(Clone, Copy)]
 pub(super) struct Setup<'a> {
     pub(super) machine: &'a Value,
@@ -27,16 +27,26 @@ pub(super) struct Setup<'a> {
     reserved_cpu: &'a Value,
 }
 
+/// What a manager is made from, besides the machine.
+pub(crate) struct Wanted<'a> {
+    pub(crate) policy: &'a str,
+    pub(crate) options: &'a BTreeMap<String, String>,
+    pub(crate) gates: &'a FeatureGates,
+    pub(crate) topology_policy: TopologyPolicyName,
+    pub(crate) reserved_set: CpuSet,
+    pub(crate) reserved_amount: Option<&'a Quantity>,
+}
+
 /// What came of it.
-pub(super) enum Made {
+pub(crate) enum Made {
     /// Policy `none`.
     Nothing,
     Manager(Box<Manager>),
 }
 
-pub(super) struct Manager {
-    pub(super) policy: Static,
-    pub(super) nodes: Nodes,
+pub(crate) struct Manager {
+    pub(crate) policy: Static,
+    pub(crate) nodes: Nodes,
 }
 
 /// Why there is no manager.
@@ -76,40 +86,60 @@ impl<'a> Setup<'a> {
 
     pub(super) fn make(&self, corpus: &Corpus) -> Result<Made, Fault> {
         let machine = Machine::named(corpus, text(self.machine)).map_err(|error| unreadable(&error))?;
-        let named = strings(self.options);
-        match CpuPolicyName::check(self.policy, &named) {
-            Ok(CpuPolicyName::Static) => {}
-            Ok(CpuPolicyName::None) => return Ok(Made::Nothing),
-            Err(error) => return Err(Fault::Refused(vec![error.to_string()])),
-        }
-        let amount = self
-            .reserved_cpu
-            .as_str()
-            .map(str::parse::<Quantity>)
-            .transpose()
-            .map_err(|error| unreadable(&error))?;
-        let explicit = text(self.reserved_set).parse::<CpuSet>().map_err(|error| unreadable(&error))?;
-        let reserved = Reserved::configured(explicit, amount.as_ref()).map_err(|error| refused([error]))?;
-        let gates = gates(self.gates)?;
-        let options = self.options(&machine.cpus, &gates)?;
-        let config =
-            Config { options, reserved, pod_level: pod_level(&gates), busy_sibling: BusySibling::HandOut };
-        let nodes = Nodes::new(machine.cpus.nodes().map(|(id, _)| id)).map_err(|error| unreadable(&error))?;
-        let policy = Static::new(&machine.cpus, &nodes, config)
-            .map_err(|error| refused([format!("new static policy error: {error}")]))?;
-        Ok(Made::Manager(Box::new(Manager { policy, nodes })))
+        let amount = self.reserved_cpu.as_str().map(str::parse::<Quantity>).transpose();
+        let amount = amount.map_err(|error| unreadable(&error))?;
+        let wanted = Wanted {
+            policy: self.policy,
+            options: &strings(self.options),
+            gates: &gates(self.gates)?,
+            topology_policy: self.topology_policy()?,
+            reserved_set: text(self.reserved_set).parse::<CpuSet>().map_err(|error| unreadable(&error))?,
+            reserved_amount: amount.as_ref(),
+        };
+        wanted.make(&machine.cpus).map_err(Fault::Refused)
     }
 
     /// The options that are on.
     pub(super) fn options(&self, cpus: &CpuTable, gates: &FeatureGates) -> Result<Options, Fault> {
-        let facts = CpuFacts {
-            sockets: cpus.num_sockets(),
-            nodes_with_cpus: cpus.num_nodes(),
-            topology_policy: TopologyPolicyName::from_name(self.topology_policy)
-                .ok_or_else(|| unreadable(&self.topology_policy))?,
-        };
-        cpu_options(&strings(self.options), gates, facts).map(|on| typed(&on)).map_err(refused)
+        options(cpus, &strings(self.options), gates, self.topology_policy()?).map_err(Fault::Refused)
     }
+
+    fn topology_policy(&self) -> Result<TopologyPolicyName, Fault> {
+        let name = self.topology_policy;
+        TopologyPolicyName::from_name(name).ok_or_else(|| unreadable(&format!("no policy {name:?}")))
+    }
+}
+
+impl Wanted<'_> {
+    /// The manager for a machine with these CPUs; else the kubelet's errors, of which it reports any.
+    pub(crate) fn make(self, cpus: &CpuTable) -> Result<Made, Vec<String>> {
+        match CpuPolicyName::check(self.policy, self.options).map_err(|error| texts([error]))? {
+            CpuPolicyName::None => return Ok(Made::Nothing),
+            CpuPolicyName::Static => {}
+        }
+        let reserved = Reserved::configured(self.reserved_set, self.reserved_amount);
+        let reserved = reserved.map_err(|error| texts([error]))?;
+        let config = Config {
+            options: options(cpus, self.options, self.gates, self.topology_policy)?,
+            reserved,
+            pod_level: pod_level(self.gates),
+            busy_sibling: BusySibling::HandOut,
+        };
+        let nodes = Nodes::new(cpus.nodes().map(|(id, _)| id)).map_err(|error| texts([error]))?;
+        let policy = Static::new(cpus, &nodes, config)
+            .map_err(|error| texts([format!("new static policy error: {error}")]))?;
+        Ok(Made::Manager(Box::new(Manager { policy, nodes })))
+    }
+}
+
+fn options(
+    cpus: &CpuTable,
+    named: &BTreeMap<String, String>,
+    gates: &FeatureGates,
+    topology_policy: TopologyPolicyName,
+) -> Result<Options, Vec<String>> {
+    let facts = CpuFacts { sockets: cpus.num_sockets(), nodes_with_cpus: cpus.num_nodes(), topology_policy };
+    cpu_options(named, gates, facts).map(|on| typed(&on)).map_err(texts)
 }
 
 /// The gates of a case: those that differ from the defaults.
@@ -121,7 +151,7 @@ pub(super) fn gates(changed: &Value) -> Result<FeatureGates, Fault> {
     if changes.get(Gate::PodLevelResources.name()) == Some(&false) {
         changes.insert("InPlacePodLevelResourcesVerticalScaling".into(), false);
     }
-    FeatureGates::check(&changes).map_err(refused)
+    FeatureGates::check(&changes).map_err(|faults| Fault::Refused(texts(faults)))
 }
 
 pub(super) fn pod_level(gates: &FeatureGates) -> PodLevel {
@@ -156,6 +186,6 @@ fn unreadable(what: &impl ToString) -> Fault {
     Fault::Unreadable(what.to_string())
 }
 
-fn refused(errors: impl IntoIterator<Item: ToString>) -> Fault {
-    Fault::Refused(errors.into_iter().map(|error| error.to_string()).collect())
+fn texts(errors: impl IntoIterator<Item: ToString>) -> Vec<String> {
+    errors.into_iter().map(|error| error.to_string()).collect()
 }

@@ -1,0 +1,117 @@
+//! Kubelet configurations: decoding, checks, what unwritten fields mean, and whether the managers start.
+
+use std::collections::BTreeMap;
+
+use cpuset::CpuSet;
+use node_config::{
+    DistanceRows, FeatureGates, KubeletConfiguration, MemoryPolicyName, NodeCountCheck, TopologyConfig,
+    TopologyFacts, TopologyPolicyName, reserved_too_much,
+};
+use serde_json::{Value, json};
+
+use super::node::{Machine, configuration, is_among, root_file_system};
+use crate::case::{Case, Expected, Outcome};
+use crate::corpus::Corpus;
+
+pub(super) fn config(corpus: &Corpus, case: &Case) -> Outcome {
+    let config = match configuration(case) {
+        Ok(config) => config,
+        Err(error) => return case.compare(json!({ "decodeError": error })),
+    };
+    let Expected::Result(expected) = &case.expected else {
+        // Gates that cannot be set crash the kubelet while it decodes.
+        return case.compare(json!({ "refused": FeatureGates::check(&config.feature_gates).is_err() }));
+    };
+    let mut faults: Vec<String> = config.validate().iter().map(ToString::to_string).collect();
+    if !faults.is_empty() {
+        let mut got = json!({ "ok": false });
+        if expected["errorsSorted"].as_bool() == Some(true) {
+            faults.sort();
+            got["errorsSorted"] = json!(true);
+        }
+        got["errors"] = json!(faults);
+        return case.compare(got);
+    }
+    let mut got = json!({ "ok": true, "effective": effective(&config, &expected["effective"]) });
+    if !case.input["machine"].is_null() {
+        let machine = match Machine::new(corpus, case) {
+            Ok(machine) => machine,
+            Err(fault) => return fault,
+        };
+        let started = match start(case, &machine, &config) {
+            Ok(Started::Yes) => vec!["ok".to_owned()],
+            Ok(Started::NotKnown) => return case.compare(got),
+            Err(errors) => errors,
+        };
+        // Which of several errors is reported is left to chance, and so is which of them were seen.
+        let one = expected.get("start").filter(|error| is_among(error, &started));
+        let some = expected["startOneOf"].as_array();
+        let some = some.filter(|errors| errors.iter().any(|error| is_among(error, &started)));
+        match (one, some) {
+            (Some(one), _) => got["start"] = one.clone(),
+            (None, Some(some)) => got["startOneOf"] = json!(some),
+            (None, None) => got["start"] = json!(started),
+        }
+    }
+    case.compare(got)
+}
+
+enum Started {
+    Yes,
+    /// It depends on the memory manager, which is not asked.
+    NotKnown,
+}
+
+/// Makes the managers in the kubelet's order; else its errors, of which it reports any.
+fn start(case: &Case, machine: &Machine, config: &KubeletConfiguration) -> Result<Started, Vec<String>> {
+    let gates = FeatureGates::check(&config.feature_gates)
+        .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let reservation = machine.reservation(config)?;
+    let listed = machine.info.topology.as_deref().unwrap_or_default();
+    let complete = listed.iter().all(|node| node.distances.is_some());
+    let distances = if complete { DistanceRows::Complete } else { DistanceRows::Missing };
+    let topology = TopologyConfig::check(
+        config.topology_policy(),
+        config.topology_scope(),
+        &config.topology_manager_policy_options,
+        TopologyFacts { nodes: listed.len(), distances },
+        NodeCountCheck::Kubelet,
+    );
+    let topology = topology.map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let reserved = reservation.amounts(&machine.capacity(config, None));
+    let cpus: CpuSet = reservation.cpus.clone();
+    machine.cpu_manager(config, &gates, topology.policy, (cpus, reserved.get("cpu")))?;
+    match MemoryPolicyName::check(config.memory_policy()).map_err(|error| vec![error.to_string()])? {
+        MemoryPolicyName::Static => return Ok(Started::NotKnown),
+        MemoryPolicyName::None => {}
+    }
+    let capacity = machine.capacity(config, Some(root_file_system(case)));
+    let errors = reserved_too_much(&capacity, &reservation.amounts(&capacity));
+    if errors.is_empty() { Ok(Started::Yes) } else { Err(errors.iter().map(ToString::to_string).collect()) }
+}
+
+/// Every field with its default. An absent map and an empty one are the same here, though not in the kubelet's print.
+fn effective(config: &KubeletConfiguration, expected: &Value) -> Value {
+    let map = |name: &str, map: &BTreeMap<String, String>| {
+        if map.is_empty() && expected[name].is_null() { Value::Null } else { json!(map) }
+    };
+    let policy = TopologyPolicyName::from_name(config.topology_policy()).map(TopologyPolicyName::name);
+    json!({
+        "cgroupsPerQOS": config.has_cgroups_per_qos(),
+        "cpuManagerPolicy": config.cpu_policy(),
+        "cpuManagerPolicyOptions": map("cpuManagerPolicyOptions", &config.cpu_manager_policy_options),
+        "cpuManagerReconcilePeriod": config.reconcile_period(),
+        "enforceNodeAllocatable": config.enforced(),
+        "evictionHard": config.eviction(),
+        "kubeReserved": map("kubeReserved", &config.kube_reserved),
+        "maxPods": config.pod_limit(),
+        "memoryManagerPolicy": config.memory_policy(),
+        "podsPerCore": config.pods_per_core.unwrap_or_default(),
+        "reservedSystemCPUs": config.reserved_cpus(),
+        "systemReserved": map("systemReserved", &config.system_reserved),
+        "topologyManagerPolicy": policy,
+        "topologyManagerPolicyOptions":
+            map("topologyManagerPolicyOptions", &config.topology_manager_policy_options),
+        "topologyManagerScope": config.topology_scope(),
+    })
+}
