@@ -76,9 +76,9 @@ pub struct Allocation {
 /// A container that could not be served. The kubelet's reason is `UnexpectedAdmissionError`.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{error}")]
-pub struct Failure {
+pub struct Failure<E: core::error::Error = AllocateError> {
     /// Why.
-    pub error: AllocateError,
+    pub error: E,
     /// The holdings as the failure left them: resources before the one that failed have been served, and some
     /// devices may be blocked, as [`BlockedDevices`] says. Nothing is to be stored.
     pub after: Holdings,

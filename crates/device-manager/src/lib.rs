@@ -38,6 +38,10 @@ mod allocate;
 mod choose;
 mod question;
 mod place;
+mod start;
+mod setup;
+mod registration;
+mod views;
 
 pub use allocate::{AllocateError, Allocation, Failure, Outcome, Request, Sources};
 pub use device::{Device, DeviceId, Health, Topology};
@@ -46,6 +50,13 @@ pub use inventory::{Capacity, Endpoint, GRACE_PERIOD, Inventory, Life, Moment, P
 pub use place::OnNodes;
 pub use policy::{BlockedDevices, Devices};
 pub use question::{AllocateReply, DeviceIds, PluginError, Question, Replies, Reply, RpcCode, RpcError};
+pub use registration::{
+    API_VERSION, ConnectionId, Connections, RegisterError, ValidateError, check_announced, check_request,
+    is_extended_resource,
+};
+pub use setup::{Access, DeviceNode, Mount, Setup};
+pub use start::StartError;
+pub use views::DeviceEntry;
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]
