@@ -17,7 +17,7 @@ impl Ci {
         run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
         run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
         Tidy {}.run()?;
-        let conformance = ["run", "--release", "--quiet", "--package", "xtask", "--", "conformance"];
+        let conformance = ["run", "--release", "--quiet", "--package", "conformance", "--"];
         run(cargo(&conformance).arg("fixtures/kubelet"))?;
         if root().join("../shared/oracle").is_dir() {
             let baseline = ["--baseline", "fixtures/kubelet-baseline.json"];

@@ -1,90 +1,32 @@
 //! `cargo xtask conformance`: our code on what the kubelet's own code answered.
 
-mod live;
+use std::ffi::OsString;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use anyhow::Context as _;
 
-use anyhow::{Context as _, bail};
-use conformance::{Baseline, Report, Selection, Share};
+use crate::{cargo, root};
 
-use live::Live;
-
-/// Plays every case below the folders and prints, for each kind, how many pass.
+/// Plays every case below the folders and prints, for each kind, how many pass; `--help` says what else.
 #[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
 pub(crate) struct Conformance {
-    /// Folders with case files: the root of all domains, or single domains; or single files.
-    #[arg(required_unless_present = "live")]
-    folders: Vec<PathBuf>,
-    /// Fail only where a kind passes fewer cases than this file says.
-    #[arg(long, value_name = "FILE")]
-    baseline: Option<PathBuf>,
-    /// Write the passes of each kind to this file.
-    #[arg(long, value_name = "FILE")]
-    write_baseline: Option<PathBuf>,
-    /// Instead of playing, write an evenly spaced part of the cases to this folder.
-    #[arg(long, value_name = "DIR")]
-    select: Option<PathBuf>,
-    /// With --select: leave out cases on machines whose names have a file in this folder.
-    #[arg(long, value_name = "DIR", requires = "select")]
-    without_machines: Option<PathBuf>,
-    /// How many differing cases of each kind are shown in full.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    differences: usize,
-    #[command(flatten)]
-    live: Live,
+    /// Folders with case files, and options.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
 }
 
 impl Conformance {
+    /// Runs it where the command was started, so that paths mean what they say; always in release, which is twenty
+    /// times as fast.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        if let Some(target) = &self.select {
-            return self.select(target);
-        }
-        // A panic of our code is a failed case with its text, and needs no trace beside it.
-        std::panic::set_hook(Box::new(|_| {}));
-        let mut report = Report::keeping(self.differences);
-        for folder in &self.folders {
-            report.play(folder)?;
-        }
-        self.live.play(&mut report)?;
-        drop(std::panic::take_hook());
-        println!("{report}");
-        if let Some(path) = &self.write_baseline {
-            let text = serde_json::to_string_pretty(&report.baseline())?;
-            fs::write(path, text + "\n").with_context(|| format!("failed to write {}", path.display()))?;
-        }
-        let (_, failed, _) = report.totals();
-        match &self.baseline {
-            Some(path) => {
-                let text =
-                    fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
-                let baseline: Baseline = serde_json::from_str(&text)
-                    .with_context(|| format!("{} is not a baseline", path.display()))?;
-                let lost = report.lost(&baseline);
-                if !lost.is_empty() {
-                    bail!("fewer cases pass than before: {}", lost.join("; "));
-                }
-            }
-            None if failed > 0 => bail!("{failed} cases differ from the kubelet"),
-            None => {}
-        }
-        Ok(())
-    }
-
-    fn select(&self, target: &Path) -> anyhow::Result<()> {
-        let mut without = Vec::new();
-        if let Some(folder) = &self.without_machines {
-            let entries =
-                fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))?;
-            for entry in entries {
-                let name = entry?.file_name().to_string_lossy().into_owned();
-                without.extend(name.split('.').next().map(str::to_owned));
-            }
-        }
-        let share = Share { cases: 40, bytes: 100_000 };
-        for folder in &self.folders {
-            let written = Selection { share, without: without.clone() }.write(folder, target)?;
-            println!("{written} cases of {} written to {}", folder.display(), target.display());
+        let manifest = root().join("Cargo.toml");
+        let mut command = cargo(&["run", "--release", "--quiet", "--package", "conformance"]);
+        command.arg("--manifest-path").arg(manifest).arg("--").args(self.arguments);
+        command.current_dir(std::env::current_dir()?);
+        let status = command.status().context("failed to start cargo")?;
+        if !status.success() {
+            // It has said why.
+            std::process::exit(status.code().unwrap_or(1));
         }
         Ok(())
     }

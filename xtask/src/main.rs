@@ -18,7 +18,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Ci(ci::Ci),
-    Conformance(Box<conformance::Conformance>),
+    Conformance(conformance::Conformance),
     Test(test::Test),
     Tidy(tidy::Tidy),
 }

@@ -12,6 +12,8 @@ mod quantity;
 mod discovery;
 mod topology;
 mod cpu;
+mod memory;
+mod device;
 mod admission;
 
 pub use case::{Case, Expected, NotACase, Outcome};
@@ -29,6 +31,8 @@ fn runner(domain: &str, kind: &str) -> Option<Runner> {
         "discovery" => discovery::runner(kind),
         "topology" => topology::runner(kind),
         "cpu" => cpu::runner(kind),
+        "memory" => memory::runner(kind),
+        "device" => device::runner(kind),
         "admission" => admission::runner(kind),
         _ => None,
     }

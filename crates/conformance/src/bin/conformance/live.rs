@@ -11,8 +11,6 @@ use anyhow::{Context as _, bail, ensure};
 use conformance::{Case, Corpus, Outcome, Report};
 use serde_json::{Value, json};
 
-use crate::{root, run};
-
 /// The domains that have a program; `quantity` is asked of that for memory.
 const DOMAINS: &[(&str, &str)] = &[
     ("admission", "admission"),
@@ -122,8 +120,7 @@ impl Programs {
     /// Copies the sources, builds the programs of these domains and unpacks the machines that cases name.
     fn build(source: &Path, wanted: &[&(&str, &str)]) -> anyhow::Result<Self> {
         ensure!(source.join("go.mod").is_file(), "{} holds no Go module", source.display());
-        let target =
-            std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(target, PathBuf::from);
         let folder = target.join("oracle");
         copy(source, &folder.join("src"))?;
         let data = source.join("..");
@@ -136,11 +133,10 @@ impl Programs {
             wanted.iter().map(|(_, program)| format!("./cmd/{program}")).collect();
         programs.dedup();
         eprintln!("building the kubelet's own code (minutes, the first time)");
-        run(Command::new("go")
-            .args(["build", "-o", "../bin/"])
-            .args(programs)
-            .current_dir(folder.join("src")))
-        .context("failed to build with Go, which has to be installed")?;
+        let mut go = Command::new("go");
+        go.args(["build", "-o", "../bin/"]).args(programs).current_dir(folder.join("src"));
+        let status = go.status().context("failed to start Go, which has to be installed")?;
+        ensure!(status.success(), "`go build` failed: {status}");
         Ok(Self { folder: folder.canonicalize()? })
     }
 
@@ -209,6 +205,11 @@ fn fault<'a>(answer: &'a Value, name: &str) -> Option<&'a str> {
     } else {
         answer[name].as_str()
     }
+}
+
+/// The workspace's own build folder.
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target")
 }
 
 /// Copies the files of a folder and those below it.

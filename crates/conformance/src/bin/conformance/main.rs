@@ -1,0 +1,99 @@
+//! The harness as a program; `cargo xtask conformance` runs it.
+
+mod live;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::Parser as _;
+use conformance::{Baseline, Report, Selection, Share};
+
+use live::Live;
+
+/// Plays every case below the folders and prints, for each kind, how many pass.
+///
+/// Exits with 1 if a case differs; with --baseline, if fewer cases of a kind pass than before.
+#[derive(Debug, clap::Parser)]
+#[command(name = "cargo xtask conformance", bin_name = "cargo xtask conformance")]
+struct Conformance {
+    /// Folders with case files: the root of all domains, or single domains; or single files.
+    #[arg(required_unless_present = "live")]
+    folders: Vec<PathBuf>,
+    /// Fail only where a kind passes fewer cases than this file says.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Write the passes of each kind to this file.
+    #[arg(long, value_name = "FILE")]
+    write_baseline: Option<PathBuf>,
+    /// Instead of playing, write an evenly spaced part of the cases to this folder.
+    #[arg(long, value_name = "DIR")]
+    select: Option<PathBuf>,
+    /// With --select: leave out cases on machines whose names have a file in this folder.
+    #[arg(long, value_name = "DIR", requires = "select")]
+    without_machines: Option<PathBuf>,
+    /// How many differing cases of each kind are shown in full.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    differences: usize,
+    #[command(flatten)]
+    live: Live,
+}
+
+fn main() -> anyhow::Result<()> {
+    Conformance::parse().run()
+}
+
+impl Conformance {
+    fn run(self) -> anyhow::Result<()> {
+        if let Some(target) = &self.select {
+            return self.select(target);
+        }
+        // A panic of our code is a failed case with its text, and needs no trace beside it.
+        std::panic::set_hook(Box::new(|_| {}));
+        let mut report = Report::keeping(self.differences);
+        for folder in &self.folders {
+            report.play(folder)?;
+        }
+        self.live.play(&mut report)?;
+        drop(std::panic::take_hook());
+        println!("{report}");
+        if let Some(path) = &self.write_baseline {
+            let text = serde_json::to_string_pretty(&report.baseline())?;
+            fs::write(path, text + "\n").with_context(|| format!("failed to write {}", path.display()))?;
+        }
+        let (_, failed, _) = report.totals();
+        match &self.baseline {
+            Some(path) => {
+                let text =
+                    fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
+                let baseline: Baseline = serde_json::from_str(&text)
+                    .with_context(|| format!("{} is not a baseline", path.display()))?;
+                let lost = report.lost(&baseline);
+                if !lost.is_empty() {
+                    bail!("fewer cases pass than before: {}", lost.join("; "));
+                }
+            }
+            None if failed > 0 => bail!("{failed} cases differ from the kubelet"),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn select(&self, target: &Path) -> anyhow::Result<()> {
+        let mut without = Vec::new();
+        if let Some(folder) = &self.without_machines {
+            let entries =
+                fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))?;
+            for entry in entries {
+                let name = entry?.file_name().to_string_lossy().into_owned();
+                without.extend(name.split('.').next().map(str::to_owned));
+            }
+        }
+        let share = Share { cases: 40, bytes: 100_000 };
+        for folder in &self.folders {
+            let written = Selection { share, without: without.clone() }.write(folder, target)?;
+            println!("{written} cases of {} written to {}", folder.display(), target.display());
+        }
+        Ok(())
+    }
+}
