@@ -151,7 +151,7 @@ pub(super) fn check(parts: &MachineParts) -> Result<(Nodes, BTreeMap<CpuId, Plac
     }
     check_devices(parts, &ids)?;
     let mut places = BTreeMap::new();
-    for cpu in online.iter() {
+    for cpu in online {
         let in_none = |part| InvalidMachine::InNone { part, cpu };
         let node = nodes.get(&cpu).and_then(|at| NodeIndex::new(*at).ok());
         places.insert(
@@ -214,7 +214,7 @@ fn owners<'a>(
     let mut owners = BTreeMap::new();
     for (at, cpus) in sets.enumerate() {
         are_online(part, cpus, online)?;
-        for cpu in cpus.iter() {
+        for cpu in cpus {
             if owners.insert(cpu, at).is_some() {
                 return Err(InvalidMachine::InTwo { part, cpu });
             }

@@ -46,7 +46,7 @@ impl FromStr for PciAddress {
         };
         // The separators have to be those at these places, which writing it again tells.
         let again = SameText { text, seen: 0 };
-        if address.device > 31 || address.function > 7 || !again.is_written(&address) {
+        if address.device > 31 || address.function > 7 || !again.covers(address) {
             return Err(PciAddressError);
         }
         Ok(address)
@@ -60,7 +60,8 @@ struct SameText<'a> {
 }
 
 impl SameText<'_> {
-    fn is_written(mut self, address: &PciAddress) -> bool {
+    /// Whether the address is written as the whole text.
+    fn covers(mut self, address: PciAddress) -> bool {
         fmt::write(&mut self, format_args!("{address}")).is_ok() && self.seen == self.text.len()
     }
 }
