@@ -2,6 +2,8 @@
 //! honours it.
 
 use cpu_manager::BusySibling;
+use device_manager::BlockedDevices;
+use memory_manager::{Readmission, WrappedTables};
 use node_config::NodeCountCheck;
 use topology_policy::DistanceIndex;
 
@@ -18,13 +20,18 @@ pub enum RefusedPod {
 /// Where this is the kubelet's equal, and where it is better. The default is the product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Compat {
-    /// Whether the kubelet's limit on NUMA nodes is checked; for [`node_config::TopologyConfig::check`].
+    /// Whether the kubelet's limit on NUMA nodes is checked.
     pub node_limit: NodeCountCheck,
     /// What a refused pod leaves behind.
     pub refused_pod: RefusedPod,
-    /// Whether a CPU that is not free may be handed out on machines whose cores are not alike; for
-    /// [`cpu_manager::Config`].
+    /// Whether a CPU that is not free may be handed out on machines whose cores are not alike.
     pub busy_sibling: BusySibling,
+    /// What becomes of devices that had been chosen when an allocation failed.
+    pub blocked_devices: BlockedDevices,
+    /// What a node is worth of which more memory is reserved, or bound in huge pages, than it has.
+    pub wrapped_tables: WrappedTables,
+    /// What is done when a pod that is booked as a whole is admitted again.
+    pub readmission: Readmission,
     /// How a distance is found in its row.
     pub distance_index: DistanceIndex,
 }
@@ -35,6 +42,9 @@ impl Compat {
         node_limit: NodeCountCheck::Kubelet,
         refused_pod: RefusedPod::KeepBooked,
         busy_sibling: BusySibling::HandOut,
+        blocked_devices: BlockedDevices::UntilPodGoes,
+        wrapped_tables: WrappedTables::Wrap,
+        readmission: Readmission::BookAgain,
         distance_index: DistanceIndex::ByNodeId,
     };
 }

@@ -5,6 +5,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use cpu_manager::Holdings as CpuHoldings;
+use device_manager::{Holdings as DeviceHoldings, Inventory};
+use memory_manager::Holdings as MemoryHoldings;
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
 use thiserror::Error;
 use topology_hint::{Held, Hint};
@@ -28,6 +30,11 @@ pub struct Ledger {
     pub(crate) version: Version,
     /// `None`: CPU manager policy `none`.
     pub(crate) cpus: Option<CpuHoldings>,
+    /// `None`: memory manager policy `None`.
+    pub(crate) memory: Option<MemoryHoldings>,
+    pub(crate) devices: DeviceHoldings,
+    /// Which devices there are; they come and go with their plugins.
+    pub(crate) inventory: Inventory,
     /// By provider name.
     pub(crate) others: BTreeMap<String, Held>,
     /// The merged hint of each container, as the kubelet's affinity store.
@@ -59,6 +66,30 @@ impl Ledger {
         self.cpus.as_ref()
     }
 
+    /// Memory and huge pages that are booked; `None` under memory manager policy `None`.
+    #[must_use]
+    pub const fn memory(&self) -> Option<&MemoryHoldings> {
+        self.memory.as_ref()
+    }
+
+    /// Devices that are held.
+    #[must_use]
+    pub const fn devices(&self) -> &DeviceHoldings {
+        &self.devices
+    }
+
+    /// Devices that there are.
+    #[must_use]
+    pub const fn inventory(&self) -> &Inventory {
+        &self.inventory
+    }
+
+    /// The ledger of a node with other devices; what is held stays held.
+    #[must_use]
+    pub fn with_inventory(&self, inventory: Inventory) -> Self {
+        Self { version: self.version.next(), inventory, ..self.clone() }
+    }
+
     /// The hint that was merged for a container; `None` if none is stored.
     #[must_use]
     pub fn hint(&self, container: &ContainerKey) -> Option<Hint> {
@@ -71,14 +102,14 @@ impl Ledger {
     }
 
     /// The ledger after `attempt`: an admission books what it took; a refusal leaves what
-    /// [`Compat::refused_pod`](crate::Compat::refused_pod) says.
+    /// [`Compat::refused_pod`](crate::Compat::refused_pod) says; an attempt that waits for a plugin changes nothing.
     pub fn commit(&self, attempt: Attempt) -> Result<Self, Stale> {
         if attempt.made_against != self.version {
             return Err(Stale { made_against: attempt.made_against, current: self.version });
         }
         let after = match (&attempt.verdict, attempt.refused_pod) {
             (Verdict::Admitted(_), _) | (Verdict::Refused(_), RefusedPod::KeepBooked) => attempt.after,
-            (Verdict::Refused(_), RefusedPod::HoldNothing) => self.clone(),
+            (Verdict::Refused(_), RefusedPod::HoldNothing) | (Verdict::NeedsPlugin(_), _) => self.clone(),
         };
         Ok(Self { version: self.version.next(), ..after })
     }
@@ -103,6 +134,8 @@ impl Ledger {
             self.pods.get(pod).is_some_and(|pod| pod.container(container).is_some())
         };
         self.cpus = self.cpus.as_ref().map(|held| held.retain(runs));
+        self.memory = self.memory.as_ref().map(|held| held.retain(runs));
+        self.devices = self.devices.retain(|pod| self.pods.contains_key(pod));
         for held in self.others.values_mut() {
             held.retain(|key, _| runs(&key.pod, &key.container));
         }

@@ -4,22 +4,30 @@
 //!
 //! [`Node::attempt`] does the kubelet's steps on a copy of the [`Ledger`]: for each unit (container or pod, by
 //! scope) the managers answer, the policy merges, and if it admits, the managers allocate near the merged node
-//! set: CPUs, then providers of your own. The outcome is an [`Attempt`]: a verdict and the
-//! ledger as those steps left it. Nothing has happened yet; [`Ledger::commit`] makes it so, all at once.
+//! set: devices, then CPUs, then memory, then providers of your own. A device plugin that has to be asked on the way
+//! ends the attempt in its question. At last the node as a whole must have enough. The outcome is an [`Attempt`]: a
+//! verdict and the ledger as those steps left it. Nothing has happened yet; [`Ledger::commit`] makes it so, all at
+//! once. [`Node::trace`] says besides what each node could give, and [`Node::explain`] what would have fitted.
 #![no_std]
 
 extern crate alloc;
 
 mod compat;
 mod node;
+mod start;
 mod ledger;
 mod attempt;
+mod fit;
 mod refusal;
 mod trace;
+mod explain;
 
 pub use attempt::{Attempt, Placed, Placement, Verdict};
 pub use compat::{Compat, RefusedPod};
+pub use explain::{Change, Explanation, Less, OnEmptyNode, Tries, WouldFit};
+pub use fit::Shortage;
 pub use ledger::{Ledger, Stale, Version};
 pub use node::{Node, NodeSetup};
 pub use refusal::{Cause, Reason, Refused};
-pub use trace::{Amounts, Cell, ResourceTrace, Trace, UnitName, UnitTrace};
+pub use start::{StartError, StartFault};
+pub use trace::{Answered, Cell, NodeAmounts, ResourceTrace, Trace, UnitName, UnitTrace};

@@ -5,7 +5,9 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 
-use node_config::{Scope, TieBreak, TopologyConfig, TopologyPolicyName};
+use device_manager::{Devices, Inventory};
+use node_config::{Amounts, Scope, TieBreak, TopologyConfig, TopologyPolicyName};
+use pod_spec::PodLevelResources;
 use topology_hint::Provider;
 use topology_model::Nodes;
 use topology_policy::{Distances, KubeletPolicy, Ties};
@@ -24,6 +26,13 @@ pub struct NodeSetup {
     pub topology: TopologyConfig,
     /// The CPU manager; `None`: policy `none`.
     pub cpus: Option<cpu_manager::Static>,
+    /// The memory manager; `None`: policy `None`.
+    pub memory: Option<memory_manager::Static>,
+    /// What pods can use of the node in all, devices left out. A resource that is not in it and that no device
+    /// plugin has is not checked, as in the kubelet.
+    pub allocatable: Amounts,
+    /// Whether resources at pod level count.
+    pub pod_level: PodLevelResources,
     /// Where this is not the kubelet.
     pub compat: Compat,
 }
@@ -35,6 +44,10 @@ pub struct Node {
     pub(crate) scope: Scope,
     distances: Option<Distances>,
     pub(crate) cpus: Option<cpu_manager::Static>,
+    pub(crate) memory: Option<memory_manager::Static>,
+    pub(crate) devices: Devices,
+    pub(crate) allocatable: Amounts,
+    pub(crate) pod_level: PodLevelResources,
     pub(crate) others: Vec<Box<dyn Provider + Send + Sync>>,
     pub(crate) compat: Compat,
 }
@@ -70,6 +83,10 @@ impl Node {
             nodes: setup.nodes,
             distances,
             cpus: setup.cpus,
+            memory: setup.memory,
+            devices: Devices::new(setup.compat.blocked_devices),
+            allocatable: setup.allocatable,
+            pod_level: setup.pod_level,
             others: Vec::new(),
             compat: setup.compat,
         }
@@ -79,13 +96,6 @@ impl Node {
     #[must_use]
     pub fn with_provider(mut self, provider: Box<dyn Provider + Send + Sync>) -> Self {
         self.others.push(provider);
-        self
-    }
-
-    /// The node under another policy, everything else alike.
-    #[must_use]
-    pub fn with_policy(mut self, policy: KubeletPolicy) -> Self {
-        self.policy = policy;
         self
     }
 
@@ -107,12 +117,33 @@ impl Node {
         self.scope
     }
 
-    /// The ledger of a node on which nothing runs.
+    /// The CPU manager; `None`: policy `none`.
+    #[must_use]
+    pub const fn cpus(&self) -> Option<&cpu_manager::Static> {
+        self.cpus.as_ref()
+    }
+
+    /// The memory manager; `None`: policy `None`.
+    #[must_use]
+    pub const fn memory(&self) -> Option<&memory_manager::Static> {
+        self.memory.as_ref()
+    }
+
+    /// What pods can use of the node in all, devices left out.
+    #[must_use]
+    pub const fn allocatable(&self) -> &Amounts {
+        &self.allocatable
+    }
+
+    /// The ledger of a node without devices on which nothing runs.
     #[must_use]
     pub fn empty_ledger(&self) -> Ledger {
         Ledger {
             version: Version::default(),
             cpus: self.cpus.as_ref().map(cpu_manager::Static::initial),
+            memory: self.memory.as_ref().map(memory_manager::Static::initial),
+            devices: device_manager::Holdings::default(),
+            inventory: Inventory::new(self.nodes.clone()),
             others: BTreeMap::new(),
             hints: BTreeMap::new(),
             pods: BTreeMap::new(),

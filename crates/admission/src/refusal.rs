@@ -4,9 +4,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
 
-use pod_spec::ContainerName;
+use alloc::vec::Vec;
+
+use pod_spec::{ContainerName, ResourceName};
 use topology_hint::Refusal;
 use topology_policy::{MergeError, Merged};
+
+use crate::fit::Shortage;
 
 /// The admission reason, as the pod's status shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,6 +22,8 @@ pub enum Reason {
     UnexpectedAdmission,
     /// Whole cores were asked for and cannot be given.
     SmtAlignment,
+    /// The node has not enough of a resource, wherever it is.
+    OutOf(ResourceName),
     /// What a provider of your own calls it.
     Other(String),
 }
@@ -25,6 +31,7 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Self::OutOf(resource) => return f.pad(&format!("OutOf{resource}")),
             Self::TopologyAffinity => "TopologyAffinityError",
             Self::UnexpectedAdmission => "UnexpectedAdmissionError",
             Self::SmtAlignment => "SMTAlignmentError",
@@ -43,6 +50,12 @@ pub enum Cause {
     MergeFailed(MergeError),
     /// The CPU manager could not allocate.
     Cpus(cpu_manager::AllocateError),
+    /// The memory manager could not allocate.
+    Memory(memory_manager::AllocateError),
+    /// The device manager could not allocate.
+    Devices(device_manager::AllocateError),
+    /// The node has not enough: every resource of which it lacks something, the one that is reported first.
+    Shortage(Vec<Shortage>),
     /// A provider of your own could not serve.
     Provider {
         /// Its name.
@@ -77,6 +90,12 @@ impl Refused {
                 (Reason::SmtAlignment, error.to_string())
             }
             Cause::Cpus(error) => unexpected(error),
+            Cause::Memory(error) => unexpected(error),
+            Cause::Devices(error) => unexpected(error),
+            Cause::Shortage(shortages) => match shortages.first() {
+                Some(shortage) => (Reason::OutOf(shortage.resource.clone()), shortage.to_string()),
+                None => unexpected(&"node has enough of everything"),
+            },
             Cause::Provider { refusal, .. } => match &refusal.reason {
                 Some(reason) => (Reason::Other(reason.clone()), refusal.message.clone()),
                 None => unexpected(&refusal.message),

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 
 use numa_bitmask::NodeMask;
-use pod_spec::{ContainerName, ResourceName, Unit};
+use pod_spec::{ContainerName, PodUid, ResourceName, Unit};
 use topology_hint::{Answer, Answers};
 use topology_policy::Merged;
 
@@ -14,7 +14,8 @@ use crate::node::Node;
 /// The whole way of one attempt.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
-    /// The units in the order in which they were served; those after a refusal are missing.
+    /// The units in the order in which they were served; those after a refusal are missing, and under policy `none`
+    /// there are none.
     pub units: Vec<UnitTrace>,
 }
 
@@ -32,9 +33,10 @@ pub enum UnitName {
 pub struct UnitTrace {
     /// Whom it was made for.
     pub unit: UnitName,
-    /// One row for each resource with a NUMA affinity that the unit asks for.
+    /// One row for each resource with a NUMA affinity that the unit asks for: CPUs, memory and huge pages, devices,
+    /// then what providers of your own answered.
     pub resources: Vec<ResourceTrace>,
-    /// The merged hint; `None` if the merge had no answer or the policy is `none`.
+    /// The merged hint; `None` if the merge had no answer.
     pub merged: Option<Merged>,
 }
 
@@ -44,29 +46,50 @@ pub struct ResourceTrace {
     /// Its name.
     pub resource: ResourceName,
     /// How much is asked and what the nodes have; `None` for a provider of your own, which tells no amounts.
-    pub amounts: Option<Amounts>,
-    /// The single nodes that the provider accepts.
-    pub accepted: NodeMask,
-    /// The size of the smallest node set that it accepts; `None` if it accepts none, or has no opinion.
-    pub narrowest: Option<u32>,
+    pub amounts: Option<NodeAmounts>,
+    /// What its manager answered.
+    pub answer: Answered,
 }
 
-/// Amounts of one resource.
+/// Amounts of one resource: CPUs, bytes or devices.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Amounts {
+pub struct NodeAmounts {
     /// How much is asked.
     pub asked: u64,
     /// What each node has, by position.
     pub nodes: Vec<Cell>,
+    /// Devices that are on several nodes at once, or on none.
+    pub elsewhere: Cell,
 }
 
-/// What one node has of one resource.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// What there is of one resource in one place.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Cell {
-    /// What a pod could still get there.
+    /// What the pod could still get there.
     pub free: u64,
     /// What pods could get there if the node were empty.
     pub allocatable: u64,
+    /// The other pods that hold devices there.
+    pub holders: Vec<PodUid>,
+}
+
+/// What a manager answered, in short.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answered {
+    /// Any node will do, or it did not answer.
+    NoOpinion,
+    /// No node set will do.
+    Impossible,
+    /// Some node sets will do.
+    Sets {
+        /// The single nodes among them.
+        single: NodeMask,
+        /// How many nodes the smallest has.
+        narrowest: u32,
+        /// How many nodes a set needs to have to be preferred, whether there is such a set or not; `None` if no
+        /// size is preferred.
+        preferred: Option<u32>,
+    },
 }
 
 impl UnitTrace {
@@ -81,39 +104,123 @@ impl UnitTrace {
             Unit::Container(_, container) => UnitName::Container(container.name.clone()),
             Unit::Pod(_) => UnitName::Pod,
         };
-        let resources = answers.iter().map(|(resource, answer)| {
-            let accepts = |single: NodeMask| match answer {
-                Answer::NoOpinion => true,
-                Answer::Impossible => false,
-                Answer::Family(family) => family.accepts(single).is_some(),
-                Answer::List(list) => {
-                    list.iter().any(|listed| listed.hint.affinity.nodes().is_none_or(|mask| mask == single))
-                }
-            };
-            ResourceTrace {
-                resource: resource.clone(),
-                amounts: cpu_amounts(node, ledger, unit).filter(|_| resource.as_str() == "cpu"),
-                accepted: node.nodes.all().iter().filter(|single| accepts((*single).into())).collect(),
-                narrowest: match answer {
-                    Answer::NoOpinion | Answer::Impossible => None,
-                    Answer::Family(family) => family.narrowest(),
-                    Answer::List(list) => list.iter().filter_map(|listed| listed.width()).min(),
-                },
+        let answered = |resource: &ResourceName| {
+            let mut own = answers.iter().filter(|(name, _)| *name == resource);
+            own.next().map_or(Answered::NoOpinion, |(_, answer)| Answered::new(answer, node.nodes.all()))
+        };
+        let mut resources: Vec<ResourceTrace> = node
+            .amounts(ledger, unit)
+            .into_iter()
+            .map(|(resource, amounts)| ResourceTrace {
+                answer: answered(&resource),
+                amounts: Some(amounts),
+                resource,
+            })
+            .collect();
+        for (resource, answer) in answers.iter() {
+            if !resources.iter().any(|row| row.resource == *resource) {
+                resources.push(ResourceTrace {
+                    resource: resource.clone(),
+                    amounts: None,
+                    answer: Answered::new(answer, node.nodes.all()),
+                });
             }
-        });
-        Self { unit: name, resources: resources.collect(), merged }
+        }
+        Self { unit: name, resources, merged }
     }
 }
 
-fn cpu_amounts(node: &Node, ledger: &Ledger, unit: Unit<'_>) -> Option<Amounts> {
-    let (policy, held) = (node.cpus.as_ref()?, ledger.cpus.as_ref()?);
-    let mut nodes = alloc::vec![Cell::default(); node.nodes.len()];
-    for on_node in policy.on_nodes(held, &unit.pod().uid) {
-        for index in on_node.node {
-            if let Some(cell) = nodes.get_mut(index.get()) {
-                *cell = Cell { free: on_node.free as u64, allocatable: on_node.allocatable as u64 };
+impl Answered {
+    fn new(answer: Answer<'_>, all: NodeMask) -> Self {
+        let sets = |single: NodeMask, narrowest: Option<u32>, preferred| match narrowest {
+            Some(narrowest) => Self::Sets { single, narrowest, preferred },
+            None => Self::Impossible,
+        };
+        match answer {
+            Answer::NoOpinion => Self::NoOpinion,
+            Answer::Impossible => Self::Impossible,
+            Answer::Family(family) => {
+                let single = all.iter().filter(|node| family.accepts((*node).into()).is_some()).collect();
+                sets(single, family.narrowest(), family.preferred_size())
+            }
+            Answer::List(list) => {
+                let widths = |preferred_only: bool| {
+                    let counted = list.iter().filter(|listed| !preferred_only || listed.hint.is_preferred());
+                    counted.filter_map(|listed| listed.width()).min()
+                };
+                let accepts = |node: &_| {
+                    let node = NodeMask::single(*node);
+                    list.iter().any(|listed| listed.hint.affinity.nodes().is_none_or(|mask| mask == node))
+                };
+                sets(all.iter().filter(accepts).collect(), widths(false), widths(true))
             }
         }
     }
-    Some(Amounts { asked: policy.asked(unit)? as u64, nodes })
+}
+
+impl Node {
+    /// What `unit` asks of the managers, and what each node has of it.
+    fn amounts(&self, ledger: &Ledger, unit: Unit<'_>) -> Vec<(ResourceName, NodeAmounts)> {
+        let pod = &unit.pod().uid;
+        let nothing = || alloc::vec![Cell::default(); self.nodes.len()];
+        let mut rows = Vec::new();
+        if let (Some(policy), Some(held)) = (&self.cpus, &ledger.cpus)
+            && let Some(asked) = policy.asked(unit)
+        {
+            let mut nodes = nothing();
+            for on_node in policy.on_nodes(held, pod) {
+                let cell = Cell {
+                    free: on_node.free as u64,
+                    allocatable: on_node.allocatable as u64,
+                    holders: Vec::new(),
+                };
+                set(&mut nodes, on_node.node, &cell);
+            }
+            let amounts = NodeAmounts { asked: asked as u64, nodes, elsewhere: Cell::default() };
+            rows.push((ResourceName::new("cpu"), amounts));
+        }
+        if let (Some(policy), Some(held)) = (&self.memory, &ledger.memory)
+            && let Ok(request) = policy.asked(unit)
+        {
+            let mut own: Vec<_> = request.iter().collect();
+            own.sort_by_key(|(resource, _)| (resource.as_str() != "memory", *resource));
+            for (resource, asked) in own {
+                let mut nodes = nothing();
+                for on_node in policy.on_nodes(held, pod, resource) {
+                    let cell = Cell {
+                        free: on_node.free.saturating_add(on_node.reusable),
+                        allocatable: on_node.allocatable,
+                        holders: Vec::new(),
+                    };
+                    set(&mut nodes, on_node.node.into(), &cell);
+                }
+                let amounts = NodeAmounts { asked, nodes, elsewhere: Cell::default() };
+                rows.push((resource.clone(), amounts));
+            }
+        }
+        for (resource, asked) in self.devices.asked(&ledger.inventory, &ledger.devices, unit) {
+            let mut amounts = NodeAmounts { asked, nodes: nothing(), elsewhere: Cell::default() };
+            for place in self.devices.on_nodes(&ledger.inventory, &ledger.devices, pod, &resource) {
+                let cell = match (place.nodes.len(), place.nodes.first()) {
+                    (1, Some(node)) => amounts.nodes.get_mut(node.get()),
+                    _ => Some(&mut amounts.elsewhere),
+                };
+                let Some(cell) = cell else { continue };
+                cell.free += place.free as u64;
+                cell.allocatable += place.allocatable as u64;
+                cell.holders.extend(place.holders.into_iter().map(|(pod, _)| pod));
+            }
+            rows.push((resource, amounts));
+        }
+        rows
+    }
+}
+
+/// Puts `cell` at the position of a single node.
+fn set(nodes: &mut [Cell], node: NodeMask, cell: &Cell) {
+    for index in node {
+        if let Some(place) = nodes.get_mut(index.get()) {
+            place.clone_from(cell);
+        }
+    }
 }

@@ -2,12 +2,17 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use cpu_manager::{Config, Granted, Reserved, Static};
-use node_config::{Scope, TieBreak, TopologyConfig, TopologyPolicyName};
+use device_manager::Replies;
+use node_config::{Amounts, Scope, TieBreak, TopologyConfig, TopologyPolicyName};
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Container, Pod, PodLevelResources, PodUid, ResourceList, Role, Unit};
-use topology_admission::{Compat, Ledger, Node, NodeSetup, Reason, Refused, RefusedPod, Stale, Verdict};
+use topology_admission::{
+    Answered, Change, Compat, Ledger, Less, Node, NodeSetup, OnEmptyNode, Reason, Refused, RefusedPod, Stale,
+    Tries, Verdict,
+};
 use topology_hint::{Affinity, Answers, Grant, Held, Hint, Preference, Provider, Refusal};
 use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
+use topology_policy::KubeletPolicy;
 
 fn node(policy: TopologyPolicyName, scope: Scope, compat: Compat) -> Node {
     let core = |cpu| MachineCore { thread_ids: Some(vec![cpu]), ..MachineCore::default() };
@@ -30,6 +35,9 @@ fn node(policy: TopologyPolicyName, scope: Scope, compat: Compat) -> Node {
         distances: vec![None; 4],
         topology: TopologyConfig { policy, scope, ties: TieBreak::LowestNumber },
         cpus: Some(Static::new(view.cpus(), view.nodes(), config).unwrap()),
+        memory: None,
+        allocatable: Amounts::new(),
+        pod_level: PodLevelResources::Count,
         compat,
     })
 }
@@ -46,7 +54,7 @@ fn pod(name: &str, cpus: &[&str]) -> Pod {
 }
 
 fn admitted(node: &Node, ledger: &Ledger, pod: &Pod) -> (Vec<String>, Ledger) {
-    let attempt = node.attempt(ledger, pod);
+    let attempt = node.attempt(ledger, pod, &Replies::default());
     let Verdict::Admitted(placement) = &attempt.verdict else {
         panic!("{} refused: {:?}", pod.name, attempt.verdict)
     };
@@ -58,7 +66,7 @@ fn admitted(node: &Node, ledger: &Ledger, pod: &Pod) -> (Vec<String>, Ledger) {
 }
 
 fn refused(node: &Node, ledger: &Ledger, pod: &Pod) -> (Refused, Ledger) {
-    let attempt = node.attempt(ledger, pod);
+    let attempt = node.attempt(ledger, pod, &Replies::default());
     let Verdict::Refused(refused) = attempt.verdict.clone() else {
         panic!("{} admitted: {:?}", pod.name, attempt.verdict)
     };
@@ -120,8 +128,8 @@ fn releasing_gives_everything_back_and_attempts_are_pure() {
     let node = node(TopologyPolicyName::Restricted, Scope::Container, Compat::default());
     let empty = node.empty_ledger();
     let first = pod("a", &["3"]);
-    let attempt = node.attempt(&empty, &first);
-    let again = node.attempt(&empty, &first);
+    let attempt = node.attempt(&empty, &first, &Replies::default());
+    let again = node.attempt(&empty, &first, &Replies::default());
     assert_eq!(format!("{attempt:?}"), format!("{again:?}"), "the same inputs give equal attempts");
     assert_eq!(shared(&empty), "0-15", "an attempt books nothing");
 
@@ -140,15 +148,15 @@ fn releasing_gives_everything_back_and_attempts_are_pure() {
 fn a_trace_says_what_each_node_could_give() {
     let node = node(SINGLE, Scope::Container, Compat::default());
     let (_, ledger) = admitted(&node, &node.empty_ledger(), &pod("a", &["3"]));
-    let (attempt, trace) = node.trace(&ledger, &pod("b", &["4"]));
+    let (attempt, trace) = node.trace(&ledger, &pod("b", &["4"]), &Replies::default());
     assert!(matches!(attempt.verdict, Verdict::Admitted(_)));
     let cpus = &trace.units[0].resources[0];
     let amounts = cpus.amounts.as_ref().unwrap();
     let free: Vec<_> = amounts.nodes.iter().map(|cell| (cell.free, cell.allocatable)).collect();
     assert_eq!(amounts.asked, 4);
     assert_eq!(free, [(0, 3), (4, 4), (4, 4), (4, 4)]);
-    assert_eq!(cpus.accepted, NodeMask::all(4).without(NodeIndex::new(0).unwrap()));
-    assert_eq!(cpus.narrowest, Some(1));
+    let single = NodeMask::all(4).without(NodeIndex::new(0).unwrap());
+    assert_eq!(cpus.answer, Answered::Sets { single, narrowest: 1, preferred: Some(1) });
 }
 
 /// A licence dongle on the last node, for one container at a time.
@@ -183,4 +191,35 @@ fn a_provider_of_your_own_takes_part() {
     let ledger = ledger.release(&PodUid::new("ran/a"));
     let (cpus, _) = admitted(&node, &ledger, &pod("b", &["2"]));
     assert_eq!(cpus, ["12-13"], "the dongle is free again");
+}
+
+#[test]
+fn what_would_have_fitted_has_been_tried() {
+    let node = node(SINGLE, Scope::Container, Compat::default());
+    let mut ledger = node.empty_ledger();
+    for name in ["a", "b", "c", "d"] {
+        (_, ledger) = admitted(&node, &ledger, &pod(name, &["3"]));
+    }
+    let asked = pod("e", &["3"]);
+    let explain = |pod: &Pod| {
+        let replies = Replies::default();
+        let (_, trace) = node.trace(&ledger, pod, &replies);
+        node.explain(&ledger, pod, &replies, &trace, Tries::default())
+    };
+    let explained = explain(&asked);
+    assert_eq!(explained.on_empty_node, OnEmptyNode::Fits);
+    let less = Less { asked: 3, fits: 1 };
+    let changes: Vec<_> = explained.would_fit.into_iter().map(|fit| fit.change).collect();
+    let expected = [
+        Change::Wait(PodUid::new("ran/a")),
+        Change::Wait(PodUid::new("ran/b")),
+        Change::AskLess([("cpu".into(), less)].into()),
+        Change::Policy(KubeletPolicy::BestEffort),
+    ];
+    assert_eq!(changes, expected);
+
+    let never = explain(&pod("f", &["16"]));
+    assert_eq!(never.on_empty_node, OnEmptyNode::DoesNotFit);
+    let changes: Vec<_> = never.would_fit.into_iter().map(|fit| fit.change).collect();
+    assert_eq!(changes, [Change::AskLess([("cpu".into(), Less { asked: 16, fits: 1 })].into())]);
 }

@@ -26,6 +26,17 @@ pub enum Granted {
     SharedPool(NotPinned),
 }
 
+impl Granted {
+    /// Its own CPUs; `None` if it runs in the shared pool.
+    #[must_use]
+    pub const fn exclusive(&self) -> Option<&CpuSet> {
+        match self {
+            Self::Exclusive(cpus) => Some(cpus),
+            Self::SharedPool(_) => None,
+        }
+    }
+}
+
 /// Why a container could not be served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]

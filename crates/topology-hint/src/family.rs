@@ -120,6 +120,20 @@ impl<'a> Family<'a> {
         exact.into_iter().chain(open).min()
     }
 
+    /// How many nodes a preferred set has; of several sizes the one that the family states. `None` if no exact
+    /// mask is preferred and no size is stated. A set of that size need not be accepted.
+    #[must_use]
+    pub fn preferred_size(self) -> Option<u32> {
+        match self.preferred() {
+            Preferred::Size(size) | Preferred::SizeOrSockets { size, .. } => Some(size),
+            Preferred::PerMask => {
+                let preferred =
+                    self.masks().iter().filter(|(_, preference)| *preference == Preference::Preferred);
+                preferred.map(|(mask, _)| mask.len()).min()
+            }
+        }
+    }
+
     fn narrowest_open(self, open: &OpenRecord) -> Option<u32> {
         if !self.open_accepts(open.within) {
             return None;

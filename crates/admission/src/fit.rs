@@ -1,0 +1,93 @@
+//! Whether the node as a whole has enough, wherever it is: the kubelet's check after its managers have allocated.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use k8s_quantity::Quantity;
+use pod_spec::{Amounts, Overhead, Pod, ResourceName};
+use thiserror::Error;
+
+use crate::ledger::Ledger;
+use crate::node::Node;
+
+/// A resource of which the node has not enough. The text is the kubelet's.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error(
+    "Node didn't have enough resource: {resource}, requested: {requested}, used: {used}, capacity: {capacity}"
+)]
+pub struct Shortage {
+    /// `pods`, or a resource.
+    pub resource: ResourceName,
+    /// What the pod asks for: thousandths of `cpu`, else whole units.
+    pub requested: i64,
+    /// What the other pods ask for together.
+    pub used: i64,
+    /// What all pods can use.
+    pub capacity: i64,
+}
+
+/// What is checked first, in this order; all else follows in order of name.
+const FIRST: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
+
+impl Node {
+    /// Every shortage, in the order in which the kubelet reports them.
+    pub(crate) fn shortages(&self, ledger: &Ledger, pod: &Pod) -> Vec<Shortage> {
+        let others = || ledger.pods().filter(|other| other.uid != pod.uid);
+        let mut shortages = Vec::new();
+        if let Some(limit) = self.allocatable.get("pods") {
+            let (used, capacity) = (i64::try_from(others().count()).unwrap_or(i64::MAX), limit.value());
+            if used.saturating_add(1) > capacity {
+                shortages.push(Shortage { resource: "pods".into(), requested: 1, used, capacity });
+            }
+        }
+        let asked = self.requests(pod);
+        let mut used: BTreeMap<ResourceName, i64> = BTreeMap::new();
+        for other in others() {
+            for (resource, amount) in self.requests(other) {
+                let sum = used.entry(resource).or_default();
+                *sum = sum.saturating_add(amount);
+            }
+        }
+        let position = |resource: &ResourceName| FIRST.iter().position(|first| *first == resource.as_str());
+        let mut names: Vec<&ResourceName> = asked.keys().collect();
+        names.sort_by_key(|resource| (position(resource).unwrap_or(FIRST.len()), *resource));
+        for resource in names {
+            let (requested, used) = (asked[resource], used.get(resource).copied().unwrap_or(0));
+            let Some(capacity) = self.capacity_for(ledger, pod, resource) else { continue };
+            if requested > 0 && requested > capacity.saturating_sub(used) {
+                shortages.push(Shortage { resource: resource.clone(), requested, used, capacity });
+            }
+        }
+        shortages
+    }
+
+    /// Effective requests with overhead.
+    fn requests(&self, pod: &Pod) -> BTreeMap<ResourceName, i64> {
+        let effective = pod.effective(Amounts::Requests, self.pod_level, Overhead::Added);
+        effective
+            .into_iter()
+            .map(|(resource, amount)| (resource.clone(), units(&resource, &amount)))
+            .collect()
+    }
+
+    /// What all pods can use; `None` where nothing is checked: an extended resource that the node does not have, or
+    /// storage of unknown size.
+    fn capacity_for(&self, ledger: &Ledger, pod: &Pod, resource: &ResourceName) -> Option<i64> {
+        if let Some(amount) = self.allocatable.get(resource.as_str()) {
+            return Some(units(resource, amount));
+        }
+        if ledger.inventory.is_registered(resource) {
+            let healthy = ledger.inventory.healthy(resource).count();
+            // A pod that holds devices itself is not refused for devices that have fallen ill since.
+            let taken = ledger.devices.taken(resource).map_or(0, BTreeSet::len);
+            let holds = ledger.devices.has_pod(&pod.uid);
+            return i64::try_from(if holds { healthy.max(taken) } else { healthy }).ok();
+        }
+        (resource.is_hugepages()).then_some(0)
+    }
+}
+
+/// Thousandths of a CPU, whole units of all else; rounded up.
+fn units(resource: &ResourceName, amount: &Quantity) -> i64 {
+    if resource.as_str() == "cpu" { amount.milli_value() } else { amount.value() }
+}

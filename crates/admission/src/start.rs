@@ -1,0 +1,261 @@
+//! A node put together from a machine and a kubelet configuration, in the kubelet's order and with its errors.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use core::fmt;
+
+use cpu_manager::{Alignment, Order, ReservedCpus, WholeCores};
+use node_config::{
+    Amounts, CapacityFacts, CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, DistanceRows, FeatureGates,
+    Gate, GateError, KubeletConfiguration, MemoryConfigError, MemoryPolicyName, Reservation,
+    ReservationError, ReservedTooMuch, TopologyConfig, TopologyConfigError, TopologyFacts,
+    TopologyPolicyName, allocatable, capacity, cpu_options, reserved_too_much,
+};
+use pod_spec::{PodLevelResources, ResourceList, ResourceName};
+use thiserror::Error;
+use topology_model::{KubeletView, NodeId, NodeMemory};
+
+use crate::compat::Compat;
+use crate::node::{Node, NodeSetup};
+
+/// The kubelet would not start on this machine with this configuration; displays as the first fault.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StartError(Vec<StartFault>);
+
+impl StartError {
+    /// Everything that the kubelet could report, at least one: where its choice among several faults is left to
+    /// chance all of them are here.
+    #[must_use]
+    pub fn faults(&self) -> &[StartFault] {
+        &self.0
+    }
+
+    fn all<F: Into<StartFault>>(faults: Vec<F>) -> Self {
+        Self(faults.into_iter().map(Into::into).collect())
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.first().map_or(Ok(()), |fault| fault.fmt(f))
+    }
+}
+
+impl core::error::Error for StartError {}
+
+/// One reason not to start. The texts are the kubelet's.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum StartFault {
+    /// Feature gates; the kubelet crashes with this text.
+    #[error("failed to merge global and in-flight KubeletConfiguration while setting defaults, error: {0}")]
+    Gate(#[from] GateError),
+    /// What is reserved for the system.
+    #[error(transparent)]
+    Reservation(#[from] ReservationError),
+    /// The Topology Manager.
+    #[error(transparent)]
+    Topology(#[from] TopologyConfigError),
+    /// The CPU manager's policy or options.
+    #[error(transparent)]
+    CpuConfig(#[from] CpuConfigError),
+    /// The CPU manager's reservation.
+    #[error(transparent)]
+    CpuReservation(#[from] cpu_manager::ReservationError),
+    /// The CPU manager on this machine.
+    #[error("new static policy error: {0}")]
+    Cpus(#[from] cpu_manager::ConfigError),
+    /// The memory manager's policy.
+    #[error(transparent)]
+    MemoryConfig(#[from] MemoryConfigError),
+    /// The memory manager on this machine.
+    #[error(transparent)]
+    Memory(#[from] memory_manager::ConfigError),
+    /// More is reserved than there is.
+    #[error(transparent)]
+    ReservedTooMuch(#[from] ReservedTooMuch),
+}
+
+impl<F: Into<StartFault>> From<F> for StartError {
+    fn from(fault: F) -> Self {
+        Self(alloc::vec![fault.into()])
+    }
+}
+
+impl Node {
+    /// The node that a kubelet with this configuration, which has passed
+    /// [`KubeletConfiguration::validate`], would make of the machine. `root_file_system` is its size in bytes; where
+    /// it is not known storage is not checked.
+    ///
+    /// # Errors
+    /// What would keep the kubelet from starting.
+    pub fn start(
+        view: &KubeletView,
+        config: &KubeletConfiguration,
+        root_file_system: Option<u64>,
+        compat: Compat,
+    ) -> Result<Self, StartError> {
+        let gates = FeatureGates::check(&config.feature_gates).map_err(StartError::all)?;
+        let reservation = Reservation::check(config, view.cpus().all()).map_err(StartError::all)?;
+        let facts = |root_file_system| CapacityFacts {
+            cpus: view.cpus().num_cpus(),
+            memory: view.memory_capacity(),
+            hugepages: view.hugepages().iter().map(|pages| (pages.page_size_kib, pages.num_pages)).collect(),
+            root_file_system,
+        };
+        // The managers are created before the file system is known.
+        let kept = reservation.amounts(&capacity(&facts(None), config));
+        let starting = Starting { view, config, compat, gates, reservation, kept };
+
+        let topology = starting.topology()?;
+        let cpus = starting.cpus(topology.policy)?;
+        let memory = starting.memory()?;
+        let capacity = capacity(&facts(root_file_system), config);
+        let kept = starting.reservation.amounts(&capacity);
+        let too_much = reserved_too_much(&capacity, &kept);
+        if !too_much.is_empty() {
+            return Err(StartError::all(too_much));
+        }
+        Ok(Self::new(NodeSetup {
+            nodes: view.nodes().clone(),
+            distances: view.node_memory().iter().map(|node| node.distances.clone()).collect(),
+            topology,
+            cpus,
+            memory,
+            allocatable: allocatable(&capacity, &kept),
+            pod_level: match starting.pod_level() {
+                PodLevel::Ignored => PodLevelResources::Ignored,
+                PodLevel::NotPinned | PodLevel::Managed => PodLevelResources::Count,
+            },
+            compat,
+        }))
+    }
+}
+
+/// A node being put together.
+struct Starting<'a> {
+    view: &'a KubeletView,
+    config: &'a KubeletConfiguration,
+    compat: Compat,
+    gates: FeatureGates,
+    reservation: Reservation,
+    /// What is kept of CPUs and memory.
+    kept: Amounts,
+}
+
+/// What resources at pod level mean, by the feature gates.
+#[derive(Clone, Copy)]
+enum PodLevel {
+    Ignored,
+    NotPinned,
+    Managed,
+}
+
+impl Starting<'_> {
+    fn pod_level(&self) -> PodLevel {
+        match (self.gates.is_on(Gate::PodLevelResources), self.gates.is_on(Gate::PodLevelResourceManagers)) {
+            (false, _) => PodLevel::Ignored,
+            (true, false) => PodLevel::NotPinned,
+            (true, true) => PodLevel::Managed,
+        }
+    }
+
+    fn topology(&self) -> Result<TopologyConfig, StartError> {
+        let has_distances = |node: &NodeMemory| node.distances.is_some();
+        let facts = TopologyFacts {
+            nodes: self.view.nodes().len(),
+            distances: if self.view.node_memory().iter().all(has_distances) {
+                DistanceRows::Complete
+            } else {
+                DistanceRows::Missing
+            },
+        };
+        TopologyConfig::check(
+            self.config.topology_policy(),
+            self.config.topology_scope(),
+            &self.config.topology_manager_policy_options,
+            facts,
+            self.compat.node_limit,
+        )
+        .map_err(StartError::all)
+    }
+
+    fn cpus(&self, topology_policy: TopologyPolicyName) -> Result<Option<cpu_manager::Static>, StartError> {
+        let options = &self.config.cpu_manager_policy_options;
+        match CpuPolicyName::check(self.config.cpu_policy(), options)? {
+            CpuPolicyName::None => return Ok(None),
+            CpuPolicyName::Static => {}
+        }
+        let amount = self.kept.get("cpu");
+        let reserved = cpu_manager::Reserved::configured(self.reservation.cpus.clone(), amount)?;
+        let table = self.view.cpus();
+        let facts =
+            CpuFacts { sockets: table.num_sockets(), nodes_with_cpus: table.num_nodes(), topology_policy };
+        let options = cpu_options(options, &self.gates, facts).map_err(StartError::all)?;
+        let config = cpu_manager::Config {
+            options: typed(&options),
+            reserved,
+            pod_level: match self.pod_level() {
+                PodLevel::Ignored => cpu_manager::PodLevel::Ignored,
+                PodLevel::NotPinned => cpu_manager::PodLevel::NotPinned,
+                PodLevel::Managed => cpu_manager::PodLevel::Managed,
+            },
+            busy_sibling: self.compat.busy_sibling,
+        };
+        Ok(Some(cpu_manager::Static::new(table, self.view.nodes(), config)?))
+    }
+
+    fn memory(&self) -> Result<Option<memory_manager::Static>, StartError> {
+        match MemoryPolicyName::check(self.config.memory_policy())? {
+            MemoryPolicyName::None => return Ok(None),
+            MemoryPolicyName::Static => {}
+        }
+        let reserved = self.config.reserved_memory.iter().map(|reserved| memory_manager::Reservation {
+            node: NodeId(i64::from(reserved.numa_node)),
+            limits: named(&reserved.limits),
+        });
+        let config = memory_manager::Config {
+            reserved: memory_manager::Reservations(reserved.collect()),
+            node_allocatable: named(&self.kept),
+            pod_level: match self.pod_level() {
+                PodLevel::Ignored => memory_manager::PodLevel::Ignored,
+                PodLevel::NotPinned => memory_manager::PodLevel::NotPinned,
+                PodLevel::Managed => memory_manager::PodLevel::Managed,
+            },
+            wrapped_tables: self.compat.wrapped_tables,
+            readmission: self.compat.readmission,
+        };
+        Ok(Some(memory_manager::Static::new(self.view.nodes(), self.view.node_memory(), &config)?))
+    }
+}
+
+fn named(amounts: &Amounts) -> ResourceList {
+    amounts.iter().map(|(resource, amount)| (ResourceName::new(resource), amount.clone())).collect()
+}
+
+/// The options that are switched on; no two of them exclude each other.
+fn typed(on: &BTreeSet<CpuOption>) -> cpu_manager::Options {
+    let is = |option| on.contains(&option);
+    cpu_manager::Options {
+        order: if is(CpuOption::DistributeAcrossNuma) {
+            Order::AcrossNodes
+        } else if is(CpuOption::DistributeAcrossCores) {
+            Order::AcrossCores
+        } else if is(CpuOption::PreferAlignByUncoreCache) {
+            Order::ByCache
+        } else {
+            Order::Packed
+        },
+        whole_cores: if is(CpuOption::FullPcpusOnly) {
+            WholeCores::Required
+        } else {
+            WholeCores::NotRequired
+        },
+        reserved: if is(CpuOption::StrictReservation) {
+            ReservedCpus::SystemOnly
+        } else {
+            ReservedCpus::InSharedPool
+        },
+        alignment: if is(CpuOption::AlignBySocket) { Alignment::BySocket } else { Alignment::ByNode },
+    }
+}
