@@ -1,0 +1,204 @@
+//! Archives: `.tar.zst`, unpacked in memory within bounds.
+//!
+//! Everything is bounded before it is kept, so a small archive that unpacks to a large one costs a clear error: the
+//! number of entries, the size of one file and of all, the length of a name, the unpacked stream, and the window of
+//! the packer.
+
+use std::io::{self, Read};
+
+use ruzstd::decoding::StreamingDecoder;
+use tar::EntryType;
+use thiserror::Error;
+
+use crate::memory::{MemoryTree, components};
+
+/// Sizes past which an archive is refused. The largest machine known unpacks to an eighth of each.
+const MAX_ENTRIES: usize = 1_000_000;
+const MAX_FILE: u64 = 32 << 20;
+const MAX_CONTENT: usize = 64 << 20;
+const MAX_STREAM: u64 = 1 << 30;
+const MAX_WINDOW: u64 = 64 << 20;
+const MAX_NAME: u64 = 4096;
+const MAX_DEPTH: usize = 64;
+
+/// What is wrong with an archive.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ArchiveError {
+    /// Not packed by zstd, or with too large a window.
+    #[error("not a zstd archive that can be read: {0}")]
+    NotZstd(String),
+    /// It ends early, or its content is damaged, or no tar archive.
+    #[error("archive is damaged after {entries} entries")]
+    Damaged {
+        /// Entries read before.
+        entries: usize,
+        /// What the unpacker says.
+        #[source]
+        error: io::Error,
+    },
+    /// Nothing is in it.
+    #[error("archive is empty")]
+    Empty,
+    /// Too many entries.
+    #[error("archive has more than {MAX_ENTRIES} entries")]
+    TooManyEntries,
+    /// A file is too large.
+    #[error("{path} in the archive has {size} bytes, more than {most} MiB", most = MAX_FILE >> 20)]
+    FileTooLarge {
+        /// The file.
+        path: String,
+        /// Its size.
+        size: u64,
+    },
+    /// All files together are too large.
+    #[error("files of the archive are larger than {most} MiB", most = MAX_CONTENT >> 20)]
+    TooLarge,
+    /// A name is too long, or too deep.
+    #[error("archive has a name longer than {MAX_NAME} bytes or deeper than {MAX_DEPTH} folders")]
+    NameTooLong,
+    /// A name that is no text, or climbs out of the archive.
+    #[error("archive has an entry that cannot be placed: {0:?}")]
+    Name(String),
+}
+
+/// Unpacks an archive. Devices, sockets and other things that are neither file, folder nor link are left out.
+pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
+    let decoder = StreamingDecoder::new_with_max_window_size(bytes, MAX_WINDOW)
+        .map_err(|error| ArchiveError::NotZstd(error.to_string()))?;
+    let mut archive = tar::Archive::new(Limited { inner: decoder, left: MAX_STREAM });
+    let mut tree = MemoryTree::new();
+    let mut names = LongNames::default();
+    let mut content = Vec::new();
+    let damaged = |entries: usize| move |error: io::Error| ArchiveError::Damaged { entries, error };
+    // Raw, because the convenient reading keeps long names of any length in memory.
+    for entry in archive.entries().map_err(damaged(0))?.raw(true) {
+        let at = tree.len();
+        if at > MAX_ENTRIES {
+            return Err(ArchiveError::TooManyEntries);
+        }
+        let mut entry = entry.map_err(damaged(at))?;
+        let kind = entry.header().entry_type();
+        let size = entry.header().entry_size().map_err(damaged(at))?;
+        if kind.is_gnu_longname() || kind.is_gnu_longlink() || kind.is_pax_local_extensions() {
+            let text = name_text(&mut entry, size, at)?;
+            names.keep(kind, &text);
+            continue;
+        }
+        let (long_path, long_link) = names.take();
+        let path = match long_path {
+            Some(path) => path,
+            None => text_of(&entry.header().path_bytes())?,
+        };
+        if components(&path).count() > MAX_DEPTH {
+            return Err(ArchiveError::NameTooLong);
+        }
+        if components(&path).any(|name| name == "..") {
+            return Err(ArchiveError::Name(path));
+        }
+        match kind {
+            EntryType::Directory => tree.add_folder(&path),
+            EntryType::Regular | EntryType::Continuous => {
+                if size > MAX_FILE {
+                    return Err(ArchiveError::FileTooLarge { path, size });
+                }
+                content.clear();
+                entry.read_to_end(&mut content).map_err(damaged(at))?;
+                if content.len() as u64 != size {
+                    return Err(ArchiveError::Damaged {
+                        entries: at,
+                        error: io::ErrorKind::UnexpectedEof.into(),
+                    });
+                }
+                if tree.content_len() + content.len() > MAX_CONTENT {
+                    return Err(ArchiveError::TooLarge);
+                }
+                tree.add_file(&path, &content);
+            }
+            EntryType::Symlink => {
+                let header = entry.header().link_name_bytes();
+                let target = match (long_link, header) {
+                    (Some(target), _) => target,
+                    (None, Some(target)) => text_of(&target)?,
+                    (None, None) => return Err(ArchiveError::Name(path)),
+                };
+                tree.add_link(&path, &target);
+            }
+            // A hard link is a file that came before, by its path from the root.
+            EntryType::Link => {
+                let header = entry.header().link_name_bytes();
+                let target = long_link.or(header.and_then(|name| text_of(&name).ok()));
+                let target = target.ok_or_else(|| ArchiveError::Name(path.clone()))?;
+                tree.add_link(&path, &format!("/{target}"));
+            }
+            _ => {}
+        }
+    }
+    if tree.len() <= 1 {
+        return Err(ArchiveError::Empty);
+    }
+    Ok(tree)
+}
+
+fn text_of(bytes: &[u8]) -> Result<String, ArchiveError> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => Err(ArchiveError::Name(String::from_utf8_lossy(bytes).into_owned())),
+    }
+}
+
+/// Names that do not fit a header come before it in entries of their own.
+#[derive(Default)]
+struct LongNames {
+    path: Option<String>,
+    link: Option<String>,
+}
+
+impl LongNames {
+    fn keep(&mut self, kind: EntryType, text: &str) {
+        if kind.is_gnu_longname() {
+            self.path = Some(text.trim_end_matches('\0').to_owned());
+        } else if kind.is_gnu_longlink() {
+            self.link = Some(text.trim_end_matches('\0').to_owned());
+        } else {
+            // Lines `LENGTH KEY=VALUE`.
+            for line in text.lines() {
+                match line.split_once(' ').and_then(|(_, pair)| pair.split_once('=')) {
+                    Some(("path", value)) => self.path = Some(value.to_owned()),
+                    Some(("linkpath", value)) => self.link = Some(value.to_owned()),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn take(&mut self) -> (Option<String>, Option<String>) {
+        (self.path.take(), self.link.take())
+    }
+}
+
+/// Reads the text of a long name.
+fn name_text(entry: &mut impl Read, size: u64, entries: usize) -> Result<String, ArchiveError> {
+    if size > 2 * MAX_NAME {
+        return Err(ArchiveError::NameTooLong);
+    }
+    let mut bytes = Vec::new();
+    entry.read_to_end(&mut bytes).map_err(|error| ArchiveError::Damaged { entries, error })?;
+    text_of(&bytes)
+}
+
+/// A stream that fails when it is longer than it may be.
+struct Limited<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.left = self.left.checked_sub(count as u64).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::FileTooLarge, "unpacked stream is larger than 1 GiB")
+        })?;
+        Ok(count)
+    }
+}

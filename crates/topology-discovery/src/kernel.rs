@@ -1,0 +1,194 @@
+//! The kernel's small files: read once, understood, and complained about.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use cpuset::CpuSet;
+use topology_model::{HugePages, NodeId};
+
+use crate::problem::{Assumed, Lack, Problem};
+use crate::tree::SysfsTree;
+
+/// Folder of the CPUs.
+pub(crate) const CPUS: &str = "sys/devices/system/cpu";
+/// Folder of the NUMA nodes.
+pub(crate) const NODES: &str = "sys/devices/system/node";
+/// Folder of the huge page sizes of the whole machine.
+pub(crate) const HUGEPAGES: &str = "sys/kernel/mm/hugepages";
+/// Folder of the links to all PCI devices.
+pub(crate) const PCI: &str = "sys/bus/pci/devices";
+/// Memory of the whole machine.
+pub(crate) const MEMINFO: &str = "proc/meminfo";
+
+/// More problems than anybody reads: a tree of thousands of broken files is described well enough by these.
+const MAX_PROBLEMS: usize = 1000;
+
+/// A file's content, that it is not there, or why it cannot be read.
+type Content = Result<Option<Rc<[u8]>>, String>;
+
+/// A tree with what was found wrong in it so far.
+pub(crate) struct Kernel<'t> {
+    pub(crate) tree: &'t SysfsTree,
+    /// Files that have been read: two readings are made of them.
+    files: RefCell<HashMap<String, Content>>,
+    problems: RefCell<BTreeSet<Problem>>,
+}
+
+impl<'t> Kernel<'t> {
+    pub(crate) fn new(tree: &'t SysfsTree) -> Self {
+        Self { tree, files: RefCell::default(), problems: RefCell::default() }
+    }
+
+    pub(crate) fn into_problems(self) -> Vec<Problem> {
+        self.problems.into_inner().into_iter().collect()
+    }
+
+    fn report(&self, path: &str, lack: Lack) {
+        let mut problems = self.problems.borrow_mut();
+        if problems.len() < MAX_PROBLEMS {
+            problems.insert(Problem { path: path.to_owned(), lack });
+        }
+    }
+
+    pub(crate) fn missing(&self, path: &str, assumed: Assumed) {
+        self.report(path, Lack::Missing { assumed });
+    }
+
+    pub(crate) fn unusable(&self, path: &str, reason: &(impl ToString + ?Sized), assumed: Assumed) {
+        self.report(path, Lack::Unusable { reason: reason.to_string(), assumed });
+    }
+
+    pub(crate) fn contradicts(&self, path: &str, other: &str, assumed: Assumed) {
+        self.report(path, Lack::Contradicts { other: other.to_owned(), assumed });
+    }
+
+    /// The content of a file, read once; `None` if it is not there.
+    pub(crate) fn content(&self, path: &str) -> Content {
+        if let Some(content) = self.files.borrow().get(path) {
+            return content.clone();
+        }
+        let content = match self.tree.read(path) {
+            Ok(content) => Ok(content.map(Rc::from)),
+            Err(error) => Err(error.to_string()),
+        };
+        self.files.borrow_mut().insert(path.to_owned(), content.clone());
+        content
+    }
+
+    /// The text of a file without the white space around it; `None` if it is not there, or unusable, which is
+    /// reported.
+    pub(crate) fn text(&self, path: &str, assumed: Assumed) -> Option<String> {
+        let content = match self.content(path) {
+            Ok(content) => content?,
+            Err(error) => {
+                self.unusable(path, &error, assumed);
+                return None;
+            }
+        };
+        match std::str::from_utf8(&content) {
+            // Old kernels end some of their lists with a NUL.
+            Ok(text) => Some(text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned()),
+            Err(error) => {
+                self.unusable(path, &error, assumed);
+                None
+            }
+        }
+    }
+
+    /// Reads a file with `parse`; what it refuses is reported.
+    pub(crate) fn parsed<T, E: ToString>(
+        &self,
+        path: &str,
+        assumed: Assumed,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let text = self.text(path, assumed)?;
+        parse(&text).map_err(|error| self.unusable(path, &error, assumed)).ok()
+    }
+
+    pub(crate) fn number(&self, path: &str, assumed: Assumed) -> Option<i64> {
+        self.parsed(path, assumed, str::parse)
+    }
+
+    pub(crate) fn cpu_list(&self, path: &str, assumed: Assumed) -> Option<CpuSet> {
+        self.parsed(path, assumed, CpuSet::from_kernel_list)
+    }
+
+    pub(crate) fn cpu_mask(&self, path: &str, assumed: Assumed) -> Option<CpuSet> {
+        self.parsed(path, assumed, CpuSet::from_kernel_mask)
+    }
+
+    /// The CPUs of the first of some files that is there: lists by name, masks otherwise. All files of a name are
+    /// the same in content; newer kernels have more of them.
+    pub(crate) fn cpus(&self, folder: &str, names: &[&str]) -> Option<CpuSet> {
+        names.iter().find_map(|name| {
+            let path = format!("{folder}/{name}");
+            if name.ends_with("list") {
+                self.cpu_list(&path, Assumed::Unknown)
+            } else {
+                self.cpu_mask(&path, Assumed::Unknown)
+            }
+        })
+    }
+
+    /// A list of node ids.
+    pub(crate) fn node_list(&self, path: &str) -> Option<Vec<NodeId>> {
+        // Nodes and CPUs are listed in one grammar, and node ids stay below the limit of CPU ids.
+        let ids = self.cpu_list(path, Assumed::Unknown)?;
+        Some(ids.iter().filter_map(|id| i64::try_from(id.get()).ok()).map(NodeId).collect())
+    }
+
+    /// The numbers in the names `PREFIXnumber` of a folder, ascending; `None` if the folder is not there.
+    pub(crate) fn numbered(&self, folder: &str, prefix: &str) -> Option<Vec<u32>> {
+        let names = self.tree.list(folder)?;
+        let digits = names.iter().filter_map(|name| name.strip_prefix(prefix));
+        let mut numbers: Vec<u32> = digits
+            .filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
+            .filter_map(|digits| digits.parse().ok())
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        Some(numbers)
+    }
+
+    /// Sizes and numbers of huge pages in a folder, by size; empty if the folder is not there.
+    pub(crate) fn hugepages(&self, folder: &str) -> Vec<HugePages> {
+        let mut all = Vec::new();
+        for name in self.tree.list(folder).unwrap_or_default() {
+            let size = name.strip_prefix("hugepages-").and_then(|size| size.strip_suffix("kB"));
+            let Some(page_size_kib) = size.and_then(|size| size.parse().ok()) else {
+                self.unusable(&format!("{folder}/{name}"), "not hugepages-SIZEkB", Assumed::LeftOut);
+                continue;
+            };
+            let path = format!("{folder}/{name}/nr_hugepages");
+            match self.parsed(&path, Assumed::LeftOut, str::parse) {
+                Some(num_pages) => all.push(HugePages { page_size_kib, num_pages }),
+                None if self.tree.target(&path).is_none() => self.missing(&path, Assumed::LeftOut),
+                None => {}
+            }
+        }
+        all.sort_by_key(|pages| pages.page_size_kib);
+        all
+    }
+
+    /// The first `NAME: number kB` of a meminfo file, in bytes.
+    pub(crate) fn meminfo(&self, path: &str, name: &str, assumed: Assumed) -> Option<u64> {
+        let text = self.text(path, assumed)?;
+        let found = field_kib(&text, name).map(|kib| kib.saturating_mul(1024));
+        if found.is_none() {
+            self.unusable(path, &format!("no line {name}: NUMBER kB"), assumed);
+        }
+        found
+    }
+}
+
+/// The number after `NAME:` in a meminfo text, in KiB.
+pub(crate) fn field_kib(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let (before, value) = line.split_once(':')?;
+        // A node's lines begin with `Node 0`.
+        (before.split_ascii_whitespace().next_back() == Some(name)).then_some(())?;
+        value.trim().strip_suffix("kB")?.trim().parse().ok()
+    })
+}

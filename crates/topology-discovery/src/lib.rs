@@ -1,0 +1,31 @@
+//! Reads what a Linux machine is: from the kernel's own files of the running machine, of a folder, or of a packed
+//! archive, and from what cAdvisor printed of it.
+//!
+//! One reading gives two answers. [`Discovery::machine`] is the true machine, put together from what the kernel says
+//! of siblings, shared caches and nodes. [`Discovery::info`] is what cAdvisor makes of the same files, accidents
+//! included, because that is what the kubelet decides on. What is missing or contradicts itself is a [`Problem`] in
+//! the answer, with what was assumed instead, and neither a failure nor silence.
+//!
+//! This crate does not know pods, configurations or policies, and writes nothing.
+
+mod archive;
+mod cadvisor;
+mod cadvisor_json;
+mod directory;
+mod kernel;
+mod machine;
+mod memory;
+mod problem;
+mod tree;
+
+pub use archive::ArchiveError;
+pub use cadvisor::{CadvisorError, CadvisorInfo, CpuArchitecture, TopologyError, read_as_cadvisor};
+pub use cadvisor_json::{MachineInfoError, machine_info_from_json, machine_info_to_json};
+pub use machine::{Discovery, DiscoveryError, read};
+pub use memory::MemoryTree;
+pub use problem::{Assumed, Lack, Problem};
+pub use tree::{ReadError, SysfsTree, TreeError};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,107 @@
+//! One reading of a tree: the true machine, what cAdvisor makes of it, and what is wrong with the files.
+
+mod caches;
+mod cpus;
+mod nodes;
+mod pci;
+
+use thiserror::Error;
+use topology_model::{InvalidMachine, Machine, MachineInfo, MachineParts, Smt};
+
+use crate::cadvisor::{self, CadvisorError};
+use crate::kernel::{CPUS, HUGEPAGES, Kernel, MEMINFO, field_kib};
+use crate::problem::{Assumed, Problem};
+use crate::tree::SysfsTree;
+
+/// What a tree says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Discovery {
+    /// The true machine.
+    pub machine: Machine,
+    /// What cAdvisor reports of it. Where cAdvisor would give up, that which it stumbles over is mended: a missing
+    /// total of memory is the sum of the nodes, a missing link to a CPU comes from the node's mask.
+    pub info: MachineInfo,
+    /// What is missing or contradicts itself, and what was assumed instead; by path.
+    pub problems: Vec<Problem>,
+}
+
+/// Why a tree is no machine.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum DiscoveryError {
+    /// There are no CPUs: this is no tree of a machine.
+    #[error("no CPU in sys/devices/system/cpu")]
+    NoCpus,
+    /// What was read does not fit together.
+    #[error("machine contradicts itself")]
+    Machine(#[from] InvalidMachine),
+    /// cAdvisor's reading failed even though its holes were mended.
+    #[error("machine information cannot be made")]
+    Cadvisor(#[from] CadvisorError),
+}
+
+/// Reads a machine.
+///
+/// ```
+/// use topology_discovery::{MemoryTree, SysfsTree, read};
+///
+/// let mut files = MemoryTree::new();
+/// files.add_file("sys/devices/system/cpu/online", b"0-1\n");
+/// for cpu in ["cpu0", "cpu1"] {
+///     files.add_file(&format!("sys/devices/system/cpu/{cpu}/topology/thread_siblings_list"), b"0-1\n");
+/// }
+/// let discovery = read(&SysfsTree::from(files))?;
+///
+/// assert_eq!(discovery.machine.cores().len(), 1);
+/// assert!(discovery.problems.iter().any(|problem| problem.path == "proc/meminfo"));
+/// # Ok::<(), topology_discovery::DiscoveryError>(())
+/// ```
+pub fn read(tree: &SysfsTree) -> Result<Discovery, DiscoveryError> {
+    let kernel = Kernel::new(tree);
+    let parts = parts(&kernel)?;
+    let machine = Machine::new(parts)?;
+    let info = cadvisor::read_mended(&kernel)?.info;
+    Ok(Discovery { machine, info, problems: kernel.into_problems() })
+}
+
+fn parts(kernel: &Kernel<'_>) -> Result<MachineParts, DiscoveryError> {
+    let cpus = cpus::lists(kernel);
+    if cpus.online.is_empty() {
+        return Err(DiscoveryError::NoCpus);
+    }
+    let (packages, cores) = cpus::packages_and_cores(kernel, &cpus.online);
+    let meminfo = kernel.text(MEMINFO, Assumed::Unknown);
+    if meminfo.is_none() {
+        kernel.missing(MEMINFO, Assumed::Unknown);
+    }
+    let field = |name| meminfo.as_deref().and_then(|text| field_kib(text, name));
+    let memory = field("MemTotal").map(|kib| kib.saturating_mul(1024));
+    let hugepages = kernel.hugepages(HUGEPAGES);
+    let nodes = nodes::nodes(kernel, &cpus, memory, &hugepages);
+    let devices = pci::devices(kernel, &cpus.online, &nodes);
+    Ok(MachineParts {
+        caches: caches::caches(kernel, &cpus.online),
+        packages,
+        cores,
+        nodes,
+        node_lists: nodes::lists(kernel),
+        devices,
+        smt: smt(kernel),
+        memory,
+        hugepages,
+        default_hugepage_kib: field("Hugepagesize"),
+        cpus,
+    })
+}
+
+fn smt(kernel: &Kernel<'_>) -> Smt {
+    let active = format!("{CPUS}/smt/active");
+    Smt {
+        active: kernel.parsed(&active, Assumed::Unknown, |text| match text {
+            "1" => Ok(true),
+            "0" => Ok(false),
+            other => Err(format!("{other:?} is neither 0 nor 1")),
+        }),
+        control: kernel.text(&format!("{CPUS}/smt/control"), Assumed::Unknown),
+    }
+}

@@ -1,0 +1,147 @@
+//! CPUs, the cores that they are threads of, and packages.
+
+use std::collections::BTreeMap;
+
+use cpuset::{CpuId, CpuSet};
+use topology_model::{Core, CoreKind, CpuLists, Package, PackageId};
+
+use crate::kernel::{CPUS, Kernel};
+use crate::problem::Assumed;
+
+/// Names of the files that hold the threads of a core, newest first.
+const THREADS: [&str; 4] = ["thread_siblings_list", "core_cpus_list", "thread_siblings", "core_cpus"];
+/// Names of the files that hold the CPUs of a package.
+const PACKAGE: [&str; 4] = ["core_siblings_list", "package_cpus_list", "core_siblings", "package_cpus"];
+
+/// Which CPUs there are, and which run.
+pub(super) fn lists(kernel: &Kernel<'_>) -> CpuLists {
+    let list = |name: &str| kernel.cpu_list(&format!("{CPUS}/{name}"), Assumed::Unknown);
+    let present = list("present");
+    let folders: CpuSet = cpu_folders(kernel);
+    let told = kernel.cpu_list(&format!("{CPUS}/online"), Assumed::CpusWithTopologyAreOnline);
+    let online = told.filter(|online| !online.is_empty()).unwrap_or_else(|| {
+        kernel.missing(&format!("{CPUS}/online"), Assumed::CpusWithTopologyAreOnline);
+        folders.iter().filter(|cpu| has_topology(kernel, *cpu)).collect()
+    });
+    let there = present.as_ref().unwrap_or(&folders);
+    CpuLists {
+        offline: there - &online,
+        online,
+        possible: list("possible"),
+        isolated: list("isolated"),
+        present,
+    }
+}
+
+fn cpu_folders(kernel: &Kernel<'_>) -> CpuSet {
+    let numbers = kernel.numbered(CPUS, "cpu").unwrap_or_default();
+    numbers.into_iter().filter_map(|number| CpuId::try_from(i64::from(number)).ok()).collect()
+}
+
+fn has_topology(kernel: &Kernel<'_>, cpu: CpuId) -> bool {
+    kernel.tree.list(&topology(cpu)).is_some()
+        && kernel.number(&format!("{CPUS}/cpu{}/online", cpu.get()), Assumed::Unknown) != Some(0)
+}
+
+fn topology(cpu: CpuId) -> String {
+    format!("{CPUS}/cpu{}/topology", cpu.get())
+}
+
+/// What the folder of one CPU says.
+struct Facts {
+    core_id: Option<i64>,
+    die: Option<i64>,
+    cluster: Option<i64>,
+    threads: Option<CpuSet>,
+}
+
+/// Packages and cores. CPUs with one package number are one package, unless the number says nothing (-1); then a
+/// package is what the kernel calls siblings. A core is what the kernel calls siblings, whatever its number.
+pub(super) fn packages_and_cores(kernel: &Kernel<'_>, online: &CpuSet) -> (Vec<Package>, Vec<Core>) {
+    let packages = packages(kernel, online);
+    let kinds = Kinds::read(kernel);
+    let mut cores = Vec::new();
+    for package in &packages {
+        let mut left = package.cpus.clone();
+        while let Some(cpu) = left.first() {
+            let facts = facts(kernel, cpu);
+            let mut cpus = facts.threads.map_or_else(CpuSet::new, |threads| &threads & &left);
+            cpus.insert(cpu);
+            left = &left - &cpus;
+            let (die, cluster, kind) = (facts.die, facts.cluster, kinds.of(cpu));
+            cores.push(Core { id: facts.core_id.unwrap_or(-1), die, cluster, kind, cpus });
+        }
+    }
+    (packages, cores)
+}
+
+fn facts(kernel: &Kernel<'_>, cpu: CpuId) -> Facts {
+    let folder = topology(cpu);
+    let number = |name: &str| kernel.number(&format!("{folder}/{name}"), Assumed::Unknown);
+    // The kernel writes -1, or the same in 16 bits, where the hardware has no such thing.
+    let known = |number: Option<i64>| number.filter(|number| *number != -1 && *number != 0xffff);
+    let core_id = number("core_id");
+    if core_id.is_none() {
+        kernel.missing(&format!("{folder}/core_id"), Assumed::Unknown);
+    }
+    let threads = kernel.cpus(&folder, &THREADS);
+    if threads.is_none() {
+        kernel.missing(&format!("{folder}/thread_siblings"), Assumed::CoreOfItsOwn);
+    }
+    Facts { core_id, die: known(number("die_id")), cluster: known(number("cluster_id")), threads }
+}
+
+fn packages(kernel: &Kernel<'_>, online: &CpuSet) -> Vec<Package> {
+    let mut numbered: BTreeMap<i64, CpuSet> = BTreeMap::new();
+    let mut packages = Vec::new();
+    let mut left = online.clone();
+    while let Some(cpu) = left.first() {
+        left.remove(cpu);
+        let path = format!("{}/physical_package_id", topology(cpu));
+        let number = kernel.number(&path, Assumed::Unknown);
+        if let Some(number) = number.filter(|number| *number >= 0) {
+            numbered.entry(number).or_default().insert(cpu);
+            continue;
+        }
+        if number.is_none() {
+            kernel.missing(&path, Assumed::PackageOfNumber);
+        }
+        let unknown = number.unwrap_or(-1);
+        if let Some(siblings) = kernel.cpus(&topology(cpu), &PACKAGE) {
+            let mut cpus = &siblings & &left;
+            cpus.insert(cpu);
+            left = &left - &cpus;
+            packages.push(Package { id: PackageId(unknown), cpus });
+        } else {
+            numbered.entry(unknown).or_default().insert(cpu);
+        }
+    }
+    packages.extend(numbered.into_iter().map(|(number, cpus)| Package { id: PackageId(number), cpus }));
+    packages
+}
+
+/// Which CPUs of a hybrid processor are fast and which are small.
+struct Kinds {
+    performance: CpuSet,
+    efficiency: CpuSet,
+}
+
+impl Kinds {
+    fn read(kernel: &Kernel<'_>) -> Self {
+        let list = |name: &str| kernel.cpu_list(&format!("sys/devices/{name}/cpus"), Assumed::Unknown);
+        Self {
+            performance: list("cpu_core").unwrap_or_default(),
+            efficiency: list("cpu_atom").unwrap_or_default(),
+        }
+    }
+
+    fn of(&self, cpu: CpuId) -> CoreKind {
+        if self.performance.contains(cpu) {
+            CoreKind::Performance
+        } else if self.efficiency.contains(cpu) {
+            CoreKind::Efficiency
+        } else {
+            CoreKind::Plain
+        }
+    }
+}

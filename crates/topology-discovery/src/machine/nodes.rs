@@ -1,0 +1,114 @@
+//! NUMA nodes: their CPUs, memory, huge pages and distances.
+
+use cpuset::{CpuId, CpuSet};
+use topology_model::{CpuLists, HugePages, Node, NodeId, NodeLists};
+
+use crate::kernel::{Kernel, NODES};
+use crate::problem::Assumed;
+
+/// What the kernel lists nodes under.
+pub(super) fn lists(kernel: &Kernel<'_>) -> NodeLists {
+    let list = |name: &str| kernel.node_list(&format!("{NODES}/{name}"));
+    NodeLists {
+        online: list("online"),
+        possible: list("possible"),
+        has_cpu: list("has_cpu"),
+        has_memory: list("has_memory"),
+        has_normal_memory: list("has_normal_memory"),
+        has_generic_initiator: list("has_generic_initiator"),
+    }
+}
+
+/// The nodes, ascending; each online CPU is in one. A kernel without NUMA support has one that holds everything.
+pub(super) fn nodes(
+    kernel: &Kernel<'_>,
+    cpus: &CpuLists,
+    memory: Option<u64>,
+    hugepages: &[HugePages],
+) -> Vec<Node> {
+    let ids = kernel.numbered(NODES, "node").unwrap_or_default();
+    if ids.is_empty() {
+        kernel.missing(NODES, Assumed::OneNode);
+        let (cpus, hugepages) = (cpus.online.clone(), hugepages.to_vec());
+        return vec![Node { id: NodeId(0), cpus, memory, hugepages, distances: None }];
+    }
+    let mut left = cpus.online.clone();
+    let mut nodes: Vec<_> = ids
+        .iter()
+        .map(|id| {
+            let folder = format!("{NODES}/node{id}");
+            let named = &node_cpus(kernel, &folder) & &cpus.online;
+            let own = &named & &left;
+            if own != named {
+                kernel.contradicts(&folder, NODES, Assumed::FirstNode);
+            }
+            left = &left - &own;
+            Node {
+                id: NodeId(i64::from(*id)),
+                cpus: own,
+                memory: node_memory(kernel, &folder),
+                hugepages: kernel.hugepages(&format!("{folder}/hugepages")),
+                distances: distances(kernel, &folder, &ids),
+            }
+        })
+        .collect();
+    if let Some(first) = nodes.first_mut().filter(|_| !left.is_empty()) {
+        kernel.missing(&format!("{NODES}/node*/cpu[{left}]"), Assumed::NodeOfNoOne);
+        first.cpus |= &left;
+    }
+    nodes
+}
+
+/// The CPUs of a node: its links where there are some, else its list or mask.
+fn node_cpus(kernel: &Kernel<'_>, folder: &str) -> CpuSet {
+    let linked: CpuSet = kernel
+        .numbered(folder, "cpu")
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|number| CpuId::try_from(i64::from(number)).ok())
+        .collect();
+    let listed = kernel.cpus(folder, &["cpulist", "cpumap"]);
+    match listed {
+        Some(listed) if linked.is_empty() => {
+            if !listed.is_empty() {
+                kernel.missing(&format!("{folder}/cpu*"), Assumed::CpusOfMask);
+            }
+            listed
+        }
+        // Links name CPUs that are offline too; lists do not.
+        Some(listed) if !listed.is_subset(&linked) => {
+            kernel.contradicts(&format!("{folder}/cpulist"), &format!("{folder}/cpu*"), Assumed::CpusOfLinks);
+            linked
+        }
+        _ => linked,
+    }
+}
+
+fn node_memory(kernel: &Kernel<'_>, folder: &str) -> Option<u64> {
+    let path = format!("{folder}/meminfo");
+    if kernel.tree.target(&path).is_none() {
+        kernel.missing(&path, Assumed::Unknown);
+        return None;
+    }
+    kernel.meminfo(&path, "MemTotal", Assumed::Unknown)
+}
+
+/// The distances to all nodes in ascending order of id. The file has an entry for each node that is online.
+fn distances(kernel: &Kernel<'_>, folder: &str, ids: &[u32]) -> Option<Vec<u32>> {
+    let path = format!("{folder}/distance");
+    if kernel.tree.target(&path).is_none() {
+        kernel.missing(&path, Assumed::Unknown);
+        return None;
+    }
+    kernel.parsed(&path, Assumed::Unknown, |text| {
+        let row: Vec<u32> = text
+            .split_ascii_whitespace()
+            .map(|part| part.parse().map_err(|_| format!("{part:?} is no distance")))
+            .collect::<Result<_, _>>()?;
+        if row.len() == ids.len() {
+            Ok(row)
+        } else {
+            Err(format!("{} distances for {} nodes", row.len(), ids.len()))
+        }
+    })
+}

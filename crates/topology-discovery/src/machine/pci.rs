@@ -1,0 +1,120 @@
+//! PCI devices, the bridges they are behind, and the nodes they are near.
+
+use std::collections::BTreeMap;
+
+use cpuset::CpuSet;
+use topology_model::{DeviceNode, Node, NodeId, PciAddress, PciDevice, Sriov};
+
+use crate::kernel::{Kernel, PCI};
+use crate::problem::Assumed;
+
+/// The devices, by address.
+pub(super) fn devices(kernel: &Kernel<'_>, online: &CpuSet, nodes: &[Node]) -> Vec<PciDevice> {
+    let mut devices = BTreeMap::new();
+    for name in kernel.tree.list(PCI).unwrap_or_default() {
+        let path = format!("{PCI}/{name}");
+        match name.parse::<PciAddress>() {
+            Ok(address) => {
+                devices.extend(device(kernel, &path, address, online, nodes).map(|device| (address, device)));
+            }
+            Err(error) => kernel.unusable(&path, &error, Assumed::LeftOut),
+        }
+    }
+    let ways: BTreeMap<_, _> = devices.keys().map(|address| (*address, above(kernel, *address))).collect();
+    let known = |address: &PciAddress| devices.contains_key(address);
+    let parents: Vec<_> = ways
+        .iter()
+        .map(|(address, way)| (*address, way.iter().copied().find(|above| known(above) && above != address)))
+        .collect();
+    for (address, parent) in parents {
+        if let Some(device) = devices.get_mut(&address) {
+            device.parent = parent;
+        }
+    }
+    inherit(&mut devices, &ways);
+    pair_functions(&mut devices);
+    devices.into_values().collect()
+}
+
+fn device(
+    kernel: &Kernel<'_>,
+    path: &str,
+    address: PciAddress,
+    online: &CpuSet,
+    nodes: &[Node],
+) -> Option<PciDevice> {
+    let hex = |name: &str, assumed: Assumed| {
+        kernel.parsed(&format!("{path}/{name}"), assumed, |text| {
+            u32::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16)
+        })
+    };
+    let short = |name: &str| hex(name, Assumed::Unknown).and_then(|number| u16::try_from(number).ok());
+    let Some(class) = hex("class", Assumed::LeftOut) else {
+        kernel.missing(&format!("{path}/class"), Assumed::LeftOut);
+        return None;
+    };
+    let node = match kernel.number(&format!("{path}/numa_node"), Assumed::Unknown) {
+        Some(id) if nodes.iter().any(|node| node.id == NodeId(id)) => DeviceNode::Known(NodeId(id)),
+        Some(id) if id >= 0 => {
+            let reason = format!("there is no NUMA node {id}");
+            kernel.unusable(&format!("{path}/numa_node"), &reason, Assumed::Unknown);
+            DeviceNode::Unknown
+        }
+        _ => DeviceNode::Unknown,
+    };
+    let local = kernel.cpus(path, &["local_cpulist", "local_cpus"]).unwrap_or_default();
+    let sriov = linked(kernel, &format!("{path}/physfn")).map_or(Sriov::None, Sriov::Virtual);
+    Some(PciDevice {
+        address,
+        class,
+        vendor: short("vendor"),
+        device: short("device"),
+        node,
+        local_cpus: &local & online,
+        parent: None,
+        sriov,
+    })
+}
+
+/// The addresses on the way from a device up to its root, nearest first: folders of devices lie in each other.
+fn above(kernel: &Kernel<'_>, address: PciAddress) -> Vec<PciAddress> {
+    let target = kernel.tree.target(&format!("{PCI}/{address}")).unwrap_or_default();
+    target.rsplit('/').skip(1).filter_map(|name| name.parse().ok()).collect()
+}
+
+/// The device that a link leads to.
+fn linked(kernel: &Kernel<'_>, path: &str) -> Option<PciAddress> {
+    kernel.tree.target(path)?.rsplit('/').next()?.parse().ok()
+}
+
+/// Gives a device whose node the kernel does not tell that of the nearest bridge above it.
+fn inherit(devices: &mut BTreeMap<PciAddress, PciDevice>, ways: &BTreeMap<PciAddress, Vec<PciAddress>>) {
+    let told: BTreeMap<_, _> =
+        devices.values().filter_map(|device| Some((device.address, device.node.reported()?))).collect();
+    for device in devices.values_mut().filter(|device| device.node == DeviceNode::Unknown) {
+        let mut way = ways.get(&device.address).into_iter().flatten();
+        if let Some(id) = way.find_map(|above| told.get(above)) {
+            device.node = DeviceNode::Inherited(*id);
+        }
+    }
+}
+
+/// Tells physical functions of their virtual ones; a virtual function whose physical one is not there is ordinary.
+fn pair_functions(devices: &mut BTreeMap<PciAddress, PciDevice>) {
+    let mut pairs = Vec::new();
+    for device in devices.values() {
+        if let Sriov::Virtual(physical) = device.sriov {
+            pairs.push((device.address, physical));
+        }
+    }
+    for (function, physical) in pairs {
+        let Some(card) = devices.get_mut(&physical).filter(|_| physical != function) else {
+            devices.entry(function).and_modify(|device| device.sriov = Sriov::None);
+            continue;
+        };
+        match &mut card.sriov {
+            Sriov::Physical(functions) => functions.push(function),
+            other => *other = Sriov::Physical(vec![function]),
+        }
+    }
+}

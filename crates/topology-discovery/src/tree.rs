@@ -1,0 +1,128 @@
+//! One reader over the live root, any folder, and an archive in memory.
+//!
+//! Paths are relative to the root of the tree, without a leading `/`. Links are followed inside the tree only: an
+//! absolute target starts at the root of the tree, and a link that climbs out of it leads nowhere.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::Path;
+
+use thiserror::Error;
+
+use crate::archive::{self, ArchiveError};
+use crate::directory::Directory;
+use crate::memory::MemoryTree;
+
+/// Files larger than this are refused. The largest that matters, `/proc/cpuinfo` of 8192 CPUs, is below it.
+pub(crate) const MAX_FILE: u64 = 32 << 20;
+
+/// Links followed for one path before it is taken as a loop: the kernel's own limit.
+pub(crate) const MAX_LINKS: usize = 40;
+
+/// The files of a machine.
+#[derive(Debug)]
+pub struct SysfsTree {
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Directory(Directory),
+    Memory(MemoryTree),
+}
+
+/// Why there is no tree.
+#[derive(Debug, Error)]
+pub enum TreeError {
+    /// The folder cannot be read.
+    #[error("failed to read {path}")]
+    Open {
+        /// The folder.
+        path: String,
+        /// What the system says.
+        #[source]
+        error: io::Error,
+    },
+    /// It is something else than a folder.
+    #[error("{0} is not a folder")]
+    NotAFolder(String),
+    /// The archive is broken, or too large.
+    #[error("failed to unpack the archive")]
+    Archive(#[from] ArchiveError),
+}
+
+/// Why a file that is there cannot be read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// It is larger than any file of its kind.
+    #[error("{0} is larger than {most} MiB", most = MAX_FILE >> 20)]
+    TooLarge(String),
+    /// It is a folder, a device or a socket.
+    #[error("{0} is not a file")]
+    NotAFile(String),
+    /// The system says no.
+    #[error("failed to read {path}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the system says.
+        #[source]
+        error: io::Error,
+    },
+}
+
+impl SysfsTree {
+    /// The running machine. Nothing is read yet.
+    #[must_use]
+    pub fn live() -> Self {
+        Self { source: Source::Directory(Directory::new(Path::new("/"))) }
+    }
+
+    /// A folder that holds `sys` and `proc`.
+    pub fn directory(path: impl AsRef<Path>) -> Result<Self, TreeError> {
+        let path = path.as_ref();
+        let shown = path.display().to_string();
+        let metadata = path.metadata().map_err(|error| TreeError::Open { path: shown.clone(), error })?;
+        if !metadata.is_dir() {
+            return Err(TreeError::NotAFolder(shown));
+        }
+        Ok(Self { source: Source::Directory(Directory::new(path)) })
+    }
+
+    /// The bytes of a `.tar.zst` archive that holds `sys` and `proc`; unpacked in memory.
+    pub fn archive(bytes: &[u8]) -> Result<Self, TreeError> {
+        Ok(archive::unpack(bytes)?.into())
+    }
+
+    /// The content of a file; `None` if it is not there.
+    pub fn read(&self, path: &str) -> Result<Option<Cow<'_, [u8]>>, ReadError> {
+        match &self.source {
+            Source::Directory(directory) => Ok(directory.read(path)?.map(Cow::Owned)),
+            Source::Memory(memory) => Ok(memory.read(path)?.map(Cow::Borrowed)),
+        }
+    }
+
+    /// The names in a folder in lexical order; `None` if it is not there, or no folder.
+    #[must_use]
+    pub fn list(&self, path: &str) -> Option<Vec<String>> {
+        match &self.source {
+            Source::Directory(directory) => directory.list(path),
+            Source::Memory(memory) => memory.list(path),
+        }
+    }
+
+    /// The path without links that a path leads to; `None` if it leads nowhere inside the tree.
+    #[must_use]
+    pub fn target(&self, path: &str) -> Option<String> {
+        match &self.source {
+            Source::Directory(directory) => directory.target(path),
+            Source::Memory(memory) => memory.target(path),
+        }
+    }
+}
+
+impl From<MemoryTree> for SysfsTree {
+    fn from(memory: MemoryTree) -> Self {
+        Self { source: Source::Memory(memory) }
+    }
+}

@@ -1,0 +1,142 @@
+//! Whole machines against their truth files.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at the first thing that is wrong")]
+
+mod truth;
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use topology_discovery::{Discovery, SysfsTree, machine_info_from_json, machine_info_to_json, read};
+use topology_model::MachineInfo;
+use truth::Truth;
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn truth(path: &Path) -> Truth {
+    let text = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn read_archive(name: &str, archive: &[u8]) -> Discovery {
+    let tree = SysfsTree::archive(archive).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+    read(&tree).unwrap_or_else(|error| panic!("{name}: {error:?}"))
+}
+
+/// The lines in which a machine differs from its truth.
+fn differences(name: &str, truth: &Truth, archive: &[u8]) -> Vec<String> {
+    let found = read_archive(name, archive);
+    let lines = truth::compare(truth, &found.machine).lines();
+    lines.into_iter().map(|line| format!("{name}: {line}")).collect()
+}
+
+#[test]
+fn every_embedded_machine_is_what_its_truth_file_says() {
+    let mut all = Vec::new();
+    for name in machine_fixtures::names() {
+        let truth = truth(&project().join(format!("fixtures/machines/{name}.json")));
+        all.extend(differences(
+            name,
+            &truth,
+            machine_fixtures::archive(name).expect("a machine of the list"),
+        ));
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+/// Published memory files have no swap; everything else is there.
+#[test]
+fn the_embedded_machines_lack_only_the_line_of_swap() {
+    let mut all = Vec::new();
+    for name in machine_fixtures::names() {
+        let found = read_archive(name, machine_fixtures::archive(name).expect("a machine of the list"));
+        let problems = found.problems.iter().map(ToString::to_string);
+        let others = problems
+            .filter(|text| text != "proc/meminfo is unusable (no line SwapTotal: NUMBER kB): taken as zero");
+        all.extend(others.map(|text| format!("{name}: {text}")));
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+/// The machine information that cAdvisor itself printed, of the machines of a folder; empty if it is not there.
+fn printed_by_cadvisor(folder: &str) -> BTreeMap<String, MachineInfo> {
+    let folder = project().join(folder);
+    let Ok(entries) = folder.read_dir() else {
+        println!("skipped: there is no machine information in {}", folder.display());
+        return BTreeMap::new();
+    };
+    let mut all = BTreeMap::new();
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".json.zst")) else {
+            continue;
+        };
+        let mut text = Vec::new();
+        let packed = std::fs::read(&path).unwrap();
+        ruzstd::decoding::StreamingDecoder::new(packed.as_slice()).unwrap().read_to_end(&mut text).unwrap();
+        let info = machine_info_from_json(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        all.insert(name.to_owned(), info);
+    }
+    all
+}
+
+#[test]
+fn cadvisor_would_print_the_same() {
+    let printed = printed_by_cadvisor("../shared/oracle/machineinfo");
+    let mut all = Vec::new();
+    let embedded = machine_fixtures::names().map(|name| {
+        (name.to_owned(), machine_fixtures::archive(name).expect("a machine of the list").to_vec())
+    });
+    let captured = captured_machines().into_iter().map(|(name, archive, _)| (name, archive));
+    for (name, archive) in embedded.chain(captured) {
+        let Some(mut printed) = printed.get(&name).cloned() else { continue };
+        let Discovery { info, problems, .. } = read_archive(&name, &archive);
+        // What was printed comes of a tree in which files that are not in the archive were made up.
+        let lacks = |path| problems.iter().any(|problem| problem.path == path && problem.lack.is_missing());
+        if lacks("proc/meminfo") {
+            printed.memory_capacity = info.memory_capacity;
+        }
+        if lacks("proc/cpuinfo") {
+            printed.num_physical_cores = info.num_physical_cores;
+            printed.cpu_frequency_khz = info.cpu_frequency_khz;
+        }
+        let own = machine_info_to_json(&info).unwrap();
+        let printed = machine_info_to_json(&printed).unwrap();
+        if let Some((at, (printed, own))) =
+            printed.lines().zip(own.lines()).enumerate().find(|(_, (printed, own))| printed != own)
+        {
+            all.push(format!("{name}: line {at}: cAdvisor prints {printed}, own {own}"));
+        }
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+/// Archives beside the project, if they are there.
+fn captured_machines() -> Vec<(String, Vec<u8>, Truth)> {
+    let folder = project().join("../shared/machines/real");
+    let Ok(entries) = folder.read_dir() else {
+        println!("skipped: there are no captured machines in {}", folder.display());
+        return Vec::new();
+    };
+    let mut machines = Vec::new();
+    for entry in entries {
+        let path = entry.unwrap().path();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".tar.zst")) else {
+            continue;
+        };
+        let truth = truth(&folder.join(format!("{name}.json")));
+        machines.push((name.to_owned(), std::fs::read(&path).unwrap(), truth));
+    }
+    machines
+}
+
+#[test]
+fn captured_machines_are_what_their_truth_files_say() {
+    let mut all = Vec::new();
+    for (name, archive, truth) in captured_machines() {
+        all.extend(differences(&name, &truth, &archive));
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
