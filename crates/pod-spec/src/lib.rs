@@ -10,11 +10,13 @@ extern crate alloc;
 mod name;
 mod pod;
 mod qos;
+mod not_guaranteed;
 mod effective;
 mod unit;
 
 pub use effective::{Amounts, Overhead};
 pub use name::{ContainerKey, ContainerName, PodUid, ResourceName};
+pub use not_guaranteed::NotGuaranteed;
 pub use pod::{Container, Pod, PodResources, ResourceList, Role};
 pub use qos::{PodLevelResources, QosClass};
 pub use unit::Unit;
