@@ -2,6 +2,7 @@
 
 mod conformance;
 mod ci;
+mod fixtures;
 mod test;
 mod tidy;
 
@@ -19,6 +20,7 @@ struct Cli {
 enum Command {
     Ci(ci::Ci),
     Conformance(conformance::Conformance),
+    Fixtures(fixtures::Fixtures),
     Test(test::Test),
     Tidy(tidy::Tidy),
 }
@@ -27,6 +29,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Ci(ci) => ci.run(),
         Command::Conformance(conformance) => conformance.run(),
+        Command::Fixtures(fixtures) => fixtures.run(),
         Command::Test(test) => test.run(),
         Command::Tidy(tidy) => tidy.run(),
     }

@@ -2,7 +2,7 @@
 //! their desk, for demonstrations and tests.
 //!
 //! Each machine is a `.tar.zst` archive of the files that tell its topology, rebuilt from published facts: processors
-//! of six makers, 4 to 36 NUMA nodes, nodes that are only memory, nodes that are empty, 8 threads to a core. The
+//! of six makers, 2 to 36 NUMA nodes, nodes that are only memory, nodes that are empty, 8 threads to a core. The
 //! names say the shape.
 //!
 //! This crate does not know what is in an archive, or how to read it.
@@ -21,6 +21,7 @@ macro_rules! machines {
 }
 
 machines! {
+    "epyc-2s-96cpu-16l3-8gpu",
     "gb200-nvl4-34node",
     "gb300-tray-34node",
     "genoa-9654-l3numa-24node",
@@ -38,6 +39,7 @@ machines! {
     "spr-hbm-flat-snc4-16node",
     "threadripper3960x-nps4-memoryless-4node",
     "turin-9755-nps4-l3numa-32node",
+    "xeon-2s-96cpu-sriov",
     "xeon-cxl-4node",
 }
 

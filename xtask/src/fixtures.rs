@@ -1,0 +1,74 @@
+//! `cargo xtask fixtures`: machines that are made here, from a page of facts each.
+//!
+//! A description is `xtask/machines/NAME.json`. From it come `crates/machine-fixtures/machines/NAME.tar.zst`, the files
+//! under `/sys` and `/proc` that the kernel of such a machine shows, and `fixtures/machines/NAME.json`, what a reader
+//! must find in them. Both are written from the description, by code that shares nothing with the reader, and are the
+//! same bytes each time.
+
+mod description;
+mod lists;
+mod layout;
+mod tree;
+mod files;
+mod truth;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+use crate::root;
+use description::Description;
+use layout::Layout;
+
+/// Writes the generated machines, or checks that the committed ones are what their descriptions give.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Fixtures {
+    /// Write nothing; fail if a committed file differs.
+    #[arg(long)]
+    check: bool,
+}
+
+impl Fixtures {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let descriptions = root().join("xtask/machines");
+        let mut differing = Vec::new();
+        let mut made = 0;
+        for path in sorted(&descriptions)? {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let machine = Description::read(&path)?;
+            let layout = Layout::of(&machine)?;
+            let archive = tree::packed(&files::all(&machine, &layout))?;
+            let truth = truth::text(&name, &machine, &layout);
+            for (target, bytes) in [
+                (format!("crates/machine-fixtures/machines/{name}.tar.zst"), archive),
+                (format!("fixtures/machines/{name}.json"), truth.into_bytes()),
+            ] {
+                let path = root().join(&target);
+                if fs::read(&path).is_ok_and(|committed| committed == bytes) {
+                    continue;
+                }
+                if self.check {
+                    differing.push(target);
+                } else {
+                    fs::write(&path, bytes).with_context(|| format!("failed to write {}", path.display()))?;
+                    eprintln!("wrote {target}");
+                }
+            }
+            made += 1;
+        }
+        if !differing.is_empty() {
+            bail!("not what xtask/machines describes (run `cargo xtask fixtures`): {}", differing.join(", "));
+        }
+        eprintln!("fixtures: {made} machines as described");
+        Ok(())
+    }
+}
+
+/// The files of a folder by name.
+fn sorted(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))?;
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}
