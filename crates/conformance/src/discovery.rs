@@ -1,7 +1,9 @@
-//! CPU sets, node masks, distances and the CPU table as the kubelet computes them.
+//! CPU sets, node masks, distances and the CPU table as the kubelet computes them, and machines as cAdvisor reads
+//! them.
 
 pub(crate) mod cadvisor;
 pub(crate) mod capacity;
+mod sysfs;
 mod tables;
 
 use cpuset::{CpuId, CpuSet, ParseError};
@@ -26,6 +28,7 @@ pub(crate) fn runner(kind: &str) -> Option<Runner> {
         "cpudetails" => tables::cpudetails,
         "alignment" => tables::alignment,
         "capacity" => capacity::capacity,
+        "sysfs" => sysfs::sysfs,
         _ => return None,
     })
 }
