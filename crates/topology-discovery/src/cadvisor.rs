@@ -207,6 +207,7 @@ impl Reader<'_, '_> {
         let hugepages = self.hugepages(HUGEPAGES)?;
         let (topology, num_cpus, topology_error) = match self.topology() {
             Ok((topology, num_cpus)) => (topology, num_cpus, None),
+            Err(TopologyError::HugePages(crash @ HugePagesError::Crash(_))) => return Err(crash.into()),
             Err(error) => {
                 if self.holes == Holes::Mend {
                     self.kernel.unusable(CPUS, &error, Assumed::Unknown);

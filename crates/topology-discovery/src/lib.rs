@@ -19,7 +19,10 @@ mod problem;
 mod tree;
 
 pub use archive::ArchiveError;
-pub use cadvisor::{CadvisorError, CadvisorInfo, CpuArchitecture, TopologyError, read_as_cadvisor};
+pub use cadvisor::{
+    CadvisorError, CadvisorInfo, CpuArchitecture, HugePagesError, ParseUintError, TopologyError,
+    read_as_cadvisor,
+};
 pub use cadvisor_json::{MachineInfoError, machine_info_from_json, machine_info_to_json};
 pub use machine::{Discovery, DiscoveryError, read};
 pub use memory::MemoryTree;
