@@ -4,10 +4,10 @@
 //! upwards inside `within`: CPUs, bytes and devices are still enough when nodes are added. What is not closed
 //! upwards (memory that counts for one exact node set, nodes that are bound to a group) goes into exact masks.
 
-use numa_bitmask::NodeMask;
+use numa_bitmask::{NodeIndex, NodeMask};
 
-use crate::answers::{Answers, FamilyRecord, OpenRecord, PreferredRecord};
-use crate::{Hint, ListedHint, Preference};
+use crate::answers::{Answers, FamilyRecord, PreferredRecord};
+use crate::{Cover, Hint, ListedHint, Preference, Steps};
 
 /// A family, borrowed from its [`Answers`].
 #[derive(Clone, Copy, Debug)]
@@ -111,13 +111,23 @@ impl<'a> Family<'a> {
 
     /// The size of the smallest accepted set; `None` if no set is accepted.
     ///
-    /// Exact. Cheap where every supply of a single need has one node; otherwise sets of the open part are tried
-    /// by size until one is taken, which is bounded by the number of sets smaller than the answer.
+    /// Exact, unless the open part is so contrived that a million steps do not settle it: then the size of its
+    /// largest set stands for it. [`Cover::narrowest`] takes a bound of your own.
     #[must_use]
     pub fn narrowest(self) -> Option<u32> {
         let exact = self.masks().iter().map(|(mask, _)| mask.len()).min();
-        let open = self.record.open.as_ref().and_then(|open| self.narrowest_open(open));
+        let open = self.cover(NodeMask::all(NodeIndex::LIMIT));
+        let open = open.map(|open| open.narrowest(&mut Steps::new(1_000_000)).unwrap_or(open.within().len()));
         exact.into_iter().chain(open).min()
+    }
+
+    /// The open part restricted to `nodes`, in a form that is quick to search; `None` if it accepts no set of them.
+    #[must_use]
+    pub fn cover(self, nodes: NodeMask) -> Option<Cover<'a>> {
+        let open = self.record.open.as_ref()?;
+        let needs = self.answers.needs[open.needs.clone()].iter();
+        let needs = needs.map(|need| (&self.answers.supply[need.supply.clone()], need.at_least));
+        Cover::new(open.within & nodes, open.must, &self.answers.touch[open.touch.clone()], needs)
     }
 
     /// How many nodes a preferred set has; of several sizes the one that the family states. `None` if no exact
@@ -132,46 +142,6 @@ impl<'a> Family<'a> {
                 preferred.map(|(mask, _)| mask.len()).min()
             }
         }
-    }
-
-    fn narrowest_open(self, open: &OpenRecord) -> Option<u32> {
-        if !self.open_accepts(open.within) {
-            return None;
-        }
-        let touch = &self.answers.touch[open.touch.clone()];
-        let needs = &self.answers.needs[open.needs.clone()];
-        let greedy = touch.is_empty()
-            && match needs {
-                [] => true,
-                [need] => self.answers.supply[need.supply.clone()].iter().all(|(nodes, _)| nodes.len() <= 1),
-                _ => false,
-            };
-        if greedy {
-            return Some(self.narrowest_by_greed(open));
-        }
-        let optional = open.within - open.must;
-        let must = (!open.must.is_empty()).then_some(open.must);
-        must.into_iter()
-            .chain(optional.subsets().map(|more| open.must | more))
-            .find(|mask| self.open_accepts(*mask))
-            .map(NodeMask::len)
-    }
-
-    /// One need and one node for each supply: after `must`, the richest nodes first.
-    fn narrowest_by_greed(self, open: &OpenRecord) -> u32 {
-        let mut mask = open.must;
-        while !self.open_accepts(mask) {
-            let richest = (open.within - mask).iter().max_by_key(|node| {
-                let with = NodeMask::single(*node);
-                let needs = &self.answers.needs[open.needs.clone()];
-                needs.first().map_or(0, |need| reach(&self.answers.supply[need.supply.clone()], with))
-            });
-            match richest {
-                Some(node) => mask = mask.with(node),
-                None => break,
-            }
-        }
-        mask.len()
     }
 
     /// Every hint of the family in the kubelet's order over `nodes` (by size, then lexicographic), the hint without
