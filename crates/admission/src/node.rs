@@ -135,6 +135,12 @@ impl Node {
         &self.allocatable
     }
 
+    /// Whether resources at pod level count.
+    #[must_use]
+    pub const fn pod_level(&self) -> PodLevelResources {
+        self.pod_level
+    }
+
     /// The ledger of a node without devices on which nothing runs.
     #[must_use]
     pub fn empty_ledger(&self) -> Ledger {

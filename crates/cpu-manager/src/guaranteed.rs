@@ -1,5 +1,7 @@
 //! How many CPUs a container or pod is guaranteed for itself, and why if none.
 
+use core::fmt;
+
 use k8s_quantity::Quantity;
 use pod_spec::{Container, Pod, PodResources, QosClass, ResourceList, Role};
 use thiserror::Error;
@@ -18,6 +20,17 @@ pub enum NotPinned {
     PodLevel,
     /// It asks for no CPU.
     NoCpuRequest,
+}
+
+impl fmt::Display for NotPinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotGuaranteed => "its QoS class is not Guaranteed",
+            Self::FractionalCpu => "it asks for part of a CPU",
+            Self::PodLevel => "the pod's resources are at pod level",
+            Self::NoCpuRequest => "it asks for no CPU",
+        })
+    }
 }
 
 /// The containers of a pod would leave nothing for the pod's shared pool. The texts are the kubelet's.

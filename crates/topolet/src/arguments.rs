@@ -1,0 +1,106 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+
+/// What a Kubernetes node would do with a pod, on any machine, and why.
+///
+/// Answers are those of kubelet v1.36.3: same admission, same CPUs, same memory, same reasons.
+/// Exit status: 0 all pods admitted, 2 some refused, 1 any error.
+#[derive(Parser, Debug)]
+#[command(name = "topolet", version, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    /// Whether to use colours; `NO_COLOR` is honoured too.
+    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    pub(crate) color: ColorChoice,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Admits a few pods on a built-in machine and explains each decision. Needs nothing.
+    Demo(DemoArguments),
+    /// Draws a machine: NUMA nodes, CPUs, caches, memory, huge pages, devices.
+    Topology(TopologyArguments),
+    /// Admits pods from manifests, one after the other, and explains each decision.
+    Admit(AdmitArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DemoArguments {
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TopologyArguments {
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+    /// Names the built-in machines and what they are.
+    #[arg(long, conflicts_with_all = ["machine", "hugepages"])]
+    pub(crate) list: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AdmitArguments {
+    /// Pods as YAML or JSON, one or many, `kind: Pod` or `List`; `-` reads standard input.
+    #[arg(short, long = "filename", value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+    #[command(flatten)]
+    pub(crate) rules: RulesArguments,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// Which machine.
+#[derive(Args, Debug)]
+pub(crate) struct MachineArguments {
+    /// `live` for this machine, the name of a built-in one (`topolet topology --list`), a folder with `sys` and
+    /// `proc` in it, such a folder as .tar.zst, or cAdvisor's MachineInfo as .json. A word with `/` or `.` is a path.
+    #[arg(short, long, value_name = "MACHINE", default_value = "live")]
+    pub(crate) machine: String,
+    /// Huge pages to decide with instead of those that the machine has: NODE:SIZE=PAGES, as in `0:1Gi=16,1:1Gi=16`.
+    #[arg(long, value_name = "PAGES")]
+    pub(crate) hugepages: Option<String>,
+}
+
+/// By which rules it decides.
+#[derive(Args, Debug)]
+pub(crate) struct RulesArguments {
+    /// `KubeletConfiguration`, `KubeletConfig` or a kubelet's /configz as YAML or JSON; `pinned` for the built-in one
+    /// that pins as much as possible, `kubelet-defaults` for the kubelet's own, which pin nothing.
+    #[arg(short, long, value_name = "FILE", default_value = "pinned")]
+    pub(crate) config: String,
+    /// Topology Manager policy instead of the configuration's: none, best-effort, restricted, single-numa-node.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<String>,
+    /// Topology Manager scope instead of the configuration's: container, pod.
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Option<String>,
+    /// Devices of the node, by resource: named, so many per node, or PCI functions of the machine.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) devices: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct OutputArguments {
+    /// How to print.
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum Format {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
+    /// For programs and people.
+    Yaml,
+}

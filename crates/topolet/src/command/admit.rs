@@ -1,0 +1,112 @@
+//! `topolet admit`: pods from manifests, one after the other, each beside those admitted before it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::bail;
+use device_manager::Replies;
+use pod_spec::Pod;
+use serde::Serialize;
+use topology_admission::{Ledger, Tries, Verdict};
+use topology_manifest::{Source, read_pods};
+
+use crate::Outcome;
+use crate::arguments::{AdmitArguments, Format};
+use crate::decision::{Decision, Facts};
+use crate::document::{self, Document};
+use crate::node::{LoadedNode, NodeLine};
+use crate::render::{self, Screen, manifest_style};
+
+pub(super) fn run(arguments: &AdmitArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let mut pods = Vec::new();
+    for path in &arguments.files {
+        pods.extend(read(path)?);
+    }
+    refuse_twins(&pods)?;
+    let node = LoadedNode::load(&arguments.machine, &arguments.rules)?;
+    decide(&node, pods, arguments.output.output, screen)
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<Pod>> {
+    let bytes = document::read(path)?;
+    let name = if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() };
+    Source::from_bytes(&name, &bytes)
+        .and_then(|source| read_pods(&source))
+        .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))
+}
+
+/// A pod that is there twice would be admitted beside itself.
+fn refuse_twins(pods: &[Pod]) -> anyhow::Result<()> {
+    let mut seen = BTreeSet::new();
+    for pod in pods {
+        if !seen.insert(&pod.uid) {
+            bail!("pod {}/{} is there twice; give one of them another name", pod.namespace, pod.name);
+        }
+    }
+    Ok(())
+}
+
+/// All decisions, as they are written.
+#[derive(Debug, Serialize)]
+struct Decisions<'a> {
+    node: &'a NodeLine,
+    decisions: Vec<Decision>,
+}
+
+/// Decides on the pods in order and shows each decision.
+pub(super) fn decide(
+    node: &LoadedNode,
+    pods: Vec<Pod>,
+    format: Format,
+    screen: Screen,
+) -> anyhow::Result<Outcome> {
+    for warning in &node.warnings {
+        screen.warn(warning);
+    }
+    let mut ledger = node.node.empty_ledger().with_inventory(node.inventory.clone());
+    let mut decisions = Vec::new();
+    let mut outcome = Outcome::Done;
+    if format == Format::Table {
+        screen.show(&node.line.headline(screen.glyphs))?;
+    }
+    for pod in pods {
+        let decision;
+        (decision, ledger) = one(node, &ledger, &pod.with_defaults(node.node.pod_level()))?;
+        if !decision.admitted {
+            outcome = Outcome::SomeRefused;
+        }
+        match format {
+            // A person reads the first while the next is worked out.
+            Format::Table => {
+                let text = render::decision(&decision, &node.line.line(screen.glyphs), screen.glyphs);
+                screen.show(&format!("\n{text}"))?;
+            }
+            Format::Json | Format::Yaml => decisions.push(decision),
+        }
+    }
+    let document = Document::new("Decisions", Decisions { node: &node.line, decisions });
+    if let Some(text) = document.text(format)? {
+        screen.print(&text)?;
+    }
+    Ok(outcome)
+}
+
+/// One decision and what holds after it.
+fn one(node: &LoadedNode, ledger: &Ledger, pod: &Pod) -> anyhow::Result<(Decision, Ledger)> {
+    let replies = Replies::default();
+    let (attempt, trace) = node.node.trace(ledger, pod, &replies);
+    let verdict = attempt.verdict.clone();
+    let after = ledger.commit(attempt)?;
+    let facts = Facts { node, ledger: &after, pod, trace: &trace };
+    let decision = match verdict {
+        Verdict::Admitted(placement) => facts.admitted(&placement),
+        Verdict::Refused(refused) => {
+            let explanation = node.node.explain(ledger, pod, &replies, &trace, Tries::default());
+            facts.refused(&refused, &explanation)
+        }
+        Verdict::NeedsPlugin(question) => {
+            bail!("the device plugin of {} would have to be asked, and there is none", question.resource())
+        }
+    };
+    Ok((decision, after))
+}

@@ -1,0 +1,37 @@
+//! `topolet demo`: the main job on built-in data. It needs nothing.
+
+use topology_manifest::{Source, read_pods};
+
+use crate::Outcome;
+use crate::arguments::{DemoArguments, Format, MachineArguments, RulesArguments};
+use crate::node::{DeviceText, LoadedMachine, LoadedNode};
+use crate::render::{Screen, manifest_style};
+
+/// The machine that Intel's guide to NUMA-aware pods describes.
+const MACHINE: &str = "xeon-2s-96cpu-sriov";
+const PODS: &str = include_str!("../../demo/pods.yaml");
+const DEVICES: &str = include_str!("../../demo/devices.yaml");
+
+pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let source = Source { name: "demo/pods.yaml", text: PODS };
+    let pods = read_pods(&source).map_err(|error| anyhow::anyhow!(error.render(manifest_style())))?;
+    let machine = LoadedMachine::load(&MachineArguments { machine: MACHINE.to_owned(), hugepages: None })?;
+    let rules = RulesArguments {
+        config: "pinned".to_owned(),
+        policy: Some("single-numa-node".to_owned()),
+        scope: None,
+        devices: None,
+    };
+    let devices = DeviceText { name: "demo/devices.yaml".to_owned(), text: DEVICES.as_bytes().to_vec() };
+    let node = LoadedNode::on(&machine, &rules, Some(devices))?;
+    let outcome = super::admit::decide(&node, pods, arguments.output.output, screen)?;
+    if arguments.output.output == Format::Table {
+        screen.print(
+            "\nThe same on your machine: topolet topology; topolet admit -f pods.yaml\n\
+             On any other: topolet topology --list; topolet admit --machine NAME -f pods.yaml\n",
+        )?;
+    }
+    // That some of its pods are refused is what it shows.
+    let _ = outcome;
+    Ok(Outcome::Done)
+}

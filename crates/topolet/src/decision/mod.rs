@@ -1,0 +1,342 @@
+//! A decision as it is written with `-o json`; the table is drawn from the same values.
+
+mod not_pinned;
+mod standing;
+mod why;
+
+use device_manager::DeviceId;
+use memory_manager::{Block, Granted as GrantedMemory};
+use pod_spec::{Pod, PodUid, ResourceName, Role};
+use serde::Serialize;
+use topology_admission::{
+    Cell, Change, Explanation, Ledger, OnEmptyNode, Placed, Placement, Refused, ResourceTrace, Trace,
+    UnitName, UnitTrace, WouldFit,
+};
+use topology_hint::Affinity;
+use topology_model::Nodes;
+
+use self::standing::{Standing, standing};
+use crate::node::LoadedNode;
+use crate::render::Amount;
+
+/// One pod's decision.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Decision {
+    /// Namespace and name.
+    pub(crate) pod: String,
+    pub(crate) admitted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) refusal: Option<RefusalView>,
+    /// The merges, in order; the last is the refused one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) units: Vec<UnitView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) containers: Vec<ContainerView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<Note>,
+}
+
+/// Why it may not run.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RefusalView {
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) container: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) why: Option<String>,
+    /// Whether it fits the node when nothing else runs there; absent if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fits_empty_node: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) would_fit: Vec<FitView>,
+}
+
+/// One merge.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UnitView {
+    /// Absent for the pod as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) container: Option<String>,
+    /// The merged node set; absent if any will do, or if the merge had no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) nodes: Option<String>,
+    pub(crate) preferred: bool,
+    pub(crate) resources: Vec<ResourceView>,
+}
+
+/// One resource of a unit.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ResourceView {
+    pub(crate) resource: String,
+    /// CPUs, bytes or devices.
+    pub(crate) asked: u64,
+    pub(crate) nodes: Vec<NodeView>,
+    /// Devices that are on several nodes at once, or on none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) elsewhere: Option<CellView>,
+}
+
+/// What one node has of it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NodeView {
+    pub(crate) node: i64,
+    /// Whether this node alone could serve it.
+    pub(crate) fits: bool,
+    #[serde(flatten)]
+    pub(crate) cell: CellView,
+}
+
+/// What there is in one place.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CellView {
+    pub(crate) free: u64,
+    pub(crate) allocatable: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) held_by: Vec<String>,
+}
+
+/// What a container was given.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ContainerView {
+    pub(crate) name: String,
+    pub(crate) role: &'static str,
+    /// Nodes of the merged hint; absent if any will do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) nodes: Option<String>,
+    /// Absent if it is not pinned to CPUs of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exclusive_cpus: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) memory: Vec<BlockView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) devices: Vec<DevicesView>,
+}
+
+/// Memory bound to nodes.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct BlockView {
+    pub(crate) resource: String,
+    pub(crate) bytes: u64,
+    pub(crate) nodes: String,
+}
+
+/// Devices of one resource.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DevicesView {
+    pub(crate) resource: String,
+    pub(crate) ids: Vec<String>,
+}
+
+/// A change that was tried, and under which the pod was admitted.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FitView {
+    /// `wait`, `ask less` or `policy`.
+    pub(crate) change: &'static str,
+    pub(crate) detail: String,
+    /// Where it runs then.
+    pub(crate) result: String,
+}
+
+/// Something about an admitted pod that its owner may not expect.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Note {
+    /// Empty for the pod as a whole.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) containers: Vec<String>,
+    pub(crate) text: String,
+}
+
+/// What a decision is made of.
+pub(crate) struct Facts<'a> {
+    pub(crate) node: &'a LoadedNode,
+    /// After the decision.
+    pub(crate) ledger: &'a Ledger,
+    pub(crate) pod: &'a Pod,
+    pub(crate) trace: &'a Trace,
+}
+
+impl Facts<'_> {
+    fn nodes(&self) -> &Nodes {
+        self.node.node.nodes()
+    }
+
+    pub(crate) fn admitted(&self, placement: &Placement) -> Decision {
+        let containers = placement.containers.iter().map(|placed| container(placed, self.nodes())).collect();
+        Decision { admitted: true, containers, notes: self.notes(placement), ..self.decision() }
+    }
+
+    pub(crate) fn refused(&self, refused: &Refused, explanation: &Explanation) -> Decision {
+        let refusal = RefusalView {
+            reason: refused.reason.to_string(),
+            message: refused.message.clone(),
+            container: refused.container.as_ref().map(ToString::to_string),
+            why: self.why(refused),
+            fits_empty_node: match explanation.on_empty_node {
+                OnEmptyNode::Fits => Some(true),
+                OnEmptyNode::DoesNotFit => Some(false),
+                OnEmptyNode::Unknown => None,
+            },
+            would_fit: explanation.would_fit.iter().map(|fit| self.would_fit(fit)).collect(),
+        };
+        Decision { refusal: Some(refusal), ..self.decision() }
+    }
+
+    fn decision(&self) -> Decision {
+        Decision {
+            pod: format!("{}/{}", self.pod.namespace, self.pod.name),
+            admitted: false,
+            refusal: None,
+            units: self.trace.units.iter().map(|traced| self.unit(traced)).collect(),
+            containers: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// A pod as a person calls it: by name, with the namespace if that is another one.
+    fn named(&self, uid: &PodUid) -> String {
+        match self.ledger.pods().find(|pod| pod.uid == *uid) {
+            Some(pod) if pod.namespace == self.pod.namespace => pod.name.clone(),
+            Some(pod) => format!("{}/{}", pod.namespace, pod.name),
+            None => uid.to_string(),
+        }
+    }
+
+    fn would_fit(&self, fit: &WouldFit) -> FitView {
+        let (change, detail) = match &fit.change {
+            Change::Wait(pod) => ("wait", format!("until {} leaves", self.named(pod))),
+            Change::AskLess(less) => {
+                let parts = less.iter().map(|(resource, less)| {
+                    format!(
+                        "{resource} {} instead of {}",
+                        amount(resource, less.fits),
+                        amount(resource, less.asked)
+                    )
+                });
+                ("ask less", parts.collect::<Vec<_>>().join(" and "))
+            }
+            Change::Policy(policy) => ("policy", policy.name().to_owned()),
+            _ => ("change", format!("{:?}", fit.change)),
+        };
+        FitView { change, detail, result: result(&fit.placement, self.nodes()) }
+    }
+}
+
+impl Facts<'_> {
+    fn unit(&self, traced: &UnitTrace) -> UnitView {
+        let hint = traced.merged.map(|merged| merged.hint);
+        let rows = &traced.resources;
+        UnitView {
+            container: match &traced.unit {
+                UnitName::Container(name) => Some(name.to_string()),
+                UnitName::Pod => None,
+            },
+            nodes: hint.and_then(|hint| shown(hint.affinity, self.nodes())),
+            preferred: hint.is_some_and(topology_hint::Hint::is_preferred),
+            resources: rows.iter().filter_map(|row| self.resource(rows, row)).collect(),
+        }
+    }
+
+    /// One of the `rows`; `None` for a provider that tells no amounts.
+    fn resource(&self, rows: &[ResourceTrace], row: &ResourceTrace) -> Option<ResourceView> {
+        let amounts = row.amounts.as_ref()?;
+        let there = self.nodes().iter().zip(&amounts.nodes).map(|((index, id), there)| NodeView {
+            node: id.0,
+            fits: standing(rows, row, index) == Standing::Fits,
+            cell: self.cell(there),
+        });
+        Some(ResourceView {
+            resource: row.resource.to_string(),
+            asked: amounts.asked,
+            nodes: there.collect(),
+            elsewhere: (amounts.elsewhere.allocatable > 0).then(|| self.cell(&amounts.elsewhere)),
+        })
+    }
+
+    fn cell(&self, cell: &Cell) -> CellView {
+        CellView {
+            free: cell.free,
+            allocatable: cell.allocatable,
+            held_by: cell.holders.iter().map(|pod| self.named(pod)).collect(),
+        }
+    }
+}
+
+fn amount(resource: &ResourceName, value: u64) -> Amount {
+    Amount::of(resource, value)
+}
+
+/// The nodes of an affinity; `None` if any will do.
+fn shown(affinity: Affinity, nodes: &Nodes) -> Option<String> {
+    affinity.nodes().map(|mask| nodes.show(mask).to_string())
+}
+
+fn container(placed: &Placed, nodes: &Nodes) -> ContainerView {
+    let blocks = match &placed.memory {
+        Some(GrantedMemory::Blocks(blocks)) => blocks.as_slice(),
+        Some(GrantedMemory::NotPinned(_)) | None => &[],
+    };
+    ContainerView {
+        name: placed.name.to_string(),
+        role: match placed.role {
+            Role::Init => "init",
+            Role::Sidecar => "sidecar",
+            Role::App => "app",
+        },
+        nodes: placed.hint.and_then(|hint| shown(hint.affinity, nodes)),
+        exclusive_cpus: placed.cpus.as_ref().and_then(|granted| granted.exclusive()).map(ToString::to_string),
+        memory: memory_first(blocks)
+            .into_iter()
+            .map(|block| BlockView {
+                resource: block.resource.to_string(),
+                bytes: block.size,
+                nodes: nodes.show(block.nodes.mask()).to_string(),
+            })
+            .collect(),
+        devices: placed
+            .devices
+            .iter()
+            .map(|(resource, ids)| DevicesView {
+                resource: resource.to_string(),
+                ids: ids.iter().map(DeviceId::to_string).collect(),
+            })
+            .collect(),
+    }
+}
+
+/// Memory, then huge pages by size as they are named.
+fn memory_first(blocks: &[Block]) -> Vec<&Block> {
+    let mut sorted: Vec<&Block> = blocks.iter().collect();
+    sorted.sort_by_key(|block| block.resource.is_hugepages());
+    sorted
+}
+
+/// Where the containers of an admitted pod are, in a few words.
+fn result(placement: &Placement, nodes: &Nodes) -> String {
+    let mut places: Vec<String> = Vec::new();
+    for placed in &placement.containers {
+        let place = match placed.hint {
+            None => "not aligned".to_owned(),
+            Some(hint) => match (shown(hint.affinity, nodes), hint.is_preferred()) {
+                (Some(nodes), true) => format!("NUMA {nodes}"),
+                (Some(nodes), false) => format!("NUMA {nodes}, not preferred"),
+                (None, _) => "any NUMA node".to_owned(),
+            },
+        };
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places.join("; ")
+}

@@ -1,0 +1,110 @@
+//! What an admitted pod was *not* given, and why: the commoner failure, since nobody reports it.
+
+use std::collections::BTreeSet;
+
+use cpu_manager::{Granted, NotPinned};
+use pod_spec::{PodLevelResources, ResourceName};
+use topology_admission::{Placed, Placement};
+use topology_policy::KubeletPolicy;
+
+use super::{Facts, Note, shown};
+
+impl Facts<'_> {
+    pub(super) fn notes(&self, placement: &Placement) -> Vec<Note> {
+        let mut notes = self.not_aligned_notes(placement);
+        notes.extend(self.not_pinned_notes(placement));
+        notes.extend(self.unknown_resources());
+        notes
+    }
+
+    /// One note for each reason why containers share their CPUs.
+    fn not_pinned_notes(&self, placement: &Placement) -> Vec<Note> {
+        let mut notes: Vec<Note> = Vec::new();
+        for placed in &placement.containers {
+            let Some(reason) = self.not_pinned(placed) else { continue };
+            let text = format!("admitted, NOT pinned: {reason}; {}", self.shared_cpus());
+            let name = placed.name.to_string();
+            match notes.iter_mut().find(|note| note.text == text) {
+                Some(note) => note.containers.push(name),
+                None => notes.push(Note { containers: vec![name], text }),
+            }
+        }
+        notes
+    }
+
+    fn not_pinned(&self, placed: &Placed) -> Option<String> {
+        Some(match &placed.cpus {
+            Some(Granted::Exclusive(_)) => return None,
+            None => "the CPU manager's policy is none".to_owned(),
+            Some(Granted::SharedPool(NotPinned::NotGuaranteed)) => {
+                let class = self.pod.qos_class(self.pod_level()).name();
+                match self.pod.not_guaranteed(self.pod_level()) {
+                    Some(obstacle) => format!("{class}, since {obstacle}"),
+                    None => class.to_owned(),
+                }
+            }
+            Some(Granted::SharedPool(NotPinned::FractionalCpu)) => {
+                let container = self.pod.container(&placed.name);
+                let asked = container.and_then(|container| container.requests.get("cpu"));
+                let asked = asked.map_or_else(String::new, |cpus| format!("{cpus} CPUs are "));
+                format!("{asked}no whole number of CPUs")
+            }
+            Some(Granted::SharedPool(other)) => other.to_string(),
+        })
+    }
+
+    fn pod_level(&self) -> PodLevelResources {
+        self.node.node.pod_level()
+    }
+
+    fn shared_cpus(&self) -> String {
+        match self.ledger.cpus() {
+            Some(cpus) => format!("CPUs are the shared pool {}", cpus.shared()),
+            None => "it may run on all CPUs".to_owned(),
+        }
+    }
+
+    /// Containers whose resources are not together.
+    fn not_aligned_notes(&self, placement: &Placement) -> Vec<Note> {
+        if self.node.node.policy() == KubeletPolicy::None {
+            return Vec::new();
+        }
+        let apart = placement.containers.iter().filter_map(|placed| {
+            let hint = placed.hint.filter(|hint| !hint.is_preferred())?;
+            let nodes = shown(hint.affinity, self.nodes())
+                .map_or("any NUMA node".to_owned(), |nodes| format!("NUMA {nodes}"));
+            Some((
+                placed.name.to_string(),
+                format!("admitted, NOT aligned: the best there is is {nodes}, not preferred"),
+            ))
+        });
+        let mut notes: Vec<Note> = Vec::new();
+        for (name, text) in apart {
+            match notes.iter_mut().find(|note| note.text == text) {
+                Some(note) => note.containers.push(name),
+                None => notes.push(Note { containers: vec![name], text }),
+            }
+        }
+        notes
+    }
+
+    /// Resources that the node does not have: the kubelet leaves them to the scheduler and checks nothing.
+    fn unknown_resources(&self) -> Option<Note> {
+        let is_unknown = |resource: &&ResourceName| {
+            resource.as_str().contains('/')
+                && !self.ledger.inventory().is_registered(resource)
+                && !self.node.node.allocatable().contains_key(resource.as_str())
+        };
+        let asked = self.pod.containers.iter().flat_map(|container| container.limits.keys());
+        let unknown: BTreeSet<&str> = asked.filter(is_unknown).map(ResourceName::as_str).collect();
+        let names: Vec<&str> = unknown.into_iter().collect();
+        (!names.is_empty()).then(|| Note {
+            containers: Vec::new(),
+            text: format!(
+                "admitted WITHOUT {}: no device plugin has it here, and the kubelet does not check what it does not know \
+                 (--devices says what there is)",
+                names.join(" and ")
+            ),
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! Why no node set would do, in one sentence: which node lacked what.
+
+use topology_admission::{Answered, Cause, Cell, Refused, ResourceTrace, Shortage};
+use topology_policy::KubeletPolicy;
+
+use super::standing::{Standing, standing};
+use super::{Facts, amount};
+use crate::render::{Amount, ranges};
+
+/// So many different lacks are told, the smallest first.
+const MOST_LACKS: usize = 3;
+
+impl Facts<'_> {
+    pub(super) fn why(&self, refused: &Refused) -> Option<String> {
+        let rows = self.trace.units.last().map_or(&[][..], |unit| &unit.resources);
+        match &refused.cause {
+            Cause::MergeFailed(error) => Some(error.to_string()),
+            Cause::Shortage(shortages) => {
+                let told: Vec<String> = shortages.iter().map(shortage).collect();
+                Some(told.join("; "))
+            }
+            Cause::NotAligned(_) => missing(rows).or_else(|| Some(self.not_aligned(rows))),
+            // For the rest their messages say it.
+            _ => missing(rows),
+        }
+    }
+
+    fn not_aligned(&self, rows: &[ResourceTrace]) -> String {
+        let single = self.node.node.policy() == KubeletPolicy::SingleNumaNode;
+        let wider = if single { None } else { wider(rows) };
+        wider.unwrap_or_else(|| format!("no NUMA node has all of it: {}", self.lacks(rows)))
+    }
+
+    /// What the nodes lack, those that lack the same together.
+    fn lacks(&self, rows: &[ResourceTrace]) -> String {
+        let mut lacks: Vec<(usize, String, Vec<i64>)> = Vec::new();
+        for (index, id) in self.nodes().iter() {
+            let parts: Vec<String> = rows
+                .iter()
+                .filter_map(|row| match standing(rows, row, index) {
+                    Standing::Fits => None,
+                    Standing::Lacks(lack) => {
+                        Some(format!("{} {}", amount(&row.resource, lack), row.resource))
+                    }
+                    Standing::Closed => Some(format!("leave to serve {} alone", row.resource)),
+                })
+                .collect();
+            let text = parts.join(" and ");
+            match lacks.iter_mut().find(|(_, same, _)| *same == text) {
+                Some((_, _, ids)) => ids.push(id.0),
+                None => lacks.push((parts.len(), text, vec![id.0])),
+            }
+        }
+        lacks.sort_by_key(|(parts, _, _)| *parts);
+        let more: usize = lacks.iter().skip(MOST_LACKS).map(|(_, _, ids)| ids.len()).sum();
+        let told = lacks.into_iter().take(MOST_LACKS).map(|(_, text, ids)| {
+            let lack = if ids.len() == 1 { "lacks" } else { "lack" };
+            format!("{} {lack} {text}", ranges(ids))
+        });
+        let mut told: Vec<String> = told.collect();
+        if more > 0 {
+            told.push(format!("{more} more lack other things"));
+        }
+        told.join(", ")
+    }
+}
+
+/// A resource of which the whole machine has not enough left.
+fn missing(rows: &[ResourceTrace]) -> Option<String> {
+    rows.iter().find_map(|row| {
+        let (name, amounts) = (&row.resource, row.amounts.as_ref()?);
+        let sum = |of: fn(&Cell) -> u64| {
+            let cells = amounts.nodes.iter().chain([&amounts.elsewhere]);
+            cells.map(of).fold(0, u64::saturating_add)
+        };
+        let (free, all) = (sum(|cell| cell.free), sum(|cell| cell.allocatable));
+        let asked = amount(name, amounts.asked);
+        match () {
+            () if all == 0 => Some(format!("no NUMA node has {name}")),
+            () if all < amounts.asked => Some(format!(
+                "all NUMA nodes together have {} {name}, and it asks for {asked}",
+                amount(name, all)
+            )),
+            () if free < amounts.asked => {
+                let (free, all) = (amount(name, free), amount(name, all));
+                Some(format!(
+                    "all NUMA nodes together have {free} of {all} {name} left, and it asks for {asked}"
+                ))
+            }
+            () => None,
+        }
+    })
+}
+
+/// A resource that needs more nodes now than it would if the machine were empty.
+fn wider(rows: &[ResourceTrace]) -> Option<String> {
+    let told: Vec<String> = rows
+        .iter()
+        .filter_map(|row| match row.answer {
+            Answered::Sets { narrowest, preferred: Some(preferred), .. } if narrowest > preferred => {
+                Some(format!("{} needs {narrowest} NUMA nodes now instead of {preferred}", row.resource))
+            }
+            _ => None,
+        })
+        .collect();
+    (!told.is_empty()).then(|| told.join(" and "))
+}
+
+fn shortage(shortage: &Shortage) -> String {
+    let Shortage { resource, requested, used, capacity } = shortage;
+    let show = |value: i64| match (resource.as_str(), u64::try_from(value)) {
+        ("cpu", Ok(milli)) if milli % 1000 == 0 => (milli / 1000).to_string(),
+        ("cpu", _) => format!("{value}m"),
+        ("ephemeral-storage", Ok(bytes)) => Amount::Bytes(bytes).to_string(),
+        (_, Ok(value)) => amount(resource, value).to_string(),
+        (_, Err(_)) => value.to_string(),
+    };
+    let (requested, used, capacity) = (show(*requested), show(*used), show(*capacity));
+    format!(
+        "pods can use {capacity} {resource} of this node; others ask for {used}, this one for {requested}"
+    )
+}

@@ -1,0 +1,50 @@
+//! Files that are read whole, and what is printed for programs.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use anyhow::Context;
+use serde::Serialize;
+
+use crate::arguments::Format;
+
+/// Reads a manifest or configuration; `-` is standard input. More than the reader takes is not read.
+pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let limit = topology_manifest::MAX_BYTES as u64 + 1;
+    let mut bytes = Vec::new();
+    if path.as_os_str() == "-" {
+        io::stdin().lock().take(limit).read_to_end(&mut bytes).context("failed to read standard input")?;
+    } else {
+        let file = File::open(path).with_context(|| format!("failed to open {}", path.display()))?;
+        file.take(limit)
+            .read_to_end(&mut bytes)
+            .with_context(|| format!("failed to read {}", path.display()))?;
+    }
+    Ok(bytes)
+}
+
+/// A document for programs: `apiVersion`, `kind`, and what it is about.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Document<'a, T> {
+    api_version: &'static str,
+    kind: &'a str,
+    #[serde(flatten)]
+    content: T,
+}
+
+impl<'a, T: Serialize> Document<'a, T> {
+    pub(crate) const fn new(kind: &'a str, content: T) -> Self {
+        Self { api_version: "topolet.dev/v1alpha1", kind, content }
+    }
+
+    /// The text in `format`, ending in a newline; `None` for tables, which are drawn elsewhere.
+    pub(crate) fn text(&self, format: Format) -> anyhow::Result<Option<String>> {
+        match format {
+            Format::Table => Ok(None),
+            Format::Json => Ok(Some(serde_json::to_string_pretty(self)? + "\n")),
+            Format::Yaml => Ok(Some(serde_saphyr::to_string(self)?)),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `topolet`: what a Kubernetes node would do with a pod, on any machine, and why.
+//!
+//! The commands are thin: they read what they are given ([`node`]), ask the `topology-admission` crate, and show the
+//! answer ([`render`]). Nothing here decides anything about a pod.
+
+mod arguments;
+mod command;
+mod node;
+mod machine_view;
+mod decision;
+mod document;
+mod render;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::Arguments;
+use crate::render::Screen;
+
+/// What a command came to; the exit status is made of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Outcome {
+    /// Everything that was asked has been done, and every pod admitted.
+    Done,
+    /// Some pod was refused.
+    SomeRefused,
+}
+
+const SOME_REFUSED: u8 = 2;
+const FAILED: u8 = 1;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Nothing is left to be told if the terminal is gone.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(FAILED) } else { ExitCode::SUCCESS };
+        }
+    };
+    let screen = Screen::new(arguments.color);
+    match command::run(&arguments, screen) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::SomeRefused) => ExitCode::from(SOME_REFUSED),
+        Err(error) => {
+            screen.error(&error);
+            ExitCode::from(FAILED)
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The kubelet configuration: a file's, or a built-in one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context;
+use cpuset::CpuSet;
+use k8s_quantity::{Format, Quantity};
+use node_config::{KubeletConfiguration, ReservedMemory};
+use topology_manifest::{Source, read_kubelet_config};
+use topology_model::{KubeletView, NodeMemory};
+
+use crate::render::manifest_style;
+
+/// The built-in configuration that pins as much as the kubelet can.
+const PINNED: &str = "pinned";
+/// What a kubelet without a configuration file does.
+const DEFAULTS: &str = "kubelet-defaults";
+
+/// A configuration and what it is called.
+pub(crate) struct ReadConfiguration {
+    pub(crate) name: String,
+    pub(crate) config: KubeletConfiguration,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The configuration `argument`: a built-in one or a file.
+pub(crate) fn read(argument: &str, view: &KubeletView) -> anyhow::Result<ReadConfiguration> {
+    let built_in = |config| ReadConfiguration { name: argument.to_owned(), config, warnings: Vec::new() };
+    match argument {
+        PINNED => Ok(built_in(pinned(view))),
+        DEFAULTS => Ok(built_in(KubeletConfiguration::default())),
+        path => from_file(path),
+    }
+}
+
+fn from_file(path: &str) -> anyhow::Result<ReadConfiguration> {
+    let text = crate::document::read(Path::new(path)).with_context(|| {
+        format!("failed to read configuration {path} (built in are {PINNED} and {DEFAULTS})")
+    })?;
+    let style = manifest_style();
+    let read = Source::from_bytes(path, &text)
+        .and_then(|source| read_kubelet_config(&source))
+        .map_err(|error| anyhow::anyhow!(error.render(style)))?;
+    let warnings = read.warnings.iter().map(|warning| warning.render(style)).collect();
+    Ok(ReadConfiguration { name: path.to_owned(), config: read.config, warnings })
+}
+
+/// What is kept for the system per package, in bytes.
+const KEPT: i64 = 1 << 30;
+/// The part of all that is kept which is kept free by eviction, as by the kubelet's own defaults.
+const EVICTION: i64 = 100 << 20;
+
+/// Policies static, Static and restricted. For each package its first core is reserved, and 1Gi of memory on its
+/// first NUMA node with at least four times as much; without any such node memory is not managed.
+fn pinned(view: &KubeletView) -> KubeletConfiguration {
+    let text = |text: &str| Some(text.to_owned());
+    let mut config = KubeletConfiguration {
+        cpu_manager_policy: text("static"),
+        topology_manager_policy: text("restricted"),
+        reserved_system_cpus: Some(first_cores(view).to_string()),
+        ..KubeletConfiguration::default()
+    };
+    let mut kept: BTreeMap<i32, i64> = BTreeMap::new();
+    for node in nodes_to_keep_memory_on(view) {
+        *kept.entry(node).or_default() += KEPT;
+    }
+    if !kept.is_empty() {
+        let all: i64 = kept.values().sum();
+        config.memory_manager_policy = text("Static");
+        config.system_reserved.insert("memory".to_owned(), (all - EVICTION).to_string());
+        let amount = |bytes| Quantity::from_units(bytes, Format::BinarySi);
+        config.reserved_memory = kept
+            .into_iter()
+            .map(|(numa_node, bytes)| ReservedMemory {
+                numa_node,
+                limits: [("memory".to_owned(), amount(bytes))].into(),
+            })
+            .collect();
+    }
+    config
+}
+
+/// The first core of each package.
+fn first_cores(view: &KubeletView) -> CpuSet {
+    let cpus = view.cpus();
+    let mut reserved = CpuSet::new();
+    for (_, package) in cpus.sockets() {
+        if let Some((_, core)) = cpus.cores().find(|(_, core)| core.is_subset(package)) {
+            reserved |= core;
+        }
+    }
+    reserved
+}
+
+/// A node for each package: one of its own if one has enough memory, else any.
+fn nodes_to_keep_memory_on(view: &KubeletView) -> Vec<i32> {
+    let has_room = |node: &&NodeMemory| {
+        let pages = node.hugepages.iter().fold(0_u64, |sum, pages| {
+            sum.saturating_add(pages.page_size_kib.saturating_mul(1024).saturating_mul(pages.num_pages))
+        });
+        node.memory.saturating_sub(pages) >= 4 * KEPT.unsigned_abs()
+    };
+    let roomy: Vec<&NodeMemory> = view.node_memory().iter().filter(has_room).collect();
+    let packages = view.cpus().sockets().filter_map(|(_, package)| {
+        let own = roomy
+            .iter()
+            .find(|node| view.cpus().cpus_in_node(node.id).is_some_and(|cpus| !cpus.is_disjoint(package)));
+        own.or(roomy.first()).and_then(|node| i32::try_from(node.id.0).ok())
+    });
+    packages.collect()
+}

@@ -1,0 +1,123 @@
+//! Other huge pages than the machine has: `0:1Gi=16,1:1Gi=16`.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, bail};
+use k8s_quantity::Quantity;
+use topology_model::{HugePages, MachineInfo};
+
+use crate::render::Amount;
+
+/// Sets the huge pages of nodes as `text` says. A page size exists on every node as soon as one has it, with no pages
+/// where none are said, as in the kernel.
+pub(crate) fn replace(info: &mut MachineInfo, text: &str) -> anyhow::Result<()> {
+    let wanted = parse(text)?;
+    let nodes = info.topology.as_deref_mut().unwrap_or_default();
+    for (node, _) in wanted.keys() {
+        if !nodes.iter().any(|listed| listed.id == *node) {
+            let ids: Vec<String> = nodes.iter().map(|listed| listed.id.to_string()).collect();
+            bail!("--hugepages names NUMA node {node}; the machine has {}", ids.join(", "));
+        }
+    }
+    let sizes: Vec<u64> = wanted.keys().map(|(_, kib)| *kib).collect();
+    for node in nodes.iter_mut() {
+        let pages = node.hugepages.get_or_insert_default();
+        for kib in &sizes {
+            let entry = pages.iter().position(|entry| entry.page_size_kib == *kib);
+            let at = entry.unwrap_or_else(|| {
+                pages.push(HugePages { page_size_kib: *kib, num_pages: 0 });
+                pages.len() - 1
+            });
+            if let Some(count) = wanted.get(&(node.id, *kib)) {
+                pages[at].num_pages = *count;
+            }
+        }
+        let used = pages.iter().fold(0_u64, |sum, entry| {
+            sum.saturating_add(entry.page_size_kib.saturating_mul(1024).saturating_mul(entry.num_pages))
+        });
+        if used > node.memory {
+            let (used, memory) = (Amount::Bytes(used), Amount::Bytes(node.memory));
+            bail!("--hugepages asks for {used} of huge pages on NUMA node {}, which has {memory}", node.id);
+        }
+    }
+    let total = |kib: u64| {
+        let of_nodes = nodes.iter().flat_map(|node| node.hugepages.iter().flatten());
+        let pages = of_nodes.filter(|entry| entry.page_size_kib == kib).map(|entry| entry.num_pages);
+        pages.fold(0_u64, u64::saturating_add)
+    };
+    let totals: Vec<HugePages> =
+        sizes.iter().map(|kib| HugePages { page_size_kib: *kib, num_pages: total(*kib) }).collect();
+    let machine = info.hugepages.get_or_insert_default();
+    machine.retain(|entry| !sizes.contains(&entry.page_size_kib));
+    machine.extend(totals);
+    machine.sort_by_key(|entry| entry.page_size_kib);
+    machine.dedup();
+    Ok(())
+}
+
+/// Pages by node id and page size in KiB.
+fn parse(text: &str) -> anyhow::Result<BTreeMap<(i64, u64), u64>> {
+    let mut wanted = BTreeMap::new();
+    for part in text.split(',') {
+        let entry = parse_part(part)
+            .with_context(|| format!("--hugepages: {part:?} is not NODE:SIZE=PAGES, as in 0:1Gi=16"))?;
+        if wanted.insert((entry.0, entry.1), entry.2).is_some() {
+            bail!("--hugepages: {part:?} sets the same pages a second time");
+        }
+    }
+    Ok(wanted)
+}
+
+fn parse_part(part: &str) -> anyhow::Result<(i64, u64, u64)> {
+    let (node, rest) = part.trim().split_once(':').context("there is no colon")?;
+    let (size, pages) = rest.split_once('=').context("there is no equals sign")?;
+    let bytes = size.parse::<Quantity>()?.as_int64().and_then(|bytes| u64::try_from(bytes).ok());
+    let kib = bytes.filter(|bytes| bytes.is_power_of_two() && *bytes >= 4096).map(|bytes| bytes / 1024);
+    let kib = kib.with_context(|| format!("no page has the size {size}"))?;
+    let node = node.parse().ok().filter(|node| *node >= 0).context("the node is no number")?;
+    Ok((node, kib, pages.parse().context("the pages are no number")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use topology_model::MachineNode;
+
+    use super::*;
+
+    fn machine() -> MachineInfo {
+        let node = |id| MachineNode { id, memory: 64 << 30, ..MachineNode::default() };
+        MachineInfo { topology: Some(vec![node(0), node(8)]), ..MachineInfo::default() }
+    }
+
+    #[test]
+    fn pages_are_set_per_node_and_the_size_exists_everywhere() {
+        let mut info = machine();
+        replace(&mut info, "8:1Gi=16,0:2Mi=512").unwrap();
+        let of = |info: &MachineInfo, at: usize| {
+            let pages = info.topology.as_ref().unwrap()[at].hugepages.clone().unwrap();
+            let mut pages: Vec<_> = pages.iter().map(|p| (p.page_size_kib, p.num_pages)).collect();
+            pages.sort_unstable();
+            pages
+        };
+        assert_eq!(of(&info, 0), [(2048, 512), (1_048_576, 0)]);
+        assert_eq!(of(&info, 1), [(2048, 0), (1_048_576, 16)]);
+        let machine: Vec<_> =
+            info.hugepages.unwrap().iter().map(|p| (p.page_size_kib, p.num_pages)).collect();
+        assert_eq!(machine, [(2048, 512), (1_048_576, 16)]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, error) in [
+            ("1:1Gi=1", "--hugepages names NUMA node 1; the machine has 0, 8"),
+            ("0:1Gi", "--hugepages: \"0:1Gi\" is not NODE:SIZE=PAGES, as in 0:1Gi=16"),
+            ("0:3Mi=1", "--hugepages: \"0:3Mi=1\" is not NODE:SIZE=PAGES, as in 0:1Gi=16"),
+            ("", "--hugepages: \"\" is not NODE:SIZE=PAGES, as in 0:1Gi=16"),
+            ("0:1Gi=1,0:1Gi=2", "--hugepages: \"0:1Gi=2\" sets the same pages a second time"),
+            ("0:1Gi=65", "--hugepages asks for 65Gi of huge pages on NUMA node 0, which has 64Gi"),
+            ("0:1Gi=-1", "--hugepages: \"0:1Gi=-1\" is not NODE:SIZE=PAGES, as in 0:1Gi=16"),
+        ] {
+            assert_eq!(replace(&mut machine(), text).unwrap_err().to_string(), error);
+        }
+    }
+}

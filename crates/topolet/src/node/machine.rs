@@ -1,0 +1,98 @@
+//! Which machine is meant: this one, a built-in one, or one in files.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use topology_discovery::{Problem, SysfsTree};
+use topology_model::{Machine, MachineInfo};
+
+use super::hugepages;
+use crate::arguments::MachineArguments;
+
+/// A machine that has been read.
+pub(crate) struct LoadedMachine {
+    pub(crate) name: String,
+    /// As the kubelet gets it, with the huge pages that were asked for.
+    pub(crate) info: MachineInfo,
+    /// As it is; `None` where only cAdvisor's view is known.
+    pub(crate) machine: Option<Machine>,
+    /// What could not be read, and what was assumed instead.
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// The most bytes of a MachineInfo file that are read; the largest machines' are a few hundred kilobytes.
+const MAX_JSON: u64 = 16 << 20;
+/// The most bytes of an archive that are read.
+const MAX_ARCHIVE: u64 = 64 << 20;
+
+impl LoadedMachine {
+    pub(crate) fn load(arguments: &MachineArguments) -> anyhow::Result<Self> {
+        let mut machine = Self::named(&arguments.machine)?;
+        if let Some(pages) = &arguments.hugepages {
+            hugepages::replace(&mut machine.info, pages)?;
+        }
+        Ok(machine)
+    }
+
+    /// The machine that a `--machine` argument means.
+    pub(crate) fn named(name: &str) -> anyhow::Result<Self> {
+        let path = Path::new(name);
+        if name == "live" {
+            return Self::read("this machine", &SysfsTree::live());
+        }
+        if !name.contains(['/', '.']) {
+            return Self::built_in(name);
+        }
+        let short =
+            || path.file_name().map_or_else(|| name.to_owned(), |name| name.to_string_lossy().into_owned());
+        if name.ends_with(".tar.zst") {
+            let tree = SysfsTree::archive(&bytes(path, MAX_ARCHIVE)?)
+                .with_context(|| format!("failed to read {name}"))?;
+            let short = short();
+            return Self::read(short.strip_suffix(".tar.zst").unwrap_or(&short), &tree);
+        }
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let info = topology_discovery::machine_info_from_json(&bytes(path, MAX_JSON)?)
+                .with_context(|| format!("failed to read {name}"))?;
+            return Ok(Self { name: short(), info, machine: None, problems: Vec::new() });
+        }
+        if !path.is_dir() {
+            let what = if path.exists() { "is no folder, .tar.zst or .json" } else { "does not exist" };
+            bail!("machine {name} {what}");
+        }
+        Self::read(
+            &short(),
+            &SysfsTree::directory(path).with_context(|| format!("failed to read machine {name}"))?,
+        )
+    }
+
+    fn built_in(name: &str) -> anyhow::Result<Self> {
+        let Some(archive) = machine_fixtures::archive(name) else {
+            bail!(
+                "no built-in machine is called {name}; there are\n  {}\nA path has a / or a . in it, and `live` is this machine",
+                machine_fixtures::names().collect::<Vec<_>>().join("\n  ")
+            );
+        };
+        Self::read(name, &SysfsTree::archive(archive)?)
+    }
+
+    fn read(name: &str, tree: &SysfsTree) -> anyhow::Result<Self> {
+        let found = topology_discovery::read(tree).with_context(|| format!("failed to read {name}"))?;
+        let (machine, problems) = (Some(found.machine), found.problems);
+        Ok(Self { name: name.to_owned(), info: found.info, machine, problems })
+    }
+}
+
+fn bytes(path: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
+    let file = File::open(path).with_context(|| format!("failed to open {}", path.display()))?;
+    let mut bytes = Vec::new();
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("failed to read {}", path.display()))?;
+    if bytes.len() as u64 > limit {
+        bail!("{} has more than {} MiB", path.display(), limit >> 20);
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,131 @@
+//! What is decided on: a machine, the rules, the devices.
+
+mod configuration;
+mod devices;
+mod hugepages;
+mod machine;
+
+use anyhow::{Context, bail};
+use device_manager::Inventory;
+use node_config::{KubeletConfiguration, Scope};
+use serde::Serialize;
+use topology_admission::{Compat, Node, StartError};
+use topology_model::KubeletView;
+
+use crate::arguments::{MachineArguments, RulesArguments};
+use crate::render::Glyphs;
+
+pub(crate) use self::devices::DeviceText;
+pub(crate) use self::machine::LoadedMachine;
+
+/// A node that can decide.
+pub(crate) struct LoadedNode {
+    pub(crate) node: Node,
+    pub(crate) inventory: Inventory,
+    pub(crate) line: NodeLine,
+    /// What in the configuration is without effect, as text to be shown.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl LoadedNode {
+    /// Reads everything that the arguments name and puts it together.
+    pub(crate) fn load(machine: &MachineArguments, rules: &RulesArguments) -> anyhow::Result<Self> {
+        let loaded = LoadedMachine::load(machine)?;
+        let devices = rules.devices.as_deref().map(DeviceText::read).transpose()?;
+        Self::on(&loaded, rules, devices)
+    }
+
+    /// The node on a machine that has been read, with these devices.
+    pub(crate) fn on(
+        machine: &LoadedMachine,
+        rules: &RulesArguments,
+        devices: Option<DeviceText>,
+    ) -> anyhow::Result<Self> {
+        let view = KubeletView::new(&machine.info)
+            .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
+        let read = configuration::read(&rules.config, &view)?;
+        let (mut name, mut config) = (read.name, read.config);
+        if let Some(policy) = &rules.policy {
+            name.push_str(&format!(" with --policy {policy}"));
+            config.topology_manager_policy = Some(policy.clone());
+        }
+        if let Some(scope) = &rules.scope {
+            name.push_str(&format!(" with --scope {scope}"));
+            config.topology_manager_scope = Some(scope.clone());
+        }
+        refuse_invalid(&config, &name)?;
+        let mut inventory = Inventory::new(view.nodes().clone());
+        if let Some(text) = devices {
+            for (resource, devices) in text.devices(machine, view.nodes())? {
+                inventory = inventory.with(resource, devices);
+            }
+        }
+        let node = Node::start(&view, &config, None, Compat::default())
+            .map_err(|error| start_failed(&error, &name, &machine.name))?;
+        let line = NodeLine::new(machine, &name, &node);
+        Ok(Self { node, inventory, line, warnings: read.warnings })
+    }
+}
+
+fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> anyhow::Result<()> {
+    let wrong: Vec<String> = config.validate().iter().map(ToString::to_string).collect();
+    if !wrong.is_empty() {
+        bail!("configuration {name} is refused by the kubelet:\n  {}", wrong.join("\n  "));
+    }
+    Ok(())
+}
+
+fn start_failed(error: &StartError, config: &str, machine: &str) -> anyhow::Error {
+    anyhow::anyhow!("the kubelet would not start with configuration {config} on {machine}: {error}")
+}
+
+/// The release whose answers these are.
+const RELEASE: &str = "v1.36.3";
+
+/// The node that decided: machine and rules.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NodeLine {
+    pub(crate) machine: String,
+    pub(crate) configuration: String,
+    pub(crate) topology_policy: &'static str,
+    pub(crate) topology_scope: &'static str,
+    pub(crate) cpu_policy: &'static str,
+    pub(crate) memory_policy: &'static str,
+    /// The kubelet release whose answers these are.
+    pub(crate) rules_of: &'static str,
+}
+
+impl NodeLine {
+    fn new(machine: &LoadedMachine, configuration: &str, node: &Node) -> Self {
+        Self {
+            machine: machine.name.clone(),
+            configuration: configuration.to_owned(),
+            topology_policy: node.policy().name(),
+            topology_scope: match node.scope() {
+                Scope::Container => "container",
+                Scope::Pod => "pod",
+            },
+            cpu_policy: if node.cpus().is_some() { "static" } else { "none" },
+            memory_policy: if node.memory().is_some() { "Static" } else { "None" },
+            rules_of: RELEASE,
+        }
+    }
+
+    /// The first line of all output.
+    pub(crate) fn headline(&self, glyphs: Glyphs) -> String {
+        let dot = glyphs.dot();
+        let Self { configuration, cpu_policy, memory_policy, .. } = self;
+        format!(
+            "{} {dot} configuration {configuration} {dot} CPUs {cpu_policy}, memory {memory_policy}\n",
+            self.line(glyphs)
+        )
+    }
+
+    /// The node in a few words.
+    pub(crate) fn line(&self, glyphs: Glyphs) -> String {
+        let dot = glyphs.dot();
+        let Self { machine, topology_policy, topology_scope, rules_of, .. } = self;
+        format!("{machine} {dot} {topology_policy}, scope {topology_scope} {dot} rules of kubelet {rules_of}")
+    }
+}

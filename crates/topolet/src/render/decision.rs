@@ -1,0 +1,181 @@
+//! A decision for a person: what was asked, what each node could give, what was given or why not.
+
+use crate::decision::{CellView, ContainerView, Decision, NodeView, RefusalView, ResourceView};
+use crate::render::{Amount, Glyphs, columns, ranges};
+
+/// Beyond so many nodes only those that come nearest are shown.
+const MOST_COLUMNS: usize = 8;
+
+/// The lines of one decision, ending in a newline. `node` names the node and its rules.
+pub(crate) fn decision(decision: &Decision, node: &str, glyphs: Glyphs) -> String {
+    let mut text = match &decision.refusal {
+        Some(refusal) => refused(decision, refusal, node, glyphs),
+        None => admitted(decision, glyphs),
+    };
+    for note in &decision.notes {
+        let containers = note.containers.join(", ");
+        let whose =
+            if containers.is_empty() { String::new() } else { format!(" {} {containers}", glyphs.dot()) };
+        text.push_str(&format!("! {}{whose}   {}\n", decision.pod, note.text));
+    }
+    text
+}
+
+fn admitted(decision: &Decision, glyphs: Glyphs) -> String {
+    let mut rows = vec![["CONTAINER", "NUMA", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec()];
+    rows.extend(decision.containers.iter().map(container));
+    format!("{} {}   admitted\n{}", glyphs.yes(), decision.pod, columns(rows, "  "))
+}
+
+fn container(container: &ContainerView) -> Vec<String> {
+    let memory = container.memory.iter().map(|block| {
+        let kind = if block.resource == "memory" { String::new() } else { format!(" {}", block.resource) };
+        let elsewhere = container.nodes.as_ref() != Some(&block.nodes);
+        let place = if elsewhere { format!(" on NUMA {}", block.nodes) } else { String::new() };
+        format!("{}{kind}{place}", Amount::Bytes(block.bytes))
+    });
+    let devices =
+        container.devices.iter().map(|devices| format!("{} {}", devices.resource, devices.ids.join(" ")));
+    let role = if container.role == "app" { String::new() } else { format!(" ({})", container.role) };
+    vec![
+        format!("{}{role}", container.name),
+        container.nodes.clone().unwrap_or_else(|| "any".to_owned()),
+        container.exclusive_cpus.clone().unwrap_or_else(|| "shared".to_owned()),
+        joined(memory),
+        joined(devices),
+    ]
+}
+
+fn joined(parts: impl Iterator<Item = String>) -> String {
+    let parts: Vec<_> = parts.collect();
+    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+}
+
+fn refused(decision: &Decision, refusal: &RefusalView, node: &str, glyphs: Glyphs) -> String {
+    let whose =
+        refusal.container.as_ref().map_or_else(String::new, |name| format!(" {} {name}", glyphs.dot()));
+    let mut text =
+        format!("{} {}{whose}   {}: {}\n", glyphs.no(), decision.pod, refusal.reason, refusal.message);
+    text.push_str(&line("node", node));
+    if let Some(unit) = decision.units.last() {
+        text.push_str(&resources(&unit.resources, glyphs));
+    }
+    let never = match refusal.fits_empty_node {
+        Some(true) => Some("It fits an empty node: not now, rather than never"),
+        Some(false) => Some("It does not fit an empty node either"),
+        None => None,
+    };
+    let why: Vec<&str> = refusal.why.as_deref().into_iter().chain(never).collect();
+    if !why.is_empty() {
+        text.push_str(&line("why", &why.join(". ")));
+    }
+    let fits = refusal.would_fit.iter().map(|fit| {
+        vec![fit.change.to_owned(), fit.detail.clone(), format!("{} {}", glyphs.arrow(), fit.result)]
+    });
+    for (at, fit) in columns(fits, "").lines().enumerate() {
+        text.push_str(&line(if at == 0 { "would fit" } else { "" }, fit));
+    }
+    text
+}
+
+fn line(head: &str, text: &str) -> String {
+    format!("  {head:12}{text}\n")
+}
+
+/// One row for each resource, one column for each node worth showing; nodes that are alike share one.
+fn resources(resources: &[ResourceView], glyphs: Glyphs) -> String {
+    let Some(first) = resources.first() else { return String::new() };
+    let elsewhere = resources.iter().any(|resource| resource.elsewhere.is_some());
+    let mut like: Vec<Column> = Vec::new();
+    for (at, node) in first.nodes.iter().enumerate() {
+        let cells: Vec<String> = resources.iter().map(|resource| there(resource, at, glyphs)).collect();
+        match like.iter_mut().find(|column| column.cells == cells) {
+            Some(column) => column.nodes.push(node.node),
+            None => like.push(Column { nodes: vec![node.node], misses: misses(resources, at), cells }),
+        }
+    }
+    let (mut shown, empty): (Vec<Column>, Vec<Column>) =
+        like.into_iter().partition(|column| column.cells.iter().any(|cell| !cell.ends_with(NOTHING)));
+    let hidden: usize = if shown.len() > MOST_COLUMNS {
+        // Nearest misses first, then in order of the nodes again.
+        shown.sort_by_key(|column| column.misses);
+        let hidden = shown.split_off(MOST_COLUMNS);
+        shown.sort_by_key(|column| column.nodes[0]);
+        hidden.iter().map(|column| column.nodes.len()).sum()
+    } else {
+        0
+    };
+
+    let mut head = vec!["RESOURCE".to_owned(), "ASKED".to_owned()];
+    head.extend(shown.iter().map(|column| {
+        let each = if column.nodes.len() > 1 { " each" } else { "" };
+        format!("NUMA {}{each}", ranges(column.nodes.iter().copied()))
+    }));
+    if elsewhere {
+        head.push("NO SINGLE NODE".to_owned());
+    }
+    let rows = resources.iter().enumerate().map(|(at, resource)| {
+        let name = resource.resource.as_str().into();
+        let mut row = vec![resource.resource.clone(), Amount::of(&name, resource.asked).to_string()];
+        row.extend(shown.iter().map(|column| column.cells[at].clone()));
+        if elsewhere {
+            row.push(resource.elsewhere.as_ref().map_or(NOTHING.to_owned(), |cell| amounts(resource, cell)));
+        }
+        row
+    });
+    let mut text = columns(std::iter::once(head.clone()).chain(rows), "  ");
+    if !empty.is_empty() {
+        let ids = ranges(empty.iter().flat_map(|column| column.nodes.iter().copied()));
+        text.push_str(&format!("  NUMA {ids}: none\n"));
+    }
+    if hidden > 0 {
+        text.push_str(&format!("  and {hidden} more NUMA nodes that are further from a fit\n"));
+    }
+    text
+}
+
+/// A cell without content.
+const NOTHING: &str = "none";
+
+/// What nodes that are alike have of each resource.
+struct Column {
+    nodes: Vec<i64>,
+    misses: (usize, u64),
+    cells: Vec<String>,
+}
+
+/// How far a node is from a fit: of how many resources it has too little, and the largest part that is missing.
+fn misses(resources: &[ResourceView], at: usize) -> (usize, u64) {
+    let missing = resources.iter().filter_map(|resource| {
+        let NodeView { fits, cell, .. } = &resource.nodes[at];
+        let lack = u128::from(resource.asked.saturating_sub(cell.free)) * 1000;
+        (!fits).then(|| u64::try_from(lack / u128::from(resource.asked.max(1))).unwrap_or(u64::MAX))
+    });
+    let missing: Vec<u64> = missing.collect();
+    (missing.len(), missing.into_iter().max().unwrap_or(0))
+}
+
+fn there(resource: &ResourceView, at: usize, glyphs: Glyphs) -> String {
+    let NodeView { fits, cell, .. } = &resource.nodes[at];
+    let mark = if *fits { glyphs.yes() } else { glyphs.no() };
+    match &resource.elsewhere {
+        // What is near no node is not missing on one.
+        Some(_) if cell.allocatable == 0 => NOTHING.to_owned(),
+        _ => format!("{mark} {}", amounts(resource, cell)),
+    }
+}
+
+fn amounts(resource: &ResourceView, cell: &CellView) -> String {
+    if cell.allocatable == 0 {
+        return NOTHING.to_owned();
+    }
+    let name = resource.resource.as_str().into();
+    let amount = |value| Amount::of(&name, value);
+    let held = match cell.held_by.as_slice() {
+        [] => String::new(),
+        [one] => format!(" (held by {one})"),
+        [first, second] => format!(" (held by {first} and {second})"),
+        [first, rest @ ..] => format!(" (held by {first} and {} more)", rest.len()),
+    };
+    format!("{} free of {}{held}", amount(cell.free), amount(cell.allocatable))
+}

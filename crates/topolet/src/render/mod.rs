@@ -1,0 +1,62 @@
+//! What a person reads: tables without borders, marks, amounts, colours.
+
+mod amount;
+mod screen;
+mod topology;
+mod decision;
+
+use comfy_table::{Table, presets};
+
+pub(crate) use amount::Amount;
+pub(crate) use decision::decision;
+pub(crate) use screen::{Glyphs, Screen, manifest_style};
+pub(crate) use topology::topology;
+
+/// Lines of columns, each as wide as its widest cell, two blanks apart, without blanks at the end.
+pub(crate) fn columns(rows: impl IntoIterator<Item = Vec<String>>, indent: &str) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(comfy_table::ContentArrangement::Disabled);
+    for row in rows {
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.lines().map(|line| format!("{indent}{}\n", line.trim_end())).collect()
+}
+
+/// Ascending numbers in list format: `0-3,8`.
+pub(crate) fn ranges(ids: impl IntoIterator<Item = i64>) -> String {
+    let mut runs: Vec<(i64, i64)> = Vec::new();
+    for id in ids {
+        match runs.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(id) => *last = id,
+            _ => runs.push((id, id)),
+        }
+    }
+    let shown = runs.iter().map(
+        |(first, last)| {
+            if first == last { first.to_string() } else { format!("{first}-{last}") }
+        },
+    );
+    shown.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_listed_in_runs() {
+        for (ids, shown) in [(vec![], ""), (vec![5], "5"), (vec![0, 1, 2, 8], "0-2,8"), (vec![-1, 0], "-1-0")]
+        {
+            assert_eq!(ranges(ids), shown);
+        }
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_what_is_in_them() {
+        let rows = [["A", "LONG"], ["wide", "1"]].map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(columns(rows, " "), " A     LONG\n wide  1\n");
+    }
+}

@@ -1,0 +1,121 @@
+//! The terminal: what it can show, and how it is written to.
+
+use std::fmt::Display;
+use std::io::Write;
+
+use anstream::AutoStream;
+use clap::ColorChoice;
+use topology_manifest::Style;
+
+/// Which marks a terminal can show.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Glyphs {
+    /// `✔ ✘ → ·`
+    Unicode,
+    /// `+ x -> -`, for terminals that are not UTF-8.
+    Ascii,
+}
+
+impl Glyphs {
+    /// What the locale of this process allows; without any it is UTF-8.
+    pub(crate) fn of_locale() -> Self {
+        let said = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        match ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(said) {
+            Some(value) if !value.to_ascii_lowercase().replace('-', "").contains("utf8") => Self::Ascii,
+            _ => Self::Unicode,
+        }
+    }
+
+    const fn of(self, unicode: &'static str, ascii: &'static str) -> &'static str {
+        match self {
+            Self::Unicode => unicode,
+            Self::Ascii => ascii,
+        }
+    }
+
+    pub(crate) const fn yes(self) -> &'static str {
+        self.of("✔", "+")
+    }
+
+    pub(crate) const fn no(self) -> &'static str {
+        self.of("✘", "x")
+    }
+
+    pub(crate) const fn arrow(self) -> &'static str {
+        self.of("→", "->")
+    }
+
+    pub(crate) const fn dot(self) -> &'static str {
+        self.of("·", "-")
+    }
+
+    pub(crate) const fn times(self) -> &'static str {
+        self.of("×", "x")
+    }
+}
+
+/// How manifests are quoted in errors. Colours are taken out again where they are not wanted.
+pub(crate) fn manifest_style() -> Style {
+    match Glyphs::of_locale() {
+        Glyphs::Unicode => Style::Coloured,
+        Glyphs::Ascii => Style::Ascii,
+    }
+}
+
+/// Standard output and standard error.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Screen {
+    pub(crate) glyphs: Glyphs,
+    color: anstream::ColorChoice,
+}
+
+impl Screen {
+    pub(crate) fn new(color: ColorChoice) -> Self {
+        let color = match color {
+            ColorChoice::Auto => anstream::ColorChoice::Auto,
+            ColorChoice::Always => anstream::ColorChoice::Always,
+            ColorChoice::Never => anstream::ColorChoice::Never,
+        };
+        Self { glyphs: Glyphs::of_locale(), color }
+    }
+
+    /// Prints text for a person, with its marks in colour.
+    pub(crate) fn show(self, text: &str) -> anyhow::Result<()> {
+        self.print(&coloured(text))
+    }
+
+    /// Prints text as it is. That nobody reads any further is no error.
+    pub(crate) fn print(self, text: &str) -> anyhow::Result<()> {
+        let mut out = AutoStream::new(std::io::stdout(), self.color);
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            other => Ok(other?),
+        }
+    }
+
+    pub(crate) fn warn(self, text: impl Display) {
+        self.to_stderr(&format!("{text}\n"));
+    }
+
+    pub(crate) fn error(self, error: &anyhow::Error) {
+        // What quotes a manifest says itself that it is an error.
+        let text = format!("{error:#}");
+        let head = if plain(&text).starts_with("error:") { "" } else { "error: " };
+        self.to_stderr(&format!("{head}{text}\n"));
+    }
+
+    fn to_stderr(self, text: &str) {
+        // Nothing is left to be told if standard error is gone.
+        let _ = AutoStream::new(std::io::stderr(), self.color).write_all(text.as_bytes());
+    }
+}
+
+/// The text without colours.
+fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+/// Green for what fits, red for what does not.
+fn coloured(text: &str) -> String {
+    text.replace('✔', "\x1b[32m✔\x1b[0m").replace('✘', "\x1b[31m✘\x1b[0m")
+}

@@ -1,0 +1,127 @@
+//! A machine for a person: one line for each NUMA node that has something, and the distances between them.
+
+use std::collections::BTreeSet;
+
+use crate::machine_view::{DeviceGroup, MachineView, NodeView};
+use crate::render::{Amount, Glyphs, columns, ranges};
+
+/// Up to so many nodes distances are drawn as a matrix.
+const LARGEST_MATRIX: usize = 16;
+
+/// The drawing, ending in a newline.
+pub(crate) fn topology(view: &MachineView, glyphs: Glyphs) -> String {
+    let mut text = headline(view, glyphs);
+    text.push_str(&nodes(&view.nodes, glyphs));
+    text.push_str(&distances(&view.nodes));
+    if !view.devices_without_node.is_empty() {
+        text.push_str(&format!(
+            "\nPCI devices of no known node: {}\n",
+            devices(&view.devices_without_node, glyphs)
+        ));
+    }
+    for (head, lines) in
+        [("the kubelet sees it otherwise", &view.kubelet_differs), ("problems", &view.problems)]
+    {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{head}:\n"));
+            text.extend(lines.iter().map(|line| format!("! {line}\n")));
+        }
+    }
+    text
+}
+
+fn headline(view: &MachineView, glyphs: Glyphs) -> String {
+    let mut parts = vec![
+        counted(view.packages, "package"),
+        counted(view.cores, "core"),
+        counted(view.cpus, "CPU"),
+        counted(view.nodes.len(), "NUMA node"),
+    ];
+    if let Some(offline) = &view.offline_cpus {
+        parts[2].push_str(&format!(" ({offline} offline)"));
+    }
+    parts.extend(view.caches.iter().map(|cache| {
+        let size = cache.size.map_or_else(String::new, |size| format!(" of {}", Amount::Bytes(size)));
+        format!("{} {}{size}", cache.count, cache.name)
+    }));
+    parts.extend(view.memory.map(|bytes| Amount::Bytes(bytes).to_string()));
+    format!("{}   {}\n", view.machine, parts.join(&format!(" {} ", glyphs.dot())))
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn nodes(nodes: &[NodeView], glyphs: Glyphs) -> String {
+    let head = ["NUMA", "PACKAGE", "CPUS", "CORES", "L3", "MEMORY", "HUGE PAGES", "PCI DEVICES"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(nodes.iter().filter(|node| !node.is_empty()).map(|node| row(node, glyphs)));
+    // A column in which nobody has anything says nothing.
+    let used: Vec<bool> = (0..head.len()).map(|at| rows[1..].iter().any(|row| row[at] != NOTHING)).collect();
+    let rows = rows.into_iter().map(|row| {
+        let kept = row.into_iter().zip(&used).filter(|(_, used)| **used);
+        kept.map(|(cell, _)| cell).collect::<Vec<_>>()
+    });
+    let mut text = columns(rows, "");
+    let empty: Vec<i64> = nodes.iter().filter(|node| node.is_empty()).map(|node| node.id).collect();
+    if !empty.is_empty() {
+        text.push_str(&format!("{}  no CPUs, no memory, no devices\n", ranges(empty)));
+    }
+    text
+}
+
+/// A cell without content.
+const NOTHING: &str = "-";
+
+fn row(node: &NodeView, glyphs: Glyphs) -> Vec<String> {
+    let or_nothing = |text: String| if text.is_empty() { NOTHING.to_owned() } else { text };
+    let count = |count: usize| if count == 0 { NOTHING.to_owned() } else { count.to_string() };
+    let pages = node
+        .hugepages
+        .iter()
+        .filter(|pages| pages.pages > 0)
+        .map(|pages| format!("{}{}{}", pages.pages, glyphs.times(), Amount::Bytes(pages.page_size)));
+    vec![
+        node.id.to_string(),
+        or_nothing(ranges(node.packages.iter().copied())),
+        or_nothing(node.cpus.clone()),
+        count(node.cores),
+        count(node.l3_caches),
+        node.memory
+            .filter(|bytes| *bytes > 0)
+            .map_or(NOTHING.to_owned(), |bytes| Amount::Bytes(bytes).to_string()),
+        or_nothing(pages.collect::<Vec<_>>().join(" ")),
+        or_nothing(devices(&node.devices, glyphs)),
+    ]
+}
+
+fn devices(groups: &[DeviceGroup], glyphs: Glyphs) -> String {
+    let shown = groups.iter().map(|group| format!("{}{} {}", group.count, glyphs.times(), group.what));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// A matrix where it can be read, else the range.
+fn distances(nodes: &[NodeView]) -> String {
+    let shown: Vec<usize> = (0..nodes.len()).filter(|at| !nodes[*at].is_empty()).collect();
+    let between =
+        |from: usize, to: usize| nodes[from].distances.as_ref().and_then(|row| row.get(to).copied());
+    let known: BTreeSet<u32> =
+        shown.iter().flat_map(|from| shown.iter().filter_map(move |to| between(*from, *to))).collect();
+    let (Some(nearest), Some(farthest)) = (known.first(), known.last()) else { return String::new() };
+    if shown.len() < 2 {
+        return String::new();
+    }
+    if shown.len() > LARGEST_MATRIX {
+        return format!("\nDISTANCES  {nearest} to {farthest}\n");
+    }
+    let mut head = vec!["DISTANCE".to_owned()];
+    head.extend(shown.iter().map(|at| nodes[*at].id.to_string()));
+    let rows = shown.iter().map(|from| {
+        let mut row = vec![nodes[*from].id.to_string()];
+        row.extend(
+            shown.iter().map(|to| between(*from, *to).map_or("?".to_owned(), |value| value.to_string())),
+        );
+        row
+    });
+    format!("\n{}", columns(std::iter::once(head.clone()).chain(rows), ""))
+}
