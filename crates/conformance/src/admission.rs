@@ -6,7 +6,7 @@ mod reserved;
 
 use pod_spec::{Amounts, Container, Overhead, Pod, PodLevelResources, ResourceList};
 use serde_json::{Map, Value, json};
-use topology_manifest::{Source, read_pods};
+use topology_manifest::{Source, read_pods_with};
 
 use crate::case::{Case, Outcome, Runner};
 use crate::corpus::Corpus;
@@ -20,31 +20,24 @@ pub(crate) fn runner(kind: &str) -> Option<Runner> {
     })
 }
 
-/// What of a kind's results nothing here answers yet.
-pub(crate) fn not_compared(kind: &str) -> &'static [&'static str] {
-    // Whether the memory manager starts.
-    if kind == "config" { &["start", "startOneOf"] } else { &[] }
-}
-
 /// Effective requests and limits, and the QoS class.
 fn effective(_: &Corpus, case: &Case) -> Outcome {
-    // Manifests are read with pod-level resources on.
-    if case.input["config"]["featureGates"]["PodLevelResources"].as_bool() == Some(false) {
-        return Outcome::Skipped;
-    }
+    let gate = case.input["config"]["featureGates"]["PodLevelResources"].as_bool();
+    let pod_level = if gate == Some(false) { PodLevelResources::Ignored } else { PodLevelResources::Count };
     let manifest = case.input["pod"].to_string();
-    let pod = Source::from_bytes("pod", manifest.as_bytes()).and_then(|source| read_pods(&source));
+    let pod =
+        Source::from_bytes("pod", manifest.as_bytes()).and_then(|source| read_pods_with(&source, pod_level));
     let pod = match pod.as_deref() {
         Ok([pod]) => pod,
         Ok(pods) => return Outcome::Failed { got: json!({ "pods": pods.len() }) },
         Err(error) => return Outcome::Failed { got: json!({ "error": error.to_string() }) },
     };
-    case.compare(report(pod))
+    case.compare(report(pod, pod_level))
 }
 
-fn report(pod: &Pod) -> Value {
-    let pod_level = PodLevelResources::Count;
-    let effective = |which, overhead| listed(&pod.effective(which, pod_level, overhead));
+fn report(pod: &Pod, pod_level: PodLevelResources) -> Value {
+    // The gate is for defaults and classes: amounts at pod level count whatever it says.
+    let effective = |which, overhead| listed(&pod.effective(which, PodLevelResources::Count, overhead));
     let of_containers = pod.effective(Amounts::Requests, PodLevelResources::Ignored, Overhead::Added);
     let mut report = json!({
         "containerRequests": listed(&of_containers),

@@ -42,7 +42,6 @@ fn runner(domain: &str, kind: &str) -> Option<Runner> {
 fn not_compared(domain: &str, kind: &str) -> &'static [&'static str] {
     match domain {
         "cpu" => cpu::not_compared(kind),
-        "admission" => admission::not_compared(kind),
         _ => &[],
     }
 }

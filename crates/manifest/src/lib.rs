@@ -24,7 +24,7 @@ pub use devices::{
 };
 pub use error::{ManifestError, Style};
 pub use kubelet::{KubeletConfigRead, Warning, read_kubelet_config};
-pub use pods::read_pods;
+pub use pods::{read_pods, read_pods_with};
 pub use problem::Problem;
 pub use source::{MAX_BYTES, Source};
 

@@ -26,11 +26,19 @@ const KINDS: &str = "kind Pod, or List with pods as its items";
 /// # Errors
 /// The first thing that is wrong, with its place.
 pub fn read_pods(source: &Source<'_>) -> Result<Vec<Pod>, ManifestError> {
+    read_pods_with(source, PodLevelResources::Count)
+}
+
+/// [`read_pods`] where the feature gate `PodLevelResources` may be off: then nothing is filled in at pod level.
+///
+/// # Errors
+/// The first thing that is wrong, with its place.
+pub fn read_pods_with(source: &Source<'_>, pod_level: PodLevelResources) -> Result<Vec<Pod>, ManifestError> {
     let mut pods = Pods::default();
     for node in &documents(source, Repeated::Refused)? {
         pods.read_object(&Field::document(source, node))?;
     }
-    Ok(pods.read)
+    Ok(pods.read.into_iter().map(|pod| pod.with_defaults(pod_level)).collect())
 }
 
 /// Pods read so far.
@@ -104,7 +112,7 @@ impl Pods {
                 .unwrap_or_default(),
             status_qos: read_status_qos(object)?,
         };
-        self.read.push(pod.with_defaults(PodLevelResources::Count));
+        self.read.push(pod);
         Ok(())
     }
 }

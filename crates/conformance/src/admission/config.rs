@@ -2,14 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cpuset::CpuSet;
-use node_config::{
-    DistanceRows, FeatureGates, KubeletConfiguration, MemoryPolicyName, NodeCountCheck, TopologyConfig,
-    TopologyFacts, TopologyPolicyName, reserved_too_much,
-};
+use node_config::{FeatureGates, KubeletConfiguration, TopologyPolicyName};
 use serde_json::{Value, json};
 
-use super::node::{Machine, configuration, is_among, root_file_system};
+use super::node::{Machine, configuration, is_among};
 use crate::case::{Case, Expected, Outcome};
 use crate::corpus::Corpus;
 
@@ -38,11 +34,7 @@ pub(super) fn config(corpus: &Corpus, case: &Case) -> Outcome {
             Ok(machine) => machine,
             Err(fault) => return fault,
         };
-        let started = match start(case, &machine, &config) {
-            Ok(Started::Yes) => vec!["ok".to_owned()],
-            Ok(Started::NotKnown) => return case.compare(got),
-            Err(errors) => errors,
-        };
+        let started = machine.start(case, &config).map_or_else(|errors| errors, |_| vec!["ok".to_owned()]);
         // Which of several errors is reported is left to chance, and so is which of them were seen.
         let one = expected.get("start").filter(|error| is_among(error, &started));
         let some = expected["startOneOf"].as_array();
@@ -54,40 +46,6 @@ pub(super) fn config(corpus: &Corpus, case: &Case) -> Outcome {
         }
     }
     case.compare(got)
-}
-
-enum Started {
-    Yes,
-    /// It depends on the memory manager, which is not asked.
-    NotKnown,
-}
-
-/// Makes the managers in the kubelet's order; else its errors, of which it reports any.
-fn start(case: &Case, machine: &Machine, config: &KubeletConfiguration) -> Result<Started, Vec<String>> {
-    let gates = FeatureGates::check(&config.feature_gates)
-        .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())?;
-    let reservation = machine.reservation(config)?;
-    let listed = machine.info.topology.as_deref().unwrap_or_default();
-    let complete = listed.iter().all(|node| node.distances.is_some());
-    let distances = if complete { DistanceRows::Complete } else { DistanceRows::Missing };
-    let topology = TopologyConfig::check(
-        config.topology_policy(),
-        config.topology_scope(),
-        &config.topology_manager_policy_options,
-        TopologyFacts { nodes: listed.len(), distances },
-        NodeCountCheck::Kubelet,
-    );
-    let topology = topology.map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())?;
-    let reserved = reservation.amounts(&machine.capacity(config, None));
-    let cpus: CpuSet = reservation.cpus.clone();
-    machine.cpu_manager(config, &gates, topology.policy, (cpus, reserved.get("cpu")))?;
-    match MemoryPolicyName::check(config.memory_policy()).map_err(|error| vec![error.to_string()])? {
-        MemoryPolicyName::Static => return Ok(Started::NotKnown),
-        MemoryPolicyName::None => {}
-    }
-    let capacity = machine.capacity(config, Some(root_file_system(case)));
-    let errors = reserved_too_much(&capacity, &reservation.amounts(&capacity));
-    if errors.is_empty() { Ok(Started::Yes) } else { Err(errors.iter().map(ToString::to_string).collect()) }
 }
 
 /// Every field with its default. An absent map and an empty one are the same here, though not in the kubelet's print.

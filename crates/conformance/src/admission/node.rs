@@ -6,8 +6,9 @@ use cpuset::CpuSet;
 use k8s_quantity::Quantity;
 use node_config::{Amounts, FeatureGates, KubeletConfiguration, Reservation, TopologyPolicyName};
 use serde_json::{Value, json};
+use topology_admission::{Compat, Node};
 use topology_manifest::{Source, read_kubelet_config};
-use topology_model::{CpuTable, HugePages, MachineInfo};
+use topology_model::{HugePages, KubeletView, MachineInfo};
 
 use crate::case::{Case, Outcome, text};
 use crate::corpus::Corpus;
@@ -33,10 +34,10 @@ pub(super) fn configuration(case: &Case) -> Result<KubeletConfiguration, String>
     }
 }
 
-/// A machine with the CPU table that the managers take from it.
+/// A machine with what the managers take from it.
 pub(super) struct Machine {
     pub(super) info: MachineInfo,
-    pub(super) cpus: CpuTable,
+    pub(super) view: KubeletView,
 }
 
 impl Machine {
@@ -45,8 +46,9 @@ impl Machine {
         if let Some(pages) = case.input["hugepages"].as_array() {
             replace_hugepages(&mut info, pages);
         }
-        let unreadable = |error| Outcome::Failed { got: json!({ "no CPU table": format!("{error}") }) };
-        Ok(Self { cpus: CpuTable::new(&info).map_err(unreadable)?, info })
+        let view = KubeletView::new(&info);
+        let unreadable = |error| Outcome::Failed { got: json!({ "no view": format!("{error}") }) };
+        Ok(Self { view: view.map_err(unreadable)?, info })
     }
 
     pub(super) fn capacity(&self, config: &KubeletConfiguration, root_file_system: Option<u64>) -> Amounts {
@@ -56,8 +58,14 @@ impl Machine {
 
     /// What is kept for the system; else the kubelet's errors, of which it reports any.
     pub(super) fn reservation(&self, config: &KubeletConfiguration) -> Result<Reservation, Vec<String>> {
-        Reservation::check(config, self.cpus.all())
+        Reservation::check(config, self.view.cpus().all())
             .map_err(|errors| errors.iter().map(ToString::to_string).collect())
+    }
+
+    /// The node with all its managers; else the kubelet's errors, of which it reports any.
+    pub(super) fn start(&self, case: &Case, config: &KubeletConfiguration) -> Result<Node, Vec<String>> {
+        let started = Node::start(&self.view, config, Some(root_file_system(case)), Compat::KUBELET);
+        started.map_err(|error| error.faults().iter().map(ToString::to_string).collect())
     }
 
     /// The CPU manager; else the kubelet's errors.
@@ -77,7 +85,7 @@ impl Machine {
             reserved_set,
             reserved_amount,
         };
-        wanted.make(&self.cpus)
+        wanted.make(self.view.cpus())
     }
 }
 
