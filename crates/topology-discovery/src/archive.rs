@@ -16,7 +16,7 @@ use crate::memory::{MemoryTree, components};
 const MAX_ENTRIES: usize = 1_000_000;
 const MAX_FILE: u64 = 32 << 20;
 const MAX_CONTENT: usize = 64 << 20;
-const MAX_STREAM: u64 = 1 << 30;
+const MAX_STREAM: u64 = 512 << 20;
 const MAX_WINDOW: u64 = 64 << 20;
 const MAX_NAME: u64 = 4096;
 const MAX_DEPTH: usize = 64;
@@ -51,7 +51,7 @@ pub enum ArchiveError {
         /// Its size.
         size: u64,
     },
-    /// All files together are too large.
+    /// All files and their names together are too large.
     #[error("files of the archive are larger than {most} MiB", most = MAX_CONTENT >> 20)]
     TooLarge,
     /// A name is too long, or too deep.
@@ -70,6 +70,8 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
     let mut tree = MemoryTree::new();
     let mut names = LongNames::default();
     let mut content = Vec::new();
+    // Names take memory too; those that only lead to others count once.
+    let mut names_len = 0;
     let damaged = |entries: usize| move |error: io::Error| ArchiveError::Damaged { entries, error };
     // Raw, because the convenient reading keeps long names of any length in memory.
     for entry in archive.entries().map_err(damaged(0))?.raw(true) {
@@ -96,6 +98,10 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
         if components(&path).any(|name| name == "..") {
             return Err(ArchiveError::Name(path));
         }
+        names_len += path.len() + long_link.as_ref().map_or(0, String::len);
+        if tree.content_len() + names_len > MAX_CONTENT {
+            return Err(ArchiveError::TooLarge);
+        }
         match kind {
             EntryType::Directory => tree.add_folder(&path),
             EntryType::Regular | EntryType::Continuous => {
@@ -110,7 +116,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
                         error: io::ErrorKind::UnexpectedEof.into(),
                     });
                 }
-                if tree.content_len() + content.len() > MAX_CONTENT {
+                if tree.content_len() + names_len + content.len() > MAX_CONTENT {
                     return Err(ArchiveError::TooLarge);
                 }
                 tree.add_file(&path, &content);
@@ -197,7 +203,7 @@ impl<R: Read> Read for Limited<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         self.left = self.left.checked_sub(count as u64).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::FileTooLarge, "unpacked stream is larger than 1 GiB")
+            io::Error::new(io::ErrorKind::FileTooLarge, "unpacked stream is larger than 512 MiB")
         })?;
         Ok(count)
     }

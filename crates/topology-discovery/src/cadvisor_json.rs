@@ -29,6 +29,10 @@ pub fn machine_info_from_json(bytes: &[u8]) -> Result<MachineInfo, MachineInfoEr
     if bytes.len() > MAX_BYTES {
         return Err(MachineInfoError::TooLarge);
     }
+    // A list would be taken as the fields in their order.
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return Err(MachineInfoError::OtherKind);
+    }
     let json: Json = serde_json::from_slice(bytes)?;
     if json.num_cores.is_none() && json.topology.is_none() && json.memory_capacity.is_none() {
         return Err(MachineInfoError::OtherKind);

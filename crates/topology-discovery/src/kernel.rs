@@ -1,6 +1,6 @@
 //! The kernel's small files: read once, understood, and complained about.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -24,6 +24,9 @@ pub(crate) const MEMINFO: &str = "proc/meminfo";
 /// More problems than anybody reads: a tree of thousands of broken files is described well enough by these.
 const MAX_PROBLEMS: usize = 1000;
 
+/// More bytes than all files of the largest machine have together.
+const MAX_READ: usize = 128 << 20;
+
 /// A file's content, that it is not there, or why it cannot be read.
 type Content = Result<Option<Rc<[u8]>>, String>;
 
@@ -32,12 +35,14 @@ pub(crate) struct Kernel<'t> {
     pub(crate) tree: &'t SysfsTree,
     /// Files that have been read: two readings are made of them.
     files: RefCell<HashMap<String, Content>>,
+    /// Bytes that may still be read.
+    left: Cell<usize>,
     problems: RefCell<BTreeSet<Problem>>,
 }
 
 impl<'t> Kernel<'t> {
     pub(crate) fn new(tree: &'t SysfsTree) -> Self {
-        Self { tree, files: RefCell::default(), problems: RefCell::default() }
+        Self { tree, files: RefCell::default(), left: Cell::new(MAX_READ), problems: RefCell::default() }
     }
 
     pub(crate) fn into_problems(self) -> Vec<Problem> {
@@ -55,6 +60,13 @@ impl<'t> Kernel<'t> {
         self.report(path, Lack::Missing { assumed });
     }
 
+    /// Reports a file that could not be used as missing, unless it is there and has been reported as unusable.
+    pub(crate) fn missing_unless_there(&self, path: &str, assumed: Assumed) {
+        if self.tree.target(path).is_none() {
+            self.missing(path, assumed);
+        }
+    }
+
     pub(crate) fn unusable(&self, path: &str, reason: &(impl ToString + ?Sized), assumed: Assumed) {
         self.report(path, Lack::Unusable { reason: reason.to_string(), assumed });
     }
@@ -69,7 +81,14 @@ impl<'t> Kernel<'t> {
             return content.clone();
         }
         let content = match self.tree.read(path) {
-            Ok(content) => Ok(content.map(Rc::from)),
+            Ok(None) => Ok(None),
+            Ok(Some(content)) => match self.left.get().checked_sub(content.len()) {
+                Some(left) => {
+                    self.left.set(left);
+                    Ok(Some(Rc::from(content)))
+                }
+                None => Err(format!("the files read before have {} MiB", MAX_READ >> 20)),
+            },
             Err(error) => Err(error.to_string()),
         };
         self.files.borrow_mut().insert(path.to_owned(), content.clone());
@@ -164,8 +183,7 @@ impl<'t> Kernel<'t> {
             let path = format!("{folder}/{name}/nr_hugepages");
             match self.parsed(&path, Assumed::LeftOut, str::parse) {
                 Some(num_pages) => all.push(HugePages { page_size_kib, num_pages }),
-                None if self.tree.target(&path).is_none() => self.missing(&path, Assumed::LeftOut),
-                None => {}
+                None => self.missing_unless_there(&path, Assumed::LeftOut),
             }
         }
         all.sort_by_key(|pages| pages.page_size_kib);

@@ -32,11 +32,11 @@ pub enum DiscoveryError {
     /// There are no CPUs: this is no tree of a machine.
     #[error("no CPU in sys/devices/system/cpu")]
     NoCpus,
-    /// What was read does not fit together.
-    #[error("machine contradicts itself")]
+    /// What was read is more than can be described: nodes past 64.
+    #[error(transparent)]
     Machine(#[from] InvalidMachine),
     /// cAdvisor's reading failed even though its holes were mended.
-    #[error("machine information cannot be made")]
+    #[error(transparent)]
     Cadvisor(#[from] CadvisorError),
 }
 
@@ -72,7 +72,7 @@ fn parts(kernel: &Kernel<'_>) -> Result<MachineParts, DiscoveryError> {
     let (packages, cores) = cpus::packages_and_cores(kernel, &cpus.online);
     let meminfo = kernel.text(MEMINFO, Assumed::Unknown);
     if meminfo.is_none() {
-        kernel.missing(MEMINFO, Assumed::Unknown);
+        kernel.missing_unless_there(MEMINFO, Assumed::Unknown);
     }
     let field = |name| meminfo.as_deref().and_then(|text| field_kib(text, name));
     let memory = field("MemTotal").map(|kib| kib.saturating_mul(1024));

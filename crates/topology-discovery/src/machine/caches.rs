@@ -30,15 +30,19 @@ fn cache(kernel: &Kernel<'_>, folder: &str, cpu: CpuId, online: &CpuSet) -> Opti
     let file = |name: &str| format!("{folder}/{name}");
     let level = file("level");
     let Some(level) = kernel.parsed(&level, Assumed::LeftOut, str::parse) else {
-        kernel.missing(&level, Assumed::LeftOut);
+        kernel.missing_unless_there(&level, Assumed::LeftOut);
         return None;
     };
-    let kind = kernel.parsed(&file("type"), Assumed::LeftOut, |text| match text {
+    let kind = file("type");
+    let Some(kind) = kernel.parsed(&kind, Assumed::LeftOut, |text| match text {
         "Data" => Ok(CacheKind::Data),
         "Instruction" => Ok(CacheKind::Instruction),
         "Unified" => Ok(CacheKind::Unified),
         other => Err(format!("{other:?} is no type of cache")),
-    })?;
+    }) else {
+        kernel.missing_unless_there(&kind, Assumed::LeftOut);
+        return None;
+    };
     let Some(shared) = kernel.cpus(folder, &["shared_cpu_list", "shared_cpu_map"]) else {
         kernel.missing(&file("shared_cpu_map"), Assumed::LeftOut);
         return None;

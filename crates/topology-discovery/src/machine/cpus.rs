@@ -18,11 +18,7 @@ pub(super) fn lists(kernel: &Kernel<'_>) -> CpuLists {
     let list = |name: &str| kernel.cpu_list(&format!("{CPUS}/{name}"), Assumed::Unknown);
     let present = list("present");
     let folders: CpuSet = cpu_folders(kernel);
-    let told = kernel.cpu_list(&format!("{CPUS}/online"), Assumed::CpusWithTopologyAreOnline);
-    let online = told.filter(|online| !online.is_empty()).unwrap_or_else(|| {
-        kernel.missing(&format!("{CPUS}/online"), Assumed::CpusWithTopologyAreOnline);
-        folders.iter().filter(|cpu| has_topology(kernel, *cpu)).collect()
-    });
+    let online = online(kernel, &folders);
     let there = present.as_ref().unwrap_or(&folders);
     CpuLists {
         offline: there - &online,
@@ -31,6 +27,17 @@ pub(super) fn lists(kernel: &Kernel<'_>) -> CpuLists {
         isolated: list("isolated"),
         present,
     }
+}
+
+/// The CPUs that run; where the kernel does not list them, or lists none, those that have a topology.
+fn online(kernel: &Kernel<'_>, folders: &CpuSet) -> CpuSet {
+    let path = format!("{CPUS}/online");
+    match kernel.cpu_list(&path, Assumed::CpusWithTopologyAreOnline) {
+        Some(online) if !online.is_empty() => return online,
+        Some(_) => kernel.unusable(&path, "it lists no CPU", Assumed::CpusWithTopologyAreOnline),
+        None => kernel.missing_unless_there(&path, Assumed::CpusWithTopologyAreOnline),
+    }
+    folders.iter().filter(|cpu| has_topology(kernel, *cpu)).collect()
 }
 
 fn cpu_folders(kernel: &Kernel<'_>) -> CpuSet {
@@ -82,7 +89,7 @@ fn facts(kernel: &Kernel<'_>, cpu: CpuId) -> Facts {
     let known = |number: Option<i64>| number.filter(|number| *number != -1 && *number != 0xffff);
     let core_id = number("core_id");
     if core_id.is_none() {
-        kernel.missing(&format!("{folder}/core_id"), Assumed::Unknown);
+        kernel.missing_unless_there(&format!("{folder}/core_id"), Assumed::Unknown);
     }
     let threads = kernel.cpus(&folder, &THREADS);
     if threads.is_none() {
@@ -104,7 +111,7 @@ fn packages(kernel: &Kernel<'_>, online: &CpuSet) -> Vec<Package> {
             continue;
         }
         if number.is_none() {
-            kernel.missing(&path, Assumed::PackageOfNumber);
+            kernel.missing_unless_there(&path, Assumed::PackageOfNumber);
         }
         let unknown = number.unwrap_or(-1);
         if let Some(siblings) = kernel.cpus(&topology(cpu), &PACKAGE) {

@@ -50,7 +50,7 @@ fn device(
     };
     let short = |name: &str| hex(name, Assumed::Unknown).and_then(|number| u16::try_from(number).ok());
     let Some(class) = hex("class", Assumed::LeftOut) else {
-        kernel.missing(&format!("{path}/class"), Assumed::LeftOut);
+        kernel.missing_unless_there(&format!("{path}/class"), Assumed::LeftOut);
         return None;
     };
     let node = match kernel.number(&format!("{path}/numa_node"), Assumed::Unknown) {

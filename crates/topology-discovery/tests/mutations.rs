@@ -1,0 +1,167 @@
+//! Trees in which anything may be missing, cut, swapped or garbage.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first thing that is wrong")]
+
+mod small;
+
+use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
+use proptest::sample::Index;
+use proptest::test_runner::TestCaseError;
+use proptest::{collection, prop_assert, prop_assert_eq};
+use small::{CPUS, Content, NODES, Small};
+use topology_discovery::{CpuArchitecture, DiscoveryError, read, read_as_cadvisor};
+use topology_model::{KubeletView, Machine};
+
+/// What happens to a file.
+#[derive(Clone, Debug)]
+enum Mutation {
+    Remove(Index),
+    RemoveBelow(Index),
+    Cut(Index, Index),
+    Swap(Index, Index),
+    Replace(Index, Vec<u8>),
+    Link(Index, Index),
+}
+
+const GARBAGE: &[&str] = &[
+    "",
+    "\0",
+    "-1",
+    "-9223372036854775808",
+    "0-4294967295",
+    "99999999999999999999",
+    "8191",
+    "8192",
+    "7-3",
+    "0-7:1/2",
+    "ffffffff,ffffffff,ffffffff",
+    "10 10 10 10 10 10 10 10",
+    "MemTotal: 18446744073709551615 kB",
+    "0x",
+];
+
+fn mutation() -> impl Strategy<Value = Mutation> {
+    let garbage = proptest::sample::select(GARBAGE).prop_map(|text| text.as_bytes().to_vec());
+    let bytes = prop_oneof![3 => garbage, 1 => collection::vec(any::<u8>(), 0..40)];
+    let file = any::<Index>;
+    prop_oneof![
+        file().prop_map(Mutation::Remove),
+        file().prop_map(Mutation::RemoveBelow),
+        (file(), file()).prop_map(|(file, length)| Mutation::Cut(file, length)),
+        (file(), file()).prop_map(|(file, other)| Mutation::Swap(file, other)),
+        (file(), bytes).prop_map(|(file, bytes)| Mutation::Replace(file, bytes)),
+        (file(), file()).prop_map(|(file, other)| Mutation::Link(file, other)),
+    ]
+}
+
+fn mutate(server: &mut Small, mutation: Mutation) {
+    let paths: Vec<String> = server.0.keys().cloned().collect();
+    if paths.is_empty() {
+        return;
+    }
+    let at = |index: Index| paths[index.index(paths.len())].clone();
+    match mutation {
+        Mutation::Remove(file) => {
+            server.0.remove(&at(file));
+        }
+        Mutation::RemoveBelow(file) => {
+            let path = at(file);
+            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            server.0.retain(|own, _| !own.starts_with(folder));
+        }
+        Mutation::Cut(file, length) => {
+            if let Some(Content::File(bytes)) = server.0.get_mut(&at(file)) {
+                bytes.truncate(length.index(bytes.len() + 1));
+            }
+        }
+        Mutation::Swap(file, other) => {
+            let (a, b) = (server.0.remove(&at(file)), server.0.remove(&at(other)));
+            server.0.extend(b.map(|content| (at(file), content)));
+            server.0.extend(a.map(|content| (at(other), content)));
+        }
+        Mutation::Replace(file, bytes) => {
+            server.0.insert(at(file), Content::File(bytes));
+        }
+        Mutation::Link(file, other) => {
+            server.0.insert(at(file), Content::Link(format!("/{}", at(other))));
+        }
+    }
+}
+
+/// Reads a tree in every way. What is read holds together, and is read again the same.
+fn check(server: &Small) -> Result<(), TestCaseError> {
+    let tree = server.tree();
+    for architecture in [CpuArchitecture::Amd64, CpuArchitecture::S390x] {
+        // cAdvisor may refuse; it must not do so by a panic.
+        let _ = read_as_cadvisor(&tree, architecture);
+    }
+    let found = match read(&tree) {
+        Ok(found) => found,
+        Err(DiscoveryError::NoCpus) => return Ok(()),
+        Err(error) => return Err(TestCaseError::fail(error.to_string())),
+    };
+    prop_assert_eq!(&read(&tree).unwrap(), &found);
+    prop_assert_eq!(&Machine::new(found.machine.clone().into_parts()).unwrap(), &found.machine);
+    // The kubelet may refuse what cAdvisor read, in words.
+    let _ = KubeletView::new(&found.info);
+    prop_assert!(!found.problems.iter().any(|problem| problem.to_string().len() > 1000));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_tree_is_too_broken(mutations in collection::vec(mutation(), 1..12)) {
+        let mut server = Small::server();
+        for mutation in mutations {
+            mutate(&mut server, mutation);
+        }
+        check(&server)?;
+    }
+
+    #[test]
+    fn a_folder_of_anything_is_no_machine_or_one(
+        files in collection::btree_map("(sys/devices/system/(cpu|node)/)?[a-z0-9/]{1,12}", Just("0-3\n"), 0..20),
+    ) {
+        let files = files.into_iter().map(|(path, text)| (path, Content::File(text.as_bytes().to_vec())));
+        check(&Small(files.collect()))?;
+    }
+}
+
+/// Files whose loss changes what is known, each with what the problem must name.
+#[test]
+fn whatever_is_missing_is_said() {
+    let node = |name: &str| format!("{NODES}/node1/{name}");
+    let cpu = |name: &str| format!("{CPUS}/cpu2/{name}");
+    for path in [
+        "proc/meminfo".to_owned(),
+        "proc/cpuinfo".to_owned(),
+        NODES.to_owned(),
+        format!("{CPUS}/online"),
+        node("meminfo"),
+        node("distance"),
+        node("hugepages/hugepages-1048576kB/nr_hugepages"),
+        cpu("topology/core_id"),
+        cpu("topology/physical_package_id"),
+        cpu("topology/thread_siblings_list"),
+        cpu("cache/index3/level"),
+        cpu("cache/index3/type"),
+        cpu("cache/index3/shared_cpu_map"),
+        "sys/devices/pci0000:00/0000:00:01.0/class".to_owned(),
+    ] {
+        let mut server = Small::server();
+        if path.ends_with("nr_hugepages") {
+            // The folder stays.
+            server = server.with(&path.replace("nr_", "free_"), "0");
+        }
+        let found = server.without(&path).read();
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let name = name.trim_end_matches("_list");
+        assert!(
+            found.problems.iter().any(|problem| problem.path.contains(name)),
+            "nothing is said of {path}: {:?}",
+            found.problems
+        );
+    }
+}
