@@ -10,6 +10,7 @@ extern crate alloc;
 mod info;
 mod machine;
 mod node;
+mod synthetic;
 mod table;
 mod view;
 
@@ -19,6 +20,7 @@ pub use machine::{
     NodeLists, Package, PackageId, Part, PciAddress, PciAddressError, PciDevice, Smt, Sriov,
 };
 pub use node::{NodeId, Nodes, ShowNodes, TooManyNodes};
+pub use synthetic::SyntheticError;
 pub use table::{CacheId, CoreId, CpuCounts, CpuRow, CpuTable, CpuTableError, SocketId};
 pub use view::{KubeletView, NodeMemory, ViewError};
 
