@@ -12,6 +12,7 @@ mod error;
 mod kubelet;
 mod kubelet_fields;
 mod names;
+mod constraints;
 mod node;
 mod pods;
 mod problem;

@@ -68,6 +68,10 @@ impl<'a> Field<'a> {
         self.node.value == Value::Null
     }
 
+    pub(crate) fn is_true(&self) -> bool {
+        self.node.value == Value::Bool(true)
+    }
+
     /// The keys of a mapping in their order; `null` has none.
     pub(crate) fn entries(&self) -> Result<Vec<Keyed<'a>>, ManifestError> {
         match &self.node.value {

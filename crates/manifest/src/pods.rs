@@ -6,6 +6,7 @@ use pod_spec::{
     Container, ContainerName, Pod, PodLevelResources, PodResources, PodUid, QosClass, ResourceList, Role,
 };
 
+use crate::constraints::read_constraints;
 use crate::names::{check_name, check_namespace};
 use crate::node::{Field, Value};
 use crate::quantity::resource_list;
@@ -111,6 +112,7 @@ impl Pods {
                 .transpose()?
                 .unwrap_or_default(),
             status_qos: read_status_qos(object)?,
+            constraints: read_constraints(&metadata, &spec)?,
         };
         self.read.push(pod);
         Ok(())

@@ -13,12 +13,16 @@ mod qos;
 mod not_guaranteed;
 mod effective;
 mod unit;
+mod constraints;
+mod selector;
 
+pub use constraints::{Constraints, HostPort, Origin, SupplementalGroups, Taint, Tolerated, Toleration};
 pub use effective::{Amounts, Overhead};
 pub use name::{ContainerKey, ContainerName, PodUid, ResourceName};
 pub use not_guaranteed::NotGuaranteed;
 pub use pod::{Container, Pod, PodResources, ResourceList, Role};
 pub use qos::{PodLevelResources, QosClass};
+pub use selector::{Demand, NodeSelectorTerm, Requirement};
 pub use unit::Unit;
 
 /// The examples of the README are tests too.

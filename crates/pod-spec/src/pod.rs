@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use k8s_quantity::Quantity;
 
-use crate::{ContainerKey, ContainerName, PodUid, QosClass, ResourceName};
+use crate::{Constraints, ContainerKey, ContainerName, PodUid, QosClass, ResourceName};
 
 /// Amounts by resource.
 pub type ResourceList = BTreeMap<ResourceName, Quantity>;
@@ -30,6 +30,8 @@ pub struct Pod {
     pub overhead: ResourceList,
     /// `status.qosClass`, when it is set; else the class is computed.
     pub status_qos: Option<QosClass>,
+    /// What it demands of its node besides resources.
+    pub constraints: Constraints,
 }
 
 /// Requests and limits at pod level.
@@ -78,6 +80,7 @@ impl Pod {
             resources: None,
             overhead: ResourceList::new(),
             status_qos: None,
+            constraints: Constraints::default(),
         }
     }
 

@@ -61,6 +61,7 @@ fn empty(uid: &str, containers: Vec<Container>) -> Pod {
         resources: None,
         overhead: ResourceList::new(),
         status_qos: None,
+        constraints: pod_spec::Constraints::default(),
     }
 }
 

@@ -28,5 +28,6 @@ pub(crate) fn pod(uid: &str, containers: &[(&str, Role, &str)]) -> Pod {
         resources: None,
         overhead: ResourceList::new(),
         status_qos: None,
+        constraints: pod_spec::Constraints::default(),
     }
 }
