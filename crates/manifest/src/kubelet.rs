@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use node_config::{KubeletConfiguration, ReservedMemory};
+use node_config::{Duration, KubeletConfiguration, ReservedMemory};
 
 use crate::kubelet_fields::{IGNORED, READ};
 use crate::node::{Field, Keyed, Node, Value};
-use crate::quantity::resource_list;
+use crate::quantity::any_resources;
 use crate::yaml::{Repeated, documents};
 use crate::{ManifestError, Problem, Source, Style};
 
@@ -126,7 +126,7 @@ impl Decoder<'_, '_> {
         Ok(KubeletConfiguration {
             cpu_manager_policy: self.text("cpuManagerPolicy")?,
             cpu_manager_policy_options: self.strings("cpuManagerPolicyOptions")?.unwrap_or_default(),
-            cpu_manager_reconcile_period: self.text("cpuManagerReconcilePeriod")?,
+            cpu_manager_reconcile_period: self.duration("cpuManagerReconcilePeriod")?,
             memory_manager_policy: self.text("memoryManagerPolicy")?,
             reserved_memory: self.reserved_memory()?,
             topology_manager_policy: self.text("topologyManagerPolicy")?,
@@ -155,6 +155,18 @@ impl Decoder<'_, '_> {
         let Some(field) = self.body.get(name)? else { return Ok(None) };
         let text = string(&field, name)?;
         Ok(Some(text).filter(|text| !text.is_empty()))
+    }
+
+    fn duration(&self, name: &str) -> Result<Option<Duration>, ManifestError> {
+        let Some(field) = self.body.get(name)? else { return Ok(None) };
+        let text = string(&field, name)?;
+        if field.is_null() {
+            return Ok(None);
+        }
+        let parsed = text.parse().map_err(|_| {
+            field.fail(Problem::Unexpected { found: text, expected: "a duration such as 10s or 1m30s" })
+        });
+        parsed.map(Some)
     }
 
     fn strings(&self, name: &str) -> Result<Option<BTreeMap<String, String>>, ManifestError> {
@@ -195,7 +207,7 @@ impl Decoder<'_, '_> {
             warn_of_unknown(&item, &["numaNode", "limits"], self.warnings)?;
             let node =
                 item.get("numaNode")?.map(|node| integer(&node, "reservedMemory.numaNode")).transpose()?;
-            let limits = item.get("limits")?.map(|limits| resource_list(&limits)).transpose()?;
+            let limits = item.get("limits")?.map(|limits| any_resources(&limits)).transpose()?;
             reserved.push(ReservedMemory {
                 numa_node: node.unwrap_or_default(),
                 limits: limits

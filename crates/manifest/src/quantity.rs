@@ -9,16 +9,20 @@ use crate::{ManifestError, Problem};
 
 /// A mapping of resource names to amounts.
 pub(crate) fn resource_list(field: &Field<'_>) -> Result<ResourceList, ManifestError> {
-    let mut list = ResourceList::new();
-    for Keyed { key, key_span, value } in field.entries()? {
+    for Keyed { key, key_span, .. } in field.entries()? {
         if !is_resource(key) {
             let expected = "a resource such as cpu, hugepages-1Gi or example.com/device";
             let problem = Problem::UnknownField { found: key.to_owned(), expected };
             return Err(field.fail_at(key_span, problem));
         }
-        list.insert(ResourceName::new(key), amount(key, &value)?);
     }
-    Ok(list)
+    any_resources(field)
+}
+
+/// A mapping of any names to amounts, where what is no resource is found out later.
+pub(crate) fn any_resources(field: &Field<'_>) -> Result<ResourceList, ManifestError> {
+    let entries = field.entries()?.into_iter();
+    entries.map(|entry| Ok((ResourceName::new(entry.key), amount(entry.key, &entry.value)?))).collect()
 }
 
 /// One amount: bare or quoted, zero or more, and such that it fits 64 bits (a CPU's in thousandths).

@@ -1,6 +1,6 @@
 //! Kubelet configurations, as the kubelet's decoder takes and refuses them.
 
-use node_config::KubeletConfiguration;
+use node_config::{Duration, KubeletConfiguration};
 use topology_manifest::{KubeletConfigRead, Source, Style, read_kubelet_config};
 
 fn read(text: &str) -> KubeletConfigRead {
@@ -53,7 +53,7 @@ fn every_field_in_every_wrapping() {
     let expected = KubeletConfiguration {
         cpu_manager_policy: Some("static".to_owned()),
         cpu_manager_policy_options: map("full-pcpus-only", "true"),
-        cpu_manager_reconcile_period: Some("5s".to_owned()),
+        cpu_manager_reconcile_period: Some(Duration::from_seconds(5)),
         memory_manager_policy: Some("Static".to_owned()),
         reserved_memory: reserved_memory.clone(),
         topology_manager_policy: Some("restricted".to_owned()),

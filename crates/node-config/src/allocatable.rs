@@ -135,10 +135,15 @@ impl Reservation {
     pub fn check(config: &KubeletConfiguration, online: &CpuSet) -> Result<Self, Vec<ReservationError>> {
         let one = |error| alloc::vec![error];
         let cpus = reserved_cpus(config.reserved_cpus(), online).map_err(one)?;
-        let mut kube = amounts(ReservedFor::Kube, &config.kube_reserved)?;
-        let mut system = amounts(ReservedFor::System, &config.system_reserved)?;
+        // CPUs that the maps reserve are not even read where they do not count.
+        let (mut kube, mut system) = (config.kube_reserved.clone(), config.system_reserved.clone());
         if !cpus.is_empty() {
             kube.remove("cpu");
+            system.remove("cpu");
+        }
+        let kube = amounts(ReservedFor::Kube, &kube)?;
+        let mut system = amounts(ReservedFor::System, &system)?;
+        if !cpus.is_empty() {
             let count = i64::try_from(cpus.len()).unwrap_or(i64::MAX);
             system.insert("cpu".to_owned(), Quantity::from_units(count, Format::DecimalSi));
         }

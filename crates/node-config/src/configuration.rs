@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::ReservedMemory;
+use crate::{Duration, ReservedMemory};
 
 /// The fields of a `KubeletConfiguration` that the resource managers look at.
 ///
@@ -17,8 +17,8 @@ pub struct KubeletConfiguration {
     pub cpu_manager_policy: Option<String>,
     /// `cpuManagerPolicyOptions`.
     pub cpu_manager_policy_options: BTreeMap<String, String>,
-    /// `cpuManagerReconcilePeriod`, as written: `10s`.
-    pub cpu_manager_reconcile_period: Option<String>,
+    /// `cpuManagerReconcilePeriod`.
+    pub cpu_manager_reconcile_period: Option<Duration>,
     /// `memoryManagerPolicy`.
     pub memory_manager_policy: Option<String>,
     /// `reservedMemory`.
@@ -98,10 +98,11 @@ impl KubeletConfiguration {
         or(self.topology_manager_scope.as_ref(), "container")
     }
 
-    /// `cpuManagerReconcilePeriod`, by default `10s`.
+    /// `cpuManagerReconcilePeriod`, by default 10 s. No time at all is an unwritten one.
     #[must_use]
-    pub fn reconcile_period(&self) -> &str {
-        or(self.cpu_manager_reconcile_period.as_ref(), "10s")
+    pub fn reconcile_period(&self) -> Duration {
+        let said = self.cpu_manager_reconcile_period.filter(|period| !period.is_zero());
+        said.unwrap_or(Duration::from_seconds(10))
     }
 
     /// `reservedSystemCPUs`, by default empty.
@@ -138,9 +139,9 @@ impl KubeletConfiguration {
         self.cgroups_per_qos.unwrap_or(true)
     }
 
-    /// `maxPods`, by default 110.
+    /// `maxPods`, by default 110. Zero is an unwritten one.
     #[must_use]
     pub fn pod_limit(&self) -> i32 {
-        self.max_pods.unwrap_or(110)
+        self.max_pods.filter(|pods| *pods != 0).unwrap_or(110)
     }
 }

@@ -7,6 +7,7 @@
 extern crate alloc;
 
 mod configuration;
+mod duration;
 mod validate;
 mod gates;
 mod topology;
@@ -24,6 +25,7 @@ pub use allocatable::{
 pub use boolean::parse_bool;
 pub use configuration::KubeletConfiguration;
 pub use cpu::{CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, cpu_options};
+pub use duration::{Duration, DurationError};
 pub use eviction::{Eviction, EvictionError};
 pub use gates::{FeatureGates, Gate, GateError};
 pub use memory::{MemoryConfigError, MemoryPolicyName};

@@ -143,7 +143,14 @@ impl KubeletConfiguration {
         self.validate_enforcement(&mut wrong);
         self.validate_reserved_cpus(&mut wrong);
         self.validate_reserved_memory(&mut wrong);
-        wrong.into_iter().map(Invalid).collect()
+        // A fault that several entries have is reported once.
+        let mut once: Vec<Invalid> = Vec::new();
+        for field in wrong.into_iter().map(Invalid) {
+            if !once.contains(&field) {
+                once.push(field);
+            }
+        }
+        once
     }
 
     fn validate_limits(&self, wrong: &mut Vec<InvalidField>) {

@@ -58,7 +58,7 @@ fn effective(config: &KubeletConfiguration, expected: &Value) -> Value {
         "cgroupsPerQOS": config.has_cgroups_per_qos(),
         "cpuManagerPolicy": config.cpu_policy(),
         "cpuManagerPolicyOptions": map("cpuManagerPolicyOptions", &config.cpu_manager_policy_options),
-        "cpuManagerReconcilePeriod": config.reconcile_period(),
+        "cpuManagerReconcilePeriod": config.reconcile_period().to_string(),
         "enforceNodeAllocatable": config.enforced(),
         "evictionHard": config.eviction(),
         "kubeReserved": map("kubeReserved", &config.kube_reserved),
