@@ -9,6 +9,8 @@ use crate::tree::{MAX_LINKS, ReadError};
 pub struct MemoryTree {
     entries: Vec<Entry>,
     content: Vec<u8>,
+    /// Path and place of the folder that was added to last: files of a folder come one after the other.
+    last: (String, usize),
 }
 
 #[derive(Clone, Debug)]
@@ -23,7 +25,11 @@ const ROOT: usize = 0;
 
 impl Default for MemoryTree {
     fn default() -> Self {
-        Self { entries: vec![Entry::Folder(BTreeMap::new())], content: Vec::new() }
+        Self {
+            entries: vec![Entry::Folder(BTreeMap::new())],
+            content: Vec::new(),
+            last: (String::new(), ROOT),
+        }
     }
 }
 
@@ -62,9 +68,19 @@ impl MemoryTree {
     }
 
     fn put(&mut self, path: &str, entry: Entry) {
-        let mut names = components(path);
-        let Some(name) = names.next_back() else { return };
-        let folder = self.folder(names);
+        let mut path = path;
+        while let Some(shorter) = path.strip_suffix('/').or_else(|| path.strip_suffix("/.")) {
+            path = shorter;
+        }
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        if name.is_empty() || name == "." {
+            return;
+        }
+        let known = self.last.0 == above && matches!(self.entries.get(self.last.1), Some(Entry::Folder(_)));
+        let folder = if known { self.last.1 } else { self.folder(components(above)) };
+        if !known {
+            self.last = (above.to_owned(), folder);
+        }
         let at = self.entries.len();
         self.entries.push(entry);
         if let Some(Entry::Folder(children)) = self.entries.get_mut(folder) {
@@ -95,7 +111,7 @@ impl MemoryTree {
     }
 
     pub(crate) fn read(&self, path: &str) -> Result<Option<&[u8]>, ReadError> {
-        match self.find(path).and_then(|(at, _)| self.entries.get(at)) {
+        match self.place(path).and_then(|at| self.entries.get(at)) {
             Some(Entry::File { start, end }) => Ok(self.content.get(*start..*end)),
             Some(_) => Err(ReadError::NotAFile(path.to_owned())),
             None => Ok(None),
@@ -103,7 +119,7 @@ impl MemoryTree {
     }
 
     pub(crate) fn list(&self, path: &str) -> Option<Vec<String>> {
-        match self.entries.get(self.find(path)?.0)? {
+        match self.entries.get(self.place(path)?)? {
             Entry::Folder(children) => Some(children.keys().map(ToString::to_string).collect()),
             Entry::File { .. } | Entry::Link(_) => None,
         }
@@ -111,6 +127,22 @@ impl MemoryTree {
 
     pub(crate) fn target(&self, path: &str) -> Option<String> {
         self.find(path).map(|(_, names)| names.join("/"))
+    }
+
+    /// The entry that a path leads to. Most paths have no link in them, and are looked up without keeping their
+    /// names.
+    fn place(&self, path: &str) -> Option<usize> {
+        let mut at = ROOT;
+        for name in components(path) {
+            let Entry::Folder(children) = self.entries.get(at)? else { return None };
+            let next = children.get(name).copied();
+            match next.and_then(|next| self.entries.get(next)) {
+                Some(Entry::Link(_)) => return self.find(path).map(|(at, _)| at),
+                None if name == ".." => return self.find(path).map(|(at, _)| at),
+                _ => at = next?,
+            }
+        }
+        Some(at)
     }
 
     /// The entry that a path leads to, links followed, and its path without links.
@@ -151,4 +183,62 @@ impl MemoryTree {
 /// The names of a path, without those that mean nothing.
 pub(crate) fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty() && *name != ".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MemoryTree;
+
+    fn content(tree: &MemoryTree, path: &str) -> Option<String> {
+        let bytes = tree.read(path).ok()??;
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    #[test]
+    fn names_that_mean_nothing_are_left_out() {
+        let mut tree = MemoryTree::new();
+        for (path, text) in
+            [("./a//b/./c", "c"), ("/a/b/d/.", "d"), ("a/b/e//", "e"), ("", "x"), ("././", "x")]
+        {
+            tree.add_file(path, text.as_bytes());
+        }
+        assert_eq!(tree.list("a/b").unwrap(), ["c", "d", "e"]);
+        assert_eq!(tree.list("").unwrap(), ["a"]);
+        assert_eq!(content(&tree, "a/./b//d").as_deref(), Some("d"));
+    }
+
+    #[test]
+    fn the_last_of_a_path_stands() {
+        let mut tree = MemoryTree::new();
+        tree.add_file("a/x", b"1");
+        tree.add_file("a/x", b"2");
+        assert_eq!(content(&tree, "a/x").as_deref(), Some("2"));
+        tree.add_file("a", b"a file now");
+        assert_eq!(content(&tree, "a/x"), None);
+        tree.add_file("a/y", b"3");
+        assert_eq!(tree.list("a").unwrap(), ["y"], "a folder again");
+    }
+
+    #[test]
+    fn links_are_followed_inside_the_tree() {
+        let mut tree = MemoryTree::new();
+        tree.add_file("real/deep/file", b"1");
+        for (path, target) in [
+            ("a/up", "../real/deep"),
+            ("a/root", "/real/./deep/"),
+            ("a/two", "up/../deep/file"),
+            ("a/out", "../../real/deep"),
+            ("a/loop", "pool"),
+            ("a/pool", "loop"),
+        ] {
+            tree.add_link(path, target);
+        }
+        for path in ["a/up/file", "a/root/file", "a/two", "a/up/../deep/file", "real/../a/up/file"] {
+            assert_eq!(content(&tree, path).as_deref(), Some("1"), "{path}");
+            assert_eq!(tree.target(path).as_deref(), Some("real/deep/file"), "{path}");
+        }
+        for path in ["a/out/file", "a/loop/file", "a/up/file/more", "../real/deep/file", "nothing"] {
+            assert_eq!(content(&tree, path), None, "{path}");
+        }
+    }
 }

@@ -140,3 +140,14 @@ fn captured_machines_are_what_their_truth_files_say() {
     }
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
+
+#[test]
+fn this_machine_is_read() {
+    match read(&SysfsTree::live()) {
+        Ok(found) => {
+            let usable = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+            assert!(found.machine.online().len() >= usable, "{:?}", found.machine.online());
+        }
+        Err(error) => println!("skipped: the files of this machine are hidden: {error}"),
+    }
+}

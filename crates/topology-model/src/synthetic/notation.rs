@@ -99,7 +99,7 @@ impl Shape {
         seen.push(level);
         let count = self.cpus.checked_mul(word.count).filter(|count| *count <= CpuId::LIMIT);
         self.cpus = count.ok_or(SyntheticError::TooManyCpus)?;
-        // 256 KiB, and four times as much on each level further out, is what hwloc takes too.
+        // Sizes that hwloc takes too: 32 KiB, 4 MiB, 16 MiB.
         let mut size_kib = 32;
         match level {
             Level::Package => self.packages = self.cpus,
