@@ -4,7 +4,7 @@
 //! before it have been served and stay so until the pod goes. Here the order is that of the names, which is one of
 //! the kubelet's.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 
 use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceName, Unit};
 use thiserror::Error;
@@ -21,7 +21,7 @@ use crate::{BlockedDevices, Devices, Holdings};
 pub struct Request<'a> {
     /// Its pod.
     pub pod: &'a Pod,
-    /// The container. Resources that dynamic resource allocation serves are not among its limits.
+    /// The container.
     pub container: &'a Container,
     /// The merged hint that was stored for it.
     pub affinity: Affinity,
@@ -30,6 +30,9 @@ pub struct Request<'a> {
     pub is_active: &'a dyn Fn(&PodUid) -> bool,
     /// Whether the kubelet has heard of all pods since it started.
     pub sources: Sources,
+    /// Resources that dynamic resource allocation serves instead: it gives them out, and no device is. As in the
+    /// kubelet, hints and starts do not know of it.
+    pub claimed: &'a BTreeSet<ResourceName>,
 }
 
 /// Whether all sources of pods have reported since the kubelet started.
@@ -45,10 +48,11 @@ pub enum Sources {
 }
 
 impl<'a> Request<'a> {
-    /// A request on a node where dead pods have been collected and all sources are ready.
+    /// A request on a node where dead pods have been collected and all sources are ready, with no claims.
     #[must_use]
     pub const fn new(pod: &'a Pod, container: &'a Container, affinity: Affinity) -> Self {
-        Self { pod, container, affinity, is_active: &|_| true, sources: Sources::Ready }
+        const NONE: &BTreeSet<ResourceName> = &BTreeSet::new();
+        Self { pod, container, affinity, is_active: &|_| true, sources: Sources::Ready, claimed: NONE }
     }
 }
 
@@ -185,11 +189,11 @@ pub(crate) struct Serving<'a> {
 
 impl Serving<'_> {
     fn serve(&mut self) -> Result<BTreeMap<ResourceName, DeviceIds>, Stop> {
-        let Request { pod, container, is_active, sources, .. } = *self.request;
+        let Request { pod, container, is_active, sources, claimed, .. } = *self.request;
         let mut granted = BTreeMap::new();
         let mut collected = sources != Sources::Ready;
         for (resource, limit) in &container.limits {
-            if !self.after.is_device(self.inventory, resource) {
+            if claimed.contains(resource) || !self.after.is_device(self.inventory, resource) {
                 continue;
             }
             if !collected {
@@ -245,6 +249,7 @@ impl core::fmt::Debug for Request<'_> {
             .field("unit", &Unit::Container(self.pod, self.container))
             .field("affinity", &self.affinity)
             .field("sources", &self.sources)
+            .field("claimed", &self.claimed)
             .finish_non_exhaustive()
     }
 }
