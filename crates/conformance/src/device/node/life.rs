@@ -1,0 +1,177 @@
+//! Plugins that come and go, and the kubelet that does.
+
+use device_manager::{
+    ConnectionId, Connections, Endpoint, Life, Moment, RegisterError, ValidateError, check_announced,
+    check_request,
+};
+use pod_spec::{ContainerName, PodUid, ResourceName};
+use serde_json::{Value, json};
+
+use super::{Entry, Node};
+use crate::case::text;
+use crate::device::plugins;
+use crate::device::stored::{Contents, Stored};
+
+/// How a plugin makes itself known, and what is said when it is refused.
+enum Refusal {
+    /// It called, and gets this text.
+    Called(RegisterError),
+    /// Its socket was found, and it is told at this stage.
+    Found { stage: &'static str, error: String },
+}
+
+impl Node {
+    pub(super) fn register(&mut self, step: &Value, entry: &mut Entry) {
+        let name = text(&step["plugin"]);
+        self.stop_plugin(name, entry);
+        let resource = text(&step["resource"]);
+        self.plugins.start(name, resource, step);
+        let is_found = text(&step["via"]) == "watcher";
+        let registered = if is_found {
+            let versions = step["versions"].as_array().map(Vec::as_slice);
+            let versions: Vec<&str> =
+                versions.map_or_else(|| vec!["v1beta1"], |listed| listed.iter().map(text).collect());
+            check_announced(&versions, resource).map_err(|error: ValidateError| Refusal::Found {
+                stage: "validate",
+                error: error.to_string(),
+            })
+        } else {
+            self.count(format!("kubelet_device_plugin_registration_total{{resource_name={resource}}}"));
+            check_request(step["version"].as_str().unwrap_or("v1beta1"), resource).map_err(Refusal::Called)
+        };
+        entry.insert("rpcs".into(), Value::Null);
+        entry.insert("updates".into(), json!([]));
+        let connected = registered.and_then(|resource| {
+            self.connect(step, &resource, entry).map_err(|error| {
+                if is_found {
+                    Refusal::Found { stage: "register", error: error.to_string() }
+                } else {
+                    Refusal::Called(error)
+                }
+            })
+        });
+        let error = match connected {
+            Ok(()) => Value::Null,
+            Err(Refusal::Called(error)) => json!({ "code": "Unknown", "message": error.to_string() }),
+            Err(Refusal::Found { stage, error }) => {
+                entry.insert("stage".into(), json!(stage));
+                json!(error)
+            }
+        };
+        entry.insert("error".into(), error);
+    }
+
+    fn connect(
+        &mut self,
+        step: &Value,
+        resource: &ResourceName,
+        entry: &mut Entry,
+    ) -> Result<(), RegisterError> {
+        let name = text(&step["plugin"]);
+        let connection = self.plugins.new_connection();
+        self.connections.connecting(resource, connection);
+        let call = json!({ "plugin": name, "resource": resource.as_str(), "call": "GetDevicePluginOptions" });
+        entry.insert("rpcs".into(), json!([call]));
+        if !step["options_error"].is_null() {
+            self.connections.failed(resource);
+            return Err(RegisterError::Options(plugins::rpc_error(&step["options_error"])));
+        }
+        let options = Some(plugins::options(&step["options"]));
+        self.inventory.set_endpoint(resource, Endpoint::Plugin { options, life: Life::Running });
+        self.plugins.connected(name, connection);
+        if step["silent"].as_bool() != Some(true) {
+            self.list_devices(resource, &step["devices"], entry);
+        }
+        Ok(())
+    }
+
+    /// A list has come in: who holds a device that has changed is told.
+    fn list_devices(&mut self, resource: &ResourceName, devices: &Value, entry: &mut Entry) {
+        let changed = self.inventory.list(resource, plugins::devices(devices));
+        self.store();
+        let mut told: Vec<&str> =
+            changed.iter().filter_map(|id| self.held.holder(id)).map(PodUid::as_str).collect();
+        told.sort_unstable();
+        told.dedup();
+        entry.insert("updates".into(), if told.is_empty() { json!([]) } else { json!([told]) });
+    }
+
+    pub(super) fn devices(&mut self, step: &Value, entry: &mut Entry) {
+        entry.insert("updates".into(), json!([]));
+        match self.plugins.listed_by(text(&step["plugin"])) {
+            Some(resource) => self.list_devices(&resource, &step["devices"], entry),
+            None => entry.extend([("not_delivered".to_owned(), json!(true))]),
+        }
+    }
+
+    pub(super) fn stop_plugin(&mut self, name: &str, entry: &mut Entry) {
+        let Some(resource) = self.plugins.stop(name) else { return };
+        self.disconnect(&resource);
+        if let Some(Endpoint::Plugin { life: Life::Running, .. }) = self.inventory.endpoint(&resource) {
+            entry.insert("not_noticed".into(), json!(true));
+        }
+    }
+
+    pub(super) fn deregister(&mut self, resource: &str, entry: &mut Entry) {
+        let closed = self.disconnect(&ResourceName::new(resource));
+        entry.insert("had_client".into(), json!(closed.is_some()));
+    }
+
+    fn disconnect(&mut self, resource: &ResourceName) -> Option<ConnectionId> {
+        let connection = self.connections.gone(resource)?;
+        self.plugins.close(connection);
+        self.inventory.disconnect(resource, self.now);
+        Some(connection)
+    }
+
+    /// Moves back the moment when a plugin went away.
+    pub(super) fn age(&mut self, step: &Value, entry: &mut Entry) {
+        let resource = ResourceName::new(text(&step["resource"]));
+        let by = core::time::Duration::from_secs(step["seconds"].as_u64().unwrap_or_default());
+        let stopped = match self.inventory.endpoint(&resource) {
+            Some(Endpoint::Plugin { options, life: Life::Stopped(since) }) => Some((options, since)),
+            _ => None,
+        };
+        entry.insert("aged".into(), json!(stopped.is_some()));
+        if let Some((options, since)) = stopped {
+            let life = Life::Stopped(Moment(since.0.saturating_sub(by)));
+            self.inventory.set_endpoint(&resource, Endpoint::Plugin { options, life });
+        }
+    }
+
+    pub(super) fn restart(&mut self, step: &Value, entry: &mut Entry) {
+        if !step["checkpoint"].is_null() {
+            self.stored = Stored::Unreadable;
+        } else if step["delete_checkpoint"].as_bool() == Some(true) {
+            self.stored = Stored::Absent;
+        }
+        (self.inventory, self.held) = self.stored.load(self.inventory.nodes(), self.now);
+        self.connections = Connections::default();
+        self.plugins.close_all();
+        let running = step["running"].as_array().into_iter().flatten();
+        let running = running.filter(|container| container["running"].as_bool() == Some(true));
+        let key = |container: &Value| {
+            (PodUid::new(text(&container["pod"])), ContainerName::new(text(&container["container"])))
+        };
+        self.running = running.map(key).collect();
+        self.hear(&step["value"]);
+        entry.insert("error".into(), Value::Null);
+    }
+
+    pub(super) fn capacity(&mut self, entry: &mut Entry) {
+        let capacity = self.inventory.capacity(self.now);
+        if !capacity.forgotten.is_empty() {
+            self.store();
+        }
+        let amounts = |amounts: std::collections::BTreeMap<ResourceName, u64>| {
+            Value::Object(amounts.into_iter().map(|(name, count)| (name.to_string(), json!(count))).collect())
+        };
+        entry.insert("capacity".into(), amounts(capacity.capacity));
+        entry.insert("allocatable".into(), amounts(capacity.allocatable));
+        entry.insert("deleted".into(), capacity.forgotten.iter().map(ResourceName::as_str).collect());
+    }
+
+    fn store(&mut self) {
+        self.stored = Stored::Written(Contents::new(&self.inventory, &self.held));
+    }
+}

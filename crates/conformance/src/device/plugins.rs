@@ -1,0 +1,216 @@
+//! The plugins of a case: processes that register, list devices and answer as they are told to.
+
+use std::collections::BTreeMap;
+
+use device_manager::{
+    AllocateReply, ConnectionId, Device, DeviceId, DeviceIds, Health, PluginOptions, Question, Reply,
+    RpcCode, RpcError, Topology,
+};
+use pod_spec::ResourceName;
+use serde_json::{Map, Value, json};
+use topology_model::NodeId;
+
+use crate::case::{numbers, text};
+
+/// All plugins that have been started and not stopped.
+#[derive(Default)]
+pub(super) struct Plugins {
+    /// By name.
+    processes: BTreeMap<String, Process>,
+    /// Which connection the kubelet calls for a resource.
+    called: BTreeMap<ResourceName, ConnectionId>,
+    connections: u64,
+}
+
+struct Process {
+    resource: ResourceName,
+    /// The step that started it: what it answers.
+    behaviour: Value,
+    connection: Option<ConnectionId>,
+    stream: Stream,
+}
+
+/// Whether the kubelet listens to a plugin's lists.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stream {
+    Open,
+    Closed,
+}
+
+impl Plugins {
+    /// Starts a process, which has no connection yet.
+    pub(super) fn start(&mut self, name: &str, resource: &str, behaviour: &Value) {
+        let resource = ResourceName::new(resource);
+        let process =
+            Process { resource, behaviour: behaviour.clone(), connection: None, stream: Stream::Closed };
+        self.processes.insert(name.to_owned(), process);
+    }
+
+    /// Ends a process. If its stream was open: the resource that it registered.
+    pub(super) fn stop(&mut self, name: &str) -> Option<ResourceName> {
+        let process = self.processes.remove(name)?;
+        (process.stream == Stream::Open).then_some(process.resource)
+    }
+
+    /// A number for one more connection.
+    pub(super) fn new_connection(&mut self) -> ConnectionId {
+        self.connections += 1;
+        ConnectionId(self.connections)
+    }
+
+    /// The kubelet calls the process by this connection for its resource from now on, and listens to its lists.
+    pub(super) fn connected(&mut self, name: &str, connection: ConnectionId) {
+        let Some(process) = self.processes.get_mut(name) else { return };
+        process.connection = Some(connection);
+        process.stream = Stream::Open;
+        self.called.insert(process.resource.clone(), connection);
+    }
+
+    /// The kubelet closes a connection.
+    pub(super) fn close(&mut self, connection: ConnectionId) {
+        for process in self.processes.values_mut().filter(|process| process.connection == Some(connection)) {
+            process.stream = Stream::Closed;
+        }
+    }
+
+    /// The kubelet has stopped: all connections are closed.
+    pub(super) fn close_all(&mut self) {
+        self.processes.values_mut().for_each(|process| process.stream = Stream::Closed);
+        self.called.clear();
+    }
+
+    /// The resource of a process that the kubelet listens to.
+    pub(super) fn listed_by(&self, name: &str) -> Option<ResourceName> {
+        let process = self.processes.get(name).filter(|process| process.stream == Stream::Open)?;
+        Some(process.resource.clone())
+    }
+
+    /// What a plugin answers, and the call as cases write it. `None`: nobody is there.
+    pub(super) fn answer(&self, question: &Question) -> Option<(Value, Reply)> {
+        let connection = self.called.get(question.resource()).copied();
+        let called = |(_, process): &(&String, &Process)| process.connection == connection;
+        let (name, process) = self.processes.iter().find(called)?;
+        let mut call = Map::new();
+        call.insert("plugin".into(), json!(name));
+        call.insert("resource".into(), json!(process.resource.as_str()));
+        let reply = match question {
+            Question::Preferred { available, must_include, size, .. } => {
+                call.insert("call".into(), json!("GetPreferredAllocation"));
+                call.insert("available".into(), ids(available));
+                if !must_include.is_empty() {
+                    call.insert("must_include".into(), ids(must_include));
+                }
+                call.insert("size".into(), json!(size));
+                preferred(&process.behaviour["preferred"], available, must_include, *size)
+            }
+            Question::Allocate { devices, .. } => {
+                call.insert("call".into(), json!("Allocate"));
+                call.insert("ids".into(), ids(devices));
+                allocated(&process.behaviour["allocate"], devices)
+            }
+            Question::PreStart { devices, .. } => {
+                call.insert("call".into(), json!("PreStartContainer"));
+                call.insert("ids".into(), ids(devices));
+                match &process.behaviour["pre_start_error"] {
+                    Value::Null => Reply::Started,
+                    error => Reply::Failed(rpc_error(error)),
+                }
+            }
+        };
+        Some((Value::Object(call), reply))
+    }
+}
+
+/// The ids in the order of cases.
+pub(super) fn ids<'a>(ids: impl IntoIterator<Item = &'a DeviceId>) -> Value {
+    ids.into_iter().map(DeviceId::as_str).collect()
+}
+
+/// What `GetDevicePluginOptions` answers.
+pub(super) fn options(value: &Value) -> PluginOptions {
+    let is_on = |name: &str| value[name].as_bool() == Some(true);
+    PluginOptions { preferred_allocation: is_on("preferred"), pre_start: is_on("pre_start") }
+}
+
+pub(super) fn rpc_error(value: &Value) -> RpcError {
+    let code = value["code"].as_u64().and_then(|code| u32::try_from(code).ok()).unwrap_or_default();
+    RpcError { code: RpcCode(code), message: text(&value["message"]).to_owned() }
+}
+
+/// A list of devices.
+pub(super) fn devices(value: &Value) -> Vec<Device> {
+    let device = |value: &Value| Device {
+        id: DeviceId::new(text(&value["id"])),
+        health: match value["health"].as_str() {
+            None => Health::Healthy,
+            Some("none") => Health::said(""),
+            Some(word) => Health::said(word),
+        },
+        topology: match &value["nodes"] {
+            Value::Null => Topology::Absent,
+            nodes => Topology::Nodes(numbers(nodes).into_iter().map(NodeId).collect()),
+        },
+    };
+    value.as_array().into_iter().flatten().map(device).collect()
+}
+
+fn preferred(how: &Value, available: &DeviceIds, must_include: &DeviceIds, size: u32) -> Reply {
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let more = available.iter().filter(|id| !must_include.contains(*id));
+    let must = must_include.iter();
+    let chosen: DeviceIds = match text(&how["mode"]) {
+        "first" => must.chain(more).take(size).cloned().collect(),
+        "last" => must.chain(more.rev()).take(size).cloned().collect(),
+        "static" => {
+            let ids = how["ids"].as_array().into_iter().flatten();
+            ids.map(|id| DeviceId::new(text(id))).collect()
+        }
+        "all" => available.clone(),
+        "error" => return Reply::Failed(rpc_error(&how["error"])),
+        _ => DeviceIds::new(),
+    };
+    Reply::Preferred(chosen)
+}
+
+fn allocated(how: &Value, devices: &DeviceIds) -> Reply {
+    if !how["error"].is_null() {
+        return Reply::Failed(rpc_error(&how["error"]));
+    }
+    if how["no_responses"].as_bool() == Some(true) {
+        return Reply::NothingAllocated;
+    }
+    let listed: Vec<&str> = devices.iter().map(DeviceId::as_str).collect();
+    let listed = listed.join(",");
+    let mut reply = Map::new();
+    for name in ["envs", "annotations", "mounts", "devices", "cdi"] {
+        let filled = without_defaults(&how[name], &listed);
+        if !is_default(&filled) {
+            reply.insert(name.into(), filled);
+        }
+    }
+    Reply::Allocated(AllocateReply(Value::Object(reply).to_string().into_bytes().into()))
+}
+
+/// With the devices put in, and without what a message on the wire does not have.
+fn without_defaults(value: &Value, devices: &str) -> Value {
+    match value {
+        Value::String(text) => json!(text.replace("{ids}", devices)),
+        Value::Array(values) => values.iter().map(|value| without_defaults(value, devices)).collect(),
+        Value::Object(fields) => {
+            let filled = fields
+                .iter()
+                .map(|(name, value)| (name.replace("{ids}", devices), without_defaults(value, devices)));
+            Value::Object(filled.collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn is_default(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(values) => values.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
