@@ -29,7 +29,7 @@ pub use duration::{Duration, DurationError};
 pub use eviction::{Eviction, EvictionError};
 pub use gates::{FeatureGates, Gate, GateError};
 pub use memory::{MemoryConfigError, MemoryPolicyName};
-pub use reserved_memory::{ReservedMemory, ReservedMemoryFlagError};
+pub use reserved_memory::{ReservedMemory, ReservedMemoryFlag, ReservedMemoryFlagError};
 pub use topology::{
     DistanceRows, NodeCountCheck, Scope, TieBreak, TopologyConfig, TopologyConfigError, TopologyFacts,
     TopologyPolicyName,

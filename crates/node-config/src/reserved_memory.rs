@@ -2,7 +2,8 @@
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -39,6 +40,9 @@ pub enum ReservedMemoryFlagError {
     /// No quantity after the equals sign.
     #[error("failed to parse the quantity: {0}")]
     Quantity(String),
+    /// Another value after an empty one.
+    #[error("no target (nil pointer to *[]MemoryReservation)")]
+    AfterEmpty,
 }
 
 /// Whether memory of this name can be reserved: `memory`, or anything that begins with `hugepages-`.
@@ -46,20 +50,64 @@ pub(crate) fn is_memory(resource: &str) -> bool {
     resource == "memory" || resource.starts_with("hugepages-")
 }
 
-impl ReservedMemory {
-    /// Reads one value of the flag: groups separated by `;`, each `NODE:TYPE=QUANTITY[,TYPE=QUANTITY...]`. The number
-    /// of the node is cut to 32 bits, and of two amounts for one type the last counts, both as upstream. An empty
-    /// value has no groups.
+/// The flag `--reserved-memory` as it is being set, value after value.
+///
+/// Upstream an empty value stores nothing, and with it the flag loses what it refers to: it then shows nothing, and
+/// any later value is refused.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ReservedMemoryFlag {
+    reserved: Vec<ReservedMemory>,
+    target: Target,
+}
+
+/// Whether the flag still refers to its list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Target {
+    #[default]
+    Kept,
+    Lost,
+}
+
+impl ReservedMemoryFlag {
+    /// Takes one more value: groups separated by `;`, each `NODE:TYPE=QUANTITY[,TYPE=QUANTITY...]`. The number of
+    /// the node is cut to 32 bits, and of two amounts for one type the last counts, both as upstream.
     ///
     /// # Errors
     /// What is wrong first, from the left.
-    pub fn parse_flag(value: &str) -> Result<Vec<Self>, ReservedMemoryFlagError> {
-        if value.is_empty() {
-            return Ok(Vec::new());
+    pub fn set(&mut self, value: &str) -> Result<(), ReservedMemoryFlagError> {
+        if self.target == Target::Lost {
+            return Err(ReservedMemoryFlagError::AfterEmpty);
         }
-        value.split(';').map(Self::parse_group).collect()
+        if value.is_empty() {
+            self.target = Target::Lost;
+            return Ok(());
+        }
+        for group in value.split(';') {
+            self.reserved.push(ReservedMemory::parse_group(group)?);
+        }
+        Ok(())
     }
 
+    /// What has been stored, in order.
+    #[must_use]
+    pub fn reserved(&self) -> &[ReservedMemory] {
+        &self.reserved
+    }
+}
+
+/// All reservations, in order of their texts.
+impl fmt::Display for ReservedMemoryFlag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown: Vec<_> = match self.target {
+            Target::Kept => self.reserved.iter().map(ToString::to_string).collect(),
+            Target::Lost => Vec::new(),
+        };
+        shown.sort_unstable();
+        f.write_str(&shown.join(","))
+    }
+}
+
+impl ReservedMemory {
     fn parse_group(group: &str) -> Result<Self, ReservedMemoryFlagError> {
         use ReservedMemoryFlagError as E;
         let (node, amounts) = split_once_only(group, ':').ok_or_else(|| E::Group(group.to_owned()))?;
@@ -89,22 +137,18 @@ fn truncated(id: i64) -> i32 {
     i32::from_le_bytes([a, b, c, d])
 }
 
-/// As the flag is written: `NODE:TYPE=QUANTITY,...`, types in order.
+/// As the flag is written: `NODE:TYPE=QUANTITY,...`, in order of the texts after the colon.
 impl fmt::Display for ReservedMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.numa_node)?;
-        for (at, (resource, amount)) in self.limits.iter().enumerate() {
-            let comma = if at == 0 { "" } else { "," };
-            write!(f, "{comma}{resource}={amount}")?;
-        }
-        Ok(())
+        let mut amounts: Vec<_> =
+            self.limits.iter().map(|(resource, amount)| format!("{resource}={amount}")).collect();
+        amounts.sort_unstable();
+        write!(f, "{}:{}", self.numa_node, amounts.join(","))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::ToString;
-
     use super::*;
 
     #[test]
@@ -112,10 +156,11 @@ mod tests {
         for (value, read) in [
             ("", Ok("")),
             ("0:memory=1Gi", Ok("0:memory=1Gi")),
-            ("0:memory=1Gi,hugepages-2Mi=2M;1:memory=2Gi", Ok("0:hugepages-2Mi=2M,memory=1Gi 1:memory=2Gi")),
+            ("0:memory=1Gi,hugepages-2Mi=2M;1:memory=2Gi", Ok("0:hugepages-2Mi=2M,memory=1Gi,1:memory=2Gi")),
             ("+1:memory=1Gi", Ok("1:memory=1Gi")),
             ("4294967296:memory=1", Ok("0:memory=1")),
             ("0:memory=1,memory=2", Ok("0:memory=2")),
+            ("0:hugepages-=2Mi,hugepages-1Gi=1000m", Ok("0:hugepages-1Gi=1,hugepages-=2Mi")),
             (
                 "0-memory=1",
                 Err(
@@ -133,10 +178,32 @@ mod tests {
             ("0:cpu=1", Err("memory type conversion error, unknown type: \"cpu\"")),
             ("0:memory=one", Err("failed to parse the quantity: one")),
         ] {
-            let shown = ReservedMemory::parse_flag(value)
-                .map(|groups| groups.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
-                .map_err(|error| error.to_string());
-            assert_eq!(shown.as_deref().map_err(|error| &**error), read, "{value}");
+            let shown = set(&[value]).map(|(_, shown)| shown);
+            assert_eq!(shown.as_deref().map_err(String::as_str), read, "{value}");
         }
+    }
+
+    #[test]
+    fn the_flag_may_be_set_again_unless_a_value_was_empty() {
+        for (values, read) in [
+            (&[][..], Ok((0, ""))),
+            (&["1:memory=1Gi", "0:memory=1Gi"], Ok((2, "0:memory=1Gi,1:memory=1Gi"))),
+            (&["0:memory=1Gi", ""], Ok((1, ""))),
+            (&["", "0:memory=1Gi"], Err("no target (nil pointer to *[]MemoryReservation)")),
+            (&["", ""], Err("no target (nil pointer to *[]MemoryReservation)")),
+            (&["x:memory=1", ""], Err("failed to convert the NUMA node ID, expected integer, got x")),
+        ] {
+            let shown = set(values);
+            let shown = shown.as_ref().map(|(stored, shown)| (*stored, shown.as_str()));
+            assert_eq!(shown.map_err(String::as_str), read, "{values:?}");
+        }
+    }
+
+    fn set(values: &[&str]) -> Result<(usize, String), String> {
+        let mut flag = ReservedMemoryFlag::default();
+        for value in values {
+            flag.set(value).map_err(|error| error.to_string())?;
+        }
+        Ok((flag.reserved().len(), flag.to_string()))
     }
 }

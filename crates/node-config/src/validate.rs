@@ -134,23 +134,29 @@ pub enum InvalidField {
 
 impl KubeletConfiguration {
     /// Everything that is wrong, in the kubelet's order (in which resources of one node have none: here that of
-    /// their names). Empty: the kubelet would go on.
+    /// their names). Empty: the kubelet would go on. A fault that several entries have is there once, as in the text
+    /// that the kubelet prints.
     #[must_use]
     pub fn validate(&self) -> Vec<Invalid> {
+        let mut once: Vec<Invalid> = Vec::new();
+        for fault in self.faults() {
+            if !once.contains(&fault) {
+                once.push(fault);
+            }
+        }
+        once
+    }
+
+    /// The same, entry by entry: a fault that several entries have is there as often.
+    #[must_use]
+    pub fn faults(&self) -> Vec<Invalid> {
         let mut wrong = Vec::new();
         self.validate_limits(&mut wrong);
         self.validate_topology(&mut wrong);
         self.validate_enforcement(&mut wrong);
         self.validate_reserved_cpus(&mut wrong);
         self.validate_reserved_memory(&mut wrong);
-        // A fault that several entries have is reported once.
-        let mut once: Vec<Invalid> = Vec::new();
-        for field in wrong.into_iter().map(Invalid) {
-            if !once.contains(&field) {
-                once.push(field);
-            }
-        }
-        once
+        wrong.into_iter().map(Invalid).collect()
     }
 
     fn validate_limits(&self, wrong: &mut Vec<InvalidField>) {
