@@ -97,7 +97,7 @@ impl Static {
             return Ok(Allocation { granted, after: held.clone(), counted });
         }
         let mut after = held.clone();
-        let mut counted = Counted { pinning_requests: 1, node_exclusive: 1, ..Counted::default() };
+        let mut counted = Counted { pinning_requests: 1, ..Counted::default() };
         if let Some(own) = held.assigned(&pod.uid, &container.name) {
             after.served(&pod.uid, container.role, own);
             let (granted, counted) = (Granted::Blocks(own.to_vec()), self.existing(counted));
@@ -116,6 +116,7 @@ impl Static {
         after.served(&pod.uid, container.role, &blocks);
         after.set(&pod.uid, &container.name, blocks.clone());
         after.shrink_init(pod, &container.name, &blocks);
+        counted.node_exclusive = 1;
         Ok(Allocation { granted: Granted::Blocks(blocks), after, counted: self.existing(counted) })
     }
 

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::ResourceName;
+use topology_model::NodeId;
 
 /// An amount of one resource on some nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,16 +29,29 @@ impl Block {
 pub struct NodeList {
     mask: NodeMask,
     /// `None`: ascending.
-    listed: Option<Arc<[NodeIndex]>>,
+    listed: Option<Arc<[ListedNode]>>,
+}
+
+/// A node as a state file lists it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ListedNode {
+    /// A node of the machine.
+    Own(NodeIndex),
+    /// One that the machine lacks. Nothing is ever booked there; it is kept to be stored again.
+    Foreign(NodeId),
 }
 
 impl NodeList {
     /// Nodes as they are listed, in this order.
     #[must_use]
-    pub fn listed(nodes: &[NodeIndex]) -> Self {
-        let ascending = nodes.is_sorted_by(|a, b| a < b);
-        let listed = (!ascending).then(|| Arc::from(nodes));
-        Self { mask: nodes.iter().copied().collect(), listed }
+    pub fn listed(nodes: &[ListedNode]) -> Self {
+        let own = nodes.iter().filter_map(|node| match node {
+            ListedNode::Own(node) => Some(*node),
+            ListedNode::Foreign(_) => None,
+        });
+        let mask: NodeMask = own.clone().collect();
+        let ascending = nodes.len() == mask.len() as usize && own.is_sorted();
+        Self { mask, listed: (!ascending).then(|| Arc::from(nodes)) }
     }
 
     /// The nodes as a set.
@@ -54,14 +68,23 @@ impl NodeList {
 
     /// Whether no node is listed.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.mask.is_empty()
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
-    /// The nodes in their order.
+    /// The nodes of the machine in their order.
     pub fn iter(&self) -> impl Iterator<Item = NodeIndex> + '_ {
+        self.all().filter_map(|node| match node {
+            ListedNode::Own(node) => Some(node),
+            ListedNode::Foreign(_) => None,
+        })
+    }
+
+    /// Everything that is listed, in its order.
+    pub fn all(&self) -> impl Iterator<Item = ListedNode> + '_ {
         let ascending = if self.listed.is_none() { self.mask } else { NodeMask::EMPTY };
-        self.listed.iter().flat_map(|listed| listed.iter().copied()).chain(ascending)
+        let listed = self.listed.iter().flat_map(|listed| listed.iter().copied());
+        listed.chain(ascending.iter().map(ListedNode::Own))
     }
 }
 

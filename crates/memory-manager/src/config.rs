@@ -1,11 +1,6 @@
 //! What an administrator decides about memory.
 
-use alloc::borrow::ToOwned;
-use alloc::string::String;
-use core::str::FromStr;
-
 use pod_spec::ResourceList;
-use thiserror::Error;
 
 use crate::Reservations;
 
@@ -23,39 +18,6 @@ pub struct Config {
     pub wrapped_tables: WrappedTables,
     /// What is done when a pod with pod-level bookings is admitted again.
     pub readmission: Readmission,
-}
-
-/// The policies of the kubelet's memory manager.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum PolicyName {
-    /// Nothing is booked, and nothing checked.
-    None,
-    /// What this crate does.
-    Static,
-}
-
-/// A name that is no policy, or none on Linux. The texts are the kubelet's.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum UnknownPolicy {
-    /// A policy of another system.
-    #[error("policy \"{0}\" is not available for platform \"linux\"")]
-    OtherPlatform(String),
-    /// No policy.
-    #[error("unknown policy: \"{0}\"")]
-    Unknown(String),
-}
-
-impl FromStr for PolicyName {
-    type Err = UnknownPolicy;
-
-    fn from_str(name: &str) -> Result<Self, UnknownPolicy> {
-        match name {
-            "None" => Ok(Self::None),
-            "Static" => Ok(Self::Static),
-            "BestEffort" => Err(UnknownPolicy::OtherPlatform(name.to_owned())),
-            _ => Err(UnknownPolicy::Unknown(name.to_owned())),
-        }
-    }
 }
 
 /// What requests and limits at pod level mean: the feature gates `PodLevelResources` and

@@ -63,11 +63,13 @@ impl Holdings {
         self.whole.get(pod).map(AsRef::as_ref)
     }
 
-    /// What the container's memory may come from: all nodes of its blocks. `None` if nothing is booked for it.
+    /// What the container's memory may come from: all nodes of its blocks. `None` if nothing is booked for it: its
+    /// memory may come from anywhere.
     #[must_use]
     pub fn nodes_of(&self, pod: &PodUid, container: &ContainerName) -> Option<NodeMask> {
         let blocks = self.assigned(pod, container)?;
-        Some(blocks.iter().fold(NodeMask::EMPTY, |nodes, block| nodes | block.nodes.mask()))
+        let nodes = blocks.iter().fold(NodeMask::EMPTY, |nodes, block| nodes | block.nodes.mask());
+        Some(nodes).filter(|nodes| !nodes.is_empty())
     }
 
     /// How many blocks name a node.

@@ -23,7 +23,6 @@ extern crate alloc;
 
 mod config;
 mod reservation;
-mod flag;
 mod policy;
 mod request;
 mod shared_pool;
@@ -40,16 +39,15 @@ mod restore;
 
 pub use allocate::{AllocateError, Allocation, Granted};
 pub use allocate_pod::{PodAllocation, PodGranted};
-pub use block::{Block, NodeList};
+pub use block::{Block, ListedNode, NodeList};
 pub use books::Amounts;
-pub use config::{Config, PodLevel, PolicyName, Readmission, UnknownPolicy, WrappedTables};
+pub use config::{Config, PodLevel, Readmission, WrappedTables};
 pub use counted::{Counted, Source};
-pub use flag::FlagError;
 pub use hints::{OnNode, Opinion, Silent};
 pub use holdings::Holdings;
-pub use policy::{ConfigError, Static};
+pub use policy::{ConfigError, OtherSum, Static};
 pub use request::{NotInt64, NotPinned, Request, RequestError};
-pub use reservation::{InvalidReservation, Reservation, Reservations};
+pub use reservation::{Reservation, Reservations};
 pub use restore::{StateError, Stored, StoredBlock, StoredNode, StoredTable};
 pub use shared_pool::EmptySharedPool;
 

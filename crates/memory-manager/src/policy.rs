@@ -1,5 +1,6 @@
 //! The static policy of one machine.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -56,23 +57,28 @@ pub enum ConfigError {
     )]
     UnknownNode(NodeId),
     /// The reservations do not sum to what the node keeps for itself.
-    #[error(
-        "the total amount \"{sum}\" of type \"{resource}\" is not equal to the value \"{expected}\" determined by Node Allocatable feature"
-    )]
-    OtherSum {
-        /// Of this.
-        resource: ResourceName,
-        /// What the reservations sum to.
-        sum: Quantity,
-        /// What the node keeps.
-        expected: Quantity,
-    },
+    #[error(transparent)]
+    OtherSum(Box<OtherSum>),
     /// A reserved amount is no 64-bit integer in the form in which it is written.
     #[error("could not covert a variable of type Quantity to int64")]
     NotInt64,
     /// No memory is reserved.
     #[error("[memorymanager] you should specify the system reserved memory")]
     NothingReserved,
+}
+
+/// The reservations of a resource do not sum to what the node keeps of it. The text is the kubelet's.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error(
+    "the total amount \"{sum}\" of type \"{resource}\" is not equal to the value \"{expected}\" determined by Node Allocatable feature"
+)]
+pub struct OtherSum {
+    /// The resource.
+    pub resource: ResourceName,
+    /// What the reservations sum to.
+    pub sum: Quantity,
+    /// What the node keeps.
+    pub expected: Quantity,
 }
 
 impl Static {

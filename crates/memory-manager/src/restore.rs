@@ -9,7 +9,7 @@ use thiserror::Error;
 use topology_model::NodeId;
 
 use crate::books::Books;
-use crate::{Amounts, Block, Holdings, NodeList, PodLevel, Static};
+use crate::{Amounts, Block, Holdings, ListedNode, NodeList, PodLevel, Static};
 
 /// What a state file holds, in node ids and unchecked.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -103,7 +103,7 @@ impl Static {
                 return Err(StateError::NoMachineState);
             }
             let mut held = self.initial();
-            self.put_blocks(&mut held, stored)?;
+            self.put_blocks(&mut held, stored);
             return Ok(held);
         }
         let mut expected = self.initial();
@@ -112,7 +112,7 @@ impl Static {
             let whole = stored.pod_entries.get(pod).filter(|blocks| !blocks.is_empty());
             match (self.pod_level, whole) {
                 (PodLevel::Managed, Some(whole)) => {
-                    self.rebook(books, pod, &ContainerName::new(""), whole)?
+                    self.rebook(books, pod, &ContainerName::new(""), whole)?;
                 }
                 _ => {
                     for (container, blocks) in containers {
@@ -127,7 +127,7 @@ impl Static {
         }
         let mut held = self.initial();
         self.put_nodes(held.books_mut(), stored);
-        self.put_blocks(&mut held, stored)?;
+        self.put_blocks(&mut held, stored);
         Ok(held)
     }
 
@@ -173,7 +173,11 @@ impl Static {
     }
 
     fn ids(&self, nodes: &NodeList) -> Vec<NodeId> {
-        nodes.iter().filter_map(|node| self.nodes.id(node)).collect()
+        let id = |node| match node {
+            ListedNode::Own(node) => self.nodes.id(node),
+            ListedNode::Foreign(id) => Some(id),
+        };
+        nodes.all().filter_map(id).collect()
     }
 
     /// Books stored blocks on a machine on which they are not yet.
@@ -205,9 +209,9 @@ impl Static {
         Ok(())
     }
 
-    /// Those of the ids that the machine has.
     fn list(&self, ids: &[NodeId]) -> NodeList {
-        let nodes: Vec<_> = ids.iter().filter_map(|id| self.nodes.index_of(*id)).collect();
+        let listed = |id: &NodeId| self.nodes.index_of(*id).map_or(ListedNode::Foreign(*id), ListedNode::Own);
+        let nodes: Vec<_> = ids.iter().map(listed).collect();
         NodeList::listed(&nodes)
     }
 
@@ -262,28 +266,20 @@ impl Static {
         }
     }
 
-    fn put_blocks(&self, held: &mut Holdings, stored: &Stored) -> Result<(), StateError> {
-        let block = |block: &StoredBlock| {
-            let nodes = self.list(&block.nodes);
-            (nodes.len() == block.nodes.len()).then(|| Block {
-                nodes,
-                resource: block.resource.clone(),
-                size: block.size,
-            })
+    fn put_blocks(&self, held: &mut Holdings, stored: &Stored) {
+        let block = |block: &StoredBlock| Block {
+            nodes: self.list(&block.nodes),
+            resource: block.resource.clone(),
+            size: block.size,
         };
         for (pod, containers) in &stored.entries {
             for (container, blocks) in containers {
-                let blocks = blocks.iter().map(block).collect::<Option<_>>();
-                let unknown = || StateError::UnknownNode { pod: pod.clone(), container: container.clone() };
-                held.set(pod, container, blocks.ok_or_else(unknown)?);
+                held.set(pod, container, blocks.iter().map(block).collect());
             }
         }
         for (pod, blocks) in &stored.pod_entries {
-            let blocks = blocks.iter().map(block).collect::<Option<_>>();
-            let unknown = || StateError::UnknownNode { pod: pod.clone(), container: ContainerName::new("") };
-            held.set_whole(pod, blocks.ok_or_else(unknown)?);
+            held.set_whole(pod, blocks.iter().map(block).collect());
         }
-        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use pod_spec::{Pod, ResourceName, Role};
 use thiserror::Error;
 
 use crate::request::NotInt64;
-use crate::{AllocateError, Request, Static};
+use crate::{Request, Static};
 
 /// The containers of a pod would leave nothing for those that share. The texts are the kubelet's, as is the reason
 /// `EmptyPodSharedPoolError`. Of several resources the first by name is told.
@@ -16,9 +16,12 @@ pub enum EmptySharedPool {
     Init(ResourceName),
     /// Nothing for a sidecar or an app container.
     #[error(
-        "pod rejected, sum of exclusive container {0} requests equals pod budget, leaving no {0} for shared containers"
+        "pod rejected, sum of exclusive container {0} requests equals pod budget, leaving no memory for shared containers"
     )]
     App(ResourceName),
+    /// What a container takes is no 64-bit integer in the form in which it is written.
+    #[error(transparent)]
+    NotInt64(#[from] NotInt64),
 }
 
 /// What the containers of a pod take out of its amounts.
@@ -30,14 +33,14 @@ struct Taken {
 
 impl Static {
     /// Whether a pod with these pod-level amounts leaves some for those of its containers that share.
-    pub(crate) fn check_shared_pool(&self, pod: &Pod, amounts: &Request) -> Result<(), AllocateError> {
+    pub(crate) fn check_shared_pool(&self, pod: &Pod, amounts: &Request) -> Result<(), EmptySharedPool> {
         let mut taken = Taken::default();
         for container in &pod.containers {
-            let own = self.container_request(pod, container).map_err(|NotInt64| AllocateError::NotInt64)?;
+            let own = self.container_request(pod, container)?;
             match container.role {
                 Role::Init if own.is_empty() => {
                     if let Some(resource) = taken.used_up(amounts) {
-                        return Err(EmptySharedPool::Init(resource.clone()).into());
+                        return Err(EmptySharedPool::Init(resource.clone()));
                     }
                 }
                 Role::Init => {}
@@ -48,7 +51,7 @@ impl Static {
             }
         }
         match taken.used_up(amounts) {
-            Some(resource) if taken.shares => Err(EmptySharedPool::App(resource.clone()).into()),
+            Some(resource) if taken.shares => Err(EmptySharedPool::App(resource.clone())),
             _ => Ok(()),
         }
     }
