@@ -247,7 +247,7 @@ fn state(held: &Holdings) -> Value {
 }
 
 /// The list that the kubelet would give, in node ids.
-fn listed(nodes: &Nodes, answer: Answer<'_>) -> Value {
+pub(crate) fn listed(nodes: &Nodes, answer: Answer<'_>) -> Value {
     let show = |hint: &ListedHint| {
         let mask = hint.hint.affinity.nodes().unwrap_or_default();
         let ids: Vec<i64> = nodes.ids_of(mask).map(|id| id.0).collect();

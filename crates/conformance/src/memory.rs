@@ -1,8 +1,154 @@
-//! Cases of the domain `memory`.
+//! The memory manager: reserved memory, the start from a state file, hints, and series of admissions.
 
-use crate::case::Runner;
+mod crashes;
+mod pods;
+mod sequence;
+mod setup;
+mod start;
+mod state;
 
-/// The function that plays the cases of a kind.
-pub(crate) fn runner(_kind: &str) -> Option<Runner> {
-    None
+use memory_manager::{Holdings, Opinion, Silent, Static};
+use node_config::{KubeletConfiguration, ReservedMemory, ReservedMemoryFlag};
+use pod_spec::{Pod, Unit};
+use serde_json::{Map, Value, json};
+use topology_hint::Answers;
+use topology_model::Nodes;
+
+use crate::case::{Case, Outcome, Runner, text};
+use crate::corpus::Corpus;
+use crate::cpu::listed;
+use setup::{Fault, Made, Setup};
+
+pub(crate) fn runner(kind: &str) -> Option<Runner> {
+    Some(match kind {
+        "flag" => flag,
+        "config" => config,
+        "reserved" => reserved,
+        "start" => start::start,
+        "hints" => hints,
+        "seq" => sequence::sequence,
+        _ => return None,
+    })
+}
+
+/// What of a kind's results nothing here answers yet.
+pub(crate) fn not_compared(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "start" => &["file", "file_unchanged"],
+        _ => &[],
+    }
+}
+
+/// `--reserved-memory`, one line for each use.
+fn flag(_: &Corpus, case: &Case) -> Outcome {
+    let mut flag = ReservedMemoryFlag::default();
+    let mut values = case.input["value"].as_str().into_iter().flat_map(|value| value.split('\n'));
+    case.compare(match values.try_for_each(|value| flag.set(value)) {
+        Ok(()) => json!({
+            "reserved": flag.reserved().iter().map(shown_reservation).collect::<Vec<_>>(),
+            "string": flag.to_string(),
+        }),
+        Err(error) => json!({ "error": error.to_string() }),
+    })
+}
+
+fn shown_reservation(reserved: &ReservedMemory) -> Value {
+    let limits = reserved.limits.iter().map(|(name, amount)| (name.clone(), json!(amount.to_string())));
+    json!({ "node": reserved.numa_node, "limits": Value::Object(limits.collect()) })
+}
+
+/// What the check of a configuration says about its `reservedMemory`.
+fn config(_: &Corpus, case: &Case) -> Outcome {
+    let reserved_memory = match setup::reserved_memory(&case.input["reserved"]) {
+        Ok(reserved) => reserved,
+        Err(what) => return unreadable(&what),
+    };
+    let configuration = KubeletConfiguration { reserved_memory, ..KubeletConfiguration::default() };
+    let mut errors: Vec<_> = configuration.faults().iter().map(ToString::to_string).collect();
+    errors.sort_unstable();
+    case.compare(json!({ "errors": errors }))
+}
+
+/// What is booked and can be booked on a new node, or why there is no manager.
+fn reserved(_: &Corpus, case: &Case) -> Outcome {
+    let mut setup = Setup::new(&case.input);
+    // Cases of this kind leave nothing to defaults.
+    setup.nar.get_or_insert(&Value::Null);
+    setup.policy = text(&case.input["policy"]);
+    match setup.make() {
+        Err(Fault::Unreadable(what)) => unreadable(&what),
+        Err(Fault::Refused(error)) => case.compare(json!({ "error": error })),
+        Ok(Made { policy: None, .. }) => case.compare(json!({ "machineState": {}, "allocatable": [] })),
+        Ok(Made { policy: Some(policy), nodes }) => {
+            let state = state::shown(&policy.stored(&policy.initial()));
+            let state = state.get("machineState").cloned().unwrap_or_default();
+            case.compare(json!({ "machineState": state, "allocatable": allocatable(&policy, &nodes) }))
+        }
+    }
+}
+
+/// What clients are told, in order of nodes and names.
+fn allocatable(policy: &Static, nodes: &Nodes) -> Value {
+    let block = |(node, resource, size): (_, &pod_spec::ResourceName, u64)| {
+        let ids: Vec<i64> = nodes.id(node).into_iter().map(|id| id.0).collect();
+        json!({ "numaAffinity": ids, "type": resource.as_str(), "size": size })
+    };
+    policy.allocatable().map(block).collect()
+}
+
+/// The hints of every container, and of the pod as a whole.
+fn hints(_: &Corpus, case: &Case) -> Outcome {
+    let Made { policy, nodes } = match Setup::new(&case.input).make() {
+        Ok(made) => made,
+        Err(Fault::Refused(error)) => return case.compare(json!({ "error": error })),
+        Err(Fault::Unreadable(what)) => return unreadable(&what),
+    };
+    let (pod, stored) = match (pods::pod(&case.input["pod"]), state::read(&case.input["state"])) {
+        (Ok(pod), Ok(stored)) => (pod, stored),
+        (Err(error), _) => return unreadable(&error.to_string()),
+        (_, Err(what)) => return unreadable(&what),
+    };
+    let asked = |unit: Unit<'_>| match &policy {
+        None => Ok(Value::Null),
+        Some(policy) => {
+            let held = policy.restore(&stored);
+            held.map(|held| answer(policy, &nodes, &held, unit, &mut Answers::new()))
+        }
+    };
+    match containers_and_pod(&pod, asked) {
+        Ok(got) => crashes::compare(case, got),
+        Err(error) => case.compare(json!({ "error": error.to_string() })),
+    }
+}
+
+fn containers_and_pod<E>(pod: &Pod, asked: impl Fn(Unit<'_>) -> Result<Value, E>) -> Result<Value, E> {
+    let mut containers = Map::new();
+    for container in &pod.containers {
+        containers.insert(container.name.to_string(), asked(Unit::Container(pod, container))?);
+    }
+    Ok(json!({ "containers": containers, "pod": asked(Unit::Pod(pod))? }))
+}
+
+/// The answer for a unit: `null` and `{}` are two ways of the kubelet to have no opinion.
+fn answer(policy: &Static, nodes: &Nodes, held: &Holdings, unit: Unit<'_>, answers: &mut Answers) -> Value {
+    match (policy.hints(held, unit, answers), unit) {
+        (Opinion::None(Silent::NothingFits), _)
+        | (Opinion::None(Silent::NothingAsked), Unit::Container(..)) => json!({}),
+        (Opinion::None(_), _) => Value::Null,
+        (Opinion::Given, _) => {
+            let each = answers.iter();
+            let each = each.map(|(resource, answer)| (resource.to_string(), listed(nodes, answer)));
+            Value::Object(each.collect())
+        }
+    }
+}
+
+fn unreadable(what: &str) -> Outcome {
+    Outcome::Failed { got: json!({ "unreadable": what }) }
+}
+
+/// Amounts by resource.
+fn amounts(value: &Value) -> Result<pod_spec::ResourceList, k8s_quantity::ParseError> {
+    let amounts = value.as_object().into_iter().flatten();
+    amounts.map(|(name, amount)| Ok((pod_spec::ResourceName::new(name), text(amount).parse()?))).collect()
 }

@@ -1,0 +1,146 @@
+//! The memory manager of a machine and a configuration, made in the kubelet's order.
+
+use k8s_quantity::{Format, Quantity};
+use memory_manager::{Config, PodLevel, Readmission, Reservation, Reservations, Static, WrappedTables};
+use node_config::{MemoryPolicyName, ReservedMemory};
+use pod_spec::{ResourceList, ResourceName};
+use serde_json::Value;
+use topology_model::{HugePages, NodeId, NodeMemory, Nodes};
+
+use super::amounts;
+
+/// What a manager is made from.
+#[derive(Clone, Copy)]
+pub(super) struct Setup<'a> {
+    nodes: &'a Value,
+    reserved: &'a Value,
+    /// `None`: what is reserved.
+    pub(super) nar: Option<&'a Value>,
+    pub(super) policy: &'a str,
+    gates: &'a Value,
+}
+
+/// What came of it.
+pub(super) struct Made {
+    /// `None`: policy `None`.
+    pub(super) policy: Option<Static>,
+    pub(super) nodes: Nodes,
+}
+
+/// Why there is no manager.
+pub(super) enum Fault {
+    /// The case makes no sense here.
+    Unreadable(String),
+    /// The kubelet's error.
+    Refused(String),
+}
+
+impl<'a> Setup<'a> {
+    pub(super) fn new(input: &'a Value) -> Self {
+        Self {
+            nodes: &input["nodes"],
+            reserved: &input["reserved"],
+            nar: input.get("nar"),
+            policy: input["policy"].as_str().unwrap_or("Static"),
+            gates: &input["gates"],
+        }
+    }
+
+    /// With what a restart changes; the next one does not inherit it.
+    pub(super) fn changed(self, step: &'a Value) -> Self {
+        let mut wanted = self;
+        wanted.nodes = step.get("nodes").unwrap_or(wanted.nodes);
+        wanted.policy = step["policy"].as_str().unwrap_or(wanted.policy);
+        if let Some(reserved) = step.get("reserved") {
+            wanted.reserved = reserved;
+            wanted.nar = step.get("nar");
+        }
+        wanted
+    }
+}
+
+impl Setup<'_> {
+    pub(super) fn make(self) -> Result<Made, Fault> {
+        let memory: Vec<NodeMemory> = self.nodes.as_array().into_iter().flatten().map(node).collect();
+        let nodes = Nodes::new(memory.iter().map(|node| node.id)).map_err(|error| unreadable(&error))?;
+        match MemoryPolicyName::check(self.policy).map_err(|error| refused(&error))? {
+            MemoryPolicyName::None => return Ok(Made { policy: None, nodes }),
+            MemoryPolicyName::Static => {}
+        }
+        let reserved = reservations(self.reserved).map_err(|error| unreadable(&error))?;
+        let node_allocatable = match self.nar {
+            None => sums(&reserved),
+            Some(said) => amounts(said).map_err(|error| unreadable(&error))?,
+        };
+        let config = Config {
+            reserved: Reservations(reserved),
+            node_allocatable,
+            pod_level: self.pod_level(),
+            wrapped_tables: WrappedTables::Wrap,
+            readmission: Readmission::BookAgain,
+        };
+        let policy = Static::new(&nodes, &memory, &config).map_err(|error| refused(&error))?;
+        Ok(Made { policy: Some(policy), nodes })
+    }
+
+    /// By default resources at pod level count, and managers do not book for them.
+    pub(super) fn pod_level(self) -> PodLevel {
+        let gate = |name: &str, default| self.gates[name].as_bool().unwrap_or(default);
+        match (gate("PodLevelResources", true), gate("PodLevelResourceManagers", false)) {
+            (false, _) => PodLevel::Ignored,
+            (true, false) => PodLevel::NotPinned,
+            (true, true) => PodLevel::Managed,
+        }
+    }
+}
+
+fn node(value: &Value) -> NodeMemory {
+    let number = |value: &Value| value.as_u64().unwrap_or_default();
+    let pages = value["hugepages"].as_array().into_iter().flatten();
+    let pages = pages.map(|size| HugePages { page_size_kib: number(&size[0]), num_pages: number(&size[1]) });
+    NodeMemory {
+        id: NodeId(value["id"].as_i64().unwrap_or_default()),
+        memory: number(&value["memory"]),
+        hugepages: pages.collect(),
+        distances: None,
+    }
+}
+
+fn reservations(value: &Value) -> Result<Vec<Reservation>, k8s_quantity::ParseError> {
+    let each = value.as_array().into_iter().flatten();
+    let read = |kept: &Value| {
+        let node = NodeId(kept["node"].as_i64().unwrap_or_default());
+        Ok(Reservation { node, limits: amounts(&kept["limits"])? })
+    };
+    each.map(read).collect()
+}
+
+/// The same as the configuration has it.
+pub(super) fn reserved_memory(value: &Value) -> Result<Vec<ReservedMemory>, String> {
+    let each = reservations(value).map_err(|error| error.to_string())?.into_iter();
+    let typed = |kept: Reservation| {
+        let limits = kept.limits.into_iter().map(|(name, amount)| (name.to_string(), amount));
+        let numa_node = i32::try_from(kept.node.0).map_err(|error| error.to_string())?;
+        Ok(ReservedMemory { numa_node, limits: limits.collect() })
+    };
+    each.map(typed).collect()
+}
+
+/// What the node keeps for itself where all of it is reserved on nodes.
+fn sums(reserved: &[Reservation]) -> ResourceList {
+    let mut sums = ResourceList::new();
+    for (resource, amount) in reserved.iter().flat_map(|kept| &kept.limits) {
+        let sum = sums.entry(ResourceName::clone(resource));
+        let sum = sum.or_insert_with(|| Quantity::from_units(0, Format::DecimalSi));
+        *sum = &*sum + amount;
+    }
+    sums
+}
+
+fn unreadable(what: &impl ToString) -> Fault {
+    Fault::Unreadable(what.to_string())
+}
+
+fn refused(error: &impl ToString) -> Fault {
+    Fault::Refused(error.to_string())
+}
