@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use thiserror::Error;
 
-use crate::{CpuTable, CpuTableError, HugePages, MachineInfo, NodeId, Nodes, TooManyNodes};
+use crate::{CpuTable, CpuTableError, HugePages, MachineInfo, MachineNode, NodeId, Nodes, TooManyNodes};
 
 /// What the CPU, memory, device and topology managers take from a [`MachineInfo`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,6 +30,17 @@ pub struct NodeMemory {
     pub distances: Option<Vec<u64>>,
 }
 
+impl From<&MachineNode> for NodeMemory {
+    fn from(node: &MachineNode) -> Self {
+        Self {
+            id: NodeId(node.id),
+            memory: node.memory,
+            hugepages: node.hugepages.clone().unwrap_or_default(),
+            distances: node.distances.clone(),
+        }
+    }
+}
+
 /// Why the kubelet's managers cannot work on a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum ViewError {
@@ -51,15 +62,7 @@ impl KubeletView {
         let listed = info.topology.as_deref().unwrap_or_default();
         let machine_order: Vec<_> = listed.iter().map(|node| NodeId(node.id)).collect();
         let nodes = Nodes::new(machine_order.iter().copied())?;
-        let mut memory: Vec<_> = listed
-            .iter()
-            .map(|node| NodeMemory {
-                id: NodeId(node.id),
-                memory: node.memory,
-                hugepages: node.hugepages.clone().unwrap_or_default(),
-                distances: node.distances.clone(),
-            })
-            .collect();
+        let mut memory: Vec<_> = listed.iter().map(NodeMemory::from).collect();
         memory.sort_by_key(|node| node.id);
         if let Some(pair) = memory.windows(2).find(|pair| pair[0].id == pair[1].id) {
             return Err(ViewError::RepeatedNode(pair[0].id));
