@@ -3,6 +3,7 @@
 
 pub(crate) mod cadvisor;
 pub(crate) mod capacity;
+mod memory;
 mod sysfs;
 mod tables;
 
@@ -28,6 +29,7 @@ pub(crate) fn runner(kind: &str) -> Option<Runner> {
         "cpudetails" => tables::cpudetails,
         "alignment" => tables::alignment,
         "capacity" => capacity::capacity,
+        "memory" => memory::memory,
         "sysfs" => sysfs::sysfs,
         _ => return None,
     })
