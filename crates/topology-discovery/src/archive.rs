@@ -4,6 +4,8 @@
 //! number of entries, the size of one file and of all, the length of a name, the unpacked stream, and the window of
 //! the packer.
 
+mod blocks;
+
 use std::io::{self, Read};
 
 use ruzstd::decoding::StreamingDecoder;
@@ -11,6 +13,7 @@ use tar::EntryType;
 use thiserror::Error;
 
 use crate::memory::{MemoryTree, components};
+use blocks::Blocks;
 
 /// Sizes past which an archive is refused. The largest machine known unpacks to an eighth of each.
 const MAX_ENTRIES: usize = 1_000_000;
@@ -66,31 +69,31 @@ pub enum ArchiveError {
 pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
     let decoder = StreamingDecoder::new_with_max_window_size(bytes, MAX_WINDOW)
         .map_err(|error| ArchiveError::NotZstd(error.to_string()))?;
-    let mut archive = tar::Archive::new(Limited { inner: decoder, left: MAX_STREAM });
+    let mut blocks = Blocks::new(Limited { inner: decoder, left: MAX_STREAM });
     let mut tree = MemoryTree::new();
     let mut names = LongNames::default();
     let mut content = Vec::new();
     // Names take memory too; those that only lead to others count once.
     let mut names_len = 0;
     let damaged = |entries: usize| move |error: io::Error| ArchiveError::Damaged { entries, error };
-    // Raw, because the convenient reading keeps long names of any length in memory.
-    for entry in archive.entries().map_err(damaged(0))?.raw(true) {
+    while let Some((header, size)) = blocks.next().map_err(damaged(tree.len()))? {
         let at = tree.len();
         if at > MAX_ENTRIES {
             return Err(ArchiveError::TooManyEntries);
         }
-        let mut entry = entry.map_err(damaged(at))?;
-        let kind = entry.header().entry_type();
-        let size = entry.header().entry_size().map_err(damaged(at))?;
+        let kind = header.entry_type();
         if kind.is_gnu_longname() || kind.is_gnu_longlink() || kind.is_pax_local_extensions() {
-            let text = name_text(&mut entry, size, at)?;
-            names.keep(kind, &text);
+            if size > 2 * MAX_NAME {
+                return Err(ArchiveError::NameTooLong);
+            }
+            blocks.content(size, &mut content).map_err(damaged(at))?;
+            names.keep(kind, &text_of(&content)?);
             continue;
         }
         let (long_path, long_link) = names.take();
         let path = match long_path {
             Some(path) => path,
-            None => text_of(&entry.header().path_bytes())?,
+            None => text_of(&header.path_bytes())?,
         };
         if components(&path).count() > MAX_DEPTH {
             return Err(ArchiveError::NameTooLong);
@@ -108,22 +111,15 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
                 if size > MAX_FILE {
                     return Err(ArchiveError::FileTooLarge { path, size });
                 }
-                content.clear();
-                entry.read_to_end(&mut content).map_err(damaged(at))?;
-                if content.len() as u64 != size {
-                    return Err(ArchiveError::Damaged {
-                        entries: at,
-                        error: io::ErrorKind::UnexpectedEof.into(),
-                    });
-                }
+                blocks.content(size, &mut content).map_err(damaged(at))?;
                 if tree.content_len() + names_len + content.len() > MAX_CONTENT {
                     return Err(ArchiveError::TooLarge);
                 }
                 tree.add_file(&path, &content);
             }
             EntryType::Symlink => {
-                let header = entry.header().link_name_bytes();
-                let target = match (long_link, header) {
+                let own = header.link_name_bytes();
+                let target = match (long_link, own) {
                     (Some(target), _) => target,
                     (None, Some(target)) => text_of(&target)?,
                     (None, None) => return Err(ArchiveError::Name(path)),
@@ -132,8 +128,8 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
             }
             // A hard link is a file that came before, by its path from the root.
             EntryType::Link => {
-                let header = entry.header().link_name_bytes();
-                let target = long_link.or(header.and_then(|name| text_of(&name).ok()));
+                let own = header.link_name_bytes();
+                let target = long_link.or(own.and_then(|name| text_of(&name).ok()));
                 let target = target.ok_or_else(|| ArchiveError::Name(path.clone()))?;
                 tree.add_link(&path, &format!("/{target}"));
             }
@@ -181,16 +177,6 @@ impl LongNames {
     fn take(&mut self) -> (Option<String>, Option<String>) {
         (self.path.take(), self.link.take())
     }
-}
-
-/// Reads the text of a long name.
-fn name_text(entry: &mut impl Read, size: u64, entries: usize) -> Result<String, ArchiveError> {
-    if size > 2 * MAX_NAME {
-        return Err(ArchiveError::NameTooLong);
-    }
-    let mut bytes = Vec::new();
-    entry.read_to_end(&mut bytes).map_err(|error| ArchiveError::Damaged { entries, error })?;
-    text_of(&bytes)
 }
 
 /// A stream that fails when it is longer than it may be.
