@@ -64,7 +64,7 @@ fn config(_: &Corpus, case: &Case) -> Outcome {
         Err(what) => return unreadable(&what),
     };
     let configuration = KubeletConfiguration { reserved_memory, ..KubeletConfiguration::default() };
-    let mut errors: Vec<_> = configuration.faults().iter().map(ToString::to_string).collect();
+    let mut errors: Vec<_> = configuration.validate().iter().map(ToString::to_string).collect();
     errors.sort_unstable();
     case.compare(json!({ "errors": errors }))
 }

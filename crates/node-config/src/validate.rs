@@ -134,22 +134,9 @@ pub enum InvalidField {
 
 impl KubeletConfiguration {
     /// Everything that is wrong, in the kubelet's order (in which resources of one node have none: here that of
-    /// their names). Empty: the kubelet would go on. A fault that several entries have is there once, as in the text
-    /// that the kubelet prints.
+    /// their names). Empty: the kubelet would go on.
     #[must_use]
     pub fn validate(&self) -> Vec<Invalid> {
-        let mut once: Vec<Invalid> = Vec::new();
-        for fault in self.faults() {
-            if !once.contains(&fault) {
-                once.push(fault);
-            }
-        }
-        once
-    }
-
-    /// The same, entry by entry: a fault that several entries have is there as often.
-    #[must_use]
-    pub fn faults(&self) -> Vec<Invalid> {
         let mut wrong = Vec::new();
         self.validate_limits(&mut wrong);
         self.validate_topology(&mut wrong);
@@ -190,6 +177,7 @@ impl KubeletConfiguration {
         for entry in &enforced {
             if !seen.insert(entry) {
                 wrong.push(InvalidField::DuplicateEnforcement((*entry).to_owned()));
+                continue;
             }
             match *entry {
                 "pods" => {}
