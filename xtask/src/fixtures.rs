@@ -26,7 +26,7 @@ use layout::Layout;
 pub(crate) struct Fixtures {
     /// Write nothing; fail if a committed file differs.
     #[arg(long)]
-    check: bool,
+    pub(crate) check: bool,
 }
 
 impl Fixtures {

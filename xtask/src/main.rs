@@ -25,13 +25,25 @@ enum Command {
     Tidy(tidy::Tidy),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Cli::parse().command {
-        Command::Ci(ci) => ci.run(),
-        Command::Conformance(conformance) => conformance.run(),
-        Command::Fixtures(fixtures) => fixtures.run(),
-        Command::Test(test) => test.run(),
-        Command::Tidy(tidy) => tidy.run(),
+fn main() -> std::process::ExitCode {
+    match Cli::parse().command.run() {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
+impl Command {
+    fn run(self) -> anyhow::Result<()> {
+        match self {
+            Self::Ci(ci) => ci.run(),
+            Self::Conformance(conformance) => conformance.run(),
+            Self::Fixtures(fixtures) => fixtures.run(),
+            Self::Test(test) => test.run(),
+            Self::Tidy(tidy) => tidy.run(),
+        }
     }
 }
 

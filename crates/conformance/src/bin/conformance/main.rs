@@ -4,6 +4,7 @@ mod live;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::Parser as _;
@@ -39,8 +40,14 @@ struct Conformance {
     live: Live,
 }
 
-fn main() -> anyhow::Result<()> {
-    Conformance::parse().run()
+fn main() -> ExitCode {
+    match Conformance::parse().run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 impl Conformance {
