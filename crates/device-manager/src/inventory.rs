@@ -161,13 +161,11 @@ impl Inventory {
         devices: impl IntoIterator<Item = Device>,
     ) -> Vec<DeviceId> {
         let list = DeviceList::new(devices, &self.nodes);
-        let stock = self.stock_mut(resource);
-        let before = core::mem::replace(&mut stock.list, list);
-        stock.sets = Sets::Both;
-        let is_new =
-            |device: &Device| before.get(&device.id).is_none_or(|entry| entry.device.health != device.health);
-        let devices = stock.list.entries().iter().map(|entry| &entry.device);
-        devices.filter(|device| is_new(device)).map(|device| device.id.clone()).collect()
+        let before = self.stock(resource);
+        let changed = list.changed_since(before.map_or(&DeviceList::default(), |stock| &stock.list));
+        let endpoint = before.and_then(|stock| stock.endpoint);
+        self.resources.insert(resource.clone(), Arc::new(Stock { endpoint, list, sets: Sets::Both }));
+        changed
     }
 
     /// A plugin has gone away, or its stream has ended: its healthy devices become unhealthy, and the grace period

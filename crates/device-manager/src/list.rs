@@ -45,16 +45,25 @@ pub(crate) struct Standing {
 
 impl DeviceList {
     pub(crate) fn new(devices: impl IntoIterator<Item = Device>, nodes: &Nodes) -> Self {
-        let mut by_id: BTreeMap<DeviceId, Entry> = BTreeMap::new();
-        for device in devices {
-            let before = by_id.get(&device.id).map(|entry| entry.standing).unwrap_or_default();
+        let entry = |device: Device| {
             let healthy = device.health == crate::Health::Healthy;
-            let standing =
-                Standing { healthy: healthy || before.healthy, unhealthy: !healthy || before.unhealthy };
+            let standing = Standing { healthy, unhealthy: !healthy };
             let mask = nodes.mask_of(device.topology.ids().iter().copied());
-            by_id.insert(device.id.clone(), Entry { device, mask, place: 0, standing });
-        }
-        Self::of(by_id.into_values().collect())
+            Entry { device, mask, place: 0, standing }
+        };
+        let mut entries: Vec<Entry> = devices.into_iter().map(entry).collect();
+        // Keeps the order of those with the same id, of which the last one stays, a member of the sets of all.
+        entries.sort_by(|a, b| a.device.id.cmp(&b.device.id));
+        entries.dedup_by(|later, kept| {
+            let is_same = later.device.id == kept.device.id;
+            if is_same {
+                later.standing.healthy |= kept.standing.healthy;
+                later.standing.unhealthy |= kept.standing.unhealthy;
+                core::mem::swap(later, kept);
+            }
+            is_same
+        });
+        Self::of(entries)
     }
 
     /// The same devices on a machine with other nodes.
@@ -116,6 +125,17 @@ impl DeviceList {
     /// `None` if no node set has that many.
     pub(crate) fn narrowest(&self, count: u64) -> Option<u32> {
         self.cover.narrowest(count)
+    }
+
+    /// The devices whose health is not what it was, or that were not there before.
+    pub(crate) fn changed_since(&self, before: &Self) -> Vec<DeviceId> {
+        let mut before = before.entries.iter().map(|entry| &entry.device).peekable();
+        let is_changed = |device: &&Device| {
+            while before.next_if(|old| old.id < device.id).is_some() {}
+            !before.peek().is_some_and(|old| old.id == device.id && old.health == device.health)
+        };
+        let devices = self.entries.iter().map(|entry| &entry.device);
+        devices.filter(is_changed).map(|device| device.id.clone()).collect()
     }
 
     /// All healthy devices become unhealthy: what happens when a plugin goes away.

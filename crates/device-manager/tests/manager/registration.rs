@@ -1,0 +1,103 @@
+//! Which plugins are accepted, and whose connection is closed.
+
+use device_manager::{
+    ConnectionId, Connections, RegisterError, RpcCode, RpcError, check_announced, check_request,
+    is_extended_resource,
+};
+
+use crate::fixture::gpu;
+
+#[test]
+fn names_are_those_of_extended_resources() {
+    let long = |length: usize| "a".repeat(length);
+    let domain = |length: usize| {
+        let mut name = "abcdefg.".repeat(length / 8);
+        name.push_str(&long(length - name.len()));
+        name
+    };
+    for (name, valid) in [
+        ("vendor.io/gpu".to_owned(), true),
+        ("a/GPU_1.x-y".to_owned(), true),
+        ("1.2.3.4/0".to_owned(), true),
+        ("kubernetes.io.evil/x".to_owned(), true),
+        (format!("{}.io/x", long(64)), true),
+        (format!("{}/x", domain(244)), true),
+        (format!("{}/x", domain(245)), false),
+        (format!("v.io/{}", long(63)), true),
+        (format!("v.io/{}", long(64)), false),
+        (String::new(), false),
+        ("gpu".to_owned(), false),
+        ("/gpu".to_owned(), false),
+        ("v.io/".to_owned(), false),
+        ("v.io/a/b".to_owned(), false),
+        ("kubernetes.io/x".to_owned(), false),
+        ("my-kubernetes.io/x".to_owned(), false),
+        ("requests.v.io/x".to_owned(), false),
+        ("Vendor.io/x".to_owned(), false),
+        ("-v.io/x".to_owned(), false),
+        ("v..io/x".to_owned(), false),
+        ("v_v.io/x".to_owned(), false),
+        ("v.io/-x".to_owned(), false),
+        ("v.io/x.".to_owned(), false),
+        (" v.io/x".to_owned(), false),
+        ("é.io/x".to_owned(), false),
+        ("v.io/é".to_owned(), false),
+    ] {
+        assert_eq!(is_extended_resource(&name), valid, "{name}");
+    }
+}
+
+#[test]
+fn refusals_have_the_kubelets_texts() {
+    let called = |version, name| check_request(version, name).map_err(|error| error.to_string());
+    assert_eq!(called("v1beta1", "vendor.io/gpu"), Ok(gpu()));
+    let versions = "is not supported by kubelet. Supported version is [\"v1beta1\"]";
+    assert_eq!(called("", "gpu"), Err(format!("requested API version \"\" {versions}")));
+    assert_eq!(called("v1\"\n\\", "gpu"), Err(format!("requested API version \"v1\\\"\\n\\\\\" {versions}")));
+    assert_eq!(called("v1beta1", "gpu"), Err("the ResourceName \"gpu\" is invalid".to_owned()));
+    for (name, quoted) in [
+        ("é/\t", r"é/\t"),
+        ("\u{1}\u{7f}'", r"\x01\x7f'"),
+        ("\u{200b}\u{e000}", r"\u200b\ue000"),
+        ("\u{10ffff}", r"\U0010ffff"),
+    ] {
+        assert_eq!(called("v1beta1", name), Err(format!("the ResourceName \"{quoted}\" is invalid")));
+    }
+    let found = |versions: &[&str], name| check_announced(versions, name).map_err(|error| error.to_string());
+    assert_eq!(found(&["v1", "v1beta1"], "vendor.io/gpu"), Ok(gpu()));
+    let among = "manager version, v1beta1, is not among plugin supported versions";
+    assert_eq!(found(&["v1", "v2"], "gpu"), Err(format!("{among} [v1 v2]")));
+    assert_eq!(found(&[], "gpu"), Err(format!("{among} []")));
+    assert_eq!(
+        found(&["v1beta1"], "gpu"),
+        Err("invalid name of device plugin socket: the ResourceName \"gpu\" is invalid".to_owned())
+    );
+    let options = RegisterError::Options(RpcError { code: RpcCode(12), message: "no".to_owned() });
+    assert_eq!(
+        options.to_string(),
+        "failed to get device plugin options: rpc error: code = Unimplemented desc = no"
+    );
+}
+
+/// As in the kubelet: when the old one of two plugins goes, the new one is closed.
+#[test]
+fn an_upgrade_on_another_socket_ends_with_the_old_plugin() {
+    let mut connections = Connections::default();
+    connections.connecting(&gpu(), ConnectionId(1));
+    connections.connecting(&gpu(), ConnectionId(2));
+    assert_eq!(connections.current(&gpu()), Some(ConnectionId(2)));
+    // The stream of the first has ended.
+    assert_eq!(connections.gone(&gpu()), Some(ConnectionId(2)));
+    // That of the second, since it was closed.
+    assert_eq!(connections.gone(&gpu()), None);
+}
+
+#[test]
+fn after_a_failed_registration_nobody_notices_the_end_of_the_one_before() {
+    let mut connections = Connections::default();
+    connections.connecting(&gpu(), ConnectionId(1));
+    connections.connecting(&gpu(), ConnectionId(2));
+    connections.failed(&gpu());
+    assert_eq!(connections.gone(&gpu()), None);
+    assert_eq!(connections.resources().count(), 0);
+}
