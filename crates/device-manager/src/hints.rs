@@ -149,7 +149,7 @@ fn push(
         return;
     }
     let must = left_over.clone().filter(|mask| mask.len() == 1).fold(NodeMask::EMPTY, |all, mask| all | mask);
-    let size = stock.list.narrowest(count).unwrap_or(within.len()).min(within.len());
+    let size = stock.list.narrowest(count).unwrap_or(within.len());
     let mut family = answers.push_family(resource);
     family.open(within, must).preferred_size(size);
     for mask in left_over.filter(|mask| mask.len() > 1) {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use device_manager::{DeviceEntry, DeviceId, Devices, Holdings, OnNodes};
-use pod_spec::{ContainerName, PodUid, ResourceName};
+use pod_spec::{ContainerName, PodUid, ResourceName, Role};
 use topology_hint::Affinity;
 use topology_model::NodeId;
 
-use crate::fixture::{GPU, asking, devices, gpu, machine, near, serve};
+use crate::fixture::{GPU, asking, devices, gpu, machine, near, pod, serve};
 
 fn shown(entries: impl Iterator<Item = DeviceEntry>) -> String {
     let show = |entry: DeviceEntry| match entry.node {
@@ -65,12 +65,19 @@ fn allocatable_is_raised_to_what_is_taken_for_pods_that_hold_something() {
 fn each_place_says_what_is_free_and_who_has_the_rest() {
     let inventory = machine(&[0, 1]).with(GPU, devices("a:0 b:0! c:1 d:1 e f:0,1"));
     let (held, _) = serve(&inventory, &Holdings::default(), &asking("p", 1), near(&inventory, &[1]));
-    let rows = Devices::default().on_nodes(&inventory, &held, &PodUid::new("q"), &gpu());
+    let init = pod("q", &[("init", Role::Init, "vendor.io/gpu=1")]);
+    let (held, left) = serve(&inventory, &held, &init, near(&inventory, &[0]));
+    assert_eq!(left, ["a"]);
     let show = |row: &OnNodes| {
         let nodes: Vec<i64> = inventory.nodes().ids_of(row.nodes).map(|id| id.0).collect();
         let holders: Vec<String> = row.holders.iter().map(|(pod, count)| format!("{pod}:{count}")).collect();
         format!("{nodes:?} {}/{} {}", row.free, row.allocatable, holders.join(","))
     };
-    let rows: Vec<String> = rows.iter().map(show).collect();
-    assert_eq!(rows, ["[] 1/1 ", "[0] 1/1 ", "[1] 1/2 p:1", "[0, 1] 1/1 "]);
+    let rows = |of: &str| -> Vec<String> {
+        let rows = Devices::default().on_nodes(&inventory, &held, &PodUid::new(of), &gpu());
+        rows.iter().map(show).collect()
+    };
+    assert_eq!(rows("r"), ["[] 1/1 ", "[0] 0/1 q:1", "[1] 1/2 p:1", "[0, 1] 1/1 "]);
+    // What its own init container has left is free for the pod.
+    assert_eq!(rows("q"), ["[] 1/1 ", "[0] 1/1 ", "[1] 1/2 p:1", "[0, 1] 1/1 "]);
 }
