@@ -44,7 +44,7 @@ struct Crate {
 impl Tidy {
     #[expect(clippy::unused_self, reason = "every command is run alike")]
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let crates = workspace()?;
+        let crates = workspace(&root())?;
         let mut faults = rows(&crates);
         let map =
             fs::read_to_string(root().join("ARCHITECTURE.md")).context("failed to read ARCHITECTURE.md")?;
@@ -67,9 +67,10 @@ impl Tidy {
     }
 }
 
-/// The crates of the workspace with what they use.
-fn workspace() -> anyhow::Result<Vec<Crate>> {
-    let output = cargo(&["metadata", "--format-version", "1", "--no-deps", "--offline"]).output()?;
+/// The crates of the workspace in a folder, with what they use.
+fn workspace(folder: &Path) -> anyhow::Result<Vec<Crate>> {
+    let mut metadata = cargo(&["metadata", "--format-version", "1", "--no-deps", "--offline"]);
+    let output = metadata.current_dir(folder).output()?;
     anyhow::ensure!(
         output.status.success(),
         "`cargo metadata` failed: {}",
@@ -201,6 +202,38 @@ mod tests {
         assert_eq!(rows(&[found("helpers", &[])]), ["helpers is in no row"]);
     }
 
+    /// A workspace of two crates, of which the lower uses the upper.
+    struct UpsideDown(std::path::PathBuf);
+
+    impl UpsideDown {
+        fn new() -> Self {
+            let folder = std::env::temp_dir().join(format!("tidy-{}", std::process::id()));
+            let uses = "[dependencies]\ntopology-policy = { path = \"../topology-policy\" }\n";
+            for (name, uses) in [("topology-hint", uses), ("topology-policy", "")] {
+                let source = folder.join("crates").join(name).join("src");
+                fs::create_dir_all(&source).unwrap();
+                fs::write(source.join("lib.rs"), "").unwrap();
+                let manifest = format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\n{uses}");
+                fs::write(source.with_file_name("Cargo.toml"), manifest).unwrap();
+            }
+            fs::write(folder.join("Cargo.toml"), "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n")
+                .unwrap();
+            Self(folder)
+        }
+    }
+
+    impl Drop for UpsideDown {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_manifest_that_points_up_is_found() {
+        let workspace = workspace(&UpsideDown::new().0).unwrap();
+        assert_eq!(rows(&workspace), ["topology-hint uses topology-policy above it"]);
+    }
+
     #[test]
     fn the_map_names_every_crate_and_no_other() {
         let map = "# Map\n## Crates\n| row | crate | what |\n| values | `cpuset` | sets |\n| x | `gone` | no |\n## Next\n| a | `b` |";
@@ -226,6 +259,6 @@ mod tests {
 
     #[test]
     fn this_workspace_is_in_order() {
-        assert_eq!(rows(&workspace().unwrap()), [""; 0]);
+        assert_eq!(rows(&workspace(&root()).unwrap()), [""; 0]);
     }
 }
