@@ -30,7 +30,8 @@ pub enum Question {
         /// How many are wanted in all.
         size: u32,
     },
-    /// `Allocate`: give out exactly these devices.
+    /// `Allocate`: give out exactly these devices. How long it takes, failing or not, is observed in
+    /// `kubelet_device_plugin_alloc_duration_seconds` under the resource's name.
     Allocate {
         /// Whose plugin.
         resource: ResourceName,

@@ -41,7 +41,7 @@ pub enum ValidateError {
 }
 
 /// Checks what a plugin says when it calls the kubelet. The call is counted before it is checked, under whatever
-/// name it came.
+/// name it came, in `kubelet_device_plugin_registration_total`.
 pub fn check_request(version: &str, resource: &str) -> Result<ResourceName, RegisterError> {
     if version != API_VERSION {
         return Err(RegisterError::Version(version.into()));
