@@ -1,8 +1,7 @@
 //! `cargo xtask ci`: everything that has to hold before a change lands.
 
-use std::process::Command;
-
 use crate::fixtures::Fixtures;
+use crate::package::Package;
 use crate::test::Test;
 use crate::tidy::Tidy;
 use crate::{cargo, root, run};
@@ -22,21 +21,10 @@ impl Ci {
         Fixtures { check: true }.run()?;
         run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
         run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
-        run(&mut package())?;
+        Package {}.run()?;
         conformance()?;
         self.test.run()
     }
-}
-
-/// Builds every crate that is published from its package, on the packages of those below it.
-fn package() -> Command {
-    let mut command =
-        cargo(&["package", "--workspace", "--quiet", "--exclude", "conformance", "--exclude", "xtask"]);
-    // A person may look before committing; a clone has nothing uncommitted.
-    if std::env::var_os("CI").is_none() {
-        command.arg("--allow-dirty");
-    }
-    command
 }
 
 /// Plays the committed answers of the kubelet, which all have to be ours; and all answers where they lie beside the

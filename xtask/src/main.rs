@@ -3,6 +3,7 @@
 mod conformance;
 mod ci;
 mod fixtures;
+mod package;
 mod test;
 mod tidy;
 
@@ -21,6 +22,7 @@ enum Command {
     Ci(ci::Ci),
     Conformance(conformance::Conformance),
     Fixtures(fixtures::Fixtures),
+    Package(package::Package),
     Test(test::Test),
     Tidy(tidy::Tidy),
 }
@@ -41,6 +43,7 @@ impl Command {
             Self::Ci(ci) => ci.run(),
             Self::Conformance(conformance) => conformance.run(),
             Self::Fixtures(fixtures) => fixtures.run(),
+            Self::Package(package) => package.run(),
             Self::Test(test) => test.run(),
             Self::Tidy(tidy) => tidy.run(),
         }
