@@ -130,7 +130,12 @@ impl Static {
     ) -> Result<NodeMask, AllocateError> {
         let fit = Fit::new(self, held, &pod.uid, request);
         let is_preferred = |mask: NodeMask| mask.len() == fit.preferred_size();
-        let (mut mask, preferred) = match hint.affinity {
+        if let Affinity::Nodes(mask) = hint.affinity
+            && !mask.is_subset(self.all())
+        {
+            return Err(AllocateError::UnknownNode);
+        }
+        let (mut mask, preferred) = match self.usable_of(hint.affinity) {
             Affinity::Nodes(mask) => (mask, hint.is_preferred()),
             Affinity::Any => {
                 let best =
@@ -143,9 +148,6 @@ impl Static {
                 (best, preferred)
             }
         };
-        if !mask.is_subset(self.all()) {
-            return Err(AllocateError::UnknownNode);
-        }
         if !fit.is_free(mask, Count::FreeOnly) {
             // The kubelet extends by the hints for `memory`.
             let extended = request.bytes("memory").and_then(|_| fit.best(mask));
@@ -157,6 +159,17 @@ impl Static {
         }
         check_groups(held, mask)?;
         Ok(mask)
+    }
+}
+
+impl Static {
+    /// Those of the wanted nodes on which may be booked; any of these if there are none of those.
+    fn usable_of(&self, wanted: Affinity) -> Affinity {
+        match wanted {
+            Affinity::Nodes(mask) if !mask.is_empty() && !mask.meets(self.usable) => Affinity::Any,
+            Affinity::Nodes(mask) => Affinity::Nodes(mask & self.usable),
+            Affinity::Any => Affinity::Any,
+        }
     }
 }
 

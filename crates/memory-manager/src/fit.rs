@@ -34,7 +34,7 @@ pub(crate) struct Fit<'a> {
 
 impl<'a> Fit<'a> {
     /// Up to how many nodes every set is asked for where sums wrap.
-    const LISTED_NODES: usize = 12;
+    const LISTED_NODES: u32 = 12;
 
     pub(crate) fn new(policy: &'a Static, held: &'a Holdings, pod: &PodUid, request: &'a Request) -> Self {
         Self { policy, books: &held.books, request, reusable: held.reusable_of(pod).unwrap_or_default() }
@@ -42,13 +42,20 @@ impl<'a> Fit<'a> {
 
     /// Whether accepted sets have to be listed, since sums wrap.
     pub(crate) fn is_listed(self) -> bool {
-        let wraps = |item: &Item| item.at.is_some_and(|at| self.policy.supplies[at].wraps);
-        self.policy.nodes.len() <= Self::LISTED_NODES && self.request.items().iter().any(wraps)
+        self.policy.usable.len() <= Self::LISTED_NODES
+            && self.request.items().iter().any(|item| {
+                let Some(at) = item.at else { return false };
+                let left = self.reusable.iter().filter(|(_, of, _)| *of == item.resource);
+                self.policy.supplies[at].wraps
+                    || left
+                        .into_iter()
+                        .any(|(mask, _, left)| self.books.free(*mask, at).checked_add(*left).is_none())
+            })
     }
 
     /// Every node set, in the kubelet's order.
     pub(crate) fn subsets(self) -> Subsets {
-        self.policy.all().subsets()
+        self.policy.usable.subsets()
     }
 
     /// Whether `mask` can hold the request.
@@ -92,7 +99,7 @@ impl<'a> Fit<'a> {
 
     /// The accepted sets that are not the open part's, some perhaps twice.
     pub(crate) fn exact(self) -> impl Iterator<Item = NodeMask> + use<'a> {
-        let used = self.policy.all().iter().filter(move |node| self.books.is_used(*node));
+        let used = self.policy.usable.iter().filter(move |node| self.books.is_used(*node));
         let singles = used.clone().map(NodeMask::single);
         let groups = used.filter_map(move |node| {
             let group = self.books.node(node)?.group.mask();
@@ -103,12 +110,15 @@ impl<'a> Fit<'a> {
             (group.len() > 1 && first == Some(node)).then_some(group)
         });
         let left = self.reusable.iter().map(|(mask, _, _)| *mask);
-        singles.chain(groups).chain(left).filter(move |mask| self.accepts(*mask))
+        singles
+            .chain(groups)
+            .chain(left)
+            .filter(move |mask| mask.is_subset(self.policy.usable) && self.accepts(*mask))
     }
 
     /// The nodes of the open part: those that nothing uses.
     pub(crate) fn unused(self) -> NodeMask {
-        self.policy.all().iter().filter(|node| !self.books.is_used(*node)).collect()
+        self.policy.usable.iter().filter(|node| !self.books.is_used(*node)).collect()
     }
 
     /// Whether the open part accepts anything.
@@ -132,7 +142,7 @@ impl<'a> Fit<'a> {
     /// The size of preferred sets: of the smallest that could hold the request if nothing were booked, groups
     /// disregarded; of all nodes if there is none.
     pub(crate) fn preferred_size(self) -> u32 {
-        let nodes = self.policy.all();
+        let nodes = self.policy.usable;
         let none = nodes.len();
         if self.is_listed() {
             return self.subsets().find(|mask| self.is_allocatable(*mask)).map_or(none, NodeMask::len);

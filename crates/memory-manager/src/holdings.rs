@@ -185,6 +185,12 @@ impl Holdings {
         self.reusable = (!amounts.is_empty()).then(|| Arc::new(Reusable { pod: pod.clone(), amounts }));
     }
 
+    /// Nothing on `group` is left to later containers any more.
+    pub(crate) fn forget_reusable_on(&mut self, group: NodeMask) {
+        let is_there = |left: &Arc<Reusable>| left.amounts.iter().any(|(mask, ..)| mask.meets(group));
+        self.reusable = self.reusable.take().filter(|left| !is_there(left));
+    }
+
     /// Takes what `container` took over off the blocks of the ordinary init containers before it, so that the
     /// blocks of a pod sum to what is booked.
     pub(crate) fn shrink_init(&mut self, pod: &Pod, container: &ContainerName, blocks: &[Block]) {

@@ -19,6 +19,8 @@ use crate::{Amounts, Config, Holdings, PodLevel, Readmission, WrappedTables};
 #[derive(Clone, Debug)]
 pub struct Static {
     pub(crate) nodes: Nodes,
+    /// Those on which memory may be booked.
+    pub(crate) usable: NodeMask,
     /// `memory` and every size of huge pages that some node has, by name.
     pub(crate) resources: Arc<[ResourceName]>,
     /// By node and resource, node after node; `None` where a node has no pages of that size, not even zero.
@@ -111,14 +113,24 @@ impl Static {
         }
         let mut policy = Self {
             nodes: nodes.clone(),
+            usable: nodes.all(),
             resources,
             tables,
             supplies: Vec::new(),
             pod_level: config.pod_level,
             readmission: config.readmission,
         };
-        policy.supplies = (0..policy.resources.len()).map(|at| policy.supply(at)).collect();
+        policy.count_supplies();
         Ok(policy)
+    }
+
+    /// The same policy, booking on `nodes` alone: so memory of devices, or behind a link, is kept for those who ask
+    /// for it by other means. What is booked elsewhere stays.
+    #[must_use]
+    pub fn within(mut self, nodes: NodeMask) -> Self {
+        self.usable = nodes & self.nodes.all();
+        self.count_supplies();
+        self
     }
 
     /// The holdings of a node on which nothing runs.
@@ -162,9 +174,13 @@ impl Static {
         self.installed(node, at).map_or(0, |table| table.allocatable)
     }
 
+    fn count_supplies(&mut self) {
+        self.supplies = (0..self.resources.len()).map(|at| self.supply(at)).collect();
+    }
+
     fn supply(&self, at: usize) -> Supply {
         let on = |node| (node, self.allocatable_on(node, at));
-        let mut richest: Vec<_> = self.nodes.all().iter().map(on).filter(|(_, bytes)| *bytes > 0).collect();
+        let mut richest: Vec<_> = self.usable.iter().map(on).filter(|(_, bytes)| *bytes > 0).collect();
         richest.sort_by_key(|(_, bytes)| core::cmp::Reverse(*bytes));
         let mut sum = 0;
         let add = |(node, bytes)| {

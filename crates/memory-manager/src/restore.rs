@@ -106,8 +106,21 @@ impl Static {
             self.put_blocks(&mut held, stored);
             return Ok(held);
         }
-        let mut expected = self.initial();
-        let books = expected.books_mut();
+        let expected = self.rebooked(stored)?;
+        if !self.is_same(&expected.books, stored) {
+            let expected = Stored { nodes: self.stored_nodes(&expected.books), ..stored.clone() };
+            return Err(StateError::OtherMachine { expected });
+        }
+        let mut held = self.initial();
+        self.put_nodes(held.books_mut(), stored);
+        self.put_blocks(&mut held, stored);
+        Ok(held)
+    }
+
+    /// The holdings that the stored blocks give on this machine, whatever the stored machine state says.
+    pub(crate) fn rebooked(&self, stored: &Stored) -> Result<Holdings, StateError> {
+        let mut held = self.initial();
+        let books = held.books_mut();
         for (pod, containers) in &stored.entries {
             let whole = stored.pod_entries.get(pod).filter(|blocks| !blocks.is_empty());
             match (self.pod_level, whole) {
@@ -121,12 +134,6 @@ impl Static {
                 }
             }
         }
-        if !self.is_same(books, stored) {
-            let expected = Stored { nodes: self.stored_nodes(books), ..stored.clone() };
-            return Err(StateError::OtherMachine { expected });
-        }
-        let mut held = self.initial();
-        self.put_nodes(held.books_mut(), stored);
         self.put_blocks(&mut held, stored);
         Ok(held)
     }
@@ -146,7 +153,7 @@ impl Static {
         stored
     }
 
-    fn stored_nodes(&self, books: &Books) -> BTreeMap<NodeId, StoredNode> {
+    pub(crate) fn stored_nodes(&self, books: &Books) -> BTreeMap<NodeId, StoredNode> {
         let node = |(node, id): (NodeIndex, NodeId)| {
             let tables = self.resources.iter().enumerate().filter_map(|(at, resource)| {
                 let installed = self.installed(node, at)?;
@@ -209,7 +216,7 @@ impl Static {
         Ok(())
     }
 
-    fn list(&self, ids: &[NodeId]) -> NodeList {
+    pub(crate) fn list(&self, ids: &[NodeId]) -> NodeList {
         let listed = |id: &NodeId| self.nodes.index_of(*id).map_or(ListedNode::Foreign(*id), ListedNode::Own);
         let nodes: Vec<_> = ids.iter().map(listed).collect();
         NodeList::listed(&nodes)
@@ -284,7 +291,7 @@ impl Static {
 }
 
 /// What is reserved and free on `mask` together; wraps around.
-fn sums(books: &Books, mask: NodeMask, at: usize) -> (u64, u64) {
+pub(crate) fn sums(books: &Books, mask: NodeMask, at: usize) -> (u64, u64) {
     let reserved = mask.iter().fold(0_u64, |sum, node| sum.wrapping_add(books.amounts(node, at).reserved));
     (reserved, books.free(mask, at))
 }
