@@ -148,7 +148,8 @@ impl<'a> Family<'a> {
     /// a node set first. Exponential in the number of nodes: for comparison and small machines.
     pub fn listed(self, nodes: NodeMask) -> impl Iterator<Item = ListedHint> + 'a {
         let any = self.any().map(|preference| Hint { affinity: crate::Affinity::Any, preference });
-        let sets = nodes.subsets().filter_map(move |mask| {
+        // The empty set can be an exact mask, though no enumeration has it.
+        let sets = [NodeMask::EMPTY].into_iter().chain(nodes.subsets()).filter_map(move |mask| {
             let preference = self.accepts(mask)?;
             Some(Hint { affinity: crate::Affinity::Nodes(mask), preference })
         });

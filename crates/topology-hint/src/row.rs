@@ -196,6 +196,15 @@ impl<'a> Row<'a> {
             }
         }
     }
+
+    /// Whether taking out `node` never costs more than taking out `other`.
+    #[must_use]
+    pub fn is_no_dearer(&self, node: NodeIndex, other: NodeIndex) -> bool {
+        match &self.supply {
+            Supply::PerNode(PerNode { amounts, .. }) => amounts[node.get()] <= amounts[other.get()],
+            Supply::Touch(_) | Supply::Shared(_) => self.is_same(node, other),
+        }
+    }
 }
 
 /// How many of the descending `amounts` sum to `lack`.

@@ -64,6 +64,23 @@ impl Distances {
         self.rows.get(from.get())?.as_ref()?.get(column?).copied()
     }
 
+    /// A distance of a size that real machines have: sums of them are exact in floats.
+    pub(crate) fn small(&self, from: NodeIndex, to: NodeIndex) -> Option<u32> {
+        let distance = self.between(from, to)?;
+        u32::try_from(distance).ok().filter(|distance| *distance <= 1 << 20)
+    }
+
+    /// The sum over all ordered pairs of nodes of `mask`, where all distances are small.
+    pub(crate) fn sum(&self, mask: NodeMask) -> Option<u64> {
+        let mut sum = 0;
+        for from in mask {
+            for to in mask {
+                sum += u64::from(self.small(from, to)?);
+            }
+        }
+        Some(sum)
+    }
+
     /// The narrower of two node sets; of equally wide ones the one with the smaller average distance, then the lower
     /// number. Distances are looked up for equally wide sets only.
     pub fn closest(&self, a: NodeMask, b: NodeMask) -> Result<NodeMask, MissingDistance> {
@@ -91,7 +108,7 @@ impl Distances {
 }
 
 /// Keeps the winner of node sets of equal size.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tie<'a> {
     ties: Ties<'a>,
     best: Option<NodeMask>,
@@ -108,12 +125,23 @@ impl<'a> Tie<'a> {
         self.best
     }
 
-    /// Whether a set with a higher number can still win.
-    pub(crate) const fn is_settled_by_number(&self) -> bool {
-        self.best.is_some() && matches!(self.ties, Ties::LowestNumber)
+    pub(crate) const fn ties(&self) -> Ties<'a> {
+        self.ties
     }
 
-    /// Offers one more set.
+    /// Offers a set of any size: the narrower wins, and the empty one is no set.
+    pub(crate) fn offer_narrower(&mut self, mask: NodeMask) -> Result<(), MissingDistance> {
+        let narrowest = self.best.map_or(u32::MAX, NodeMask::len);
+        if mask.is_empty() || mask.len() > narrowest {
+            return Ok(());
+        }
+        if mask.len() < narrowest {
+            *self = Self::new(self.ties);
+        }
+        self.offer(mask)
+    }
+
+    /// Offers one more set of the same size.
     pub(crate) fn offer(&mut self, mask: NodeMask) -> Result<(), MissingDistance> {
         let Some(best) = self.best else {
             self.best = Some(mask);

@@ -17,10 +17,16 @@
 extern crate alloc;
 
 mod policy;
+mod merge;
+mod part;
 mod single;
+mod dense;
 mod preferred;
 mod rooms;
-mod sized;
+mod zone;
+mod share;
+mod lowest;
+mod closest;
 mod distance;
 mod work;
 

@@ -2,11 +2,12 @@
 
 use numa_bitmask::NodeMask;
 use thiserror::Error;
-use topology_hint::{Affinity, Answers, Hint, Preference};
+use topology_hint::{Answers, Hint};
 
 use crate::distance::{MissingDistance, Ties};
-use crate::work::{Exhausted, WorkLimit};
-use crate::{preferred, rooms, single};
+use crate::merge::{Cut, Extent, merge};
+use crate::single;
+use crate::work::WorkLimit;
 
 /// Whether the unit may run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +26,17 @@ pub struct Merged {
     pub hint: Hint,
     /// Whether it may run there.
     pub admit: Admit,
+}
+
+impl Merged {
+    /// The hint, if the unit may run.
+    #[must_use]
+    pub const fn admitted(self) -> Option<Hint> {
+        match self.admit {
+            Admit::Yes => Some(self.hint),
+            Admit::No => None,
+        }
+    }
 }
 
 /// Why a merge has no exact answer.
@@ -73,6 +85,18 @@ pub trait Policy {
         answers: &Answers,
         limit: WorkLimit,
     ) -> Result<Merged, MergeError>;
+
+    /// Where the unit goes if it may run, `None` if it may not: [`Policy::merge`] for those who do not need to know
+    /// what the hint of a refused unit would have been, which can be the dearer part of the work.
+    fn admit(
+        &self,
+        nodes: NodeMask,
+        ties: Ties<'_>,
+        answers: &Answers,
+        limit: WorkLimit,
+    ) -> Result<Option<Hint>, MergeError> {
+        self.merge(nodes, ties, answers, limit).map(Merged::admitted)
+    }
 }
 
 /// The policies of the Kubernetes Topology Manager.
@@ -113,70 +137,47 @@ impl Policy for KubeletPolicy {
             Self::None => Ok(Merged { hint: Hint::NONE, admit: Admit::Yes }),
             Self::SingleNumaNode => Ok(single::merge(nodes, answers)),
             Self::BestEffort => {
-                let hint = merge_all(nodes, ties, answers, limit, Admit::Yes)?;
-                Ok(Merged { hint, admit: Admit::Yes })
+                let hint = self.merge_to(nodes, ties, answers, limit, Extent::Full)?;
+                Ok(Merged { hint: hint.unwrap_or(Hint::NONE), admit: Admit::Yes })
             }
             Self::Restricted => {
-                let hint = merge_all(nodes, ties, answers, limit, Admit::No)?;
+                let hint = self.merge_to(nodes, ties, answers, limit, Extent::Full)?.unwrap_or(Hint::NONE);
                 let admit = if hint.is_preferred() { Admit::Yes } else { Admit::No };
                 Ok(Merged { hint, admit })
             }
         }
     }
-}
 
-/// The best preferred node set, else the best that can be reached; all nodes, not preferred, if there is none.
-fn merge_all(
-    nodes: NodeMask,
-    ties: Ties<'_>,
-    answers: &Answers,
-    limit: WorkLimit,
-    unpreferred: Admit,
-) -> Result<Hint, MergeError> {
-    let mut work = limit.start();
-    let nodes_with = |mask, preference| Hint { affinity: Affinity::Nodes(mask), preference };
-    if let Some(mask) = cut(preferred::best(nodes, ties, answers, &mut work), limit, unpreferred)? {
-        return Ok(nodes_with(mask, Preference::Preferred));
-    }
-    let reached = cut(rooms::best(nodes, ties, answers, &mut work), limit, unpreferred)?;
-    Ok(nodes_with(reached.unwrap_or(nodes), Preference::Acceptable))
-}
-
-/// Names what had been found when the work ran out. What is found is not known to be preferred then.
-fn cut(
-    search: Result<Option<NodeMask>, SearchError>,
-    limit: WorkLimit,
-    admit: Admit,
-) -> Result<Option<NodeMask>, MergeError> {
-    search.map_err(|error| match error {
-        SearchError::MissingDistance(missing) => missing.into(),
-        SearchError::Exhausted(Exhausted { best }) => MergeError::Unfinished {
-            limit: limit.0,
-            best: best.map(|mask| Merged {
-                hint: Hint { affinity: Affinity::Nodes(mask), preference: Preference::Acceptable },
-                admit,
-            }),
-        },
-    })
-}
-
-/// Why one of the two searches stopped early.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum SearchError {
-    /// A tie needs a distance that is not known.
-    MissingDistance(MissingDistance),
-    /// The work ran out.
-    Exhausted(Exhausted),
-}
-
-impl From<MissingDistance> for SearchError {
-    fn from(missing: MissingDistance) -> Self {
-        Self::MissingDistance(missing)
+    fn admit(
+        &self,
+        nodes: NodeMask,
+        ties: Ties<'_>,
+        answers: &Answers,
+        limit: WorkLimit,
+    ) -> Result<Option<Hint>, MergeError> {
+        if *self == Self::Restricted {
+            return self.merge_to(nodes, ties, answers, limit, Extent::Preferred);
+        }
+        self.merge(nodes, ties, answers, limit).map(Merged::admitted)
     }
 }
 
-impl From<Exhausted> for SearchError {
-    fn from(exhausted: Exhausted) -> Self {
-        Self::Exhausted(exhausted)
+impl KubeletPolicy {
+    fn merge_to(
+        self,
+        nodes: NodeMask,
+        ties: Ties<'_>,
+        answers: &Answers,
+        limit: WorkLimit,
+        extent: Extent,
+    ) -> Result<Option<Hint>, MergeError> {
+        merge(nodes, ties, answers, limit, extent).map_err(|cut| match cut {
+            Cut::MissingDistance(missing) => missing.into(),
+            Cut::Unfinished(best) => {
+                // What is found so far may be surpassed, so it is not enough for a policy that refuses.
+                let admit = if self == Self::BestEffort { Admit::Yes } else { Admit::No };
+                MergeError::Unfinished { limit: limit.0, best: best.map(|hint| Merged { hint, admit }) }
+            }
+        })
     }
 }

@@ -1,6 +1,8 @@
-//! A bound on the search, counted in node sets looked at and never in time.
+//! A bound on the search, counted in states looked at and never in time.
 
-use numa_bitmask::NodeMask;
+use topology_hint::{OutOfSteps, Steps};
+
+use crate::distance::MissingDistance;
 
 /// How many steps one merge may take. No real machine comes near the default of a million.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,28 +15,28 @@ impl Default for WorkLimit {
 }
 
 impl WorkLimit {
-    pub(crate) const fn start(self) -> Work {
-        Work { left: self.0 }
+    pub(crate) const fn start(self) -> Steps {
+        Steps::new(self.0)
     }
 }
 
-/// What is left of the bound.
-#[derive(Debug)]
-pub(crate) struct Work {
-    left: u64,
-}
-
-/// The bound is reached.
+/// Why a search stopped early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Exhausted {
-    /// What had been found, if anything.
-    pub(crate) best: Option<NodeMask>,
+pub(crate) enum Stop {
+    /// A tie needs a distance that is not known.
+    MissingDistance(MissingDistance),
+    /// The work ran out.
+    OutOfSteps,
 }
 
-impl Work {
-    /// Counts one step.
-    pub(crate) fn step(&mut self) -> Result<(), Exhausted> {
-        self.left = self.left.checked_sub(1).ok_or(Exhausted { best: None })?;
-        Ok(())
+impl From<MissingDistance> for Stop {
+    fn from(missing: MissingDistance) -> Self {
+        Self::MissingDistance(missing)
+    }
+}
+
+impl From<OutOfSteps> for Stop {
+    fn from(_: OutOfSteps) -> Self {
+        Self::OutOfSteps
     }
 }

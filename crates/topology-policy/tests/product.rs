@@ -190,9 +190,9 @@ proptest! {
 
     #[test]
     fn lists_merge_as_the_product_does(
-        nodes in 1..=5_usize,
-        lists in proptest::collection::vec(proptest::collection::vec(hint(5), 0..6), 0..4),
-        rows in proptest::collection::vec(proptest::collection::vec(10..13_u64, 5), 5),
+        nodes in 1..=6_usize,
+        lists in proptest::collection::vec(proptest::collection::vec(hint(6), 0..6), 0..4),
+        rows in proptest::collection::vec(proptest::collection::vec(10..13_u64, 6), 6),
     ) {
         let mut answers = Answers::new();
         for list in lists {
