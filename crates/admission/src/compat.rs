@@ -1,7 +1,7 @@
 //! Every deliberate difference from the kubelet, one field each. The type of a field belongs to the crate that
 //! honours it.
 
-use cpu_manager::BusySibling;
+use cpu_manager::{BusySibling, FullNode, PodBubble};
 use device_manager::BlockedDevices;
 use memory_manager::{Readmission, WrappedTables};
 use node_config::NodeCountCheck;
@@ -26,6 +26,10 @@ pub struct Compat {
     pub refused_pod: RefusedPod,
     /// Whether a CPU that is not free may be handed out on machines whose cores are not alike.
     pub busy_sibling: BusySibling,
+    /// What becomes of the CPUs of a pod that is served as a whole and fails, or is served again.
+    pub pod_bubble: PodBubble,
+    /// Whether a node of which containers hold every CPU can start again.
+    pub full_node: FullNode,
     /// What becomes of devices that had been chosen when an allocation failed.
     pub blocked_devices: BlockedDevices,
     /// What a node is worth of which more memory is reserved, or bound in huge pages, than it has.
@@ -42,6 +46,8 @@ impl Compat {
         node_limit: NodeCountCheck::Kubelet,
         refused_pod: RefusedPod::KeepBooked,
         busy_sibling: BusySibling::HandOut,
+        pod_bubble: PodBubble::Lose,
+        full_node: FullNode::Refuse,
         blocked_devices: BlockedDevices::UntilPodGoes,
         wrapped_tables: WrappedTables::Wrap,
         readmission: Readmission::BookAgain,

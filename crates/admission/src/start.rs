@@ -201,6 +201,9 @@ impl Starting<'_> {
                 PodLevel::Managed => cpu_manager::PodLevel::Managed,
             },
             busy_sibling: self.compat.busy_sibling,
+            pod_bubble: self.compat.pod_bubble,
+            full_node: self.compat.full_node,
+            cache_alignment: cpu_manager::CacheAlignment::BestEffort,
         };
         Ok(Some(cpu_manager::Static::new(table, self.view.nodes(), config)?))
     }

@@ -5,7 +5,7 @@ use pod_spec::{Container, Pod};
 use thiserror::Error;
 use topology_hint::Affinity;
 
-use crate::{Alignment, Holdings, NotPinned, Static, TakeError, WholeCores};
+use crate::{Alignment, EmptySharedPool, Holdings, NotPinned, Static, TakeError, WholeCores};
 
 /// A container served, not yet kept.
 #[must_use]
@@ -47,6 +47,25 @@ pub enum AllocateError {
     /// Whole cores are required; the kubelet's reason is `SMTAlignmentError`.
     #[error(transparent)]
     WholeCores(#[from] WholeCoresError),
+    /// A pod that is served as a whole leaves nothing for some of its containers; the kubelet's reason is
+    /// `EmptyPodSharedPoolError`.
+    #[error(transparent)]
+    EmptySharedPool(#[from] EmptySharedPool),
+    /// The container would have been spread over more last-level caches than it needs.
+    #[error(transparent)]
+    CacheSplit(#[from] CacheSplit),
+}
+
+/// A container would have been spread over more last-level caches than its CPUs fill.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("{requested} CPUs are free on {touched} last-level caches only, and fit {needed}")]
+pub struct CacheSplit {
+    /// CPUs asked for.
+    pub requested: usize,
+    /// Caches that they would have been on.
+    pub touched: usize,
+    /// Caches that hold so many.
+    pub needed: usize,
 }
 
 /// Why a request cannot be met in whole cores. The texts are the kubelet's.
@@ -104,7 +123,7 @@ impl Static {
             if let Some(reusable) = held.reusable(&pod.uid) {
                 free |= reusable;
             }
-            let cpus = self.take_near(&free, request, affinity)?;
+            let cpus = self.choose(&free, request, affinity)?;
             after.assign(&pod.uid, &container.name, cpus.clone());
             cpus
         };
@@ -112,7 +131,7 @@ impl Static {
         Ok(Allocation { granted: Granted::Exclusive(cpus), after })
     }
 
-    fn check_whole_cores(&self, held: &Holdings, requested: usize) -> Result<(), WholeCoresError> {
+    pub(crate) fn check_whole_cores(&self, held: &Holdings, requested: usize) -> Result<(), WholeCoresError> {
         if self.options.whole_cores == WholeCores::NotRequired {
             return Ok(());
         }
@@ -128,22 +147,36 @@ impl Static {
         Ok(())
     }
 
-    fn take_near(&self, free: &CpuSet, request: usize, affinity: Affinity) -> Result<CpuSet, TakeError> {
-        let Affinity::Nodes(mask) = affinity else { return self.allocator.take(free, request) };
-        let mut aligned = CpuSet::new();
-        match self.options.alignment {
-            Alignment::ByNode => {
-                self.nodes.iter().filter(|node| node.mask.meets(mask)).for_each(|node| aligned |= &node.cpus);
-            }
-            Alignment::BySocket => {
-                let near = self.sockets.iter().filter(|socket| socket.nodes.meets(mask));
-                near.for_each(|socket| aligned |= &socket.cpus);
-            }
+    pub(crate) fn take_near(
+        &self,
+        free: &CpuSet,
+        request: usize,
+        affinity: Affinity,
+    ) -> Result<CpuSet, TakeError> {
+        if affinity == Affinity::Any {
+            return self.allocator.take(free, request);
         }
-        aligned &= free;
+        let aligned = self.near(free, affinity);
         let mut cpus = self.allocator.take(&aligned, request.min(aligned.len()))?;
         let rest = self.allocator.take(&(free - &cpus), request.saturating_sub(cpus.len()))?;
         cpus |= &rest;
         Ok(cpus)
+    }
+
+    /// Those of `free` that are near `affinity`.
+    pub(crate) fn near(&self, free: &CpuSet, affinity: Affinity) -> CpuSet {
+        let Affinity::Nodes(mask) = affinity else { return free.clone() };
+        let mut near = CpuSet::new();
+        match self.options.alignment {
+            Alignment::ByNode => {
+                self.nodes.iter().filter(|node| node.mask.meets(mask)).for_each(|node| near |= &node.cpus);
+            }
+            Alignment::BySocket => {
+                let sockets = self.sockets.iter().filter(|socket| socket.nodes.meets(mask));
+                sockets.for_each(|socket| near |= &socket.cpus);
+            }
+        }
+        near &= free;
+        near
     }
 }

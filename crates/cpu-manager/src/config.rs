@@ -15,6 +15,12 @@ pub struct Config {
     pub pod_level: PodLevel,
     /// What is done on machines whose cores are not alike.
     pub busy_sibling: BusySibling,
+    /// What becomes of the CPUs of a pod that is served as a whole and fails, or is served again.
+    pub pod_bubble: PodBubble,
+    /// Whether a node of which every CPU is held can start again.
+    pub full_node: FullNode,
+    /// Whether a container may be spread over more last-level caches than it needs.
+    pub cache_alignment: CacheAlignment,
 }
 
 /// The static policy's options. Three of the four pairs that exclude each other cannot be written down.
@@ -98,6 +104,40 @@ pub enum BusySibling {
     /// A CPU that is not free is never handed out, and a request is met in full or not at all.
     #[default]
     Skip,
+}
+
+/// What becomes of the CPUs that a pod holds as a whole when one of its containers cannot be served from them, or when
+/// it is served once more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PodBubble {
+    /// They are lost until the node is drained, as in the kubelet: a failed pod keeps them and is never collected,
+    /// a second allocation overwrites the first.
+    Lose,
+    /// A failed pod holds nothing, a pod that is served already keeps what it has, and CPUs that nobody holds are
+    /// given to the shared pool at the next start.
+    #[default]
+    Find,
+}
+
+/// Whether a node can start again when containers hold every CPU, so that the shared pool is empty: possible where
+/// reserved CPUs are for the system alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FullNode {
+    /// It cannot, as in the kubelet.
+    Refuse,
+    /// It can, if the CPUs are all accounted for.
+    #[default]
+    Start,
+}
+
+/// Whether a container may be spread over more last-level caches than its CPUs fill. Not an option of the kubelet's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CacheAlignment {
+    /// It may, as in the kubelet, whose option prefers one cache and takes what there is.
+    #[default]
+    BestEffort,
+    /// It is refused rather than spread.
+    Required,
 }
 
 /// CPUs that are kept for the system.

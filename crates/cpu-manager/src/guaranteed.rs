@@ -33,11 +33,14 @@ impl fmt::Display for NotPinned {
     }
 }
 
-/// The containers of a pod would leave nothing for the pod's shared pool. The texts are the kubelet's.
+/// The containers of a pod would leave nothing for those that share. The texts are the kubelet's, as is the reason
+/// `EmptyPodSharedPoolError`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-pub(crate) enum EmptySharedPool {
+pub enum EmptySharedPool {
+    /// Nothing for an init container, since sidecars before it have it all.
     #[error("pod rejected, pod has shared init containers but no cpus available for them")]
     Init,
+    /// Nothing for a sidecar or an app container.
     #[error(
         "pod rejected, sum of exclusive container cpu requests equals pod budget, leaving no cpus for shared containers"
     )]
@@ -63,16 +66,15 @@ impl PodLevel {
         whole_cpus(&container.requests)
     }
 
-    /// How many CPUs the pod as a whole gets for itself; 0 for none.
-    pub(crate) fn exclusive_cpus_of_pod(self, pod: &Pod) -> usize {
+    /// How many CPUs the pod as a whole gets for itself; at least one.
+    pub(crate) fn exclusive_cpus_of_pod(self, pod: &Pod) -> Result<usize, NotPinned> {
+        if self.qos(pod) != QosClass::Guaranteed {
+            return Err(NotPinned::NotGuaranteed);
+        }
         if pod.has_pod_level_resources() {
             return match (self, &pod.resources) {
-                (Self::Managed, Some(PodResources { requests, .. }))
-                    if self.qos(pod) == QosClass::Guaranteed =>
-                {
-                    whole_cpus(requests).unwrap_or(0)
-                }
-                _ => 0,
+                (Self::Managed, Some(PodResources { requests, .. })) => whole_cpus(requests),
+                _ => Err(NotPinned::PodLevel),
             };
         }
         let (mut staying, mut peak, mut apps) = (0_usize, 0, 0_usize);
@@ -84,7 +86,20 @@ impl PodLevel {
                 Role::App => apps = apps.saturating_add(cpus),
             }
         }
-        peak.max(staying.saturating_add(apps))
+        match peak.max(staying.saturating_add(apps)) {
+            0 => Err(self.first_reason(pod)),
+            cpus => Ok(cpus),
+        }
+    }
+
+    fn first_reason(self, pod: &Pod) -> NotPinned {
+        let mut reasons = pod.containers.iter().filter_map(|it| self.exclusive_cpus(pod, it).err());
+        reasons.next().unwrap_or(NotPinned::NoCpuRequest)
+    }
+
+    /// Whether the pod's CPUs are allocated to the pod as a whole where the scope is the pod.
+    pub(crate) fn allocates_whole(self, pod: &Pod) -> bool {
+        self == Self::Managed && pod.has_pod_level_resources()
     }
 
     /// Whether a pod with `budget` CPUs leaves some for those of its containers that are not pinned.
@@ -106,7 +121,7 @@ impl PodLevel {
 }
 
 /// Whether the container has CPU and memory of its own: requests and limits, equal and not zero.
-fn stands_alone(container: &Container) -> bool {
+pub(crate) fn stands_alone(container: &Container) -> bool {
     ["cpu", "memory"].into_iter().all(|resource| {
         let (request, limit) = (container.requests.get(resource), container.limits.get(resource));
         request.is_some_and(|amount| !amount.is_zero()) && request == limit
@@ -114,7 +129,7 @@ fn stands_alone(container: &Container) -> bool {
 }
 
 /// The CPUs of a request, if it is for whole ones after the kubelet's rounding (`1999500u` is 2).
-fn whole_cpus(requests: &ResourceList) -> Result<usize, NotPinned> {
+pub(crate) fn whole_cpus(requests: &ResourceList) -> Result<usize, NotPinned> {
     let (cpus, milli) = requests.get("cpu").map_or((0, 0), |cpu: &Quantity| (cpu.value(), cpu.milli_value()));
     if cpus.wrapping_mul(1000) != milli {
         return Err(NotPinned::FractionalCpu);

@@ -11,7 +11,7 @@ use pod_spec::{Container, Pod, PodUid, Unit};
 use topology_hint::Answers;
 
 use crate::policy::NodeCpus;
-use crate::{Alignment, Holdings, PodLevel, Static};
+use crate::{Alignment, Holdings, Static};
 
 /// What a unit can draw on.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ impl Static {
     pub fn asked(&self, unit: Unit<'_>) -> Option<usize> {
         match unit {
             Unit::Container(pod, container) => self.pod_level.exclusive_cpus(pod, container).ok(),
-            Unit::Pod(pod) => Some(self.pod_level.exclusive_cpus_of_pod(pod)).filter(|cpus| *cpus > 0),
+            Unit::Pod(pod) => self.pod_level.exclusive_cpus_of_pod(pod).ok(),
         }
     }
 
@@ -80,12 +80,9 @@ impl Static {
     }
 
     fn pod_hints(&self, held: &Holdings, pod: &Pod, answers: &mut Answers) {
-        let request = self.pod_level.exclusive_cpus_of_pod(pod);
-        if request == 0 {
-            return;
-        }
-        let pools = self.pod_level == PodLevel::Managed && pod.has_pod_level_resources();
-        if pools && self.pod_level.check_shared_pool(pod, request).is_err() {
+        let Ok(request) = self.pod_level.exclusive_cpus_of_pod(pod) else { return };
+        let is_whole = self.pod_level.allocates_whole(pod);
+        if is_whole && self.pod_level.check_shared_pool(pod, request).is_err() {
             answers.push_impossible(self.resource.clone());
             return;
         }

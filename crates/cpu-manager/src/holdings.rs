@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use cpuset::CpuSet;
 use pod_spec::{ContainerName, PodUid, Role};
@@ -15,8 +16,20 @@ pub struct Holdings {
     shared: CpuSet,
     /// No pod is here without a container.
     assigned: Arc<BTreeMap<PodUid, Arc<OfPod>>>,
+    /// What pods that are served as a whole hold; their containers' CPUs lie inside.
+    pods: Arc<BTreeMap<PodUid, CpuSet>>,
     /// Of the pod that was served last; forgotten when another is. Never empty.
     reusable: Option<(PodUid, CpuSet)>,
+}
+
+/// Dead containers released, not yet kept.
+#[must_use]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Collected {
+    /// The holdings of those that live.
+    pub after: Holdings,
+    /// What went back to the shared pool, one set for each release that gave something back.
+    pub released: Vec<CpuSet>,
 }
 
 /// A CPU that containers of two pods hold.
@@ -36,6 +49,13 @@ impl Holdings {
             held.set(&pod, &container, cpus);
         }
         held
+    }
+
+    /// The same with what pods that were served as a whole hold.
+    #[must_use]
+    pub fn with_whole_pods(mut self, pods: impl IntoIterator<Item = (PodUid, CpuSet)>) -> Self {
+        Arc::make_mut(&mut self.pods).extend(pods);
+        self
     }
 
     /// The shared pool: CPUs for all containers that have none of their own. Reserved CPUs are in it, unless they
@@ -59,6 +79,23 @@ impl Holdings {
     /// The containers of one pod that have CPUs of their own, by name.
     pub fn of_pod(&self, pod: &PodUid) -> impl Iterator<Item = (&ContainerName, &CpuSet)> {
         self.assigned.get(pod).into_iter().flat_map(|of| of.iter())
+    }
+
+    /// The CPUs of a pod that was served as a whole; those of its containers lie inside.
+    #[must_use]
+    pub fn whole_pod(&self, pod: &PodUid) -> Option<&CpuSet> {
+        self.pods.get(pod)
+    }
+
+    /// Every pod that was served as a whole, by uid.
+    pub fn whole_pods(&self) -> impl Iterator<Item = (&PodUid, &CpuSet)> {
+        self.pods.iter()
+    }
+
+    /// Whether a container has CPUs of its own.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.assigned.is_empty()
     }
 
     /// CPUs of the pod's finished init containers that its later containers may take.
@@ -85,7 +122,8 @@ impl Holdings {
     }
 
     /// The holdings without one container. Its CPUs go back to the shared pool, except those that other containers
-    /// of the same pod hold too. Nothing changes if it has none.
+    /// of the same pod hold too; those of a pod that was served as a whole, all of them, with its last container.
+    /// Nothing changes if it has none.
     #[must_use]
     pub fn release(&self, pod: &PodUid, container: &ContainerName) -> Self {
         let mut after = self.clone();
@@ -95,29 +133,78 @@ impl Holdings {
 
     /// The holdings of those containers that `keep` says yes to; the rest is released. What becomes of dead pods.
     #[must_use]
-    pub fn retain(&self, mut keep: impl FnMut(&PodUid, &ContainerName) -> bool) -> Self {
-        let mut after = self.clone();
-        for (pod, container, _) in self.iter().filter(|(pod, container, _)| !keep(pod, container)) {
-            after.give_back(pod, container);
-        }
-        after
+    pub fn retain(&self, keep: impl FnMut(&PodUid, &ContainerName) -> bool) -> Self {
+        self.collect(keep).after
     }
 
-    fn give_back(&mut self, pod: &PodUid, container: &ContainerName) {
-        if self.assigned(pod, container).is_none() {
-            return;
+    /// The same, and what went back to the shared pool in which order.
+    pub fn collect(&self, mut keep: impl FnMut(&PodUid, &ContainerName) -> bool) -> Collected {
+        let mut collected = Collected { after: self.clone(), released: Vec::new() };
+        for (pod, container, _) in self.iter().filter(|(pod, container, _)| !keep(pod, container)) {
+            collected.released.extend(collected.after.give_back(pod, container));
         }
+        collected
+    }
+
+    /// What went back to the shared pool; `None` where that was not the question, since the pod holds it as a whole
+    /// or the container had nothing.
+    pub(crate) fn give_back(&mut self, pod: &PodUid, container: &ContainerName) -> Option<CpuSet> {
+        self.assigned(pod, container)?;
         let assigned = Arc::make_mut(&mut self.assigned);
-        let Some(of) = assigned.get_mut(pod) else { return };
-        let of = Arc::make_mut(of);
-        let Some(mut cpus) = of.remove(container) else { return };
+        let of = Arc::make_mut(assigned.get_mut(pod)?);
+        let mut cpus = of.remove(container)?;
         for others in of.values() {
             cpus -= others;
         }
-        if of.is_empty() {
+        let is_last = of.is_empty();
+        if is_last {
             assigned.remove(pod);
         }
+        if self.pods.contains_key(pod) {
+            if !is_last {
+                return None;
+            }
+            cpus = Arc::make_mut(&mut self.pods).remove(pod)?;
+        }
         self.shared |= &cpus;
+        Some(cpus)
+    }
+
+    /// Takes `cpus` out of the shared pool for a pod as a whole.
+    pub(crate) fn assign_whole(&mut self, pod: &PodUid, cpus: CpuSet) {
+        self.shared -= &cpus;
+        Arc::make_mut(&mut self.pods).insert(pod.clone(), cpus);
+    }
+
+    /// The shared pool and everything that is held.
+    pub(crate) fn accounted(&self) -> CpuSet {
+        let mut all = self.held();
+        all |= &self.shared;
+        self.pods.values().for_each(|cpus| all |= cpus);
+        all
+    }
+
+    /// What containers hold.
+    pub(crate) fn held(&self) -> CpuSet {
+        let mut held = CpuSet::new();
+        self.iter().for_each(|(_, _, cpus)| held |= cpus);
+        held
+    }
+
+    /// The same with what `other` says that pods hold as a whole.
+    pub(crate) fn with_whole_pods_of(mut self, other: &Self) -> Self {
+        self.pods = Arc::clone(&other.pods);
+        self
+    }
+
+    /// Puts CPUs that nobody holds into the shared pool.
+    pub(crate) fn give_to_shared(&mut self, cpus: &CpuSet) {
+        self.shared |= cpus;
+    }
+
+    /// Forgets what a pod holds as a whole.
+    pub(crate) fn forget_whole(&mut self, pod: &PodUid) -> Option<CpuSet> {
+        Arc::make_mut(&mut self.pods).remove(pod)
     }
 
     /// Takes `cpus` out of the shared pool for a container.
@@ -126,7 +213,8 @@ impl Holdings {
         self.set(pod, container, cpus);
     }
 
-    fn set(&mut self, pod: &PodUid, container: &ContainerName, cpus: CpuSet) {
+    /// Says what a container holds, whatever is in the shared pool.
+    pub(crate) fn set(&mut self, pod: &PodUid, container: &ContainerName, cpus: CpuSet) {
         let of = Arc::make_mut(&mut self.assigned).entry(pod.clone()).or_default();
         Arc::make_mut(of).insert(container.clone(), cpus);
     }

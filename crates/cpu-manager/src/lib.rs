@@ -25,23 +25,34 @@ mod policy;
 mod guaranteed;
 mod hints;
 mod allocate;
+mod allocate_pod;
+mod isolation;
 mod holdings;
 mod restore;
+mod containers;
+mod reconcile;
+mod metrics;
 mod take;
 mod cache;
+mod cache_alignment;
 mod distribute;
 mod balance;
 mod units;
 
-pub use allocate::{AllocateError, Allocation, Granted, WholeCoresError};
+pub use allocate::{AllocateError, Allocation, CacheSplit, Granted, WholeCoresError};
+pub use allocate_pod::{PodAllocation, PodFailure, PodGranted, PodShare};
 pub use config::{
-    Alignment, BusySibling, Config, Options, Order, PodLevel, ReservationError, Reserved, ReservedCpus,
-    WholeCores,
+    Alignment, BusySibling, CacheAlignment, Config, FullNode, Options, Order, PodBubble, PodLevel,
+    ReservationError, Reserved, ReservedCpus, WholeCores,
 };
-pub use guaranteed::NotPinned;
+pub use containers::{ContainerId, Containers};
+pub use guaranteed::{EmptySharedPool, NotPinned};
 pub use hints::OnNode;
-pub use holdings::{Holdings, TwoOwners};
+pub use holdings::{Collected, Holdings, TwoOwners};
+pub use isolation::{CpuQuota, Isolation, QuotaWithExclusiveCpus};
+pub use metrics::{Aligned, Assigned, Change, Metric, Source};
 pub use policy::{ConfigError, Static};
+pub use reconcile::{ContainerState, Status, Update};
 pub use restore::StateError;
 pub use take::{Allocator, TakeError};
 

@@ -8,7 +8,10 @@ use pod_spec::ResourceName;
 use thiserror::Error;
 use topology_model::{CpuTable, NodeId, Nodes};
 
-use crate::{Alignment, Allocator, Config, Holdings, Order, PodLevel, ReservedCpus, WholeCores};
+use crate::{
+    Alignment, Allocator, CacheAlignment, Config, FullNode, Holdings, Order, PodBubble, PodLevel,
+    ReservedCpus, WholeCores,
+};
 
 /// The static policy of one machine: immutable, to be asked again and again.
 #[derive(Clone, Debug)]
@@ -16,6 +19,9 @@ pub struct Static {
     pub(crate) allocator: Allocator,
     pub(crate) options: crate::Options,
     pub(crate) pod_level: PodLevel,
+    pub(crate) pod_bubble: PodBubble,
+    pub(crate) full_node: FullNode,
+    pub(crate) cache_alignment: CacheAlignment,
     pub(crate) reserved: CpuSet,
     /// All CPUs of all cores that have a reserved one.
     pub(crate) reserved_cores: CpuSet,
@@ -30,6 +36,7 @@ pub struct Static {
 /// A NUMA node that has CPUs.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeCpus {
+    pub(crate) id: NodeId,
     pub(crate) mask: NodeMask,
     pub(crate) cpus: CpuSet,
     pub(crate) installed: usize,
@@ -43,8 +50,8 @@ pub(crate) struct SocketCpus {
     pub(crate) cpus: CpuSet,
 }
 
-/// Why there is no policy for this machine and configuration. The texts are the kubelet's, except that of
-/// [`ConfigError::UnknownNode`].
+/// Why there is no policy for this machine and configuration. The texts are the kubelet's, except those of
+/// [`ConfigError::UnknownNode`] and [`ConfigError::RequiredCacheDistributed`].
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -53,6 +60,9 @@ pub enum ConfigError {
         "static policy options full-pcpus-only and distribute-cpus-across-cores can not be used at the same time"
     )]
     WholeCoresAcrossCores,
+    /// CPUs in as few caches as they fill, and spread over nodes or cores. The kubelet has no such option.
+    #[error("cpu.cacheAlignment required can not be used with options that distribute cpus")]
+    RequiredCacheDistributed,
     /// Sockets are smaller than NUMA nodes.
     #[error(
         "Align by socket is not compatible with hardware where number of sockets are more than number of NUMA"
@@ -86,6 +96,10 @@ impl Static {
         if options.whole_cores == WholeCores::Required && options.order == Order::AcrossCores {
             return Err(ConfigError::WholeCoresAcrossCores);
         }
+        let is_distributed = matches!(options.order, Order::AcrossCores | Order::AcrossNodes);
+        if config.cache_alignment == CacheAlignment::Required && is_distributed {
+            return Err(ConfigError::RequiredCacheDistributed);
+        }
         let num_nodes = cpus.num_nodes();
         if options.alignment == Alignment::BySocket && cpus.num_sockets() > num_nodes {
             return Err(ConfigError::MoreSocketsThanNodes);
@@ -112,7 +126,7 @@ impl Static {
             let index = nodes.index_of(id).ok_or(ConfigError::UnknownNode(id))?;
             let not_reserved = cpus - &reserved;
             let mask = NodeMask::single(index);
-            Ok(NodeCpus { mask, installed: cpus.len(), cpus: cpus.clone(), not_reserved })
+            Ok(NodeCpus { id, mask, installed: cpus.len(), cpus: cpus.clone(), not_reserved })
         };
         let node_cpus = cpus.nodes().map(node_cpus).collect::<Result<Vec<_>, _>>()?;
         let socket_cpus = |cpus: &CpuSet| {
@@ -127,6 +141,9 @@ impl Static {
             allocator,
             options,
             pod_level: config.pod_level,
+            pod_bubble: config.pod_bubble,
+            full_node: config.full_node,
+            cache_alignment: config.cache_alignment,
             reserved,
             reserved_cores,
             resource: ResourceName::new("cpu"),

@@ -1,10 +1,12 @@
 //! Holdings that were stored, and whether they belong to this machine and configuration.
 
+use alloc::vec::Vec;
+
 use cpuset::CpuSet;
 use pod_spec::{ContainerName, PodUid};
 use thiserror::Error;
 
-use crate::{Holdings, ReservedCpus, Static};
+use crate::{FullNode, Holdings, PodBubble, PodLevel, ReservedCpus, Static};
 
 /// Why stored holdings do not fit. The texts are the kubelet's.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -56,14 +58,37 @@ pub enum StateError {
 impl Static {
     /// The holdings with which a node starts that had `stored`: an empty store is a new node, any other must
     /// account for every CPU. CPUs held twice are not looked for; see [`Holdings::two_owners`].
+    ///
+    /// What the kubelet lost of pods that are served as a whole is found or not as [`PodBubble`] says, and an empty
+    /// shared pool accepted as [`FullNode`] says.
     pub fn restore(&self, stored: Holdings) -> Result<Holdings, StateError> {
-        let shared = stored.shared();
-        if shared.is_empty() {
-            let is_new = stored.iter().next().is_none();
-            return if is_new { Ok(self.initial()) } else { Err(StateError::EmptySharedPool) };
+        if stored.shared().is_empty() {
+            if stored.is_empty() {
+                return Ok(self.initial().with_whole_pods_of(&stored));
+            }
+            let may_be_full = self.options.reserved == ReservedCpus::SystemOnly;
+            if self.full_node == FullNode::Refuse || !may_be_full {
+                return Err(StateError::EmptySharedPool);
+            }
         }
+        let stored = match (self.pod_bubble, self.pod_level) {
+            (PodBubble::Find, PodLevel::Managed) => self.find_lost(stored),
+            (PodBubble::Lose, _) | (_, PodLevel::Ignored | PodLevel::NotPinned) => stored,
+        };
         self.check(&stored)?;
         Ok(stored)
+    }
+
+    /// Puts CPUs into the shared pool that nobody holds, or a pod without containers.
+    fn find_lost(&self, mut held: Holdings) -> Holdings {
+        let is_alone = |pod: &&PodUid| held.of_pod(pod).next().is_none();
+        let alone: Vec<_> = held.whole_pods().map(|(pod, _)| pod).filter(is_alone).cloned().collect();
+        for pod in &alone {
+            held.forget_whole(pod);
+        }
+        let lost = &self.managed() - &held.accounted();
+        held.give_to_shared(&lost);
+        held
     }
 
     /// Whether `held` accounts for every CPU of this machine once.
@@ -80,7 +105,6 @@ impl Static {
             }
             ReservedCpus::SystemOnly | ReservedCpus::InSharedPool => {}
         }
-        let mut stored = shared.clone();
         for (pod, container, cpus) in held.iter() {
             if !cpus.is_disjoint(shared) {
                 return Err(StateError::Overlap {
@@ -90,8 +114,8 @@ impl Static {
                     shared: shared.clone(),
                 });
             }
-            stored |= cpus;
         }
+        let stored = held.accounted();
         let available = self.managed();
         if stored == available { Ok(()) } else { Err(StateError::OtherCpus { available, stored }) }
     }

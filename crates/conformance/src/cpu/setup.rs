@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cpu_manager::{
-    Alignment, BusySibling, Config, Options, Order, PodLevel, Reserved, ReservedCpus, Static, WholeCores,
+    Alignment, BusySibling, CacheAlignment, Config, FullNode, Options, Order, PodBubble, PodLevel, Reserved,
+    ReservedCpus, Static, WholeCores,
 };
 use cpuset::CpuSet;
 use k8s_quantity::Quantity;
@@ -39,8 +40,8 @@ pub(crate) struct Wanted<'a> {
 
 /// What came of it.
 pub(crate) enum Made {
-    /// Policy `none`.
-    Nothing,
+    /// Policy `none`, on a machine with these CPUs.
+    Nothing(CpuSet),
     Manager(Box<Manager>),
 }
 
@@ -114,7 +115,7 @@ impl Wanted<'_> {
     /// The manager for a machine with these CPUs; else the kubelet's errors, of which it reports any.
     pub(crate) fn make(self, cpus: &CpuTable) -> Result<Made, Vec<String>> {
         match CpuPolicyName::check(self.policy, self.options).map_err(|error| texts([error]))? {
-            CpuPolicyName::None => return Ok(Made::Nothing),
+            CpuPolicyName::None => return Ok(Made::Nothing(cpus.all().clone())),
             CpuPolicyName::Static => {}
         }
         let reserved = Reserved::configured(self.reserved_set, self.reserved_amount);
@@ -123,12 +124,23 @@ impl Wanted<'_> {
             options: options(cpus, self.options, self.gates, self.topology_policy)?,
             reserved,
             pod_level: pod_level(self.gates),
-            busy_sibling: BusySibling::HandOut,
+            ..kubelet()
         };
         let nodes = Nodes::new(cpus.nodes().map(|(id, _)| id)).map_err(|error| texts([error]))?;
         let policy = Static::new(cpus, &nodes, config)
             .map_err(|error| texts([format!("new static policy error: {error}")]))?;
         Ok(Made::Manager(Box::new(Manager { policy, nodes })))
+    }
+}
+
+/// Every choice the kubelet's.
+pub(super) fn kubelet() -> Config {
+    Config {
+        busy_sibling: BusySibling::HandOut,
+        pod_bubble: PodBubble::Lose,
+        full_node: FullNode::Refuse,
+        cache_alignment: CacheAlignment::BestEffort,
+        ..Config::default()
     }
 }
 

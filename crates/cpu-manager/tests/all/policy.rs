@@ -1,16 +1,13 @@
 //! Whole pods: what containers get, what is left, and why not.
 
-mod machines;
-mod pods;
-
+use crate::machines::{hybrid, irregular, machine, set};
+use crate::pods::{container, pod, policy};
 use cpu_manager::{
     Alignment, BusySibling, Config, Granted, Holdings, NotPinned, Options, Order, PodLevel, Reserved,
     ReservedCpus, Static, WholeCores,
 };
-use machines::{hybrid, irregular, machine, set};
 use numa_bitmask::NodeMask;
 use pod_spec::{ContainerName, Pod, PodResources, PodUid, Role, Unit};
-use pods::{container, pod, policy};
 use proptest::prelude::*;
 use topology_hint::{Affinity, Answer, Answers, Preference};
 use topology_model::Nodes;

@@ -1,12 +1,10 @@
 //! Which CPUs are taken, against an obvious implementation and against known answers.
 
-mod machines;
-
 use std::collections::BTreeSet;
 
+use crate::machines::{hybrid, irregular, machine, set};
 use cpu_manager::{Allocator, BusySibling, Order, TakeError, WholeCores};
 use cpuset::{CpuId, CpuSet};
-use machines::{hybrid, irregular, machine, set};
 use proptest::prelude::*;
 use topology_model::{CpuRow, CpuTable};
 

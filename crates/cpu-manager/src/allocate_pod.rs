@@ -1,0 +1,227 @@
+//! Serving a pod as a whole: pods with pod-level resources under pod scope.
+//!
+//! The pod gets its CPUs at once, the *bubble*; its containers share them. Init containers and sidecars come first,
+//! in order: one with CPUs of its own takes them out of what the sidecars before it leave, an init container without
+//! runs on all of that. What is left beside the sidecars is the pool: app containers with CPUs of their own take them
+//! out of it, and all others, sidecars too, share what remains in the end.
+//!
+//! Example: 8 CPUs, an init container without CPUs of its own, a sidecar with 2, apps with 4 and with none: the init
+//! container runs on 8, the sidecar on 2 of them, the first app on 4 of the other 6, the second on the last 2.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use cpuset::CpuSet;
+use pod_spec::{ContainerName, Pod, Role};
+use topology_hint::Affinity;
+
+use crate::{AllocateError, Holdings, NotPinned, PodBubble, Static, TakeError};
+
+/// A pod served, not yet kept.
+#[must_use]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PodAllocation {
+    /// What it holds.
+    pub granted: PodGranted,
+    /// The holdings with it.
+    pub after: Holdings,
+}
+
+/// What a pod that is served as a whole runs on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PodGranted {
+    /// CPUs of its own, and who uses which, in the order in which containers are served.
+    Bubble {
+        /// All of them.
+        cpus: CpuSet,
+        /// One entry for each container.
+        containers: Vec<(ContainerName, PodShare)>,
+    },
+    /// The node's shared pool, and why.
+    SharedPool(NotPinned),
+}
+
+/// What a container uses of its pod's CPUs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PodShare {
+    /// These, and no other container that runs at the same time does.
+    Exclusive(CpuSet),
+    /// These, together with others.
+    Shared(CpuSet),
+}
+
+impl PodShare {
+    /// The CPUs.
+    #[must_use]
+    pub const fn cpus(&self) -> &CpuSet {
+        match self {
+            Self::Exclusive(cpus) | Self::Shared(cpus) => cpus,
+        }
+    }
+}
+
+/// A pod that could not be served as a whole.
+#[must_use]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PodFailure {
+    /// Why.
+    pub error: AllocateError,
+    /// What it leaves behind: nothing, or its CPUs, which the kubelet never finds again.
+    pub after: Holdings,
+    /// How far it came.
+    pub(crate) step: FailedStep,
+}
+
+/// Where a pod failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum FailedStep {
+    /// Before it held anything.
+    Bubble,
+    /// At one of its containers.
+    Container(Box<Attempted>),
+}
+
+/// A pod of which a container failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Attempted {
+    pub(crate) bubble: CpuSet,
+    /// Those served before, and the one that failed.
+    pub(crate) counts: Counts,
+}
+
+/// How many containers took part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) exclusive: u32,
+    pub(crate) shared: u32,
+    /// Containers that asked for CPUs of their own.
+    pub(crate) asked: u32,
+}
+
+impl Static {
+    /// Whether `pod` is served as a whole where the scope is the pod: instead of [`Static::allocate`] for each of its
+    /// containers.
+    #[must_use]
+    pub fn allocates_whole(&self, pod: &Pod) -> bool {
+        self.pod_level.allocates_whole(pod)
+    }
+
+    /// Serves all containers of a pod at once, near `affinity`.
+    ///
+    /// A pod that is served already, and what a failed one leaves behind, are treated as [`PodBubble`] says.
+    pub fn allocate_pod(
+        &self,
+        held: &Holdings,
+        pod: &Pod,
+        affinity: Affinity,
+    ) -> Result<PodAllocation, PodFailure> {
+        let request = match self.pod_level.exclusive_cpus_of_pod(pod) {
+            Ok(request) => request,
+            Err(reason) => {
+                let granted = PodGranted::SharedPool(reason);
+                return Ok(PodAllocation { granted, after: held.clone() });
+            }
+        };
+        if let Some(kept) = self.kept(held, pod) {
+            return Ok(PodAllocation { granted: kept, after: held.clone() });
+        }
+        let nothing = |error| PodFailure { error, after: held.clone(), step: FailedStep::Bubble };
+        self.pod_level.check_shared_pool(pod, request).map_err(|error| nothing(error.into()))?;
+        self.check_whole_cores(held, request).map_err(|error| nothing(error.into()))?;
+        let bubble = self.choose(&self.available(held), request, affinity).map_err(nothing)?;
+
+        let mut after = held.clone();
+        after.assign_whole(&pod.uid, bubble.clone());
+        let mut shares = Shares::new(bubble.clone());
+        let shared_out = pod.containers.iter().try_for_each(|container| {
+            let own = self.pod_level.exclusive_cpus(pod, container).ok();
+            shares.add(container.name.clone(), container.role, own, |free, count| {
+                self.allocator.take(free, count)
+            })
+        });
+        if let Err(error) = shared_out {
+            let attempted = Attempted { bubble, counts: shares.counts };
+            return Err(PodFailure {
+                error: error.into(),
+                after: match self.pod_bubble {
+                    PodBubble::Lose => after,
+                    PodBubble::Find => held.clone(),
+                },
+                step: FailedStep::Container(Box::new(attempted)),
+            });
+        }
+        let containers = shares.finish();
+        for (container, share) in &containers {
+            after.set(&pod.uid, container, share.cpus().clone());
+        }
+        Ok(PodAllocation { granted: PodGranted::Bubble { cpus: bubble, containers }, after })
+    }
+
+    /// What a pod that was served as a whole goes on with.
+    fn kept(&self, held: &Holdings, pod: &Pod) -> Option<PodGranted> {
+        match self.pod_bubble {
+            PodBubble::Lose => None,
+            PodBubble::Find => {
+                let cpus = held.whole_pod(&pod.uid)?.clone();
+                let share = |container: &pod_spec::Container| {
+                    let cpus = held.assigned(&pod.uid, &container.name)?.clone();
+                    let is_own = self.pod_level.exclusive_cpus(pod, container).is_ok();
+                    let share = if is_own { PodShare::Exclusive(cpus) } else { PodShare::Shared(cpus) };
+                    Some((container.name.clone(), share))
+                };
+                let containers = pod.containers.iter().map(share).collect::<Option<_>>()?;
+                Some(PodGranted::Bubble { cpus, containers })
+            }
+        }
+    }
+}
+
+/// A bubble being shared out.
+struct Shares {
+    /// Without what sidecars and app containers have taken.
+    left: CpuSet,
+    /// `None`: the pool, whatever it will be.
+    given: Vec<(ContainerName, Option<PodShare>)>,
+    counts: Counts,
+}
+
+impl Shares {
+    const fn new(bubble: CpuSet) -> Self {
+        Self { left: bubble, given: Vec::new(), counts: Counts { exclusive: 0, shared: 0, asked: 0 } }
+    }
+
+    /// The share of the next container, which has `own` CPUs of its own, if any.
+    fn add(
+        &mut self,
+        name: ContainerName,
+        role: Role,
+        own: Option<usize>,
+        take: impl FnOnce(&CpuSet, usize) -> Result<CpuSet, TakeError>,
+    ) -> Result<(), TakeError> {
+        let share = if let Some(count) = own {
+            self.counts.asked += 1;
+            let cpus = take(&self.left, count)?;
+            self.counts.exclusive += 1;
+            match role {
+                // It is over before the next one starts.
+                Role::Init => {}
+                Role::Sidecar | Role::App => self.left -= &cpus,
+            }
+            Some(PodShare::Exclusive(cpus))
+        } else {
+            self.counts.shared += 1;
+            match role {
+                Role::Init => Some(PodShare::Shared(self.left.clone())),
+                Role::Sidecar | Role::App => None,
+            }
+        };
+        self.given.push((name, share));
+        Ok(())
+    }
+
+    fn finish(self) -> Vec<(ContainerName, PodShare)> {
+        let pool = self.left;
+        let share = |share: Option<PodShare>| share.unwrap_or_else(|| PodShare::Shared(pool.clone()));
+        self.given.into_iter().map(|(name, given)| (name, share(given))).collect()
+    }
+}

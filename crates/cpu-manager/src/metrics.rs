@@ -1,0 +1,276 @@
+//! What decisions change in the kubelet's metrics, as values: nothing is counted until somebody applies a change.
+//!
+//! As upstream: CPUs that are used again within a pod are counted at each allocation and released once, so the two
+//! gauges drift until the next start, and the last CPU of a node that is released leaves the old value of the node.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use cpuset::CpuSet;
+use pod_spec::{Container, Pod};
+use topology_model::NodeId;
+
+use crate::allocate_pod::{Counts, FailedStep};
+use crate::{
+    AllocateError, Allocation, Collected, Granted, Holdings, PodAllocation, PodFailure, PodGranted, PodLevel,
+    PodShare, Static, WholeCores,
+};
+
+/// A metric with its labels. Displays as `name{label=value,…}`, labels in alphabetical order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
+pub enum Metric {
+    /// Containers that asked for CPUs of their own.
+    PinningRequests,
+    /// Of these, those that could not be served.
+    PinningErrors,
+    /// Gauge: the shared pool without reserved CPUs, in thousandths.
+    SharedPoolMillicores,
+    /// Gauge: CPUs that containers hold.
+    ExclusiveCpus,
+    /// Gauge: the same on one NUMA node.
+    AllocationPerNode(NodeId),
+    /// Containers whose CPUs are aligned.
+    Aligned(Aligned),
+    /// Containers that were refused since whole cores were not to be had.
+    AlignmentFailures,
+    /// Containers served. Only with pod-level resources managed, as the next two.
+    Allocations(Source),
+    /// Containers or pods not served.
+    AllocationErrors(Source),
+    /// Containers, by what they were given.
+    Assignments(Assigned),
+}
+
+/// To what CPUs are aligned.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Aligned {
+    /// Whole cores are required.
+    PhysicalCpu,
+    /// All are in one last-level cache.
+    UncoreCache,
+}
+
+/// Out of what a container is served.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Source {
+    /// The node.
+    Node,
+    /// What its pod holds as a whole.
+    Pod,
+}
+
+/// What a container was given.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Assigned {
+    /// CPUs of its own, out of the node.
+    NodeExclusive,
+    /// CPUs of its own, out of its pod.
+    PodExclusive,
+    /// The shared CPUs of its pod.
+    PodShared,
+}
+
+/// One change of one metric.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// It rises by so much, or falls.
+    Add(Metric, i64),
+    /// It is now so much.
+    Set(Metric, i64),
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PinningRequests => f.pad("kubelet_cpu_manager_pinning_requests_total"),
+            Self::PinningErrors => f.pad("kubelet_cpu_manager_pinning_errors_total"),
+            Self::SharedPoolMillicores => f.pad("kubelet_cpu_manager_shared_pool_size_millicores"),
+            Self::ExclusiveCpus => f.pad("kubelet_cpu_manager_exclusive_cpu_allocation_count"),
+            Self::AllocationPerNode(NodeId(node)) => {
+                write!(f, "kubelet_cpu_manager_allocation_per_numa{{numa_node={node}}}")
+            }
+            Self::Aligned(to) => {
+                let boundary = match to {
+                    Aligned::PhysicalCpu => "physical_cpu",
+                    Aligned::UncoreCache => "uncore_cache",
+                };
+                write!(
+                    f,
+                    "kubelet_container_aligned_compute_resources_count{{boundary={boundary},scope=container}}"
+                )
+            }
+            Self::AlignmentFailures => f.pad(
+                "kubelet_container_aligned_compute_resources_failure_count{boundary=physical_cpu,scope=container}",
+            ),
+            Self::Allocations(source) => {
+                write!(f, "resource_manager_allocations_total{{resource_name=cpu,source={source}}}")
+            }
+            Self::AllocationErrors(source) => {
+                write!(f, "resource_manager_allocation_errors_total{{resource_name=cpu,source={source}}}")
+            }
+            Self::Assignments(assigned) => {
+                let kind = match assigned {
+                    Assigned::NodeExclusive => "node_exclusive",
+                    Assigned::PodExclusive => "pod_exclusive",
+                    Assigned::PodShared => "pod_shared",
+                };
+                write!(
+                    f,
+                    "resource_manager_container_assignments{{assignment_type={kind},resource_name=cpu}}"
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Node => "node",
+            Self::Pod => "pod",
+        })
+    }
+}
+
+impl Static {
+    /// The metrics with which a node starts that holds `held`; those that are not there do not exist yet.
+    #[must_use]
+    pub fn metrics_at_start(&self, held: &Holdings) -> Vec<Change> {
+        let own = held.held();
+        let mut changes = alloc::vec![
+            Change::Set(Metric::PinningRequests, 0),
+            Change::Set(Metric::PinningErrors, 0),
+            Change::Set(Metric::SharedPoolMillicores, 1000 * count(&self.available(held))),
+            Change::Set(Metric::ExclusiveCpus, count(&own)),
+            Change::Set(Metric::Aligned(Aligned::PhysicalCpu), 0),
+            Change::Set(Metric::Aligned(Aligned::UncoreCache), 0),
+            Change::Set(Metric::AlignmentFailures, 0),
+        ];
+        self.set_per_node(&own, &mut changes);
+        changes
+    }
+
+    /// What serving a container changes, or failing to. `held` is what it was served from.
+    #[must_use]
+    pub fn metrics_of(
+        &self,
+        held: &Holdings,
+        pod: &Pod,
+        container: &Container,
+        outcome: Result<&Allocation, &AllocateError>,
+    ) -> Vec<Change> {
+        let mut changes = Vec::new();
+        match outcome {
+            Ok(Allocation { granted: Granted::SharedPool(_), .. }) => {}
+            Ok(Allocation { granted: Granted::Exclusive(cpus), after }) => {
+                changes.push(Change::Add(Metric::PinningRequests, 1));
+                if self.options.whole_cores == WholeCores::Required {
+                    changes.push(Change::Add(Metric::Aligned(Aligned::PhysicalCpu), 1));
+                }
+                if held.assigned(&pod.uid, &container.name).is_none() {
+                    self.allocated(cpus, &after.held(), &mut changes);
+                    self.count(Metric::Allocations(Source::Node), 1, &mut changes);
+                    self.count(Metric::Assignments(Assigned::NodeExclusive), 1, &mut changes);
+                }
+            }
+            Err(_) => {
+                changes.push(Change::Add(Metric::PinningRequests, 1));
+                changes.push(Change::Add(Metric::PinningErrors, 1));
+                if self.options.whole_cores == WholeCores::Required {
+                    changes.push(Change::Add(Metric::AlignmentFailures, 1));
+                }
+                self.count(Metric::AllocationErrors(Source::Node), 1, &mut changes);
+            }
+        }
+        changes
+    }
+
+    /// The same of a pod that is served as a whole.
+    #[must_use]
+    pub fn metrics_of_pod(
+        &self,
+        held: &Holdings,
+        outcome: Result<&PodAllocation, &PodFailure>,
+    ) -> Vec<Change> {
+        let mut changes = Vec::new();
+        match outcome {
+            Ok(PodAllocation { granted: PodGranted::SharedPool(_), .. }) => {}
+            Ok(PodAllocation { granted: PodGranted::Bubble { cpus, containers }, after }) => {
+                if after != held {
+                    let is_exclusive = |share: &PodShare| matches!(share, PodShare::Exclusive(_));
+                    let exclusive = containers.iter().filter(|(_, share)| is_exclusive(share)).count();
+                    let exclusive = u32::try_from(exclusive).unwrap_or(u32::MAX);
+                    let all = u32::try_from(containers.len()).unwrap_or(u32::MAX);
+                    let counts = Counts { exclusive, shared: all - exclusive, asked: exclusive };
+                    self.shared_out(held, cpus, counts, &mut changes);
+                    self.count(Metric::Allocations(Source::Pod), all, &mut changes);
+                }
+            }
+            Err(failure) => {
+                if let FailedStep::Container(attempted) = &failure.step {
+                    self.shared_out(held, &attempted.bubble, attempted.counts, &mut changes);
+                }
+                changes.push(Change::Add(Metric::PinningErrors, 1));
+                self.count(Metric::AllocationErrors(Source::Pod), 1, &mut changes);
+            }
+        }
+        changes
+    }
+
+    /// What collecting dead containers changes: one list for each release, in order. `held` is what they held.
+    pub fn metrics_of_collection(&self, held: &Holdings, collected: &Collected) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let mut own = held.held();
+        for released in &collected.released {
+            own -= released;
+            changes.push(Change::Add(Metric::SharedPoolMillicores, 1000 * count(released)));
+            changes.push(Change::Add(Metric::ExclusiveCpus, -count(released)));
+            self.set_per_node(&own, &mut changes);
+        }
+        changes
+    }
+
+    /// A pod's CPUs are taken, and shared out among so many of its containers. The containers are not in the books
+    /// yet when the nodes' figures are made.
+    fn shared_out(&self, held: &Holdings, bubble: &CpuSet, counts: Counts, changes: &mut Vec<Change>) {
+        self.allocated(bubble, &held.held(), changes);
+        let Counts { exclusive, shared, asked } = counts;
+        if asked > 0 {
+            changes.push(Change::Add(Metric::PinningRequests, i64::from(asked)));
+        }
+        self.count(Metric::Assignments(Assigned::PodExclusive), exclusive, changes);
+        self.count(Metric::Assignments(Assigned::PodShared), shared, changes);
+    }
+
+    fn allocated(&self, cpus: &CpuSet, held: &CpuSet, changes: &mut Vec<Change>) {
+        changes.push(Change::Add(Metric::SharedPoolMillicores, -1000 * count(cpus)));
+        changes.push(Change::Add(Metric::ExclusiveCpus, count(cpus)));
+        if self.is_in_one_cache(cpus) {
+            changes.push(Change::Add(Metric::Aligned(Aligned::UncoreCache), 1));
+        }
+        self.set_per_node(held, changes);
+    }
+
+    fn set_per_node(&self, held: &CpuSet, changes: &mut Vec<Change>) {
+        for node in &self.nodes {
+            let here = held.intersection_len(&node.cpus);
+            if here > 0 {
+                let here = i64::try_from(here).unwrap_or(i64::MAX);
+                changes.push(Change::Set(Metric::AllocationPerNode(node.id), here));
+            }
+        }
+    }
+
+    /// Counts what exists only where pod-level resources are managed.
+    fn count(&self, metric: Metric, by: u32, changes: &mut Vec<Change>) {
+        match self.pod_level {
+            PodLevel::Managed if by > 0 => changes.push(Change::Add(metric, i64::from(by))),
+            PodLevel::Managed | PodLevel::Ignored | PodLevel::NotPinned => {}
+        }
+    }
+}
+
+fn count(cpus: &CpuSet) -> i64 {
+    i64::try_from(cpus.len()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,9 @@
+//! The static policy on machines and pods of one line each.
+
+mod machines;
+mod pods;
+mod take;
+mod policy;
+mod whole_pods;
+mod cache_alignment;
+mod reconcile;
