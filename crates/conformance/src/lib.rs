@@ -11,6 +11,7 @@ mod selection;
 mod quantity;
 mod discovery;
 mod topology;
+mod checkpoint;
 mod cpu;
 mod memory;
 mod device;
@@ -26,6 +27,9 @@ use case::Runner;
 
 /// The function that plays the cases of a kind; `None` for a kind that is not covered yet.
 fn runner(domain: &str, kind: &str) -> Option<Runner> {
+    if let Some(of_state_files) = checkpoint::runner(domain, kind) {
+        return Some(of_state_files);
+    }
     match domain {
         "quantity" => quantity::runner(kind),
         "discovery" => discovery::runner(kind),

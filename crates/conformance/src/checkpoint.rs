@@ -1,0 +1,41 @@
+//! State files: the kubelet's bytes, the texts under their checksums, and what is read back from them.
+
+mod cpu;
+mod device;
+mod memory;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::case::{Outcome, Runner};
+
+pub(crate) fn runner(domain: &str, kind: &str) -> Option<Runner> {
+    Some(match (domain, kind) {
+        ("cpu", "checkpoint") => cpu::checkpoint,
+        ("memory", "checkpoint") => memory::checkpoint,
+        ("device", "golden") => device::golden,
+        _ => return None,
+    })
+}
+
+/// The checksum at the end of a file of ours.
+fn checksum(file: &str) -> Value {
+    let digits: String =
+        file.chars().rev().skip_while(|c| *c == '}').take_while(char::is_ascii_digit).collect();
+    digits.chars().rev().collect::<String>().parse::<u64>().map_or(Value::Null, Value::from)
+}
+
+/// Null or absent, or a list.
+fn list<T>(value: &Value, item: impl FnMut(&Value) -> T) -> Option<Vec<T>> {
+    value.as_array().map(|items| items.iter().map(item).collect())
+}
+
+/// Null or absent, or a map.
+fn map<K: Ord, V>(value: &Value, mut entry: impl FnMut(&str, &Value) -> (K, V)) -> Option<BTreeMap<K, V>> {
+    value.as_object().map(|members| members.iter().map(|(name, value)| entry(name, value)).collect())
+}
+
+fn unreadable(what: &str) -> Outcome {
+    Outcome::Failed { got: json!({ "unreadable": what }) }
+}

@@ -1,0 +1,98 @@
+//! `kubelet_internal_checkpoint`: the devices of each container, what plugins answered, and the registered resources.
+//!
+//! What can be null in the file is an `Option` here, since the checksum tells null from empty.
+
+mod wire;
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use pod_spec::{ContainerName, PodUid, ResourceName};
+
+use crate::go::{Go as _, checksum, dumped, parse};
+use crate::{FileError, List, Map, Oddities};
+use wire::File;
+
+/// What the device manager holds, as it is written. The kubelet's order of entries and devices is random; here it is
+/// that of the lists.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DeviceState {
+    /// Who has what.
+    pub entries: List<DeviceEntry>,
+    /// The healthy devices of each registered resource. Only the names count when the file is read.
+    pub registered: Map<ResourceName, List<String>>,
+}
+
+/// What a container holds of one resource.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeviceEntry {
+    /// UID of the pod.
+    pub pod: PodUid,
+    /// The container.
+    pub container: ContainerName,
+    /// The resource.
+    pub resource: ResourceName,
+    /// Devices by the id of the node under which they were recorded, -1 for none.
+    pub devices: Map<i64, List<String>>,
+    /// What the plugin answered: a serialized `ContainerAllocateResponse`.
+    pub reply: Option<Vec<u8>>,
+}
+
+impl Default for DeviceEntry {
+    fn default() -> Self {
+        Self {
+            pod: PodUid::new(""),
+            container: ContainerName::new(""),
+            resource: ResourceName::new(""),
+            devices: None,
+            reply: None,
+        }
+    }
+}
+
+/// What came of reading a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeviceFile {
+    /// What could be read of it.
+    pub state: DeviceState,
+    /// Why the kubelet does not take it, if so. It starts with nothing then, and says so in its log only.
+    pub fault: Option<FileError>,
+    /// What of it the kubelet does not write.
+    pub oddities: Oddities,
+}
+
+impl DeviceState {
+    /// The file's text.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let mut file = File { data: wire::Data(self.clone()), checksum: 0 };
+        file.checksum = checksum(&file.data, wire::Data::TYPE).into();
+        let mut text = String::new();
+        file.write(&mut text);
+        text
+    }
+
+    /// The text under the file's checksum.
+    #[must_use]
+    pub fn hashed(&self) -> String {
+        dumped(&wire::Data(self.clone()), wire::Data::TYPE)
+    }
+}
+
+impl DeviceFile {
+    /// Reads a file as a kubelet does.
+    #[must_use]
+    pub fn read(file: &[u8]) -> Self {
+        let begun = DeviceState { entries: Some(Vec::new()), registered: Some(BTreeMap::new()) };
+        let mut read = File { data: wire::Data(begun), checksum: 0 };
+        let (result, oddities) = parse(file, &mut read);
+        let computed = checksum(&read.data, wire::Data::TYPE);
+        let fault = match result {
+            Err(error) => Some(error.into()),
+            Ok(()) if read.checksum == computed.into() => None,
+            Ok(()) => Some(FileError::Corrupt { stored: read.checksum, computed }),
+        };
+        Self { state: read.data.0, fault, oddities }
+    }
+}

@@ -1,0 +1,288 @@
+//! Decoding of a checked text.
+
+use alloc::borrow::{Cow, ToOwned};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::text::{is_folded, unquote};
+use super::{Found, Go, JsonError, JsonFault, TypeName, syntax};
+use crate::oddity::{Oddities, Oddity};
+
+/// Reads a text over `value`. The value is what Go has after that, also where it refuses the text; with it, what
+/// was odd about the text.
+pub(crate) fn parse<T: Go>(text: &[u8], value: &mut T) -> (Result<(), JsonError>, Oddities) {
+    if let Err(error) = syntax::check(text) {
+        return (Err(error), Oddities::default());
+    }
+    let mut reader =
+        Reader { text, at: 0, error: None, within: None, path: Vec::new(), odd: Oddities::default() };
+    let stopped = value.read(&mut reader, T::TYPE);
+    let result = stopped.and_then(|()| reader.error.map_or(Ok(()), Err));
+    (result, reader.odd)
+}
+
+/// A place in a text.
+pub(crate) struct Reader<'a> {
+    text: &'a [u8],
+    at: usize,
+    /// The first value of another type.
+    error: Option<JsonError>,
+    /// The innermost structure whose member is being read.
+    within: Option<&'static str>,
+    /// The members that are being read, outermost first.
+    path: Vec<&'static str>,
+    odd: Oddities,
+}
+
+/// What a value is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Object,
+    Array,
+    Text,
+    Number,
+    Bool,
+    Null,
+}
+
+impl Kind {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::Text => "string",
+            Self::Number => "number",
+            Self::Bool => "bool",
+            Self::Null => "null",
+        }
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// What the next value is.
+    pub(crate) fn kind(&mut self) -> Kind {
+        match self.next_byte() {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::Array,
+            Some(b'"') => Kind::Text,
+            Some(b't' | b'f') => Kind::Bool,
+            Some(b'n') => Kind::Null,
+            _ => Kind::Number,
+        }
+    }
+
+    /// Skips a value that is not of the wanted type. Null is of every type and changes nothing.
+    pub(crate) fn other(&mut self, kind: Kind, wanted: TypeName) {
+        if kind != Kind::Null {
+            self.refuse(self.at, JsonFault::wrong_type(Found::Kind(kind), wanted));
+        }
+        self.skip();
+    }
+
+    /// Notes a fault; the first counts.
+    pub(crate) fn refuse(&mut self, offset: usize, fault: JsonFault) {
+        if self.error.is_none() {
+            self.error = Some(self.placed(JsonError { fault, offset }));
+        }
+    }
+
+    /// Where the reader stands.
+    pub(crate) const fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The string at hand.
+    pub(crate) fn string(&mut self) -> Cow<'a, str> {
+        let start = self.at + 1;
+        self.skip_string();
+        let (text, replaced) = unquote(self.text.get(start..self.at - 1).unwrap_or_default());
+        if replaced {
+            self.odd.push(start, Oddity::ReplacedText(text.clone().into_owned()));
+        }
+        text
+    }
+
+    /// The number at hand, as it is written.
+    pub(crate) fn number(&mut self) -> &'a str {
+        let start = self.at;
+        while self
+            .text
+            .get(self.at)
+            .is_some_and(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'))
+        {
+            self.at += 1;
+        }
+        core::str::from_utf8(self.text.get(start..self.at).unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// Reads the items of the array at hand.
+    pub(crate) fn array(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<(), JsonError>,
+    ) -> Result<(), JsonError> {
+        self.at += 1;
+        while self.next_byte() != Some(b']') {
+            item(self)?;
+            if self.next_byte() == Some(b',') {
+                self.at += 1;
+            }
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Reads the members of the object at hand; `member` is given the name and where that stands.
+    pub(crate) fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Cow<'a, str>, usize) -> Result<(), JsonError>,
+    ) -> Result<(), JsonError> {
+        self.at += 1;
+        while self.next_byte() != Some(b'}') {
+            let offset = self.at;
+            let name = self.string();
+            if self.next_byte() == Some(b':') {
+                self.at += 1;
+            }
+            self.next_byte();
+            member(self, name, offset)?;
+            if self.next_byte() == Some(b',') {
+                self.at += 1;
+            }
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Reads an object into a structure with these members. `read` is given a member's name and reads its value.
+    pub(crate) fn structure(
+        &mut self,
+        of: TypeName,
+        members: &[&'static str],
+        mut read: impl FnMut(&mut Self, &'static str) -> Result<(), JsonError>,
+    ) -> Result<(), JsonError> {
+        let kind = self.kind();
+        if kind != Kind::Object {
+            self.other(kind, of);
+            return Ok(());
+        }
+        let mut seen: Vec<&'static str> = Vec::new();
+        self.object(|reader, name, offset| {
+            let known = members.iter().find(|member| name == **member);
+            let Some(known) = known.or_else(|| members.iter().find(|member| is_folded(&name, member))) else {
+                reader.odd.push(offset, Oddity::UnknownMember(name.into_owned()));
+                reader.skip();
+                return Ok(());
+            };
+            if name != *known {
+                reader.odd.push(offset, Oddity::OtherCase { name: name.into_owned(), member: known });
+            }
+            if seen.contains(known) {
+                reader.repeated(offset, known);
+            }
+            seen.push(known);
+            read(reader, known)
+        })
+    }
+
+    /// Notes a name that an object has had before.
+    pub(crate) fn repeated(&mut self, offset: usize, name: &str) {
+        self.odd.push(offset, Oddity::Repeated(name.to_owned()));
+    }
+
+    /// Reads as a member of a structure; errors name both.
+    pub(crate) fn within(
+        &mut self,
+        structure: &'static str,
+        member: &'static str,
+        read: impl FnOnce(&mut Self) -> Result<(), JsonError>,
+    ) -> Result<(), JsonError> {
+        let outer = self.within.replace(structure);
+        self.path.push(member);
+        // Reading ends with an error, which is given its place by whoever was reading.
+        read(self)?;
+        self.path.pop();
+        self.within = outer;
+        Ok(())
+    }
+
+    /// Reads the value at hand as a document of its own, as types do that read themselves. Its error, which does not
+    /// say of which member, ends the reading.
+    pub(crate) fn document<T: Go>(&mut self, value: &mut T) -> Result<(), JsonError> {
+        let odd = core::mem::take(&mut self.odd);
+        let mut inner =
+            Reader { text: self.text, at: self.at, error: None, within: None, path: Vec::new(), odd };
+        let stopped = value.read(&mut inner, T::TYPE);
+        self.at = inner.at;
+        self.odd = inner.odd;
+        stopped.and_then(|()| inner.error.map_or(Ok(()), Err)).map_err(|error| self.placed(error))
+    }
+
+    /// An error with the structure and the path of the member that is being read.
+    fn placed(&self, mut error: JsonError) -> JsonError {
+        if let (Some(structure), JsonFault::WrongType { member, .. }) = (self.within, &mut error.fault) {
+            let mut path: String = self.path.join(".");
+            if let Some((_, inner)) = member {
+                path.push('.');
+                path.push_str(inner);
+            }
+            *member = Some((structure, path));
+        }
+        error
+    }
+
+    /// Skips the value at hand.
+    pub(crate) fn skip(&mut self) {
+        let mut depth = 0usize;
+        loop {
+            match self.next_byte() {
+                None => return,
+                Some(b'"') => self.skip_string(),
+                Some(b'{' | b'[') => {
+                    depth += 1;
+                    self.at += 1;
+                    continue;
+                }
+                Some(b'}' | b']') => {
+                    depth = depth.saturating_sub(1);
+                    self.at += 1;
+                }
+                Some(b',' | b':') => {
+                    self.at += 1;
+                    continue;
+                }
+                Some(_) => self.skip_word(),
+            }
+            if depth == 0 {
+                return;
+            }
+        }
+    }
+
+    fn skip_word(&mut self) {
+        let is_word = |byte: &u8| !matches!(byte, b',' | b':' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n');
+        while self.text.get(self.at).is_some_and(is_word) {
+            self.at += 1;
+        }
+    }
+
+    /// Skips the string at hand.
+    fn skip_string(&mut self) {
+        self.at += 1;
+        while let Some(byte) = self.text.get(self.at) {
+            match byte {
+                b'"' => break,
+                b'\\' => self.at += 2,
+                _ => self.at += 1,
+            }
+        }
+        self.at += 1;
+    }
+
+    /// The next byte that is no blank.
+    fn next_byte(&mut self) -> Option<u8> {
+        while matches!(self.text.get(self.at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            self.at += 1;
+        }
+        self.text.get(self.at).copied()
+    }
+}

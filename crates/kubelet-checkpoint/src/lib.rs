@@ -1,0 +1,59 @@
+//! The kubelet's state files, byte for byte: what it wrote is read, what it reads is written, and what it refuses is
+//! refused with its words. Behaves as Kubernetes v1.36.3.
+//!
+//! | file | module | written by |
+//! |---|---|---|
+//! | `cpu_manager_state` | [`cpu`] | the CPU manager; formats V1, V2, V3 |
+//! | `memory_manager_state` | [`memory`] | the memory manager; formats V1, V2 |
+//! | `device-plugins/kubelet_internal_checkpoint` | [`device`] | the device manager |
+//!
+//! # The checksum
+//!
+//! All three carry a 32-bit FNV-1a hash, of a text that nobody sees: the contents as Go's reflection prints them,
+//! with Go's names of structures, members and types. A file is accepted if that text, made again from what was read,
+//! has the same hash. Blanks, the order of members and unknown members do not matter therefore; null against empty
+//! does.
+//!
+//! # What is accepted
+//!
+//! What Go's JSON decoder accepts, which is more than the kubelet writes: members in other letter case, members given
+//! twice, text that is not UTF-8. Such things are returned as [`Oddities`], so that a person can be told.
+//!
+//! # What it does not know
+//!
+//! Managers: which CPUs there are, whether sums add up, which pods run. What is read is what is in the file; whether
+//! it fits the node is decided where the managers are. Nor what plugins answer: their replies are bytes here.
+#![no_std]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+pub mod cpu;
+pub mod memory;
+pub mod device;
+mod error;
+mod oddity;
+mod go;
+
+pub use error::{FileError, Refused};
+pub use go::{JsonError, JsonFault, List, Map};
+pub use oddity::{Oddities, Oddity};
+
+/// Permissions of the files.
+pub const MODE: u32 = 0o600;
+
+/// The kubelet's feature gate `PodLevelResourceManagers`, which decides on formats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PodLevel {
+    /// Off, as is the default of v1.36: pods have no entries of their own.
+    #[default]
+    Off,
+    /// On: they may.
+    On,
+}
+
+/// The examples of the README are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

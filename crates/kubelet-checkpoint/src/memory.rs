@@ -1,0 +1,255 @@
+//! `memory_manager_state`: the books of every node, and the blocks of each container.
+//!
+//! What can be null in the file is an `Option` here, since the checksum tells null from empty.
+
+mod wire;
+
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
+use cpuset::go_quote;
+use pod_spec::{ContainerName, PodUid, ResourceName};
+use thiserror::Error;
+use topology_model::NodeId;
+
+use crate::go::{Go, TypeName, checksum, dumped, parse};
+use crate::{FileError, List, Map, Oddities, Oddity, PodLevel, Refused};
+use wire::{V1, V2};
+
+/// What the memory manager holds, as it is written.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct MemoryState {
+    /// `None`, `Static` or `BestEffort`.
+    pub policy: String,
+    /// The books by node. The kubelet writes no node that is null, and crashes on one.
+    pub nodes: Map<NodeId, Option<NodeState>>,
+    /// Blocks by pod and container.
+    pub entries: Map<PodUid, Map<ContainerName, List<Block>>>,
+    /// Blocks of pods that are served as a whole; only format V2 has them.
+    pub pod_entries: Map<PodUid, PodEntry>,
+}
+
+/// The books of one node.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NodeState {
+    /// How many blocks name it.
+    pub assignments: i64,
+    /// Its tables.
+    pub memory: Map<ResourceName, Option<MemoryTable>>,
+    /// The nodes that it is bound to, itself included.
+    pub cells: List<NodeId>,
+}
+
+/// One resource on one node, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MemoryTable {
+    /// Installed.
+    pub total: u64,
+    /// Kept for the system.
+    pub system_reserved: u64,
+    /// What containers can book.
+    pub allocatable: u64,
+    /// What they have booked.
+    pub reserved: u64,
+    /// What is left.
+    pub free: u64,
+}
+
+/// An amount of one resource on some nodes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// In the order in which amounts are taken.
+    pub nodes: List<NodeId>,
+    /// `memory`, or one size of huge pages.
+    pub resource: ResourceName,
+    /// Bytes.
+    pub size: u64,
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        Self { nodes: None, resource: ResourceName::new(""), size: 0 }
+    }
+}
+
+/// A pod that is served as a whole.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PodEntry {
+    /// Its blocks. Not written when empty, and then null when read: an empty list in place of null makes a file that
+    /// the kubelet calls corrupt.
+    pub blocks: List<Block>,
+}
+
+/// A format of the file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum MemoryFormat {
+    /// Containers.
+    V1,
+    /// And pods as a whole.
+    V2,
+}
+
+impl From<PodLevel> for MemoryFormat {
+    /// What a kubelet writes.
+    fn from(pod_level: PodLevel) -> Self {
+        match pod_level {
+            PodLevel::Off => Self::V1,
+            PodLevel::On => Self::V2,
+        }
+    }
+}
+
+/// A file that was accepted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemoryFile {
+    /// What it was read as.
+    pub format: MemoryFormat,
+    /// What is in it.
+    pub state: MemoryState,
+    /// Its checksum; 0 if it has none.
+    pub checksum: u64,
+    /// What of it the kubelet does not write.
+    pub oddities: Oddities,
+}
+
+/// Why a kubelet does not start from a file. The texts are its own; [`MemoryError::refused`] gives the whole message.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// It cannot be read. Of two formats that were tried the kubelet reports the older.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Another policy wrote it.
+    #[error(
+        "[memorymanager] configured policy {} differs from state checkpoint policy {}",
+        go_quote(.configured), go_quote(.stored)
+    )]
+    OtherPolicy {
+        /// That of the configuration.
+        configured: String,
+        /// That of the file.
+        stored: String,
+    },
+}
+
+impl MemoryError {
+    /// The message with which the kubelet ends; `path` is the file's.
+    #[must_use]
+    pub const fn refused<'a>(&'a self, path: &'a str) -> Refused<'a, Self> {
+        Refused { cause: self, manager: "memory", path }
+    }
+}
+
+/// The name that both formats have in the text that is hashed.
+const HASHED: TypeName = TypeName::Plain("*state.MemoryManagerCheckpoint");
+
+impl MemoryState {
+    /// The file's text.
+    #[must_use]
+    pub fn encode(&self, format: MemoryFormat) -> String {
+        let mut file = String::new();
+        match format {
+            MemoryFormat::V1 => self.sealed(V1, |wire| &mut wire.0.checksum).write(&mut file),
+            MemoryFormat::V2 => self.sealed(V2, |wire| &mut wire.0.checksum).write(&mut file),
+        }
+        file
+    }
+
+    /// The text under the file's checksum.
+    #[must_use]
+    pub fn hashed(&self, format: MemoryFormat) -> String {
+        let body = wire::Body { state: self.clone(), checksum: 0 };
+        match format {
+            MemoryFormat::V1 => dumped(&V1(body), HASHED),
+            MemoryFormat::V2 => dumped(&V2(body), HASHED),
+        }
+    }
+
+    fn sealed<T: Go>(&self, wrap: fn(wire::Body) -> T, sum: fn(&mut T) -> &mut u64) -> T {
+        let mut wire = wrap(wire::Body { state: self.clone(), checksum: 0 });
+        *sum(&mut wire) = checksum(&wire, HASHED).into();
+        wire
+    }
+}
+
+impl MemoryFile {
+    /// Reads a file as a kubelet does: the format of its gate first, then the older one, and what is wrong is what is
+    /// wrong with the older.
+    pub fn read(file: &[u8], pod_level: PodLevel) -> Result<Self, FileError> {
+        if pod_level == PodLevel::Off {
+            return Self::v1(file, pod_level);
+        }
+        let (newer, fault) = Self::v2(file);
+        if fault.is_none() {
+            return Ok(newer);
+        }
+        let mut read = Self::v1(file, pod_level)?;
+        // What the older format has nothing of stays as the failed attempt left it: kubelets keep pods' entries that
+        // no checksum covers.
+        let own = core::mem::replace(&mut read.state, newer.state);
+        if !own.policy.is_empty() {
+            read.state.policy = own.policy;
+        }
+        if own.nodes.is_some() {
+            read.state.nodes = own.nodes;
+        }
+        if own.entries.as_ref().is_some_and(|entries| !entries.is_empty()) {
+            read.state.entries = own.entries;
+        }
+        Ok(read)
+    }
+
+    /// Reads a file as one format; `pod_level` decides which checksums of format V1 are right.
+    pub fn read_as(format: MemoryFormat, file: &[u8], pod_level: PodLevel) -> Result<Self, FileError> {
+        match format {
+            MemoryFormat::V1 => Self::v1(file, pod_level),
+            MemoryFormat::V2 => {
+                let (read, fault) = Self::v2(file);
+                fault.map_or(Ok(read), Err)
+            }
+        }
+    }
+
+    /// Also what could be read of a file that is refused.
+    fn v2(file: &[u8]) -> (Self, Option<FileError>) {
+        let mut wire = V2(wire::Body::begun());
+        let (read, oddities) = parse(file, &mut wire);
+        let stored = core::mem::take(&mut wire.0.checksum);
+        let computed = checksum(&wire, HASHED);
+        let fault = match read {
+            Err(error) => Some(error.into()),
+            Ok(()) if stored == computed.into() => None,
+            Ok(()) => Some(FileError::Corrupt { stored, computed }),
+        };
+        (Self { format: MemoryFormat::V2, state: wire.0.state, checksum: stored, oddities }, fault)
+    }
+
+    fn v1(file: &[u8], pod_level: PodLevel) -> Result<Self, FileError> {
+        let mut wire = V1(wire::Body::begun());
+        let (read, mut oddities) = parse(file, &mut wire);
+        read?;
+        let stored = core::mem::take(&mut wire.0.checksum);
+        let computed = checksum(&wire, HASHED);
+        let of_own_name = || checksum(&wire, TypeName::Pointer(&V1::TYPE));
+        if stored == 0 {
+            oddities.push(file.len(), Oddity::NoChecksum);
+        } else if stored != computed.into() && (pod_level == PodLevel::On || stored != of_own_name().into()) {
+            return Err(FileError::Corrupt { stored, computed });
+        }
+        Ok(Self { format: MemoryFormat::V1, state: wire.0.state, checksum: stored, oddities })
+    }
+
+    /// What a manager of that policy starts with.
+    pub fn restore(&self, policy: &str) -> Result<&MemoryState, MemoryError> {
+        if self.state.policy == policy {
+            return Ok(&self.state);
+        }
+        Err(MemoryError::OtherPolicy { configured: policy.to_owned(), stored: self.state.policy.clone() })
+    }
+}
+
+/// What the kubelet reads into.
+fn begun() -> MemoryState {
+    MemoryState { nodes: Some(BTreeMap::new()), entries: Some(BTreeMap::new()), ..MemoryState::default() }
+}
