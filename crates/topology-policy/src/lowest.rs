@@ -24,6 +24,14 @@ pub(crate) fn lowest(
     if zone.reaches(floor, steps)? {
         return Ok(Some(floor));
     }
+    if size == 1 {
+        for node in zone.room - floor {
+            if zone.reaches(node.into(), steps)? {
+                return Ok(Some(node.into()));
+            }
+        }
+        return Ok(None);
+    }
     within(zone, NodeMask::EMPTY, NodeMask::EMPTY, size, steps)
 }
 
