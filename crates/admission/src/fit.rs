@@ -1,8 +1,9 @@
 //! Whether the node as a whole has enough, wherever it is: the kubelet's check after its managers have allocated.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use device_manager::Moment;
 use k8s_quantity::Quantity;
 use pod_spec::{Amounts, Overhead, Pod, ResourceName};
 use thiserror::Error;
@@ -26,7 +27,15 @@ pub struct Shortage {
     pub capacity: i64,
 }
 
-/// What is checked first, in this order; all else follows in order of name.
+impl Shortage {
+    /// How much is missing.
+    #[must_use]
+    pub const fn missing(&self) -> i64 {
+        self.requested.saturating_sub(self.capacity.saturating_sub(self.used))
+    }
+}
+
+/// What is checked first, in this order; all else follows in order of name, which is one of the kubelet's orders.
 const FIRST: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
 impl Node {
@@ -48,12 +57,13 @@ impl Node {
                 *sum = sum.saturating_add(amount);
             }
         }
+        let devices = allocatable_devices(ledger, pod);
         let position = |resource: &ResourceName| FIRST.iter().position(|first| *first == resource.as_str());
         let mut names: Vec<&ResourceName> = asked.keys().collect();
         names.sort_by_key(|resource| (position(resource).unwrap_or(FIRST.len()), *resource));
         for resource in names {
             let (requested, used) = (asked[resource], used.get(resource).copied().unwrap_or(0));
-            let Some(capacity) = self.capacity_for(ledger, pod, resource) else { continue };
+            let Some(capacity) = self.capacity_for(resource, &devices) else { continue };
             if requested > 0 && requested > capacity.saturating_sub(used) {
                 shortages.push(Shortage { resource: resource.clone(), requested, used, capacity });
             }
@@ -63,31 +73,44 @@ impl Node {
 
     /// Effective requests with overhead.
     fn requests(&self, pod: &Pod) -> BTreeMap<ResourceName, i64> {
-        let effective = pod.effective(Amounts::Requests, self.pod_level, Overhead::Added);
+        let effective = pod.effective(Amounts::Requests, self.pod_level.counts(), Overhead::Added);
         effective
             .into_iter()
             .map(|(resource, amount)| (resource.clone(), units(&resource, &amount)))
             .collect()
     }
 
-    /// What all pods can use; `None` where nothing is checked: an extended resource that the node does not have, or
+    /// What all pods can use; `None` where nothing is checked: an extended resource that the node does not list, or
     /// storage of unknown size.
-    fn capacity_for(&self, ledger: &Ledger, pod: &Pod, resource: &ResourceName) -> Option<i64> {
+    fn capacity_for(&self, resource: &ResourceName, devices: &BTreeMap<ResourceName, i64>) -> Option<i64> {
         if let Some(amount) = self.allocatable.get(resource.as_str()) {
             return Some(units(resource, amount));
         }
-        if ledger.inventory.is_registered(resource) {
-            let healthy = ledger.inventory.healthy(resource).count();
-            // A pod that holds devices itself is not refused for devices that have fallen ill since.
-            let taken = ledger.devices.taken(resource).map_or(0, BTreeSet::len);
-            let holds = ledger.devices.has_pod(&pod.uid);
-            return i64::try_from(if holds { healthy.max(taken) } else { healthy }).ok();
+        if let Some(count) = devices.get(resource) {
+            return Some(*count);
         }
-        (resource.is_hugepages()).then_some(0)
+        (!is_extended(resource) && resource.as_str() != "ephemeral-storage").then_some(0)
     }
 }
 
+/// Devices that the node lists, by number. For a pod that holds devices these count even if they have fallen ill, or
+/// their plugin has not come back since a restart.
+fn allocatable_devices(ledger: &Ledger, pod: &Pod) -> BTreeMap<ResourceName, i64> {
+    // Nothing is forgotten here: that is for whoever writes the node's status.
+    let listed = ledger.inventory.clone().capacity(Moment::default()).allocatable;
+    let count = |(resource, count)| (resource, i64::try_from(count).unwrap_or(i64::MAX));
+    let mut devices = listed.into_iter().map(count).collect();
+    ledger.devices.raise_allocatable(&pod.uid, &mut devices);
+    devices
+}
+
+/// Whether the resource is none of Kubernetes' own.
+fn is_extended(resource: &ResourceName) -> bool {
+    let name = resource.as_str();
+    name.contains('/') && !name.contains("kubernetes.io/") && !name.starts_with("requests.")
+}
+
 /// Thousandths of a CPU, whole units of all else; rounded up.
-fn units(resource: &ResourceName, amount: &Quantity) -> i64 {
+pub(crate) fn units(resource: &ResourceName, amount: &Quantity) -> i64 {
     if resource.as_str() == "cpu" { amount.milli_value() } else { amount.value() }
 }

@@ -1,11 +1,12 @@
 //! The one state: what every pod of the node holds.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use cpu_manager::Holdings as CpuHoldings;
-use device_manager::{Holdings as DeviceHoldings, Inventory};
+use device_manager::{Holdings as DeviceHoldings, Inventory, Sources};
 use memory_manager::Holdings as MemoryHoldings;
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
 use thiserror::Error;
@@ -33,14 +34,40 @@ pub struct Ledger {
     /// `None`: memory manager policy `None`.
     pub(crate) memory: Option<MemoryHoldings>,
     pub(crate) devices: DeviceHoldings,
+    /// What the kubelet's state file has of devices: what was held when one was last given out or listed.
+    pub(crate) device_file: DeviceHoldings,
     /// Which devices there are; they come and go with their plugins.
     pub(crate) inventory: Inventory,
     /// By provider name.
     pub(crate) others: BTreeMap<String, Held>,
     /// The merged hint of each container, as the kubelet's affinity store.
     pub(crate) hints: BTreeMap<ContainerKey, Hint>,
+    /// Containers that have been created since the kubelet started.
+    pub(crate) created: BTreeSet<ContainerKey>,
+    pub(crate) sources: SourcesReady,
+    /// Containers that were running when the kubelet started.
+    pub(crate) was_running: BTreeSet<ContainerKey>,
+    pub(crate) arrivals: u64,
     /// Pods that run, in order of UID.
-    pub(crate) pods: BTreeMap<PodUid, Arc<Pod>>,
+    pub(crate) pods: BTreeMap<PodUid, Resident>,
+}
+
+/// A pod that runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Resident {
+    pub(crate) pod: Arc<Pod>,
+    /// Counts admissions.
+    pub(crate) arrival: u64,
+}
+
+/// Whether every source of pods has reported since the kubelet started: before that, nothing is known to be dead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SourcesReady {
+    /// They have.
+    #[default]
+    Yes,
+    /// Not yet.
+    No,
 }
 
 /// The ledger has changed since the attempt was made.
@@ -87,7 +114,13 @@ impl Ledger {
     /// The ledger of a node with other devices; what is held stays held.
     #[must_use]
     pub fn with_inventory(&self, inventory: Inventory) -> Self {
-        Self { version: self.version.next(), inventory, ..self.clone() }
+        let mut after = Self { inventory, ..self.changed() };
+        after.store_devices();
+        after
+    }
+
+    pub(crate) fn store_devices(&mut self) {
+        self.device_file = self.devices.clone();
     }
 
     /// The hint that was merged for a container; `None` if none is stored.
@@ -98,7 +131,26 @@ impl Ledger {
 
     /// The admitted pods, by UID.
     pub fn pods(&self) -> impl Iterator<Item = &Pod> {
-        self.pods.values().map(AsRef::as_ref)
+        self.pods.values().map(|resident| resident.pod.as_ref())
+    }
+
+    /// The admitted pods in the order in which they came.
+    pub(crate) fn pods_by_arrival(&self) -> impl Iterator<Item = &Pod> {
+        let mut residents: Vec<&Resident> = self.pods.values().collect();
+        residents.sort_by_key(|resident| resident.arrival);
+        residents.into_iter().map(|resident| resident.pod.as_ref())
+    }
+
+    /// The pod is active from now on.
+    pub(crate) fn enter(&mut self, pod: &Pod) {
+        let arrival = self.arrivals;
+        self.arrivals += 1;
+        self.pods.insert(pod.uid.clone(), Resident { pod: Arc::new(pod.clone()), arrival });
+    }
+
+    /// Containers for which a hint is stored, and it.
+    pub fn hints(&self) -> impl Iterator<Item = (&ContainerKey, Hint)> {
+        self.hints.iter().map(|(container, hint)| (container, *hint))
     }
 
     /// The ledger after `attempt`: an admission books what it took; a refusal leaves what
@@ -121,23 +173,117 @@ impl Ledger {
         if !self.pods.contains_key(pod) {
             return self.clone();
         }
-        let mut after = Self { version: self.version.next(), ..self.clone() };
-        after.pods.remove(pod);
+        let mut after = self.end(pod);
         after.hints.retain(|container, _| container.pod != *pod);
-        after.collect();
+        after.collect_all();
+        after.store_devices();
         after
     }
 
-    /// Frees what pods hold that do not run.
-    pub(crate) fn collect(&mut self) {
-        let runs = |pod: &PodUid, container: &ContainerName| {
-            self.pods.get(pod).is_some_and(|pod| pod.container(container).is_some())
-        };
-        self.cpus = self.cpus.as_ref().map(|held| held.retain(runs));
-        self.memory = self.memory.as_ref().map(|held| held.retain(runs));
-        self.devices = self.devices.retain(|pod| self.pods.contains_key(pod));
-        for held in self.others.values_mut() {
-            held.retain(|key, _| runs(&key.pod, &key.container));
+    /// The ledger in which `pod` has ended and nothing is collected yet, as the kubelet leaves it until its next
+    /// admission: what the pod held is still held, only the hints of its created containers are gone.
+    #[must_use]
+    pub fn end(&self, pod: &PodUid) -> Self {
+        let mut after = self.changed();
+        after.pods.remove(pod);
+        let created = core::mem::take(&mut after.created);
+        let (gone, stay) = created.into_iter().partition(|container| container.pod == *pod);
+        after.created = stay;
+        let gone: BTreeSet<ContainerKey> = gone;
+        after.hints.retain(|container, _| !gone.contains(container));
+        after
+    }
+
+    /// The ledger in which a container has been created. An ordinary init container's memory goes to the container
+    /// after it then.
+    #[must_use]
+    pub fn create(&self, container: &ContainerKey) -> Self {
+        let mut after = self.changed();
+        if let Some(resident) = after.pods.get(&container.pod) {
+            after.memory = after.memory.map(|held| held.start(&resident.pod, &container.container));
         }
+        after.created.insert(container.clone());
+        after
+    }
+
+    /// The ledger in which a created container has exited or been removed: its hint is gone. What it holds it keeps
+    /// for its next start.
+    #[must_use]
+    pub fn exit(&self, container: &ContainerKey) -> Self {
+        let mut after = self.changed();
+        if after.created.remove(container) {
+            after.hints.remove(container);
+        }
+        after
+    }
+
+    /// The ledger without what dead pods hold: the kubelet's periodic collection.
+    #[must_use]
+    pub fn collect(&self) -> Self {
+        let mut after = self.changed();
+        after.collect_all();
+        after
+    }
+
+    /// The ledger of a node that has heard of all its pods, or has not.
+    #[must_use]
+    pub fn with_sources(&self, sources: SourcesReady) -> Self {
+        Self { sources, ..self.changed() }
+    }
+
+    fn changed(&self) -> Self {
+        Self { version: self.version.next(), ..self.clone() }
+    }
+
+    fn collect_all(&mut self) {
+        self.collect_devices();
+        self.collect_cpus();
+        self.collect_memory();
+        let providers: Vec<String> = self.others.keys().cloned().collect();
+        for provider in &providers {
+            self.collect_others(provider);
+        }
+    }
+
+    pub(crate) fn collect_others(&mut self, provider: &str) {
+        if let (SourcesReady::Yes, Some(mut held)) = (self.sources, self.others.remove(provider)) {
+            held.retain(|key, _| self.runs(&key.pod, &key.container));
+            self.others.insert(provider.into(), held);
+        }
+    }
+
+    /// What the device manager is told of a container.
+    pub(crate) fn sources_for(&self, container: &ContainerKey) -> Sources {
+        match self.sources {
+            SourcesReady::Yes => Sources::Ready,
+            SourcesReady::No if self.was_running.contains(container) => Sources::PendingRunning,
+            SourcesReady::No => Sources::PendingNotRunning,
+        }
+    }
+
+    pub(crate) fn collect_devices(&mut self) {
+        if self.sources == SourcesReady::Yes {
+            self.devices = self.devices.retain(|pod| self.pods.contains_key(pod));
+        }
+    }
+
+    pub(crate) fn collect_cpus(&mut self) {
+        if self.sources == SourcesReady::Yes {
+            let collected =
+                self.cpus.as_ref().map(|held| held.retain(|pod, container| self.runs(pod, container)));
+            self.cpus = collected;
+        }
+    }
+
+    pub(crate) fn collect_memory(&mut self) {
+        if self.sources == SourcesReady::Yes {
+            let collected =
+                self.memory.as_ref().map(|held| held.retain(|pod, container| self.runs(pod, container)));
+            self.memory = collected;
+        }
+    }
+
+    fn runs(&self, pod: &PodUid, container: &ContainerName) -> bool {
+        self.pods.get(pod).is_some_and(|resident| resident.pod.container(container).is_some())
     }
 }

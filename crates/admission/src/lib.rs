@@ -13,21 +13,31 @@
 extern crate alloc;
 
 mod compat;
+mod counted;
 mod node;
 mod start;
 mod ledger;
 mod attempt;
+mod steps;
+mod allocate;
+mod identity;
 mod fit;
+mod preempt;
 mod refusal;
 mod trace;
 mod explain;
+mod resume;
 
 pub use attempt::{Attempt, Placed, Placement, Verdict};
 pub use compat::{Compat, RefusedPod};
+pub use counted::Counted;
 pub use explain::{Change, Explanation, Less, OnEmptyNode, Tries, WouldFit};
 pub use fit::Shortage;
-pub use ledger::{Ledger, Stale, Version};
-pub use node::{Node, NodeSetup};
+pub use identity::{Identity, Mismatch};
+pub use ledger::{Ledger, SourcesReady, Stale, Version};
+pub use node::{Node, NodeSetup, PodLevel};
+pub use preempt::NobodyToPreempt;
 pub use refusal::{Cause, Reason, Refused};
+pub use resume::ResumeError;
 pub use start::{StartError, StartFault};
 pub use trace::{Answered, Cell, NodeAmounts, ResourceTrace, Trace, UnitName, UnitTrace};

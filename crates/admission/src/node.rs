@@ -1,7 +1,7 @@
 //! The node: machine, configuration and rules, checked once and never changed.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -13,7 +13,8 @@ use topology_model::Nodes;
 use topology_policy::{Distances, KubeletPolicy, Ties};
 
 use crate::compat::Compat;
-use crate::ledger::{Ledger, Version};
+use crate::identity::Identity;
+use crate::ledger::{Ledger, SourcesReady, Version};
 
 /// What a node is put together from.
 #[derive(Debug)]
@@ -28,13 +29,38 @@ pub struct NodeSetup {
     pub cpus: Option<cpu_manager::Static>,
     /// The memory manager; `None`: policy `None`.
     pub memory: Option<memory_manager::Static>,
-    /// What pods can use of the node in all, devices left out. A resource that is not in it and that no device
-    /// plugin has is not checked, as in the kubelet.
+    /// What pods can use of the node in all, devices left out. Of a resource of Kubernetes' own that is not in it
+    /// there is none, except for `pods` and `ephemeral-storage`, which are not checked then; an extended resource that
+    /// no device plugin has is not checked, as in the kubelet.
     pub allocatable: Amounts,
-    /// Whether resources at pod level count.
-    pub pod_level: PodLevelResources,
+    /// What resources at pod level mean.
+    pub pod_level: PodLevel,
     /// Where this is not the kubelet.
     pub compat: Compat,
+}
+
+/// What requests and limits at pod level mean, by the feature gates `PodLevelResources` and
+/// `PodLevelResourceManagers`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PodLevel {
+    /// Nothing; a pod that has them is refused.
+    Ignored,
+    /// They decide the QoS class and the fit of the node; nothing of such a pod is pinned.
+    #[default]
+    NotPinned,
+    /// Such a pod is pinned as well: as a whole under pod scope.
+    Managed,
+}
+
+impl PodLevel {
+    /// Whether they count at all.
+    #[must_use]
+    pub const fn counts(self) -> PodLevelResources {
+        match self {
+            Self::Ignored => PodLevelResources::Ignored,
+            Self::NotPinned | Self::Managed => PodLevelResources::Count,
+        }
+    }
 }
 
 /// One node. Immutable, and shared by all attempts.
@@ -47,7 +73,8 @@ pub struct Node {
     pub(crate) memory: Option<memory_manager::Static>,
     pub(crate) devices: Devices,
     pub(crate) allocatable: Amounts,
-    pub(crate) pod_level: PodLevelResources,
+    pub(crate) pod_level: PodLevel,
+    pub(crate) identity: Option<Identity>,
     pub(crate) others: Vec<Box<dyn Provider + Send + Sync>>,
     pub(crate) compat: Compat,
 }
@@ -87,6 +114,7 @@ impl Node {
             devices: Devices::new(setup.compat.blocked_devices),
             allocatable: setup.allocatable,
             pod_level: setup.pod_level,
+            identity: None,
             others: Vec::new(),
             compat: setup.compat,
         }
@@ -135,9 +163,16 @@ impl Node {
         &self.allocatable
     }
 
-    /// Whether resources at pod level count.
+    /// The node with a name, labels and taints, which pods may demand; one without has any.
     #[must_use]
-    pub const fn pod_level(&self) -> PodLevelResources {
+    pub fn with_identity(mut self, identity: Identity) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    /// What resources at pod level mean.
+    #[must_use]
+    pub const fn pod_level(&self) -> PodLevel {
         self.pod_level
     }
 
@@ -149,9 +184,14 @@ impl Node {
             cpus: self.cpus.as_ref().map(cpu_manager::Static::initial),
             memory: self.memory.as_ref().map(memory_manager::Static::initial),
             devices: device_manager::Holdings::default(),
+            device_file: device_manager::Holdings::default(),
             inventory: Inventory::new(self.nodes.clone()),
             others: BTreeMap::new(),
             hints: BTreeMap::new(),
+            created: BTreeSet::new(),
+            sources: SourcesReady::Yes,
+            was_running: BTreeSet::new(),
+            arrivals: 0,
             pods: BTreeMap::new(),
         }
     }

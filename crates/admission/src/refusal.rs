@@ -11,6 +11,8 @@ use topology_hint::Refusal;
 use topology_policy::{MergeError, Merged};
 
 use crate::fit::Shortage;
+use crate::identity::Mismatch;
+use crate::preempt::NobodyToPreempt;
 
 /// The admission reason, as the pod's status shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,6 +26,10 @@ pub enum Reason {
     SmtAlignment,
     /// The node has not enough of a resource, wherever it is.
     OutOf(ResourceName),
+    /// The pod leaves nothing for those of its containers that share.
+    EmptyPodSharedPool,
+    /// The node is not what the pod demands.
+    Mismatch(Mismatch),
     /// What a provider of your own calls it.
     Other(String),
 }
@@ -35,6 +41,8 @@ impl fmt::Display for Reason {
             Self::TopologyAffinity => "TopologyAffinityError",
             Self::UnexpectedAdmission => "UnexpectedAdmissionError",
             Self::SmtAlignment => "SMTAlignmentError",
+            Self::EmptyPodSharedPool => "EmptyPodSharedPoolError",
+            Self::Mismatch(mismatch) => mismatch.reason(),
             Self::Other(reason) => reason,
         })
     }
@@ -56,6 +64,10 @@ pub enum Cause {
     Devices(device_manager::AllocateError),
     /// The node has not enough: every resource of which it lacks something, the one that is reported first.
     Shortage(Vec<Shortage>),
+    /// The node is not what the pod demands.
+    Mismatch(Mismatch),
+    /// The pod is critical, and ending other pods would not help.
+    NobodyToPreempt(NobodyToPreempt),
     /// A provider of your own could not serve.
     Provider {
         /// Its name.
@@ -79,23 +91,59 @@ pub struct Refused {
     pub cause: Cause,
 }
 
+/// What a unit that could not be aligned was.
+#[derive(Clone, Copy)]
+pub(crate) enum AlignedAs {
+    /// A container, or the containers of a pod together.
+    Containers,
+    /// A container of a pod whose resources at pod level are managed.
+    PodByContainers,
+    /// Such a pod.
+    Pod,
+}
+
 impl Refused {
+    pub(crate) fn not_aligned(container: Option<&ContainerName>, cause: Cause, aligned: AlignedAs) -> Self {
+        let message = match aligned {
+            AlignedAs::Containers => "Resources cannot be allocated with Topology locality",
+            AlignedAs::PodByContainers => {
+                "Pod Scope pod with pod-level resources failed admission with a container-level topology manager"
+            }
+            AlignedAs::Pod => {
+                "Pod Scope pod with pod-level resources failed admission under pod-scope topology manager"
+            }
+        };
+        Self {
+            reason: Reason::TopologyAffinity,
+            message: message.into(),
+            container: container.cloned(),
+            cause,
+        }
+    }
+
     pub(crate) fn new(container: Option<&ContainerName>, cause: Cause) -> Self {
         let (reason, message) = match &cause {
-            Cause::NotAligned(_) | Cause::MergeFailed(_) => (
-                Reason::TopologyAffinity,
-                String::from("Resources cannot be allocated with Topology locality"),
-            ),
+            Cause::NotAligned(_) | Cause::MergeFailed(_) => {
+                return Self::not_aligned(container, cause, AlignedAs::Containers);
+            }
             Cause::Cpus(cpu_manager::AllocateError::WholeCores(error)) => {
                 (Reason::SmtAlignment, error.to_string())
             }
+            Cause::Cpus(cpu_manager::AllocateError::EmptySharedPool(error)) => {
+                (Reason::EmptyPodSharedPool, error.to_string())
+            }
             Cause::Cpus(error) => unexpected(error),
+            Cause::Memory(memory_manager::AllocateError::EmptySharedPool(error)) => {
+                (Reason::EmptyPodSharedPool, error.to_string())
+            }
             Cause::Memory(error) => unexpected(error),
             Cause::Devices(error) => unexpected(error),
             Cause::Shortage(shortages) => match shortages.first() {
                 Some(shortage) => (Reason::OutOf(shortage.resource.clone()), shortage.to_string()),
                 None => unexpected(&"node has enough of everything"),
             },
+            Cause::Mismatch(mismatch) => (Reason::Mismatch(*mismatch), mismatch.to_string()),
+            Cause::NobodyToPreempt(error) => (Reason::UnexpectedAdmission, error.to_string()),
             Cause::Provider { refusal, .. } => match &refusal.reason {
                 Some(reason) => (Reason::Other(reason.clone()), refusal.message.clone()),
                 None => unexpected(&refusal.message),

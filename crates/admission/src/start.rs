@@ -11,12 +11,12 @@ use node_config::{
     ReservationError, ReservedTooMuch, TopologyConfig, TopologyConfigError, TopologyFacts,
     TopologyPolicyName, allocatable, capacity, cpu_options, reserved_too_much,
 };
-use pod_spec::{PodLevelResources, ResourceList, ResourceName};
+use pod_spec::{ResourceList, ResourceName};
 use thiserror::Error;
 use topology_model::{KubeletView, NodeId, NodeMemory};
 
 use crate::compat::Compat;
-use crate::node::{Node, NodeSetup};
+use crate::node::{Node, NodeSetup, PodLevel};
 
 /// The kubelet would not start on this machine with this configuration; displays as the first fault.
 #[derive(Clone, PartialEq, Debug)]
@@ -123,10 +123,7 @@ impl Node {
             cpus,
             memory,
             allocatable: allocatable(&capacity, &kept),
-            pod_level: match starting.pod_level() {
-                PodLevel::Ignored => PodLevelResources::Ignored,
-                PodLevel::NotPinned | PodLevel::Managed => PodLevelResources::Count,
-            },
+            pod_level: starting.pod_level(),
             compat,
         }))
     }
@@ -141,14 +138,6 @@ struct Starting<'a> {
     reservation: Reservation,
     /// What is kept of CPUs and memory.
     kept: Amounts,
-}
-
-/// What resources at pod level mean, by the feature gates.
-#[derive(Clone, Copy)]
-enum PodLevel {
-    Ignored,
-    NotPinned,
-    Managed,
 }
 
 impl Starting<'_> {

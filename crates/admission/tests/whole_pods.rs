@@ -7,8 +7,8 @@ use node_config::{Amounts, Scope, TieBreak, TopologyConfig, TopologyPolicyName};
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Container, Pod, PodLevelResources, PodUid, ResourceList, Role, Unit};
 use topology_admission::{
-    Answered, Change, Compat, Ledger, Less, Node, NodeSetup, OnEmptyNode, Reason, Refused, RefusedPod, Stale,
-    Tries, Verdict,
+    Answered, Change, Compat, Ledger, Less, Node, NodeSetup, OnEmptyNode, PodLevel, Reason, Refused,
+    RefusedPod, Stale, Tries, Verdict,
 };
 use topology_hint::{Affinity, Answers, Grant, Held, Hint, Preference, Provider, Refusal};
 use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
@@ -36,8 +36,11 @@ fn node(policy: TopologyPolicyName, scope: Scope, compat: Compat) -> Node {
         topology: TopologyConfig { policy, scope, ties: TieBreak::LowestNumber },
         cpus: Some(Static::new(view.cpus(), view.nodes(), config).unwrap()),
         memory: None,
-        allocatable: Amounts::new(),
-        pod_level: PodLevelResources::Count,
+        allocatable: Amounts::from([
+            ("cpu".into(), "64".parse().unwrap()),
+            ("memory".into(), "1Ti".parse().unwrap()),
+        ]),
+        pod_level: PodLevel::NotPinned,
         compat,
     })
 }

@@ -3,6 +3,9 @@
 mod node;
 mod config;
 mod reserved;
+mod plugins;
+mod show;
+mod sequence;
 
 use pod_spec::{Amounts, Container, Overhead, Pod, PodLevelResources, ResourceList};
 use serde_json::{Map, Value, json};
@@ -16,6 +19,7 @@ pub(crate) fn runner(kind: &str) -> Option<Runner> {
         "effective" => effective,
         "config" => config::config,
         "reserved" => reserved::reserved,
+        "sequence" => sequence::sequence,
         _ => return None,
     })
 }

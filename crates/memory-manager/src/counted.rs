@@ -1,5 +1,7 @@
 //! What a decision adds to the kubelet's counters.
 
+use core::ops::AddAssign;
+
 use crate::{PodLevel, Static};
 
 /// By how much each counter rises. All but the first two exist only with both pod-level gates, and stay zero
@@ -20,6 +22,18 @@ pub struct Counted {
     pub pod_exclusive: u32,
     /// The same of type `pod_shared`.
     pub pod_shared: u32,
+}
+
+impl AddAssign for Counted {
+    fn add_assign(&mut self, more: Self) {
+        self.pinning_requests += more.pinning_requests;
+        self.pinning_errors += more.pinning_errors;
+        self.allocations += more.allocations;
+        self.allocation_errors += more.allocation_errors;
+        self.node_exclusive += more.node_exclusive;
+        self.pod_exclusive += more.pod_exclusive;
+        self.pod_shared += more.pod_shared;
+    }
 }
 
 /// Out of what a container is served: a label of the counters.

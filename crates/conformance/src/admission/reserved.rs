@@ -69,7 +69,7 @@ fn resources(error: &str) -> BTreeSet<&str> {
     error.split("Resource \"").skip(1).filter_map(|rest| rest.split('"').next()).collect()
 }
 
-fn listed(amounts: &Amounts) -> Value {
+pub(super) fn listed(amounts: &Amounts) -> Value {
     let each = amounts.iter().map(|(name, amount)| (name.clone(), json!(amount.canonical().to_string())));
     Value::Object(each.collect::<Map<_, _>>())
 }

@@ -71,7 +71,7 @@ pub(super) fn decide(
     }
     for pod in pods {
         let decision;
-        (decision, ledger) = one(node, &ledger, &pod.with_defaults(node.node.pod_level()))?;
+        (decision, ledger) = one(node, &ledger, &pod.with_defaults(node.node.pod_level().counts()))?;
         if !decision.admitted {
             outcome = Outcome::SomeRefused;
         }

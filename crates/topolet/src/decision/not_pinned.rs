@@ -54,7 +54,7 @@ impl Facts<'_> {
     }
 
     fn pod_level(&self) -> PodLevelResources {
-        self.node.node.pod_level()
+        self.node.node.pod_level().counts()
     }
 
     fn shared_cpus(&self) -> String {

@@ -1,0 +1,177 @@
+//! The steps of an attempt that give something out: devices, CPUs, memory, then what providers of your own have.
+
+use alloc::collections::BTreeMap;
+
+use cpu_manager::{Granted as GrantedCpus, PodGranted as PodCpus};
+use device_manager::{DeviceIds, Outcome, Request};
+use memory_manager::{Granted as GrantedMemory, PodGranted as PodMemory};
+use pod_spec::{Container, ContainerName, ResourceName, Unit};
+use topology_hint::Hint;
+
+use crate::attempt::Placed;
+use crate::ledger::Ledger;
+use crate::refusal::Cause;
+use crate::steps::{Steps, Stop};
+
+impl<'a> Steps<'a> {
+    /// Every manager allocates for one container near `hint`; without one anywhere.
+    pub(crate) fn allocate(&mut self, container: &'a Container, hint: Option<Hint>) -> Result<(), Stop> {
+        let near = hint.unwrap_or(Hint::NONE);
+        let devices = self.allocate_devices(container, near)?;
+        let cpus = self.allocate_cpus(container, near)?;
+        let memory = self.allocate_memory(container, near)?;
+        self.allocate_others(container, near)?;
+        self.placement.containers.push(Placed {
+            name: container.name.clone(),
+            role: container.role,
+            hint,
+            cpus,
+            memory,
+            devices,
+        });
+        Ok(())
+    }
+
+    fn allocate_devices(
+        &mut self,
+        container: &Container,
+        near: Hint,
+    ) -> Result<BTreeMap<ResourceName, DeviceIds>, Stop> {
+        let Ledger { inventory, devices: held, pods, .. } = &self.after;
+        let request = Request {
+            is_active: &|pod| pods.contains_key(pod),
+            sources: self.after.sources_for(&self.pod.key(container)),
+            ..Request::new(self.pod, container, near.affinity)
+        };
+        match self.node.devices.allocate(inventory, held, &request, self.replies) {
+            Ok(Outcome::Done(allocation)) => {
+                self.after.devices = allocation.after;
+                if !allocation.granted.is_empty() {
+                    self.after.store_devices();
+                }
+            }
+            Ok(Outcome::NeedsPlugin(question)) => return Err(Stop::Ask(question)),
+            Err(failure) => {
+                self.after.devices = failure.after;
+                return Err(Stop::refused(Some(&container.name), Cause::Devices(failure.error)));
+            }
+        }
+        Ok(self.devices_of(container))
+    }
+
+    fn devices_of(&self, container: &Container) -> BTreeMap<ResourceName, DeviceIds> {
+        let held = self.after.devices.of_container(&self.pod.uid, &container.name);
+        held.map(|(resource, held)| (resource.clone(), held.devices())).collect()
+    }
+
+    fn allocate_cpus(&mut self, container: &Container, near: Hint) -> Result<Option<GrantedCpus>, Stop> {
+        self.after.collect_cpus();
+        let (Some(policy), Some(held)) = (&self.node.cpus, &self.after.cpus) else { return Ok(None) };
+        let outcome = policy.allocate(held, self.pod, container, near.affinity);
+        self.counted.cpus.extend(policy.metrics_of(held, self.pod, container, outcome.as_ref()));
+        let allocation = outcome.map_err(|error| Stop::refused(Some(&container.name), Cause::Cpus(error)))?;
+        self.after.cpus = Some(allocation.after);
+        Ok(Some(allocation.granted))
+    }
+
+    fn allocate_memory(&mut self, container: &Container, near: Hint) -> Result<Option<GrantedMemory>, Stop> {
+        self.after.collect_memory();
+        let (Some(policy), Some(held)) = (&self.node.memory, &self.after.memory) else { return Ok(None) };
+        match policy.allocate(held, self.pod, container, near) {
+            Ok(allocation) => {
+                self.counted.memory += allocation.counted;
+                self.after.memory = Some(allocation.after);
+                Ok(Some(allocation.granted))
+            }
+            Err(error) => {
+                self.counted.memory += policy.counted_refusal();
+                Err(Stop::refused(Some(&container.name), Cause::Memory(error)))
+            }
+        }
+    }
+
+    /// Managers that serve a pod as a whole do so; the device manager has nothing for such pods before their
+    /// containers are created.
+    pub(crate) fn allocate_whole(&mut self, hint: Hint) -> Result<(), Stop> {
+        let mut cpus = self.allocate_whole_cpus(hint)?;
+        let mut memory = self.allocate_whole_memory(hint)?;
+        for container in &self.pod.containers {
+            self.allocate_others(container, hint)?;
+            self.placement.containers.push(Placed {
+                name: container.name.clone(),
+                role: container.role,
+                hint: Some(hint),
+                cpus: cpus.remove(&container.name),
+                memory: memory.remove(&container.name),
+                devices: self.devices_of(container),
+            });
+        }
+        Ok(())
+    }
+
+    fn allocate_whole_cpus(&mut self, hint: Hint) -> Result<BTreeMap<ContainerName, GrantedCpus>, Stop> {
+        self.after.collect_cpus();
+        let (Some(policy), Some(held)) = (&self.node.cpus, &self.after.cpus) else {
+            return Ok(BTreeMap::new());
+        };
+        let outcome = policy.allocate_pod(held, self.pod, hint.affinity);
+        self.counted.cpus.extend(policy.metrics_of_pod(held, outcome.as_ref()));
+        let allocation = match outcome {
+            Ok(allocation) => allocation,
+            Err(failure) => {
+                self.after.cpus = Some(failure.after);
+                return Err(Stop::refused(None, Cause::Cpus(failure.error)));
+            }
+        };
+        self.after.cpus = Some(allocation.after);
+        let names = self.pod.containers.iter().map(|container| container.name.clone());
+        Ok(match allocation.granted {
+            PodCpus::Bubble { containers, .. } => {
+                let shares = containers.into_iter();
+                shares.map(|(name, share)| (name, GrantedCpus::Exclusive(share.cpus().clone()))).collect()
+            }
+            PodCpus::SharedPool(reason) => {
+                names.map(|name| (name, GrantedCpus::SharedPool(reason))).collect()
+            }
+        })
+    }
+
+    fn allocate_whole_memory(&mut self, hint: Hint) -> Result<BTreeMap<ContainerName, GrantedMemory>, Stop> {
+        self.after.collect_memory();
+        let (Some(policy), Some(held)) = (&self.node.memory, &self.after.memory) else {
+            return Ok(BTreeMap::new());
+        };
+        let allocation = match policy.allocate_pod(held, self.pod, hint) {
+            Ok(allocation) => allocation,
+            Err(error) => {
+                self.counted.memory += policy.counted_refusal();
+                return Err(Stop::refused(None, Cause::Memory(error)));
+            }
+        };
+        self.counted.memory += allocation.counted;
+        self.after.memory = Some(allocation.after);
+        Ok(match allocation.granted {
+            PodMemory::Blocks { containers, .. } => {
+                containers.into_iter().map(|(name, blocks)| (name, GrantedMemory::Blocks(blocks))).collect()
+            }
+            PodMemory::NotPinned(_) | PodMemory::NotInt64(_) => BTreeMap::new(),
+        })
+    }
+
+    fn allocate_others(&mut self, container: &Container, near: Hint) -> Result<(), Stop> {
+        for provider in &self.node.others {
+            let held = self.after.others.entry(provider.name().into()).or_default();
+            let unit = Unit::Container(self.pod, container);
+            let grant = provider.allocate(held, unit, near.affinity).map_err(|refusal| {
+                Stop::refused(
+                    Some(&container.name),
+                    Cause::Provider { name: provider.name().into(), refusal },
+                )
+            })?;
+            if let Some(grant) = grant {
+                held.insert(self.pod.key(container), grant);
+            }
+        }
+        Ok(())
+    }
+}

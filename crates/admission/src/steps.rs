@@ -1,0 +1,237 @@
+//! One attempt, done on a copy of the ledger: the kubelet's steps in the kubelet's order.
+
+use alloc::boxed::Box;
+
+use device_manager::{Question, Replies};
+use node_config::Scope;
+use pod_spec::{Container, ContainerName, Pod, Unit};
+use topology_hint::{Answers, Held, Hint};
+use topology_policy::{Admit, KubeletPolicy, MergeError, Merged, Policy, WorkLimit};
+
+use crate::attempt::{Attempt, Placement, Verdict};
+use crate::counted::Counted;
+use crate::fit::Shortage;
+use crate::identity::{Mismatch, operating_system};
+use crate::ledger::{Ledger, Version};
+use crate::node::{Node, PodLevel};
+use crate::refusal::{AlignedAs, Cause, Refused};
+use crate::trace::{Trace, UnitTrace};
+
+/// The state of one attempt.
+pub(crate) struct Steps<'a> {
+    pub(crate) node: &'a Node,
+    policy: KubeletPolicy,
+    pub(crate) pod: &'a Pod,
+    pub(crate) replies: &'a Replies,
+    trace: Option<&'a mut Trace>,
+    before: Version,
+    pub(crate) after: Ledger,
+    answers: Answers,
+    pub(crate) placement: Placement,
+    pub(crate) counted: Counted,
+}
+
+impl<'a> Steps<'a> {
+    pub(crate) fn new(
+        node: &'a Node,
+        policy: KubeletPolicy,
+        ledger: &Ledger,
+        pod: &'a Pod,
+        replies: &'a Replies,
+    ) -> Self {
+        let mut after = ledger.clone();
+        // The pod under admission is active while it is admitted.
+        after.enter(pod);
+        Self {
+            node,
+            policy,
+            pod,
+            replies,
+            trace: None,
+            before: ledger.version,
+            after,
+            answers: Answers::new(),
+            placement: Placement::default(),
+            counted: Counted { requests: 1, ..Counted::default() },
+        }
+    }
+
+    pub(crate) fn traced(self, trace: &'a mut Trace) -> Self {
+        Self { trace: Some(trace), ..self }
+    }
+
+    pub(crate) fn run(mut self) -> Attempt {
+        let aligned = match (self.policy, self.node.scope) {
+            (KubeletPolicy::None, _) => {
+                self.each_container(|steps, container| steps.allocate(container, None))
+            }
+            (_, Scope::Container) => self.each_container(Self::align_container),
+            (_, Scope::Pod) => self.align_pod(),
+        };
+        if matches!(aligned, Err(Stop::Refused(_))) && self.policy != KubeletPolicy::None {
+            self.counted.errors = 1;
+        }
+        let verdict = match aligned.and_then(|()| self.check_node()) {
+            Ok(()) => Verdict::Admitted(self.placement),
+            Err(Stop::Ask(question)) => Verdict::NeedsPlugin(question),
+            Err(Stop::Refused(refused)) => {
+                // Not active any more from the moment of the refusal.
+                self.after.pods.remove(&self.pod.uid);
+                Verdict::Refused(*refused)
+            }
+        };
+        Attempt {
+            verdict,
+            after: self.after,
+            counted: self.counted,
+            made_against: self.before,
+            refused_pod: self.node.compat.refused_pod,
+        }
+    }
+
+    fn each_container(
+        &mut self,
+        mut step: impl FnMut(&mut Self, &'a Container) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        self.pod.containers.iter().try_for_each(|container| step(self, container))
+    }
+
+    fn align_container(&mut self, container: &'a Container) -> Result<(), Stop> {
+        let hint = self.align(Unit::Container(self.pod, container), Some(&container.name))?;
+        self.store(container, hint);
+        self.allocate(container, Some(hint))?;
+        self.count_aligned();
+        Ok(())
+    }
+
+    fn count_aligned(&mut self) {
+        if self.policy == KubeletPolicy::SingleNumaNode {
+            self.counted.aligned += 1;
+        }
+    }
+
+    fn align_pod(&mut self) -> Result<(), Stop> {
+        let hint = self.align(Unit::Pod(self.pod), None)?;
+        if self.is_managed_whole() {
+            for container in &self.pod.containers {
+                self.store(container, hint);
+            }
+            self.allocate_whole(hint)?;
+        } else {
+            self.each_container(|steps, container| {
+                steps.store(container, hint);
+                steps.allocate(container, Some(hint))
+            })?;
+        }
+        self.count_aligned();
+        Ok(())
+    }
+
+    /// Whether resources at pod level are managed, and the pod has some.
+    fn is_managed_whole(&self) -> bool {
+        self.node.pod_level == PodLevel::Managed && self.pod.has_pod_level_resources()
+    }
+
+    /// Asks everybody and merges; refuses if the policy does.
+    fn align(&mut self, unit: Unit<'_>, container: Option<&ContainerName>) -> Result<Hint, Stop> {
+        self.ask(unit);
+        let merged = self.node.merge(self.policy, &self.answers);
+        if let Some(trace) = &mut self.trace {
+            trace.units.push(UnitTrace::new(self.node, &self.after, unit, &self.answers, merged.ok()));
+        }
+        let refused = match merged {
+            Ok(Merged { hint, admit: Admit::Yes }) => return Ok(hint),
+            Ok(refused) => Cause::NotAligned(refused),
+            Err(error) => Cause::MergeFailed(error),
+        };
+        if self.policy == KubeletPolicy::SingleNumaNode {
+            self.counted.not_aligned += 1;
+        }
+        let level = match (self.is_managed_whole(), unit) {
+            (false, _) => AlignedAs::Containers,
+            (true, Unit::Container(..)) => AlignedAs::PodByContainers,
+            (true, Unit::Pod(_)) => AlignedAs::Pod,
+        };
+        Err(Stop::Refused(Box::new(Refused::not_aligned(container, refused, level))))
+    }
+
+    /// Collects the answers of every provider, in the kubelet's order; each collects dead pods first.
+    fn ask(&mut self, unit: Unit<'_>) {
+        let Self { node, after, answers, .. } = self;
+        answers.clear();
+        after.collect_devices();
+        node.devices.hints(&after.inventory, &after.devices, unit, answers);
+        after.collect_cpus();
+        if let (Some(policy), Some(held)) = (&node.cpus, &after.cpus) {
+            policy.hints(held, unit, answers);
+        }
+        after.collect_memory();
+        if let (Some(policy), Some(held)) = (&node.memory, &after.memory) {
+            // Why it may have no opinion is seen again when it allocates.
+            let _ = policy.hints(held, unit, answers);
+        }
+        let nothing = Held::new();
+        for provider in &node.others {
+            after.collect_others(provider.name());
+            provider.hints(after.others.get(provider.name()).unwrap_or(&nothing), unit, answers);
+        }
+    }
+
+    fn store(&mut self, container: &Container, hint: Hint) {
+        self.after.hints.insert(self.pod.key(container), hint);
+    }
+
+    /// The kubelet looks at the node as a whole only after everything has been allocated.
+    fn check_node(&mut self) -> Result<(), Stop> {
+        operating_system(self.pod).map_err(Stop::mismatch)?;
+        let shortages = self.node.shortages(&self.after, self.pod);
+        let mismatch = self.node.mismatches(&self.after, self.pod).into_iter().next();
+        // For a critical pod room can be made; a mismatch cannot be mended and is what is reported.
+        let is_critical = self.pod.constraints.is_critical();
+        match mismatch {
+            Some(mismatch) if is_critical || shortages.is_empty() => return Err(Stop::mismatch(mismatch)),
+            None if is_critical && !shortages.is_empty() => self.preempt(&shortages)?,
+            _ if !shortages.is_empty() => return Err(Stop::refused(None, Cause::Shortage(shortages))),
+            _ => {}
+        }
+        if self.node.pod_level == PodLevel::Ignored && self.pod.has_pod_level_resources() {
+            return Err(Stop::mismatch(Mismatch::PodLevelResources));
+        }
+        Ok(())
+    }
+
+    /// Ends pods so that this one fits. What they hold is free with the next collection.
+    fn preempt(&mut self, shortages: &[Shortage]) -> Result<(), Stop> {
+        let preempted = self
+            .node
+            .preempted(&self.after, self.pod, shortages)
+            .map_err(|error| Stop::refused(None, Cause::NobodyToPreempt(error)))?;
+        for pod in &preempted {
+            self.after.pods.remove(pod);
+        }
+        self.placement.preempted = preempted;
+        Ok(())
+    }
+}
+
+/// Why the steps stopped before the end.
+pub(crate) enum Stop {
+    Refused(Box<Refused>),
+    Ask(Question),
+}
+
+impl Stop {
+    pub(crate) fn refused(container: Option<&ContainerName>, cause: Cause) -> Self {
+        Self::Refused(Box::new(Refused::new(container, cause)))
+    }
+
+    fn mismatch(mismatch: Mismatch) -> Self {
+        Self::refused(None, Cause::Mismatch(mismatch))
+    }
+}
+
+impl Node {
+    fn merge(&self, policy: KubeletPolicy, answers: &Answers) -> Result<Merged, MergeError> {
+        policy.merge(self.nodes.all(), self.ties(), answers, WorkLimit::default())
+    }
+}

@@ -1,0 +1,337 @@
+//! Series of admissions, ends, restarts and changes of devices on a whole node.
+
+use std::collections::BTreeSet;
+
+use device_manager::{Inventory, Moment, Replies};
+use node_config::{KubeletConfiguration, allocatable};
+use pod_spec::{ContainerKey, Pod, PodLevelResources, PodUid, Role};
+use serde_json::{Map, Value, json};
+use topology_admission::{Identity, Ledger, Node, SourcesReady, Verdict};
+use topology_manifest::{Source, read_pods_with};
+
+use super::node::{Machine, configuration, is_among, root_file_system};
+use super::plugins::{Plugin, answer};
+use super::reserved::listed;
+use super::show::{Known, allocatable_memory, container, metrics, state};
+use crate::case::{Case, Expected, Outcome, text};
+use crate::corpus::Corpus;
+
+/// Plays the steps and compares what each answers and leaves behind.
+pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {
+    let machine = match Machine::new(corpus, case) {
+        Ok(machine) => machine,
+        Err(fault) => return fault,
+    };
+    let config = match configuration(case) {
+        Ok(config) => config,
+        Err(error) => return case.compare(json!({ "unreadable": error })),
+    };
+    let node = match machine.start(case, &config) {
+        Ok(node) => node.with_identity(identity()),
+        Err(errors) => {
+            let expected = match &case.expected {
+                Expected::Result(expected) => &expected["start"]["error"],
+                Expected::Crash(_) | Expected::Hang => return Outcome::Listed,
+            };
+            let error = if is_among(expected, &errors) { expected.clone() } else { json!(errors) };
+            return case.compare(json!({ "start": { "error": error } }));
+        }
+    };
+    let expected = match &case.expected {
+        Expected::Result(expected) => expected["steps"].as_array().cloned().unwrap_or_default(),
+        Expected::Crash(_) | Expected::Hang => Vec::new(),
+    };
+    let described = case.input["devices"].as_array().into_iter().flatten();
+    let mut kubelet = Kubelet {
+        case,
+        machine,
+        config,
+        ledger: node.empty_ledger(),
+        node,
+        plugins: described.map(Plugin::new).collect(),
+        known: Vec::new(),
+    };
+    kubelet.register_all();
+    let start = kubelet.start();
+    let mut got = json!({ "start": start });
+    let mut steps = Vec::new();
+    for (at, step) in case.input["steps"].as_array().into_iter().flatten().enumerate() {
+        if expected.get(at).is_some_and(|expected| !expected["panic"].is_null()) {
+            // The kubelet is dead from here on; what it would have said is nobody's to know.
+            steps.push(expected[at].clone());
+            break;
+        }
+        match kubelet.step(step) {
+            Ok(entry) => steps.push(entry),
+            Err(what) => return Outcome::Failed { got: json!({ "unreadable": what, "step": at }) },
+        }
+        if steps.last().is_some_and(|entry| !entry["error"].is_null()) {
+            break;
+        }
+    }
+    if !steps.is_empty() {
+        got["steps"] = json!(steps);
+    }
+    // Where a plugin prefers nothing any device will do.
+    Case { unstable: case.unstable.with_any_devices(), ..case.clone() }.compare(got)
+}
+
+/// The node of all cases.
+fn identity() -> Identity {
+    let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    let labels = [label("kubernetes.io/os", "linux"), label("kubernetes.io/hostname", "node-1")];
+    Identity { name: "node-1".to_owned(), labels: labels.into(), taints: Vec::new() }
+}
+
+/// A kubelet with everything around it.
+struct Kubelet<'a> {
+    case: &'a Case,
+    machine: Machine,
+    config: KubeletConfiguration,
+    node: Node,
+    ledger: Ledger,
+    plugins: Vec<Plugin>,
+    known: Vec<Known>,
+}
+
+impl Kubelet<'_> {
+    fn register_all(&mut self) {
+        let mut inventory = self.ledger.inventory().clone();
+        for plugin in &self.plugins {
+            plugin.register(&mut inventory);
+        }
+        self.ledger = self.ledger.with_inventory(inventory);
+    }
+
+    fn start(&self) -> Value {
+        let mut start = self.amounts();
+        start["state"] = self.state();
+        if let Some(cpus) =
+            self.node.cpus().map(cpu_manager::Static::allocatable).filter(|cpus| !cpus.is_empty())
+        {
+            start["allocatableCPUs"] = json!(cpus.to_string());
+        }
+        if let Some(memory) = allocatable_memory(&self.node) {
+            start["allocatableMemory"] = memory;
+        }
+        start
+    }
+
+    /// Capacity and allocatable of the node, devices included.
+    fn amounts(&self) -> Value {
+        let capacity = self.machine.capacity(&self.config, Some(root_file_system(self.case)));
+        let reserved = self.machine.reservation(&self.config).map(|kept| kept.amounts(&capacity));
+        let allocatable = allocatable(&capacity, &reserved.unwrap_or_default());
+        let mut amounts = json!({ "capacity": listed(&capacity), "allocatable": listed(&allocatable) });
+        let devices = self.ledger.inventory().clone().capacity(Moment::default());
+        for (name, counts) in [("capacity", devices.capacity), ("allocatable", devices.allocatable)] {
+            for (resource, count) in counts {
+                amounts[name][resource.as_str()] = json!(count.to_string());
+            }
+        }
+        amounts
+    }
+
+    fn state(&self) -> Value {
+        state(&self.node, &self.machine.view, &self.ledger, &self.known)
+    }
+
+    fn step(&mut self, step: &Value) -> Result<Value, String> {
+        match text(&step["op"]) {
+            "add" => self.add(&step["pod"]),
+            "remove" => self.remove(step),
+            "restartContainer" => self.restart_container(step),
+            "devices" => {
+                self.change_devices(|plugins, inventory| {
+                    for plugin in
+                        plugins.iter_mut().filter(|plugin| plugin.resource.as_str() == step["resource"])
+                    {
+                        plugin.report(&step["devices"], inventory);
+                    }
+                });
+                Ok(self.amounts())
+            }
+            "unplug" => {
+                self.change_devices(|_, inventory| {
+                    inventory.disconnect(&text(&step["resource"]).into(), Moment::default());
+                });
+                Ok(self.amounts())
+            }
+            "restart" => self.restart(step),
+            other => Err(format!("step {other}")),
+        }
+    }
+
+    fn change_devices(&mut self, change: impl FnOnce(&mut Vec<Plugin>, &mut Inventory)) {
+        let mut inventory = self.ledger.inventory().clone();
+        change(&mut self.plugins, &mut inventory);
+        self.ledger = self.ledger.with_inventory(inventory);
+    }
+
+    fn add(&mut self, manifest: &Value) -> Result<Value, String> {
+        let pod = self.read(manifest)?;
+        self.known.push(Known { pod: pod.clone(), is_active: false });
+        let mut entry = self.admit(&pod)?;
+        if self.is_active(&pod.uid) {
+            self.create_all(&pod);
+        }
+        entry["state"] = self.state();
+        Ok(entry)
+    }
+
+    /// A pod as its API server hands it on. One without UID has its name as that.
+    fn read(&self, manifest: &Value) -> Result<Pod, String> {
+        let mut manifest = manifest.clone();
+        if manifest["metadata"]["uid"].is_null() {
+            manifest["metadata"]["uid"] = manifest["metadata"]["name"].clone();
+        }
+        let gate = self.config.feature_gates.get("PodLevelResources");
+        let pod_level =
+            if gate == Some(&false) { PodLevelResources::Ignored } else { PodLevelResources::Count };
+        let manifest = manifest.to_string();
+        let source = Source { name: "pod", text: &manifest };
+        let mut pods = read_pods_with(&source, pod_level).map_err(|error| error.to_string())?;
+        pods.pop().ok_or_else(|| "no pod".to_owned())
+    }
+
+    fn admit(&mut self, pod: &Pod) -> Result<Value, String> {
+        let mut replies = Replies::new();
+        let attempt = loop {
+            let attempt = self.node.attempt(&self.ledger, pod, &replies);
+            let Verdict::NeedsPlugin(question) = &attempt.verdict else { break attempt };
+            let reply = answer(&self.plugins, question).ok_or_else(|| format!("asked {question:?}"))?;
+            replies.insert(question.clone(), reply);
+        };
+        let verdict = attempt.verdict.clone();
+        let metrics = metrics(&attempt.counted, self.node.scope());
+        self.ledger = self.ledger.commit(attempt).map_err(|stale| stale.to_string())?;
+        let mut entry = Map::new();
+        entry.insert("admitted".into(), json!(matches!(verdict, Verdict::Admitted(_))));
+        if !metrics.is_empty() {
+            entry.insert("metrics".into(), Value::Object(metrics));
+        }
+        match &verdict {
+            Verdict::Refused(refused) => {
+                entry.insert("reason".into(), json!(refused.reason.to_string()));
+                entry.insert("message".into(), json!(refused.message));
+            }
+            Verdict::Admitted(placement) => {
+                self.set_active(&pod.uid, true);
+                let name = |uid: &PodUid| {
+                    self.known.iter().find(|known| known.pod.uid == *uid).map(|known| &known.pod.name)
+                };
+                let preempted: Vec<_> = placement.preempted.iter().filter_map(name).collect();
+                if !preempted.is_empty() {
+                    entry.insert("preempted".into(), json!(preempted));
+                }
+                for uid in &placement.preempted {
+                    self.set_active(uid, false);
+                }
+            }
+            Verdict::NeedsPlugin(_) => {}
+        }
+        let containers = pod.containers.iter();
+        let containers: Vec<Value> =
+            containers.map(|own| container(&self.node, &self.ledger, &self.plugins, pod, own)).collect();
+        entry.insert("containers".into(), json!(containers));
+        Ok(Value::Object(entry))
+    }
+
+    fn create_all(&mut self, pod: &Pod) {
+        for container in &pod.containers {
+            self.ledger = self.ledger.create(&pod.key(container));
+        }
+    }
+
+    fn is_active(&self, uid: &PodUid) -> bool {
+        self.known.iter().any(|known| known.pod.uid == *uid && known.is_active)
+    }
+
+    fn set_active(&mut self, uid: &PodUid, is_active: bool) {
+        for known in self.known.iter_mut().filter(|known| known.pod.uid == *uid) {
+            known.is_active = is_active;
+        }
+    }
+
+    /// The pod that came last with that name.
+    fn find(&self, step: &Value) -> Option<&Known> {
+        self.known.iter().rev().find(|known| known.pod.name == text(&step["name"]))
+    }
+
+    fn remove(&mut self, step: &Value) -> Result<Value, String> {
+        let pod = self.find(step).ok_or("no such pod")?.pod.uid.clone();
+        self.set_active(&pod, false);
+        self.ledger = self.ledger.end(&pod);
+        if step["lazy"].as_bool() != Some(true) {
+            self.ledger = self.ledger.collect();
+        }
+        Ok(json!({ "state": self.state() }))
+    }
+
+    fn restart_container(&mut self, step: &Value) -> Result<Value, String> {
+        let Some(known) = self.find(step).filter(|known| known.is_active) else {
+            return Ok(json!({ "skipped": true }));
+        };
+        let pod = known.pod.clone();
+        let own = pod.container(&text(&step["container"]).into()).ok_or("no such container")?;
+        self.ledger = self.ledger.exit(&pod.key(own));
+        let shown = container(&self.node, &self.ledger, &self.plugins, &pod, own);
+        self.ledger = self.ledger.create(&pod.key(own));
+        Ok(json!({ "container": shown, "state": self.state() }))
+    }
+
+    /// Starts again on what was stored, maybe with another configuration.
+    fn restart(&mut self, step: &Value) -> Result<Value, String> {
+        if !step["config"].is_null() {
+            let mut case = self.case.clone();
+            case.input["config"] = step["config"].clone();
+            // The gates of a recording process are set once.
+            let feature_gates = self.config.feature_gates.clone();
+            self.config = KubeletConfiguration { feature_gates, ..configuration(&case)? };
+        }
+        let is_running = step["running"].as_bool() == Some(true);
+        let mut active: Vec<Pod> = Vec::new();
+        let mut running: BTreeSet<ContainerKey> = BTreeSet::new();
+        for known in self.known.iter_mut().filter(|known| known.is_active) {
+            known.is_active = false;
+            let staying = known.pod.containers.iter().filter(|container| container.role != Role::Init);
+            if is_running {
+                running.extend(staying.map(|container| known.pod.key(container)));
+            }
+            active.push(known.pod.clone());
+        }
+        let started = self.machine.start(self.case, &self.config);
+        let node = match started {
+            Ok(node) => node.with_identity(identity()),
+            Err(errors) => return Ok(json!({ "error": errors.first() })),
+        };
+        let resumed = node.resume(&self.node, &self.ledger, running, Moment::default());
+        self.ledger = match resumed {
+            Ok(ledger) => ledger,
+            Err(error) => return Ok(json!({ "error": error.to_string() })),
+        };
+        self.node = node;
+        let plugins = text(&step["plugins"]);
+        if plugins == "before" {
+            self.register_all();
+        }
+        let mut entry = json!({ "afterStart": self.state() });
+        let mut admitted = Vec::new();
+        for pod in active {
+            let mut again = self.admit(&pod)?;
+            again["pod"] = json!(pod.name);
+            if self.is_active(&pod.uid) && !is_running {
+                self.create_all(&pod);
+            }
+            admitted.push(again);
+        }
+        if plugins.is_empty() || plugins == "after" {
+            self.register_all();
+        }
+        self.ledger = self.ledger.with_sources(SourcesReady::Yes);
+        // None is no list here.
+        entry["readmit"] = if admitted.is_empty() { Value::Null } else { json!(admitted) };
+        entry["state"] = self.state();
+        Ok(entry)
+    }
+}
