@@ -14,7 +14,7 @@ pub(super) fn golden(_: &Corpus, case: &Case) -> Outcome {
         let read = DeviceFile::read(file.as_bytes());
         return case.compare(json!({
             "entries": read.state.entries.as_ref().map_or(0, Vec::len),
-            "registered": read.state.registered.as_ref().map_or(0, |registered| registered.len()),
+            "registered": read.state.registered.as_ref().map_or(0, std::collections::BTreeMap::len),
             "error": read.fault.map(|fault| fault.to_string()),
             "hash_input": read.state.hashed(),
         }));
