@@ -46,7 +46,6 @@ fn runner(domain: &str, kind: &str) -> Option<Runner> {
 fn not_compared(domain: &str, kind: &str) -> &'static [&'static str] {
     match domain {
         "cpu" => cpu::not_compared(kind),
-        "memory" => memory::not_compared(kind),
         _ => &[],
     }
 }

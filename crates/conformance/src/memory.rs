@@ -1,6 +1,7 @@
 //! The memory manager: reserved memory, the start from a state file, hints, and series of admissions.
 
 mod crashes;
+mod file;
 mod pods;
 mod sequence;
 mod setup;
@@ -29,14 +30,6 @@ pub(crate) fn runner(kind: &str) -> Option<Runner> {
         "seq" => sequence::sequence,
         _ => return None,
     })
-}
-
-/// What of a kind's results nothing here answers yet.
-pub(crate) fn not_compared(kind: &str) -> &'static [&'static str] {
-    match kind {
-        "start" => &["file", "file_unchanged"],
-        _ => &[],
-    }
 }
 
 /// `--reserved-memory`, one line for each use.

@@ -1,8 +1,7 @@
 //! Series of admissions, removals and restarts on one memory manager.
 //!
 //! What the kubelet keeps around its policy is played here: which pods are active, which container has which id, the
-//! Topology Manager where the case names one, and what is stored between a stop and the next start. A case in which
-//! the state file would be of another policy than the manager is not played.
+//! Topology Manager where the case names one, and what is stored between a stop and the next start.
 
 mod admit;
 
@@ -15,18 +14,15 @@ use serde_json::{Map, Value, json};
 use topology_model::Nodes;
 
 use super::setup::{Fault, Made, Setup};
-use super::{crashes, pods, state, unreadable};
+use super::{crashes, file, pods, state, unreadable};
 use crate::case::{Case, Outcome, text};
 use crate::corpus::Corpus;
 
 /// Plays the steps and compares what each answers and leaves behind.
 pub(super) fn sequence(_: &Corpus, case: &Case) -> Outcome {
-    if changes_policy(&case.input) {
-        return Outcome::Skipped;
-    }
     let setup = Setup::new(&case.input);
     let mut kubelet = Kubelet::new(case, setup);
-    match kubelet.start(setup.make()) {
+    match kubelet.start(setup) {
         Ok(()) => {}
         Err(Fault::Refused(error)) => return case.compare(json!({ "error": error })),
         Err(Fault::Unreadable(what)) => return unreadable(&what),
@@ -50,14 +46,6 @@ pub(super) fn sequence(_: &Corpus, case: &Case) -> Outcome {
     crashes::compare(case, json!({ "start_state": start, "steps": steps }))
 }
 
-/// Whether a restart would find the state file of another policy.
-fn changes_policy(input: &Value) -> bool {
-    let own = input["policy"].as_str().unwrap_or("Static");
-    let steps = input["steps"].as_array().into_iter().flatten();
-    let mut wanted = steps.filter_map(|step| step["policy"].as_str());
-    wanted.any(|policy| policy != own && ["None", "Static"].contains(&policy))
-}
-
 /// A container of a pod.
 type Key = (PodUid, ContainerName);
 
@@ -69,6 +57,8 @@ struct Kubelet<'a> {
     running: Option<Running>,
     /// What the state file says.
     stored: Stored,
+    /// The policy that wrote it; `None` before the first start.
+    written_by: Option<String>,
     /// Every pod ever seen, by uid.
     known: BTreeMap<String, Pod>,
     /// The uids of those that are active.
@@ -107,6 +97,7 @@ impl<'a> Kubelet<'a> {
             pod_level: setup.pod_level(),
             running: None,
             stored: Stored::default(),
+            written_by: None,
             known: BTreeMap::new(),
             active: Vec::new(),
             containers: BTreeMap::new(),
@@ -117,10 +108,12 @@ impl<'a> Kubelet<'a> {
     }
 
     /// Starts from what is stored. Everything that was in memory alone is gone.
-    fn start(&mut self, made: Result<Made, Fault>) -> Result<(), Fault> {
+    fn start(&mut self, setup: Setup<'_>) -> Result<(), Fault> {
         self.running = None;
-        let Made { policy, nodes } = made?;
-        self.check_topology(&nodes)?;
+        self.check_topology(&setup.nodes()?)?;
+        let Made { policy, nodes } = setup.make()?;
+        let written_by = self.written_by.get_or_insert_with(|| setup.policy.to_owned());
+        file::check_policy(setup.policy, written_by).map_err(Fault::Refused)?;
         let manager = match policy {
             None => None,
             Some(policy) => {
@@ -224,7 +217,7 @@ impl<'a> Kubelet<'a> {
         if step["map"].as_bool() == Some(true) {
             self.containers.clone_from(&self.started);
         }
-        match self.start(setup.changed(step).make()) {
+        match self.start(setup.changed(step)) {
             Ok(()) => entry.insert("ok".into(), json!(true)),
             Err(Fault::Refused(error)) => entry.insert("error".into(), json!(error)),
             Err(Fault::Unreadable(what)) => return Err(what),

@@ -61,8 +61,7 @@ impl<'a> Setup<'a> {
 
 impl Setup<'_> {
     pub(super) fn make(self) -> Result<Made, Fault> {
-        let memory: Vec<NodeMemory> = self.nodes.as_array().into_iter().flatten().map(node).collect();
-        let nodes = Nodes::new(memory.iter().map(|node| node.id)).map_err(|error| unreadable(&error))?;
+        let nodes = self.nodes()?;
         match MemoryPolicyName::check(self.policy).map_err(|error| refused(&error))? {
             MemoryPolicyName::None => return Ok(Made { policy: None, nodes }),
             MemoryPolicyName::Static => {}
@@ -79,8 +78,17 @@ impl Setup<'_> {
             wrapped_tables: WrappedTables::Wrap,
             readmission: Readmission::BookAgain,
         };
-        let policy = Static::new(&nodes, &memory, &config).map_err(|error| refused(&error))?;
+        let policy = Static::new(&nodes, &self.memory(), &config).map_err(|error| refused(&error))?;
         Ok(Made { policy: Some(policy), nodes })
+    }
+
+    /// The machine's nodes.
+    pub(super) fn nodes(self) -> Result<Nodes, Fault> {
+        Nodes::new(self.memory().iter().map(|node| node.id)).map_err(|error| unreadable(&error))
+    }
+
+    fn memory(self) -> Vec<NodeMemory> {
+        self.nodes.as_array().into_iter().flatten().map(node).collect()
     }
 
     /// By default resources at pod level count, and managers do not book for them.

@@ -1,55 +1,55 @@
 //! Starts from a state file.
-//!
-//! Reading the file is not this domain's: files that the kubelet could not read, or that are of another policy, are
-//! not played.
 
-use memory_manager::PodLevel;
+use memory_manager::Stored;
 use serde_json::{Value, json};
 
 use super::setup::{Fault, Made, Setup};
-use super::{allocatable, state, unreadable};
-use crate::case::{Case, Expected, Outcome, text};
+use super::{allocatable, file, state, unreadable};
+use crate::case::{Case, Outcome};
 use crate::corpus::Corpus;
 
 pub(super) fn start(_: &Corpus, case: &Case) -> Outcome {
-    if is_unreadable(&case.expected) {
-        return Outcome::Skipped;
-    }
-    let setup = Setup::new(&case.input);
-    let made = match setup.make() {
-        Ok(made) => made,
-        Err(Fault::Refused(error)) => return case.compare(json!({ "error": error })),
+    let before = case.input["file"].as_str();
+    let (mut got, after) = match begin(Setup::new(&case.input), before) {
+        Ok(Begun { allocatable, state, file }) => {
+            (json!({ "allocatable": allocatable, "state": state }), Some(file))
+        }
+        Err(Fault::Refused(error)) => (json!({ "error": error }), before.map(str::to_owned)),
         Err(Fault::Unreadable(what)) => return unreadable(&what),
     };
-    let mut file = match case.input["file"].as_str().map(serde_json::from_str::<Value>).transpose() {
-        Ok(file) => file.unwrap_or_default(),
-        Err(error) => return unreadable(&error.to_string()),
-    };
-    if let (PodLevel::Ignored | PodLevel::NotPinned, Some(members)) =
-        (setup.pod_level(), file.as_object_mut())
-    {
-        members.remove("podEntries");
+    if after.is_some() && after.as_deref() == before {
+        got["file_unchanged"] = json!(true);
+    } else {
+        got["file"] = json!(after);
     }
-    let stored = match state::read(&file) {
-        Ok(stored) => stored,
-        Err(what) => return unreadable(&what),
-    };
-    let Made { policy: Some(policy), nodes } = made else {
-        return case.compare(json!({ "allocatable": [], "state": state::shown(&stored) }));
-    };
-    case.compare(match policy.restore(&stored) {
-        Err(error) => json!({ "error": error.to_string() }),
-        Ok(held) => json!({
-            "allocatable": allocatable(&policy, &nodes),
-            "state": state::shown(&policy.stored(&held)),
-        }),
-    })
+    case.compare(got)
 }
 
-/// Whether the kubelet did not get as far as to look at what the file says.
-fn is_unreadable(expected: &Expected) -> bool {
-    match expected {
-        Expected::Result(result) => text(&result["error"]).starts_with("could not restore state"),
-        Expected::Crash(_) | Expected::Hang => false,
-    }
+/// A manager that has started.
+struct Begun {
+    allocatable: Value,
+    state: Value,
+    file: String,
+}
+
+fn begin(setup: Setup<'_>, before: Option<&str>) -> Result<Begun, Fault> {
+    let Made { policy, nodes } = setup.make()?;
+    let (name, pod_level) = (setup.policy, setup.pod_level());
+    let found = match before {
+        None => Stored::default(),
+        Some(before) => file::read(before, name, pod_level).map_err(Fault::Refused)?,
+    };
+    let (allocatable, stored) = match policy {
+        None => (json!([]), found.clone()),
+        Some(policy) => {
+            let held = policy.restore(&found).map_err(|error| Fault::Refused(error.to_string()))?;
+            (allocatable(&policy, &nodes), policy.stored(&held))
+        }
+    };
+    // Nothing is written until something changes; a new node is a change.
+    let file = match before {
+        Some(before) if stored == found => before.to_owned(),
+        _ => file::written(&stored, name, pod_level),
+    };
+    Ok(Begun { allocatable, state: Value::Object(state::shown(&stored)), file })
 }
