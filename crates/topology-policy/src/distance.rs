@@ -114,11 +114,26 @@ pub(crate) struct Tie<'a> {
     best: Option<NodeMask>,
     /// Average distance of `best`, once it was needed.
     average: Option<f64>,
+    /// Sets that were offered, for those who want to see them.
+    seen: Option<Seen>,
+}
+
+/// What was offered.
+#[derive(Clone, Debug)]
+struct Seen {
+    masks: Vec<NodeMask>,
+    /// How many are wanted.
+    wanted: usize,
 }
 
 impl<'a> Tie<'a> {
     pub(crate) const fn new(ties: Ties<'a>) -> Self {
-        Self { ties, best: None, average: None }
+        Self { ties, best: None, average: None, seen: None }
+    }
+
+    /// Keeps what is offered too; `wanted` sets of one size are enough.
+    pub(crate) fn recording(ties: Ties<'a>, wanted: usize) -> Self {
+        Self { seen: Some(Seen { masks: Vec::new(), wanted }), ..Self::new(ties) }
     }
 
     pub(crate) const fn best(&self) -> Option<NodeMask> {
@@ -129,20 +144,48 @@ impl<'a> Tie<'a> {
         self.ties
     }
 
+    /// What was offered, if it is recorded.
+    pub(crate) fn seen(&self) -> &[NodeMask] {
+        self.seen.as_ref().map_or(&[], |seen| &seen.masks)
+    }
+
+    /// How many sets of one size are wanted besides the best.
+    pub(crate) fn wanted(&self) -> Option<usize> {
+        self.seen.as_ref().map(|seen| seen.wanted)
+    }
+
+    /// Keeps a set without letting it compete.
+    pub(crate) fn record(&mut self, mask: NodeMask) {
+        if let Some(seen) = &mut self.seen {
+            seen.masks.push(mask);
+        }
+    }
+
+    /// Forgets the best, but not what is recorded.
+    pub(crate) const fn forget(&mut self) {
+        self.best = None;
+        self.average = None;
+    }
+
     /// Offers a set of any size: the narrower wins, and the empty one is no set.
     pub(crate) fn offer_narrower(&mut self, mask: NodeMask) -> Result<(), MissingDistance> {
         let narrowest = self.best.map_or(u32::MAX, NodeMask::len);
-        if mask.is_empty() || mask.len() > narrowest {
+        if mask.is_empty() {
+            return Ok(());
+        }
+        if mask.len() > narrowest {
+            self.record(mask);
             return Ok(());
         }
         if mask.len() < narrowest {
-            *self = Self::new(self.ties);
+            self.forget();
         }
         self.offer(mask)
     }
 
     /// Offers one more set of the same size.
     pub(crate) fn offer(&mut self, mask: NodeMask) -> Result<(), MissingDistance> {
+        self.record(mask);
         let Some(best) = self.best else {
             self.best = Some(mask);
             return Ok(());

@@ -27,9 +27,12 @@ mod zone;
 mod share;
 mod lowest;
 mod closest;
+mod several;
+mod trace;
 mod distance;
 mod work;
 
 pub use distance::{DistanceIndex, Distances, MissingDistance, Ties};
 pub use policy::{Admit, KubeletPolicy, MergeError, Merged, Policy};
+pub use trace::{Candidate, Fit, MergeTrace, Places, Said, Why};
 pub use work::WorkLimit;

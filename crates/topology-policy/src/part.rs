@@ -3,7 +3,8 @@
 use numa_bitmask::NodeMask;
 use smallvec::SmallVec;
 use topology_hint::{
-    Affinity, Answer, Answers, Cover, Family, Hint, ListedHint, OutOfSteps, Preference, Preferred, Steps,
+    Affinity, Answer, Answers, Cover, Family, ForeignNodes, Hint, ListedHint, OutOfSteps, Preference,
+    Preferred, Steps,
 };
 
 /// One answer. Sets of a family that leave the machine do not exist; hints of a list may name such nodes.
@@ -65,6 +66,19 @@ impl<'a> Part<'a> {
         }
     }
 
+    /// Whether exactly this set of the machine is named and preferred.
+    pub(crate) fn prefers(&self, mask: NodeMask) -> bool {
+        match self {
+            Self::Free(_) => false,
+            Self::Family(rule) => rule.prefers(mask),
+            Self::List(list) => list.iter().any(|listed| {
+                listed.hint.is_preferred()
+                    && listed.hint.affinity == Affinity::Nodes(mask)
+                    && listed.foreign == ForeignNodes::default()
+            }),
+        }
+    }
+
     /// The open part.
     pub(crate) fn cover(&self) -> Option<&Cover<'a>> {
         match self {
@@ -96,6 +110,12 @@ impl<'a> Rule<'a> {
     /// Whether sets of the open part can be preferred.
     pub(crate) fn prefers_open(&self) -> bool {
         self.cover.is_some() && !matches!(self.family.preferred(), Preferred::PerMask)
+    }
+
+    /// Whether exactly this set is accepted.
+    pub(crate) fn accepts(&self, mask: NodeMask) -> bool {
+        self.masks().any(|(exact, _)| exact == mask)
+            || self.cover.as_ref().is_some_and(|cover| cover.accepts(mask))
     }
 
     /// Whether exactly this set is accepted and preferred.

@@ -146,7 +146,10 @@ fn try_open(nodes: NodeMask, rules: &[&Rule<'_>], tie: &mut Tie<'_>, steps: &mut
         if narrowest < size {
             break;
         }
-        let mut own = if narrowest == size { tie.clone() } else { Tie::new(tie.ties()) };
+        let mut own = tie.clone();
+        if narrowest != size {
+            own.forget();
+        }
         let meetings = rules.iter().filter_map(|rule| Meeting::of(rule.family.preferred(), size)).collect();
         let mut search = Sockets { zone: &zone, size, meetings, touched: SmallVec::new(), steps };
         let searched = search.choose(zone.room, 0, &mut own);

@@ -23,6 +23,7 @@ use crate::closest::closest;
 use crate::distance::{Tie, Ties};
 use crate::lowest::lowest;
 use crate::part::{Part, Parts};
+use crate::several::several;
 use crate::work::Stop;
 use crate::zone::Zone;
 
@@ -93,6 +94,11 @@ pub(crate) fn offer_best(
     tie: &mut Tie<'_>,
     steps: &mut Steps,
 ) -> Result<(), Stop> {
+    if let Some(wanted) = tie.wanted() {
+        for mask in several(zone, size, wanted, steps)? {
+            tie.record(mask);
+        }
+    }
     match tie.ties() {
         Ties::LowestNumber => {
             if let Some(mask) = lowest(zone, size, tie.best(), steps)? {
