@@ -9,46 +9,15 @@
 //! Example: 2 nodes with 12 and 8 free CPUs, 10 wanted. One node cannot (8) or leaves 2 and 8: fewest nodes first,
 //! so node 0 gives all 10. 13 wanted: two nodes give 6 each and node 0 one more, which leaves 5 and 2.
 //!
-//! Subsets that have enough CPUs but not enough whole groups hang the kubelet; they are passed over here.
-//!
-//! Cost: the number of combinations, each with its subsets, which is exponential in the nodes that share one
-//! request. So it is bounded: after [`WORK_LIMIT`] of them the best so far counts, or the request is packed. The
-//! kubelet has no bound.
+//! Which combination that is, is found without looking at each: see [`sharing`](crate::sharing).
 
 use alloc::vec::Vec;
-use core::cell::Cell;
-use core::ops::ControlFlow;
 
 use cpuset::CpuSet;
 
-use crate::balance::{Kept, deviation, walk};
+use crate::sharing::{Shares, Sharing};
 use crate::take::Taking;
 use crate::{Allocator, TakeError, WholeCores};
-
-/// How many combinations and subsets are looked at for one request: tenths of a second's worth.
-const WORK_LIMIT: u32 = 1 << 22;
-
-/// Which nodes give, as positions of nodes.
-struct Shares {
-    /// Each gives an equal share.
-    nodes: Vec<usize>,
-    /// These give what is left over, one group at a time.
-    more: Vec<usize>,
-}
-
-/// The question: how to share `count` CPUs in groups of `group`.
-struct Sharing<'a> {
-    /// Nodes in order of free CPUs; one that spans sockets is there several times.
-    order: &'a [usize],
-    /// The same, each once.
-    distinct: &'a [usize],
-    /// Free CPUs of each node.
-    free: &'a [i64],
-    count: i64,
-    group: i64,
-    /// Combinations and subsets that may still be looked at.
-    work: Cell<u32>,
-}
 
 impl Allocator {
     pub(crate) fn distributed(&self, free: &CpuSet, count: usize) -> Result<CpuSet, TakeError> {
@@ -73,14 +42,7 @@ impl Allocator {
         let most = groups.min(distinct.len());
 
         let free_of: Vec<_> = self.units.nodes.iter().map(|node| signed(node.free(&free))).collect();
-        let sharing = Sharing {
-            order: &order,
-            distinct: &distinct,
-            free: &free_of,
-            count: signed(count),
-            group: signed(group),
-            work: Cell::new(WORK_LIMIT),
-        };
+        let sharing = Sharing::new(&order, &distinct, &free_of, signed(count), signed(group));
         match (fewest..=most).find_map(|size| sharing.best(size)) {
             Some(shares) => self.hand_out(free, count, group, &shares),
             None => self.packed(&free, count),
@@ -129,125 +91,6 @@ impl Allocator {
             1.. => Err(TakeError::TooFew(need)),
             _ => Err(TakeError::TooMany(need)),
         }
-    }
-}
-
-impl Sharing<'_> {
-    /// The best combination of `size` nodes.
-    fn best(&self, size: usize) -> Option<Shares> {
-        let mut kept = Kept::default();
-        let mut more = Vec::new();
-        let mut best = None;
-        walk(self.order.len(), size, |combination| {
-            kept.pass(combination);
-            if best == Some(0) {
-                return ControlFlow::Break(());
-            }
-            self.spend()?;
-            let nodes: Vec<_> = combination.iter().map(|&at| self.order[at]).collect();
-            if let Some((balance, subset)) = self.balance(&nodes)
-                && best.is_none_or(|best| balance < best)
-            {
-                best = Some(balance);
-                kept.keep(combination);
-                more = subset;
-            }
-            ControlFlow::Continue(())
-        });
-        let nodes = kept.get()?.iter().map(|&at| self.order[at]).collect();
-        Some(Shares { nodes, more })
-    }
-
-    /// Counts one combination or subset; stops the walk past the limit.
-    fn spend(&self) -> ControlFlow<()> {
-        match self.work.get().checked_sub(1) {
-            None => ControlFlow::Break(()),
-            Some(left) => {
-                self.work.set(left);
-                ControlFlow::Continue(())
-            }
-        }
-    }
-
-    /// How even `nodes` leave the machine, and which of them give what is left over.
-    fn balance(&self, nodes: &[usize]) -> Option<(u64, Vec<usize>)> {
-        let free_here: i64 = nodes
-            .iter()
-            .enumerate()
-            .filter(|(at, node)| !nodes[..*at].contains(node))
-            .map(|(_, &n)| self.free[n])
-            .sum();
-        let whole: i64 = nodes.iter().map(|&node| self.free[node] / self.group * self.group).sum();
-        if free_here < self.count || whole < self.count {
-            return None;
-        }
-        let sharers = signed(nodes.len());
-        let share = self.count / sharers / self.group * self.group;
-        if nodes.iter().any(|&node| self.free[node] < share) {
-            return None;
-        }
-        let mut after = self.free.to_vec();
-        for &node in nodes {
-            after[node] -= share;
-        }
-        let rest = self.count - share * sharers;
-        if rest == 0 {
-            return Some((self.deviation(&after), Vec::new()));
-        }
-        let givers: Vec<_> = nodes.iter().copied().filter(|&node| after[node] >= self.group).collect();
-        self.best_subset(&givers, &after, rest)
-    }
-
-    fn best_subset(&self, givers: &[usize], after: &[i64], rest: i64) -> Option<(u64, Vec<usize>)> {
-        let mut kept = Kept::default();
-        let mut best = None;
-        let mut left = after.to_vec();
-        for size in (1..=givers.len()).rev() {
-            walk(givers.len(), size, |subset| {
-                kept.pass(subset);
-                self.spend()?;
-                left.copy_from_slice(after);
-                if let Some(balance) = self.balance_of_subset(givers, subset, &mut left, rest)
-                    && best.is_none_or(|best| balance < best)
-                {
-                    best = Some(balance);
-                    kept.keep(subset);
-                }
-                ControlFlow::Continue(())
-            });
-            kept.freeze();
-        }
-        let subset = kept.get()?.iter().map(|&at| givers[at]).collect();
-        Some((best?, subset))
-    }
-
-    fn balance_of_subset(
-        &self,
-        givers: &[usize],
-        subset: &[usize],
-        left: &mut [i64],
-        mut rest: i64,
-    ) -> Option<u64> {
-        if subset.iter().map(|&at| left[givers[at]]).sum::<i64>() < rest {
-            return None;
-        }
-        while rest > 0 {
-            let before = rest;
-            for node in subset.iter().map(|&at| givers[at]) {
-                if rest > 0 && left[node] >= self.group {
-                    left[node] -= self.group;
-                    rest -= self.group;
-                }
-            }
-            if rest == before {
-                return None;
-            }
-        }
-        Some(self.deviation(left))
-    }
-
-    fn deviation(&self, left: &[i64]) -> u64 {
-        deviation(self.distinct.iter().map(|&node| left[node]))
     }
 }
 

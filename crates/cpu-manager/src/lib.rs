@@ -36,6 +36,8 @@ mod take;
 mod cache;
 mod cache_alignment;
 mod distribute;
+mod sharing;
+mod remainder;
 mod balance;
 mod units;
 

@@ -3,6 +3,7 @@
 mod machines;
 mod pods;
 mod take;
+mod distribute;
 mod policy;
 mod whole_pods;
 mod cache_alignment;

@@ -82,22 +82,6 @@ fn busy_sibling_is_handed_out_by_the_kubelet_alone() {
     }
 }
 
-#[test]
-fn subset_without_whole_groups_ends() {
-    // 4 nodes of 4 cores, a thread of each node reserved: enough CPUs in any two nodes, not enough whole cores.
-    let cpus = machine(2, 2, 1, 4);
-    let allocator = Allocator::new(&cpus, Order::AcrossNodes, WholeCores::Required, BusySibling::Skip);
-    let free = cpus.all() - &set("0,4,8,12");
-    assert_eq!(allocator.take(&free, 22).map(|cpus| cpus.len()), Ok(22));
-}
-
-#[test]
-fn sharing_over_many_nodes_ends() {
-    let cpus = machine(2, 16, 1, 8);
-    let allocator = Allocator::new(&cpus, Order::AcrossNodes, WholeCores::NotRequired, BusySibling::Skip);
-    assert_eq!(allocator.take(&(cpus.all() - &set("0")), 301).map(|cpus| cpus.len()), Ok(301));
-}
-
 /// The packed order of the kubelet, CPU by CPU.
 struct Obvious<'a> {
     cpus: &'a CpuTable,
