@@ -32,6 +32,8 @@ extern crate std;
 pub mod cpu;
 pub mod memory;
 pub mod device;
+#[cfg(feature = "std")]
+pub mod store;
 mod error;
 mod oddity;
 mod go;
