@@ -188,7 +188,7 @@ impl Facts<'_> {
                 OnEmptyNode::DoesNotFit => Some(false),
                 OnEmptyNode::Unknown => None,
             },
-            would_fit: explanation.would_fit.iter().map(|fit| self.would_fit(fit)).collect(),
+            would_fit: self.would_fits(explanation),
         };
         Decision { refusal: Some(refusal), ..self.decision() }
     }
@@ -211,6 +211,17 @@ impl Facts<'_> {
             Some(pod) => format!("{}/{}", pod.namespace, pod.name),
             None => uid.to_string(),
         }
+    }
+
+    /// One line for each change; two that differ by less than is shown are one.
+    fn would_fits(&self, explanation: &Explanation) -> Vec<FitView> {
+        let mut fits: Vec<FitView> = Vec::new();
+        for fit in explanation.would_fit.iter().map(|fit| self.would_fit(fit)) {
+            if !fits.iter().any(|same| (same.change, &same.detail) == (fit.change, &fit.detail)) {
+                fits.push(fit);
+            }
+        }
+        fits
     }
 
     fn would_fit(&self, fit: &WouldFit) -> FitView {

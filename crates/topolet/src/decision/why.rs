@@ -34,10 +34,20 @@ impl Facts<'_> {
     /// What the nodes lack, those that lack the same together.
     fn lacks(&self, rows: &[ResourceTrace]) -> String {
         let mut lacks: Vec<(usize, String, Vec<i64>)> = Vec::new();
+        let mut nothing: Vec<i64> = Vec::new();
         for (index, id) in self.nodes().iter() {
+            let standings: Vec<Standing> = rows.iter().map(|row| standing(rows, row, index)).collect();
+            let has_none = |(row, standing): (&ResourceTrace, &Standing)| {
+                row.amounts.as_ref().is_some_and(|amounts| *standing == Standing::Lacks(amounts.asked))
+            };
+            if rows.iter().zip(&standings).all(has_none) {
+                nothing.push(id.0);
+                continue;
+            }
             let parts: Vec<String> = rows
                 .iter()
-                .filter_map(|row| match standing(rows, row, index) {
+                .zip(standings)
+                .filter_map(|(row, standing)| match standing {
                     Standing::Fits => None,
                     Standing::Lacks(lack) => {
                         Some(format!("{} {}", amount(&row.resource, lack), row.resource))
@@ -60,6 +70,10 @@ impl Facts<'_> {
         let mut told: Vec<String> = told.collect();
         if more > 0 {
             told.push(format!("{more} more lack other things"));
+        }
+        if !nothing.is_empty() {
+            let have = if nothing.len() == 1 { "has" } else { "have" };
+            told.push(format!("{} {have} nothing of it", ranges(nothing)));
         }
         told.join(", ")
     }
