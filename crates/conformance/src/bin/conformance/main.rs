@@ -96,7 +96,7 @@ impl Conformance {
                 without.extend(name.split('.').next().map(str::to_owned));
             }
         }
-        let share = Share { cases: 40, bytes: 100_000 };
+        let share = Share { cases: 40, bytes: 200_000 };
         for folder in &self.folders {
             let written = Selection { share, without: without.clone() }.write(folder, target)?;
             println!("{written} cases of {} written to {}", folder.display(), target.display());
