@@ -21,9 +21,9 @@ impl Test {
         // Examples first: the summary of the other tests is what a reader wants last.
         run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
         if has_nextest() {
-            run(&mut cargo(&["nextest", "run", "--workspace"]))
+            run(&mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))
         } else {
-            run(&mut cargo(&["test", "--workspace", "--lib", "--bins", "--tests"]))
+            run(&mut cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
         }
     }
 }
