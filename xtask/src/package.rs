@@ -47,7 +47,8 @@ impl Package {
         fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
         for (name, version) in &published {
             let packed = target.join("package").join(format!("{name}-{version}.crate"));
-            let arguments = [OsStr::new("-xzf"), packed.as_os_str(), OsStr::new("-C"), folder.as_os_str()];
+            // `m`: files are as new as their unpacking, by which cargo knows that they have changed.
+            let arguments = [OsStr::new("-xzmf"), packed.as_os_str(), OsStr::new("-C"), folder.as_os_str()];
             let status = Command::new("tar").args(arguments).status().context("failed to start tar")?;
             ensure!(status.success(), "failed to unpack {}: {status}", packed.display());
         }
