@@ -95,7 +95,7 @@ impl Go for PodCpus {
         PodEntryJson { cpus: self.0.to_string() }.write(json);
     }
 
-    fn dump(&self, dump: &mut Dump<'_>, of: TypeName) {
+    fn dump(&self, dump: &mut Dump, of: TypeName) {
         dump.begin(of);
         dump.put("{CPUSet:");
         dump.begin(TypeName::Plain("cpuset.CPUSet"));

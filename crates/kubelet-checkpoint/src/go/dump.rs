@@ -9,36 +9,50 @@ use core::fmt::{self, Write};
 
 use super::{Go, TypeName};
 
-/// A printer that writes to a text or a hash.
-pub(crate) struct Dump<'a> {
-    out: &'a mut dyn Write,
+/// A printer.
+pub(crate) struct Dump {
+    out: Out,
     /// Whether the next value goes without its type.
     bare: bool,
 }
 
+/// Where the text goes.
+enum Out {
+    /// To be looked at.
+    Text(String),
+    /// Into its FNV-1a hash.
+    Hash(u32),
+}
+
 /// The text for a value, seen through a pointer to a type of that name.
 pub(crate) fn dumped(value: &impl Go, of: TypeName) -> String {
-    let mut text = String::new();
-    dump(value, of, &mut text);
-    text
+    match dump(value, of, Out::Text(String::new())) {
+        Out::Text(text) => text,
+        Out::Hash(_) => String::new(),
+    }
 }
 
 /// FNV-1a of that text.
 pub(crate) fn checksum(value: &impl Go, of: TypeName) -> u32 {
-    let mut hash = Fnv(0x811c_9dc5);
-    dump(value, of, &mut hash);
-    hash.0
+    match dump(value, of, Out::Hash(0x811c_9dc5)) {
+        Out::Hash(hash) => hash,
+        Out::Text(_) => 0,
+    }
 }
 
-fn dump(value: &impl Go, of: TypeName, out: &mut dyn Write) {
-    value.dump(&mut Dump { out, bare: false }, of);
+fn dump(value: &impl Go, of: TypeName, out: Out) -> Out {
+    let mut dump = Dump { out, bare: false };
+    value.dump(&mut dump, of);
+    dump.out
 }
 
-impl Dump<'_> {
+impl Dump {
     /// The type of a value, unless it goes without.
     pub(crate) fn begin(&mut self, of: TypeName) {
         if !core::mem::take(&mut self.bare) {
-            self.show(format_args!("({of})"));
+            self.put("(");
+            self.show(of);
+            self.put(")");
         }
     }
 
@@ -49,22 +63,32 @@ impl Dump<'_> {
     }
 
     pub(crate) fn put(&mut self, text: &str) {
-        self.show(format_args!("{text}"));
+        match &mut self.out {
+            Out::Text(out) => out.push_str(text),
+            Out::Hash(hash) => {
+                for byte in text.bytes() {
+                    *hash = (*hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+                }
+            }
+        }
     }
 
-    pub(crate) fn show(&mut self, text: fmt::Arguments<'_>) {
+    pub(crate) fn show(&mut self, what: impl fmt::Display) {
         // Neither a text nor a hash can fail.
-        let _ = self.out.write_fmt(text);
+        let _ = write!(self, "{what}");
+    }
+
+    /// A number of at most three digits: replies of plugins have thousands.
+    pub(crate) fn byte(&mut self, byte: u8) {
+        let digits = [byte / 100, byte / 10 % 10, byte % 10].map(|digit| digit + b'0');
+        let from = usize::from(byte < 100) + usize::from(byte < 10);
+        self.put(core::str::from_utf8(digits.get(from..).unwrap_or_default()).unwrap_or_default());
     }
 }
 
-struct Fnv(u32);
-
-impl Write for Fnv {
+impl Write for Dump {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        for byte in text.bytes() {
-            self.0 = (self.0 ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-        }
+        self.put(text);
         Ok(())
     }
 }

@@ -41,7 +41,7 @@ pub(crate) trait Go: Sized {
     fn write(&self, json: &mut String);
 
     /// For the checksum.
-    fn dump(&self, dump: &mut Dump<'_>, of: TypeName);
+    fn dump(&self, dump: &mut Dump, of: TypeName);
 
     /// Whether a member that may be left out is.
     fn is_left_out(&self) -> bool {
@@ -131,7 +131,7 @@ macro_rules! structure {
                 json.push('}');
             }
 
-            fn dump(&self, dump: &mut $crate::go::Dump<'_>, of: $crate::go::TypeName) {
+            fn dump(&self, dump: &mut $crate::go::Dump, of: $crate::go::TypeName) {
                 dump.begin(of);
                 let mut before = "{";
                 $(

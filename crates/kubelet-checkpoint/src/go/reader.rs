@@ -165,21 +165,23 @@ impl<'a> Reader<'a> {
             self.other(kind, of);
             return Ok(());
         }
-        let mut seen: Vec<&'static str> = Vec::new();
+        let mut seen = 0u32;
         self.object(|reader, name, offset| {
-            let known = members.iter().find(|member| name == **member);
-            let Some(known) = known.or_else(|| members.iter().find(|member| is_folded(&name, member))) else {
+            let exactly = members.iter().position(|member| name == *member);
+            let known = exactly.or_else(|| members.iter().position(|member| is_folded(&name, member)));
+            let Some((at, known)) = known.and_then(|at| Some((at, *members.get(at)?))) else {
                 reader.odd.push(offset, Oddity::UnknownMember(name.into_owned()));
                 reader.skip();
                 return Ok(());
             };
-            if name != *known {
+            if exactly.is_none() {
                 reader.odd.push(offset, Oddity::OtherCase { name: name.into_owned(), member: known });
             }
-            if seen.contains(known) {
+            // Structures have few members.
+            if seen >> at & 1 == 1 {
                 reader.repeated(offset, known);
             }
-            seen.push(known);
+            seen |= 1 << at;
             read(reader, known)
         })
     }

@@ -31,7 +31,7 @@ macro_rules! text {
                 quote(json, self.as_str());
             }
 
-            fn dump(&self, dump: &mut Dump<'_>, of: TypeName) {
+            fn dump(&self, dump: &mut Dump, of: TypeName) {
                 dump.begin(of);
                 dump.put(self.as_str());
             }
@@ -93,9 +93,9 @@ macro_rules! integer {
                 let _ = write!(json, "{}", $number(*self));
             }
 
-            fn dump(&self, dump: &mut Dump<'_>, of: TypeName) {
+            fn dump(&self, dump: &mut Dump, of: TypeName) {
                 dump.begin(of);
-                dump.show(format_args!("{}", $number(*self)));
+                dump.show($number(*self));
             }
         }
 
@@ -176,7 +176,7 @@ impl<T: Item> Go for List<T> {
         json.push(']');
     }
 
-    fn dump(&self, dump: &mut Dump<'_>, of: TypeName) {
+    fn dump(&self, dump: &mut Dump, of: TypeName) {
         dump.begin(of);
         let Some(items) = self else { return dump.put("<nil>") };
         dump.put("[");
@@ -243,7 +243,7 @@ impl<K: Key, V: Item> Go for Map<K, V> {
         json.push('}');
     }
 
-    fn dump(&self, dump: &mut Dump<'_>, of: TypeName) {
+    fn dump(&self, dump: &mut Dump, of: TypeName) {
         dump.begin(of);
         let Some(entries) = self else { return dump.put("<nil>") };
         dump.put("map[");
@@ -251,7 +251,8 @@ impl<K: Key, V: Item> Go for Map<K, V> {
             if at > 0 {
                 dump.put(" ");
             }
-            dump.show(format_args!("{}:", key.shown()));
+            dump.put(&key.shown());
+            dump.put(":");
             value.dump(dump.item(), V::TYPE);
         }
         dump.put("]");
@@ -309,7 +310,7 @@ impl Go for Option<Vec<u8>> {
         json.push('"');
     }
 
-    fn dump(&self, dump: &mut Dump<'_>, of: TypeName) {
+    fn dump(&self, dump: &mut Dump, of: TypeName) {
         dump.begin(of);
         let Some(bytes) = self else { return dump.put("<nil>") };
         dump.put("[");
@@ -317,7 +318,7 @@ impl Go for Option<Vec<u8>> {
             if at > 0 {
                 dump.put(" ");
             }
-            dump.show(format_args!("{byte}"));
+            dump.byte(*byte);
         }
         dump.put("]");
     }
@@ -359,7 +360,7 @@ macro_rules! pointed_to {
                 }
             }
 
-            fn dump(&self, dump: &mut $crate::go::Dump<'_>, _: $crate::go::TypeName) {
+            fn dump(&self, dump: &mut $crate::go::Dump, _: $crate::go::TypeName) {
                 match self {
                     Some(value) => {
                         dump.put("<*>");
