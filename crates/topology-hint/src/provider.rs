@@ -26,6 +26,86 @@ pub struct Refusal {
 
 /// A provider of resources with NUMA affinity. Pure: what it has granted is handed in, what it grants is handed
 /// out, and whoever calls keeps the books.
+///
+/// Two cards with four queues each, one card on each of two nodes:
+///
+/// ```
+/// use numa_bitmask::{NodeIndex, NodeMask};
+/// use pod_spec::{Container, Pod, ResourceList, Role, Unit};
+/// use topology_hint::{Affinity, Answer, Answers, Grant, Held, Provider, Refusal};
+///
+/// struct Cards;
+///
+/// impl Cards {
+///     /// Free queues on each node. A grant is the list of nodes whose queues it has.
+///     fn free(held: &Held) -> impl Iterator<Item = (NodeMask, u64)> {
+///         let taken = |node: NodeIndex| {
+///             let queues = held.values().flat_map(|grant| grant.0.iter());
+///             queues.filter(move |at| usize::from(**at) == node.get()).count() as u64
+///         };
+///         NodeMask::all(2).iter().map(move |node| (NodeMask::single(node), 4 - taken(node)))
+///     }
+///
+///     fn asked(unit: Unit<'_>) -> u64 {
+///         let Unit::Container(_, container) = unit else { return 0 };
+///         let queues = container.limits.get("acme.com/queue").and_then(|queues| queues.as_int64());
+///         queues.and_then(|queues| u64::try_from(queues).ok()).unwrap_or(0)
+///     }
+/// }
+///
+/// impl Provider for Cards {
+///     fn name(&self) -> &str {
+///         "cards"
+///     }
+///
+///     fn hints(&self, held: &Held, unit: Unit<'_>, answers: &mut Answers) {
+///         let asked = Self::asked(unit);
+///         if asked > 0 {
+///             let mut family = answers.push_family("acme.com/queue".into());
+///             // One card would do for four queues if it were free.
+///             let size = asked.div_ceil(4) as u32;
+///             family.open(NodeMask::all(2), NodeMask::EMPTY).need(asked, Self::free(held));
+///             family.preferred_size(size);
+///         }
+///     }
+///
+///     fn allocate(&self, held: &Held, unit: Unit<'_>, affinity: Affinity) -> Result<Option<Grant>, Refusal> {
+///         let asked = Self::asked(unit) as usize;
+///         if asked == 0 {
+///             return Ok(None);
+///         }
+///         let near = affinity.nodes().unwrap_or(NodeMask::all(2));
+///         // The near queues first.
+///         let mut free: Vec<_> = Self::free(held).collect();
+///         free.sort_by_key(|(node, _)| !node.meets(near));
+///         let queues = free.into_iter().flat_map(|(node, count)| (0..count).filter_map(move |_| node.first()));
+///         let taken: Box<[u8]> = queues.take(asked).map(|node| node.get() as u8).collect();
+///         if taken.len() < asked {
+///             let message = format!("{asked} queues wanted, {} free", taken.len());
+///             return Err(Refusal { reason: None, message });
+///         }
+///         Ok(Some(Grant(taken)))
+///     }
+/// }
+///
+/// let limits: ResourceList = [("acme.com/queue".into(), "3".parse()?)].into();
+/// let app = Container { name: "app".into(), role: Role::App, requests: limits.clone(), limits };
+/// let pod = Pod::new("default", "router", vec![app]);
+/// let unit = Unit::Container(&pod, &pod.containers[0]);
+///
+/// // Somebody else has two queues of node 0, so three are left on node 1 only, and both nodes would do together.
+/// let other = Pod::new("default", "other", vec![pod.containers[0].clone()]);
+/// let held = Held::from([(other.key(&other.containers[0]), Grant([0, 0].into()))]);
+/// let mut answers = Answers::new();
+/// Cards.hints(&held, unit, &mut answers);
+/// let Some((_, Answer::Family(queues))) = answers.get(0) else { panic!("one family is pushed") };
+/// let node_1 = NodeMask::single(NodeIndex::new(1)?);
+/// assert_eq!(queues.accepts(NodeMask::all(1)), None);
+/// assert!(queues.accepts(node_1).is_some());
+/// let granted = Cards.allocate(&held, unit, Affinity::Nodes(node_1));
+/// assert_eq!(granted, Ok(Some(Grant([1, 1, 1].into()))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Provider {
     /// The name under which it appears in traces.
     fn name(&self) -> &str;

@@ -124,7 +124,7 @@ impl Search<'_, '_, '_, '_> {
         for seed in self.zone.room {
             let mut set = NodeMask::single(seed);
             while set.len() < self.size {
-                self.steps.take()?;
+                self.steps.take_many(u64::from(self.zone.room.len()))?;
                 let fits = |node: &NodeIndex| self.zone.may_find(set.with(*node), NodeMask::EMPTY, self.size);
                 let others = (self.zone.room - set).iter().filter(fits);
                 let Some(next) = others.min_by_key(|node| (costs.adds(*node, set), *node)) else { break };

@@ -58,21 +58,44 @@ pub enum MergeError {
 /// Turns all answers for one unit into one hint. The four Kubernetes policies implement it; so can you.
 ///
 /// ```
-/// use numa_bitmask::{NodeIndex, NodeMask};
+/// use numa_bitmask::NodeMask;
 /// use topology_hint::{Affinity, Answer, Answers, Hint, Preference};
-/// use topology_policy::{Admit, MergeError, Merged, Policy, Ties, WorkLimit};
+/// use topology_policy::{KubeletPolicy, MergeError, Merged, Policy, Ties, WorkLimit};
 ///
-/// /// Everything on the first node, whatever the providers say.
-/// struct FirstNode;
+/// /// Keeps whatever fits on node 0 there, even where another node is preferred; else as best-effort does.
+/// struct NodeZeroFirst;
 ///
-/// impl Policy for FirstNode {
-///     fn merge(&self, nodes: NodeMask, _: Ties<'_>, _: &Answers, _: WorkLimit) -> Result<Merged, MergeError> {
-///         let affinity = nodes.first().map_or(Affinity::Any, |first| Affinity::Nodes(first.into()));
-///         Ok(Merged { hint: Hint { affinity, preference: Preference::Preferred }, admit: Admit::Yes })
+/// impl Policy for NodeZeroFirst {
+///     fn merge(
+///         &self,
+///         nodes: NodeMask,
+///         ties: Ties<'_>,
+///         answers: &Answers,
+///         limit: WorkLimit,
+///     ) -> Result<Merged, MergeError> {
+///         let zero = NodeMask::all(1);
+///         let fits = answers.iter().all(|(_, answer)| match answer {
+///             Answer::NoOpinion => true,
+///             Answer::Impossible => false,
+///             Answer::Family(family) => family.any().is_some() || family.accepts(zero).is_some(),
+///             Answer::List(list) => {
+///                 list.iter().any(|listed| listed.hint.affinity.nodes().is_none_or(|at| at == zero))
+///             }
+///         });
+///         let mut merged = KubeletPolicy::BestEffort.merge(nodes, ties, answers, limit)?;
+///         if fits {
+///             merged.hint.affinity = Affinity::Nodes(zero);
+///         }
+///         Ok(merged)
 ///     }
 /// }
 ///
-/// let merged = FirstNode.merge(NodeMask::all(4), Ties::LowestNumber, &Answers::new(), WorkLimit::default())?;
+/// let machine = NodeMask::all(2);
+/// let mut answers = Answers::new();
+/// let hint = |bits, preference| Hint { affinity: Affinity::Nodes(NodeMask::from_bits(bits)), preference };
+/// let hints = [hint(0b01, Preference::Acceptable), hint(0b10, Preference::Preferred)];
+/// answers.push_list("licence".into(), hints.map(Into::into));
+/// let merged = NodeZeroFirst.merge(machine, Ties::LowestNumber, &answers, WorkLimit::default())?;
 /// assert_eq!(merged.hint.affinity, Affinity::Nodes(NodeMask::all(1)));
 /// # Ok::<(), MergeError>(())
 /// ```
