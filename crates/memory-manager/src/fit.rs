@@ -176,11 +176,15 @@ impl<'a> Fit<'a> {
             return accepted.filter(|mask| must.is_subset(*mask)).min_by(|a, b| a.cmp_narrow(*b));
         }
         let unused = self.unused();
-        let open = if must.is_subset(unused) && self.is_open(unused) {
-            let on = |node, item: &Item| self.free_on(node, item);
-            Cover::new(unused, must, self.needs(), on).smallest(1)
-        } else {
-            None
+        let on = |node, item: &Item| self.free_on(node, item);
+        let has_all = |node: &NodeIndex| self.needs().all(|item| on(*node, item) >= item.bytes);
+        let alone = unused.iter().filter(|node| must.is_subset(NodeMask::single(*node))).find(has_all);
+        let open = match alone {
+            Some(node) => Some(NodeMask::single(node)),
+            None if must.is_subset(unused) && self.is_open(unused) => {
+                Cover::new(unused, must, self.needs(), on).smallest(1)
+            }
+            None => None,
         };
         let exact = self.exact().filter(|mask| must.is_subset(*mask));
         exact.chain(open).min_by(|a, b| a.cmp_narrow(*b))

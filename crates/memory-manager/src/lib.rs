@@ -53,7 +53,7 @@ pub use regroup::{Moved, Regrouped};
 pub use request::{NotInt64, NotPinned, Request, RequestError};
 pub use reservation::{Reservation, Reservations};
 pub use restore::{StateError, Stored, StoredBlock, StoredNode, StoredTable};
-pub use shared_pool::EmptySharedPool;
+pub use shared_pool::{EmptySharedPool, UsedUp};
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

@@ -1,6 +1,9 @@
 //! Pods with pod-level resources: containers without amounts of their own share what the others leave, and
 //! something must be left.
 
+use alloc::vec::Vec;
+use core::fmt;
+
 use pod_spec::{Pod, ResourceName, Role};
 use thiserror::Error;
 
@@ -8,20 +11,39 @@ use crate::request::NotInt64;
 use crate::{Request, Static};
 
 /// The containers of a pod would leave nothing for those that share. The texts are the kubelet's, as is the reason
-/// `EmptyPodSharedPoolError`. Of several resources the first by name is told.
+/// `EmptyPodSharedPoolError`. Of several resources the kubelet tells any, here
+/// the first by name.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum EmptySharedPool {
     /// Nothing for an init container, since sidecars before it have it all.
     #[error("pod rejected, pod has shared init containers but no {0} available for them")]
-    Init(ResourceName),
+    Init(UsedUp),
     /// Nothing for a sidecar or an app container.
     #[error(
         "pod rejected, sum of exclusive container {0} requests equals pod budget, leaving no memory for shared containers"
     )]
-    App(ResourceName),
+    App(UsedUp),
     /// What a container takes is no 64-bit integer in the form in which it is written.
     #[error(transparent)]
     NotInt64(#[from] NotInt64),
+}
+
+/// The resources of which nothing is left, by name; at least one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UsedUp(Vec<ResourceName>);
+
+impl UsedUp {
+    /// The resources.
+    pub fn iter(&self) -> impl Iterator<Item = &ResourceName> {
+        self.0.iter()
+    }
+}
+
+/// The first of them.
+impl fmt::Display for UsedUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.first().map_or(Ok(()), |first| first.fmt(f))
+    }
 }
 
 /// What the containers of a pod take out of its amounts.
@@ -39,8 +61,8 @@ impl Static {
             let own = self.container_request(pod, container)?;
             match container.role {
                 Role::Init if own.is_empty() => {
-                    if let Some(resource) = taken.used_up(amounts) {
-                        return Err(EmptySharedPool::Init(resource.clone()));
+                    if let Some(used_up) = taken.used_up(amounts) {
+                        return Err(EmptySharedPool::Init(used_up));
                     }
                 }
                 Role::Init => {}
@@ -51,16 +73,18 @@ impl Static {
             }
         }
         match taken.used_up(amounts) {
-            Some(resource) if taken.shares => Err(EmptySharedPool::App(resource.clone())),
+            Some(used_up) if taken.shares => Err(EmptySharedPool::App(used_up)),
             _ => Ok(()),
         }
     }
 }
 
 impl Taken {
-    /// The first resource of which nothing is left.
-    fn used_up<'a>(&self, amounts: &'a Request) -> Option<&'a ResourceName> {
+    /// What nothing is left of, if anything.
+    fn used_up(&self, amounts: &Request) -> Option<UsedUp> {
         let taken = |resource: &ResourceName| self.exclusive.bytes(resource.as_str()).unwrap_or(0);
-        amounts.iter().find(|(resource, bytes)| taken(resource) >= *bytes).map(|(resource, _)| resource)
+        let used_up = amounts.iter().filter(|(resource, bytes)| taken(resource) >= *bytes);
+        let used_up: Vec<_> = used_up.map(|(resource, _)| resource.clone()).collect();
+        (!used_up.is_empty()).then_some(UsedUp(used_up))
     }
 }
