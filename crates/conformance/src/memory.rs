@@ -1,7 +1,7 @@
 //! The memory manager: reserved memory, the start from a state file, hints, and series of admissions.
 
-mod crashes;
 mod file;
+mod leeway;
 mod pods;
 mod sequence;
 mod setup;
@@ -109,7 +109,7 @@ fn hints(_: &Corpus, case: &Case) -> Outcome {
         }
     };
     match containers_and_pod(&pod, asked) {
-        Ok(got) => crashes::compare(case, got),
+        Ok(got) => leeway::compare(case, got),
         Err(error) => case.compare(json!({ "error": error.to_string() })),
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use topology_model::Nodes;
 
 use super::setup::{Fault, Made, Setup};
-use super::{crashes, file, pods, state, unreadable};
+use super::{file, leeway, pods, state, unreadable};
 use crate::case::{Case, Outcome, text};
 use crate::corpus::Corpus;
 
@@ -43,7 +43,7 @@ pub(super) fn sequence(_: &Corpus, case: &Case) -> Outcome {
         }
         steps.push(Value::Object(entry));
     }
-    crashes::compare(case, json!({ "start_state": start, "steps": steps }))
+    leeway::compare(case, json!({ "start_state": start, "steps": steps }))
 }
 
 /// A container of a pod.

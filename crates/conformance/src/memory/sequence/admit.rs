@@ -1,6 +1,6 @@
 //! The admission of a pod: by the Topology Manager, or with affinities that the case names.
 
-use memory_manager::{AllocateError, Counted, Holdings, PodLevel, Source};
+use memory_manager::{AllocateError, Counted, EmptySharedPool, Holdings, PodLevel, Source};
 use node_config::Scope;
 use numa_bitmask::NodeIndex;
 use pod_spec::{Container, Pod, Unit};
@@ -10,6 +10,7 @@ use topology_model::{NodeId, Nodes};
 use topology_policy::{Admit, KubeletPolicy, Policy, Ties, WorkLimit};
 
 use super::super::answer;
+use super::super::leeway::any_of;
 use super::{Kubelet, Manager};
 use crate::case::{numbers, text};
 
@@ -35,10 +36,10 @@ impl Kubelet<'_> {
         };
         entry.insert("admit".into(), json!(admitted.is_ok()));
         entry.insert("calls".into(), Value::Array(calls));
-        if let Err(Refusal { reason, message }) = admitted {
+        if let Err(Refusal { reason, messages }) = admitted {
             self.deactivate(pod.uid.as_str());
             entry.insert("reason".into(), json!(reason));
-            entry.insert("message".into(), json!(message));
+            entry.insert("message".into(), any_of(&messages));
         }
     }
 
@@ -167,7 +168,7 @@ impl Kubelet<'_> {
                 (counted, Ok(()))
             }
             Some(Err((error, counted))) => {
-                call["error"] = json!(error.to_string());
+                call["error"] = any_of(&texts(&error));
                 (counted, Err(Refusal::from(error)))
             }
         };
@@ -198,7 +199,8 @@ impl Kubelet<'_> {
 /// Why a pod was not admitted.
 struct Refusal {
     reason: &'static str,
-    message: String,
+    /// Any of these.
+    messages: Vec<String>,
 }
 
 impl Refusal {
@@ -212,21 +214,30 @@ impl Refusal {
             }
             _ => "Resources cannot be allocated with Topology locality",
         };
-        Self { reason: "TopologyAffinityError", message: message.to_owned() }
+        Self { reason: "TopologyAffinityError", messages: vec![message.to_owned()] }
     }
 }
 
 impl From<AllocateError> for Refusal {
     fn from(error: AllocateError) -> Self {
-        match error {
-            AllocateError::EmptySharedPool(error) => {
-                Self { reason: "EmptyPodSharedPoolError", message: error.to_string() }
-            }
-            error => Self {
-                reason: "UnexpectedAdmissionError",
-                message: format!("Allocate failed due to {error}, which is unexpected"),
-            },
+        if matches!(error, AllocateError::EmptySharedPool(_)) {
+            return Self { reason: "EmptyPodSharedPoolError", messages: texts(&error) };
         }
+        let message = format!("Allocate failed due to {error}, which is unexpected");
+        Self { reason: "UnexpectedAdmissionError", messages: vec![message] }
+    }
+}
+
+/// What the kubelet may say.
+fn texts(error: &AllocateError) -> Vec<String> {
+    let text = error.to_string();
+    match error {
+        AllocateError::EmptySharedPool(EmptySharedPool::Init(used_up) | EmptySharedPool::App(used_up)) => {
+            let told = format!(" {used_up} ");
+            let each = used_up.iter().map(|resource| text.replacen(&told, &format!(" {resource} "), 1));
+            each.collect()
+        }
+        _ => vec![text],
     }
 }
 

@@ -1,8 +1,19 @@
-//! Answers in which the kubelet crashed at some place.
+//! Answers in which the kubelet crashed at some place, or left something to chance.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::case::{Case, Expected, Outcome};
+
+/// The name under which [`any_of`] keeps alternatives.
+const ANY_OF: &str = "oursAnyOf";
+
+/// A text of which the kubelet gives any: it walks unordered maps.
+pub(super) fn any_of(texts: &[String]) -> Value {
+    match texts {
+        [only] => json!(only),
+        texts => json!({ ANY_OF: texts }),
+    }
+}
 
 /// Compares an answer of ours. Where the kubelet crashed within its answer ours may be anything; the rest must be
 /// the same, and then the case is a listed difference.
@@ -15,13 +26,19 @@ pub(super) fn compare(case: &Case, mut got: Value) -> Outcome {
     }
 }
 
-/// Puts the places where the kubelet crashed into `got`, and says whether there are any. A crash during a step takes
-/// the place of the whole step.
+/// Puts the places where the kubelet crashed into `got`, and says whether there are any; and of alternatives that
+/// which the kubelet took. A crash during a step takes the place of the whole step.
 fn take_over(expected: &Value, got: &mut Value) -> bool {
     match (expected, got) {
         (Value::Object(crash), got) if crash.contains_key("panic") => {
             *got = expected.clone();
             true
+        }
+        (expected, got) if got.get(ANY_OF).is_some() => {
+            let texts = got[ANY_OF].as_array().cloned().unwrap_or_default();
+            let seen = texts.iter().find(|text| *text == expected).or(texts.first());
+            *got = seen.cloned().unwrap_or_default();
+            false
         }
         (Value::Object(expected), Value::Object(got)) => {
             let mut crashed = false;
