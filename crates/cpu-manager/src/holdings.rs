@@ -14,7 +14,7 @@ type OfPod = BTreeMap<ContainerName, CpuSet>;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Holdings {
     shared: CpuSet,
-    /// No pod is here without a container.
+    /// A pod is here without a container only if it was stored so.
     assigned: Arc<BTreeMap<PodUid, Arc<OfPod>>>,
     /// What pods that are served as a whole hold; their containers' CPUs lie inside.
     pods: Arc<BTreeMap<PodUid, CpuSet>>,
@@ -49,6 +49,15 @@ impl Holdings {
             held.set(&pod, &container, cpus);
         }
         held
+    }
+
+    /// The same with pods of which nothing but the name was stored. They count as pods that hold something.
+    #[must_use]
+    pub fn with_pods(mut self, pods: impl IntoIterator<Item = PodUid>) -> Self {
+        for pod in pods {
+            Arc::make_mut(&mut self.assigned).entry(pod).or_default();
+        }
+        self
     }
 
     /// The same with what pods that were served as a whole hold.
@@ -92,7 +101,13 @@ impl Holdings {
         self.pods.iter()
     }
 
-    /// Whether a container has CPUs of its own.
+    /// Whether a state file of these holdings is one of `other`.
+    #[must_use]
+    pub fn is_stored_as(&self, other: &Self) -> bool {
+        self.shared == other.shared && self.assigned == other.assigned && self.pods == other.pods
+    }
+
+    /// Whether no pod holds CPUs of its own.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.assigned.is_empty()

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cpu_manager::{Change, Metric};
+use cpu_manager::{Change, Holdings, Metric};
 use serde_json::{Value, json};
+
+use super::setup::Made;
 
 /// Those that exist so far, by name and labels.
 #[derive(Clone, Default)]
@@ -14,20 +16,21 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    /// Those of policy `none`: nothing ever changes them.
-    pub(super) fn without_policy() -> Self {
-        let none = [
-            Metric::PinningRequests,
-            Metric::PinningErrors,
-            Metric::SharedPoolMillicores,
-            Metric::ExclusiveCpus,
-        ];
-        Self::started(none.map(|metric| Change::Set(metric, 0)))
-    }
-
-    pub(super) fn started(changes: impl IntoIterator<Item = Change>) -> Self {
+    /// Those with which a manager starts; nothing ever changes those of policy `none`.
+    pub(super) fn of(made: &Made, held: &Holdings) -> Self {
         let mut metrics = Self::default();
-        metrics.apply(changes);
+        match made {
+            Made::Nothing(_) => metrics.apply(
+                [
+                    Metric::PinningRequests,
+                    Metric::PinningErrors,
+                    Metric::SharedPoolMillicores,
+                    Metric::ExclusiveCpus,
+                ]
+                .map(|metric| Change::Set(metric, 0)),
+            ),
+            Made::Manager(manager) => metrics.apply(manager.policy.metrics_at_start(held)),
+        }
         metrics
     }
 

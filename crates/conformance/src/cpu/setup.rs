@@ -45,6 +45,16 @@ pub(crate) enum Made {
     Manager(Box<Manager>),
 }
 
+impl Made {
+    /// The name of the policy.
+    pub(super) const fn policy_name(&self) -> &'static str {
+        match self {
+            Self::Nothing(_) => "none",
+            Self::Manager(_) => "static",
+        }
+    }
+}
+
 pub(crate) struct Manager {
     pub(crate) policy: Static,
     pub(crate) nodes: Nodes,
@@ -103,6 +113,14 @@ impl<'a> Setup<'a> {
     /// The options that are on.
     pub(super) fn options(&self, cpus: &CpuTable, gates: &FeatureGates) -> Result<Options, Fault> {
         options(cpus, &strings(self.options), gates, self.topology_policy()?).map_err(Fault::Refused)
+    }
+
+    /// Which state files are written.
+    pub(super) fn pod_level(&self) -> Result<kubelet_checkpoint::PodLevel, Fault> {
+        Ok(match pod_level(&gates(self.gates)?) {
+            PodLevel::Managed => kubelet_checkpoint::PodLevel::On,
+            PodLevel::Ignored | PodLevel::NotPinned => kubelet_checkpoint::PodLevel::Off,
+        })
     }
 
     fn topology_policy(&self) -> Result<TopologyPolicyName, Fault> {

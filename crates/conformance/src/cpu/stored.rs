@@ -1,0 +1,108 @@
+//! The state file of a CPU manager, and what a manager makes of it when it starts.
+
+use std::collections::BTreeMap;
+
+use cpu_manager::Holdings;
+use kubelet_checkpoint::PodLevel;
+use kubelet_checkpoint::cpu::{ContainerIds, CpuFile, CpuFormat, CpuState};
+use pod_spec::{ContainerKey, ContainerName, PodUid};
+use serde_json::{Map, Value, json};
+
+use super::metrics::Metrics;
+use super::setup::{Fault, Made, Setup};
+use super::state;
+use crate::case::{Case, Outcome, text};
+use crate::corpus::Corpus;
+
+/// The file in the kubelet's root directory, as the cases write that.
+const PATH: &str = "{dir}/cpu_manager_state";
+
+/// What is on disk.
+#[derive(Clone)]
+pub(super) struct File {
+    pub(super) text: Option<String>,
+    pod_level: PodLevel,
+}
+
+impl File {
+    pub(super) const fn none(pod_level: PodLevel) -> Self {
+        Self { text: None, pod_level }
+    }
+
+    /// The kubelet starts with this gate from now on.
+    pub(super) fn reopen(&self, pod_level: PodLevel) -> Self {
+        Self { text: self.text.clone(), pod_level }
+    }
+
+    pub(super) fn write(&mut self, made: &Made, held: &Holdings) {
+        let mut containers: BTreeMap<PodUid, BTreeMap<ContainerName, _>> = BTreeMap::new();
+        for (pod, container, cpus) in held.iter() {
+            containers.entry(pod.clone()).or_default().insert(container.clone(), cpus.clone());
+        }
+        let state = CpuState {
+            policy: made.policy_name().to_owned(),
+            shared: held.shared().clone(),
+            containers,
+            pods: held.whole_pods().map(|(pod, cpus)| (pod.clone(), cpus.clone())).collect(),
+        };
+        self.text = Some(state.encode(CpuFormat::from(self.pod_level)));
+    }
+
+    /// What a manager starts with; a new node writes its file.
+    pub(super) fn start(&mut self, made: &Made, running: &ContainerIds) -> Result<Holdings, String> {
+        let stored = match &self.text {
+            None => {
+                self.write(made, &Holdings::default());
+                Holdings::default()
+            }
+            Some(file) => {
+                let read = CpuFile::read(file.as_bytes(), self.pod_level, running);
+                let state = read.and_then(|read| read.restore(made.policy_name()));
+                held(state.map_err(|error| error.refused(PATH).to_string())?)
+            }
+        };
+        let Made::Manager(manager) = made else { return Ok(stored) };
+        let restored = manager.policy.restore(stored.clone()).map_err(|error| error.to_string())?;
+        if restored != stored {
+            self.write(made, &restored);
+        }
+        Ok(restored)
+    }
+}
+
+fn held(state: CpuState) -> Holdings {
+    let pods: Vec<_> = state.containers.keys().cloned().collect();
+    let assigned = state.containers.into_iter().flat_map(|(pod, containers)| {
+        containers.into_iter().map(move |(name, cpus)| (pod.clone(), name, cpus))
+    });
+    Holdings::new(state.shared, assigned).with_pods(pods).with_whole_pods(state.pods)
+}
+
+/// The state after a start from a file, or why there is none.
+pub(super) fn start(corpus: &Corpus, case: &Case) -> Outcome {
+    let setup = Setup::new(&case.input);
+    let unreadable = |what| Outcome::Failed { got: json!({ "unreadable": what }) };
+    let (made, pod_level) = match setup.make(corpus).and_then(|made| Ok((made, setup.pod_level()?))) {
+        Ok(made) => made,
+        Err(Fault::Unreadable(what)) => return unreadable(what),
+        Err(Fault::Refused(errors)) => return case.compare(json!({ "error": errors.concat() })),
+    };
+    let mut file = File { text: case.input["file"].as_str().map(str::to_owned), pod_level };
+    let running = case.input["containerMap"].as_array().into_iter().flatten().map(|known| {
+        let (pod, container) = (text(&known["pod"]), text(&known["container"]));
+        let key = ContainerKey { pod: PodUid::new(pod), container: ContainerName::new(container) };
+        (text(&known["id"]).to_owned(), key)
+    });
+    let mut got = Map::new();
+    match file.start(&made, &running.collect()) {
+        Err(error) => {
+            got.insert("error".into(), json!(error));
+        }
+        Ok(held) => {
+            got.insert("state".into(), state(&held));
+            got.insert("metrics".into(), Metrics::of(&made, &held).shown(&Value::Null));
+        }
+    }
+    got.insert("file".into(), json!(file.text));
+    case.compare(Value::Object(got))
+}
