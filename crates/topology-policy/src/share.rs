@@ -27,8 +27,13 @@ pub(crate) fn find(
         slacks: cover.rows().iter().map(|row| slack(cover, row)).collect(),
         never: cover.must(),
     });
-    let mut search = Search { covers, out, steps };
-    let packed = search.pack(places.collect(), room - keep, size - keep.len())?;
+    let places: Places = places.collect();
+    let (undecided, may_stay) = (room - keep, size - keep.len());
+    steps.take()?;
+    let packed = match pack_at_once(covers, places.clone(), undecided, out, may_stay) {
+        Some(stay) => Some(stay),
+        None => Search { covers, out, steps }.pack(places, undecided, may_stay)?,
+    };
     Ok(packed.map(|stay| stay | keep))
 }
 
@@ -43,6 +48,29 @@ struct Place {
 }
 
 type Places = SmallVec<[Place; 4]>;
+
+/// Gives each part in turn whatever it can spare, first of the nodes that must go: mostly there is plenty.
+fn pack_at_once(
+    covers: &[&Cover<'_>],
+    mut places: Places,
+    undecided: NodeMask,
+    out: NodeMask,
+    may_stay: u32,
+) -> Option<NodeMask> {
+    let mut left = undecided;
+    for nodes in [undecided & out, undecided - out] {
+        for (place, cover) in places.iter_mut().zip(covers) {
+            for node in (nodes & left) - place.never {
+                let is_done = !left.meets(out) && left.len() <= may_stay;
+                if !is_done && place.can_spare(cover, node) {
+                    place.spare(cover, node);
+                    left = left.without(node);
+                }
+            }
+        }
+    }
+    (!left.meets(out) && left.len() <= may_stay).then_some(left)
+}
 
 struct Search<'s, 'c, 'a> {
     covers: &'s [&'c Cover<'a>],

@@ -92,20 +92,7 @@ impl<'z, 'a> Zone<'z, 'a> {
                 let (with, from) = (fixed | *base, left - fixed);
                 meet(rows, with, from, size - fixed.len(), steps)?.map(|found| found - *base)
             }
-            Reach::Shares(covers) => {
-                let mut found = None;
-                for cover in covers {
-                    let alone = Zone { room: self.room, reach: Reach::of_cover(cover, self.room) };
-                    found = alone.find(keep, out, size, steps)?;
-                    if found.is_some() {
-                        break;
-                    }
-                }
-                if found.is_none() {
-                    found = share::find(covers, self.room, keep, out, size, steps)?;
-                }
-                found
-            }
+            Reach::Shares(covers) => share::find(covers, self.room, keep, out, size, steps)?,
         };
         Ok(found.filter(|found| found.len() <= size).map(|found| fill(found, left, size)))
     }

@@ -53,7 +53,7 @@ pub(crate) fn all() -> Vec<Case> {
             answers: lists(8, 4, preferred),
         });
     }
-    for (note, asked) in [("preferred exists", 20), ("nothing preferred", 31)] {
+    for (note, asked) in [("preferred exists", 20), ("nothing preferred", 24), ("one wants two nodes", 31)] {
         cases.push(Case {
             name: format!("8-node families, 4 providers, {note}"),
             must_reach: 2_000,
@@ -137,7 +137,7 @@ fn eight_nodes(cpus: u64) -> Answers {
     push_each(&mut answers, "cpu", cpus, |node| [4, 12, 8, 26, 30, 16, 22, 6][node], all, 1);
     push_each(&mut answers, "memory", 64, |node| 40 + 10 * node, all, 1);
     push_each(&mut answers, "hugepages-1Gi", 8, |node| node % 4 * 4, all, 1);
-    push_each(&mut answers, "intel.com/vf", 2, |node| node % 3, all, 1);
+    push_each(&mut answers, "intel.com/vf", 2, |node| [0, 1, 2, 0, 1, 2, 2, 0][node], all, 1);
     answers
 }
 
