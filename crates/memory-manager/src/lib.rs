@@ -48,7 +48,7 @@ pub use counted::{Counted, Source};
 pub use drift::{Drifted, Restored};
 pub use hints::{OnNode, Opinion, Silent};
 pub use holdings::Holdings;
-pub use policy::{ConfigError, OtherSum, Static};
+pub use policy::{ConfigError, OtherSum, OtherSums, Static};
 pub use regroup::{Moved, Regrouped};
 pub use request::{NotInt64, NotPinned, Request, RequestError};
 pub use reservation::{Reservation, Reservations};

@@ -1,7 +1,7 @@
 //! The static policy of one machine.
 
-use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -60,13 +60,29 @@ pub enum ConfigError {
     UnknownNode(NodeId),
     /// The reservations do not sum to what the node keeps for itself.
     #[error(transparent)]
-    OtherSum(Box<OtherSum>),
+    OtherSum(#[from] OtherSums),
     /// A reserved amount is no 64-bit integer in the form in which it is written.
     #[error("could not covert a variable of type Quantity to int64")]
     NotInt64,
     /// No memory is reserved.
     #[error("[memorymanager] you should specify the system reserved memory")]
     NothingReserved,
+}
+
+/// Every resource of which that is so, at least one. The kubelet tells any, here the first.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{}", self.shown())]
+pub struct OtherSums(pub(crate) Vec<OtherSum>);
+
+impl OtherSums {
+    /// The resources with their sums.
+    pub fn iter(&self) -> impl Iterator<Item = &OtherSum> {
+        self.0.iter()
+    }
+
+    fn shown(&self) -> String {
+        self.0.first().map(ToString::to_string).unwrap_or_default()
+    }
 }
 
 /// The reservations of a resource do not sum to what the node keeps of it. The text is the kubelet's.

@@ -1,14 +1,13 @@
 //! Memory kept for the system, node by node.
 
-use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use k8s_quantity::{Format, Quantity};
 use pod_spec::{ResourceList, ResourceName};
 use topology_model::{NodeId, Nodes};
 
-use crate::policy::{ConfigError, OtherSum};
+use crate::policy::{ConfigError, OtherSum, OtherSums};
 
 /// What is kept of one node: one entry of the kubelet's `reservedMemory`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,7 +51,7 @@ impl Reservations {
         Ok(amounts)
     }
 
-    fn check_sums(&self, node_allocatable: &ResourceList) -> Result<(), ConfigError> {
+    fn check_sums(&self, node_allocatable: &ResourceList) -> Result<(), OtherSums> {
         let zero = || Quantity::from_units(0, Format::DecimalSi);
         // Each sum starts from the newest amount, so it is written as the last one is.
         let mut sums = ResourceList::new();
@@ -60,23 +59,19 @@ impl Reservations {
             let older = sums.get(resource).cloned().unwrap_or_else(zero);
             sums.insert(resource.clone(), amount + &older);
         }
-        let expected = node_allocatable.iter().filter(|(resource, _)| is_memory(resource));
-        for (resource, amount) in expected {
-            sums.entry(resource.clone()).or_insert_with(zero);
-            let sum = &sums[resource];
-            if sum != amount {
-                return Err(mismatch(resource, sum.clone(), amount.clone()));
+        let kept = node_allocatable.keys().filter(|resource| is_memory(resource));
+        let (memory, others): (BTreeSet<_>, _) = kept
+            .chain(sums.keys())
+            .partition(|resource| node_allocatable.contains_key(*resource) && is_memory(resource));
+        let mut wrong = Vec::new();
+        for resource in memory.into_iter().chain(others) {
+            let of = |list: &ResourceList| list.get(resource).cloned().unwrap_or_else(zero);
+            let (sum, expected) = (of(&sums), of(node_allocatable));
+            if sum != expected {
+                wrong.push(OtherSum { resource: resource.clone(), sum, expected });
             }
         }
-        for (resource, sum) in &sums {
-            if !(node_allocatable.contains_key(resource) && is_memory(resource)) {
-                let expected = node_allocatable.get(resource).cloned().unwrap_or_else(zero);
-                if *sum != expected {
-                    return Err(mismatch(resource, sum.clone(), expected));
-                }
-            }
-        }
-        Ok(())
+        if wrong.is_empty() { Ok(()) } else { Err(OtherSums(wrong)) }
     }
 
     fn limits(&self) -> impl Iterator<Item = (NodeId, &ResourceName, &Quantity)> {
@@ -84,8 +79,4 @@ impl Reservations {
             .iter()
             .flat_map(|kept| kept.limits.iter().map(move |(resource, amount)| (kept.node, resource, amount)))
     }
-}
-
-fn mismatch(resource: &ResourceName, sum: Quantity, expected: Quantity) -> ConfigError {
-    ConfigError::OtherSum(Box::new(OtherSum { resource: resource.clone(), sum, expected }))
 }
