@@ -70,7 +70,7 @@ fn reserved(_: &Corpus, case: &Case) -> Outcome {
     setup.policy = text(&case.input["policy"]);
     match setup.make() {
         Err(Fault::Unreadable(what)) => unreadable(&what),
-        Err(Fault::Refused(error)) => case.compare(json!({ "error": error })),
+        Err(Fault::Refused(errors)) => leeway::compare(case, json!({ "error": leeway::any_of(&errors) })),
         Ok(Made { policy: None, .. }) => case.compare(json!({ "machineState": {}, "allocatable": [] })),
         Ok(Made { policy: Some(policy), nodes }) => {
             let state = state::shown(&policy.stored(&policy.initial()));
@@ -93,7 +93,9 @@ fn allocatable(policy: &Static, nodes: &Nodes) -> Value {
 fn hints(_: &Corpus, case: &Case) -> Outcome {
     let Made { policy, nodes } = match Setup::new(&case.input).make() {
         Ok(made) => made,
-        Err(Fault::Refused(error)) => return case.compare(json!({ "error": error })),
+        Err(Fault::Refused(errors)) => {
+            return leeway::compare(case, json!({ "error": leeway::any_of(&errors) }));
+        }
         Err(Fault::Unreadable(what)) => return unreadable(&what),
     };
     let (pod, stored) = match (pods::pod(&case.input["pod"]), state::read(&case.input["state"])) {

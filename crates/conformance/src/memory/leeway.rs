@@ -49,6 +49,10 @@ fn take_over(expected: &Value, got: &mut Value) -> bool {
         }
         (Value::Array(expected), Value::Array(got)) => {
             let mut crashed = false;
+            // What the kubelet crashed on was its last step.
+            if expected.last().is_some_and(|last| last.get("panic").is_some()) {
+                got.truncate(expected.len());
+            }
             for (expected, got) in expected.iter().zip(got) {
                 crashed |= take_over(expected, got);
             }

@@ -13,6 +13,7 @@ use pod_spec::{ContainerName, Pod, PodUid, Role};
 use serde_json::{Map, Value, json};
 use topology_model::Nodes;
 
+use super::leeway::any_of;
 use super::setup::{Fault, Made, Setup};
 use super::{file, leeway, pods, state, unreadable};
 use crate::case::{Case, Outcome, text};
@@ -24,7 +25,9 @@ pub(super) fn sequence(_: &Corpus, case: &Case) -> Outcome {
     let mut kubelet = Kubelet::new(case, setup);
     match kubelet.start(setup) {
         Ok(()) => {}
-        Err(Fault::Refused(error)) => return case.compare(json!({ "error": error })),
+        Err(Fault::Refused(errors)) => {
+            return leeway::compare(case, json!({ "error": any_of(&errors) }));
+        }
         Err(Fault::Unreadable(what)) => return unreadable(&what),
     }
     let start = kubelet.state();
@@ -113,12 +116,12 @@ impl<'a> Kubelet<'a> {
         self.check_topology(&setup.nodes()?)?;
         let Made { policy, nodes } = setup.make()?;
         let written_by = self.written_by.get_or_insert_with(|| setup.policy.to_owned());
-        file::check_policy(setup.policy, written_by).map_err(Fault::Refused)?;
+        file::check_policy(setup.policy, written_by).map_err(Fault::refused)?;
         let manager = match policy {
             None => None,
             Some(policy) => {
                 let held = policy.restore(&self.stored);
-                let held = held.map_err(|error| Fault::Refused(error.to_string()))?;
+                let held = held.map_err(Fault::refused)?;
                 Some(Manager { policy, held })
             }
         };
@@ -133,7 +136,7 @@ impl<'a> Kubelet<'a> {
         let (policy, scope) = (text(&topology["policy"]), text(&topology["scope"]));
         let checked = TopologyConfig::check(policy, scope, &BTreeMap::new(), facts, NodeCountCheck::Kubelet);
         let first = |faults: Vec<_>| faults.first().map(ToString::to_string).unwrap_or_default();
-        checked.map(|_| ()).map_err(|faults| Fault::Refused(first(faults)))
+        checked.map(|_| ()).map_err(|faults| Fault::refused(first(faults)))
     }
 
     /// What the running manager stores; `null` if none runs.
@@ -219,7 +222,7 @@ impl<'a> Kubelet<'a> {
         }
         match self.start(setup.changed(step)) {
             Ok(()) => entry.insert("ok".into(), json!(true)),
-            Err(Fault::Refused(error)) => entry.insert("error".into(), json!(error)),
+            Err(Fault::Refused(errors)) => entry.insert("error".into(), any_of(&errors)),
             Err(Fault::Unreadable(what)) => return Err(what),
         };
         Ok(())

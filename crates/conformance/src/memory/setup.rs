@@ -1,7 +1,9 @@
 //! The memory manager of a machine and a configuration, made in the kubelet's order.
 
 use k8s_quantity::{Format, Quantity};
-use memory_manager::{Config, PodLevel, Readmission, Reservation, Reservations, Static, WrappedTables};
+use memory_manager::{
+    Config, ConfigError, PodLevel, Readmission, Reservation, Reservations, Static, WrappedTables,
+};
 use node_config::{MemoryPolicyName, ReservedMemory};
 use pod_spec::{ResourceList, ResourceName};
 use serde_json::Value;
@@ -31,8 +33,16 @@ pub(super) struct Made {
 pub(super) enum Fault {
     /// The case makes no sense here.
     Unreadable(String),
-    /// The kubelet's error.
-    Refused(String),
+    /// The kubelet's errors, of which it reports any.
+    Refused(Vec<String>),
+}
+
+impl Fault {
+    /// The only error.
+    #[expect(clippy::needless_pass_by_value, reason = "maps errors")]
+    pub(super) fn refused(error: impl ToString) -> Self {
+        Self::Refused(vec![error.to_string()])
+    }
 }
 
 impl<'a> Setup<'a> {
@@ -62,7 +72,7 @@ impl<'a> Setup<'a> {
 impl Setup<'_> {
     pub(super) fn make(self) -> Result<Made, Fault> {
         let nodes = self.nodes()?;
-        match MemoryPolicyName::check(self.policy).map_err(|error| refused(&error))? {
+        match MemoryPolicyName::check(self.policy).map_err(Fault::refused)? {
             MemoryPolicyName::None => return Ok(Made { policy: None, nodes }),
             MemoryPolicyName::Static => {}
         }
@@ -78,7 +88,8 @@ impl Setup<'_> {
             wrapped_tables: WrappedTables::Wrap,
             readmission: Readmission::BookAgain,
         };
-        let policy = Static::new(&nodes, &self.memory(), &config).map_err(|error| refused(&error))?;
+        let policy =
+            Static::new(&nodes, &self.memory(), &config).map_err(|error| Fault::Refused(texts(&error)))?;
         Ok(Made { policy: Some(policy), nodes })
     }
 
@@ -149,6 +160,9 @@ fn unreadable(what: &impl ToString) -> Fault {
     Fault::Unreadable(what.to_string())
 }
 
-fn refused(error: &impl ToString) -> Fault {
-    Fault::Refused(error.to_string())
+fn texts(error: &ConfigError) -> Vec<String> {
+    match error {
+        ConfigError::OtherSum(sums) => sums.iter().map(ToString::to_string).collect(),
+        error => vec![error.to_string()],
+    }
 }

@@ -3,8 +3,9 @@
 use memory_manager::Stored;
 use serde_json::{Value, json};
 
+use super::leeway::any_of;
 use super::setup::{Fault, Made, Setup};
-use super::{allocatable, file, state, unreadable};
+use super::{allocatable, file, leeway, state, unreadable};
 use crate::case::{Case, Outcome};
 use crate::corpus::Corpus;
 
@@ -14,7 +15,7 @@ pub(super) fn start(_: &Corpus, case: &Case) -> Outcome {
         Ok(Begun { allocatable, state, file }) => {
             (json!({ "allocatable": allocatable, "state": state }), Some(file))
         }
-        Err(Fault::Refused(error)) => (json!({ "error": error }), before.map(str::to_owned)),
+        Err(Fault::Refused(errors)) => (json!({ "error": any_of(&errors) }), before.map(str::to_owned)),
         Err(Fault::Unreadable(what)) => return unreadable(&what),
     };
     if after.is_some() && after.as_deref() == before {
@@ -22,7 +23,7 @@ pub(super) fn start(_: &Corpus, case: &Case) -> Outcome {
     } else {
         got["file"] = json!(after);
     }
-    case.compare(got)
+    leeway::compare(case, got)
 }
 
 /// A manager that has started.
@@ -37,12 +38,12 @@ fn begin(setup: Setup<'_>, before: Option<&str>) -> Result<Begun, Fault> {
     let (name, pod_level) = (setup.policy, setup.pod_level());
     let found = match before {
         None => Stored::default(),
-        Some(before) => file::read(before, name, pod_level).map_err(Fault::Refused)?,
+        Some(before) => file::read(before, name, pod_level).map_err(Fault::refused)?,
     };
     let (allocatable, stored) = match policy {
         None => (json!([]), found.clone()),
         Some(policy) => {
-            let held = policy.restore(&found).map_err(|error| Fault::Refused(error.to_string()))?;
+            let held = policy.restore(&found).map_err(Fault::refused)?;
             (allocatable(&policy, &nodes), policy.stored(&held))
         }
     };
