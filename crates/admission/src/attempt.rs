@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use cpu_manager::Granted as GrantedCpus;
 use device_manager::{DeviceIds, Question, Replies};
 use memory_manager::Granted as GrantedMemory;
+use node_config::Scope;
 use pod_spec::{ContainerName, Pod, PodUid, ResourceName, Role};
 use topology_hint::Hint;
 use topology_policy::KubeletPolicy;
@@ -69,27 +70,36 @@ pub struct Placed {
     pub devices: BTreeMap<ResourceName, DeviceIds>,
 }
 
+/// How the units of a pod are cut and what is made of their merged hints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rules {
+    /// The policy.
+    pub policy: KubeletPolicy,
+    /// The scope.
+    pub scope: Scope,
+}
+
 impl Node {
-    /// Works out whether `pod` may run beside what `ledger` holds. `replies` is what plugins have answered so far.
-    pub fn attempt(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Attempt {
-        self.attempt_under(self.policy, ledger, pod, replies)
+    /// The rules in force.
+    #[must_use]
+    pub const fn rules(&self) -> Rules {
+        Rules { policy: self.policy, scope: self.scope }
     }
 
-    /// The same under another policy than the node's.
-    pub fn attempt_under(
-        &self,
-        policy: KubeletPolicy,
-        ledger: &Ledger,
-        pod: &Pod,
-        replies: &Replies,
-    ) -> Attempt {
-        Steps::new(self, policy, ledger, pod, replies).run()
+    /// Works out whether `pod` may run beside what `ledger` holds. `replies` is what plugins have answered so far.
+    pub fn attempt(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Attempt {
+        self.attempt_under(self.rules(), ledger, pod, replies)
+    }
+
+    /// The same under other rules than the node's.
+    pub fn attempt_under(&self, rules: Rules, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Attempt {
+        Steps::new(self, rules, ledger, pod, replies).run()
     }
 
     /// The same, with what was looked at on the way.
     pub fn trace(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> (Attempt, Trace) {
         let mut trace = Trace::default();
-        let attempt = Steps::new(self, self.policy, ledger, pod, replies).traced(&mut trace).run();
+        let attempt = Steps::new(self, self.rules(), ledger, pod, replies).traced(&mut trace).run();
         (attempt, trace)
     }
 }

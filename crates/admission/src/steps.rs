@@ -8,7 +8,7 @@ use pod_spec::{Container, ContainerName, Pod, Unit};
 use topology_hint::{Answers, Held, Hint};
 use topology_policy::{Admit, KubeletPolicy, MergeError, Merged, Policy, WorkLimit};
 
-use crate::attempt::{Attempt, Placement, Verdict};
+use crate::attempt::{Attempt, Placement, Rules, Verdict};
 use crate::counted::Counted;
 use crate::fit::Shortage;
 use crate::identity::{Mismatch, operating_system};
@@ -20,7 +20,7 @@ use crate::trace::{Trace, UnitTrace};
 /// The state of one attempt.
 pub(crate) struct Steps<'a> {
     pub(crate) node: &'a Node,
-    policy: KubeletPolicy,
+    rules: Rules,
     pub(crate) pod: &'a Pod,
     pub(crate) replies: &'a Replies,
     trace: Option<&'a mut Trace>,
@@ -34,7 +34,7 @@ pub(crate) struct Steps<'a> {
 impl<'a> Steps<'a> {
     pub(crate) fn new(
         node: &'a Node,
-        policy: KubeletPolicy,
+        rules: Rules,
         ledger: &Ledger,
         pod: &'a Pod,
         replies: &'a Replies,
@@ -44,7 +44,7 @@ impl<'a> Steps<'a> {
         after.enter(pod);
         Self {
             node,
-            policy,
+            rules,
             pod,
             replies,
             trace: None,
@@ -61,14 +61,14 @@ impl<'a> Steps<'a> {
     }
 
     pub(crate) fn run(mut self) -> Attempt {
-        let aligned = match (self.policy, self.node.scope) {
+        let aligned = match (self.rules.policy, self.rules.scope) {
             (KubeletPolicy::None, _) => {
                 self.each_container(|steps, container| steps.allocate(container, None))
             }
             (_, Scope::Container) => self.each_container(Self::align_container),
             (_, Scope::Pod) => self.align_pod(),
         };
-        if matches!(aligned, Err(Stop::Refused(_))) && self.policy != KubeletPolicy::None {
+        if matches!(aligned, Err(Stop::Refused(_))) && self.rules.policy != KubeletPolicy::None {
             self.counted.errors = 1;
         }
         let verdict = match aligned.and_then(|()| self.check_node()) {
@@ -105,7 +105,7 @@ impl<'a> Steps<'a> {
     }
 
     fn count_aligned(&mut self) {
-        if self.policy == KubeletPolicy::SingleNumaNode {
+        if self.rules.policy == KubeletPolicy::SingleNumaNode {
             self.counted.aligned += 1;
         }
     }
@@ -135,7 +135,7 @@ impl<'a> Steps<'a> {
     /// Asks everybody and merges; refuses if the policy does.
     fn align(&mut self, unit: Unit<'_>, container: Option<&ContainerName>) -> Result<Hint, Stop> {
         self.ask(unit);
-        let merged = self.node.merge(self.policy, &self.answers);
+        let merged = self.node.merge(self.rules.policy, &self.answers);
         if let Some(trace) = &mut self.trace {
             trace.units.push(UnitTrace::new(self.node, &self.after, unit, &self.answers, merged.ok()));
         }
@@ -144,7 +144,7 @@ impl<'a> Steps<'a> {
             Ok(refused) => Cause::NotAligned(refused),
             Err(error) => Cause::MergeFailed(error),
         };
-        if self.policy == KubeletPolicy::SingleNumaNode {
+        if self.rules.policy == KubeletPolicy::SingleNumaNode {
             self.counted.not_aligned += 1;
         }
         let level = match (self.is_managed_whole(), unit) {

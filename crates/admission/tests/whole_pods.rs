@@ -206,16 +206,17 @@ fn what_would_have_fitted_has_been_tried() {
     let asked = pod("e", &["3"]);
     let explain = |pod: &Pod| {
         let replies = Replies::default();
-        let (_, trace) = node.trace(&ledger, pod, &replies);
-        node.explain(&ledger, pod, &replies, &trace, Tries::default())
+        let (attempt, trace) = node.trace(&ledger, pod, &replies);
+        let Verdict::Refused(refused) = attempt.verdict else { panic!("{} is admitted", pod.name) };
+        node.explain(&ledger, pod, &replies, (&refused, &trace), Tries::default())
     };
     let explained = explain(&asked);
     assert_eq!(explained.on_empty_node, OnEmptyNode::Fits);
     let less = Less { asked: 3, fits: 1 };
     let changes: Vec<_> = explained.would_fit.into_iter().map(|fit| fit.change).collect();
     let expected = [
-        Change::Wait(PodUid::new("ran/a")),
-        Change::Wait(PodUid::new("ran/b")),
+        Change::Wait(vec![PodUid::new("ran/a")]),
+        Change::Wait(vec![PodUid::new("ran/b")]),
         Change::AskLess([("cpu".into(), less)].into()),
         Change::Policy(KubeletPolicy::BestEffort),
     ];

@@ -101,7 +101,7 @@ fn one(node: &LoadedNode, ledger: &Ledger, pod: &Pod) -> anyhow::Result<(Decisio
     let decision = match verdict {
         Verdict::Admitted(placement) => facts.admitted(&placement),
         Verdict::Refused(refused) => {
-            let explanation = node.node.explain(ledger, pod, &replies, &trace, Tries::default());
+            let explanation = node.node.explain(ledger, pod, &replies, (&refused, &trace), Tries::default());
             facts.refused(&refused, &explanation)
         }
         Verdict::NeedsPlugin(question) => {

@@ -1,7 +1,6 @@
 //! A decision as it is written with `-o json`; the table is drawn from the same values.
 
 mod not_pinned;
-mod standing;
 mod why;
 
 use device_manager::DeviceId;
@@ -9,13 +8,12 @@ use memory_manager::{Block, Granted as GrantedMemory};
 use pod_spec::{Pod, PodUid, ResourceName, Role};
 use serde::Serialize;
 use topology_admission::{
-    Cell, Change, Explanation, Ledger, OnEmptyNode, Placed, Placement, Refused, ResourceTrace, Trace,
-    UnitName, UnitTrace, WouldFit,
+    Cell, Change, Explanation, Ledger, OnEmptyNode, Placed, Placement, Refused, ResourceTrace, Search,
+    Standing, Trace, UnitName, UnitTrace, WouldFit,
 };
 use topology_hint::Affinity;
 use topology_model::Nodes;
 
-use self::standing::{Standing, standing};
 use crate::node::LoadedNode;
 use crate::render::Amount;
 
@@ -52,6 +50,9 @@ pub(crate) struct RefusalView {
     pub(crate) fits_empty_node: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) would_fit: Vec<FitView>,
+    /// Whether there were more candidates than could be tried.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) search_cut: bool,
 }
 
 /// One merge.
@@ -141,7 +142,7 @@ pub(crate) struct DevicesView {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FitView {
-    /// `wait`, `ask less` or `policy`.
+    /// `wait`, `ask less`, `node`, `policy` or `scope`.
     pub(crate) change: &'static str,
     pub(crate) detail: String,
     /// Where it runs then.
@@ -189,6 +190,7 @@ impl Facts<'_> {
                 OnEmptyNode::Unknown => None,
             },
             would_fit: self.would_fits(explanation),
+            search_cut: explanation.search == Search::Cut,
         };
         Decision { refusal: Some(refusal), ..self.decision() }
     }
@@ -226,7 +228,11 @@ impl Facts<'_> {
 
     fn would_fit(&self, fit: &WouldFit) -> FitView {
         let (change, detail) = match &fit.change {
-            Change::Wait(pod) => ("wait", format!("until {} leaves", self.named(pod))),
+            Change::Wait(pods) => {
+                let names: Vec<String> = pods.iter().map(|pod| self.named(pod)).collect();
+                let leave = if names.len() == 1 { "leaves" } else { "leave" };
+                ("wait", format!("until {} {leave}", names.join(" and ")))
+            }
             Change::AskLess(less) => {
                 let parts = less.iter().map(|(resource, less)| {
                     format!(
@@ -237,7 +243,11 @@ impl Facts<'_> {
                 });
                 ("ask less", parts.collect::<Vec<_>>().join(" and "))
             }
+            Change::MoreDevices { resource, node, count } => {
+                ("node", format!("{count} more {resource} on NUMA {node}"))
+            }
             Change::Policy(policy) => ("policy", policy.name().to_owned()),
+            Change::Scope(scope) => ("scope", scope.name().to_owned()),
             _ => ("change", format!("{:?}", fit.change)),
         };
         FitView { change, detail, result: result(&fit.placement, self.nodes()) }
@@ -247,7 +257,6 @@ impl Facts<'_> {
 impl Facts<'_> {
     fn unit(&self, traced: &UnitTrace) -> UnitView {
         let hint = traced.merged.map(|merged| merged.hint);
-        let rows = &traced.resources;
         UnitView {
             container: match &traced.unit {
                 UnitName::Container(name) => Some(name.to_string()),
@@ -255,16 +264,16 @@ impl Facts<'_> {
             },
             nodes: hint.and_then(|hint| shown(hint.affinity, self.nodes())),
             preferred: hint.is_some_and(topology_hint::Hint::is_preferred),
-            resources: rows.iter().filter_map(|row| self.resource(rows, row)).collect(),
+            resources: traced.resources.iter().filter_map(|row| self.resource(traced, row)).collect(),
         }
     }
 
-    /// One of the `rows`; `None` for a provider that tells no amounts.
-    fn resource(&self, rows: &[ResourceTrace], row: &ResourceTrace) -> Option<ResourceView> {
+    /// One of the unit's; `None` for a provider that tells no amounts.
+    fn resource(&self, unit: &UnitTrace, row: &ResourceTrace) -> Option<ResourceView> {
         let amounts = row.amounts.as_ref()?;
         let there = self.nodes().iter().zip(&amounts.nodes).map(|((index, id), there)| NodeView {
             node: id.0,
-            fits: standing(rows, row, index) == Standing::Fits,
+            fits: unit.standing(row, index) == Standing::Fits,
             cell: self.cell(there),
         });
         Some(ResourceView {

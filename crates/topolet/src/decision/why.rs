@@ -1,9 +1,8 @@
 //! Why no node set would do, in one sentence: which node lacked what.
 
-use topology_admission::{Answered, Cause, Cell, Refused, ResourceTrace, Shortage};
+use topology_admission::{Answered, Cause, Cell, Refused, ResourceTrace, Shortage, Standing, UnitTrace};
 use topology_policy::KubeletPolicy;
 
-use super::standing::{Standing, standing};
 use super::{Facts, amount};
 use crate::render::{Amount, ranges};
 
@@ -12,31 +11,33 @@ const MOST_LACKS: usize = 3;
 
 impl Facts<'_> {
     pub(super) fn why(&self, refused: &Refused) -> Option<String> {
-        let rows = self.trace.units.last().map_or(&[][..], |unit| &unit.resources);
+        let unit = self.trace.units.last();
+        let rows = unit.map_or(&[][..], |unit| &unit.resources);
         match &refused.cause {
             Cause::MergeFailed(error) => Some(error.to_string()),
             Cause::Shortage(shortages) => {
                 let told: Vec<String> = shortages.iter().map(shortage).collect();
                 Some(told.join("; "))
             }
-            Cause::NotAligned(_) => missing(rows).or_else(|| Some(self.not_aligned(rows))),
+            Cause::NotAligned(_) => missing(rows).or_else(|| unit.map(|unit| self.not_aligned(unit))),
             // For the rest their messages say it.
             _ => missing(rows),
         }
     }
 
-    fn not_aligned(&self, rows: &[ResourceTrace]) -> String {
+    fn not_aligned(&self, unit: &UnitTrace) -> String {
         let single = self.node.node.policy() == KubeletPolicy::SingleNumaNode;
-        let wider = if single { None } else { wider(rows) };
-        wider.unwrap_or_else(|| format!("no NUMA node has all of it: {}", self.lacks(rows)))
+        let wider = if single { None } else { wider(&unit.resources) };
+        wider.unwrap_or_else(|| format!("no NUMA node has all of it: {}", self.lacks(unit)))
     }
 
     /// What the nodes lack, those that lack the same together.
-    fn lacks(&self, rows: &[ResourceTrace]) -> String {
+    fn lacks(&self, unit: &UnitTrace) -> String {
+        let rows = &unit.resources;
         let mut lacks: Vec<(usize, String, Vec<i64>)> = Vec::new();
         let mut nothing: Vec<i64> = Vec::new();
         for (index, id) in self.nodes().iter() {
-            let standings: Vec<Standing> = rows.iter().map(|row| standing(rows, row, index)).collect();
+            let standings: Vec<Standing> = rows.iter().map(|row| unit.standing(row, index)).collect();
             let has_none = |(row, standing): (&ResourceTrace, &Standing)| {
                 row.amounts.as_ref().is_some_and(|amounts| *standing == Standing::Lacks(amounts.asked))
             };

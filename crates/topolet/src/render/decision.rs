@@ -75,6 +75,9 @@ fn refused(decision: &Decision, refusal: &RefusalView, node: &str, glyphs: Glyph
     for (at, fit) in columns(fits, "").lines().enumerate() {
         text.push_str(&line(if at == 0 { "would fit" } else { "" }, fit));
     }
+    if refusal.search_cut {
+        text.push_str(&line("", "more was not tried"));
+    }
     text
 }
 
