@@ -1,6 +1,7 @@
 //! Holdings as they are stored, and whether they belong to this machine and configuration.
 
 use alloc::collections::BTreeMap;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use numa_bitmask::{NodeIndex, NodeMask};
@@ -113,8 +114,37 @@ impl Static {
         }
         let mut held = self.initial();
         self.put_nodes(held.books_mut(), stored);
-        self.put_blocks(&mut held, stored);
+        self.put_blocks(&mut held, &self.sorted_by_comparison(stored));
         Ok(held)
+    }
+
+    /// The kubelet compares groups in ascending order, and sorts for that the very list of the block that bound a
+    /// node last.
+    fn sorted_by_comparison(&self, stored: &Stored) -> Stored {
+        let mut sorted = stored.clone();
+        let mut last = BTreeMap::new();
+        for (pod, containers) in &stored.entries {
+            let whole = stored.pod_entries.get(pod).filter(|blocks| !blocks.is_empty());
+            let lists: Vec<_> = match (self.pod_level, whole) {
+                (PodLevel::Managed, Some(whole)) => vec![(None, whole)],
+                _ => containers.iter().map(|(name, blocks)| (Some(name), blocks)).collect(),
+            };
+            for (container, blocks) in lists {
+                for (at, block) in blocks.iter().enumerate() {
+                    last.extend(block.nodes.iter().map(|node| (*node, (pod, container, at))));
+                }
+            }
+        }
+        for (pod, container, at) in last.into_values() {
+            let list = match container {
+                None => sorted.pod_entries.get_mut(pod),
+                Some(name) => sorted.entries.get_mut(pod).and_then(|containers| containers.get_mut(name)),
+            };
+            if let Some(block) = list.and_then(|blocks| blocks.get_mut(at)) {
+                block.nodes.sort_unstable();
+            }
+        }
+        sorted
     }
 
     /// The holdings that the stored blocks give on this machine, whatever the stored machine state says.
