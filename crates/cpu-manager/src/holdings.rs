@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use cpuset::CpuSet;
 use pod_spec::{ContainerName, PodUid, Role};
 
-type OfPod = BTreeMap<ContainerName, CpuSet>;
+/// By name. No more than there is: most pods have one container.
+type OfPod = [(ContainerName, CpuSet)];
 
 /// The shared pool, the CPUs of each container that has some of its own, and the CPUs of finished init containers
 /// that later containers of the same pod may take. A value: cheap to clone, every change gives the next one.
@@ -77,7 +78,8 @@ impl Holdings {
     /// The CPUs of a container; `None` if it runs in the shared pool.
     #[must_use]
     pub fn assigned(&self, pod: &PodUid, container: &ContainerName) -> Option<&CpuSet> {
-        self.assigned.get(pod)?.get(container)
+        let of = self.assigned.get(pod)?;
+        of.binary_search_by(|(name, _)| name.cmp(container)).ok().map(|at| &of[at].1)
     }
 
     /// Every container that has CPUs of its own, by pod and name.
@@ -87,7 +89,7 @@ impl Holdings {
 
     /// The containers of one pod that have CPUs of their own, by name.
     pub fn of_pod(&self, pod: &PodUid) -> impl Iterator<Item = (&ContainerName, &CpuSet)> {
-        self.assigned.get(pod).into_iter().flat_map(|of| of.iter())
+        self.assigned.get(pod).into_iter().flat_map(|of| of.iter().map(|(name, cpus)| (name, cpus)))
     }
 
     /// The CPUs of a pod that was served as a whole; those of its containers lie inside.
@@ -164,16 +166,18 @@ impl Holdings {
     /// What went back to the shared pool; `None` where that was not the question, since the pod holds it as a whole
     /// or the container had nothing.
     pub(crate) fn give_back(&mut self, pod: &PodUid, container: &ContainerName) -> Option<CpuSet> {
-        self.assigned(pod, container)?;
-        let assigned = Arc::make_mut(&mut self.assigned);
-        let of = Arc::make_mut(assigned.get_mut(pod)?);
-        let mut cpus = of.remove(container)?;
-        for others in of.values() {
-            cpus -= others;
+        let mut cpus = self.assigned(pod, container)?.clone();
+        let others: Arc<OfPod> =
+            self.assigned.get(pod)?.iter().filter(|(name, _)| name != container).cloned().collect();
+        for (_, other) in others.iter() {
+            cpus -= other;
         }
-        let is_last = of.is_empty();
+        let is_last = others.is_empty();
+        let assigned = Arc::make_mut(&mut self.assigned);
         if is_last {
             assigned.remove(pod);
+        } else {
+            assigned.insert(pod.clone(), others);
         }
         if self.pods.contains_key(pod) {
             if !is_last {
@@ -231,7 +235,10 @@ impl Holdings {
     /// Says what a container holds, whatever is in the shared pool.
     pub(crate) fn set(&mut self, pod: &PodUid, container: &ContainerName, cpus: CpuSet) {
         let of = Arc::make_mut(&mut self.assigned).entry(pod.clone()).or_default();
-        Arc::make_mut(of).insert(container.clone(), cpus);
+        let mut containers: Vec<_> = of.iter().filter(|(name, _)| name != container).cloned().collect();
+        let at = containers.partition_point(|(name, _)| name < container);
+        containers.insert(at, (container.clone(), cpus));
+        *of = containers.into();
     }
 
     /// A container of `pod` has been served with `cpus`: init containers leave them to later ones, the others keep

@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use cpuset::CpuSet;
+use cpuset::{CpuId, CpuSet};
 use topology_model::CpuTable;
 
 /// The machine as the allocator sees it.
@@ -17,12 +17,12 @@ pub(crate) struct Units {
     pub(crate) sockets: Vec<Unit>,
     pub(crate) caches: Vec<Unit>,
     pub(crate) cores: Vec<Unit>,
-    nodes_of_socket: Vec<Vec<usize>>,
-    sockets_of_node: Vec<Vec<usize>>,
-    caches_of_node: Vec<Vec<usize>>,
-    cores_of_node: Vec<Vec<usize>>,
-    cores_of_socket: Vec<Vec<usize>>,
-    cores_of_cache: Vec<Vec<usize>>,
+    nodes_of_socket: Vec<Vec<Inner>>,
+    sockets_of_node: Vec<Vec<Inner>>,
+    caches_of_node: Vec<Vec<Inner>>,
+    cores_of_node: Vec<Vec<Inner>>,
+    cores_of_socket: Vec<Vec<Inner>>,
+    cores_of_cache: Vec<Vec<Inner>>,
     /// Averages of the machine, rounded down; not what each unit has.
     pub(crate) cpus_per_core: usize,
     pub(crate) cpus_per_socket: usize,
@@ -35,7 +35,28 @@ pub(crate) struct Units {
 pub(crate) struct Unit {
     pub(crate) cpus: CpuSet,
     pub(crate) size: usize,
+    /// The same if they are few, as of a core: counting them one by one is quicker.
+    few: Vec<CpuId>,
 }
+
+/// A unit that has a CPU in another one.
+#[derive(Clone, Copy, Debug)]
+struct Inner {
+    at: usize,
+    lies: Lies,
+}
+
+/// How a unit lies in another one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Lies {
+    /// With all of its CPUs.
+    Inside,
+    /// With some.
+    Across,
+}
+
+/// Up to how many CPUs are few.
+const FEW: usize = 8;
 
 /// Which of the two large units is the smaller one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,11 +69,17 @@ pub(crate) enum Hierarchy {
 
 impl Unit {
     fn new(cpus: &CpuSet) -> Self {
-        Self { size: cpus.len(), cpus: cpus.clone() }
+        let size = cpus.len();
+        let few = if size <= FEW { cpus.iter().collect() } else { Vec::new() };
+        Self { size, cpus: cpus.clone(), few }
     }
 
     pub(crate) fn free(&self, free: &CpuSet) -> usize {
-        self.cpus.intersection_len(free)
+        if self.size <= FEW {
+            self.few.iter().filter(|cpu| free.contains(**cpu)).count()
+        } else {
+            self.cpus.intersection_len(free)
+        }
     }
 
     /// Whether a free CPU of this unit is in `outer`.
@@ -115,7 +142,7 @@ impl Units {
 
     /// The cores with a CPU in a cache, by id.
     pub(crate) fn cores_of_cache(&self, cache: usize) -> impl Iterator<Item = &Unit> {
-        self.cores_of_cache[cache].iter().map(|&core| &self.cores[core])
+        self.cores_of_cache[cache].iter().map(|core| &self.cores[core.at])
     }
 
     pub(crate) fn core_order(&self, free: &CpuSet) -> Vec<usize> {
@@ -131,10 +158,13 @@ impl Units {
 }
 
 /// For each outer unit the inner ones that have a CPU in it.
-fn meeting(outer: &[Unit], inner: &[Unit]) -> Vec<Vec<usize>> {
+fn meeting(outer: &[Unit], inner: &[Unit]) -> Vec<Vec<Inner>> {
     let of = |unit: &Unit| {
-        let meets = |at: &usize| !inner[*at].cpus.is_disjoint(&unit.cpus);
-        (0..inner.len()).filter(meets).collect()
+        let lies = |(at, inner): (usize, &Unit)| {
+            let lies = if inner.cpus.is_subset(&unit.cpus) { Lies::Inside } else { Lies::Across };
+            (!inner.cpus.is_disjoint(&unit.cpus)).then_some(Inner { at, lies })
+        };
+        inner.iter().enumerate().filter_map(lies).collect()
     };
     outer.iter().map(of).collect()
 }
@@ -154,17 +184,17 @@ fn nested(
     outer: &[Unit],
     order: &[usize],
     inner: &[Unit],
-    inside: &[Vec<usize>],
+    inside: &[Vec<Inner>],
     free: &CpuSet,
 ) -> Vec<usize> {
     let mut listed: Vec<(usize, usize)> = Vec::with_capacity(inner.len());
     for &out in order {
         let start = listed.len();
+        let is_here =
+            |here: &Inner| here.lies == Lies::Inside || inner[here.at].has_free_in(&outer[out], free);
+        let counted = inside[out].iter().map(|here| (inner[here.at].free(free), here));
         listed.extend(
-            inside[out]
-                .iter()
-                .map(|&at| (inner[at].free(free), at))
-                .filter(|&(count, at)| count > 0 && inner[at].has_free_in(&outer[out], free)),
+            counted.filter(|(count, here)| *count > 0 && is_here(here)).map(|(count, here)| (count, here.at)),
         );
         listed[start..].sort_unstable();
     }
