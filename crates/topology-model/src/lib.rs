@@ -17,7 +17,7 @@ mod view;
 pub use info::{Cache, HugePages, MachineCore, MachineInfo, MachineNode};
 pub use machine::{
     CacheKind, Core, CoreKind, CpuCache, CpuLists, DeviceNode, InvalidMachine, Machine, MachineParts, Node,
-    NodeLists, Package, PackageId, Part, PciAddress, PciAddressError, PciDevice, Smt, Sriov,
+    NodeLists, Package, PackageId, Part, PciAddress, PciAddressError, PciDevice, PciDistance, Smt, Sriov,
 };
 pub use node::{NodeId, Nodes, ShowNodes, TooManyNodes};
 pub use synthetic::SyntheticError;

@@ -7,12 +7,15 @@
 mod check;
 mod parts;
 mod pci;
+mod pci_class;
+mod pci_distance;
 
 pub use check::{InvalidMachine, Part};
 pub use parts::{
     CacheKind, Core, CoreKind, CpuCache, CpuLists, MachineParts, Node, NodeLists, Package, PackageId, Smt,
 };
 pub use pci::{DeviceNode, PciAddress, PciAddressError, PciDevice, Sriov};
+pub use pci_distance::PciDistance;
 
 use alloc::collections::BTreeMap;
 
