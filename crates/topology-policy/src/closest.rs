@@ -1,24 +1,27 @@
 //! The reachable set of one size whose nodes are closest to each other.
 //!
-//! Depth first over the nodes from the highest down, leaving out before taking, so that sets come in ascending
-//! number and the first of several equally close ones is the answer. A branch is left when
+//! First the least sum of distances is found, then the lowest set that has it, in the way of `lowest`: a set as
+//! close as that without the highest node, else that node stays.
 //!
-//! - no set in it can be closer than the best so far. Each node that is still to be taken costs its distances to
-//!   the nodes taken and, by halves, those to its nearest others; the cheapest such nodes bound the rest;
+//! The search takes the node that is nearest to those taken, then tries without it. A branch is left when
+//!
+//! - no set in it can be close enough. Each node that is still to be taken costs its distances to the nodes taken
+//!   and, by halves, those to its nearest others; the cheapest such nodes bound the rest;
 //! - nothing in it can be reached;
-//! - it takes a node but not a lower one that nothing tells apart from it.
+//! - a node is left out, but not one with the same distances to all others that serves no better: exchanging the
+//!   two would keep the sum. So of nodes that nothing tells apart only the number matters.
 //!
-//! Before that, sets grown from every node in turn, nearest first, give a good set to measure against.
+//! Few sets, and distances that are missing or so large that floats round, are met one by one.
 
 use numa_bitmask::{NodeIndex, NodeMask};
 use smallvec::SmallVec;
-use topology_hint::Steps;
+use topology_hint::{OutOfSteps, Steps};
 
 use crate::distance::{Distances, Tie};
 use crate::work::Stop;
 use crate::zone::Zone;
 
-/// Below this number of sets nothing is prepared.
+/// Up to this number of sets nothing is prepared.
 const FEW: u64 = 128;
 
 /// Offers the closest reachable sets of `size` nodes to `tie`.
@@ -29,13 +32,47 @@ pub(crate) fn closest(
     tie: &mut Tie<'_>,
     steps: &mut Steps,
 ) -> Result<(), Stop> {
-    let costs = if count_of_size(zone.room, size) > FEW { Costs::new(zone, distances) } else { None };
-    let best = tie.best().and_then(|mask| distances.sum(mask));
-    let mut search = Search { zone, size, costs: costs.as_ref(), distances, tie, best, is_own: false, steps };
-    if let Some(costs) = &costs {
-        search.grow(costs)?;
+    let is_large = count_of_size(zone.room, size) > FEW;
+    let Some(costs) = is_large.then(|| Costs::new(zone, distances)).flatten() else {
+        return each(zone, size, NodeMask::EMPTY, zone.room, tie, steps);
+    };
+    // Where another zone has a closer set, nothing here matters.
+    let limit = tie.best().and_then(|mask| distances.sum(mask)).unwrap_or(u64::MAX / 4);
+    let mut search = Search { zone, size, costs: &costs, limit, found: None, goal: Goal::Least, steps };
+    let searched = search.grow().and_then(|()| search.descend(NodeMask::EMPTY, 0, zone.room));
+    let Some(best) = search.found else { return Ok(searched?) };
+    // Found at all is better than nothing, should the work run out.
+    searched.or_else(|stop| tie.offer(best).map_err(Stop::from).and(Err(stop.into())))?;
+    let lowest = search.lowest(best);
+    tie.offer(*lowest.as_ref().unwrap_or(&best))?;
+    lowest?;
+    Ok(())
+}
+
+/// Offers every reachable set with all of `keep` and the rest from `from`, the lowest numbers first.
+fn each(
+    zone: &Zone<'_, '_>,
+    size: u32,
+    keep: NodeMask,
+    from: NodeMask,
+    tie: &mut Tie<'_>,
+    steps: &mut Steps,
+) -> Result<(), Stop> {
+    steps.take()?;
+    let Some(more) = size.checked_sub(keep.len()) else { return Ok(()) };
+    if from.len() < more || !zone.may_find(keep, zone.room - keep - from, size) {
+        return Ok(());
     }
-    search.descend(NodeMask::EMPTY, zone.room)
+    if more == 0 || from.len() == more {
+        let set = if more == 0 { keep } else { keep | from };
+        if zone.reaches(set, steps)? {
+            tie.offer(set)?;
+        }
+        return Ok(());
+    }
+    let Some(highest) = highest(from) else { return Ok(()) };
+    each(zone, size, keep, from.without(highest), tie, steps)?;
+    each(zone, size, keep.with(highest), from.without(highest), tie, steps)
 }
 
 /// Distances in both directions between the nodes of a room.
@@ -44,8 +81,8 @@ struct Costs {
     pairs: [[u32; NodeIndex::LIMIT]; NodeIndex::LIMIT],
     /// By position: the other nodes, nearest first.
     nearest: SmallVec<[SmallVec<[NodeIndex; NodeIndex::LIMIT]>; NodeIndex::LIMIT]>,
-    /// By position: lower nodes that nothing tells apart.
-    twins: [NodeMask; NodeIndex::LIMIT],
+    /// By position: nodes with the same distances that serve no better.
+    worse: [NodeMask; NodeIndex::LIMIT],
 }
 
 impl Costs {
@@ -60,128 +97,155 @@ impl Costs {
             }
         }
         let mut nearest = SmallVec::new();
-        let mut twins = [NodeMask::EMPTY; NodeIndex::LIMIT];
+        let mut worse = [NodeMask::EMPTY; NodeIndex::LIMIT];
         for node in NodeMask::all(NodeIndex::LIMIT) {
             let mut others = SmallVec::new();
             if zone.room.contains(node) {
                 let row = &pairs[node.get()];
                 others.extend(zone.room.without(node));
                 others.sort_unstable_by_key(|other: &NodeIndex| (row[other.get()], *other));
-                let is_twin = |other: &NodeIndex| {
+                let is_worse = |other: &NodeIndex| {
                     let own = &pairs[other.get()];
                     let rest = zone.room.without(node).without(*other);
                     row[node.get()] == own[other.get()]
+                        && zone.is_as_good(node, *other)
+                        && (node < *other || !zone.is_as_good(*other, node))
                         && rest.iter().all(|third| row[third.get()] == own[third.get()])
-                        && zone.is_same(node, *other)
                 };
-                let lower = zone.room & NodeMask::all(node.get());
-                twins[node.get()] = lower.iter().filter(is_twin).collect();
+                worse[node.get()] = zone.room.without(node).iter().filter(is_worse).collect();
             }
             nearest.push(others);
         }
-        Some(Self { pairs, nearest, twins })
+        Some(Self { pairs, nearest, worse })
     }
 
-    /// What `node` adds to `keep`.
+    /// What `node` adds to the sum of `keep`.
     fn adds(&self, node: NodeIndex, keep: NodeMask) -> u64 {
         let row = &self.pairs[node.get()];
         keep.with(node).iter().map(|other| u64::from(row[other.get()])).sum()
     }
+}
 
-    /// Twice a lower bound of what `more` nodes of `from` add to `keep`.
-    fn least(&self, keep: NodeMask, from: NodeMask, more: u32) -> u64 {
+/// What is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    /// The least sum.
+    Least,
+    /// Any sum within the limit.
+    Any,
+}
+
+struct Search<'s, 'z, 'a> {
+    zone: &'s Zone<'z, 'a>,
+    size: u32,
+    costs: &'s Costs,
+    /// Sums above it are of no use.
+    limit: u64,
+    found: Option<NodeMask>,
+    goal: Goal,
+    steps: &'s mut Steps,
+}
+
+impl Search<'_, '_, '_> {
+    /// Sets grown from each node, nearest first: a good one to measure against.
+    fn grow(&mut self) -> Result<(), OutOfSteps> {
+        for seed in self.zone.room {
+            let (mut set, mut sum) = (NodeMask::single(seed), self.costs.adds(seed, NodeMask::EMPTY));
+            while set.len() < self.size {
+                self.steps.take_many(u64::from(self.zone.room.len()))?;
+                let fits = |node: &NodeIndex| self.zone.may_find(set.with(*node), NodeMask::EMPTY, self.size);
+                let others = (self.zone.room - set).iter().filter(fits);
+                let Some((adds, next)) = others.map(|node| (self.costs.adds(node, set), node)).min() else {
+                    break;
+                };
+                set = set.with(next);
+                sum += adds;
+            }
+            if set.len() == self.size {
+                self.meet(set, sum)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a whole set if it is close enough and can be reached.
+    fn meet(&mut self, set: NodeMask, sum: u64) -> Result<(), OutOfSteps> {
+        let is_better = sum < self.limit || sum == self.limit && self.found.is_none();
+        if is_better && self.zone.reaches(set, self.steps)? {
+            (self.limit, self.found) = (sum, Some(set));
+        }
+        Ok(())
+    }
+
+    /// Looks at the sets with all of `keep`, whose sum is `sum`, and the rest from `from`.
+    fn descend(&mut self, keep: NodeMask, sum: u64, from: NodeMask) -> Result<(), OutOfSteps> {
+        let mut from = from;
+        loop {
+            self.steps.take()?;
+            let Some(more) = self.size.checked_sub(keep.len()) else { return Ok(()) };
+            if from.len() < more || self.goal == Goal::Any && self.found.is_some() {
+                return Ok(());
+            }
+            if more == 0 {
+                return self.meet(keep, sum);
+            }
+            let (least, nearest) = self.least(keep, from, more);
+            let least = 2 * sum + least;
+            let is_enough = least < 2 * self.limit || least == 2 * self.limit && self.found.is_none();
+            let Some(node) = nearest.filter(|_| is_enough) else { return Ok(()) };
+            if !self.zone.may_find(keep, self.zone.room - keep - from, self.size) {
+                return Ok(());
+            }
+            let adds = self.costs.adds(node, keep);
+            self.descend(keep.with(node), sum + adds, from.without(node))?;
+            from = from.without(node) - self.costs.worse[node.get()];
+        }
+    }
+
+    /// Twice a lower bound of what `more` nodes of `from` add to `keep`, and the node that looks nearest among
+    /// those that no other surpasses.
+    fn least(&self, keep: NodeMask, from: NodeMask, more: u32) -> (u64, Option<NodeIndex>) {
+        let costs = self.costs;
+        let surpassed =
+            from.iter().fold(NodeMask::EMPTY, |surpassed, node| surpassed | costs.worse[node.get()]);
         let mut each: SmallVec<[u64; NodeIndex::LIMIT]> = SmallVec::new();
+        let mut nearest = None;
         for node in from {
-            let row = &self.pairs[node.get()];
-            let near = self.nearest[node.get()].iter().filter(|other| from.contains(**other));
+            let row = &costs.pairs[node.get()];
+            let near = costs.nearest[node.get()].iter().filter(|other| from.contains(**other));
             let halves: u64 = near.take(more as usize - 1).map(|other| u64::from(row[other.get()])).sum();
-            each.push(2 * self.adds(node, keep) + halves);
+            let twice = 2 * costs.adds(node, keep) + halves;
+            each.push(twice);
+            if !surpassed.contains(node) && nearest.is_none_or(|(least, _)| twice < least) {
+                nearest = Some((twice, node));
+            }
         }
         let more = (more as usize).min(each.len());
         if let Some(last) = more.checked_sub(1) {
             each.select_nth_unstable(last);
         }
-        each.iter().take(more).sum()
+        (each.iter().take(more).sum(), nearest.map(|(_, node)| node))
     }
-}
 
-struct Search<'s, 'z, 'a, 't> {
-    zone: &'s Zone<'z, 'a>,
-    size: u32,
-    costs: Option<&'s Costs>,
-    distances: &'s Distances,
-    tie: &'s mut Tie<'t>,
-    /// The sum of the distances of the best set, where it is known.
-    best: Option<u64>,
-    /// Whether the best set was met in this descent: a later one with the same sum has a higher number.
-    is_own: bool,
-    steps: &'s mut Steps,
-}
-
-impl Search<'_, '_, '_, '_> {
-    /// Sets grown from each node.
-    fn grow(&mut self, costs: &Costs) -> Result<(), Stop> {
-        for seed in self.zone.room {
-            let mut set = NodeMask::single(seed);
-            while set.len() < self.size {
-                self.steps.take_many(u64::from(self.zone.room.len()))?;
-                let fits = |node: &NodeIndex| self.zone.may_find(set.with(*node), NodeMask::EMPTY, self.size);
-                let others = (self.zone.room - set).iter().filter(fits);
-                let Some(next) = others.min_by_key(|node| (costs.adds(*node, set), *node)) else { break };
-                set = set.with(next);
+    /// The lowest set with the sum of `best`, which is the least.
+    fn lowest(&mut self, best: NodeMask) -> Result<NodeMask, OutOfSteps> {
+        self.goal = Goal::Any;
+        let (mut witness, mut keep, mut out) = (best, NodeMask::EMPTY, NodeMask::EMPTY);
+        let mut sum = 0;
+        while let Some(highest) = highest(witness - keep) {
+            let above = !NodeMask::all(highest.get() + 1);
+            let without = out | ((self.zone.room - keep) & above) | highest.into();
+            self.found = None;
+            self.descend(keep, sum, self.zone.room - keep - without)?;
+            if let Some(found) = self.found {
+                witness = found;
+            } else {
+                sum += self.costs.adds(highest, keep);
+                keep = keep.with(highest);
             }
-            let is_better =
-                self.best.is_none_or(|best| self.distances.sum(set).is_some_and(|sum| sum < best));
-            if set.len() == self.size && is_better && self.zone.reaches(set, self.steps)? {
-                self.take(set)?;
-            }
+            out = without - keep;
         }
-        Ok(())
-    }
-
-    fn take(&mut self, set: NodeMask) -> Result<(), Stop> {
-        self.tie.offer(set)?;
-        self.best = self.tie.best().and_then(|best| self.distances.sum(best));
-        Ok(())
-    }
-
-    /// Sets with all of `keep` and the rest from `from`.
-    fn descend(&mut self, keep: NodeMask, from: NodeMask) -> Result<(), Stop> {
-        let (mut keep, mut from) = (keep, from);
-        loop {
-            self.steps.take()?;
-            let Some(more) = self.size.checked_sub(keep.len()) else { return Ok(()) };
-            if from.len() < more {
-                return Ok(());
-            }
-            if more == 0 || from.len() == more {
-                let set = if more == 0 { keep } else { keep | from };
-                if self.zone.reaches(set, self.steps)? {
-                    self.take(set)?;
-                    self.is_own = self.tie.best() == Some(set);
-                }
-                return Ok(());
-            }
-            if self.is_too_far(keep, from, more)
-                || !self.zone.may_find(keep, self.zone.room - keep - from, self.size)
-            {
-                return Ok(());
-            }
-            let Some(highest) = highest(from) else { return Ok(()) };
-            from = from.without(highest);
-            self.descend(keep, from)?;
-            // Lower twins come first in any set that is worth a look.
-            let twins = self.costs.map_or(NodeMask::EMPTY, |costs| costs.twins[highest.get()] & from);
-            keep = keep.with(highest) | twins;
-            from -= twins;
-        }
-    }
-
-    fn is_too_far(&self, keep: NodeMask, from: NodeMask, more: u32) -> bool {
-        let (Some(costs), Some(best)) = (self.costs, self.best) else { return false };
-        let taken = self.distances.sum(keep).unwrap_or(0);
-        let least = 2 * taken + costs.least(keep, from, more);
-        least > 2 * best || self.is_own && least == 2 * best
+        Ok(witness)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Reachable sets are closed upwards inside their room: what is reached without a node is reached with it. So a
 //! set of at most so many nodes can be filled up to the size that is wanted.
 
-use numa_bitmask::NodeMask;
+use numa_bitmask::{NodeIndex, NodeMask};
 use smallvec::SmallVec;
 use topology_hint::{Cover, OutOfSteps, Row, Rows, Steps, may_meet, meet};
 
@@ -120,15 +120,17 @@ impl<'z, 'a> Zone<'z, 'a> {
         }
     }
 
-    /// Whether what can be reached stays the same when the two nodes are swapped.
-    pub(crate) fn is_same(&self, a: numa_bitmask::NodeIndex, b: numa_bitmask::NodeIndex) -> bool {
-        let alike = |mask: NodeMask| mask.contains(a) == mask.contains(b);
+    /// Whether a reachable set with `other` stays reachable with `node` in its place.
+    pub(crate) fn is_as_good(&self, node: NodeIndex, other: NodeIndex) -> bool {
+        let allows = |must: NodeMask| must.contains(node) || !must.contains(other);
         match &self.reach {
             Reach::Whole | Reach::Any => true,
-            Reach::Rows { rows, must, .. } => alike(*must) && rows.iter().all(|row| row.is_same(a, b)),
-            Reach::Shares(covers) => covers
-                .iter()
-                .all(|cover| alike(cover.must()) && cover.rows().iter().all(|row| row.is_same(a, b))),
+            Reach::Rows { rows, must, .. } => {
+                allows(*must) && rows.iter().all(|row| row.is_no_dearer(other, node))
+            }
+            Reach::Shares(covers) => covers.iter().all(|cover| {
+                allows(cover.must()) && cover.rows().iter().all(|row| row.is_no_dearer(other, node))
+            }),
         }
     }
 }
