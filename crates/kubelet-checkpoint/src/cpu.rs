@@ -237,6 +237,26 @@ impl CpuFile {
         Ok((CpuFormat::V1, body, odd))
     }
 
+    /// What is wrong with a file as one format, whatever it is as the others: the kubelet logs that, and reports what
+    /// is wrong with the oldest.
+    #[must_use]
+    pub fn fault_as(format: CpuFormat, file: &[u8]) -> Option<FileError> {
+        fn fault<T: Go>(file: &[u8], mut wire: T, body: fn(&mut T) -> &mut Body) -> Option<FileError> {
+            let (read, _) = parse(file, &mut wire);
+            let stored = core::mem::take(&mut body(&mut wire).checksum);
+            let computed = checksum(&wire, HASHED);
+            match read {
+                Err(error) => Some(error.into()),
+                Ok(()) => (stored != computed.into()).then_some(FileError::Corrupt { stored, computed }),
+            }
+        }
+        match format {
+            CpuFormat::V1 => Self::v1(file).err(),
+            CpuFormat::V2 => fault(file, V2(Body::begun()), |wire| &mut wire.0),
+            CpuFormat::V3 => fault(file, V3(Body::begun()), |wire| &mut wire.0),
+        }
+    }
+
     fn v1(file: &[u8]) -> Result<(V1, Oddities), FileError> {
         let mut wire = V1 { entries: Some(BTreeMap::new()), ..V1::default() };
         let (read, mut odd) = parse(file, &mut wire);
@@ -261,6 +281,13 @@ impl CpuFile {
             pod_entries: pods.into_iter().map(|(pod, wire::PodCpus(cpus))| (pod, cpus)).collect(),
             oddities,
         }
+    }
+
+    /// Whether a newer kubelet wrote a file, which v1.36 may refuse for any reason, or take for empty. True for files
+    /// of all three kinds.
+    #[must_use]
+    pub fn is_newer_format(file: &[u8]) -> bool {
+        parse(file, &mut V1::default()).1.is_newer_format()
     }
 
     /// What a manager of that policy starts with. Of several faults the kubelet reports any; here it is the first by

@@ -25,9 +25,9 @@ pub struct MemoryState {
     /// The books by node. The kubelet writes no node that is null, and crashes on one.
     pub nodes: Map<NodeId, Option<NodeState>>,
     /// Blocks by pod and container.
-    pub entries: Map<PodUid, Map<ContainerName, List<Block>>>,
+    pub entries: BTreeMap<PodUid, Map<ContainerName, List<Block>>>,
     /// Blocks of pods that are served as a whole; only format V2 has them.
-    pub pod_entries: Map<PodUid, PodEntry>,
+    pub pod_entries: BTreeMap<PodUid, PodEntry>,
 }
 
 /// The books of one node.
@@ -159,7 +159,7 @@ impl MemoryState {
     /// The text under the file's checksum.
     #[must_use]
     pub fn hashed(&self, format: MemoryFormat) -> String {
-        let body = wire::Body { state: self.clone(), checksum: 0 };
+        let body = wire::Body::from(self);
         match format {
             MemoryFormat::V1 => dumped(&V1(body), HASHED),
             MemoryFormat::V2 => dumped(&V2(body), HASHED),
@@ -167,7 +167,7 @@ impl MemoryState {
     }
 
     fn sealed<T: Go>(&self, wrap: fn(wire::Body) -> T, sum: fn(&mut T) -> &mut u64) -> T {
-        let mut wire = wrap(wire::Body { state: self.clone(), checksum: 0 });
+        let mut wire = wrap(wire::Body::from(self));
         *sum(&mut wire) = checksum(&wire, HASHED).into();
         wire
     }
@@ -194,7 +194,7 @@ impl MemoryFile {
         if own.nodes.is_some() {
             read.state.nodes = own.nodes;
         }
-        if own.entries.as_ref().is_some_and(|entries| !entries.is_empty()) {
+        if !own.entries.is_empty() {
             read.state.entries = own.entries;
         }
         Ok(read)
@@ -222,7 +222,7 @@ impl MemoryFile {
             Ok(()) if stored == computed.into() => None,
             Ok(()) => Some(FileError::Corrupt { stored, computed }),
         };
-        (Self { format: MemoryFormat::V2, state: wire.0.state, checksum: stored, oddities }, fault)
+        (Self { format: MemoryFormat::V2, state: wire.0.into(), checksum: stored, oddities }, fault)
     }
 
     fn v1(file: &[u8], pod_level: PodLevel) -> Result<Self, FileError> {
@@ -237,7 +237,7 @@ impl MemoryFile {
         } else if stored != computed.into() && (pod_level == PodLevel::On || stored != of_own_name().into()) {
             return Err(FileError::Corrupt { stored, computed });
         }
-        Ok(Self { format: MemoryFormat::V1, state: wire.0.state, checksum: stored, oddities })
+        Ok(Self { format: MemoryFormat::V1, state: wire.0.into(), checksum: stored, oddities })
     }
 
     /// What a manager of that policy starts with.
@@ -247,9 +247,4 @@ impl MemoryFile {
         }
         Err(MemoryError::OtherPolicy { configured: policy.to_owned(), stored: self.state.policy.clone() })
     }
-}
-
-/// What the kubelet reads into.
-fn begun() -> MemoryState {
-    MemoryState { nodes: Some(BTreeMap::new()), entries: Some(BTreeMap::new()), ..MemoryState::default() }
 }

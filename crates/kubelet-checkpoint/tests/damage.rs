@@ -37,8 +37,8 @@ fn memory_state() -> MemoryState {
     MemoryState {
         policy: "Static".into(),
         nodes: Some(BTreeMap::from([(NodeId(0), Some(node))])),
-        entries: Some(BTreeMap::from([(PodUid::new("7d1c"), Some(blocks))])),
-        pod_entries: Some(BTreeMap::new()),
+        entries: BTreeMap::from([(PodUid::new("7d1c"), Some(blocks))]),
+        pod_entries: BTreeMap::new(),
     }
 }
 
@@ -67,10 +67,7 @@ fn read_cpus(file: &[u8], pod_level: PodLevel) -> Outcome<CpuState> {
 
 fn read_memory(file: &[u8], pod_level: PodLevel) -> Outcome<MemoryState> {
     let read = MemoryFile::read(file, pod_level)?;
-    Ok((
-        MemoryState { pod_entries: Some(read.state.pod_entries.unwrap_or_default()), ..read.state },
-        read.oddities,
-    ))
+    Ok((read.state, read.oddities))
 }
 
 fn read_devices(file: &[u8]) -> Outcome<DeviceState> {
@@ -230,6 +227,7 @@ fn what_the_kubelet_takes_is_taken_and_named() {
         assert_eq!(&read.policy, policy, "{shown}");
         assert!(read.oddities.iter().any(|(_, found)| found == oddity), "{shown}: {:?}", read.oddities);
         let is_newer = matches!(oddity, Oddity::NewerFormat(_));
+        assert_eq!(CpuFile::is_newer_format(file), is_newer, "{shown}");
         assert_eq!(read.oddities.is_newer_format(), is_newer, "{shown}");
     }
 }

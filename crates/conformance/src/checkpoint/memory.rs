@@ -50,13 +50,11 @@ fn state(stored: &Value, policy: &str) -> MemoryState {
     MemoryState {
         policy: policy.to_owned(),
         nodes: Some(map(&stored["machineState"], node).unwrap_or_default()),
-        entries: Some(map(&stored["entries"], |pod, of| (PodUid::new(pod), of_pod(of))).unwrap_or_default()),
-        pod_entries: Some(
-            map(&stored["podEntries"], |pod, of| {
-                (PodUid::new(pod), PodEntry { blocks: blocks(&of["memoryBlocks"]) })
-            })
-            .unwrap_or_default(),
-        ),
+        entries: map(&stored["entries"], |pod, of| (PodUid::new(pod), of_pod(of))).unwrap_or_default(),
+        pod_entries: map(&stored["podEntries"], |pod, of| {
+            (PodUid::new(pod), PodEntry { blocks: blocks(&of["memoryBlocks"]) })
+        })
+        .unwrap_or_default(),
     }
 }
 

@@ -31,26 +31,22 @@ pub(super) fn written(stored: &Stored, policy: &str, pod_level: PodLevel) -> Str
     let state = MemoryState {
         policy: policy.to_owned(),
         nodes: Some(stored.nodes.iter().map(|(id, node)| (*id, Some(written_node(node)))).collect()),
-        entries: Some(
-            stored
-                .entries
-                .iter()
-                .map(|(pod, of)| {
-                    let each = of.iter().map(|(name, blocks)| (name.clone(), Some(written_blocks(blocks))));
-                    (pod.clone(), Some(each.collect()))
-                })
-                .collect(),
-        ),
-        pod_entries: Some(
-            stored
-                .pod_entries
-                .iter()
-                .map(|(pod, blocks)| {
-                    let blocks = (!blocks.is_empty()).then(|| written_blocks(blocks));
-                    (pod.clone(), PodEntry { blocks })
-                })
-                .collect(),
-        ),
+        entries: stored
+            .entries
+            .iter()
+            .map(|(pod, of)| {
+                let each = of.iter().map(|(name, blocks)| (name.clone(), Some(written_blocks(blocks))));
+                (pod.clone(), Some(each.collect()))
+            })
+            .collect(),
+        pod_entries: stored
+            .pod_entries
+            .iter()
+            .map(|(pod, blocks)| {
+                let blocks = (!blocks.is_empty()).then(|| written_blocks(blocks));
+                (pod.clone(), PodEntry { blocks })
+            })
+            .collect(),
     };
     state.encode(MemoryFormat::from(of_file(pod_level)))
 }
@@ -65,13 +61,12 @@ fn of_file(pod_level: PodLevel) -> kubelet_checkpoint::PodLevel {
 fn stored(state: &MemoryState) -> Stored {
     let node = |node: &Option<NodeState>| node.as_ref().map(stored_node).unwrap_or_default();
     let nodes = state.nodes.iter().flatten().map(|(id, of)| (*id, node(of)));
-    let entries = state.entries.iter().flatten().map(|(pod, containers)| {
+    let entries = state.entries.iter().map(|(pod, containers)| {
         let each =
             containers.iter().flatten().map(|(name, blocks)| (name.clone(), stored_blocks(blocks.as_ref())));
         (pod.clone(), each.collect())
     });
-    let pod_entries = state.pod_entries.iter().flatten();
-    let pod_entries = pod_entries.map(|(pod, of)| (pod.clone(), stored_blocks(of.blocks.as_ref())));
+    let pod_entries = state.pod_entries.iter().map(|(pod, of)| (pod.clone(), stored_blocks(of.blocks.as_ref())));
     Stored { nodes: nodes.collect(), entries: entries.collect(), pod_entries: pod_entries.collect() }
 }
 
