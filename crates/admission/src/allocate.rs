@@ -1,6 +1,7 @@
 //! The steps of an attempt that give something out: devices, CPUs, memory, then what providers of your own have.
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use cpu_manager::{Granted as GrantedCpus, PodGranted as PodCpus};
 use device_manager::{DeviceIds, Outcome, Request};
@@ -124,14 +125,13 @@ impl<'a> Steps<'a> {
             }
         };
         self.after.cpus = Some(allocation.after);
-        let names = self.pod.containers.iter().map(|container| container.name.clone());
         Ok(match allocation.granted {
             PodCpus::Bubble { containers, .. } => {
                 let shares = containers.into_iter();
                 shares.map(|(name, share)| (name, GrantedCpus::Exclusive(share.cpus().clone()))).collect()
             }
             PodCpus::SharedPool(reason) => {
-                names.map(|name| (name, GrantedCpus::SharedPool(reason))).collect()
+                self.for_each_name(GrantedCpus::SharedPool(reason))
             }
         })
     }
@@ -154,7 +154,9 @@ impl<'a> Steps<'a> {
             PodMemory::Blocks { containers, .. } => {
                 containers.into_iter().map(|(name, blocks)| (name, GrantedMemory::Blocks(blocks))).collect()
             }
-            PodMemory::NotPinned(_) | PodMemory::NotInt64(_) => BTreeMap::new(),
+            PodMemory::NotPinned(reason) => self.for_each_name(GrantedMemory::NotPinned(reason)),
+            // The kubelet admits such a pod, which then has nothing.
+            PodMemory::NotInt64(_) => self.for_each_name(GrantedMemory::Blocks(Vec::new())),
         })
     }
 
@@ -173,5 +175,9 @@ impl<'a> Steps<'a> {
             }
         }
         Ok(())
+    }
+
+    fn for_each_name<T: Clone>(&self, same: T) -> BTreeMap<ContainerName, T> {
+        self.pod.containers.iter().map(|container| (container.name.clone(), same.clone())).collect()
     }
 }

@@ -29,6 +29,7 @@ pub struct Attempt {
     pub after: Ledger,
     /// What the counters gain, refused or not.
     pub counted: Counted,
+    pub(crate) pod: PodUid,
     pub(crate) made_against: Version,
     pub(crate) refused_pod: RefusedPod,
 }

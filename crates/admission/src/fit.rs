@@ -80,8 +80,8 @@ impl Node {
             .collect()
     }
 
-    /// What all pods can use; `None` where nothing is checked: an extended resource that the node does not list, or
-    /// storage of unknown size.
+    /// What all pods can use; `None` where nothing is checked: a resource that is not Kubernetes' own and that the
+    /// node does not list, or storage of unknown size.
     fn capacity_for(&self, resource: &ResourceName, devices: &BTreeMap<ResourceName, i64>) -> Option<i64> {
         if let Some(amount) = self.allocatable.get(resource.as_str()) {
             return Some(units(resource, amount));
@@ -89,7 +89,7 @@ impl Node {
         if let Some(count) = devices.get(resource) {
             return Some(*count);
         }
-        (!is_extended(resource) && resource.as_str() != "ephemeral-storage").then_some(0)
+        is_native(resource).then_some(0)
     }
 }
 
@@ -104,10 +104,10 @@ fn allocatable_devices(ledger: &Ledger, pod: &Pod) -> BTreeMap<ResourceName, i64
     devices
 }
 
-/// Whether the resource is none of Kubernetes' own.
-fn is_extended(resource: &ResourceName) -> bool {
+/// Whether the resource is one of Kubernetes' own that every node has, if only none of it.
+fn is_native(resource: &ResourceName) -> bool {
     let name = resource.as_str();
-    name.contains('/') && !name.contains("kubernetes.io/") && !name.starts_with("requests.")
+    matches!(name, "cpu" | "memory") || resource.is_hugepages() || name.contains("kubernetes.io/")
 }
 
 /// Thousandths of a CPU, whole units of all else; rounded up.

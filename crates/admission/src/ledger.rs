@@ -155,13 +155,17 @@ impl Ledger {
 
     /// The ledger after `attempt`: an admission books what it took; a refusal leaves what
     /// [`Compat::refused_pod`](crate::Compat::refused_pod) says; an attempt that waits for a plugin changes nothing.
+    ///
+    /// # Errors
+    /// The ledger has changed since the attempt was made.
     pub fn commit(&self, attempt: Attempt) -> Result<Self, Stale> {
         if attempt.made_against != self.version {
             return Err(Stale { made_against: attempt.made_against, current: self.version });
         }
         let after = match (&attempt.verdict, attempt.refused_pod) {
             (Verdict::Admitted(_), _) | (Verdict::Refused(_), RefusedPod::KeepBooked) => attempt.after,
-            (Verdict::Refused(_), RefusedPod::HoldNothing) | (Verdict::NeedsPlugin(_), _) => self.clone(),
+            (Verdict::Refused(_), RefusedPod::HoldNothing) => self.without(&attempt.pod),
+            (Verdict::NeedsPlugin(_), _) => self.clone(),
         };
         Ok(Self { version: self.version.next(), ..after })
     }
@@ -173,10 +177,23 @@ impl Ledger {
         if !self.pods.contains_key(pod) {
             return self.clone();
         }
-        let mut after = self.end(pod);
-        after.hints.retain(|container, _| container.pod != *pod);
+        let mut after = self.without(pod);
         after.collect_all();
         after.store_devices();
+        after
+    }
+
+    /// The ledger in which `pod` does not run and holds nothing.
+    fn without(&self, pod: &PodUid) -> Self {
+        let mut after = self.changed();
+        after.end_pod(pod);
+        after.hints.retain(|container, _| container.pod != *pod);
+        after.cpus = after.cpus.map(|held| held.retain(|other, _| other != pod));
+        after.memory = after.memory.map(|held| held.retain(|other, _| other != pod));
+        after.devices = after.devices.retain(|other| other != pod);
+        for held in after.others.values_mut() {
+            held.retain(|key, _| key.pod != *pod);
+        }
         after
     }
 
@@ -185,13 +202,18 @@ impl Ledger {
     #[must_use]
     pub fn end(&self, pod: &PodUid) -> Self {
         let mut after = self.changed();
-        after.pods.remove(pod);
-        let created = core::mem::take(&mut after.created);
-        let (gone, stay) = created.into_iter().partition(|container| container.pod == *pod);
-        after.created = stay;
-        let gone: BTreeSet<ContainerKey> = gone;
-        after.hints.retain(|container, _| !gone.contains(container));
+        after.end_pod(pod);
         after
+    }
+
+    /// `pod` is not active any more; what it holds stays until it is collected.
+    pub(crate) fn end_pod(&mut self, pod: &PodUid) {
+        self.pods.remove(pod);
+        let created = core::mem::take(&mut self.created);
+        let (gone, stay): (BTreeSet<_>, BTreeSet<_>) =
+            created.into_iter().partition(|container| container.pod == *pod);
+        self.created = stay;
+        self.hints.retain(|container, _| !gone.contains(container));
     }
 
     /// The ledger in which a container has been created. An ordinary init container's memory goes to the container

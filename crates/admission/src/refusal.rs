@@ -2,9 +2,8 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
-use core::fmt;
-
 use alloc::vec::Vec;
+use core::fmt;
 
 use pod_spec::{ContainerName, ResourceName};
 use topology_hint::Refusal;

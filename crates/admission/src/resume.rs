@@ -53,6 +53,9 @@ impl Node {
     /// No pod is admitted and no source of pods is ready; `running` are the containers that the runtime reports.
     /// What init containers had handed on, hints and created containers are forgotten, and device plugins are gone
     /// until they register again, from `now` on.
+    ///
+    /// # Errors
+    /// What was stored does not fit this node.
     pub fn resume(
         &self,
         before: &Self,

@@ -84,6 +84,7 @@ impl<'a> Steps<'a> {
             verdict,
             after: self.after,
             counted: self.counted,
+            pod: self.pod.uid.clone(),
             made_against: self.before,
             refused_pod: self.node.compat.refused_pod,
         }
@@ -207,7 +208,7 @@ impl<'a> Steps<'a> {
             .preempted(&self.after, self.pod, shortages)
             .map_err(|error| Stop::refused(None, Cause::NobodyToPreempt(error)))?;
         for pod in &preempted {
-            self.after.pods.remove(pod);
+            self.after.end_pod(pod);
         }
         self.placement.preempted = preempted;
         Ok(())

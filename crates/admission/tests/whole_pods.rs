@@ -5,7 +5,7 @@ use cpu_manager::{Config, Granted, Reserved, Static};
 use device_manager::Replies;
 use node_config::{Amounts, Scope, TieBreak, TopologyConfig, TopologyPolicyName};
 use numa_bitmask::{NodeIndex, NodeMask};
-use pod_spec::{Container, Pod, PodLevelResources, PodUid, ResourceList, Role, Unit};
+use pod_spec::{Container, ContainerKey, Pod, PodLevelResources, PodUid, ResourceList, Role, Unit};
 use topology_admission::{
     Answered, Change, Compat, Ledger, Less, Node, NodeSetup, OnEmptyNode, PodLevel, Reason, Refused,
     RefusedPod, Stale, Tries, Verdict,
@@ -226,4 +226,34 @@ fn what_would_have_fitted_has_been_tried() {
     assert_eq!(never.on_empty_node, OnEmptyNode::DoesNotFit);
     let changes: Vec<_> = never.would_fit.into_iter().map(|fit| fit.change).collect();
     assert_eq!(changes, [Change::AskLess([("cpu".into(), Less { asked: 16, fits: 1 })].into())]);
+}
+
+#[test]
+fn a_pod_that_is_refused_when_it_comes_again_holds_nothing() {
+    let node = node(SINGLE, Scope::Container, Compat::default());
+    let mut again = pod("a", &["4"]);
+    let (_, ledger) = admitted(&node, &node.empty_ledger(), &again);
+    assert_eq!(shared(&ledger), "0-3,8-15");
+    again.constraints.os = Some("windows".to_owned());
+    let (refusal, ledger) = refused(&node, &ledger, &again);
+    assert_eq!(refusal.reason.to_string(), "PodOSNotSupported");
+    assert_eq!((shared(&ledger).as_str(), ledger.pods().count(), ledger.hints().count()), ("0-15", 0, 0));
+}
+
+#[test]
+fn pods_that_are_preempted_leave_nothing_behind() {
+    let node = node(SINGLE, Scope::Container, Compat::default());
+    let (_, mut ledger) = admitted(&node, &node.empty_ledger(), &pod("large", &["3", "4", "4"]));
+    for container in ["c0", "c1", "c2"] {
+        ledger = ledger.create(&ContainerKey { pod: PodUid::new("ran/large"), container: container.into() });
+    }
+    let mut critical = pod("critical", &["4"]);
+    critical.containers[0].requests.insert("memory".into(), "1023Gi".parse().unwrap());
+    critical.constraints.priority = 2_000_000_000;
+    let attempt = node.attempt(&ledger, &critical, &Replies::default());
+    let Verdict::Admitted(placement) = &attempt.verdict else { panic!("{:?}", attempt.verdict) };
+    assert_eq!(placement.preempted, [PodUid::new("ran/large")]);
+    let ledger = ledger.commit(attempt).unwrap().collect();
+    assert_eq!(ledger.pods().count(), 1);
+    assert!(ledger.hints().all(|(container, _)| container.pod.as_str() == "ran/critical"));
 }
