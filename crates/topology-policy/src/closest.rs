@@ -19,10 +19,16 @@ use topology_hint::{OutOfSteps, Steps};
 
 use crate::distance::{Distances, Tie};
 use crate::work::Stop;
-use crate::zone::Zone;
+use crate::zone::{Reach, Zone};
 
 /// Up to this number of sets nothing is prepared.
 const FEW: u64 = 128;
+
+/// How many prices of a row are tried.
+const PRICES: usize = 10;
+
+/// What each node costs at least, twice.
+type Each = SmallVec<[(u64, NodeIndex); NodeIndex::LIMIT]>;
 
 /// Offers the closest reachable sets of `size` nodes to `tie`.
 pub(crate) fn closest(
@@ -83,6 +89,8 @@ struct Costs {
     nearest: SmallVec<[SmallVec<[NodeIndex; NodeIndex::LIMIT]>; NodeIndex::LIMIT]>,
     /// By position: nodes with the same distances that serve no better.
     worse: [NodeMask; NodeIndex::LIMIT],
+    /// Sums of equally many nodes differ by multiples of it; 0 if all are equal.
+    grain: u64,
 }
 
 impl Costs {
@@ -116,7 +124,8 @@ impl Costs {
             }
             nearest.push(others);
         }
-        Some(Self { pairs, nearest, worse })
+        let grain = grain(zone.room, &pairs);
+        Some(Self { pairs, nearest, worse, grain })
     }
 
     /// What `node` adds to the sum of `keep`.
@@ -189,10 +198,7 @@ impl Search<'_, '_, '_> {
             if more == 0 {
                 return self.meet(keep, sum);
             }
-            let (least, nearest) = self.least(keep, from, more);
-            let least = 2 * sum + least;
-            let is_enough = least < 2 * self.limit || least == 2 * self.limit && self.found.is_none();
-            let Some(node) = nearest.filter(|_| is_enough) else { return Ok(()) };
+            let Some(node) = self.promising(keep, sum, from, more) else { return Ok(()) };
             if !self.zone.may_find(keep, self.zone.room - keep - from, self.size) {
                 return Ok(());
             }
@@ -202,29 +208,71 @@ impl Search<'_, '_, '_> {
         }
     }
 
-    /// Twice a lower bound of what `more` nodes of `from` add to `keep`, and the node that looks nearest among
-    /// those that no other surpasses.
-    fn least(&self, keep: NodeMask, from: NodeMask, more: u32) -> (u64, Option<NodeIndex>) {
+    /// The node that looks nearest among those that no other surpasses; `None` if `more` nodes of `from` cannot be
+    /// close enough.
+    fn promising(&self, keep: NodeMask, sum: u64, from: NodeMask, more: u32) -> Option<NodeIndex> {
         let costs = self.costs;
+        // Another set is of use only if it is closer than one that is found.
+        let limit =
+            if self.found.is_some() { self.limit.checked_sub(costs.grain.max(1))? } else { self.limit };
+        let left = (2 * limit).checked_sub(2 * sum)?;
         let surpassed =
             from.iter().fold(NodeMask::EMPTY, |surpassed, node| surpassed | costs.worse[node.get()]);
-        let mut each: SmallVec<[u64; NodeIndex::LIMIT]> = SmallVec::new();
+        let mut each = Each::new();
         let mut nearest = None;
         for node in from {
             let row = &costs.pairs[node.get()];
             let near = costs.nearest[node.get()].iter().filter(|other| from.contains(**other));
             let halves: u64 = near.take(more as usize - 1).map(|other| u64::from(row[other.get()])).sum();
             let twice = 2 * costs.adds(node, keep) + halves;
-            each.push(twice);
+            each.push((twice, node));
             if !surpassed.contains(node) && nearest.is_none_or(|(least, _)| twice < least) {
                 nearest = Some((twice, node));
             }
         }
-        let more = (more as usize).min(each.len());
-        if let Some(last) = more.checked_sub(1) {
-            each.select_nth_unstable(last);
+        let more = more as usize;
+        let cheapest = each.get_mut(..more)?.len();
+        each.select_nth_unstable_by_key(cheapest - 1, |(twice, _)| *twice);
+        let least: u64 = each.iter().take(more).map(|(twice, _)| *twice).sum();
+        if least > left || self.is_too_dear(keep, &each, more, left) {
+            return None;
         }
-        (each.iter().take(more).sum(), nearest.map(|(_, node)| node))
+        nearest.map(|(_, node)| node)
+    }
+
+    /// Whether sets that meet the zone's rows cost more than `left`. The cheapest nodes may bring too little to a
+    /// row: with any price on what a row gets, the cheapest nodes by cost less what they bring, and what is needed
+    /// at that price, bound the cost too.
+    fn is_too_dear(&self, keep: NodeMask, each: &Each, more: usize, left: u64) -> bool {
+        let Reach::Rows { rows, base, .. } = &self.zone.reach else { return false };
+        let with = keep | *base;
+        for row in rows {
+            let lack = row.lack(with);
+            let brought = |node| row.gain(with, node).min(lack);
+            let cheapest = each.iter().take(more).map(|(_, node)| u128::from(brought(*node)));
+            if lack == 0 || cheapest.sum::<u128>() >= u128::from(lack) {
+                continue;
+            }
+            let share = |node| part(brought(node), lack);
+            let mut priced: SmallVec<[(f64, f64); NodeIndex::LIMIT]> =
+                each.iter().map(|(twice, node)| (float(*twice), share(*node))).collect();
+            let (mut low, mut high, limit) = (0.0, 2.0 * float(left), float(left));
+            for _ in 0..PRICES {
+                let price = f64::midpoint(low, high);
+                let dear = |own: &(f64, f64)| own.0 - price * own.1;
+                priced.select_nth_unstable_by(more - 1, |a, b| dear(a).total_cmp(&dear(b)));
+                let chosen = priced.iter().take(more);
+                if chosen.clone().map(dear).sum::<f64>() + price > limit + 0.5 {
+                    return true;
+                }
+                if chosen.map(|own| own.1).sum::<f64>() < 1.0 {
+                    low = price;
+                } else {
+                    high = price;
+                }
+            }
+        }
+        false
     }
 
     /// The lowest set with the sum of `best`, which is the least.
@@ -247,6 +295,37 @@ impl Search<'_, '_, '_> {
         }
         Ok(witness)
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "used in a bound with a margin")]
+fn part(gain: u64, lack: u64) -> f64 {
+    gain as f64 / lack as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+const fn float(cost: u64) -> f64 {
+    cost as f64
+}
+
+/// What the distances between two nodes, and those of a node to itself, differ by.
+fn grain(room: NodeMask, pairs: &[[u32; NodeIndex::LIMIT]; NodeIndex::LIMIT]) -> u64 {
+    let (mut own, mut other, mut grain) = (None, None, 0);
+    for from in room {
+        for to in room {
+            let cost = pairs[from.get()][to.get()];
+            let first = *(if from == to { &mut own } else { &mut other }).get_or_insert(cost);
+            grain = common_divisor(grain, cost.abs_diff(first));
+        }
+    }
+    u64::from(grain)
+}
+
+const fn common_divisor(a: u32, b: u32) -> u32 {
+    let (mut a, mut b) = (a, b);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// How many subsets of `room` have `size` nodes, as far as `u64` counts.
