@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use pod_spec::{
-    Container, ContainerName, Pod, PodLevelResources, PodResources, PodUid, QosClass, ResourceList, Role,
+    Container, ContainerName, Phase, Pod, PodLevelResources, PodResources, PodUid, QosClass, ResourceList,
+    Role,
 };
 
 use crate::constraints::read_constraints;
@@ -113,6 +114,7 @@ impl Pods {
                 .unwrap_or_default(),
             status_qos: read_status_qos(object)?,
             constraints: read_constraints(&metadata, &spec)?,
+            phase: read_phase(object)?,
         };
         self.read.push(pod);
         Ok(())
@@ -167,6 +169,16 @@ fn read_resources(field: &Field<'_>) -> Result<PodResources, ManifestError> {
     let list =
         |key| field.get(key)?.map_or_else(|| Ok(ResourceList::new()), |amounts| resource_list(&amounts));
     Ok(PodResources { requests: list("requests")?, limits: list("limits")? })
+}
+
+fn read_phase(object: &Field<'_>) -> Result<Phase, ManifestError> {
+    let Some(phase) = object.get("status")?.map_or(Ok(None), |status| status.get("phase"))? else {
+        return Ok(Phase::Active);
+    };
+    Ok(match phase.text("Pending, Running, Succeeded, Failed or Unknown")? {
+        "Succeeded" | "Failed" => Phase::Ended,
+        _ => Phase::Active,
+    })
 }
 
 fn read_status_qos(object: &Field<'_>) -> Result<Option<QosClass>, ManifestError> {

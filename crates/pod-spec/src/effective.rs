@@ -1,10 +1,11 @@
 //! What a pod asks for in effect, and the defaulting that an API server does before the kubelet sees a pod.
 
 use alloc::collections::BTreeMap;
+use alloc::string::ToString;
 
 use k8s_quantity::{Format, Quantity};
 
-use crate::{Container, Pod, PodLevelResources, ResourceList, ResourceName, Role};
+use crate::{Container, Origin, Pod, PodLevelResources, ResourceList, ResourceName, Role};
 
 /// Which of a container's two lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -146,6 +147,36 @@ impl Pod {
             }
         }
         amounts
+    }
+}
+
+impl Pod {
+    /// The pod with every amount in the form in which an API server hands it on: `1.5Gi` as `1536Mi`. Only what is
+    /// read from a file by the kubelet itself (a static pod) stays as it is written.
+    #[must_use]
+    pub fn delivered(mut self) -> Self {
+        if self.constraints.origin == Origin::Static {
+            return self;
+        }
+        canonicalize(&mut self.overhead);
+        for container in &mut self.containers {
+            canonicalize(&mut container.requests);
+            canonicalize(&mut container.limits);
+        }
+        if let Some(resources) = &mut self.resources {
+            canonicalize(&mut resources.requests);
+            canonicalize(&mut resources.limits);
+        }
+        self
+    }
+}
+
+fn canonicalize(amounts: &mut BTreeMap<ResourceName, Quantity>) {
+    for amount in amounts.values_mut() {
+        // What has been printed can be read again.
+        if let Ok(canonical) = amount.canonical().to_string().parse() {
+            *amount = canonical;
+        }
     }
 }
 

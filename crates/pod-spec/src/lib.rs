@@ -20,7 +20,7 @@ pub use constraints::{Constraints, HostPort, Origin, SupplementalGroups, Taint, 
 pub use effective::{Amounts, Overhead};
 pub use name::{ContainerKey, ContainerName, PodUid, ResourceName};
 pub use not_guaranteed::NotGuaranteed;
-pub use pod::{Container, Pod, PodResources, ResourceList, Role};
+pub use pod::{Container, Phase, Pod, PodResources, ResourceList, Role};
 pub use qos::{PodLevelResources, QosClass};
 pub use selector::{Demand, NodeSelectorTerm, Requirement};
 pub use unit::Unit;

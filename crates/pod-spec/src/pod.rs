@@ -32,6 +32,18 @@ pub struct Pod {
     pub status_qos: Option<QosClass>,
     /// What it demands of its node besides resources.
     pub constraints: Constraints,
+    /// Whether it still runs, or will.
+    pub phase: Phase,
+}
+
+/// Whether a pod still runs, or will.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Phase {
+    /// It does; `Pending`, `Running` and `Unknown` in its status.
+    #[default]
+    Active,
+    /// It has succeeded or failed, and holds nothing.
+    Ended,
 }
 
 /// Requests and limits at pod level.
@@ -81,6 +93,7 @@ impl Pod {
             overhead: ResourceList::new(),
             status_qos: None,
             constraints: Constraints::default(),
+            phase: Phase::Active,
         }
     }
 

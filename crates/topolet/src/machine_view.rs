@@ -93,6 +93,14 @@ impl MachineView {
         };
         view.machine.clone_from(&loaded.name);
         view.problems = loaded.problems.iter().map(ToString::to_string).collect();
+        if loaded.other_hugepages {
+            let memory = kubelet.map(KubeletView::node_memory).unwrap_or_default();
+            for node in &mut view.nodes {
+                if let Some(other) = memory.iter().find(|other| other.id.0 == node.id) {
+                    node.hugepages = pages(&other.hugepages);
+                }
+            }
+        }
         if let (Some(machine), Some(kubelet)) = (&loaded.machine, kubelet) {
             view.kubelet_differs = differences(machine, kubelet);
         }

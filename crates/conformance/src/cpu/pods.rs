@@ -62,6 +62,7 @@ fn empty(uid: &str, containers: Vec<Container>) -> Pod {
         overhead: ResourceList::new(),
         status_qos: None,
         constraints: pod_spec::Constraints::default(),
+        phase: pod_spec::Phase::Active,
     }
 }
 

@@ -29,5 +29,6 @@ pub(crate) fn pod(uid: &str, containers: &[(&str, Role, &str)]) -> Pod {
         overhead: ResourceList::new(),
         status_qos: None,
         constraints: pod_spec::Constraints::default(),
+        phase: pod_spec::Phase::Active,
     }
 }

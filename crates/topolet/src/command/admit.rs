@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::bail;
 use device_manager::Replies;
-use pod_spec::Pod;
+use pod_spec::{Phase, Pod};
 use serde::Serialize;
 use topology_admission::{Ledger, Tries, Verdict};
 use topology_manifest::{Source, read_pods};
@@ -30,9 +30,19 @@ pub(super) fn run(arguments: &AdmitArguments, screen: Screen) -> anyhow::Result<
 fn read(path: &Path) -> anyhow::Result<Vec<Pod>> {
     let bytes = document::read(path)?;
     let name = if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() };
-    Source::from_bytes(&name, &bytes)
+    let pods = Source::from_bytes(&name, &bytes)
         .and_then(|source| read_pods(&source))
-        .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))
+        .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))?;
+    Ok(pods.into_iter().map(Pod::delivered).collect())
+}
+
+/// The pods that have not ended; the others hold nothing.
+fn active(pods: Vec<Pod>, screen: Screen) -> Vec<Pod> {
+    let (active, ended): (Vec<Pod>, Vec<Pod>) = pods.into_iter().partition(|pod| pod.phase == Phase::Active);
+    for pod in ended {
+        screen.warn(format_args!("warning: pod {}/{} has ended and is left out", pod.namespace, pod.name));
+    }
+    active
 }
 
 /// A pod that is there twice would be admitted beside itself.
@@ -69,7 +79,7 @@ pub(super) fn decide(
     if format == Format::Table {
         screen.show(&node.line.headline(screen.glyphs))?;
     }
-    for pod in pods {
+    for pod in active(pods, screen) {
         let decision;
         (decision, ledger) = one(node, &ledger, &pod.with_defaults(node.node.pod_level().counts()))?;
         if !decision.admitted {
@@ -97,7 +107,7 @@ fn one(node: &LoadedNode, ledger: &Ledger, pod: &Pod) -> anyhow::Result<(Decisio
     let (attempt, trace) = node.node.trace(ledger, pod, &replies);
     let verdict = attempt.verdict.clone();
     let after = ledger.commit(attempt)?;
-    let facts = Facts { node, ledger: &after, pod, trace: &trace };
+    let facts = Facts { node, before: ledger, ledger: &after, pod, trace: &trace };
     let decision = match verdict {
         Verdict::Admitted(placement) => facts.admitted(&placement),
         Verdict::Refused(refused) => {

@@ -1,14 +1,13 @@
 //! A decision as it is written with `-o json`; the table is drawn from the same values.
 
 mod not_pinned;
+mod placed;
 mod why;
 
-use device_manager::DeviceId;
-use memory_manager::{Block, Granted as GrantedMemory};
-use pod_spec::{Pod, PodUid, ResourceName, Role};
+use pod_spec::{Pod, PodUid, ResourceName};
 use serde::Serialize;
 use topology_admission::{
-    Cell, Change, Explanation, Ledger, OnEmptyNode, Placed, Placement, Refused, ResourceTrace, Search,
+    Cause, Cell, Change, Explanation, Ledger, OnEmptyNode, Placement, Refused, ResourceTrace, Search,
     Standing, Trace, UnitName, UnitTrace, WouldFit,
 };
 use topology_hint::Affinity;
@@ -115,6 +114,9 @@ pub(crate) struct ContainerView {
     /// Absent if it is not pinned to CPUs of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) exclusive_cpus: Option<String>,
+    /// The NUMA nodes of these CPUs, which need not be those of the hint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpu_nodes: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) memory: Vec<BlockView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -162,6 +164,7 @@ pub(crate) struct Note {
 /// What a decision is made of.
 pub(crate) struct Facts<'a> {
     pub(crate) node: &'a LoadedNode,
+    pub(crate) before: &'a Ledger,
     /// After the decision.
     pub(crate) ledger: &'a Ledger,
     pub(crate) pod: &'a Pod,
@@ -174,7 +177,7 @@ impl Facts<'_> {
     }
 
     pub(crate) fn admitted(&self, placement: &Placement) -> Decision {
-        let containers = placement.containers.iter().map(|placed| container(placed, self.nodes())).collect();
+        let containers = placement.containers.iter().map(|placed| self.container(placed)).collect();
         Decision { admitted: true, containers, notes: self.notes(placement), ..self.decision() }
     }
 
@@ -185,6 +188,8 @@ impl Facts<'_> {
             container: refused.container.as_ref().map(ToString::to_string),
             why: self.why(refused),
             fits_empty_node: match explanation.on_empty_node {
+                // That is not about what is free.
+                _ if matches!(refused.cause, Cause::Mismatch(_)) => None,
                 OnEmptyNode::Fits => Some(true),
                 OnEmptyNode::DoesNotFit => Some(false),
                 OnEmptyNode::Unknown => None,
@@ -208,7 +213,7 @@ impl Facts<'_> {
 
     /// A pod as a person calls it: by name, with the namespace if that is another one.
     fn named(&self, uid: &PodUid) -> String {
-        match self.ledger.pods().find(|pod| pod.uid == *uid) {
+        match self.before.pods().find(|pod| pod.uid == *uid) {
             Some(pod) if pod.namespace == self.pod.namespace => pod.name.clone(),
             Some(pod) => format!("{}/{}", pod.namespace, pod.name),
             None => uid.to_string(),
@@ -248,9 +253,9 @@ impl Facts<'_> {
             }
             Change::Policy(policy) => ("policy", policy.name().to_owned()),
             Change::Scope(scope) => ("scope", scope.name().to_owned()),
-            _ => ("change", format!("{:?}", fit.change)),
+            _ => ("change", "something else".to_owned()),
         };
-        FitView { change, detail, result: result(&fit.placement, self.nodes()) }
+        FitView { change, detail, result: self.places(&fit.placement) }
     }
 }
 
@@ -300,63 +305,4 @@ fn amount(resource: &ResourceName, value: u64) -> Amount {
 /// The nodes of an affinity; `None` if any will do.
 fn shown(affinity: Affinity, nodes: &Nodes) -> Option<String> {
     affinity.nodes().map(|mask| nodes.show(mask).to_string())
-}
-
-fn container(placed: &Placed, nodes: &Nodes) -> ContainerView {
-    let blocks = match &placed.memory {
-        Some(GrantedMemory::Blocks(blocks)) => blocks.as_slice(),
-        Some(GrantedMemory::NotPinned(_)) | None => &[],
-    };
-    ContainerView {
-        name: placed.name.to_string(),
-        role: match placed.role {
-            Role::Init => "init",
-            Role::Sidecar => "sidecar",
-            Role::App => "app",
-        },
-        nodes: placed.hint.and_then(|hint| shown(hint.affinity, nodes)),
-        exclusive_cpus: placed.cpus.as_ref().and_then(|granted| granted.exclusive()).map(ToString::to_string),
-        memory: memory_first(blocks)
-            .into_iter()
-            .map(|block| BlockView {
-                resource: block.resource.to_string(),
-                bytes: block.size,
-                nodes: nodes.show(block.nodes.mask()).to_string(),
-            })
-            .collect(),
-        devices: placed
-            .devices
-            .iter()
-            .map(|(resource, ids)| DevicesView {
-                resource: resource.to_string(),
-                ids: ids.iter().map(DeviceId::to_string).collect(),
-            })
-            .collect(),
-    }
-}
-
-/// Memory, then huge pages by size as they are named.
-fn memory_first(blocks: &[Block]) -> Vec<&Block> {
-    let mut sorted: Vec<&Block> = blocks.iter().collect();
-    sorted.sort_by_key(|block| block.resource.is_hugepages());
-    sorted
-}
-
-/// Where the containers of an admitted pod are, in a few words.
-fn result(placement: &Placement, nodes: &Nodes) -> String {
-    let mut places: Vec<String> = Vec::new();
-    for placed in &placement.containers {
-        let place = match placed.hint {
-            None => "not aligned".to_owned(),
-            Some(hint) => match (shown(hint.affinity, nodes), hint.is_preferred()) {
-                (Some(nodes), true) => format!("NUMA {nodes}"),
-                (Some(nodes), false) => format!("NUMA {nodes}, not preferred"),
-                (None, _) => "any NUMA node".to_owned(),
-            },
-        };
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
-    places.join("; ")
 }

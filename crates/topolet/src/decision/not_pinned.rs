@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cpu_manager::{Granted, NotPinned};
-use pod_spec::{PodLevelResources, ResourceName};
+use pod_spec::{Container, PodLevelResources, ResourceName};
 use topology_admission::{Placed, Placement};
 use topology_policy::KubeletPolicy;
 
@@ -11,22 +11,59 @@ use super::{Facts, Note, shown};
 
 impl Facts<'_> {
     pub(super) fn notes(&self, placement: &Placement) -> Vec<Note> {
-        let mut notes = self.not_aligned_notes(placement);
+        let mut notes = Vec::from_iter(self.preempted(placement));
+        notes.extend(self.not_looked_at());
+        notes.extend(self.not_aligned_notes(placement));
         notes.extend(self.not_pinned_notes(placement));
         notes.extend(self.unknown_resources());
         notes
+    }
+
+    /// Pods that are ended so that this one fits.
+    fn preempted(&self, placement: &Placement) -> Option<Note> {
+        let names: Vec<String> = placement.preempted.iter().map(|pod| self.named(pod)).collect();
+        (!names.is_empty()).then(|| Note {
+            containers: Vec::new(),
+            text: format!(
+                "admitted by ENDING {}: it is critical, and there is not enough for all",
+                names.join(" and ")
+            ),
+        })
+    }
+
+    /// What the pod demands and nothing here knows of the node.
+    fn not_looked_at(&self) -> Option<Note> {
+        let constraints = &self.pod.constraints;
+        let mut demands = Vec::new();
+        if !constraints.node_selector.is_empty() {
+            demands.push("nodeSelector");
+        }
+        if constraints.node_affinity.is_some() {
+            demands.push("nodeAffinity");
+        }
+        if constraints.node_name.is_some() {
+            demands.push("nodeName");
+        }
+        let asks_storage = |container: &Container| container.requests.contains_key("ephemeral-storage");
+        if self.pod.containers.iter().any(asks_storage) {
+            demands.push("ephemeral-storage");
+        }
+        (!demands.is_empty()).then(|| Note {
+            containers: Vec::new(),
+            text: format!(
+                "not looked at: {}, since the node's labels and disk are not known",
+                demands.join(", ")
+            ),
+        })
     }
 
     /// One note for each reason why containers share their CPUs.
     fn not_pinned_notes(&self, placement: &Placement) -> Vec<Note> {
         let mut notes: Vec<Note> = Vec::new();
         for placed in &placement.containers {
-            let Some(reason) = self.not_pinned(placed) else { continue };
-            let text = format!("admitted, NOT pinned: {reason}; {}", self.shared_cpus());
-            let name = placed.name.to_string();
-            match notes.iter_mut().find(|note| note.text == text) {
-                Some(note) => note.containers.push(name),
-                None => notes.push(Note { containers: vec![name], text }),
+            if let Some(reason) = self.not_pinned(placed) {
+                let text = format!("admitted, CPUs NOT pinned: {reason}; {}", self.shared_cpus());
+                add(&mut notes, placed, text);
             }
         }
         notes
@@ -69,20 +106,13 @@ impl Facts<'_> {
         if self.node.node.policy() == KubeletPolicy::None {
             return Vec::new();
         }
-        let apart = placement.containers.iter().filter_map(|placed| {
-            let hint = placed.hint.filter(|hint| !hint.is_preferred())?;
-            let nodes = shown(hint.affinity, self.nodes())
-                .map_or("any NUMA node".to_owned(), |nodes| format!("NUMA {nodes}"));
-            Some((
-                placed.name.to_string(),
-                format!("admitted, NOT aligned: the best there is is {nodes}, not preferred"),
-            ))
-        });
         let mut notes: Vec<Note> = Vec::new();
-        for (name, text) in apart {
-            match notes.iter_mut().find(|note| note.text == text) {
-                Some(note) => note.containers.push(name),
-                None => notes.push(Note { containers: vec![name], text }),
+        for placed in &placement.containers {
+            if let Some(hint) = placed.hint.filter(|hint| !hint.is_preferred()) {
+                let nodes = shown(hint.affinity, self.nodes());
+                let nodes = nodes.map_or("any NUMA node".to_owned(), |nodes| format!("NUMA {nodes}"));
+                let text = format!("admitted, NOT aligned: the best there is is {nodes}, not preferred");
+                add(&mut notes, placed, text);
             }
         }
         notes
@@ -106,5 +136,14 @@ impl Facts<'_> {
                 names.join(" and ")
             ),
         })
+    }
+}
+
+/// One note for all containers of which the same is to be said.
+fn add(notes: &mut Vec<Note>, placed: &Placed, text: String) {
+    let name = placed.name.to_string();
+    match notes.iter_mut().find(|note| note.text == text) {
+        Some(note) => note.containers.push(name),
+        None => notes.push(Note { containers: vec![name], text }),
     }
 }

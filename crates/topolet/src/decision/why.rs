@@ -26,9 +26,11 @@ impl Facts<'_> {
     }
 
     fn not_aligned(&self, unit: &UnitTrace) -> String {
-        let single = self.node.node.policy() == KubeletPolicy::SingleNumaNode;
-        let wider = if single { None } else { wider(&unit.resources) };
-        wider.unwrap_or_else(|| format!("no NUMA node has all of it: {}", self.lacks(unit)))
+        let several = match self.node.node.policy() {
+            KubeletPolicy::SingleNumaNode => None,
+            _ => wider(&unit.resources).or_else(|| different(&unit.resources)),
+        };
+        several.unwrap_or_else(|| format!("no NUMA node has all of it: {}", self.lacks(unit)))
     }
 
     /// What the nodes lack, those that lack the same together.
@@ -91,7 +93,10 @@ fn missing(rows: &[ResourceTrace]) -> Option<String> {
         let (free, all) = (sum(|cell| cell.free), sum(|cell| cell.allocatable));
         let asked = amount(name, amounts.asked);
         match () {
-            () if all == 0 => Some(format!("no NUMA node has {name}")),
+            () if all == 0 && name.is_hugepages() => {
+                Some(format!("no NUMA node has {name} (--hugepages decides with others than there are)"))
+            }
+            () if all == 0 => Some(format!("no NUMA node has {name} for pods")),
             () if all < amounts.asked => Some(format!(
                 "all NUMA nodes together have {} {name}, and it asks for {asked}",
                 amount(name, all)
@@ -112,13 +117,32 @@ fn wider(rows: &[ResourceTrace]) -> Option<String> {
     let told: Vec<String> = rows
         .iter()
         .filter_map(|row| match row.answer {
-            Answered::Sets { narrowest, preferred: Some(preferred), .. } if narrowest > preferred => {
-                Some(format!("{} needs {narrowest} NUMA nodes now instead of {preferred}", row.resource))
-            }
+            Answered::Sets { narrowest, preferred: Some(preferred), .. } if narrowest > preferred => Some(
+                format!("{} needs {narrowest} NUMA nodes where {preferred} would be preferred", row.resource),
+            ),
             _ => None,
         })
         .collect();
     (!told.is_empty()).then(|| told.join(" and "))
+}
+
+/// Resources that each have what they prefer, and prefer sets of different sizes.
+fn different(rows: &[ResourceTrace]) -> Option<String> {
+    let wants: Vec<(u32, &str)> = rows
+        .iter()
+        .filter_map(|row| match row.answer {
+            Answered::Sets { preferred: Some(preferred), .. } => Some((preferred, row.resource.as_str())),
+            _ => None,
+        })
+        .collect();
+    let (least, most) = (wants.iter().min()?, wants.iter().max()?);
+    (least.0 < most.0).then(|| {
+        let all = wants.iter().map(|(size, name)| format!("{name} {size}"));
+        format!(
+            "all have to be on the same NUMA nodes, and prefer different numbers of them: {}",
+            all.collect::<Vec<_>>().join(", ")
+        )
+    })
 }
 
 fn shortage(shortage: &Shortage) -> String {

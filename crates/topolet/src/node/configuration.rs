@@ -46,6 +46,8 @@ fn from_file(path: &str) -> anyhow::Result<ReadConfiguration> {
     Ok(ReadConfiguration { name: path.to_owned(), config: read.config, warnings })
 }
 
+/// So many NUMA nodes a kubelet accepts without being told.
+const USUAL_NODES: usize = 8;
 /// What is kept for the system per package, in bytes.
 const KEPT: i64 = 1 << 30;
 /// The part of all that is kept which is kept free by eviction, as by the kubelet's own defaults.
@@ -61,6 +63,11 @@ fn pinned(view: &KubeletView) -> KubeletConfiguration {
         reserved_system_cpus: Some(first_cores(view).to_string()),
         ..KubeletConfiguration::default()
     };
+    if view.nodes().len() > USUAL_NODES {
+        // A kubelet does not start on such a machine unless it is told to.
+        let nodes = view.nodes().len().to_string();
+        config.topology_manager_policy_options.insert("max-allowable-numa-nodes".to_owned(), nodes);
+    }
     let mut kept: BTreeMap<i32, i64> = BTreeMap::new();
     for node in nodes_to_keep_memory_on(view) {
         *kept.entry(node).or_default() += KEPT;

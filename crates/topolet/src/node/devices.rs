@@ -45,6 +45,9 @@ fn devices(
     nodes: &Nodes,
 ) -> anyhow::Result<Vec<Device>> {
     let resource = &entry.resource;
+    if !device_manager::is_extended_resource(resource.as_str()) {
+        bail!("{file}: {resource} is no name for devices: they have a domain, as in example.com/gpu");
+    }
     let check = |id: u32| {
         let node = NodeId(i64::from(id));
         if nodes.index_of(node).is_none() {

@@ -20,6 +20,8 @@ pub(crate) struct LoadedMachine {
     pub(crate) machine: Option<Machine>,
     /// What could not be read, and what was assumed instead.
     pub(crate) problems: Vec<Problem>,
+    /// Whether it has other huge pages than it really has.
+    pub(crate) other_hugepages: bool,
 }
 
 /// The most bytes of a MachineInfo file that are read; the largest machines' are a few hundred kilobytes.
@@ -32,6 +34,7 @@ impl LoadedMachine {
         let mut machine = Self::named(&arguments.machine)?;
         if let Some(pages) = &arguments.hugepages {
             hugepages::replace(&mut machine.info, pages)?;
+            machine.other_hugepages = true;
         }
         Ok(machine)
     }
@@ -56,7 +59,13 @@ impl LoadedMachine {
         if path.extension().is_some_and(|extension| extension == "json") {
             let info = topology_discovery::machine_info_from_json(&bytes(path, MAX_JSON)?)
                 .with_context(|| format!("failed to read {name}"))?;
-            return Ok(Self { name: short(), info, machine: None, problems: Vec::new() });
+            return Ok(Self {
+                name: short(),
+                info,
+                machine: None,
+                problems: Vec::new(),
+                other_hugepages: false,
+            });
         }
         if !path.is_dir() {
             let what = if path.exists() { "is no folder, .tar.zst or .json" } else { "does not exist" };
@@ -81,7 +90,7 @@ impl LoadedMachine {
     fn read(name: &str, tree: &SysfsTree) -> anyhow::Result<Self> {
         let found = topology_discovery::read(tree).with_context(|| format!("failed to read {name}"))?;
         let (machine, problems) = (Some(found.machine), found.problems);
-        Ok(Self { name: name.to_owned(), info: found.info, machine, problems })
+        Ok(Self { name: name.to_owned(), info: found.info, machine, problems, other_hugepages: false })
     }
 }
 

@@ -10,7 +10,7 @@ use device_manager::Inventory;
 use node_config::{KubeletConfiguration, Scope};
 use serde::Serialize;
 use topology_admission::{Compat, Node, StartError};
-use topology_model::KubeletView;
+use topology_model::{CpuTable, KubeletView};
 
 use crate::arguments::{MachineArguments, RulesArguments};
 use crate::render::Glyphs;
@@ -21,6 +21,7 @@ pub(crate) use self::machine::LoadedMachine;
 /// A node that can decide.
 pub(crate) struct LoadedNode {
     pub(crate) node: Node,
+    pub(crate) cpus: CpuTable,
     pub(crate) inventory: Inventory,
     pub(crate) line: NodeLine,
     /// What in the configuration is without effect, as text to be shown.
@@ -41,6 +42,16 @@ impl LoadedNode {
         rules: &RulesArguments,
         devices: Option<DeviceText>,
     ) -> anyhow::Result<Self> {
+        Self::with(machine, rules, devices, Compat::default())
+    }
+
+    /// The same, as much the kubelet as `compat` says.
+    pub(crate) fn with(
+        machine: &LoadedMachine,
+        rules: &RulesArguments,
+        devices: Option<DeviceText>,
+        compat: Compat,
+    ) -> anyhow::Result<Self> {
         let view = KubeletView::new(&machine.info)
             .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
         let read = configuration::read(&rules.config, &view)?;
@@ -60,10 +71,18 @@ impl LoadedNode {
                 inventory = inventory.with(resource, devices);
             }
         }
-        let node = Node::start(&view, &config, None, Compat::default())
+        let node = Node::start(&view, &config, None, compat)
             .map_err(|error| start_failed(&error, &name, &machine.name))?;
         let line = NodeLine::new(machine, &name, &node);
-        Ok(Self { node, inventory, line, warnings: read.warnings })
+        let mut warnings = read.warnings;
+        // Where this goes on and a kubelet would not.
+        if let Err(error) = Node::start(&view, &config, None, Compat::KUBELET) {
+            warnings.push(format!(
+                "warning: a kubelet would not start on {} with configuration {name}: {error}",
+                machine.name
+            ));
+        }
+        Ok(Self { node, cpus: view.cpus().clone(), inventory, line, warnings })
     }
 }
 

@@ -36,11 +36,17 @@ fn container(container: &ContainerView) -> Vec<String> {
     });
     let devices =
         container.devices.iter().map(|devices| format!("{} {}", devices.resource, devices.ids.join(" ")));
+    let cpus = match (&container.exclusive_cpus, &container.cpu_nodes) {
+        (Some(cpus), nodes) if *nodes == container.nodes => cpus.clone(),
+        (Some(cpus), Some(nodes)) => format!("{cpus} on NUMA {nodes}"),
+        (Some(cpus), None) => cpus.clone(),
+        (None, _) => "shared".to_owned(),
+    };
     let role = if container.role == "app" { String::new() } else { format!(" ({})", container.role) };
     vec![
         format!("{}{role}", container.name),
         container.nodes.clone().unwrap_or_else(|| "any".to_owned()),
-        container.exclusive_cpus.clone().unwrap_or_else(|| "shared".to_owned()),
+        cpus,
         joined(memory),
         joined(devices),
     ]
