@@ -10,8 +10,15 @@
 //! 2. *Otherwise*: the node sets that arise as intersections of one accepted set of each answer. Those of the
 //!    size that the most demanding answer needs win, then smaller ones, then larger ones. See `rooms`.
 //!
-//! Cost: the first is linear in the hints, the second at most the number of node sets for each answer; families
-//! over many nodes are searched by size, bounded by a [`WorkLimit`].
+//! Lists on machines of up to twelve nodes go through bitmaps of node sets (`dense`). Everything else becomes a few
+//! *zones*: nodes to choose from, and conditions that are closed upwards (`zone`). In a zone the lowest set of one
+//! size is found by asking, node by node, whether one can do without it (`lowest`), the closest one by branch and
+//! bound (`closest`). The question itself is answered by covering needs with few nodes, or where several open parts
+//! share out what is left over, by packing (`share`).
+//!
+//! Cost: linear in the hints for preferred lists; a few passes over 2^n bits for others up to twelve nodes; for
+//! families polynomial wherever nodes fall into few classes or one condition decides. The rest is NP-hard in theory
+//! and bounded by a [`WorkLimit`]. Nothing is allocated while answers are of ordinary length.
 #![no_std]
 
 extern crate alloc;
