@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Topology(TopologyArguments),
     /// Admits pods from manifests, one after the other, and explains each decision.
     Admit(AdmitArguments),
+    /// Reads what a kubelet has written of its node: who holds which CPUs, memory and devices.
+    State(StateArguments),
 }
 
 #[derive(Args, Debug)]
@@ -56,6 +58,52 @@ pub(crate) struct AdmitArguments {
     pub(crate) rules: RulesArguments,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StateArguments {
+    #[command(subcommand)]
+    pub(crate) command: StateCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum StateCommand {
+    /// Prints what each container holds.
+    Show(StateShowArguments),
+    /// Finds what is wrong, most harmful first, and what the kubelet would say. Exit status 2 if anything is.
+    Check(StateCheckArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StateShowArguments {
+    #[command(flatten)]
+    pub(crate) folder: FolderArguments,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StateCheckArguments {
+    #[command(flatten)]
+    pub(crate) folder: FolderArguments,
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+    #[command(flatten)]
+    pub(crate) rules: RulesArguments,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// Which state.
+#[derive(Args, Debug)]
+pub(crate) struct FolderArguments {
+    /// The kubelet's root folder, or a copy of it.
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/kubelet")]
+    pub(crate) state: PathBuf,
+    /// Which pods there are, so that they have names and pods that are gone are found: a folder like /var/log/pods,
+    /// or manifests with UIDs. Of this machine's own state /var/log/pods is read.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) pods: Option<PathBuf>,
 }
 
 /// Which machine.

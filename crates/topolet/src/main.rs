@@ -6,6 +6,7 @@
 mod arguments;
 mod command;
 mod node;
+mod state;
 mod machine_view;
 mod decision;
 mod document;
@@ -25,6 +26,8 @@ enum Outcome {
     Done,
     /// Some pod was refused.
     SomeRefused,
+    /// What was looked at is not in order.
+    SomethingWrong,
 }
 
 const SOME_REFUSED: u8 = 2;
@@ -42,7 +45,7 @@ fn main() -> ExitCode {
     let screen = Screen::new(arguments.color);
     match command::run(&arguments, screen) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::SomeRefused) => ExitCode::from(SOME_REFUSED),
+        Ok(Outcome::SomeRefused | Outcome::SomethingWrong) => ExitCode::from(SOME_REFUSED),
         Err(error) => {
             screen.error(&error);
             ExitCode::from(FAILED)

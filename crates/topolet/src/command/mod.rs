@@ -2,6 +2,7 @@
 
 mod admit;
 mod demo;
+mod state;
 mod topology;
 
 use crate::Outcome;
@@ -14,5 +15,6 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Demo(arguments) => demo::run(arguments, screen),
         Command::Topology(arguments) => topology::run(arguments, screen),
         Command::Admit(arguments) => admit::run(arguments, screen),
+        Command::State(arguments) => state::run(arguments, screen),
     }
 }

@@ -2,6 +2,7 @@
 
 mod amount;
 mod screen;
+mod state;
 mod topology;
 mod decision;
 
@@ -10,6 +11,7 @@ use comfy_table::{Table, presets};
 pub(crate) use amount::Amount;
 pub(crate) use decision::decision;
 pub(crate) use screen::{Glyphs, Screen, manifest_style};
+pub(crate) use state::{findings, shown};
 pub(crate) use topology::topology;
 
 /// Lines of columns, each as wide as its widest cell, two blanks apart, without blanks at the end.

@@ -1,0 +1,71 @@
+//! `topolet state`: what a kubelet has written of its node, and what is wrong with it.
+
+use std::path::Path;
+
+use serde::Serialize;
+use topology_admission::Compat;
+
+use crate::Outcome;
+use crate::arguments::{
+    FolderArguments, StateArguments, StateCheckArguments, StateCommand, StateShowArguments,
+};
+use crate::document::Document;
+use crate::node::{LoadedMachine, LoadedNode, NodeLine};
+use crate::render::{self, Screen};
+use crate::state::{self, Finding, PodNames, Problem, StateFolder};
+
+pub(super) fn run(arguments: &StateArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    match &arguments.command {
+        StateCommand::Show(arguments) => show(arguments, screen),
+        StateCommand::Check(arguments) => check(arguments, screen),
+    }
+}
+
+/// Where the kubelet of this machine has its state.
+const OWN: &str = "/var/lib/kubelet";
+
+fn read(arguments: &FolderArguments) -> anyhow::Result<(StateFolder, PodNames)> {
+    let folder = StateFolder::read(&arguments.state)?;
+    let names = PodNames::read(arguments.pods.as_deref(), arguments.state == Path::new(OWN))?;
+    Ok((folder, names))
+}
+
+fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let (folder, names) = read(&arguments.folder)?;
+    let shown = state::shown(&folder.contents_of_any(), &names);
+    let outcome =
+        if shown.files.iter().all(|line| line.readable) { Outcome::Done } else { Outcome::SomethingWrong };
+    match Document::new("State", &shown).text(arguments.output.output)? {
+        Some(text) => screen.print(&text)?,
+        None => screen.show(&render::shown(&shown))?,
+    }
+    Ok(outcome)
+}
+
+/// All findings, as they are written.
+#[derive(Debug, Serialize)]
+struct Checked<'a> {
+    node: &'a NodeLine,
+    findings: &'a [Finding],
+}
+
+fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let (folder, names) = read(&arguments.folder)?;
+    let machine = LoadedMachine::load(&arguments.machine)?;
+    // As strict as the kubelet, but for its limit on nodes, which is no matter of state files.
+    let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
+    let node = LoadedNode::with(&machine, &arguments.rules, None, compat)?;
+    for warning in &node.warnings {
+        screen.warn(warning);
+    }
+    let findings = state::check(&folder, &node.node, &names);
+    let is_wrong = findings.iter().any(|finding| finding.problem != Problem::Odd);
+    let document = Document::new("StateCheck", Checked { node: &node.line, findings: &findings });
+    if let Some(text) = document.text(arguments.output.output)? {
+        screen.print(&text)?;
+    } else {
+        let told = render::findings(&findings, screen.glyphs);
+        screen.show(&format!("{}\n{told}", node.line.headline(screen.glyphs)))?;
+    }
+    Ok(if is_wrong { Outcome::SomethingWrong } else { Outcome::Done })
+}

@@ -1,0 +1,61 @@
+//! State files: what they say, and what is wrong with them.
+
+use super::{Amount, Glyphs, columns};
+use crate::state::{Finding, Problem, Shown};
+
+/// The files and a table of what each container holds.
+pub(crate) fn shown(shown: &Shown) -> String {
+    let files = shown.files.iter().map(|line| vec![line.file.to_owned(), line.contents.clone()]);
+    let mut text = columns(files, "");
+    if shown.containers.is_empty() {
+        text.push_str("\nNo container holds anything of its own.\n");
+        return text;
+    }
+    let head = ["POD", "CONTAINER", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec();
+    // What a file would say that cannot be read is not known.
+    let of_file = |at: usize, text: String| match shown.files.get(at) {
+        Some(line) if !line.readable => "?".to_owned(),
+        _ if text.is_empty() => "-".to_owned(),
+        _ => text,
+    };
+    let rows = shown.containers.iter().map(|line| {
+        let memory = line.held.memory.iter().map(|held| {
+            let nodes = super::ranges(held.nodes.iter().copied());
+            let amount = Amount::of(&pod_spec::ResourceName::new(&held.resource), held.bytes);
+            let what = if held.resource == "memory" { String::new() } else { format!(" {}", held.resource) };
+            format!("{amount}{what} on {nodes}")
+        });
+        let devices =
+            line.held.devices.iter().map(|held| format!("{} {}", held.resource, held.ids.join(" ")));
+        let container = if line.container.is_empty() { "(whole pod)" } else { &line.container };
+        vec![
+            line.pod.clone(),
+            container.to_owned(),
+            of_file(0, line.held.cpus.clone()),
+            of_file(1, memory.collect::<Vec<_>>().join(", ")),
+            of_file(2, devices.collect::<Vec<_>>().join(", ")),
+        ]
+    });
+    text.push('\n');
+    text.push_str(&columns(std::iter::once(head).chain(rows), ""));
+    text
+}
+
+/// What was found, most harmful first.
+pub(crate) fn findings(findings: &[Finding], glyphs: Glyphs) -> String {
+    let wrong = findings.iter().filter(|finding| finding.problem != Problem::Odd).count();
+    let mut text = String::new();
+    for finding in findings {
+        let mark = if finding.problem == Problem::Odd { "!" } else { glyphs.no() };
+        text.push_str(&format!("{mark} {}   {}\n", finding.file, finding.what));
+        let told = [("kubelet", &finding.kubelet), ("help", &finding.help)];
+        text.push_str(&columns(told.map(|(who, said)| vec![who.to_owned(), said.clone()]), "  "));
+        text.push('\n');
+    }
+    text.push_str(&match wrong {
+        0 => format!("{} the kubelet starts from these files\n", glyphs.yes()),
+        1 => "1 thing is wrong\n".to_owned(),
+        many => format!("{many} things are wrong, the most harmful first\n"),
+    });
+    text
+}

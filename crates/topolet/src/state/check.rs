@@ -1,0 +1,131 @@
+//! What is wrong with the files, on this machine and with this configuration.
+
+mod cpus;
+mod devices;
+mod memory;
+
+use kubelet_checkpoint::cpu::CpuFile;
+use kubelet_checkpoint::store::StateFile;
+use kubelet_checkpoint::{FileError, JsonFault, Oddities, Oddity, PodLevel};
+use pod_spec::PodUid;
+use topology_admission::Node;
+
+use super::{Finding, Findings, PodNames, Problem, StateFolder};
+
+/// Checks the files against a node that is as strict as the kubelet.
+pub(crate) fn check(folder: &StateFolder, node: &Node, names: &PodNames) -> Vec<Finding> {
+    let pod_level = match node.pod_level() {
+        topology_admission::PodLevel::Managed => PodLevel::On,
+        topology_admission::PodLevel::Ignored | topology_admission::PodLevel::NotPinned => PodLevel::Off,
+    };
+    let mut checking = Checking { node, names, pod_level, found: Findings::default() };
+    if let Some(file) = &folder.cpu {
+        checking.cpus(file);
+    }
+    if let Some(file) = &folder.memory {
+        checking.memory(file);
+    }
+    if let Some(file) = &folder.device {
+        checking.devices(file);
+    }
+    checking.found.sorted()
+}
+
+struct Checking<'a> {
+    node: &'a Node,
+    names: &'a PodNames,
+    pod_level: PodLevel,
+    found: Findings,
+}
+
+/// Where a kubelet has its files; its messages name them so, wherever the copy is.
+const ROOT: &str = "/var/lib/kubelet";
+
+/// The way out that always works.
+const DELETE: &str = "drain the node, delete the file and restart the kubelet";
+
+/// What a kubelet says that does not start.
+fn no_start(manager: &str, error: impl std::fmt::Display) -> String {
+    format!("does not start: start {manager} manager error: {error}")
+}
+
+impl Checking<'_> {
+    fn add(&mut self, problem: Problem, file: StateFile, what: String, kubelet: String, help: &str) {
+        self.found.add(problem, file, [what, kubelet, help.to_owned()]);
+    }
+
+    /// What the kubelet takes although it did not write it.
+    fn odd(&mut self, file: StateFile, oddities: &Oddities) {
+        for (offset, oddity) in
+            oddities.iter().filter(|(_, oddity)| !matches!(oddity, Oddity::NewerFormat(_)))
+        {
+            let (what, help) = match oddity {
+                Oddity::NoChecksum => {
+                    (oddity.to_string(), "it is given one when the kubelet next writes the file")
+                }
+                _ => (
+                    format!("at byte {offset}: {oddity}"),
+                    "somebody edited the file: see that it says what is true",
+                ),
+            };
+            self.add(Problem::Odd, file, what, "takes it as it is".to_owned(), help);
+        }
+    }
+
+    /// Whether a newer kubelet wrote the file, which is told.
+    fn is_newer(&mut self, file: StateFile, contents: &[u8], kubelet: &str) -> bool {
+        let is_newer = CpuFile::is_newer_format(contents);
+        if is_newer {
+            self.add(
+                Problem::NewerFormat,
+                file,
+                "written by a newer kubelet (v1.37 or later), in a format that v1.36 does not know"
+                    .to_owned(),
+                kubelet.to_owned(),
+                "run the newer kubelet; to go back to v1.36, drain the node and delete the file",
+            );
+        }
+        is_newer
+    }
+
+    /// What is held for pods that are not there any more.
+    fn gone<'p>(&mut self, file: StateFile, pods: impl Iterator<Item = (&'p PodUid, String)>) {
+        for (pod, held) in pods {
+            if self.names.is_gone(pod) {
+                self.add(
+                    Problem::Gone,
+                    file,
+                    format!("pod {pod} is gone and still holds {held}"),
+                    "frees them when it next admits a pod".to_owned(),
+                    "nothing, if the kubelet runs; else they stay taken until it does",
+                );
+            }
+        }
+    }
+}
+
+/// What is wrong with a file that cannot be read.
+fn damage(error: &FileError, file: &[u8]) -> String {
+    match error {
+        FileError::Json(error) => match &error.fault {
+            JsonFault::UnexpectedEnd if file.is_empty() => "empty: a write never got any further".to_owned(),
+            JsonFault::UnexpectedEnd => format!("torn: it breaks off after {} bytes", file.len()),
+            JsonFault::InvalidCharacter { .. } => {
+                format!("no JSON at {}: {error}", place(file, error.offset))
+            }
+            _ => format!("not of the kubelet's form at {}: {error}", place(file, error.offset)),
+        },
+        FileError::Corrupt { stored, computed } => format!(
+            "changed after it was written: its checksum is {stored}, and that of its contents is {computed}"
+        ),
+        other => other.to_string(),
+    }
+}
+
+/// A byte of a file as line and column, from 1.
+fn place(file: &[u8], offset: usize) -> String {
+    let before = file.get(..offset).unwrap_or(file);
+    let line = before.split(|byte| *byte == b'\n').count();
+    let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
+    format!("line {line}, column {column}")
+}

@@ -1,0 +1,163 @@
+//! `cpu_manager_state`: who has which CPUs.
+
+use cpuset::CpuSet;
+use kubelet_checkpoint::PodLevel;
+use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile, CpuFormat, CpuState};
+use kubelet_checkpoint::store::StateFile;
+use pod_spec::PodUid;
+
+use super::super::{Problem, holdings};
+use super::{Checking, DELETE, ROOT, damage, no_start};
+
+const FILE: StateFile = StateFile::Cpu;
+
+impl Checking<'_> {
+    pub(super) fn cpus(&mut self, file: &[u8]) {
+        let policy = if self.node.cpus().is_some() { "static" } else { "none" };
+        let read = CpuFile::read(file, self.pod_level, &ContainerIds::new());
+        let refused = |error: &CpuError| no_start("cpu", error.refused(&format!("{ROOT}/{}", FILE.path())));
+        let read = match read {
+            Ok(read) => read,
+            Err(error) => {
+                let refused = refused(&error);
+                if !self.is_newer(FILE, file, &refused) {
+                    self.unreadable_cpus(file, &error, refused);
+                }
+                return;
+            }
+        };
+        let restored = read.restore(policy);
+        let kubelet = restored.as_ref().err().map_or_else(|| "takes it for empty".to_owned(), refused);
+        if self.is_newer(FILE, file, &kubelet) {
+            return;
+        }
+        self.odd(FILE, &read.oddities);
+        match restored {
+            Err(CpuError::OtherPolicy { configured, stored }) => {
+                let what = format!(
+                    "written under CPU manager policy {stored:?}, and the configuration has {configured:?}"
+                );
+                let help = format!("set cpuManagerPolicy to {stored:?} again, or {DELETE}");
+                self.add(Problem::OtherPolicy, FILE, what, kubelet, &help);
+            }
+            Err(error) => self.add(Problem::Unreadable, FILE, error.to_string(), kubelet, DELETE),
+            Ok(_) => {}
+        }
+        if let Ok(state) = read.state() {
+            self.cpu_state(&state);
+        }
+    }
+
+    fn unreadable_cpus(&mut self, file: &[u8], error: &CpuError, refused: String) {
+        let (own, other, gate) = match self.pod_level {
+            PodLevel::Off => (CpuFormat::V2, PodLevel::On, "on"),
+            PodLevel::On => (CpuFormat::V3, PodLevel::Off, "off"),
+        };
+        if CpuFile::read(file, other, &ContainerIds::new()).is_ok() {
+            let what = format!(
+                "written with feature gate PodLevelResourceManagers {gate}, which the configuration has not"
+            );
+            let help = format!("turn the gate {gate} again, or {DELETE}");
+            self.add(Problem::OtherGate, FILE, what, refused, &help);
+            return;
+        }
+        let what = match (error, CpuFile::fault_as(own, file)) {
+            // A file of the oldest format has its own reasons.
+            (CpuError::File(_), Some(fault)) => damage(&fault, file),
+            (error, _) => error.to_string(),
+        };
+        self.add(Problem::Unreadable, FILE, what, refused, DELETE);
+    }
+
+    /// What the CPUs of a file are on this machine, whichever policy wrote it.
+    fn cpu_state(&mut self, state: &CpuState) {
+        let held = held_by_pod(state);
+        self.gone(FILE, held.iter().map(|(pod, cpus)| (*pod, format!("CPUs {cpus}"))));
+        let Some(manager) = self.node.cpus() else { return };
+        if state.policy != "static" {
+            return;
+        }
+        let refusal = manager.restore(holdings::of_cpus(state)).err();
+        let kubelet = || {
+            refusal
+                .as_ref()
+                .map_or_else(|| "does not look for this".to_owned(), |error| no_start("cpu", error))
+        };
+        let mut all = state.shared.clone();
+        for (_, cpus) in &held {
+            all |= cpus;
+        }
+        let before = self.found.len();
+        let unknown = &all - manager.all();
+        if !unknown.is_empty() {
+            let holders = holders(self, state, &held, &unknown);
+            let what = format!("CPUs {unknown} are offline or not of this machine; {holders}");
+            self.add(
+                Problem::Unknown,
+                FILE,
+                what,
+                kubelet(),
+                &format!("bring them online again, or {DELETE}"),
+            );
+        }
+        for (pod, cpus) in &held {
+            let both = cpus & &state.shared;
+            if !both.is_empty() {
+                let what =
+                    format!("CPUs {both} are {}'s own and in the shared pool too", self.names.name(pod));
+                self.add(Problem::Overlap, FILE, what, kubelet(), DELETE);
+            }
+        }
+        for (at, (pod, cpus)) in held.iter().enumerate() {
+            for (other, theirs) in held.iter().skip(at + 1) {
+                let both = cpus & theirs;
+                if !both.is_empty() {
+                    let (one, two) = (self.names.name(pod), self.names.name(other));
+                    let what = format!("CPUs {both} are held by {one} and by {two}");
+                    let kubelet = "does not look for this: both run on them".to_owned();
+                    self.add(Problem::Overlap, FILE, what, kubelet, "delete one of the two pods");
+                }
+            }
+        }
+        let nobody = &(manager.all() - &all) - manager.reserved();
+        if !nobody.is_empty() {
+            let what = format!("CPUs {nobody} of this machine are in no pool: they are new, or online again");
+            self.add(Problem::Sums, FILE, what, kubelet(), DELETE);
+        }
+        // What else keeps the kubelet from starting, as it says it.
+        if let Some(error) = refusal
+            && self.found.len() == before
+        {
+            let help = format!("undo the change of the reservation, or {DELETE}");
+            self.add(Problem::Sums, FILE, error.to_string(), no_start("cpu", &error), &help);
+        }
+    }
+}
+
+/// All that each pod holds.
+fn held_by_pod(state: &CpuState) -> Vec<(&PodUid, CpuSet)> {
+    let whole = |pod| state.pods.get(pod).cloned().unwrap_or_default();
+    let with_containers = state.containers.iter().map(|(pod, containers)| {
+        (
+            pod,
+            containers.values().fold(whole(pod), |mut all, cpus| {
+                all |= cpus;
+                all
+            }),
+        )
+    });
+    let alone = state.pods.iter().filter(|(pod, _)| !state.containers.contains_key(*pod));
+    with_containers.chain(alone.map(|(pod, cpus)| (pod, cpus.clone()))).collect()
+}
+
+/// Who has some CPUs.
+fn holders(checking: &Checking<'_>, state: &CpuState, held: &[(&PodUid, CpuSet)], cpus: &CpuSet) -> String {
+    let mut holders: Vec<String> = Vec::new();
+    for (pod, own) in held.iter().filter(|(_, own)| !own.is_disjoint(cpus)) {
+        holders.push(format!("{} holds {}", checking.names.name(pod), own & cpus));
+    }
+    if !state.shared.is_disjoint(cpus) {
+        holders.push(format!("the shared pool has {}", &state.shared & cpus));
+    }
+    holders.join(", ")
+}

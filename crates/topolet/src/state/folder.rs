@@ -1,0 +1,70 @@
+//! The three files of a kubelet's root folder, or of a copy of it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use kubelet_checkpoint::PodLevel;
+use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile};
+use kubelet_checkpoint::device::DeviceFile;
+use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
+use kubelet_checkpoint::store::{self, StateFile};
+
+/// The files as they are; `None` where there is none.
+pub(crate) struct StateFolder {
+    pub(crate) cpu: Option<Vec<u8>>,
+    pub(crate) memory: Option<Vec<u8>>,
+    pub(crate) device: Option<Vec<u8>>,
+}
+
+/// What is in the files.
+pub(crate) struct Contents {
+    pub(crate) cpu: Option<Result<CpuFile, CpuError>>,
+    pub(crate) memory: Option<Result<MemoryFile, MemoryError>>,
+    pub(crate) device: Option<DeviceFile>,
+}
+
+impl StateFolder {
+    pub(crate) fn read(root: &Path) -> anyhow::Result<Self> {
+        if !root.is_dir() {
+            bail!("state folder {} does not exist", root.display());
+        }
+        let read = |file| -> anyhow::Result<Option<Vec<u8>>> {
+            let path: PathBuf = root.join(StateFile::path(file));
+            store::read(&path).with_context(|| format!("failed to read the state in {}", root.display()))
+        };
+        let folder = Self {
+            cpu: read(StateFile::Cpu)?,
+            memory: read(StateFile::Memory)?,
+            device: read(StateFile::Device)?,
+        };
+        if folder.cpu.is_none() && folder.memory.is_none() && folder.device.is_none() {
+            let names = StateFile::ALL.map(StateFile::path).join(", ");
+            bail!("{} holds no state of a kubelet: none of {names} is there", root.display());
+        }
+        Ok(folder)
+    }
+
+    /// What a kubelet reads whose feature gate `PodLevelResourceManagers` is as given.
+    pub(crate) fn contents(&self, pod_level: PodLevel) -> Contents {
+        Contents {
+            cpu: self.cpu.as_deref().map(|file| CpuFile::read(file, pod_level, &ContainerIds::new())),
+            memory: self.memory.as_deref().map(|file| Ok(MemoryFile::read(file, pod_level)?)),
+            device: self.device.as_deref().map(DeviceFile::read),
+        }
+    }
+
+    /// What is in the files, whichever kubelet wrote them.
+    pub(crate) fn contents_of_any(&self) -> Contents {
+        let off = self.contents(PodLevel::Off);
+        let on = self.contents(PodLevel::On);
+        Contents { cpu: either(off.cpu, on.cpu), memory: either(off.memory, on.memory), device: off.device }
+    }
+}
+
+/// The first that could be read; of two refusals the first.
+fn either<T, E>(first: Option<Result<T, E>>, second: Option<Result<T, E>>) -> Option<Result<T, E>> {
+    match (first, second) {
+        (Some(Err(_)), Some(Ok(read))) => Some(Ok(read)),
+        (first, _) => first,
+    }
+}

@@ -1,0 +1,14 @@
+//! What a kubelet has written of its node, and what is wrong with it.
+
+mod check;
+mod finding;
+mod folder;
+mod holdings;
+mod names;
+mod table;
+
+pub(crate) use check::check;
+pub(crate) use finding::{Finding, Findings, Problem};
+pub(crate) use folder::{Contents, StateFolder};
+pub(crate) use names::PodNames;
+pub(crate) use table::{Shown, shown};

@@ -1,0 +1,66 @@
+//! Names of pods, which the kubelet's files know by UID only.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use pod_spec::PodUid;
+use topology_manifest::{Source, read_pods};
+
+use crate::document;
+use crate::render::manifest_style;
+
+/// Where a node keeps a folder for each pod, with the name `NAMESPACE_NAME_UID`.
+const POD_LOGS: &str = "/var/log/pods";
+
+/// The pods of a node; `None` where they are not known.
+pub(crate) struct PodNames(Option<BTreeMap<PodUid, String>>);
+
+impl PodNames {
+    /// From the folder of pod logs or the manifests that are given; else, of this machine's own state, from its
+    /// own pod logs.
+    pub(crate) fn read(given: Option<&Path>, is_own: bool) -> anyhow::Result<Self> {
+        let logs = Path::new(POD_LOGS);
+        let path = match given {
+            Some(path) => path,
+            None if is_own && logs.is_dir() => logs,
+            None => return Ok(Self(None)),
+        };
+        let known = if path.is_dir() { from_folders(path)? } else { from_manifests(path)? };
+        Ok(Self(Some(known)))
+    }
+
+    /// `NAMESPACE/NAME`, or the UID of a pod that is not known.
+    pub(crate) fn name(&self, uid: &PodUid) -> String {
+        let known = self.0.as_ref().and_then(|known| known.get(uid));
+        known.cloned().unwrap_or_else(|| uid.to_string())
+    }
+
+    /// Whether the pods are known, and this one is not among them.
+    pub(crate) fn is_gone(&self, uid: &PodUid) -> bool {
+        self.0.as_ref().is_some_and(|known| !known.contains_key(uid))
+    }
+}
+
+fn from_folders(path: &Path) -> anyhow::Result<BTreeMap<PodUid, String>> {
+    let mut known = BTreeMap::new();
+    for entry in fs::read_dir(path).with_context(|| format!("failed to read {}", path.display()))? {
+        let entry = entry.with_context(|| format!("failed to read {}", path.display()))?;
+        let name = entry.file_name();
+        // A UID has no `_`, nor have the names before it.
+        let parts: Vec<&str> = name.to_str().map(|name| name.split('_').collect()).unwrap_or_default();
+        if let [namespace, name, uid] = parts[..] {
+            known.insert(PodUid::new(uid), format!("{namespace}/{name}"));
+        }
+    }
+    Ok(known)
+}
+
+fn from_manifests(path: &Path) -> anyhow::Result<BTreeMap<PodUid, String>> {
+    let bytes = document::read(path)?;
+    let pods = Source::from_bytes(&path.display().to_string(), &bytes)
+        .and_then(|source| read_pods(&source))
+        .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))?;
+    Ok(pods.into_iter().map(|pod| (pod.uid.clone(), format!("{}/{}", pod.namespace, pod.name))).collect())
+}

@@ -1,0 +1,169 @@
+//! What the files say, pod by pod.
+
+use std::collections::BTreeMap;
+
+use kubelet_checkpoint::store::StateFile;
+use pod_spec::{ContainerName, PodUid, ResourceName};
+use serde::Serialize;
+
+use super::{Contents, PodNames};
+
+/// The files, and what each container holds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Shown {
+    pub(crate) files: Vec<FileLine>,
+    pub(crate) containers: Vec<ContainerLine>,
+}
+
+/// One file in a few words.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FileLine {
+    pub(crate) file: &'static str,
+    pub(crate) contents: String,
+    /// Whether the kubelet could read it.
+    pub(crate) readable: bool,
+}
+
+/// What a container holds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ContainerLine {
+    /// `NAMESPACE/NAME`, or the UID where the name is not known.
+    pub(crate) pod: String,
+    pub(crate) uid: String,
+    /// Empty for what the pod holds as a whole.
+    pub(crate) container: String,
+    #[serde(flatten)]
+    pub(crate) held: Held,
+}
+
+/// What is held.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Held {
+    /// As a list; empty: the shared pool.
+    pub(crate) cpus: String,
+    pub(crate) memory: Vec<MemoryHeld>,
+    pub(crate) devices: Vec<DevicesHeld>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct MemoryHeld {
+    pub(crate) resource: String,
+    pub(crate) bytes: u64,
+    pub(crate) nodes: Vec<i64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct DevicesHeld {
+    pub(crate) resource: String,
+    /// Each once, in order.
+    pub(crate) ids: Vec<String>,
+}
+
+/// Owners in the order in which they are shown: what a pod holds as a whole comes first.
+type Owners = BTreeMap<(PodUid, ContainerName), Held>;
+
+pub(crate) fn shown(contents: &Contents, names: &PodNames) -> Shown {
+    let mut owners = Owners::new();
+    let files =
+        vec![cpus(contents, &mut owners), memory(contents, &mut owners), devices(contents, &mut owners)];
+    let mut containers: Vec<ContainerLine> = owners
+        .into_iter()
+        .map(|((pod, container), held)| ContainerLine {
+            pod: names.name(&pod),
+            uid: pod.to_string(),
+            container: container.to_string(),
+            held,
+        })
+        .collect();
+    containers.sort_by(|a, b| (&a.pod, &a.uid, &a.container).cmp(&(&b.pod, &b.uid, &b.container)));
+    Shown { files, containers }
+}
+
+fn line(file: StateFile, contents: String) -> FileLine {
+    FileLine { file: file.path(), contents, readable: true }
+}
+
+fn unreadable(file: StateFile, error: &impl std::fmt::Display) -> FileLine {
+    FileLine { file: file.path(), contents: format!("cannot be read: {error}"), readable: false }
+}
+
+fn none(file: StateFile) -> FileLine {
+    line(file, "is not there".to_owned())
+}
+
+fn of<'o>(owners: &'o mut Owners, pod: &PodUid, container: &ContainerName) -> &'o mut Held {
+    owners.entry((pod.clone(), container.clone())).or_default()
+}
+
+fn cpus(contents: &Contents, owners: &mut Owners) -> FileLine {
+    let file = StateFile::Cpu;
+    let read = match &contents.cpu {
+        None => return none(file),
+        Some(Err(error)) => return unreadable(file, error),
+        Some(Ok(read)) => read,
+    };
+    // Texts are shown as they are, also where they are no list of CPUs.
+    for (pod, containers) in &read.entries {
+        for (container, cpus) in containers {
+            of(owners, pod, container).cpus.clone_from(cpus);
+        }
+    }
+    for (pod, cpus) in &read.pod_entries {
+        of(owners, pod, &ContainerName::new("")).cpus = cpus.to_string();
+    }
+    let pool = match read.default_cpu_set.as_str() {
+        "" => "no shared pool".to_owned(),
+        pool => format!("shared pool {pool}"),
+    };
+    line(file, format!("policy {}, format {:?}, {pool}", read.policy, read.format))
+}
+
+fn memory(contents: &Contents, owners: &mut Owners) -> FileLine {
+    let file = StateFile::Memory;
+    let read = match &contents.memory {
+        None => return none(file),
+        Some(Err(error)) => return unreadable(file, error),
+        Some(Ok(read)) => read,
+    };
+    let held = |block: &kubelet_checkpoint::memory::Block| MemoryHeld {
+        resource: block.resource.to_string(),
+        bytes: block.size,
+        nodes: block.nodes.iter().flatten().map(|id| id.0).collect(),
+    };
+    for (pod, containers) in &read.state.entries {
+        for (container, blocks) in containers.iter().flatten() {
+            of(owners, pod, container).memory.extend(blocks.iter().flatten().map(held));
+        }
+    }
+    for (pod, entry) in &read.state.pod_entries {
+        let whole = of(owners, pod, &ContainerName::new(""));
+        whole.memory.extend(entry.blocks.iter().flatten().map(held));
+    }
+    let nodes = read.state.nodes.as_ref().map_or(0, BTreeMap::len);
+    line(file, format!("policy {}, format {:?}, {nodes} NUMA nodes", read.state.policy, read.format))
+}
+
+fn devices(contents: &Contents, owners: &mut Owners) -> FileLine {
+    let file = StateFile::Device;
+    let Some(read) = &contents.device else { return none(file) };
+    if let Some(fault) = &read.fault {
+        return unreadable(file, fault);
+    }
+    for entry in read.state.entries.iter().flatten() {
+        let mut ids: Vec<String> =
+            entry.devices.iter().flatten().flat_map(|(_, ids)| ids.iter().flatten().cloned()).collect();
+        ids.sort();
+        ids.dedup();
+        let resource = entry.resource.to_string();
+        of(owners, &entry.pod, &entry.container).devices.push(DevicesHeld { resource, ids });
+    }
+    let registered: Vec<&str> =
+        read.state.registered.iter().flatten().map(|(name, _)| ResourceName::as_str(name)).collect();
+    let plugins = if registered.is_empty() {
+        "no plugins".to_owned()
+    } else {
+        format!("plugins of {}", registered.join(", "))
+    };
+    line(file, plugins)
+}
