@@ -7,7 +7,8 @@
 //! intersection is x.
 
 use numa_bitmask::NodeMask;
-use topology_hint::{Affinity, Answer, Answers, ForeignNodes, Hint};
+use smallvec::SmallVec;
+use topology_hint::{Affinity, Answer, Answers, ForeignNodes, Hint, ListedHint};
 
 use crate::distance::Tie;
 use crate::work::Stop;
@@ -32,6 +33,20 @@ pub(crate) fn merge(nodes: NodeMask, answers: &Answers, tie: &mut Tie<'_>) -> Re
         width @ 7..=8 => Dense::<4> { nodes, width }.merge(answers, tie),
         width @ 9..=12 => Dense::<64> { nodes, width }.merge(answers, tie),
         _ => Ok(Found::NotHere),
+    }
+}
+
+/// Every intersection of one hint of each list in the machine's nodes, but the empty one, in ascending number;
+/// `None` on a larger machine.
+pub(crate) fn intersections<'l>(
+    nodes: NodeMask,
+    lists: impl Iterator<Item = &'l [ListedHint]>,
+) -> Option<SmallVec<[NodeMask; 64]>> {
+    match u64::BITS - nodes.to_bits().leading_zeros() {
+        width @ 0..=6 => Some(Dense::<1> { nodes, width }.fold(lists).iter().collect()),
+        width @ 7..=8 => Some(Dense::<4> { nodes, width }.fold(lists).iter().collect()),
+        width @ 9..=12 => Some(Dense::<64> { nodes, width }.fold(lists).iter().collect()),
+        _ => None,
     }
 }
 
@@ -102,10 +117,27 @@ impl<const WORDS: usize> Dense<WORDS> {
 
     /// Offers the best of all sets that can be reached.
     fn reach(&self, answers: &Answers, limit: u32, tie: &mut Tie<'_>) -> Result<(), Stop> {
+        let lists = answers.iter().filter_map(|(_, answer)| match answer {
+            Answer::List(list) => Some(list),
+            Answer::NoOpinion | Answer::Impossible | Answer::Family(_) => None,
+        });
+        let reached = self.fold(lists);
+        // The size that comes first in the policy's order.
+        let rank = |size: u32| if size <= limit { (0, limit - size) } else { (1, size) };
+        let Some(size) = reached.iter().map(NodeMask::len).min_by_key(|size| rank(*size)) else {
+            return Ok(());
+        };
+        for mask in reached.iter().filter(|mask| mask.len() == size) {
+            tie.offer(mask)?;
+        }
+        Ok(())
+    }
+
+    /// Every intersection of one hint of each list, but the empty one.
+    fn fold<'l>(&self, lists: impl Iterator<Item = &'l [ListedHint]>) -> Bitmap<WORDS> {
         let mut reached = Bitmap::<WORDS>::EMPTY;
         reached.insert(self.nodes);
-        for (_, answer) in answers.iter() {
-            let Answer::List(list) = answer else { continue };
+        for list in lists {
             let (mut masks, mut leaves_all) = (Bitmap::EMPTY, false);
             for listed in list {
                 match listed.hint.affinity {
@@ -117,15 +149,7 @@ impl<const WORDS: usize> Dense<WORDS> {
             reached = if leaves_all { reached | met } else { met };
         }
         reached.remove(NodeMask::EMPTY);
-        // The size that comes first in the policy's order.
-        let rank = |size: u32| if size <= limit { (0, limit - size) } else { (1, size) };
-        let Some(size) = reached.iter().map(NodeMask::len).min_by_key(|size| rank(*size)) else {
-            return Ok(());
-        };
-        for mask in reached.iter().filter(|mask| mask.len() == size) {
-            tie.offer(mask)?;
-        }
-        Ok(())
+        reached
     }
 
     /// Every intersection of a set of `a` with one of `b`.

@@ -20,6 +20,7 @@ use smallvec::SmallVec;
 use topology_hint::{Cover, OutOfSteps, Steps};
 
 use crate::closest::closest;
+use crate::dense;
 use crate::distance::{Tie, Ties};
 use crate::lowest::lowest;
 use crate::part::{Part, Parts};
@@ -135,8 +136,19 @@ pub(crate) fn rooms(nodes: NodeMask, parts: &Parts<'_>, steps: &mut Steps) -> Re
     if !nodes.is_empty() {
         rooms.push(Room { open: 0, nodes });
     }
+    let lists = || {
+        parts.iter().filter_map(|part| match part {
+            Part::List(list) => Some(*list),
+            Part::Free(_) | Part::Family(_) => None,
+        })
+    };
+    // On smaller machines all lists at once.
+    let folded = if lists().next().is_some() { dense::intersections(nodes, lists()) } else { None };
+    if let Some(masks) = &folded {
+        rooms = masks.iter().map(|nodes| Room { open: 0, nodes: *nodes }).collect();
+    }
     let mut bits = 0..OPEN_PARTS;
-    for part in parts {
+    for part in parts.iter().filter(|part| folded.is_none() || !matches!(part, Part::List(_))) {
         let masks = masks(nodes, part);
         let open = match part.cover() {
             Some(cover) => Some((cover.within(), 1 << bits.next().ok_or(OutOfSteps)?)),

@@ -1,10 +1,12 @@
 //! Families against their own list form, and against a solver that looks at every node set.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::collections::BTreeSet;
+
 use numa_bitmask::NodeMask;
 use proptest::prelude::*;
-use topology_hint::{Answer, Answers};
-use topology_policy::{Admit, DistanceIndex, Distances, KubeletPolicy, Policy, Ties, WorkLimit};
+use topology_hint::{Affinity, Answer, Answers, Hint, Preference};
+use topology_policy::{Admit, DistanceIndex, Distances, KubeletPolicy, Merged, Policy, Ties, WorkLimit};
 
 mod plain;
 mod slow;
@@ -51,23 +53,75 @@ proptest! {
     }
 }
 
+/// The same answers with the families at the places of `listed` written out.
+fn written_out(own: &[plain::Plain], all: NodeMask, listed: impl Fn(usize) -> bool) -> Answers {
+    let families = families(own);
+    let mut written = Answers::new();
+    for (at, plain) in own.iter().enumerate() {
+        match families.get(at) {
+            Some((resource, Answer::Family(family))) if listed(at) => {
+                written.push_list(resource.clone(), family.listed(all));
+            }
+            _ => plain.push(&mut written),
+        }
+    }
+    written
+}
+
 fn check_lists(nodes: usize, own: &[plain::Plain], rows: Vec<Vec<u64>>) -> Result<(), TestCaseError> {
     let all = NodeMask::all(nodes);
     let distances = distances(rows);
     let answers = families(own);
-    let mut lists = Answers::new();
-    for (resource, answer) in answers.iter() {
-        if let Answer::Family(family) = answer {
-            lists.push_list(resource.clone(), family.listed(all));
-        }
-    }
+    let written = [
+        written_out(own, all, |_| true),
+        written_out(own, all, |at| at % 2 == 0),
+        written_out(own, all, |at| at % 2 == 1),
+    ];
     for policy in [KubeletPolicy::BestEffort, KubeletPolicy::Restricted, KubeletPolicy::SingleNumaNode] {
         for ties in [Ties::LowestNumber, Ties::Closest(&distances)] {
             let merged = policy.merge(all, ties, &answers, WorkLimit::default()).unwrap();
-            prop_assert_eq!(merged, policy.merge(all, ties, &lists, WorkLimit::default()).unwrap());
+            for lists in &written {
+                prop_assert_eq!(merged, policy.merge(all, ties, lists, WorkLimit::default()).unwrap());
+            }
         }
     }
     Ok(())
+}
+
+/// Sets that all families prefer, of up to three nodes, looked at one by one.
+fn check_small(nodes: usize, own: &[plain::Plain], rows: Vec<Vec<u64>>) -> Result<(), TestCaseError> {
+    let all = NodeMask::all(nodes);
+    let distances = distances(rows);
+    let answers = families(own);
+    let agreed = |set: u64| {
+        let preferred = |family: &plain::Plain| slow::accepts(family, set) == Some(true);
+        own.iter().all(|family| preferred(family) || family.any == Some(true)) && own.iter().any(preferred)
+    };
+    let pairs = (0..nodes).flat_map(|a| (0..=a).map(move |b| 1_u64 << a | 1 << b));
+    let small: BTreeSet<u64> = pairs.flat_map(|pair| (0..nodes).map(move |c| pair | 1 << c)).collect();
+    let agreed: Vec<u64> = small.into_iter().filter(|set| agreed(*set)).collect();
+    for ties in [Ties::LowestNumber, Ties::Closest(&distances)] {
+        let distance = |set: u64| match ties {
+            Ties::LowestNumber => 0.0,
+            Ties::Closest(distances) => distances.average(NodeMask::from_bits(set)).unwrap(),
+        };
+        let key = |set: &&u64| (set.count_ones(), distance(**set).to_bits(), **set);
+        let Some(best) = agreed.iter().min_by_key(key) else { continue };
+        let merged = KubeletPolicy::Restricted.merge(all, ties, &answers, WorkLimit::default()).unwrap();
+        let expected =
+            Hint { affinity: Affinity::Nodes(NodeMask::from_bits(*best)), preference: Preference::Preferred };
+        prop_assert_eq!(merged, Merged { hint: expected, admit: Admit::Yes });
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn small_preferred_sets_are_found_to_sixty_nodes((nodes, own, rows) in plain::case(21..=60_usize)) {
+        check_small(nodes, &own, rows)?;
+    }
 }
 
 proptest! {

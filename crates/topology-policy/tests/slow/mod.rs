@@ -113,7 +113,7 @@ fn containing(nodes: usize, sets: &[bool]) -> Vec<u64> {
 }
 
 /// Whether the set is accepted, and whether it is preferred.
-fn accepts(family: &Plain, set: u64) -> Option<bool> {
+pub(crate) fn accepts(family: &Plain, set: u64) -> Option<bool> {
     let exact = family.masks.iter().filter(|(mask, _)| *mask == set).map(|(_, preferred)| *preferred);
     let exact = exact.reduce(|a, b| a || b);
     let open = family.open.as_ref().is_some_and(|open| {
