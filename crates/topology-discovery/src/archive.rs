@@ -5,6 +5,7 @@
 //! the packer.
 
 mod blocks;
+mod pack;
 
 use std::io::{self, Read};
 
@@ -15,10 +16,13 @@ use thiserror::Error;
 use crate::memory::{MemoryTree, components};
 use blocks::Blocks;
 
+pub use pack::PackError;
+pub(crate) use pack::pack;
+
 /// Sizes past which an archive is refused. The largest machine known unpacks to an eighth of each.
 const MAX_ENTRIES: usize = 1_000_000;
 const MAX_FILE: u64 = 32 << 20;
-const MAX_CONTENT: usize = 64 << 20;
+pub(crate) const MAX_CONTENT: usize = 64 << 20;
 const MAX_STREAM: u64 = 512 << 20;
 const MAX_WINDOW: u64 = 64 << 20;
 const MAX_NAME: u64 = 4096;

@@ -6,11 +6,13 @@
 //! included, because that is what the kubelet decides on. What is missing or contradicts itself is a [`Problem`] in
 //! the answer, with what was assumed instead, and neither a failure nor silence.
 //!
-//! This crate does not know pods, configurations or policies, and writes nothing.
+//! This crate does not know pods, configurations or policies, and writes no file: what it captures
+//! ([`Capture`]) is bytes.
 
 mod archive;
 mod cadvisor;
 mod cadvisor_json;
+mod capture;
 mod directory;
 mod kernel;
 mod machine;
@@ -18,12 +20,13 @@ mod memory;
 mod problem;
 mod tree;
 
-pub use archive::ArchiveError;
+pub use archive::{ArchiveError, PackError};
 pub use cadvisor::{
     CadvisorError, CadvisorInfo, CpuArchitecture, HugePagesError, ParseUintError, TopologyError,
     read_as_cadvisor,
 };
 pub use cadvisor_json::{MachineInfoError, machine_info_from_json, machine_info_to_json};
+pub use capture::{Capture, CaptureError};
 pub use machine::{Discovery, DiscoveryError, read};
 pub use memory::MemoryTree;
 pub use problem::{Assumed, Lack, Problem};

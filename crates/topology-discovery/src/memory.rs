@@ -20,6 +20,15 @@ enum Entry {
     Link(Box<str>),
 }
 
+/// What is at a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Content<'t> {
+    Folder,
+    File(&'t [u8]),
+    /// Where it leads, as in a symbolic link.
+    Link(&'t str),
+}
+
 /// The root folder's place among the entries.
 const ROOT: usize = 0;
 
@@ -108,6 +117,38 @@ impl MemoryTree {
             at = next;
         }
         at
+    }
+
+    /// Calls `with` for every entry but the root: a folder before what is in it, names in lexical order.
+    pub(crate) fn visit<E>(
+        &self,
+        with: &mut impl FnMut(&str, Content<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.visit_below(ROOT, "", with)
+    }
+
+    fn visit_below<E>(
+        &self,
+        folder: usize,
+        above: &str,
+        with: &mut impl FnMut(&str, Content<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(Entry::Folder(children)) = self.entries.get(folder) else { return Ok(()) };
+        for (name, at) in children {
+            let path = if above.is_empty() { name.to_string() } else { format!("{above}/{name}") };
+            match self.entries.get(*at) {
+                Some(Entry::Folder(_)) => {
+                    with(&path, Content::Folder)?;
+                    self.visit_below(*at, &path, with)?;
+                }
+                Some(Entry::File { start, end }) => {
+                    with(&path, Content::File(self.content.get(*start..*end).unwrap_or_default()))?;
+                }
+                Some(Entry::Link(target)) => with(&path, Content::Link(target))?,
+                None => {}
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn read(&self, path: &str) -> Result<Option<&[u8]>, ReadError> {
