@@ -24,6 +24,9 @@ pub(crate) enum Command {
     Demo(DemoArguments),
     /// Draws a machine: NUMA nodes, CPUs, caches, memory, huge pages, devices.
     Topology(TopologyArguments),
+    /// Packs a machine's topology into a file, without serial numbers and network addresses, so that it can be read
+    /// elsewhere.
+    Capture(CaptureArguments),
     /// Admits pods from manifests, one after the other, and explains each decision.
     Admit(AdmitArguments),
     /// Reads what a kubelet has written of its node: who holds which CPUs, memory and devices.
@@ -43,8 +46,22 @@ pub(crate) struct TopologyArguments {
     /// Names the built-in machines and what they are.
     #[arg(long, conflicts_with_all = ["machine", "hugepages"])]
     pub(crate) list: bool,
-    #[command(flatten)]
-    pub(crate) output: OutputArguments,
+    /// How to print.
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: TopologyFormat,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CaptureArguments {
+    /// The file to write, NAME.tar.zst; `--machine FILE` reads it anywhere.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Writes nothing, but tells in what the machine differs from the one captured in FILE. Exit status 2 if it does.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// `live` for this machine, the name of a built-in one, a folder, or a .tar.zst.
+    #[arg(short, long, value_name = "MACHINE", default_value = "live")]
+    pub(crate) machine: String,
 }
 
 #[derive(Args, Debug)]
@@ -151,4 +168,21 @@ pub(crate) enum Format {
     Json,
     /// For programs and people.
     Yaml,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum TopologyFormat {
+    /// For people: a line for each NUMA node, and the distances.
+    Table,
+    /// For people: what lies in what, what is plugged in where, how far devices are from each other.
+    Tree,
+    /// For programs.
+    Json,
+    /// For programs and people.
+    Yaml,
+    /// A picture, as lstopo draws it.
+    Svg,
+    /// What cAdvisor tells the kubelet of this machine, as JSON.
+    #[value(name = "machineinfo")]
+    MachineInfo,
 }

@@ -210,27 +210,12 @@ fn caches(machine: &Machine) -> Vec<CacheView> {
 fn groups<'a>(devices: impl Iterator<Item = &'a PciDevice>) -> Vec<DeviceGroup> {
     let mut counted: BTreeMap<String, usize> = BTreeMap::new();
     for device in devices {
-        let Some(kind) = kind(device.class_code()) else { continue };
+        let Some(kind) = device.class_name().filter(|_| device.does_work()) else { continue };
         let part = if matches!(device.sriov, Sriov::Virtual(_)) { " VF" } else { "" };
         let vendor = device.vendor.map_or_else(String::new, |vendor| format!(" {vendor:04x}"));
         *counted.entry(format!("{kind}{part}{vendor}")).or_default() += 1;
     }
     counted.into_iter().map(|(what, count)| DeviceGroup { what, count }).collect()
-}
-
-/// What a class is called, as in the PCI ID list.
-const fn kind(class: u16) -> Option<&'static str> {
-    Some(match class {
-        0x0108 => "NVMe",
-        0x0100..=0x01ff => "storage",
-        0x0207 => "InfiniBand",
-        0x0200..=0x02ff => "Ethernet",
-        0x0302 => "3D controller",
-        0x0300..=0x03ff => "display",
-        0x0b40 => "co-processor",
-        0x1200..=0x12ff => "accelerator",
-        _ => return None,
-    })
 }
 
 /// Where the kubelet, through cAdvisor, sees another machine than there is.

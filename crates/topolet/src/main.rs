@@ -8,6 +8,8 @@ mod command;
 mod node;
 mod state;
 mod machine_view;
+mod machine_change;
+mod nest;
 mod decision;
 mod document;
 mod render;

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod admit;
+mod capture;
 mod demo;
 mod state;
 mod topology;
@@ -14,6 +15,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
     match &arguments.command {
         Command::Demo(arguments) => demo::run(arguments, screen),
         Command::Topology(arguments) => topology::run(arguments, screen),
+        Command::Capture(arguments) => capture::run(arguments, screen),
         Command::Admit(arguments) => admit::run(arguments, screen),
         Command::State(arguments) => state::run(arguments, screen),
     }

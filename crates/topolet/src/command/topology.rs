@@ -1,17 +1,19 @@
 //! `topolet topology`: a machine as it is, and where the kubelet sees it otherwise.
 
+use anyhow::{Context as _, bail};
 use serde::Serialize;
-use topology_model::KubeletView;
+use topology_discovery::machine_info_to_json;
+use topology_model::{KubeletView, Machine};
 
 use crate::Outcome;
-use crate::arguments::{Format, TopologyArguments};
+use crate::arguments::{Format, TopologyArguments, TopologyFormat};
 use crate::document::Document;
 use crate::machine_view::MachineView;
 use crate::node::LoadedMachine;
-use crate::render::{self, Screen};
+use crate::render::{self, Glyphs, Screen};
 
 pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let format = arguments.output.output;
+    let format = arguments.output;
     if arguments.list {
         return list(format, screen);
     }
@@ -21,9 +23,26 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
     if let Err(error) = kubelet {
         view.kubelet_differs.push(format!("it would not start here: {error}"));
     }
-    match Document::new("Topology", &view).text(format)? {
-        Some(text) => screen.print(&text)?,
-        None => screen.show(&render::topology(&view, screen.glyphs))?,
+    let document = |format| Document::new("Topology", &view).text(format).map(Option::unwrap_or_default);
+    let hardware = || -> anyhow::Result<&Machine> {
+        loaded
+            .machine
+            .as_ref()
+            .with_context(|| format!("{} says what cAdvisor sees, not what lies where", view.machine))
+    };
+    match format {
+        TopologyFormat::Table => screen.show(&render::topology(&view, screen.glyphs))?,
+        TopologyFormat::Tree => {
+            let drawing = render::tree(hardware()?, screen.glyphs);
+            screen.show(&render::frame(&view, &drawing, screen.glyphs))?;
+        }
+        TopologyFormat::Json => screen.print(&document(Format::Json)?)?,
+        TopologyFormat::Yaml => screen.print(&document(Format::Yaml)?)?,
+        TopologyFormat::Svg => {
+            let headline = render::headline(&view, Glyphs::Unicode);
+            screen.print(&render::picture(hardware()?, &view.machine, headline.trim_end()))?;
+        }
+        TopologyFormat::MachineInfo => screen.print(&(machine_info_to_json(&loaded.info)? + "\n"))?,
     }
     Ok(Outcome::Done)
 }
@@ -34,7 +53,15 @@ struct Machines {
     machines: Vec<&'static str>,
 }
 
-fn list(format: Format, screen: Screen) -> anyhow::Result<Outcome> {
+fn list(format: TopologyFormat, screen: Screen) -> anyhow::Result<Outcome> {
+    let format = match format {
+        TopologyFormat::Json => Format::Json,
+        TopologyFormat::Yaml => Format::Yaml,
+        TopologyFormat::Table | TopologyFormat::Tree => Format::Table,
+        TopologyFormat::Svg | TopologyFormat::MachineInfo => {
+            bail!("--list names machines: it is no machine itself")
+        }
+    };
     let machines: Vec<&str> = machine_fixtures::names().collect();
     let names: String = machines.iter().map(|name| format!("{name}\n")).collect();
     let text = Document::new("Machines", Machines { machines }).text(format)?;

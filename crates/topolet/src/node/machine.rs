@@ -42,49 +42,19 @@ impl LoadedMachine {
     /// The machine that a `--machine` argument means.
     pub(crate) fn named(name: &str) -> anyhow::Result<Self> {
         let path = Path::new(name);
-        if name == "live" {
-            return Self::read("this machine", &SysfsTree::live());
-        }
-        if !name.contains(['/', '.']) {
-            return Self::built_in(name);
-        }
-        let short =
-            || path.file_name().map_or_else(|| name.to_owned(), |name| name.to_string_lossy().into_owned());
-        if name.ends_with(".tar.zst") {
-            let tree = SysfsTree::archive(&bytes(path, MAX_ARCHIVE)?)
-                .with_context(|| format!("failed to read {name}"))?;
-            let short = short();
-            return Self::read(short.strip_suffix(".tar.zst").unwrap_or(&short), &tree);
-        }
-        if path.extension().is_some_and(|extension| extension == "json") {
+        if name.contains(['/', '.']) && path.extension().is_some_and(|extension| extension == "json") {
             let info = topology_discovery::machine_info_from_json(&bytes(path, MAX_JSON)?)
                 .with_context(|| format!("failed to read {name}"))?;
             return Ok(Self {
-                name: short(),
+                name: short(path),
                 info,
                 machine: None,
                 problems: Vec::new(),
                 other_hugepages: false,
             });
         }
-        if !path.is_dir() {
-            let what = if path.exists() { "is no folder, .tar.zst or .json" } else { "does not exist" };
-            bail!("machine {name} {what}");
-        }
-        Self::read(
-            &short(),
-            &SysfsTree::directory(path).with_context(|| format!("failed to read machine {name}"))?,
-        )
-    }
-
-    fn built_in(name: &str) -> anyhow::Result<Self> {
-        let Some(archive) = machine_fixtures::archive(name) else {
-            bail!(
-                "no built-in machine is called {name}; there are\n  {}\nA path has a / or a . in it, and `live` is this machine",
-                machine_fixtures::names().collect::<Vec<_>>().join("\n  ")
-            );
-        };
-        Self::read(name, &SysfsTree::archive(archive)?)
+        let (short, tree) = files_of(name)?;
+        Self::read(&short, &tree)
     }
 
     fn read(name: &str, tree: &SysfsTree) -> anyhow::Result<Self> {
@@ -92,6 +62,43 @@ impl LoadedMachine {
         let (machine, problems) = (Some(found.machine), found.problems);
         Ok(Self { name: name.to_owned(), info: found.info, machine, problems, other_hugepages: false })
     }
+}
+
+/// The files of the machine that a `--machine` argument means, and what it is called.
+pub(crate) fn files_of(name: &str) -> anyhow::Result<(String, SysfsTree)> {
+    let path = Path::new(name);
+    if name == "live" {
+        return Ok(("this machine".to_owned(), SysfsTree::live()));
+    }
+    if !name.contains(['/', '.']) {
+        return built_in(name);
+    }
+    if name.ends_with(".tar.zst") {
+        let tree = SysfsTree::archive(&bytes(path, MAX_ARCHIVE)?)
+            .with_context(|| format!("failed to read {name}"))?;
+        let short = short(path);
+        return Ok((short.strip_suffix(".tar.zst").unwrap_or(&short).to_owned(), tree));
+    }
+    if !path.is_dir() {
+        let what = if path.exists() { "is no folder, .tar.zst or .json" } else { "does not exist" };
+        bail!("machine {name} {what}");
+    }
+    let tree = SysfsTree::directory(path).with_context(|| format!("failed to read machine {name}"))?;
+    Ok((short(path), tree))
+}
+
+fn built_in(name: &str) -> anyhow::Result<(String, SysfsTree)> {
+    let Some(archive) = machine_fixtures::archive(name) else {
+        bail!(
+            "no built-in machine is called {name}; there are\n  {}\nA path has a / or a . in it, and `live` is this machine",
+            machine_fixtures::names().collect::<Vec<_>>().join("\n  ")
+        );
+    };
+    Ok((name.to_owned(), SysfsTree::archive(archive)?))
+}
+
+fn short(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 fn bytes(path: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {

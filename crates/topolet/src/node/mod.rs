@@ -16,7 +16,7 @@ use crate::arguments::{MachineArguments, RulesArguments};
 use crate::render::Glyphs;
 
 pub(crate) use self::devices::DeviceText;
-pub(crate) use self::machine::LoadedMachine;
+pub(crate) use self::machine::{LoadedMachine, files_of};
 
 /// A node that can decide.
 pub(crate) struct LoadedNode {

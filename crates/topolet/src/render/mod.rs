@@ -4,6 +4,9 @@ mod amount;
 mod screen;
 mod state;
 mod topology;
+mod words;
+mod tree;
+mod svg;
 mod decision;
 
 use comfy_table::{Table, presets};
@@ -12,7 +15,9 @@ pub(crate) use amount::Amount;
 pub(crate) use decision::decision;
 pub(crate) use screen::{Glyphs, Screen, manifest_style};
 pub(crate) use state::{findings, shown};
-pub(crate) use topology::topology;
+pub(crate) use svg::picture;
+pub(crate) use topology::{frame, headline, topology};
+pub(crate) use tree::tree;
 
 /// Lines of columns, each as wide as its widest cell, two blanks apart, without blanks at the end.
 pub(crate) fn columns(rows: impl IntoIterator<Item = Vec<String>>, indent: &str) -> String {

@@ -10,15 +10,20 @@ const LARGEST_MATRIX: usize = 16;
 
 /// The drawing, ending in a newline.
 pub(crate) fn topology(view: &MachineView, glyphs: Glyphs) -> String {
-    let mut text = headline(view, glyphs);
-    text.push_str(&nodes(&view.nodes, glyphs));
-    text.push_str(&distances(&view.nodes));
+    let mut drawing = nodes(&view.nodes, glyphs) + &distances(&view.nodes);
     if !view.devices_without_node.is_empty() {
-        text.push_str(&format!(
+        drawing.push_str(&format!(
             "\nPCI devices of no known node: {}\n",
             devices(&view.devices_without_node, glyphs)
         ));
     }
+    frame(view, &drawing, glyphs)
+}
+
+/// What is above and below a drawing of the machine, and the drawing between.
+pub(crate) fn frame(view: &MachineView, drawing: &str, glyphs: Glyphs) -> String {
+    let mut text = headline(view, glyphs);
+    text.push_str(drawing);
     for (head, lines) in
         [("the kubelet sees it otherwise", &view.kubelet_differs), ("problems", &view.problems)]
     {
@@ -30,7 +35,8 @@ pub(crate) fn topology(view: &MachineView, glyphs: Glyphs) -> String {
     text
 }
 
-fn headline(view: &MachineView, glyphs: Glyphs) -> String {
+/// What the machine is, in a line that ends in a newline.
+pub(crate) fn headline(view: &MachineView, glyphs: Glyphs) -> String {
     let mut parts = vec![
         counted(view.packages, "package"),
         counted(view.cores, "core"),

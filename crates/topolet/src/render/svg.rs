@@ -1,0 +1,242 @@
+//! Pictures: boxes with text in them, put together and written as SVG.
+
+mod devices;
+mod machine;
+
+pub(crate) use machine::picture;
+
+/// Sizes are in pixels of the picture at its natural size.
+type Pixels = u32;
+
+const FONT: Pixels = 12;
+const SMALL_FONT: Pixels = 10;
+/// Height of a line of text with a box around it.
+const BAR: Pixels = 20;
+/// Between a box and what is in it, and between boxes.
+const GAP: Pixels = 6;
+
+/// What a box is; its colour is that which lstopo gives it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Look {
+    Page,
+    Package,
+    Group,
+    Memory,
+    Cache,
+    Core,
+    Cpu,
+    Root,
+    Bridge,
+    Device,
+    Nothing,
+}
+
+impl Look {
+    const ALL: [Self; 11] = [
+        Self::Page,
+        Self::Package,
+        Self::Group,
+        Self::Memory,
+        Self::Cache,
+        Self::Core,
+        Self::Cpu,
+        Self::Root,
+        Self::Bridge,
+        Self::Device,
+        Self::Nothing,
+    ];
+
+    /// The name of its class in the picture.
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Page => "page",
+            Self::Package => "package",
+            Self::Group => "group",
+            Self::Memory => "memory",
+            Self::Cache => "cache",
+            Self::Core => "core",
+            Self::Cpu => "cpu",
+            Self::Root => "root",
+            Self::Bridge => "bridge",
+            Self::Device => "device",
+            Self::Nothing => "nothing",
+        }
+    }
+
+    const fn style(self) -> &'static str {
+        match self {
+            Self::Page => "fill:#ffffff;stroke:none",
+            Self::Package => "fill:#e7f3cf;stroke:#7d9150",
+            Self::Group => "fill:#f4f6f0;stroke:#9aa38c",
+            Self::Memory => "fill:#f3d9d7;stroke:#b07a76",
+            Self::Cache => "fill:#ffffff;stroke:#808080",
+            Self::Core => "fill:#c8c8c8;stroke:#808080",
+            Self::Cpu => "fill:#ffffff;stroke:#a0a0a0",
+            Self::Root => "fill:#eef3f8;stroke:#7f93a8",
+            Self::Bridge => "fill:none;stroke:#7f93a8;stroke-dasharray:4 2",
+            Self::Device => "fill:#cfe0f1;stroke:#5f7a96",
+            Self::Nothing => "fill:none;stroke:#a0a0a0;stroke-dasharray:3 3",
+        }
+    }
+}
+
+/// Where a text stands against its point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Anchor {
+    Start,
+    Middle,
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    Box { width: Pixels, height: Pixels, look: Look },
+    Text { text: String, size: Pixels, anchor: Anchor },
+}
+
+/// Shapes with their places, on an area of a size.
+#[derive(Clone, Debug, Default)]
+struct Figure {
+    width: Pixels,
+    height: Pixels,
+    shapes: Vec<(Pixels, Pixels, Shape)>,
+}
+
+impl Figure {
+    /// An empty box.
+    fn boxed(width: Pixels, height: Pixels, look: Look) -> Self {
+        Self { width, height, shapes: vec![(0, 0, Shape::Box { width, height, look })] }
+    }
+
+    /// A box around one line of text, at least so wide.
+    fn bar(text: &str, look: Look, at_least: Pixels) -> Self {
+        let mut bar = Self::boxed((text_width(text, FONT) + 2 * GAP).max(at_least), BAR, look);
+        bar.text(GAP, BAR - GAP, text, FONT, Anchor::Start);
+        bar
+    }
+
+    fn text(&mut self, x: Pixels, y: Pixels, text: &str, size: Pixels, anchor: Anchor) {
+        self.shapes.push((x, y, Shape::Text { text: text.to_owned(), size, anchor }));
+    }
+
+    /// Puts another figure on this one, which grows where it has to.
+    fn put(&mut self, x: Pixels, y: Pixels, other: Self) {
+        self.width = self.width.max(x + other.width);
+        self.height = self.height.max(y + other.height);
+        self.shapes.extend(other.shapes.into_iter().map(|(at_x, at_y, shape)| (x + at_x, y + at_y, shape)));
+    }
+
+    /// Puts another one below what is there.
+    fn put_below(&mut self, other: Self) {
+        let y = if self.height == 0 { 0 } else { self.height + GAP };
+        self.put(0, y, other);
+    }
+
+    /// In a box, with a gap all around.
+    fn in_box(self, look: Look, at_least: (Pixels, Pixels)) -> Self {
+        let (width, height) =
+            ((self.width + 2 * GAP).max(at_least.0), (self.height + 2 * GAP).max(at_least.1));
+        let mut outer = Self::boxed(width, height, look);
+        outer.put(GAP, GAP, self);
+        outer
+    }
+}
+
+/// Figures in rows, in columns as wide as the widest, in about the shape of a screen.
+fn grid(figures: Vec<Figure>) -> Figure {
+    let width = figures.iter().map(|figure| figure.width).max().unwrap_or(0) + GAP;
+    let height = figures.iter().map(|figure| figure.height).max().unwrap_or(0) + GAP;
+    let columns = columns_for(figures.len(), width, height);
+    let mut all = Figure::default();
+    let (mut x, mut y) = (0, 0);
+    for (at, figure) in figures.into_iter().enumerate() {
+        if at > 0 && at % columns == 0 {
+            (x, y) = (0, y + height);
+        }
+        all.put(x, y, figure);
+        x += width;
+    }
+    all
+}
+
+/// How many columns make rows that are full, and a picture that is neither long nor tall.
+fn columns_for(count: usize, width: Pixels, height: Pixels) -> usize {
+    let badness = |columns: usize| {
+        let rows = count.div_ceil(columns);
+        let (wide, tall) = (columns as u64 * u64::from(width) * 10, rows as u64 * u64::from(height) * 16);
+        // How far from 16 to 10 in percent; a cell that stays empty looks worse than a shape that is not a screen's.
+        let shape = wide.max(tall) * 100 / wide.min(tall).max(1);
+        let unused = (rows * columns - count) as u64 * 800 / count.max(1) as u64;
+        shape + unused
+    };
+    (1..=count.max(1)).min_by_key(|columns| badness(*columns)).unwrap_or(1)
+}
+
+/// About how wide a text is: letters of ordinary fonts are no wider.
+fn text_width(text: &str, size: Pixels) -> Pixels {
+    let letters = Pixels::try_from(text.chars().count()).unwrap_or(Pixels::MAX / 100);
+    letters.saturating_mul(size * 6) / 10
+}
+
+/// The whole file, with a margin.
+fn written(figure: Figure, title: &str) -> String {
+    let mut page = Figure::boxed(figure.width + 4 * GAP, figure.height + 4 * GAP, Look::Page);
+    page.put(2 * GAP, 2 * GAP, figure);
+    let (width, height) = (page.width, page.height);
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+         font-family=\"DejaVu Sans, Verdana, Liberation Sans, Arial, sans-serif\">\n<title>{}</title>\n<style>\n",
+        escaped(title)
+    );
+    for look in Look::ALL {
+        text.push_str(&format!(".{}{{{}}}\n", look.class(), look.style()));
+    }
+    text.push_str(".m{text-anchor:middle}\n</style>\n");
+    for (x, y, shape) in &page.shapes {
+        match shape {
+            Shape::Box { width, height, look } => {
+                let class = look.class();
+                text.push_str(&format!(
+                    "<rect class=\"{class}\" x=\"{x}.5\" y=\"{y}.5\" width=\"{width}\" height=\"{height}\" rx=\"2\"/>\n"
+                ));
+            }
+            Shape::Text { text: own, size, anchor } => {
+                let class = if *anchor == Anchor::Middle { " class=\"m\"" } else { "" };
+                let own = escaped(own);
+                text.push_str(&format!(
+                    "<text{class} x=\"{x}\" y=\"{y}\" font-size=\"{size}\">{own}</text>\n"
+                ));
+            }
+        }
+    }
+    text.push_str("</svg>\n");
+    text
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_full_where_they_can_be() {
+        for (count, width, height, columns) in
+            [(1, 50, 20, 1), (16, 260, 120, 4), (8, 60, 40, 4), (2, 900, 600, 1), (2, 300, 600, 2)]
+        {
+            assert_eq!(columns_for(count, width, height), columns, "{count} of {width}x{height}");
+        }
+    }
+
+    #[test]
+    fn text_cannot_end_what_it_is_in() {
+        let mut figure = Figure::boxed(10, 10, Look::Cpu);
+        figure.text(0, 0, "</text><script>&", FONT, Anchor::Start);
+        let text = written(figure, "</title>");
+        assert!(
+            text.contains("&lt;/text&gt;&lt;script&gt;&amp;") && text.contains("<title>&lt;/title&gt;"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! PCI devices beside the CPUs that they are near to. Those behind one switch stand in one dashed box; bridges that
+//! lead to a single device are not drawn.
+
+use topology_model::{Machine, PciDevice};
+
+use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, text_width};
+use crate::nest::{Root, device_groups, leads_to_work};
+use crate::render::words;
+
+/// A root complex.
+pub(super) fn root(machine: &Machine, root: &Root<'_>) -> Figure {
+    let mut text = format!("PCI {:04x}:{:02x}", root.domain, root.bus);
+    if root.node.is_none() {
+        text.push_str(", node not known");
+    }
+    let mut figure = caption(&text);
+    for device in devices(machine, root.devices.iter().copied()) {
+        figure.put_below(device);
+    }
+    figure.in_box(Look::Root, (0, 0))
+}
+
+/// Roots one below the other, in further columns where they would be taller than what they stand beside.
+pub(super) fn column(roots: Vec<Figure>, height: Pixels) -> Figure {
+    let tallest = roots.iter().map(|root| root.height).max().unwrap_or(0).max(height);
+    let mut all = Figure::default();
+    let mut column = Figure::default();
+    for root in roots {
+        if column.height > 0 && column.height + GAP + root.height > tallest {
+            let x = if all.width == 0 { 0 } else { all.width + GAP };
+            all.put(x, 0, std::mem::take(&mut column));
+        }
+        column.put_below(root);
+    }
+    let x = if all.width == 0 { 0 } else { all.width + GAP };
+    all.put(x, 0, column);
+    all
+}
+
+fn devices<'a>(machine: &Machine, devices: impl Iterator<Item = &'a PciDevice>) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    let shown: Vec<_> = devices.filter(|device| leads_to_work(machine, device)).collect();
+    for group in device_groups(machine, &shown) {
+        let Some((first, last)) = group.first().zip(group.last()) else { continue };
+        let behind = self::devices(machine, machine.devices_behind(Some(first.address)));
+        if first.does_work() {
+            figures.push(device(first, last, group.len()));
+        }
+        match behind.len() {
+            0 => {}
+            1 => figures.extend(behind),
+            _ => {
+                let mut inner = caption(&format!("bridge {}", first.address));
+                for figure in behind {
+                    inner.put_below(figure);
+                }
+                figures.push(inner.in_box(Look::Bridge, (0, 0)));
+            }
+        }
+    }
+    figures
+}
+
+/// A device, or several that are alike.
+fn device(first: &PciDevice, last: &PciDevice, count: usize) -> Figure {
+    let what = if count == 1 { words::device(first) } else { format!("{count}× {}", words::device(first)) };
+    let which =
+        if count == 1 { first.address.to_string() } else { format!("{} to {}", first.address, last.address) };
+    let width = text_width(&what, FONT).max(text_width(&which, SMALL_FONT)) + 2 * GAP;
+    let mut figure = Figure::boxed(width, FONT + SMALL_FONT + 2 * GAP, Look::Device);
+    figure.text(GAP, FONT + 4, &what, FONT, Anchor::Start);
+    figure.text(GAP, FONT + SMALL_FONT + 8, &which, SMALL_FONT, Anchor::Start);
+    figure
+}
+
+fn caption(text: &str) -> Figure {
+    let mut figure =
+        Figure { width: text_width(text, SMALL_FONT), height: SMALL_FONT + 2, shapes: Vec::new() };
+    figure.text(0, SMALL_FONT, text, SMALL_FONT, Anchor::Start);
+    figure
+}

@@ -1,0 +1,195 @@
+//! A machine as lstopo's users know it: boxes in boxes, memory and caches above the cores that they are near to.
+//!
+//! Below so many cores each has its own caches drawn; above, they are told once for all that are alike.
+
+use topology_model::{Core, CpuCache, Machine};
+
+use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, devices, grid, text_width, written};
+use crate::nest::{CoreGroup, Inside, Nest, Part, Place, alike};
+use crate::render::{Glyphs, ranges, words};
+
+/// Up to so many cores each is drawn with its own caches.
+const MOST_CORES_WITH_CACHES: usize = 32;
+/// So many CPUs of a core stand beside each other.
+const CPUS_IN_ROW: usize = 4;
+const CPU_HEIGHT: Pixels = 16;
+
+/// The picture under a line that says what the machine is.
+pub(crate) fn picture(machine: &Machine, name: &str, headline: &str) -> String {
+    let nest = Nest::new(machine);
+    let drawing = Drawing::new(machine);
+    let mut page = Figure::default();
+    page.text(0, FONT, headline, FONT, Anchor::Start);
+    (page.width, page.height) = (text_width(headline, FONT), FONT + GAP);
+    if let Some(caches) = &drawing.all_cores {
+        page.put_below(small_text(&format!("each core has {caches}")));
+    }
+    page.put_below(drawing.inside(&nest.inside, 0));
+    if !nest.empty.is_empty() {
+        let ids = ranges(nest.empty.iter().map(|id| id.0));
+        page.put_below(Figure::bar(&format!("NUMA {ids}: no CPUs, no memory, no devices"), Look::Nothing, 0));
+    }
+    written(page, name)
+}
+
+struct Drawing<'m> {
+    machine: &'m Machine,
+    /// Width of the box of one CPU.
+    cpu: Pixels,
+    has_own_caches: bool,
+    /// What is said of all cores at once: they are alike.
+    all_cores: Option<String>,
+}
+
+impl<'m> Drawing<'m> {
+    fn new(machine: &'m Machine) -> Self {
+        let last = machine.online().last().map_or(String::new(), |cpu| cpu.to_string());
+        let cpu = text_width(&last, SMALL_FONT) + GAP;
+        let has_own_caches = machine.cores().len() <= MOST_CORES_WITH_CACHES;
+        let cores: Vec<_> = machine.cores().iter().collect();
+        let all_cores = match alike(machine, &cores).as_slice() {
+            [only] if !has_own_caches => Some(caches_of(only)).filter(|caches| !caches.is_empty()),
+            _ => None,
+        };
+        Self { machine, cpu: cpu.max(20), has_own_caches, all_cores }
+    }
+
+    /// What lies in a place: memory above, then places and cores, devices beside.
+    fn inside(&self, inside: &Inside<'_>, at_least: Pixels) -> Figure {
+        let mut body = Figure::default();
+        let places: Vec<_> = inside.places.iter().map(|place| self.place(place, (0, 0))).collect();
+        // Those beside each other are of one size.
+        let size = (
+            places.iter().map(|place| place.width).max().unwrap_or(0),
+            places.iter().map(|place| place.height).max().unwrap_or(0),
+        );
+        // In the order of their CPUs: fast cores come before the small ones that share a cache.
+        let first_core = inside.cores.first().and_then(|core| core.cpus.first());
+        let cores_first = inside.places.first().is_none_or(|place| first_core < place.cpus.first());
+        let cores = |body: &mut Figure| {
+            for group in alike(self.machine, &inside.cores) {
+                body.put_below(self.cores(&group));
+            }
+        };
+        if cores_first {
+            cores(&mut body);
+        }
+        if !places.is_empty() {
+            body.put_below(grid(inside.places.iter().map(|place| self.place(place, size)).collect()));
+        }
+        if !cores_first {
+            cores(&mut body);
+        }
+        let roots: Vec<_> = inside.roots.iter().map(|root| devices::root(self.machine, root)).collect();
+        if !roots.is_empty() {
+            let devices = devices::column(roots, body.height);
+            let x = if body.width == 0 { 0 } else { body.width + GAP };
+            body.put(x, 0, devices);
+        }
+        let mut all = Figure::default();
+        let memory: Vec<_> = inside
+            .memory
+            .iter()
+            .map(|node| Figure::bar(&(words::node(node, Glyphs::Unicode) + ", no CPUs"), Look::Memory, 0))
+            .collect();
+        if !memory.is_empty() {
+            let widest = memory.iter().map(|bar| bar.width).max().unwrap_or(0);
+            let room = body.width.max(at_least);
+            let columns = (room / (widest + GAP)).clamp(1, Pixels::try_from(memory.len()).unwrap_or(1));
+            let width = widest.max((room.saturating_sub((columns - 1) * GAP)) / columns);
+            for row in inside.memory.chunks(columns as usize) {
+                let mut bars = Figure::default();
+                for (at, node) in (0..).zip(row) {
+                    let text = words::node(node, Glyphs::Unicode) + ", no CPUs";
+                    bars.put(at * (width + GAP), 0, Figure::bar(&text, Look::Memory, width));
+                }
+                all.put_below(bars);
+            }
+        }
+        if body.height > 0 {
+            all.put_below(body);
+        }
+        all
+    }
+
+    fn place(&self, place: &Place<'_>, at_least: (Pixels, Pixels)) -> Figure {
+        let texts = place.parts.iter().map(|part| words::part(*part, Glyphs::Unicode));
+        let widest = texts.map(|text| text_width(&text, FONT) + 2 * GAP).max().unwrap_or(0);
+        let inner_least = at_least.0.saturating_sub(2 * GAP).max(widest);
+        let body = self.inside(&place.inside, inner_least);
+        let width = body.width.max(inner_least);
+        let mut figure = Figure::default();
+        let mut look = Look::Group;
+        for part in &place.parts {
+            let text = words::part(*part, Glyphs::Unicode);
+            match part {
+                Part::Package(_) => {
+                    look = Look::Package;
+                    let mut title = Figure { width, height: FONT + 2, shapes: Vec::new() };
+                    title.text(2, FONT, &text, FONT, Anchor::Start);
+                    figure.put_below(title);
+                }
+                Part::Node(_) => figure.put_below(Figure::bar(&text, Look::Memory, width)),
+                Part::Cache(_) => figure.put_below(Figure::bar(&text, Look::Cache, width)),
+            }
+        }
+        if body.height > 0 {
+            figure.put_below(body);
+        }
+        figure.in_box(look, at_least)
+    }
+
+    fn cores(&self, group: &CoreGroup<'_>) -> Figure {
+        let mut figure = Figure::default();
+        let boxes: Vec<_> = group.cores.iter().map(|core| self.core(core, &group.caches)).collect();
+        let cells = grid(boxes);
+        if !self.has_own_caches && self.all_cores.is_none() {
+            let caches = caches_of(group);
+            let what = if caches.is_empty() { String::new() } else { format!(" with {caches}") };
+            figure.put_below(small_text(&format!("{}{what}", words::cores(group))));
+        }
+        figure.put_below(cells);
+        figure
+    }
+
+    fn core(&self, core: &Core, caches: &[&CpuCache]) -> Figure {
+        let mut cpus = Figure::default();
+        for (at, cpu) in core.cpus.iter().enumerate() {
+            let (row, column) = (at / CPUS_IN_ROW, at % CPUS_IN_ROW);
+            let place = |at: usize, size: Pixels| Pixels::try_from(at).unwrap_or(0) * (size + 2);
+            let mut own = Figure::boxed(self.cpu, CPU_HEIGHT, Look::Cpu);
+            own.text(self.cpu / 2, CPU_HEIGHT - 4, &cpu.to_string(), SMALL_FONT, Anchor::Middle);
+            cpus.put(place(column, self.cpu), place(row, CPU_HEIGHT), own);
+        }
+        let pad = 3;
+        let boxed = |inner: Figure, width: Pixels| {
+            let mut outer =
+                Figure::boxed(width.max(inner.width + 2 * pad), inner.height + 2 * pad, Look::Core);
+            outer.put(pad, pad, inner);
+            outer
+        };
+        if !self.has_own_caches {
+            return boxed(cpus, 0);
+        }
+        let texts: Vec<_> = caches.iter().rev().map(|cache| words::cache(cache)).collect();
+        let widest = texts.iter().map(|text| text_width(text, FONT) + 2 * GAP).max().unwrap_or(0);
+        let core = boxed(cpus, widest);
+        let mut figure = Figure::default();
+        for text in &texts {
+            figure.put_below(Figure::bar(text, Look::Cache, core.width));
+        }
+        figure.put_below(core);
+        figure
+    }
+}
+
+/// The caches of each core of a group, the farthest first.
+fn caches_of(group: &CoreGroup<'_>) -> String {
+    group.caches.iter().rev().map(|cache| words::cache(cache)).collect::<Vec<_>>().join(", ")
+}
+
+fn small_text(text: &str) -> Figure {
+    let mut figure = Figure { width: text_width(text, SMALL_FONT), height: SMALL_FONT, shapes: Vec::new() };
+    figure.text(0, SMALL_FONT, text, SMALL_FONT, Anchor::Start);
+    figure
+}

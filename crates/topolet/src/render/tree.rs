@@ -1,0 +1,158 @@
+//! A machine as a tree: what lies in what, and what is plugged in where.
+
+use topology_model::{DeviceNode, Machine, NodeId, PciDevice, PciDistance, Sriov};
+
+use crate::nest::{Inside, Nest, Part, Place, Root, alike, device_groups, leads_to_work};
+use crate::render::{Glyphs, columns, ranges, words};
+
+/// Up to so many devices the distances between them are drawn.
+const LARGEST_MATRIX: usize = 24;
+
+/// A line and those that are below it.
+struct Line {
+    text: String,
+    below: Vec<Line>,
+}
+
+/// The tree, ending in a newline, under a headline that somebody else writes.
+pub(crate) fn tree(machine: &Machine, glyphs: Glyphs) -> String {
+    let nest = Nest::new(machine);
+    let drawing = Drawing { machine, glyphs };
+    let mut lines = drawing.inside(&nest.inside, None);
+    if !nest.empty.is_empty() {
+        let ids = ranges(nest.empty.iter().map(|id| id.0));
+        lines.push(Line { text: format!("NUMA {ids}: no CPUs, no memory, no devices"), below: Vec::new() });
+    }
+    let mut text = String::new();
+    draw(&lines, "", glyphs, &mut text);
+    text.push_str(&drawing.distances());
+    text
+}
+
+fn draw(lines: &[Line], indent: &str, glyphs: Glyphs, text: &mut String) {
+    for (at, line) in lines.iter().enumerate() {
+        let is_last = at + 1 == lines.len();
+        let (branch, below) = match (glyphs, is_last) {
+            (Glyphs::Unicode, false) => ("├─ ", "│  "),
+            (Glyphs::Unicode, true) => ("└─ ", "   "),
+            (Glyphs::Ascii, false) => ("|- ", "|  "),
+            (Glyphs::Ascii, true) => ("`- ", "   "),
+        };
+        text.push_str(&format!("{indent}{branch}{}\n", line.text));
+        draw(&line.below, &format!("{indent}{below}"), glyphs, text);
+    }
+}
+
+struct Drawing<'m> {
+    machine: &'m Machine,
+    glyphs: Glyphs,
+}
+
+impl Drawing<'_> {
+    /// What is in a place, of which this is the node.
+    fn inside(&self, inside: &Inside<'_>, node: Option<NodeId>) -> Vec<Line> {
+        let mut lines: Vec<_> = inside.places.iter().map(|place| self.place(place, node)).collect();
+        for group in alike(self.machine, &inside.cores) {
+            let caches: Vec<_> = group.caches.iter().map(|cache| words::cache(cache)).collect();
+            let caches =
+                if caches.is_empty() { String::new() } else { format!(" with {}", caches.join(", ")) };
+            lines.push(Line { text: format!("{}{caches}", words::cores(&group)), below: Vec::new() });
+        }
+        lines.extend(inside.memory.iter().map(|node| {
+            let text = format!("{}, no CPUs", words::node(node, self.glyphs));
+            Line { text, below: Vec::new() }
+        }));
+        lines.extend(inside.roots.iter().map(|root| self.root(root, node)));
+        lines
+    }
+
+    fn place(&self, place: &Place<'_>, node: Option<NodeId>) -> Line {
+        let dot = format!(" {} ", self.glyphs.dot());
+        let mut parts: Vec<_> = place.parts.iter().map(|part| words::part(*part, self.glyphs)).collect();
+        let plural = if place.cpus.len() == 1 { "" } else { "s" };
+        parts.push(format!("CPU{plural} {}", place.cpus));
+        let own = place.parts.iter().find_map(|part| match part {
+            Part::Node(node) => Some(node.id),
+            Part::Package(_) | Part::Cache(_) => None,
+        });
+        let mut below = self.inside(&place.inside, own.or(node));
+        // Cores that are all there is need no line of their own.
+        if let [only] = below.as_slice()
+            && place.inside.cores.len() > 1
+            && only.below.is_empty()
+        {
+            parts.push(only.text.clone());
+            below.clear();
+        }
+        Line { text: parts.join(&dot), below }
+    }
+
+    fn root(&self, root: &Root<'_>, node: Option<NodeId>) -> Line {
+        let mut text = format!("PCI {:04x}:{:02x}", root.domain, root.bus);
+        if let Some(own) = root.node.filter(|own| Some(*own) != node) {
+            text.push_str(&format!(", near NUMA {own}"));
+        }
+        Line { text, below: self.devices(root.devices.iter().copied(), root.node.or(node)) }
+    }
+
+    /// Devices beside each other that do work, or lead to one; those that are alike in one line.
+    fn devices<'a>(&self, devices: impl Iterator<Item = &'a PciDevice>, node: Option<NodeId>) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let shown: Vec<_> = devices.filter(|device| leads_to_work(self.machine, device)).collect();
+        for group in device_groups(self.machine, &shown) {
+            let Some((first, last)) = group.first().zip(group.last()) else { continue };
+            let below = self.devices(self.machine.devices_behind(Some(first.address)), node);
+            let address = match group.len() {
+                1 => first.address.to_string(),
+                count => format!("{} to {}, {count}{}", first.address, last.address, self.glyphs.times()),
+            };
+            let locality = if first.is_bridge() { String::new() } else { locality(first, node) };
+            lines.push(Line { text: format!("{address} {}{locality}", words::device(first)), below });
+        }
+        lines
+    }
+
+    /// How far the devices are from each other; virtual functions are where their card is.
+    fn distances(&self) -> String {
+        let devices = self.machine.devices().iter();
+        let shown: Vec<_> = devices
+            .filter(|device| device.does_work() && !matches!(device.sriov, Sriov::Virtual(_)))
+            .collect();
+        if shown.len() < 2 {
+            return String::new();
+        }
+        if shown.len() > LARGEST_MATRIX {
+            return format!("\nPCI DISTANCE  {} devices are too many to be drawn\n", shown.len());
+        }
+        let mut rows = vec![vec!["PCI DISTANCE".to_owned(), String::new()]];
+        rows[0].extend((1..=shown.len()).map(|at| at.to_string()));
+        for (at, device) in shown.iter().enumerate() {
+            let mut row =
+                vec![(at + 1).to_string() + " " + &device.address.to_string(), words::device(device)];
+            row.extend(shown.iter().enumerate().map(|(other_at, other)| {
+                let far = match self.machine.pci_distance(device, other) {
+                    _ if at == other_at => "-",
+                    PciDistance::SameSwitch => "switch",
+                    PciDistance::SameRoot => "root",
+                    PciDistance::SameNode => "node",
+                    PciDistance::Other => "other",
+                };
+                far.to_owned()
+            }));
+            rows.push(row);
+        }
+        format!("\n{}", columns(rows, ""))
+    }
+}
+
+/// What has to be said of a device's node where it is not that of the place.
+fn locality(device: &PciDevice, node: Option<NodeId>) -> String {
+    match device.node {
+        DeviceNode::Known(own) | DeviceNode::Inherited(own) if Some(own) != node => {
+            format!(", near NUMA {own}")
+        }
+        DeviceNode::Inherited(_) => ", by its bridge".to_owned(),
+        DeviceNode::Unknown => ", node not known".to_owned(),
+        DeviceNode::Known(_) => String::new(),
+    }
+}
