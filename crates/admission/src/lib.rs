@@ -30,6 +30,7 @@ mod explain;
 mod trial;
 mod less;
 mod resume;
+mod stored;
 
 pub use attempt::{Attempt, Placed, Placement, Rules, Verdict};
 pub use compat::{Compat, RefusedPod};
@@ -43,5 +44,6 @@ pub use preempt::NobodyToPreempt;
 pub use refusal::{Cause, Reason, Refused};
 pub use resume::ResumeError;
 pub use standing::Standing;
+pub use stored::StoredHoldings;
 pub use start::{StartError, StartFault};
 pub use trace::{Answered, Cell, NodeAmounts, ResourceTrace, Trace, UnitName, UnitTrace};

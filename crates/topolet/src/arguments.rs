@@ -73,6 +73,13 @@ pub(crate) struct AdmitArguments {
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
     pub(crate) rules: RulesArguments,
+    /// A kubelet's root folder or a copy of it: the node goes on from what its state files say instead of empty.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// With --state: which pods there are, as a folder like /var/log/pods or manifests with UIDs. What others hold
+    /// is free.
+    #[arg(long, value_name = "PATH", requires = "state")]
+    pub(crate) pods: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 }

@@ -16,6 +16,7 @@ use crate::decision::{Decision, Facts};
 use crate::document::{self, Document};
 use crate::node::{LoadedNode, NodeLine};
 use crate::render::{self, Screen, manifest_style};
+use crate::state::{self, PodNames, StateFolder};
 
 pub(super) fn run(arguments: &AdmitArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let mut pods = Vec::new();
@@ -24,7 +25,14 @@ pub(super) fn run(arguments: &AdmitArguments, screen: Screen) -> anyhow::Result<
     }
     refuse_twins(&pods)?;
     let node = LoadedNode::load(&arguments.machine, &arguments.rules)?;
-    decide(&node, pods, arguments.output.output, screen)
+    let ledger = match &arguments.state {
+        None => node.empty_ledger(),
+        Some(path) => {
+            let names = PodNames::read(arguments.pods.as_deref(), path)?;
+            state::ledger(&StateFolder::read(path)?, &node, &names)?
+        }
+    };
+    decide(&node, ledger, pods, arguments.output.output, screen)
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<Pod>> {
@@ -66,6 +74,7 @@ struct Decisions<'a> {
 /// Decides on the pods in order and shows each decision.
 pub(super) fn decide(
     node: &LoadedNode,
+    mut ledger: Ledger,
     pods: Vec<Pod>,
     format: Format,
     screen: Screen,
@@ -73,7 +82,6 @@ pub(super) fn decide(
     for warning in &node.warnings {
         screen.warn(warning);
     }
-    let mut ledger = node.node.empty_ledger().with_inventory(node.inventory.clone());
     let mut decisions = Vec::new();
     let mut outcome = Outcome::Done;
     if format == Format::Table {

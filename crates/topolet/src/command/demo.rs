@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<O
     };
     let devices = DeviceText { name: "demo/devices.yaml".to_owned(), text: DEVICES.as_bytes().to_vec() };
     let node = LoadedNode::on(&machine, &rules, Some(devices))?;
-    let outcome = super::admit::decide(&node, pods, arguments.output.output, screen)?;
+    let outcome = super::admit::decide(&node, node.empty_ledger(), pods, arguments.output.output, screen)?;
     if arguments.output.output == Format::Table {
         screen.print(
             "\nThe same on your machine: topolet topology; topolet admit -f pods.yaml\n\

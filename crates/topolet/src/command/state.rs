@@ -1,7 +1,5 @@
 //! `topolet state`: what a kubelet has written of its node, and what is wrong with it.
 
-use std::path::Path;
-
 use serde::Serialize;
 use topology_admission::Compat;
 
@@ -21,12 +19,9 @@ pub(super) fn run(arguments: &StateArguments, screen: Screen) -> anyhow::Result<
     }
 }
 
-/// Where the kubelet of this machine has its state.
-const OWN: &str = "/var/lib/kubelet";
-
 fn read(arguments: &FolderArguments) -> anyhow::Result<(StateFolder, PodNames)> {
     let folder = StateFolder::read(&arguments.state)?;
-    let names = PodNames::read(arguments.pods.as_deref(), arguments.state == Path::new(OWN))?;
+    let names = PodNames::read(arguments.pods.as_deref(), &arguments.state)?;
     Ok((folder, names))
 }
 

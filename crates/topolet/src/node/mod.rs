@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use device_manager::Inventory;
 use node_config::{KubeletConfiguration, Scope};
 use serde::Serialize;
-use topology_admission::{Compat, Node, StartError};
+use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_model::{CpuTable, KubeletView};
 
 use crate::arguments::{MachineArguments, RulesArguments};
@@ -29,6 +29,11 @@ pub(crate) struct LoadedNode {
 }
 
 impl LoadedNode {
+    /// The node with its devices, on which nothing runs.
+    pub(crate) fn empty_ledger(&self) -> Ledger {
+        self.node.empty_ledger().with_inventory(self.inventory.clone())
+    }
+
     /// Reads everything that the arguments name and puts it together.
     pub(crate) fn load(machine: &MachineArguments, rules: &RulesArguments) -> anyhow::Result<Self> {
         let loaded = LoadedMachine::load(machine)?;

@@ -38,8 +38,10 @@ struct Checking<'a> {
     found: Findings,
 }
 
-/// Where a kubelet has its files; its messages name them so, wherever the copy is.
-const ROOT: &str = "/var/lib/kubelet";
+/// A file's path at a kubelet; its messages name it so, wherever the copy is.
+pub(super) fn kubelets(file: StateFile) -> String {
+    format!("{}/{}", super::names::OWN, file.path())
+}
 
 /// The way out that always works.
 const DELETE: &str = "drain the node, delete the file and restart the kubelet";

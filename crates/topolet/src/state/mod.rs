@@ -5,10 +5,12 @@ mod finding;
 mod folder;
 mod holdings;
 mod names;
+mod resume;
 mod table;
 
 pub(crate) use check::check;
 pub(crate) use finding::{Finding, Findings, Problem};
 pub(crate) use folder::{Contents, StateFolder};
 pub(crate) use names::PodNames;
+pub(crate) use resume::ledger;
 pub(crate) use table::{Shown, shown};

@@ -13,18 +13,20 @@ use crate::render::manifest_style;
 
 /// Where a node keeps a folder for each pod, with the name `NAMESPACE_NAME_UID`.
 const POD_LOGS: &str = "/var/log/pods";
+/// Where the kubelet of this machine has its state.
+pub(super) const OWN: &str = "/var/lib/kubelet";
 
 /// The pods of a node; `None` where they are not known.
 pub(crate) struct PodNames(Option<BTreeMap<PodUid, String>>);
 
 impl PodNames {
-    /// From the folder of pod logs or the manifests that are given; else, of this machine's own state, from its
+    /// From the folder of pod logs or the manifests that are given; else, if `state` is this machine's own, from its
     /// own pod logs.
-    pub(crate) fn read(given: Option<&Path>, is_own: bool) -> anyhow::Result<Self> {
+    pub(crate) fn read(given: Option<&Path>, state: &Path) -> anyhow::Result<Self> {
         let logs = Path::new(POD_LOGS);
         let path = match given {
             Some(path) => path,
-            None if is_own && logs.is_dir() => logs,
+            None if state == Path::new(OWN) && logs.is_dir() => logs,
             None => return Ok(Self(None)),
         };
         let known = if path.is_dir() { from_folders(path)? } else { from_manifests(path)? };

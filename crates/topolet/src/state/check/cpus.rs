@@ -7,7 +7,7 @@ use kubelet_checkpoint::store::StateFile;
 use pod_spec::PodUid;
 
 use super::super::{Problem, holdings};
-use super::{Checking, DELETE, ROOT, damage, no_start};
+use super::{Checking, DELETE, damage, kubelets, no_start};
 
 const FILE: StateFile = StateFile::Cpu;
 
@@ -15,7 +15,7 @@ impl Checking<'_> {
     pub(super) fn cpus(&mut self, file: &[u8]) {
         let policy = if self.node.cpus().is_some() { "static" } else { "none" };
         let read = CpuFile::read(file, self.pod_level, &ContainerIds::new());
-        let refused = |error: &CpuError| no_start("cpu", error.refused(&format!("{ROOT}/{}", FILE.path())));
+        let refused = |error: &CpuError| no_start("cpu", error.refused(&kubelets(FILE)));
         let read = match read {
             Ok(read) => read,
             Err(error) => {

@@ -10,7 +10,7 @@ use pod_spec::{PodUid, ResourceName};
 use topology_model::NodeId;
 
 use super::super::{Problem, holdings};
-use super::{Checking, DELETE, ROOT, damage, no_start};
+use super::{Checking, DELETE, damage, kubelets, no_start};
 use crate::render::Amount;
 
 const FILE: StateFile = StateFile::Memory;
@@ -21,8 +21,7 @@ const TOLD: usize = 4;
 impl Checking<'_> {
     pub(super) fn memory(&mut self, file: &[u8]) {
         let policy = if self.node.memory().is_some() { "Static" } else { "None" };
-        let refused =
-            |error: &MemoryError| no_start("memory", error.refused(&format!("{ROOT}/{}", FILE.path())));
+        let refused = |error: &MemoryError| no_start("memory", error.refused(&kubelets(FILE)));
         let read = match MemoryFile::read(file, self.pod_level) {
             Ok(read) => read,
             Err(error) => {

@@ -1,0 +1,96 @@
+//! A node that goes on from what a kubelet has written of it.
+
+use std::collections::BTreeMap;
+
+use anyhow::anyhow;
+use k8s_quantity::{Format, Quantity};
+use kubelet_checkpoint::PodLevel;
+use kubelet_checkpoint::cpu::CpuFile;
+use kubelet_checkpoint::memory::MemoryFile;
+use kubelet_checkpoint::store::StateFile;
+use pod_spec::{Container, ContainerName, Pod, PodUid, QosClass, ResourceList, ResourceName, Role};
+use topology_admission::{Ledger, StoredHoldings};
+
+use super::check::kubelets;
+use super::{PodNames, StateFolder, holdings};
+use crate::node::LoadedNode;
+
+/// What each container of each pod holds, which is what it asked for: only Guaranteed containers are written down.
+type Pods = BTreeMap<PodUid, BTreeMap<ContainerName, ResourceList>>;
+
+/// The ledger of the node as the files have it. Pods that are known to be gone hold nothing.
+pub(crate) fn ledger(folder: &StateFolder, node: &LoadedNode, names: &PodNames) -> anyhow::Result<Ledger> {
+    let pod_level = match node.node.pod_level() {
+        topology_admission::PodLevel::Managed => PodLevel::On,
+        topology_admission::PodLevel::Ignored | topology_admission::PodLevel::NotPinned => PodLevel::Off,
+    };
+    let contents = folder.contents(pod_level);
+    let mut pods = Pods::new();
+    let mut stored = StoredHoldings::default();
+    if let Some(read) = contents.cpu {
+        let policy = if node.node.cpus().is_some() { "static" } else { "none" };
+        let state = read
+            .and_then(|read: CpuFile| read.restore(policy))
+            .map_err(|error| refused("cpu", &error.refused(&kubelets(StateFile::Cpu))))?;
+        let held = holdings::of_cpus(&state);
+        for (pod, container, cpus) in held.iter() {
+            book(&mut pods, pod, container, "cpu", cpus.len() as u64);
+        }
+        stored.cpus = Some(held);
+    }
+    if let Some(read) = contents.memory {
+        let policy = if node.node.memory().is_some() { "Static" } else { "None" };
+        let restored = read.and_then(|read: MemoryFile| read.restore(policy).cloned());
+        let state =
+            restored.map_err(|error| refused("memory", &error.refused(&kubelets(StateFile::Memory))))?;
+        let held = holdings::of_memory(&state).map_err(|holdings::NullBooks(node)| {
+            refused("memory", &format!("the books of NUMA node {node} are null"))
+        })?;
+        for (pod, containers) in &held.entries {
+            for (container, blocks) in containers {
+                for block in blocks {
+                    book(&mut pods, pod, container, block.resource.as_str(), block.size);
+                }
+            }
+        }
+        stored.memory = Some(held);
+    }
+    // A file of devices that cannot be read is no file, as for the kubelet.
+    if let Some(read) = contents.device.filter(|read| read.fault.is_none()) {
+        stored.devices = holdings::of_devices(&read.state);
+        for (pod, container, resource, held) in stored.devices.iter() {
+            book(&mut pods, pod, container, resource.as_str(), held.devices().len() as u64);
+        }
+    }
+    let residents =
+        pods.into_iter().filter(|(uid, _)| !names.is_gone(uid)).map(|(uid, of)| pod(uid, of, names));
+    let ledger = node.node.restore(stored, residents).map_err(|error| refused("", &error))?;
+    Ok(ledger.with_inventory(node.inventory.clone()))
+}
+
+fn refused(manager: &str, error: &impl std::fmt::Display) -> anyhow::Error {
+    let manager = if manager.is_empty() { String::new() } else { format!("start {manager} manager error: ") };
+    anyhow!("the kubelet would not start from this state: {manager}{error}\n`topolet state check` says more")
+}
+
+fn book(pods: &mut Pods, pod: &PodUid, container: &ContainerName, resource: &str, amount: u64) {
+    let of_container = pods.entry(pod.clone()).or_default().entry(container.clone()).or_default();
+    let amount = Quantity::from_units(i64::try_from(amount).unwrap_or(i64::MAX), Format::BinarySi);
+    of_container.insert(ResourceName::new(resource), amount);
+}
+
+/// A pod that runs, as far as its holdings tell.
+fn pod(uid: PodUid, containers: BTreeMap<ContainerName, ResourceList>, names: &PodNames) -> Pod {
+    let containers = containers.into_iter().map(|(name, amounts)| Container {
+        name,
+        role: Role::App,
+        requests: amounts.clone(),
+        limits: amounts,
+    });
+    let shown = names.name(&uid);
+    let (namespace, name) = shown.split_once('/').unwrap_or(("", &shown));
+    let mut pod = Pod::new(namespace, name, containers.collect());
+    pod.uid = uid;
+    pod.status_qos = Some(QosClass::Guaranteed);
+    pod
+}
