@@ -170,11 +170,13 @@ impl Ledger {
         Ok(Self { version: self.version.next(), ..after })
     }
 
-    /// The ledger without `pod`: everything that it held is free again. The same ledger, with its version, if no
-    /// such pod runs.
+    /// The ledger without `pod`: everything that it held is free again. The same ledger, with its version, if nothing
+    /// is known of such a pod.
     #[must_use]
     pub fn release(&self, pod: &PodUid) -> Self {
-        if !self.pods.contains_key(pod) {
+        let is_known = self.pods.contains_key(pod)
+            || self.hints.keys().chain(&self.created).any(|container| container.pod == *pod);
+        if !is_known {
             return self.clone();
         }
         let mut after = self.without(pod);
@@ -207,7 +209,7 @@ impl Ledger {
     }
 
     /// `pod` is not active any more; what it holds stays until it is collected.
-    pub(crate) fn end_pod(&mut self, pod: &PodUid) {
+    fn end_pod(&mut self, pod: &PodUid) {
         self.pods.remove(pod);
         let created = core::mem::take(&mut self.created);
         let (gone, stay): (BTreeSet<_>, BTreeSet<_>) =

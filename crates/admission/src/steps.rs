@@ -201,14 +201,15 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    /// Ends pods so that this one fits. What they hold is free with the next collection.
+    /// Ends pods so that this one fits. What they hold is free with the next collection; their hints go with their
+    /// containers.
     fn preempt(&mut self, shortages: &[Shortage]) -> Result<(), Stop> {
         let preempted = self
             .node
             .preempted(&self.after, self.pod, shortages)
             .map_err(|error| Stop::refused(None, Cause::NobodyToPreempt(error)))?;
         for pod in &preempted {
-            self.after.end_pod(pod);
+            self.after.pods.remove(pod);
         }
         self.placement.preempted = preempted;
         Ok(())

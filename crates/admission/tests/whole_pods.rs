@@ -253,7 +253,10 @@ fn pods_that_are_preempted_leave_nothing_behind() {
     let attempt = node.attempt(&ledger, &critical, &Replies::default());
     let Verdict::Admitted(placement) = &attempt.verdict else { panic!("{:?}", attempt.verdict) };
     assert_eq!(placement.preempted, [PodUid::new("ran/large")]);
-    let ledger = ledger.commit(attempt).unwrap().collect();
+    let ledger = ledger.commit(attempt).unwrap();
     assert_eq!(ledger.pods().count(), 1);
+    // Its containers are gone now.
+    let ledger = ledger.release(&PodUid::new("ran/large"));
+    assert_eq!(shared(&ledger), "0-15");
     assert!(ledger.hints().all(|(container, _)| container.pod.as_str() == "ran/critical"));
 }
