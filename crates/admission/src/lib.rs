@@ -44,6 +44,6 @@ pub use preempt::NobodyToPreempt;
 pub use refusal::{Cause, Reason, Refused};
 pub use resume::ResumeError;
 pub use standing::Standing;
-pub use stored::StoredHoldings;
 pub use start::{StartError, StartFault};
+pub use stored::StoredHoldings;
 pub use trace::{Answered, Cell, NodeAmounts, ResourceTrace, Trace, UnitName, UnitTrace};
