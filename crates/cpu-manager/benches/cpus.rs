@@ -23,9 +23,12 @@ fn main() {
     criterion.final_summary();
     println!("{:<72} {:>12} {:>12} {:>11}", "WORK", "MUST REACH", "BEST", "ALLOCATIONS");
     for case in &cases {
+        case.run(&mut answers);
         let allocations = allocation_counter::measure(|| {
             case.run(&mut answers);
         });
+        let is_allowed = case.allocates == cases::Allocates::Something;
+        assert!(is_allowed || allocations.count_total == 0, "{} allocates", case.name);
         let best = micros(best_of(case, &mut answers));
         println!(
             "{:<72} {:>12} {best:>12} {:>11}",

@@ -127,11 +127,17 @@ impl Static {
         }
         let nothing = |error| PodFailure { error, after: held.clone(), step: FailedStep::Bubble };
         self.pod_level.check_shared_pool(pod, request).map_err(|error| nothing(error.into()))?;
-        self.check_whole_cores(held, request).map_err(|error| nothing(error.into()))?;
-        let bubble = self.choose(&self.available(held), request, affinity).map_err(nothing)?;
-
         let mut after = held.clone();
-        after.assign_whole(&pod.uid, bubble.clone());
+        let bubble = match (self.pod_bubble, held.whole_pod(&pod.uid)) {
+            // Some of its containers are gone: what it has is shared out once more.
+            (PodBubble::Find, Some(bubble)) => bubble.clone(),
+            (PodBubble::Lose, Some(_)) | (_, None) => {
+                self.check_whole_cores(held, request).map_err(|error| nothing(error.into()))?;
+                let bubble = self.choose(&self.available(held), request, affinity).map_err(nothing)?;
+                after.assign_whole(&pod.uid, bubble.clone());
+                bubble
+            }
+        };
         let mut shares = Shares::new(bubble.clone());
         let shared_out = pod.containers.iter().try_for_each(|container| {
             let own = self.pod_level.exclusive_cpus(pod, container).ok();

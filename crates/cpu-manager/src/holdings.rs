@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use cpuset::CpuSet;
-use pod_spec::{ContainerName, PodUid, Role};
+use pod_spec::{ContainerKey, ContainerName, PodUid, Role};
 
 /// By name. No more than there is: most pods have one container.
 type OfPod = [(ContainerName, CpuSet)];
@@ -29,8 +29,8 @@ pub struct Holdings {
 pub struct Collected {
     /// The holdings of those that live.
     pub after: Holdings,
-    /// What went back to the shared pool, one set for each release that gave something back.
-    pub released: Vec<CpuSet>,
+    /// Those that are gone, in the order in which they were released.
+    pub released: Vec<ContainerKey>,
 }
 
 /// A CPU that containers of two pods hold.
@@ -154,11 +154,12 @@ impl Holdings {
         self.collect(keep).after
     }
 
-    /// The same, and what went back to the shared pool in which order.
+    /// The same, and which containers were released in which order.
     pub fn collect(&self, mut keep: impl FnMut(&PodUid, &ContainerName) -> bool) -> Collected {
         let mut collected = Collected { after: self.clone(), released: Vec::new() };
         for (pod, container, _) in self.iter().filter(|(pod, container, _)| !keep(pod, container)) {
-            collected.released.extend(collected.after.give_back(pod, container));
+            collected.after.give_back(pod, container);
+            collected.released.push(ContainerKey { pod: pod.clone(), container: container.clone() });
         }
         collected
     }

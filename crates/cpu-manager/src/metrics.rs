@@ -218,15 +218,16 @@ impl Static {
         changes
     }
 
-    /// What collecting dead containers changes: one list for each release, in order. `held` is what they held.
+    /// What collecting dead containers changes, in the order of the releases. `held` is what they held.
+    #[must_use]
     pub fn metrics_of_collection(&self, held: &Holdings, collected: &Collected) -> Vec<Change> {
         let mut changes = Vec::new();
-        let mut own = held.held();
-        for released in &collected.released {
-            own -= released;
-            changes.push(Change::Add(Metric::SharedPoolMillicores, 1000 * count(released)));
-            changes.push(Change::Add(Metric::ExclusiveCpus, -count(released)));
-            self.set_per_node(&own, &mut changes);
+        let mut now = held.clone();
+        for gone in &collected.released {
+            let Some(cpus) = now.give_back(&gone.pod, &gone.container) else { continue };
+            changes.push(Change::Add(Metric::SharedPoolMillicores, 1000 * count(&cpus)));
+            changes.push(Change::Add(Metric::ExclusiveCpus, -count(&cpus)));
+            self.set_per_node(&(&now.held() - &cpus), &mut changes);
         }
         changes
     }

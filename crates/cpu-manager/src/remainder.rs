@@ -53,6 +53,10 @@ impl Remainder<'_> {
         if best.as_ref().is_none_or(|best| best.deviation > floor) {
             let smaller = if best.is_some() { self.groups() - 1 } else { self.givers.len() };
             for size in (1..=smaller).rev() {
+                let may_improve = |floor| best.as_ref().is_none_or(|best| floor < best.deviation);
+                if !self.floor_of(size).is_some_and(may_improve) {
+                    continue;
+                }
                 if self.look_at(size, floor, &mut best).is_break() {
                     break;
                 }
@@ -71,12 +75,19 @@ impl Remainder<'_> {
         self.after[self.givers[at]]
     }
 
-    /// No way is more even than giving each group from where most is left.
+    /// No way is more even.
     fn floor(&self) -> Option<u64> {
+        self.floor_of(self.givers.len())
+    }
+
+    /// No subset of `size` is more even than giving each group from where most is left, of the nodes with most.
+    fn floor_of(&self, size: usize) -> Option<u64> {
         let mut nodes = self.givers.clone();
         nodes.sort_unstable();
         nodes.dedup();
         let mut left: Vec<_> = nodes.into_iter().map(|node| self.after[node]).collect();
+        left.sort_unstable_by(|a, b| b.cmp(a));
+        left.truncate(size);
         let mut squares = self.squares;
         for _ in 0..self.groups() {
             let most = left.iter_mut().max().filter(|most| **most >= self.group)?;
