@@ -17,6 +17,7 @@ use numa_bitmask::{NodeIndex, NodeMask};
 use smallvec::SmallVec;
 use topology_hint::{OutOfSteps, Steps};
 
+use crate::costs::Costs;
 use crate::distance::{Distances, Tie};
 use crate::work::Stop;
 use crate::zone::{Reach, Zone};
@@ -79,60 +80,6 @@ fn each(
     let Some(highest) = highest(from) else { return Ok(()) };
     each(zone, size, keep, from.without(highest), tie, steps)?;
     each(zone, size, keep.with(highest), from.without(highest), tie, steps)
-}
-
-/// Distances in both directions between the nodes of a room.
-struct Costs {
-    /// By two positions; a node with itself counts once.
-    pairs: [[u32; NodeIndex::LIMIT]; NodeIndex::LIMIT],
-    /// By position: the other nodes, nearest first.
-    nearest: SmallVec<[SmallVec<[NodeIndex; NodeIndex::LIMIT]>; NodeIndex::LIMIT]>,
-    /// By position: nodes with the same distances that serve no better.
-    worse: [NodeMask; NodeIndex::LIMIT],
-    /// Sums of equally many nodes differ by multiples of it; 0 if all are equal.
-    grain: u64,
-}
-
-impl Costs {
-    /// `None` where a distance is missing or so large that sums of floats could round.
-    fn new(zone: &Zone<'_, '_>, distances: &Distances) -> Option<Self> {
-        let mut pairs = [[0; NodeIndex::LIMIT]; NodeIndex::LIMIT];
-        for from in zone.room {
-            for to in zone.room {
-                let there = distances.small(from, to)?;
-                let both = if from == to { there } else { there + distances.small(to, from)? };
-                pairs[from.get()][to.get()] = both;
-            }
-        }
-        let mut nearest = SmallVec::new();
-        let mut worse = [NodeMask::EMPTY; NodeIndex::LIMIT];
-        for node in NodeMask::all(NodeIndex::LIMIT) {
-            let mut others = SmallVec::new();
-            if zone.room.contains(node) {
-                let row = &pairs[node.get()];
-                others.extend(zone.room.without(node));
-                others.sort_unstable_by_key(|other: &NodeIndex| (row[other.get()], *other));
-                let is_worse = |other: &NodeIndex| {
-                    let own = &pairs[other.get()];
-                    let rest = zone.room.without(node).without(*other);
-                    row[node.get()] == own[other.get()]
-                        && zone.is_as_good(node, *other)
-                        && (node < *other || !zone.is_as_good(*other, node))
-                        && rest.iter().all(|third| row[third.get()] == own[third.get()])
-                };
-                worse[node.get()] = zone.room.without(node).iter().filter(is_worse).collect();
-            }
-            nearest.push(others);
-        }
-        let grain = grain(zone.room, &pairs);
-        Some(Self { pairs, nearest, worse, grain })
-    }
-
-    /// What `node` adds to the sum of `keep`.
-    fn adds(&self, node: NodeIndex, keep: NodeMask) -> u64 {
-        let row = &self.pairs[node.get()];
-        keep.with(node).iter().map(|other| u64::from(row[other.get()])).sum()
-    }
 }
 
 /// What is looked for.
@@ -305,27 +252,6 @@ fn part(gain: u64, lack: u64) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 const fn float(cost: u64) -> f64 {
     cost as f64
-}
-
-/// What the distances between two nodes, and those of a node to itself, differ by.
-fn grain(room: NodeMask, pairs: &[[u32; NodeIndex::LIMIT]; NodeIndex::LIMIT]) -> u64 {
-    let (mut own, mut other, mut grain) = (None, None, 0);
-    for from in room {
-        for to in room {
-            let cost = pairs[from.get()][to.get()];
-            let first = *(if from == to { &mut own } else { &mut other }).get_or_insert(cost);
-            grain = common_divisor(grain, cost.abs_diff(first));
-        }
-    }
-    u64::from(grain)
-}
-
-const fn common_divisor(a: u32, b: u32) -> u32 {
-    let (mut a, mut b) = (a, b);
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// How many subsets of `room` have `size` nodes, as far as `u64` counts.

@@ -34,6 +34,7 @@ mod zone;
 mod share;
 mod lowest;
 mod closest;
+mod costs;
 mod several;
 mod trace;
 mod distance;
