@@ -12,6 +12,13 @@
 //! whole is broken. Each policy option is either one more *stage* between those, or another *order* of the last
 //! stage, or (spreading over nodes) a choice of how much each node gives before the stages run in each.
 //!
+//! # Around the policy
+//!
+//! What a running kubelet remembers of containers is another value, [`Containers`]: reconciling takes statuses and
+//! gives the updates to be sent. Dead pods are collected by [`Holdings::collect`] when the caller says which live. What
+//! a decision changes in the kubelet's metrics is computed from the decision ([`Static::metrics_of`] and its likes), so
+//! that an attempt that is thrown away counts nothing.
+//!
 //! # What it does not know
 //!
 //! Files, cgroups, other managers, which hints were merged how, which pods run, and the texts of the policy
