@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use cpu_manager::{Granted as GrantedCpus, PodGranted as PodCpus};
 use device_manager::{DeviceIds, Outcome, Request};
 use memory_manager::{Granted as GrantedMemory, PodGranted as PodMemory};
-use pod_spec::{Container, ContainerName, ResourceName, Unit};
+use pod_spec::{Container, ContainerKey, ContainerName, ResourceName, Unit};
 use topology_hint::Hint;
 
 use crate::attempt::Placed;
@@ -21,7 +21,7 @@ impl<'a> Steps<'a> {
         let devices = self.allocate_devices(container, near)?;
         let cpus = self.allocate_cpus(container, near)?;
         let memory = self.allocate_memory(container, near)?;
-        self.allocate_others(container, near)?;
+        self.allocate_others(Unit::Container(self.pod, container), near)?;
         self.placement.containers.push(Placed {
             name: container.name.clone(),
             role: container.role,
@@ -96,8 +96,8 @@ impl<'a> Steps<'a> {
     pub(crate) fn allocate_whole(&mut self, hint: Hint) -> Result<(), Stop> {
         let mut cpus = self.allocate_whole_cpus(hint)?;
         let mut memory = self.allocate_whole_memory(hint)?;
+        self.allocate_others(Unit::Pod(self.pod), hint)?;
         for container in &self.pod.containers {
-            self.allocate_others(container, hint)?;
             self.placement.containers.push(Placed {
                 name: container.name.clone(),
                 role: container.role,
@@ -130,9 +130,7 @@ impl<'a> Steps<'a> {
                 let shares = containers.into_iter();
                 shares.map(|(name, share)| (name, GrantedCpus::Exclusive(share.cpus().clone()))).collect()
             }
-            PodCpus::SharedPool(reason) => {
-                self.for_each_name(GrantedCpus::SharedPool(reason))
-            }
+            PodCpus::SharedPool(reason) => self.for_each_name(GrantedCpus::SharedPool(reason)),
         })
     }
 
@@ -160,18 +158,21 @@ impl<'a> Steps<'a> {
         })
     }
 
-    fn allocate_others(&mut self, container: &Container, near: Hint) -> Result<(), Stop> {
+    fn allocate_others(&mut self, unit: Unit<'_>, near: Hint) -> Result<(), Stop> {
+        let (key, name) = match unit {
+            Unit::Container(pod, container) => (pod.key(container), Some(&container.name)),
+            // What a pod is given as a whole is booked under no container.
+            Unit::Pod(pod) => {
+                (ContainerKey { pod: pod.uid.clone(), container: ContainerName::new("") }, None)
+            }
+        };
         for provider in &self.node.others {
             let held = self.after.others.entry(provider.name().into()).or_default();
-            let unit = Unit::Container(self.pod, container);
             let grant = provider.allocate(held, unit, near.affinity).map_err(|refusal| {
-                Stop::refused(
-                    Some(&container.name),
-                    Cause::Provider { name: provider.name().into(), refusal },
-                )
+                Stop::refused(name, Cause::Provider { name: provider.name().into(), refusal })
             })?;
             if let Some(grant) = grant {
-                held.insert(self.pod.key(container), grant);
+                held.insert(key.clone(), grant);
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use cpu_manager::Holdings as CpuHoldings;
+use cpu_manager::{ContainerId, Holdings as CpuHoldings};
 use device_manager::{Holdings as DeviceHoldings, Inventory, Sources};
 use memory_manager::Holdings as MemoryHoldings;
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
@@ -42,8 +42,8 @@ pub struct Ledger {
     pub(crate) others: BTreeMap<String, Held>,
     /// The merged hint of each container, as the kubelet's affinity store.
     pub(crate) hints: BTreeMap<ContainerKey, Hint>,
-    /// Containers that have been created since the kubelet started.
-    pub(crate) created: BTreeSet<ContainerKey>,
+    /// Containers that have been created since the kubelet started and are still there, by their ids in the runtime.
+    pub(crate) created: BTreeMap<ContainerId, ContainerKey>,
     pub(crate) sources: SourcesReady,
     /// Containers that were running when the kubelet started.
     pub(crate) was_running: BTreeSet<ContainerKey>,
@@ -175,7 +175,7 @@ impl Ledger {
     #[must_use]
     pub fn release(&self, pod: &PodUid) -> Self {
         let is_known = self.pods.contains_key(pod)
-            || self.hints.keys().chain(&self.created).any(|container| container.pod == *pod);
+            || self.hints.keys().chain(self.created.values()).any(|container| container.pod == *pod);
         if !is_known {
             return self.clone();
         }
@@ -211,32 +211,33 @@ impl Ledger {
     /// `pod` is not active any more; what it holds stays until it is collected.
     fn end_pod(&mut self, pod: &PodUid) {
         self.pods.remove(pod);
-        let created = core::mem::take(&mut self.created);
-        let (gone, stay): (BTreeSet<_>, BTreeSet<_>) =
-            created.into_iter().partition(|container| container.pod == *pod);
-        self.created = stay;
+        let gone: BTreeSet<ContainerKey> =
+            self.created.values().filter(|container| container.pod == *pod).cloned().collect();
+        self.created.retain(|_, container| container.pod != *pod);
         self.hints.retain(|container, _| !gone.contains(container));
     }
 
     /// The ledger in which a container has been created. An ordinary init container's memory goes to the container
     /// after it then.
     #[must_use]
-    pub fn create(&self, container: &ContainerKey) -> Self {
+    pub fn create(&self, container: &ContainerKey, id: ContainerId) -> Self {
         let mut after = self.changed();
         if let Some(resident) = after.pods.get(&container.pod) {
             after.memory = after.memory.map(|held| held.start(&resident.pod, &container.container));
         }
-        after.created.insert(container.clone());
+        after.created.insert(id, container.clone());
         after
     }
 
-    /// The ledger in which a created container has exited or been removed: its hint is gone. What it holds it keeps
-    /// for its next start.
+    /// The ledger in which a created container has exited or been removed: its hint is gone, unless it has been
+    /// created anew. What it holds it keeps for its next start.
     #[must_use]
-    pub fn exit(&self, container: &ContainerKey) -> Self {
+    pub fn exit(&self, id: &ContainerId) -> Self {
         let mut after = self.changed();
-        if after.created.remove(container) {
-            after.hints.remove(container);
+        if let Some(container) = after.created.remove(id)
+            && !after.created.values().any(|other| *other == container)
+        {
+            after.hints.remove(&container);
         }
         after
     }
@@ -271,7 +272,10 @@ impl Ledger {
 
     pub(crate) fn collect_others(&mut self, provider: &str) {
         if let (SourcesReady::Yes, Some(mut held)) = (self.sources, self.others.remove(provider)) {
-            held.retain(|key, _| self.runs(&key.pod, &key.container));
+            // What a pod was given as a whole is under no container.
+            let is_whole =
+                |key: &ContainerKey| key.container.as_str().is_empty() && self.pods.contains_key(&key.pod);
+            held.retain(|key, _| is_whole(key) || self.runs(&key.pod, &key.container));
             self.others.insert(provider.into(), held);
         }
     }

@@ -35,6 +35,7 @@ mod stored;
 pub use attempt::{Attempt, Placed, Placement, Rules, Verdict};
 pub use compat::{Compat, RefusedPod};
 pub use counted::Counted;
+pub use cpu_manager::ContainerId;
 pub use explain::{Change, Explanation, Less, OnEmptyNode, Search, Tries, WouldFit};
 pub use fit::Shortage;
 pub use identity::{Identity, Mismatch};

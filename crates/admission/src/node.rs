@@ -188,7 +188,7 @@ impl Node {
             inventory: Inventory::new(self.nodes.clone()),
             others: BTreeMap::new(),
             hints: BTreeMap::new(),
-            created: BTreeSet::new(),
+            created: BTreeMap::new(),
             sources: SourcesReady::Yes,
             was_running: BTreeSet::new(),
             arrivals: 0,

@@ -7,8 +7,8 @@ use node_config::{Amounts, Scope, TieBreak, TopologyConfig, TopologyPolicyName};
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Container, ContainerKey, Pod, PodLevelResources, PodUid, ResourceList, Role, Unit};
 use topology_admission::{
-    Answered, Change, Compat, Ledger, Less, Node, NodeSetup, OnEmptyNode, PodLevel, Reason, Refused,
-    RefusedPod, Stale, Tries, Verdict,
+    Answered, Change, Compat, ContainerId, Ledger, Less, Node, NodeSetup, OnEmptyNode, PodLevel, Reason,
+    Refused, RefusedPod, Stale, Tries, Verdict,
 };
 use topology_hint::{Affinity, Answers, Grant, Held, Hint, Preference, Provider, Refusal};
 use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
@@ -245,7 +245,8 @@ fn pods_that_are_preempted_leave_nothing_behind() {
     let node = node(SINGLE, Scope::Container, Compat::default());
     let (_, mut ledger) = admitted(&node, &node.empty_ledger(), &pod("large", &["3", "4", "4"]));
     for container in ["c0", "c1", "c2"] {
-        ledger = ledger.create(&ContainerKey { pod: PodUid::new("ran/large"), container: container.into() });
+        let key = ContainerKey { pod: PodUid::new("ran/large"), container: container.into() };
+        ledger = ledger.create(&key, ContainerId::from(container));
     }
     let mut critical = pod("critical", &["4"]);
     critical.containers[0].requests.insert("memory".into(), "1023Gi".parse().unwrap());

@@ -1,5 +1,7 @@
 //! Merges, masks and the construction of the Topology Manager.
 
+mod admit;
+
 use std::collections::BTreeMap;
 
 use node_config::{
@@ -21,6 +23,7 @@ use crate::discovery::{
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
     Some(match kind {
         "merge" => merge,
+        "admit" => admit::admit,
         "construct" => construct,
         "numainfo" => numainfo,
         "bitmask" => bitmask,

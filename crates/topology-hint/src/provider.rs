@@ -113,6 +113,7 @@ pub trait Provider {
     /// Pushes one answer for each resource of its own that `unit` asks for; none if it has no opinion.
     fn hints(&self, held: &Held, unit: Unit<'_>, answers: &mut Answers);
 
-    /// What `unit` is given near `affinity`. `None`: it asks for nothing of this provider.
+    /// What `unit` is given near `affinity`. `None`: it asks for nothing of this provider. The unit is a pod only
+    /// where pods with resources at pod level are served as a whole; under scope `pod` too it is a container otherwise.
     fn allocate(&self, held: &Held, unit: Unit<'_>, affinity: Affinity) -> Result<Option<Grant>, Refusal>;
 }

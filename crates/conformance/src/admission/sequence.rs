@@ -1,12 +1,12 @@
 //! Series of admissions, ends, restarts and changes of devices on a whole node.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use device_manager::{Inventory, Moment, Replies};
 use node_config::{KubeletConfiguration, allocatable};
 use pod_spec::{ContainerKey, Pod, PodLevelResources, PodUid, Role};
 use serde_json::{Map, Value, json};
-use topology_admission::{Identity, Ledger, Node, SourcesReady, Verdict};
+use topology_admission::{ContainerId, Identity, Ledger, Node, SourcesReady, Verdict};
 use topology_manifest::{Source, read_pods_with};
 
 use super::node::{Machine, configuration, is_among, root_file_system};
@@ -50,6 +50,8 @@ pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {
         node,
         plugins: described.map(Plugin::new).collect(),
         known: Vec::new(),
+        ids: BTreeMap::new(),
+        created: 0,
     };
     kubelet.register_all();
     let start = kubelet.start();
@@ -92,6 +94,9 @@ struct Kubelet<'a> {
     ledger: Ledger,
     plugins: Vec<Plugin>,
     known: Vec<Known>,
+    /// The last id of each container.
+    ids: BTreeMap<ContainerKey, ContainerId>,
+    created: u64,
 }
 
 impl Kubelet<'_> {
@@ -239,8 +244,16 @@ impl Kubelet<'_> {
 
     fn create_all(&mut self, pod: &Pod) {
         for container in &pod.containers {
-            self.ledger = self.ledger.create(&pod.key(container));
+            self.create(&pod.key(container));
         }
+    }
+
+    /// A container comes into being under an id of its own.
+    fn create(&mut self, container: &ContainerKey) {
+        let id = ContainerId::from(format!("id-{}", self.created).as_str());
+        self.created += 1;
+        self.ledger = self.ledger.create(container, id.clone());
+        self.ids.insert(container.clone(), id);
     }
 
     fn is_active(&self, uid: &PodUid) -> bool {
@@ -274,9 +287,11 @@ impl Kubelet<'_> {
         };
         let pod = known.pod.clone();
         let own = pod.container(&text(&step["container"]).into()).ok_or("no such container")?;
-        self.ledger = self.ledger.exit(&pod.key(own));
+        if let Some(id) = self.ids.get(&pod.key(own)) {
+            self.ledger = self.ledger.exit(id);
+        }
         let shown = container(&self.node, &self.ledger, &self.plugins, &pod, own);
-        self.ledger = self.ledger.create(&pod.key(own));
+        self.create(&pod.key(own));
         Ok(json!({ "container": shown, "state": self.state() }))
     }
 
