@@ -216,6 +216,36 @@ fn configuration_is_checked() {
 }
 
 #[test]
+fn odd_requests_and_reservations_are_answered() {
+    let cpus = machine(2, 1, 1, 4);
+    let serve = |policy: &Static, cpu: &str| {
+        admit(policy, &policy.initial(), &pod("p", &[("app", Role::App, cpu)]), Affinity::Any).1.concat()
+    };
+    let plain = policy(&cpus, reserving(2));
+    for (cpu, expected) in [
+        ("0", "NotGuaranteed"),
+        ("-2", "NotGuaranteed"),
+        ("100m", "FractionalCpu"),
+        ("1n", "FractionalCpu"),
+        (
+            "9223372036854775807",
+            "not enough cpus available to satisfy request: requested=9223372036854775807, available=14",
+        ),
+        // Beyond 64 bits amounts wrap, as in the kubelet.
+        (
+            "99999999999999999999",
+            "not enough cpus available to satisfy request: requested=7766279631452241919, available=14",
+        ),
+    ] {
+        assert_eq!(serve(&plain, cpu), expected, "{cpu}");
+    }
+    // Everything reserved is allowed, and nothing is left to give.
+    let all = policy(&cpus, Config { reserved: Reserved::cpus(cpus.all().clone()), ..Config::default() });
+    assert_eq!(all.allocatable().to_string(), "");
+    assert_eq!(serve(&all, "1"), "not enough cpus available to satisfy request: requested=1, available=0");
+}
+
+#[test]
 fn hints_are_a_family_of_nodes() {
     let policy = policy(&machine(2, 2, 1, 4), reserving(2));
     let list = |held: &Holdings, pod: &Pod, unit: fn(&Pod) -> Unit<'_>| {
