@@ -138,10 +138,16 @@ impl<'a> Steps<'a> {
         self.ask(unit);
         let merged = self.node.merge(self.rules.policy, &self.answers);
         if let Some(trace) = &mut self.trace {
-            trace.units.push(UnitTrace::new(self.node, &self.after, unit, &self.answers, merged.ok()));
+            trace.units.push(UnitTrace::new(self.node, &self.after, unit, &self.answers, merged));
         }
         let refused = match merged {
             Ok(Merged { hint, admit: Admit::Yes }) => return Ok(hint),
+            // The best so far is good enough for a policy that takes what there is.
+            Err(MergeError::Unfinished { best: Some(best), .. })
+                if self.rules.policy == KubeletPolicy::BestEffort =>
+            {
+                return Ok(best.hint);
+            }
             Ok(refused) => Cause::NotAligned(refused),
             Err(error) => Cause::MergeFailed(error),
         };

@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 use numa_bitmask::NodeMask;
 use pod_spec::{ContainerName, PodUid, ResourceName, Unit};
 use topology_hint::{Answer, Answers};
-use topology_policy::Merged;
+use topology_policy::{MergeError, Merged};
 
+use crate::explain::Search;
 use crate::ledger::Ledger;
 use crate::node::Node;
 
@@ -36,8 +37,10 @@ pub struct UnitTrace {
     /// One row for each resource with a NUMA affinity that the unit asks for: CPUs, memory and huge pages, devices,
     /// then what providers of your own answered.
     pub resources: Vec<ResourceTrace>,
-    /// The merged hint; `None` if the merge had no answer.
+    /// The merged hint; of a search that was cut the best so far. `None` if the merge had no answer.
     pub merged: Option<Merged>,
+    /// Whether the merge looked at everything.
+    pub search: Search,
 }
 
 /// One resource of a unit.
@@ -98,7 +101,7 @@ impl UnitTrace {
         ledger: &Ledger,
         unit: Unit<'_>,
         answers: &Answers,
-        merged: Option<Merged>,
+        merged: Result<Merged, MergeError>,
     ) -> Self {
         let name = match unit {
             Unit::Container(_, container) => UnitName::Container(container.name.clone()),
@@ -126,7 +129,12 @@ impl UnitTrace {
                 });
             }
         }
-        Self { unit: name, resources, merged }
+        let (merged, search) = match merged {
+            Ok(merged) => (Some(merged), Search::Complete),
+            Err(MergeError::Unfinished { best, .. }) => (best, Search::Cut),
+            Err(MergeError::MissingDistance(_)) => (None, Search::Complete),
+        };
+        Self { unit: name, resources, merged, search }
     }
 }
 

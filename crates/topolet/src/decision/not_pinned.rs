@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cpu_manager::{Granted, NotPinned};
 use pod_spec::{Container, PodLevelResources, ResourceName};
-use topology_admission::{Placed, Placement};
+use topology_admission::{Placed, Placement, Search};
 use topology_policy::KubeletPolicy;
 
 use super::{Facts, Note, shown};
@@ -13,6 +13,10 @@ impl Facts<'_> {
     pub(super) fn notes(&self, placement: &Placement) -> Vec<Note> {
         let mut notes = Vec::from_iter(self.preempted(placement));
         notes.extend(self.not_looked_at());
+        if self.trace.units.iter().any(|unit| unit.search == Search::Cut) {
+            let text = "the search for the best NUMA nodes was cut; there may be better ones".to_owned();
+            notes.push(Note { containers: Vec::new(), text });
+        }
         notes.extend(self.not_aligned_notes(placement));
         notes.extend(self.not_pinned_notes(placement));
         notes.extend(self.unknown_resources());
