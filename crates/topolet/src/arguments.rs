@@ -134,7 +134,8 @@ pub(crate) struct FolderArguments {
 #[derive(Args, Debug)]
 pub(crate) struct MachineArguments {
     /// `live` for this machine, the name of a built-in one (`topolet topology --list`), a folder with `sys` and
-    /// `proc` in it, such a folder as .tar.zst, or cAdvisor's MachineInfo as .json. A word with `/` or `.` is a path.
+    /// `proc` in it, such a folder as .tar.zst, cAdvisor's MachineInfo as .json, or hwloc's .xml in a build with hwloc.
+    /// A word with `/` or `.` is a path.
     #[arg(short, long, value_name = "MACHINE", default_value = "live")]
     pub(crate) machine: String,
     /// Huge pages to decide with instead of those that the machine has: NODE:SIZE=PAGES, as in `0:1Gi=16,1:1Gi=16`.

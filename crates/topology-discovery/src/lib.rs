@@ -14,6 +14,8 @@ mod cadvisor;
 mod cadvisor_json;
 mod capture;
 mod directory;
+#[cfg(feature = "hwloc")]
+mod hwloc;
 mod kernel;
 mod machine;
 mod memory;
@@ -27,6 +29,8 @@ pub use cadvisor::{
 };
 pub use cadvisor_json::{MachineInfoError, machine_info_from_json, machine_info_to_json};
 pub use capture::{Capture, CaptureError};
+#[cfg(feature = "hwloc")]
+pub use hwloc::{HwlocError, HwlocSource, read_with_hwloc};
 pub use machine::{Discovery, DiscoveryError, read};
 pub use memory::MemoryTree;
 pub use problem::{Assumed, Lack, Problem};

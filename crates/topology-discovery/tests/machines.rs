@@ -151,3 +151,21 @@ fn this_machine_is_read() {
         Err(error) => println!("skipped: the files of this machine are hidden: {error}"),
     }
 }
+
+/// A machine that is known without its files is to the kubelet what it is with them.
+#[test]
+fn machine_information_is_made_of_a_machine() {
+    for name in machine_fixtures::names() {
+        let found = read_archive(name, machine_fixtures::archive(name).expect("a machine of the list"));
+        let mut made = MachineInfo::from(&found.machine);
+        // What no machine tells.
+        made.cpu_frequency_khz = found.info.cpu_frequency_khz;
+        made.num_physical_cores = found.info.num_physical_cores;
+        made.num_sockets = found.info.num_sockets;
+        made.swap_capacity = found.info.swap_capacity;
+        let (made, own) = (machine_info_to_json(&made).unwrap(), machine_info_to_json(&found.info).unwrap());
+        let differs = made.lines().zip(own.lines()).find(|(made, own)| made != own);
+        assert_eq!(differs, None, "{name}");
+        assert!(made == own, "{name}");
+    }
+}

@@ -5,6 +5,7 @@
 //! does not.
 
 mod check;
+mod info;
 mod parts;
 mod pci;
 mod pci_class;

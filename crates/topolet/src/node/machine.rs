@@ -26,6 +26,9 @@ pub(crate) struct LoadedMachine {
 
 /// The most bytes of a MachineInfo file that are read; the largest machines' are a few hundred kilobytes.
 const MAX_JSON: u64 = 16 << 20;
+/// The most bytes of an XML file that are read.
+#[cfg(feature = "hwloc")]
+const MAX_XML: u64 = 32 << 20;
 /// The most bytes of an archive that are read.
 const MAX_ARCHIVE: u64 = 64 << 20;
 
@@ -53,8 +56,33 @@ impl LoadedMachine {
                 other_hugepages: false,
             });
         }
+        if is_xml(path) {
+            return Self::from_xml(name, path);
+        }
         let (short, tree) = files_of(name)?;
         Self::read(&short, &tree)
+    }
+
+    /// A machine as hwloc wrote it. What cAdvisor would tell is made of it.
+    #[cfg(feature = "hwloc")]
+    fn from_xml(name: &str, path: &Path) -> anyhow::Result<Self> {
+        use topology_discovery::{HwlocSource, read_with_hwloc};
+        let text =
+            String::from_utf8(bytes(path, MAX_XML)?).with_context(|| format!("failed to read {name}"))?;
+        let machine =
+            read_with_hwloc(HwlocSource::Xml(&text)).with_context(|| format!("failed to read {name}"))?;
+        let (info, problems) = (MachineInfo::from(&machine), Vec::new());
+        Ok(Self { name: short(path), info, machine: Some(machine), problems, other_hugepages: false })
+    }
+
+    #[cfg(not(feature = "hwloc"))]
+    fn from_xml(name: &str, path: &Path) -> anyhow::Result<Self> {
+        if !path.exists() {
+            bail!("machine {name} does not exist");
+        }
+        bail!(
+            "{name} is read by a build with hwloc: cargo install topolet --features hwloc, with libhwloc-dev and libudev-dev"
+        )
     }
 
     fn read(name: &str, tree: &SysfsTree) -> anyhow::Result<Self> {
@@ -62,6 +90,10 @@ impl LoadedMachine {
         let (machine, problems) = (Some(found.machine), found.problems);
         Ok(Self { name: name.to_owned(), info: found.info, machine, problems, other_hugepages: false })
     }
+}
+
+fn is_xml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"))
 }
 
 /// The files of the machine that a `--machine` argument means, and what it is called.
@@ -79,8 +111,11 @@ pub(crate) fn files_of(name: &str) -> anyhow::Result<(String, SysfsTree)> {
         let short = short(path);
         return Ok((short.strip_suffix(".tar.zst").unwrap_or(&short).to_owned(), tree));
     }
+    if is_xml(path) && path.exists() {
+        bail!("{name} tells a machine and not its files");
+    }
     if !path.is_dir() {
-        let what = if path.exists() { "is no folder, .tar.zst or .json" } else { "does not exist" };
+        let what = if path.exists() { "is no folder, .tar.zst, .json or .xml" } else { "does not exist" };
         bail!("machine {name} {what}");
     }
     let tree = SysfsTree::directory(path).with_context(|| format!("failed to read machine {name}"))?;
