@@ -33,22 +33,13 @@ impl Unstable {
     }
 }
 
-/// What is let pass.
-#[derive(Clone, Copy)]
-pub(crate) struct Leeway<'a> {
-    /// Places where the kubelet answers now this, now that.
-    pub(crate) unstable: &'a Unstable,
-    /// Names of fields that nothing here answers.
-    pub(crate) not_compared: &'a [&'a str],
-}
-
 /// Whether `got` is right where the kubelet answered `expected`.
-pub(crate) fn accepts(expected: &Value, got: &Value, leeway: Leeway<'_>) -> bool {
-    agrees(Some(expected), Some(got), &mut String::new(), leeway)
+pub(crate) fn accepts(expected: &Value, got: &Value, unstable: &Unstable) -> bool {
+    agrees(Some(expected), Some(got), &mut String::new(), unstable)
 }
 
-fn agrees(expected: Option<&Value>, got: Option<&Value>, path: &mut String, leeway: Leeway<'_>) -> bool {
-    if let Some(seen) = leeway.unstable.0.get(path.as_str()) {
+fn agrees(expected: Option<&Value>, got: Option<&Value>, path: &mut String, unstable: &Unstable) -> bool {
+    if let Some(seen) = unstable.0.get(path.as_str()) {
         return match (seen, got) {
             (None, _) => true,
             (Some(seen), Some(got)) => seen.contains(got),
@@ -63,17 +54,14 @@ fn agrees(expected: Option<&Value>, got: Option<&Value>, path: &mut String, leew
         }
         (Some(Value::Object(expected)), Some(Value::Object(got))) => {
             let names: BTreeSet<&String> = expected.keys().chain(got.keys()).collect();
-            let is_compared =
-                |name: &&String| got.contains_key(*name) || !leeway.not_compared.contains(&name.as_str());
-            names
-                .into_iter()
-                .filter(is_compared)
-                .all(|name| below(path, name, |path| agrees(expected.get(name), got.get(name), path, leeway)))
+            names.into_iter().all(|name| {
+                below(path, name, |path| agrees(expected.get(name), got.get(name), path, unstable))
+            })
         }
         (Some(Value::Array(expected)), Some(Value::Array(got))) => {
             expected.len() == got.len()
                 && expected.iter().zip(got).enumerate().all(|(at, (expected, got))| {
-                    below(path, &at.to_string(), |path| agrees(Some(expected), Some(got), path, leeway))
+                    below(path, &at.to_string(), |path| agrees(Some(expected), Some(got), path, unstable))
                 })
         }
         _ => expected == got,
@@ -141,22 +129,7 @@ mod tests {
             (json!({ "anyOf": [{ "ok": 1 }, { "error": "x" }] }), json!({ "error": "y" }), &stable, false),
         ] {
             let unstable = Unstable::new(unstable);
-            let leeway = Leeway { unstable: &unstable, not_compared: &[] };
-            assert_eq!(accepts(&expected, &got, leeway), agrees, "{expected} and {got}");
-        }
-    }
-
-    #[test]
-    fn fields_without_an_answer_of_ours_are_left_out_and_no_others() {
-        let leeway = Leeway { unstable: &Unstable::default(), not_compared: &["metrics"] };
-        let expected = json!([{ "state": 1, "metrics": { "a": 1 } }]);
-        for (got, agrees) in [
-            (json!([{ "state": 1 }]), true),
-            (json!([{ "state": 2 }]), false),
-            (json!([{ "metrics": { "a": 1 } }]), false),
-            (json!([{ "state": 1, "metrics": { "a": 2 } }]), false),
-        ] {
-            assert_eq!(accepts(&expected, &got, leeway), agrees, "{got}");
+            assert_eq!(accepts(&expected, &got, &unstable), agrees, "{expected} and {got}");
         }
     }
 }

@@ -35,11 +35,6 @@ pub(crate) fn runner(kind: &str) -> Option<Runner> {
     })
 }
 
-/// Everything is compared.
-pub(crate) const fn not_compared(_: &str) -> &'static [&'static str] {
-    &[]
-}
-
 /// The CPU table of a machine that cAdvisor describes.
 fn discover(_: &Corpus, case: &Case) -> Outcome {
     let table = match CpuTable::new(&machine_info(&case.input["machineInfo"])) {

@@ -42,14 +42,6 @@ fn runner(domain: &str, kind: &str) -> Option<Runner> {
     }
 }
 
-/// Fields of a kind's results that nothing here answers yet; a case passes without them.
-fn not_compared(domain: &str, kind: &str) -> &'static [&'static str] {
-    match domain {
-        "cpu" => cpu::not_compared(kind),
-        _ => &[],
-    }
-}
-
 /// Whether cases of a kind are played, rather than skipped.
 #[must_use]
 pub fn is_covered(domain: &str, kind: &str) -> bool {

@@ -133,11 +133,6 @@ impl fmt::Display for Report {
             if figures.skipped > 0 {
                 write!(f, ", {} skipped", figures.skipped)?;
             }
-            let (domain, name) = kind.split_once('/').unwrap_or((kind, ""));
-            let not_compared = crate::not_compared(domain, name);
-            if !not_compared.is_empty() {
-                write!(f, ", not compared: {}", not_compared.join(", "))?;
-            }
             writeln!(f)?;
             for difference in &figures.differences {
                 writeln!(f, "  differs: {}", difference["id"].as_str().unwrap_or_default())?;

@@ -66,7 +66,8 @@ fn stored(state: &MemoryState) -> Stored {
             containers.iter().flatten().map(|(name, blocks)| (name.clone(), stored_blocks(blocks.as_ref())));
         (pod.clone(), each.collect())
     });
-    let pod_entries = state.pod_entries.iter().map(|(pod, of)| (pod.clone(), stored_blocks(of.blocks.as_ref())));
+    let pod_entries =
+        state.pod_entries.iter().map(|(pod, of)| (pod.clone(), stored_blocks(of.blocks.as_ref())));
     Stored { nodes: nodes.collect(), entries: entries.collect(), pod_entries: pod_entries.collect() }
 }
 
