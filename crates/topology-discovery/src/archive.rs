@@ -99,10 +99,15 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
             Some(path) => path,
             None => text_of(&header.path_bytes())?,
         };
-        if components(&path).count() > MAX_DEPTH {
+        let (mut depth, mut climbs) = (0, false);
+        for name in components(&path) {
+            depth += 1;
+            climbs |= name == "..";
+        }
+        if depth > MAX_DEPTH {
             return Err(ArchiveError::NameTooLong);
         }
-        if components(&path).any(|name| name == "..") {
+        if climbs {
             return Err(ArchiveError::Name(path));
         }
         names_len += path.len() + long_link.as_ref().map_or(0, String::len);

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use cpuset::CpuSet;
@@ -30,11 +31,34 @@ const MAX_READ: usize = 128 << 20;
 /// A file's content, that it is not there, or why it cannot be read.
 type Content = Result<Option<Rc<[u8]>>, String>;
 
+/// A hash of a path, eight bytes at a time: tens of thousands of files are asked for. Which paths there are is fixed
+/// but for numbers within the kernel's limits, so nobody can choose them to collide.
+#[derive(Default)]
+struct PathHasher(u64);
+
+impl Hasher for PathHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(8) {
+            let mut word = [0; 8];
+            for (to, from) in word.iter_mut().zip(part) {
+                *to = *from;
+            }
+            let word = u64::from_le_bytes(word);
+            self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        // A product is best mixed in its upper half.
+        self.0.rotate_left(26)
+    }
+}
+
 /// A tree with what was found wrong in it so far.
 pub(crate) struct Kernel<'t> {
     pub(crate) tree: &'t SysfsTree,
     /// Files that have been read: two readings are made of them.
-    files: RefCell<HashMap<String, Content>>,
+    files: RefCell<HashMap<Box<str>, Content, BuildHasherDefault<PathHasher>>>,
     /// Bytes that may still be read.
     left: Cell<usize>,
     problems: RefCell<BTreeSet<Problem>>,
@@ -91,7 +115,7 @@ impl<'t> Kernel<'t> {
             },
             Err(error) => Err(error.to_string()),
         };
-        self.files.borrow_mut().insert(path.to_owned(), content.clone());
+        self.files.borrow_mut().insert(path.into(), content.clone());
         content
     }
 

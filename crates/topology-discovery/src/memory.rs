@@ -1,6 +1,7 @@
 //! A tree held in memory: an unpacked archive, or one that a test makes up.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
 
 use crate::tree::{MAX_LINKS, ReadError};
 
@@ -11,6 +12,18 @@ pub struct MemoryTree {
     content: Vec<u8>,
     /// Path and place of the folder that was added to last: files of a folder come one after the other.
     last: (String, usize),
+    looked: Looked,
+}
+
+/// Path and place of the folder that was looked into last: most files are asked for one folder after the other.
+#[derive(Debug, Default)]
+struct Looked(Mutex<(String, usize)>);
+
+impl Clone for Looked {
+    /// Another tree has not been looked into yet.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -38,6 +51,7 @@ impl Default for MemoryTree {
             entries: vec![Entry::Folder(BTreeMap::new())],
             content: Vec::new(),
             last: (String::new(), ROOT),
+            looked: Looked::default(),
         }
     }
 }
@@ -61,6 +75,7 @@ impl MemoryTree {
 
     /// Adds a folder, and those above it. What is in the way of it is replaced.
     pub fn add_folder(&mut self, path: &str) {
+        self.looked = Looked::default();
         self.folder(components(path));
     }
 
@@ -77,6 +92,8 @@ impl MemoryTree {
     }
 
     fn put(&mut self, path: &str, entry: Entry) {
+        // A folder may be replaced.
+        self.looked = Looked::default();
         let mut path = path;
         while let Some(shorter) = path.strip_suffix('/').or_else(|| path.strip_suffix("/.")) {
             path = shorter;
@@ -173,8 +190,23 @@ impl MemoryTree {
     /// The entry that a path leads to. Most paths have no link in them, and are looked up without keeping their
     /// names.
     fn place(&self, path: &str) -> Option<usize> {
-        let mut at = ROOT;
-        for name in components(path) {
+        let Some((above, name)) = path.rsplit_once('/') else { return self.place_below(ROOT, path, path) };
+        let mut looked = self.looked.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if looked.0 != above {
+            let folder = self.place_below(ROOT, above, above)?;
+            looked.0.clear();
+            looked.0.push_str(above);
+            looked.1 = folder;
+        }
+        let folder = looked.1;
+        drop(looked);
+        self.place_below(folder, name, path)
+    }
+
+    /// The entry at names below a folder; `path` is the whole path, where there are links on the way.
+    fn place_below(&self, folder: usize, names: &str, path: &str) -> Option<usize> {
+        let mut at = folder;
+        for name in components(names) {
             let Entry::Folder(children) = self.entries.get(at)? else { return None };
             let next = children.get(name).copied();
             match next.and_then(|next| self.entries.get(next)) {

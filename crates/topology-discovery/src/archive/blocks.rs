@@ -23,11 +23,16 @@ impl<R: Read> Blocks<R> {
 
     /// The next header and the size of what belongs to it; `None` after the last.
     pub(super) fn next(&mut self) -> io::Result<Option<(Header, u64)>> {
-        let passed = io::copy(&mut self.stream.by_ref().take(self.left), &mut io::sink())?;
-        if passed < self.left {
-            return Err(ErrorKind::UnexpectedEof.into());
+        // Padding is half of what there is: it is passed over without a copy.
+        while self.left > 0 {
+            let there = self.stream.fill_buf()?.len();
+            if there == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            let passed = there.min(usize::try_from(self.left).unwrap_or(there));
+            self.stream.consume(passed);
+            self.left -= passed as u64;
         }
-        self.left = 0;
         let mut header = Header::new_old();
         if !self.fill(header.as_mut_bytes())? {
             return Ok(None);
