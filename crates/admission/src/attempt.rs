@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use cpu_manager::Granted as GrantedCpus;
 use device_manager::{DeviceIds, Question, Replies};
-use memory_manager::Granted as GrantedMemory;
+use memory_manager::{Granted as GrantedMemory, Moved};
 use node_config::Scope;
 use pod_spec::{ContainerName, Pod, PodUid, ResourceName, Role};
 use topology_hint::Hint;
@@ -29,6 +29,9 @@ pub struct Attempt {
     pub after: Ledger,
     /// What the counters gain, refused or not.
     pub counted: Counted,
+    /// Containers of other pods whose memory moves to one node, since the group that it was booked in is not needed any
+    /// more: their `cpuset.mems` is to be written anew. Only with [`Regroup::WhenUnneeded`](node_config::Regroup).
+    pub moved: Vec<Moved>,
     pub(crate) pod: PodUid,
     pub(crate) made_against: Version,
     pub(crate) refused_pod: RefusedPod,

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use device_manager::{Devices, Inventory};
-use node_config::{Amounts, Scope, TieBreak, TopologyConfig, TopologyPolicyName};
+use node_config::{Amounts, OwnOptions, Scope, TieBreak, TopologyConfig, TopologyPolicyName};
 use pod_spec::PodLevelResources;
 use topology_hint::Provider;
 use topology_model::Nodes;
@@ -37,6 +37,8 @@ pub struct NodeSetup {
     pub pod_level: PodLevel,
     /// Where this is not the kubelet.
     pub compat: Compat,
+    /// Options of this project's own. Those of the managers have been given to them when they were made.
+    pub options: OwnOptions,
 }
 
 /// What requests and limits at pod level mean, by the feature gates `PodLevelResources` and
@@ -77,6 +79,7 @@ pub struct Node {
     pub(crate) identity: Option<Identity>,
     pub(crate) others: Vec<Box<dyn Provider + Send + Sync>>,
     pub(crate) compat: Compat,
+    pub(crate) options: OwnOptions,
 }
 
 impl fmt::Debug for Node {
@@ -117,6 +120,7 @@ impl Node {
             identity: None,
             others: Vec::new(),
             compat: setup.compat,
+            options: setup.options,
         }
     }
 

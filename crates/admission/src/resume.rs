@@ -4,6 +4,7 @@ use alloc::collections::BTreeSet;
 
 use cpu_manager::Holdings as CpuHoldings;
 use device_manager::{Held as HeldDevices, Holdings as DeviceHoldings, Moment};
+use node_config::Drift;
 use pod_spec::ContainerKey;
 use thiserror::Error;
 
@@ -96,7 +97,13 @@ impl Node {
     ) -> Result<Option<memory_manager::Holdings>, ResumeError> {
         match (&self.memory, before.memory.as_ref().zip(ledger.memory.as_ref())) {
             (None, None) => Ok(None),
-            (Some(policy), Some((before, held))) => Ok(Some(policy.restore(&before.stored(held))?)),
+            (Some(policy), Some((before, held))) => {
+                let stored = before.stored(held);
+                Ok(Some(match self.options.drift {
+                    Drift::Refuse => policy.restore(&stored)?,
+                    Drift::Absorb => policy.absorb(&stored)?.held,
+                }))
+            }
             (configured, stored) => {
                 let name = |is_static| if is_static { "Static" } else { "None" };
                 let (configured, stored) = (name(configured.is_some()), name(stored.is_some()));

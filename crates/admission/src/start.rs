@@ -6,11 +6,12 @@ use core::fmt;
 
 use cpu_manager::{Alignment, Order, ReservedCpus, WholeCores};
 use node_config::{
-    Amounts, CapacityFacts, CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, DistanceRows, FeatureGates,
-    Gate, GateError, KubeletConfiguration, MemoryConfigError, MemoryPolicyName, Reservation,
-    ReservationError, ReservedTooMuch, TopologyConfig, TopologyConfigError, TopologyFacts,
-    TopologyPolicyName, allocatable, capacity, cpu_options, reserved_too_much,
+    Amounts, CacheAlignment, CapacityFacts, CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, DistanceRows,
+    FeatureGates, Gate, GateError, KubeletConfiguration, MemoryConfigError, MemoryNodes, MemoryPolicyName,
+    OwnOptions, Reservation, ReservationError, ReservedTooMuch, TopologyConfig, TopologyConfigError,
+    TopologyFacts, TopologyPolicyName, allocatable, capacity, cpu_options, reserved_too_much,
 };
+use numa_bitmask::NodeMask;
 use pod_spec::{ResourceList, ResourceName};
 use thiserror::Error;
 use topology_model::{KubeletView, NodeId, NodeMemory};
@@ -95,6 +96,20 @@ impl Node {
         root_file_system: Option<u64>,
         compat: Compat,
     ) -> Result<Self, StartError> {
+        Self::start_with(view, config, root_file_system, compat, OwnOptions::default())
+    }
+
+    /// The same with options of this project's own.
+    ///
+    /// # Errors
+    /// What would keep it from starting.
+    pub fn start_with(
+        view: &KubeletView,
+        config: &KubeletConfiguration,
+        root_file_system: Option<u64>,
+        compat: Compat,
+        options: OwnOptions,
+    ) -> Result<Self, StartError> {
         let gates = FeatureGates::check(&config.feature_gates).map_err(StartError::all)?;
         let reservation = Reservation::check(config, view.cpus().all()).map_err(StartError::all)?;
         let facts = |root_file_system| CapacityFacts {
@@ -105,7 +120,7 @@ impl Node {
         };
         // The managers are created before the file system is known.
         let kept = reservation.amounts(&capacity(&facts(None), config));
-        let starting = Starting { view, config, compat, gates, reservation, kept };
+        let starting = Starting { view, config, compat, options, gates, reservation, kept };
 
         let topology = starting.topology()?;
         let cpus = starting.cpus(topology.policy)?;
@@ -125,6 +140,7 @@ impl Node {
             allocatable: allocatable(&capacity, &kept),
             pod_level: starting.pod_level(),
             compat,
+            options,
         }))
     }
 }
@@ -134,6 +150,7 @@ struct Starting<'a> {
     view: &'a KubeletView,
     config: &'a KubeletConfiguration,
     compat: Compat,
+    options: OwnOptions,
     gates: FeatureGates,
     reservation: Reservation,
     /// What is kept of CPUs and memory.
@@ -147,6 +164,11 @@ impl Starting<'_> {
             (true, false) => PodLevel::NotPinned,
             (true, true) => PodLevel::Managed,
         }
+    }
+
+    fn nodes_with_cpus(&self) -> NodeMask {
+        let has_cpus = |id: &NodeId| self.view.cpus().cpus_in_node(*id).is_some_and(|cpus| !cpus.is_empty());
+        self.view.nodes().mask_of(self.view.nodes().ids().filter(has_cpus))
     }
 
     fn topology(&self) -> Result<TopologyConfig, StartError> {
@@ -192,7 +214,10 @@ impl Starting<'_> {
             busy_sibling: self.compat.busy_sibling,
             pod_bubble: self.compat.pod_bubble,
             full_node: self.compat.full_node,
-            cache_alignment: cpu_manager::CacheAlignment::BestEffort,
+            cache_alignment: match self.options.cache_alignment {
+                CacheAlignment::BestEffort => cpu_manager::CacheAlignment::BestEffort,
+                CacheAlignment::Required => cpu_manager::CacheAlignment::Required,
+            },
         };
         Ok(Some(cpu_manager::Static::new(table, self.view.nodes(), config)?))
     }
@@ -217,7 +242,11 @@ impl Starting<'_> {
             wrapped_tables: self.compat.wrapped_tables,
             readmission: self.compat.readmission,
         };
-        Ok(Some(memory_manager::Static::new(self.view.nodes(), self.view.node_memory(), &config)?))
+        let policy = memory_manager::Static::new(self.view.nodes(), self.view.node_memory(), &config)?;
+        Ok(Some(match self.options.memory_nodes {
+            MemoryNodes::All => policy,
+            MemoryNodes::WithCpus => policy.within(self.nodes_with_cpus()),
+        }))
     }
 }
 

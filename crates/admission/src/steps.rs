@@ -1,9 +1,11 @@
 //! One attempt, done on a copy of the ledger: the kubelet's steps in the kubelet's order.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use device_manager::{Question, Replies};
-use node_config::Scope;
+use memory_manager::Moved;
+use node_config::{Regroup, Scope};
 use pod_spec::{Container, ContainerName, Pod, Unit};
 use topology_hint::{Answers, Held, Hint};
 use topology_policy::{Admit, KubeletPolicy, MergeError, Merged, Policy, WorkLimit};
@@ -29,6 +31,7 @@ pub(crate) struct Steps<'a> {
     answers: Answers,
     pub(crate) placement: Placement,
     pub(crate) counted: Counted,
+    moved: Vec<Moved>,
 }
 
 impl<'a> Steps<'a> {
@@ -53,6 +56,7 @@ impl<'a> Steps<'a> {
             answers: Answers::new(),
             placement: Placement::default(),
             counted: Counted { requests: 1, ..Counted::default() },
+            moved: Vec::new(),
         }
     }
 
@@ -61,6 +65,7 @@ impl<'a> Steps<'a> {
     }
 
     pub(crate) fn run(mut self) -> Attempt {
+        self.regroup();
         let aligned = match (self.rules.policy, self.rules.scope) {
             (KubeletPolicy::None, _) => {
                 self.each_container(|steps, container| steps.allocate(container, None))
@@ -84,9 +89,22 @@ impl<'a> Steps<'a> {
             verdict,
             after: self.after,
             counted: self.counted,
+            moved: self.moved,
             pod: self.pod.uid.clone(),
             made_against: self.before,
             refused_pod: self.node.compat.refused_pod,
+        }
+    }
+
+    /// Groups of nodes that no running pod needs any more are dissolved before anybody is asked.
+    fn regroup(&mut self) {
+        if let (Regroup::WhenUnneeded, Some(policy)) = (self.node.options.regroup, &self.node.memory) {
+            self.after.collect_memory();
+            if let Some(held) = &self.after.memory {
+                let regrouped = policy.regroup(held);
+                self.after.memory = Some(regrouped.after);
+                self.moved = regrouped.moved;
+            }
         }
     }
 

@@ -3,7 +3,9 @@
 
 use cpu_manager::{Config, Granted, Reserved, Static};
 use device_manager::Replies;
-use node_config::{Amounts, Scope, TieBreak, TopologyConfig, TopologyPolicyName};
+use node_config::{
+    Amounts, KubeletConfiguration, OwnOptions, Regroup, Scope, TieBreak, TopologyConfig, TopologyPolicyName,
+};
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Container, ContainerKey, Pod, PodLevelResources, PodUid, ResourceList, Role, Unit};
 use topology_admission::{
@@ -42,6 +44,7 @@ fn node(policy: TopologyPolicyName, scope: Scope, compat: Compat) -> Node {
         ]),
         pod_level: PodLevel::NotPinned,
         compat,
+        options: OwnOptions::default(),
     })
 }
 
@@ -260,4 +263,60 @@ fn pods_that_are_preempted_leave_nothing_behind() {
     let ledger = ledger.release(&PodUid::new("ran/large"));
     assert_eq!(shared(&ledger), "0-15");
     assert!(ledger.hints().all(|(container, _)| container.pod.as_str() == "ran/critical"));
+}
+
+/// Two nodes of 16 GiB each, of which 1 GiB is reserved on node 0.
+fn two_nodes(options: OwnOptions) -> Node {
+    let info: MachineInfo = "pack:2 [numa(memory=16GiB)] core:4 pu:1".parse().unwrap();
+    let text = |text: &str| Some(text.to_owned());
+    let reserved = node_config::ReservedMemory {
+        numa_node: 0,
+        limits: [("memory".to_owned(), "1Gi".parse().unwrap())].into(),
+    };
+    let mut config = KubeletConfiguration {
+        cpu_manager_policy: text("static"),
+        memory_manager_policy: text("Static"),
+        reserved_system_cpus: text("0"),
+        topology_manager_policy: text("best-effort"),
+        reserved_memory: vec![reserved],
+        ..KubeletConfiguration::default()
+    };
+    config.system_reserved.insert("memory".to_owned(), "924Mi".to_owned());
+    Node::start_with(&KubeletView::new(&info).unwrap(), &config, None, Compat::default(), options).unwrap()
+}
+
+fn with_memory(name: &str, memory: &str) -> Pod {
+    let mut pod = pod(name, &["1"]);
+    let container = &mut pod.containers[0];
+    for amounts in [&mut container.requests, &mut container.limits] {
+        amounts.insert("memory".into(), memory.parse().unwrap());
+    }
+    pod
+}
+
+#[test]
+fn a_group_that_nobody_needs_any_more_is_dissolved_where_that_is_wanted() {
+    for regroup in [Regroup::Never, Regroup::WhenUnneeded] {
+        let node = two_nodes(OwnOptions { regroup, ..OwnOptions::default() });
+        // The first needs both nodes, the second is booked in their group, and the first leaves.
+        let (_, ledger) = admitted(&node, &node.empty_ledger(), &with_memory("wide", "20Gi"));
+        let (_, ledger) = admitted(&node, &ledger, &with_memory("guest", "2Gi"));
+        let ledger = ledger.release(&PodUid::new("ran/wide"));
+        let attempt = node.attempt(&ledger, &with_memory("narrow", "12Gi"), &Replies::default());
+        let nodes = |ledger: &Ledger, name: &str| {
+            ledger.memory().unwrap().nodes_of(&PodUid::new(name), &"c0".into()).map(NodeMask::len)
+        };
+        assert_eq!(nodes(&ledger, "ran/guest"), Some(2), "the guest is bound to both");
+        let Verdict::Admitted(_) = &attempt.verdict else { panic!("{regroup:?}: {:?}", attempt.verdict) };
+        let moved = attempt.moved.len();
+        let ledger = ledger.commit(attempt).unwrap();
+        match regroup {
+            // Best-effort takes the group again; restricted would refuse.
+            Regroup::Never => assert_eq!((moved, nodes(&ledger, "ran/narrow")), (0, Some(2))),
+            Regroup::WhenUnneeded => {
+                assert_eq!((moved, nodes(&ledger, "ran/narrow")), (1, Some(1)));
+                assert_eq!(nodes(&ledger, "ran/guest"), Some(1), "the guest has moved to one node");
+            }
+        }
+    }
 }

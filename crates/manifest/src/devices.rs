@@ -246,7 +246,11 @@ fn hex(field: &Field<'_>, most: usize, expected: &'static str) -> Result<(u32, u
     value.map(|value| (value, digits.len())).ok_or_else(|| field.unexpected(expected))
 }
 
-fn known_fields(field: &Field<'_>, known: &[&str], expected: &'static str) -> Result<(), ManifestError> {
+pub(crate) fn known_fields(
+    field: &Field<'_>,
+    known: &[&str],
+    expected: &'static str,
+) -> Result<(), ManifestError> {
     match field.entries()?.iter().find(|entry| !known.contains(&entry.key)) {
         None => Ok(()),
         Some(entry) => {

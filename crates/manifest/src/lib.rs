@@ -13,6 +13,7 @@ mod kubelet;
 mod kubelet_fields;
 mod names;
 mod constraints;
+mod own;
 mod node;
 mod pods;
 mod problem;
@@ -25,6 +26,7 @@ pub use devices::{
 };
 pub use error::{ManifestError, Style};
 pub use kubelet::{KubeletConfigRead, Warning, read_kubelet_config};
+pub use own::read_own_options;
 pub use pods::{read_pods, read_pods_with};
 pub use problem::Problem;
 pub use source::{MAX_BYTES, Source};

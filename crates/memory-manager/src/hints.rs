@@ -63,11 +63,12 @@ impl Static {
     ) -> impl Iterator<Item = OnNode> + use<'a> {
         let at = self.position(resource.as_str());
         self.all().iter().map(move |node| {
-            let installed = at.and_then(|at| self.installed(node, at)).unwrap_or_default();
+            let usable = self.usable.contains(node);
+            let installed = at.and_then(|at| self.installed(node, at)).filter(|_| usable).unwrap_or_default();
             let mut left = held.reusable(pod);
             OnNode {
                 node,
-                free: held.amounts(node, resource).free,
+                free: if usable { held.amounts(node, resource).free } else { 0 },
                 allocatable: installed.allocatable,
                 total: installed.total,
                 reusable: left

@@ -13,6 +13,7 @@ mod gates;
 mod topology;
 mod cpu;
 mod memory;
+mod own;
 mod reserved_memory;
 mod allocatable;
 mod eviction;
@@ -29,6 +30,7 @@ pub use duration::{Duration, DurationError};
 pub use eviction::{Eviction, EvictionError};
 pub use gates::{FeatureGates, Gate, GateError};
 pub use memory::{MemoryConfigError, MemoryPolicyName};
+pub use own::{CacheAlignment, Drift, MemoryNodes, OwnOptions, Regroup};
 pub use reserved_memory::{ReservedMemory, ReservedMemoryFlag, ReservedMemoryFlagError};
 pub use topology::{
     DistanceRows, NodeCountCheck, Scope, TieBreak, TopologyConfig, TopologyConfigError, TopologyFacts,

@@ -150,6 +150,10 @@ pub(crate) struct RulesArguments {
     /// that pins as much as possible, `kubelet-defaults` for the kubelet's own, which pin nothing.
     #[arg(short, long, value_name = "FILE", default_value = "pinned")]
     pub(crate) config: String,
+    /// Options of topolet's own, which no kubelet has: `cpu.cacheAlignment`, `memory.nodes`, `memory.regroup`,
+    /// `memory.drift`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) topolet_config: Option<PathBuf>,
     /// Topology Manager policy instead of the configuration's: none, best-effort, restricted, single-numa-node.
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Option<String>,

@@ -161,7 +161,7 @@ mod tests {
         check(
             server,
             "pack:2 [numa(memory=4GiB hugepages-2Mi=5)] l3:1 core:2 pu:2",
-            &["4x2048Ki before", "5x2048Ki now"],
+            &["pages 4x2048Ki", "pages 5x2048Ki"],
         );
         check(
             server,

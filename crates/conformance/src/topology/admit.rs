@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use device_manager::Replies;
 use k8s_quantity::{Format, Quantity};
-use node_config::{Amounts, FeatureGates, Gate};
+use node_config::{Amounts, FeatureGates, Gate, OwnOptions};
 use pod_spec::{Container, ContainerKey, ContainerName, Pod, PodResources, PodUid, ResourceList, Role, Unit};
 use serde_json::{Map, Value, json};
 use topology_admission::{Compat, ContainerId, Ledger, Node, NodeSetup, PodLevel, Verdict};
@@ -36,6 +36,7 @@ pub(super) fn admit(_: &Corpus, case: &Case) -> Outcome {
         allocatable: plenty(),
         pod_level: pod_level(&case.input["gates"]),
         compat: Compat::KUBELET,
+        options: OwnOptions::default(),
     };
     let script = Arc::new(Script { nodes: nodes.clone(), of_pod: Mutex::default(), calls: Mutex::default() });
     let count = case.input["provider_count"].as_u64().unwrap_or(0);

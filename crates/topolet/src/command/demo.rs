@@ -18,6 +18,7 @@ pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<O
     let machine = LoadedMachine::load(&MachineArguments { machine: MACHINE.to_owned(), hugepages: None })?;
     let rules = RulesArguments {
         config: "pinned".to_owned(),
+        topolet_config: None,
         policy: Some("single-numa-node".to_owned()),
         scope: None,
         devices: None,

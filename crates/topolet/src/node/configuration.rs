@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::Context;
 use cpuset::CpuSet;
 use k8s_quantity::{Format, Quantity};
-use node_config::{KubeletConfiguration, ReservedMemory};
-use topology_manifest::{Source, read_kubelet_config};
+use node_config::{KubeletConfiguration, OwnOptions, ReservedMemory};
+use topology_manifest::{Source, read_kubelet_config, read_own_options};
 use topology_model::{KubeletView, NodeMemory};
 
 use crate::render::manifest_style;
@@ -32,6 +32,15 @@ pub(crate) fn read(argument: &str, view: &KubeletView) -> anyhow::Result<ReadCon
         DEFAULTS => Ok(built_in(KubeletConfiguration::default())),
         path => from_file(path),
     }
+}
+
+/// The options of topolet's own in the file `path`.
+pub(crate) fn own_options(path: &Path) -> anyhow::Result<OwnOptions> {
+    let text = crate::document::read(path)?;
+    let name = path.display().to_string();
+    Source::from_bytes(&name, &text)
+        .and_then(|source| read_own_options(&source))
+        .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))
 }
 
 fn from_file(path: &str) -> anyhow::Result<ReadConfiguration> {

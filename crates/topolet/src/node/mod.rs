@@ -76,7 +76,9 @@ impl LoadedNode {
                 inventory = inventory.with(resource, devices);
             }
         }
-        let node = Node::start(&view, &config, None, compat)
+        let options =
+            rules.topolet_config.as_deref().map(configuration::own_options).transpose()?.unwrap_or_default();
+        let node = Node::start_with(&view, &config, None, compat, options)
             .map_err(|error| start_failed(&error, &name, &machine.name))?;
         let line = NodeLine::new(machine, &name, &node);
         let mut warnings = read.warnings;

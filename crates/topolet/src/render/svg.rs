@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn rows_are_full_where_they_can_be() {
         for (count, width, height, columns) in
-            [(1, 50, 20, 1), (16, 260, 120, 4), (8, 60, 40, 4), (2, 900, 600, 1), (2, 300, 600, 2)]
+            [(1, 50, 20, 1), (16, 260, 120, 4), (8, 60, 40, 4), (2, 900, 600, 2), (2, 300, 600, 2)]
         {
             assert_eq!(columns_for(count, width, height), columns, "{count} of {width}x{height}");
         }

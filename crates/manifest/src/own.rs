@@ -1,0 +1,118 @@
+//! This project's own options, in a file beside the kubelet's configuration so that a kubelet can still read that.
+//!
+//! ```yaml
+//! apiVersion: topolet.dev/v1alpha1
+//! kind: TopoletConfiguration
+//! cpu: {cacheAlignment: required}       # or bestEffort
+//! memory:
+//!   nodes: withCPUs                     # or all
+//!   regroup: true                       # or false
+//!   drift: absorb                       # or refuse
+//! ```
+
+use node_config::{CacheAlignment, Drift, MemoryNodes, OwnOptions, Regroup};
+
+use crate::devices::known_fields;
+use crate::node::{Field, Value};
+use crate::yaml::{Repeated, documents};
+use crate::{ManifestError, Problem, Source};
+
+/// Reads options of this project's own; what is not written keeps the kubelet's way.
+///
+/// # Errors
+/// The first thing that is wrong, with its place.
+pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError> {
+    const VERSION: &str = "apiVersion topolet.dev/v1alpha1";
+    const KIND: &str = "kind TopoletConfiguration";
+    let mut options = OwnOptions::default();
+    for node in &documents(source, Repeated::Refused)? {
+        let document = Field::document(source, node);
+        known_fields(&document, &["apiVersion", "kind", "cpu", "memory"], "cpu or memory")?;
+        let version = document.require("apiVersion", VERSION)?;
+        if version.text(VERSION)? != "topolet.dev/v1alpha1" {
+            let found = version.text(VERSION)?.to_owned();
+            return Err(version.fail(Problem::ApiVersion { found, expected: VERSION }));
+        }
+        let kind = document.require("kind", KIND)?;
+        if kind.text(KIND)? != "TopoletConfiguration" {
+            let found = kind.text(KIND)?.to_owned();
+            return Err(kind.fail(Problem::Kind { found, expected: KIND }));
+        }
+        if let Some(cpu) = document.get("cpu")? {
+            known_fields(&cpu, &["cacheAlignment"], "cacheAlignment")?;
+            let words = [("bestEffort", CacheAlignment::BestEffort), ("required", CacheAlignment::Required)];
+            choose(&cpu, "cacheAlignment", "bestEffort or required", &words, &mut options.cache_alignment)?;
+        }
+        if let Some(memory) = document.get("memory")? {
+            known_fields(&memory, &["nodes", "regroup", "drift"], "nodes, regroup or drift")?;
+            let nodes = [("all", MemoryNodes::All), ("withCPUs", MemoryNodes::WithCpus)];
+            choose(&memory, "nodes", "all or withCPUs", &nodes, &mut options.memory_nodes)?;
+            let drift = [("refuse", Drift::Refuse), ("absorb", Drift::Absorb)];
+            choose(&memory, "drift", "refuse or absorb", &drift, &mut options.drift)?;
+            if let Some(regroup) = memory.get("regroup")? {
+                options.regroup = match regroup.node.value {
+                    Value::Bool(true) => Regroup::WhenUnneeded,
+                    Value::Bool(false) => Regroup::Never,
+                    _ => return Err(regroup.unexpected("true or false")),
+                };
+            }
+        }
+    }
+    Ok(options)
+}
+
+/// Sets an option to what the word at `key` means; where there is none it stays.
+fn choose<T: Copy>(
+    parent: &Field<'_>,
+    key: &str,
+    expected: &'static str,
+    words: &[(&str, T)],
+    option: &mut T,
+) -> Result<(), ManifestError> {
+    if let Some(field) = parent.get(key)? {
+        let text = field.text(expected)?;
+        let meant = words.iter().find(|(word, _)| *word == text);
+        *option = meant.ok_or_else(|| field.unexpected(expected))?.1;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<OwnOptions, String> {
+        let text = format!("apiVersion: topolet.dev/v1alpha1\nkind: TopoletConfiguration\n{text}");
+        let source = Source { name: "topolet.yaml", text: &text };
+        read_own_options(&source).map_err(|error| error.problem().to_string())
+    }
+
+    #[test]
+    fn what_is_not_written_keeps_the_kubelets_way() {
+        assert_eq!(read(""), Ok(OwnOptions::default()));
+        let options = OwnOptions { regroup: Regroup::WhenUnneeded, ..OwnOptions::default() };
+        assert_eq!(read("memory: {regroup: true}"), Ok(options));
+        let options = OwnOptions {
+            cache_alignment: CacheAlignment::Required,
+            memory_nodes: MemoryNodes::WithCpus,
+            regroup: Regroup::Never,
+            drift: Drift::Absorb,
+        };
+        let text =
+            "cpu: {cacheAlignment: required}\nmemory: {nodes: withCPUs, drift: absorb, regroup: false}";
+        assert_eq!(read(text), Ok(options));
+    }
+
+    #[test]
+    fn words_that_mean_nothing_are_refused() {
+        for text in [
+            "memory: {nodes: withcpus}",
+            "memory: {regroup: \"true\"}",
+            "memory: {node: all}",
+            "cpu: {cacheAlignment: always}",
+            "disk: {}",
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}
