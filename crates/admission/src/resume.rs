@@ -4,7 +4,6 @@ use alloc::collections::BTreeSet;
 
 use cpu_manager::Holdings as CpuHoldings;
 use device_manager::{Held as HeldDevices, Holdings as DeviceHoldings, Moment};
-use node_config::Drift;
 use pod_spec::ContainerKey;
 use thiserror::Error;
 
@@ -98,11 +97,7 @@ impl Node {
         match (&self.memory, before.memory.as_ref().zip(ledger.memory.as_ref())) {
             (None, None) => Ok(None),
             (Some(policy), Some((before, held))) => {
-                let stored = before.stored(held);
-                Ok(Some(match self.options.drift {
-                    Drift::Refuse => policy.restore(&stored)?,
-                    Drift::Absorb => policy.absorb(&stored)?.held,
-                }))
+                Ok(Some(self.restore_memory(policy, &before.stored(held))?))
             }
             (configured, stored) => {
                 let name = |is_static| if is_static { "Static" } else { "None" };

@@ -3,6 +3,7 @@
 use cpu_manager::Holdings as CpuHoldings;
 use device_manager::Holdings as DeviceHoldings;
 use memory_manager::Stored as StoredMemory;
+use node_config::Drift;
 use pod_spec::Pod;
 
 use crate::ledger::Ledger;
@@ -37,7 +38,7 @@ impl Node {
             ledger.cpus = Some(policy.restore(held)?);
         }
         if let (Some(policy), Some(held)) = (&self.memory, stored.memory) {
-            ledger.memory = Some(policy.restore(&held)?);
+            ledger.memory = Some(self.restore_memory(policy, &held)?);
         }
         ledger.devices = stored.devices;
         ledger.store_devices();
@@ -45,5 +46,17 @@ impl Node {
             ledger.enter(&pod);
         }
         Ok(ledger)
+    }
+
+    /// The memory that was stored, on this machine as it is now.
+    pub(crate) fn restore_memory(
+        &self,
+        policy: &memory_manager::Static,
+        stored: &StoredMemory,
+    ) -> Result<memory_manager::Holdings, memory_manager::StateError> {
+        match self.options.drift {
+            Drift::Refuse => policy.restore(stored),
+            Drift::Absorb => Ok(policy.absorb(stored)?.held),
+        }
     }
 }
