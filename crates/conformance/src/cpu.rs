@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 
 use cpu_manager::{AllocateError, Config, Granted, Holdings, Reserved, Static};
 use cpuset::CpuSet;
+use numa_bitmask::NodeMask;
 use pod_spec::{ContainerName, PodUid, Unit};
 use serde_json::{Map, Value, json};
 use topology_hint::{Affinity, Answer, Answers, ListedHint};
@@ -273,6 +274,11 @@ pub(crate) fn listed(nodes: &Nodes, answer: Answer<'_>) -> Value {
         Answer::NoOpinion => Value::Null,
         Answer::Impossible => json!([]),
         Answer::List(list) => list.iter().map(show).collect(),
-        Answer::Family(family) => family.listed(nodes.all()).map(|hint| show(&hint)).collect(),
+        Answer::Family(family) => {
+            // No other node is in any of its sets; all of a large machine's would never end.
+            let masks = family.masks().iter().fold(NodeMask::EMPTY, |all, (mask, _)| all | *mask);
+            let own = masks | family.within().unwrap_or_default();
+            family.listed(own).map(|hint| show(&hint)).collect()
+        }
     }
 }

@@ -188,7 +188,7 @@ impl Node {
         }
         let nodes = self.inventory.nodes();
         let each = (0..answers.len()).filter_map(|at| answers.get(at));
-        let each = each.map(|(resource, answer)| (resource.to_string(), show::hints(nodes, answer)));
+        let each = each.map(|(resource, answer)| (resource.to_string(), crate::cpu::listed(nodes, answer)));
         entry.insert("hints".into(), Value::Object(each.collect()));
         Ok(())
     }

@@ -6,8 +6,6 @@ use device_manager::{
 };
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde_json::{Map, Value, json};
-use topology_hint::{Answer, ListedHint};
-use topology_model::Nodes;
 
 use super::plugins::ids;
 use crate::case::text;
@@ -52,24 +50,6 @@ fn by_resource<'a>(sets: impl Iterator<Item = (&'a ResourceName, &'a DeviceIds)>
 pub(super) fn by_node(held: &Held) -> Value {
     let nodes = held.by_node().map(|(node, devices)| (node.id().0.to_string(), ids(devices)));
     Value::Object(nodes.collect())
-}
-
-/// The list that the kubelet would give, in node ids.
-pub(super) fn hints(nodes: &Nodes, answer: Answer<'_>) -> Value {
-    let show = |hint: &ListedHint| {
-        let mask = hint.hint.affinity.nodes().unwrap_or_default();
-        let ids: Vec<i64> = nodes.ids_of(mask).map(|id| id.0).collect();
-        json!({ "nodes": ids, "preferred": hint.hint.is_preferred() })
-    };
-    match answer {
-        Answer::NoOpinion => Value::Null,
-        Answer::Impossible => json!([]),
-        Answer::List(list) => list.iter().map(show).collect(),
-        Answer::Family(family) => {
-            let nodes = family.within().unwrap_or_else(|| nodes.all());
-            family.listed(nodes).map(|hint| show(&hint)).collect()
-        }
-    }
 }
 
 /// Entries of the pod resources service, in the order of cases: nodes as text.
