@@ -7,7 +7,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 /// What a Kubernetes node would do with a pod, on any machine, and why.
 ///
 /// Answers are those of kubelet v1.36.3: same admission, same CPUs, same memory, same reasons.
-/// Exit status: 0 all pods admitted, 2 some refused, 1 any error.
+/// Exit status: 0 all pods admitted, or nothing wrong; 2 some refused, or something wrong; 1 any error.
 #[derive(Parser, Debug)]
 #[command(name = "topolet", version, arg_required_else_help = true)]
 pub(crate) struct Arguments {
@@ -43,7 +43,7 @@ pub(crate) struct DemoArguments {
 pub(crate) struct TopologyArguments {
     #[command(flatten)]
     pub(crate) machine: MachineArguments,
-    /// Names the built-in machines and what they are.
+    /// Names the built-in machines.
     #[arg(long, conflicts_with_all = ["machine", "hugepages"])]
     pub(crate) list: bool,
     /// How to print.
