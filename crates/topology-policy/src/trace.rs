@@ -183,7 +183,10 @@ fn single(nodes: NodeMask, parts: &Parts<'_>, merged: &Result<Merged, MergeError
     let mut candidates: Vec<_> =
         nodes.iter().map(|node| candidate(node.into(), Ties::LowestNumber, parts)).collect();
     let missed = |candidate: &Candidate| candidate.fits.iter().filter(|fit| **fit != Fit::Preferred).count();
-    candidates.sort_by_key(|candidate| (missed(candidate), candidate.nodes));
+    let winner =
+        merged.as_ref().ok().and_then(|merged| merged.admitted()).and_then(|hint| hint.affinity.nodes());
+    // Where an answer takes any node the merge looks at the nodes that it prefers by name first.
+    candidates.sort_by_key(|candidate| (Some(candidate.nodes) != winner, missed(candidate), candidate.nodes));
     let all_open =
         parts.iter().all(|part| part.leaves_open() && nodes.iter().all(|node| !part.prefers(node.into())));
     let suitable = candidates.iter().filter(|candidate| missed(candidate) == 0).count();

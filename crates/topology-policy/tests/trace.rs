@@ -84,7 +84,7 @@ fn runners_up_follow_in_order() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn a_trace_decides_as_the_merge_does((nodes, own, rows) in plain::case(1..=7_usize)) {
