@@ -1,8 +1,11 @@
-//! The command line.
+//! The command line: its commands, and the arguments that several of them share. What one command alone takes is
+//! declared beside it.
 
 use std::path::PathBuf;
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+
+use crate::command::{AdmitArguments, CaptureArguments, DemoArguments, StateArguments, TopologyArguments};
 
 /// What a Kubernetes node would do with a pod, on any machine, and why.
 ///
@@ -31,103 +34,6 @@ pub(crate) enum Command {
     Admit(AdmitArguments),
     /// Reads what a kubelet has written of its node: who holds which CPUs, memory and devices.
     State(StateArguments),
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct DemoArguments {
-    #[command(flatten)]
-    pub(crate) output: OutputArguments,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct TopologyArguments {
-    #[command(flatten)]
-    pub(crate) machine: MachineArguments,
-    /// Names the built-in machines.
-    #[arg(long, conflicts_with_all = ["machine", "hugepages"])]
-    pub(crate) list: bool,
-    /// How to print.
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    pub(crate) output: TopologyFormat,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct CaptureArguments {
-    /// The file to write, NAME.tar.zst; `--machine FILE` reads it anywhere.
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// Writes nothing, but tells in what the machine differs from the one captured in FILE. Exit status 2 if it does.
-    #[arg(long)]
-    pub(crate) check: bool,
-    /// `live` for this machine, the name of a built-in one, a folder, or a .tar.zst.
-    #[arg(short, long, value_name = "MACHINE", default_value = "live")]
-    pub(crate) machine: String,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct AdmitArguments {
-    /// Pods as YAML or JSON, one or many, `kind: Pod` or `List`; `-` reads standard input.
-    #[arg(short, long = "filename", value_name = "FILE", required = true)]
-    pub(crate) files: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) machine: MachineArguments,
-    #[command(flatten)]
-    pub(crate) rules: RulesArguments,
-    /// A kubelet's root folder or a copy of it: the node goes on from what its state files say instead of empty.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state: Option<PathBuf>,
-    /// With --state: which pods there are, as a folder like /var/log/pods or manifests with UIDs. What others hold
-    /// is free.
-    #[arg(long, value_name = "PATH", requires = "state")]
-    pub(crate) pods: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) output: OutputArguments,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct StateArguments {
-    #[command(subcommand)]
-    pub(crate) command: StateCommand,
-}
-
-#[derive(Subcommand, Debug)]
-pub(crate) enum StateCommand {
-    /// Prints what each container holds.
-    Show(StateShowArguments),
-    /// Finds what is wrong, most harmful first, and what the kubelet would say. Exit status 2 if anything is.
-    Check(StateCheckArguments),
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct StateShowArguments {
-    #[command(flatten)]
-    pub(crate) folder: FolderArguments,
-    #[command(flatten)]
-    pub(crate) output: OutputArguments,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct StateCheckArguments {
-    #[command(flatten)]
-    pub(crate) folder: FolderArguments,
-    #[command(flatten)]
-    pub(crate) machine: MachineArguments,
-    #[command(flatten)]
-    pub(crate) rules: RulesArguments,
-    #[command(flatten)]
-    pub(crate) output: OutputArguments,
-}
-
-/// Which state.
-#[derive(Args, Debug)]
-pub(crate) struct FolderArguments {
-    /// The kubelet's root folder, or a copy of it.
-    #[arg(long, value_name = "DIR", default_value = "/var/lib/kubelet")]
-    pub(crate) state: PathBuf,
-    /// Which pods there are, so that they have names and pods that are gone are found: a folder like /var/log/pods,
-    /// or manifests with UIDs. Of this machine's own state /var/log/pods is read.
-    #[arg(long, value_name = "PATH")]
-    pub(crate) pods: Option<PathBuf>,
 }
 
 /// Which machine.
@@ -180,21 +86,4 @@ pub(crate) enum Format {
     Json,
     /// For programs and people.
     Yaml,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-pub(crate) enum TopologyFormat {
-    /// For people: a line for each NUMA node, and the distances.
-    Table,
-    /// For people: what lies in what, what is plugged in where, how far devices are from each other.
-    Tree,
-    /// For programs.
-    Json,
-    /// For programs and people.
-    Yaml,
-    /// A picture, as lstopo draws it.
-    Svg,
-    /// What cAdvisor tells the kubelet of this machine, as JSON.
-    #[value(name = "machineinfo")]
-    MachineInfo,
 }

@@ -1,9 +1,10 @@
 //! `topolet admit`: pods from manifests, one after the other, each beside those admitted before it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use clap::Args;
 use device_manager::Replies;
 use pod_spec::{Phase, Pod};
 use serde::Serialize;
@@ -11,12 +12,32 @@ use topology_admission::{Ledger, Tries, Verdict};
 use topology_manifest::{Source, read_pods};
 
 use crate::Outcome;
-use crate::arguments::{AdmitArguments, Format};
+use crate::arguments::{Format, MachineArguments, OutputArguments, RulesArguments};
 use crate::decision::{Decision, Facts};
 use crate::document::{self, Document};
 use crate::node::{LoadedNode, NodeLine};
 use crate::render::{self, Screen, manifest_style};
 use crate::state::{self, PodNames, StateFolder};
+
+#[derive(Args, Debug)]
+pub(crate) struct AdmitArguments {
+    /// Pods as YAML or JSON, one or many, `kind: Pod` or `List`; `-` reads standard input.
+    #[arg(short, long = "filename", value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+    #[command(flatten)]
+    pub(crate) rules: RulesArguments,
+    /// A kubelet's root folder or a copy of it: the node goes on from what its state files say instead of empty.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// With --state: which pods there are, as a folder like /var/log/pods or manifests with UIDs. What others hold
+    /// is free.
+    #[arg(long, value_name = "PATH", requires = "state")]
+    pub(crate) pods: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
 
 pub(super) fn run(arguments: &AdmitArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let mut pods = Vec::new();

@@ -2,15 +2,29 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
+use clap::Args;
 use topology_discovery::{Capture, read};
 
 use crate::Outcome;
-use crate::arguments::CaptureArguments;
 use crate::machine_change::changes;
 use crate::node::{LoadedMachine, files_of};
 use crate::render::Screen;
+
+#[derive(Args, Debug)]
+pub(crate) struct CaptureArguments {
+    /// The file to write, NAME.tar.zst; `--machine FILE` reads it anywhere.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Writes nothing, but tells in what the machine differs from the one captured in FILE. Exit status 2 if it does.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// `live` for this machine, the name of a built-in one, a folder, or a .tar.zst.
+    #[arg(short, long, value_name = "MACHINE", default_value = "live")]
+    pub(crate) machine: String,
+}
 
 pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let (name, tree) = files_of(&arguments.machine)?;

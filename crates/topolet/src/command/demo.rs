@@ -1,9 +1,10 @@
 //! `topolet demo`: the main job on built-in data. It needs nothing.
 
+use clap::Args;
 use topology_manifest::{Source, read_pods};
 
 use crate::Outcome;
-use crate::arguments::{DemoArguments, Format, MachineArguments, RulesArguments};
+use crate::arguments::{Format, MachineArguments, OutputArguments, RulesArguments};
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 use crate::render::{Screen, manifest_style};
 
@@ -11,6 +12,12 @@ use crate::render::{Screen, manifest_style};
 const MACHINE: &str = "xeon-2s-96cpu-sriov";
 const PODS: &str = include_str!("../../demo/pods.yaml");
 const DEVICES: &str = include_str!("../../demo/devices.yaml");
+
+#[derive(Args, Debug)]
+pub(crate) struct DemoArguments {
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
 
 pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let source = Source { name: "demo/pods.yaml", text: PODS };

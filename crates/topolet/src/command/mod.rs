@@ -1,10 +1,16 @@
-//! The commands, one file each.
+//! The commands, one file each, with what it alone takes as arguments.
 
 mod admit;
 mod capture;
 mod demo;
 mod state;
 mod topology;
+
+pub(crate) use admit::AdmitArguments;
+pub(crate) use capture::CaptureArguments;
+pub(crate) use demo::DemoArguments;
+pub(crate) use state::StateArguments;
+pub(crate) use topology::TopologyArguments;
 
 use crate::Outcome;
 use crate::arguments::{Arguments, Command};

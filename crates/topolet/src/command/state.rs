@@ -1,16 +1,63 @@
 //! `topolet state`: what a kubelet has written of its node, and what is wrong with it.
 
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
 use serde::Serialize;
 use topology_admission::Compat;
 
 use crate::Outcome;
-use crate::arguments::{
-    FolderArguments, StateArguments, StateCheckArguments, StateCommand, StateShowArguments,
-};
+use crate::arguments::{MachineArguments, OutputArguments, RulesArguments};
 use crate::document::Document;
 use crate::node::{LoadedMachine, LoadedNode, NodeLine};
 use crate::render::{self, Screen};
 use crate::state::{self, Finding, PodNames, Problem, StateFolder};
+
+#[derive(Args, Debug)]
+pub(crate) struct StateArguments {
+    #[command(subcommand)]
+    pub(crate) command: StateCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum StateCommand {
+    /// Prints what each container holds.
+    Show(StateShowArguments),
+    /// Finds what is wrong, most harmful first, and what the kubelet would say. Exit status 2 if anything is.
+    Check(StateCheckArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StateShowArguments {
+    #[command(flatten)]
+    pub(crate) folder: FolderArguments,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StateCheckArguments {
+    #[command(flatten)]
+    pub(crate) folder: FolderArguments,
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+    #[command(flatten)]
+    pub(crate) rules: RulesArguments,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// Which state.
+#[derive(Args, Debug)]
+pub(crate) struct FolderArguments {
+    /// The kubelet's root folder, or a copy of it.
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/kubelet")]
+    pub(crate) state: PathBuf,
+    /// Which pods there are, so that they have names and pods that are gone are found: a folder like /var/log/pods,
+    /// or manifests with UIDs. Of this machine's own state /var/log/pods is read.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) pods: Option<PathBuf>,
+}
 
 pub(super) fn run(arguments: &StateArguments, screen: Screen) -> anyhow::Result<Outcome> {
     match &arguments.command {

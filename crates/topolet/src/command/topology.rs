@@ -1,16 +1,46 @@
 //! `topolet topology`: a machine as it is, and where the kubelet sees it otherwise.
 
 use anyhow::{Context as _, bail};
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use topology_discovery::machine_info_to_json;
 use topology_model::{KubeletView, Machine};
 
 use crate::Outcome;
-use crate::arguments::{Format, TopologyArguments, TopologyFormat};
+use crate::arguments::{Format, MachineArguments};
 use crate::document::Document;
 use crate::machine_view::MachineView;
 use crate::node::LoadedMachine;
 use crate::render::{self, Glyphs, Screen};
+
+#[derive(Args, Debug)]
+pub(crate) struct TopologyArguments {
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+    /// Names the built-in machines.
+    #[arg(long, conflicts_with_all = ["machine", "hugepages"])]
+    pub(crate) list: bool,
+    /// How to print.
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: TopologyFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum TopologyFormat {
+    /// For people: a line for each NUMA node, and the distances.
+    Table,
+    /// For people: what lies in what, what is plugged in where, how far devices are from each other.
+    Tree,
+    /// For programs.
+    Json,
+    /// For programs and people.
+    Yaml,
+    /// A picture, as lstopo draws it.
+    Svg,
+    /// What cAdvisor tells the kubelet of this machine, as JSON.
+    #[value(name = "machineinfo")]
+    MachineInfo,
+}
 
 pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let format = arguments.output;
