@@ -1,6 +1,7 @@
 //! `cargo xtask ci`: everything that has to hold before a change lands.
 
 use crate::fixtures::Fixtures;
+use crate::hwloc::Hwloc;
 use crate::package::Package;
 use crate::test::Test;
 use crate::tidy::Tidy;
@@ -22,6 +23,7 @@ impl Ci {
         run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
         run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
         Package {}.run()?;
+        Hwloc { install: self.test.install }.run()?;
         conformance()?;
         self.test.run()
     }

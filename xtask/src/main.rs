@@ -3,6 +3,7 @@
 mod conformance;
 mod ci;
 mod fixtures;
+mod hwloc;
 mod package;
 mod test;
 mod tidy;
@@ -22,6 +23,7 @@ enum Command {
     Ci(ci::Ci),
     Conformance(conformance::Conformance),
     Fixtures(fixtures::Fixtures),
+    Hwloc(hwloc::Hwloc),
     Package(package::Package),
     Test(test::Test),
     Tidy(tidy::Tidy),
@@ -43,6 +45,7 @@ impl Command {
             Self::Ci(ci) => ci.run(),
             Self::Conformance(conformance) => conformance.run(),
             Self::Fixtures(fixtures) => fixtures.run(),
+            Self::Hwloc(hwloc) => hwloc.run(),
             Self::Package(package) => package.run(),
             Self::Test(test) => test.run(),
             Self::Tidy(tidy) => tidy.run(),

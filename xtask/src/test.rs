@@ -10,7 +10,7 @@ const NEXTEST: &str = "0.9.151";
 pub(crate) struct Test {
     /// Installs the pinned cargo-nextest first if none is there (takes some minutes).
     #[arg(long)]
-    install: bool,
+    pub(crate) install: bool,
 }
 
 impl Test {

@@ -1,0 +1,65 @@
+//! `cargo xtask hwloc`: what is built with hwloc, and the contract between hwloc's reader and ours.
+
+use std::process::{Command, Stdio};
+
+use anyhow::bail;
+
+use crate::{cargo, run};
+
+/// What Debian and Ubuntu call the libraries, and the program by which the build finds them.
+const PACKAGES: &[&str] = &["libhwloc-dev", "libudev-dev", "pkg-config"];
+
+/// Lints of what is built with hwloc, and the test in which both readers read every machine.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Hwloc {
+    /// Installs libhwloc and libudev with apt-get where they are missing; it is an error if that cannot be done.
+    #[arg(long)]
+    pub(crate) install: bool,
+}
+
+impl Hwloc {
+    /// Without the libraries nothing is run, and the last line says so.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        if self.install && !is_installed() {
+            install()?;
+        }
+        if !is_installed() {
+            if self.install {
+                bail!(
+                    "{} are installed, and pkg-config does not find hwloc 2.8 and libudev",
+                    PACKAGES.join(", ")
+                );
+            }
+            eprintln!("skipped: the contract with hwloc, which needs {}", PACKAGES.join(", "));
+            return Ok(());
+        }
+        let built =
+            ["--package", "topology-discovery", "--package", "topolet", "--features", "topolet/hwloc"];
+        run(cargo(&["clippy"]).args(built).args(["--all-targets", "--", "--deny", "warnings"]))?;
+        let contract = ["test", "--package", "topology-discovery", "--features", "hwloc", "--test", "hwloc"];
+        run(&mut cargo(&contract))
+    }
+}
+
+fn is_installed() -> bool {
+    let mut found = Command::new("pkg-config");
+    found.args(["--exists", "hwloc >= 2.8.0", "libudev"]).stdout(Stdio::null()).stderr(Stdio::null());
+    found.status().is_ok_and(|status| status.success())
+}
+
+/// Whoever is not root asks for it by `sudo`, which does not wait for a password.
+fn install() -> anyhow::Result<()> {
+    run(&mut as_root(&["apt-get", "update"]))?;
+    let mut install = as_root(&["apt-get", "install", "--yes", "--no-install-recommends"]);
+    run(install.args(PACKAGES))
+}
+
+fn as_root(command: &[&str]) -> Command {
+    let id = Command::new("id").arg("-u").output();
+    let is_root = id.is_ok_and(|output| output.stdout.trim_ascii() == b"0");
+    let sudo: &[&str] = if is_root { &[] } else { &["sudo", "--non-interactive"] };
+    let mut words = sudo.iter().chain(command);
+    let mut asked = Command::new(words.next().copied().unwrap_or("sudo"));
+    asked.args(words).env("DEBIAN_FRONTEND", "noninteractive");
+    asked
+}
