@@ -3,9 +3,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 
-use crate::command::{AdmitArguments, CaptureArguments, DemoArguments, StateArguments, TopologyArguments};
+use crate::command::{
+    AdmitArguments, CaptureArguments, CompletionsArguments, DemoArguments, ManArguments, StateArguments,
+    TopologyArguments,
+};
 
 /// What a Kubernetes node would do with a pod, on any machine, and why.
 ///
@@ -34,6 +37,10 @@ pub(crate) enum Command {
     Admit(AdmitArguments),
     /// Reads what a kubelet has written of its node: who holds which CPUs, memory and devices.
     State(StateArguments),
+    /// Prints what a shell needs to complete commands of topolet.
+    Completions(CompletionsArguments),
+    /// Writes manual pages, one for each command.
+    Man(ManArguments),
 }
 
 /// Which machine.
@@ -42,7 +49,7 @@ pub(crate) struct MachineArguments {
     /// `live` for this machine, the name of a built-in one (`topolet topology --list`), a folder with `sys` and
     /// `proc` in it, such a folder as .tar.zst, cAdvisor's MachineInfo as .json, or hwloc's .xml in a build with hwloc.
     /// A word with `/` or `.` is a path.
-    #[arg(short, long, value_name = "MACHINE", default_value = "live")]
+    #[arg(short, long, value_name = "MACHINE", default_value = "live", value_hint = ValueHint::AnyPath)]
     pub(crate) machine: String,
     /// Huge pages to decide with instead of those that the machine has: NODE:SIZE=PAGES, as in `0:1Gi=16,1:1Gi=16`.
     #[arg(long, value_name = "PAGES")]
@@ -54,8 +61,9 @@ pub(crate) struct MachineArguments {
 pub(crate) struct RulesArguments {
     /// `KubeletConfiguration`, `KubeletConfig` or a kubelet's /configz as YAML or JSON; `pinned` for the built-in one
     /// that pins as much as possible, `kubelet-defaults` for the kubelet's own, which pin nothing.
-    #[arg(short, long, value_name = "FILE", default_value = "pinned")]
-    pub(crate) config: String,
+    /// Without it that of a node file, else `pinned`.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) config: Option<String>,
     /// Options of topolet's own, which no kubelet has: `cpu.cacheAlignment`, `memory.nodes`, `memory.regroup`,
     /// `memory.drift`.
     #[arg(long, value_name = "FILE")]

@@ -8,6 +8,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use crate::arguments::Format;
+use crate::node::RELEASE;
 
 /// Reads a manifest or configuration; `-` is standard input. More than the reader takes is not read.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
@@ -24,19 +25,20 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A document for programs: `apiVersion`, `kind`, and what it is about.
+/// A document for programs: `apiVersion`, `kind`, the kubelet release whose rules apply, and what it is about.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Document<'a, T> {
     api_version: &'static str,
     kind: &'a str,
+    rules_of: &'static str,
     #[serde(flatten)]
     content: T,
 }
 
 impl<'a, T: Serialize> Document<'a, T> {
     pub(crate) const fn new(kind: &'a str, content: T) -> Self {
-        Self { api_version: "topolet.dev/v1alpha1", kind, content }
+        Self { api_version: "topolet.dev/v1alpha1", kind, rules_of: RELEASE, content }
     }
 
     /// The text in `format`, ending in a newline; `None` for tables, which are drawn elsewhere.

@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<O
     let pods = read_pods(&source).map_err(|error| anyhow::anyhow!(error.render(manifest_style())))?;
     let machine = LoadedMachine::load(&MachineArguments { machine: MACHINE.to_owned(), hugepages: None })?;
     let rules = RulesArguments {
-        config: "pinned".to_owned(),
+        config: None,
         topolet_config: None,
         policy: Some("single-numa-node".to_owned()),
         scope: None,

@@ -2,13 +2,17 @@
 
 mod admit;
 mod capture;
+mod completions;
 mod demo;
+mod man;
 mod state;
 mod topology;
 
 pub(crate) use admit::AdmitArguments;
 pub(crate) use capture::CaptureArguments;
+pub(crate) use completions::CompletionsArguments;
 pub(crate) use demo::DemoArguments;
+pub(crate) use man::ManArguments;
 pub(crate) use state::StateArguments;
 pub(crate) use topology::TopologyArguments;
 
@@ -24,5 +28,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Capture(arguments) => capture::run(arguments, screen),
         Command::Admit(arguments) => admit::run(arguments, screen),
         Command::State(arguments) => state::run(arguments, screen),
+        Command::Completions(arguments) => completions::run(arguments, screen),
+        Command::Man(arguments) => man::run(arguments, screen),
     }
 }

@@ -79,7 +79,7 @@ fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcom
         if shown.files.iter().all(|line| line.readable) { Outcome::Done } else { Outcome::SomethingWrong };
     match Document::new("State", &shown).text(arguments.output.output)? {
         Some(text) => screen.print(&text)?,
-        None => screen.show(&render::shown(&shown))?,
+        None => screen.show(&render::shown(&shown, screen.glyphs))?,
     }
     Ok(outcome)
 }

@@ -24,8 +24,9 @@ pub(crate) struct ReadConfiguration {
     pub(crate) warnings: Vec<String>,
 }
 
-/// The configuration `argument`: a built-in one or a file.
-pub(crate) fn read(argument: &str, view: &KubeletView) -> anyhow::Result<ReadConfiguration> {
+/// The configuration `argument`: a built-in one or a file; without an argument [`PINNED`].
+pub(crate) fn read(argument: Option<&str>, view: &KubeletView) -> anyhow::Result<ReadConfiguration> {
+    let argument = argument.unwrap_or(PINNED);
     let built_in = |config| ReadConfiguration { name: argument.to_owned(), config, warnings: Vec::new() };
     match argument {
         PINNED => Ok(built_in(pinned(view))),

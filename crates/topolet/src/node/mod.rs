@@ -59,7 +59,7 @@ impl LoadedNode {
     ) -> anyhow::Result<Self> {
         let view = KubeletView::new(&machine.info)
             .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
-        let read = configuration::read(&rules.config, &view)?;
+        let read = configuration::read(rules.config.as_deref(), &view)?;
         let (mut name, mut config) = (read.name, read.config);
         if let Some(policy) = &rules.policy {
             name.push_str(&format!(" with --policy {policy}"));
@@ -106,7 +106,7 @@ fn start_failed(error: &StartError, config: &str, machine: &str) -> anyhow::Erro
 }
 
 /// The release whose answers these are.
-const RELEASE: &str = "v1.36.3";
+pub(crate) const RELEASE: &str = "v1.36.3";
 
 /// The node that decided: machine and rules.
 #[derive(Debug, Serialize)]
@@ -118,7 +118,8 @@ pub(crate) struct NodeLine {
     pub(crate) topology_scope: &'static str,
     pub(crate) cpu_policy: &'static str,
     pub(crate) memory_policy: &'static str,
-    /// The kubelet release whose answers these are.
+    /// The kubelet release whose answers these are; documents name it themselves.
+    #[serde(skip)]
     pub(crate) rules_of: &'static str,
 }
 

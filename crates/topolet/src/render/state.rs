@@ -1,12 +1,14 @@
 //! State files: what they say, and what is wrong with them.
 
 use super::{Amount, Glyphs, columns};
+use crate::node::RELEASE;
 use crate::state::{Finding, Problem, Shown};
 
 /// The files and a table of what each container holds.
-pub(crate) fn shown(shown: &Shown) -> String {
+pub(crate) fn shown(shown: &Shown, glyphs: Glyphs) -> String {
     let files = shown.files.iter().map(|line| vec![line.file.to_owned(), line.contents.clone()]);
-    let mut text = columns(files, "");
+    let mut text = format!("kubelet state {} rules of kubelet {RELEASE}\n", glyphs.dot());
+    text.push_str(&columns(files, ""));
     if shown.containers.is_empty() {
         text.push_str("\nNo container holds anything of its own.\n");
         return text;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::machine_view::{DeviceGroup, MachineView, NodeView};
+use crate::node::RELEASE;
 use crate::render::{Amount, Glyphs, columns, ranges};
 
 /// Up to so many nodes distances are drawn as a matrix.
@@ -51,6 +52,7 @@ pub(crate) fn headline(view: &MachineView, glyphs: Glyphs) -> String {
         format!("{} {}{size}", cache.count, cache.name)
     }));
     parts.extend(view.memory.map(|bytes| Amount::Bytes(bytes).to_string()));
+    parts.push(format!("rules of kubelet {RELEASE}"));
     format!("{}   {}\n", view.machine, parts.join(&format!(" {} ", glyphs.dot())))
 }
 
