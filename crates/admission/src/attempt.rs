@@ -17,7 +17,7 @@ use crate::ledger::{Ledger, Version};
 use crate::node::Node;
 use crate::refusal::Refused;
 use crate::steps::Steps;
-use crate::trace::Trace;
+use crate::trace::{Detail, Trace};
 
 /// An admission that has been worked out and not yet happened.
 #[must_use]
@@ -102,7 +102,18 @@ impl Node {
 
     /// The same, with what was looked at on the way.
     pub fn trace(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> (Attempt, Trace) {
-        let mut trace = Trace::default();
+        self.trace_with(Detail::Short, ledger, pod, replies)
+    }
+
+    /// The same, with as much as is asked for.
+    pub fn trace_with(
+        &self,
+        detail: Detail,
+        ledger: &Ledger,
+        pod: &Pod,
+        replies: &Replies,
+    ) -> (Attempt, Trace) {
+        let mut trace = Trace { detail, ..Trace::default() };
         let attempt = Steps::new(self, self.rules(), ledger, pod, replies).traced(&mut trace).run();
         (attempt, trace)
     }

@@ -47,4 +47,4 @@ pub use resume::ResumeError;
 pub use standing::Standing;
 pub use start::{StartError, StartFault};
 pub use stored::StoredHoldings;
-pub use trace::{Answered, Cell, NodeAmounts, ResourceTrace, Trace, UnitName, UnitTrace};
+pub use trace::{Answered, Cell, Detail, NodeAmounts, ResourceTrace, Trace, UnitName, UnitTrace};

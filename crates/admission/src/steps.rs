@@ -8,7 +8,7 @@ use memory_manager::Moved;
 use node_config::{Regroup, Scope};
 use pod_spec::{Container, ContainerName, Pod, Unit};
 use topology_hint::{Answers, Held, Hint};
-use topology_policy::{Admit, KubeletPolicy, MergeError, Merged, Policy, WorkLimit};
+use topology_policy::{Admit, KubeletPolicy, MergeError, MergeTrace, Merged, Policy, WorkLimit};
 
 use crate::attempt::{Attempt, Placement, Rules, Verdict};
 use crate::counted::Counted;
@@ -17,7 +17,7 @@ use crate::identity::{Mismatch, operating_system};
 use crate::ledger::{Ledger, Version};
 use crate::node::{Node, PodLevel};
 use crate::refusal::{AlignedAs, Cause, Refused};
-use crate::trace::{Trace, UnitTrace};
+use crate::trace::{Detail, Trace, UnitTrace};
 
 /// The state of one attempt.
 pub(crate) struct Steps<'a> {
@@ -156,7 +156,11 @@ impl<'a> Steps<'a> {
         self.ask(unit);
         let merged = self.node.merge(self.rules.policy, &self.answers);
         if let Some(trace) = &mut self.trace {
-            trace.units.push(UnitTrace::new(self.node, &self.after, unit, &self.answers, merged));
+            let mut traced = UnitTrace::new(self.node, &self.after, unit, &self.answers, merged);
+            if trace.detail == Detail::Merges {
+                traced.merge = Some(self.node.merge_trace(self.rules.policy, &self.answers));
+            }
+            trace.units.push(traced);
         }
         let refused = match merged {
             Ok(Merged { hint, admit: Admit::Yes }) => return Ok(hint),
@@ -259,5 +263,9 @@ impl Stop {
 impl Node {
     fn merge(&self, policy: KubeletPolicy, answers: &Answers) -> Result<Merged, MergeError> {
         policy.merge(self.nodes.all(), self.ties(), answers, WorkLimit::default())
+    }
+
+    fn merge_trace(&self, policy: KubeletPolicy, answers: &Answers) -> MergeTrace {
+        policy.trace(self.nodes.all(), self.ties(), answers, WorkLimit::default())
     }
 }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use numa_bitmask::NodeMask;
 use pod_spec::{ContainerName, PodUid, ResourceName, Unit};
 use topology_hint::{Answer, Answers};
-use topology_policy::{MergeError, Merged};
+use topology_policy::{MergeError, MergeTrace, Merged};
 
 use crate::explain::Search;
 use crate::ledger::Ledger;
@@ -18,6 +18,18 @@ pub struct Trace {
     /// The units in the order in which they were served; those after a refusal are missing, and under policy `none`
     /// there are none.
     pub units: Vec<UnitTrace>,
+    pub(crate) detail: Detail,
+}
+
+/// How much is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Detail {
+    /// What a refusal is explained with.
+    #[default]
+    Short,
+    /// How each merge came out too: which node sets were in question, and why the winner won. It costs as much as
+    /// several merges.
+    Merges,
 }
 
 /// Which unit.
@@ -41,6 +53,8 @@ pub struct UnitTrace {
     pub merged: Option<Merged>,
     /// Whether the merge looked at everything.
     pub search: Search,
+    /// How the merge came out; `None` unless [`Detail::Merges`] was asked for.
+    pub merge: Option<MergeTrace>,
 }
 
 /// One resource of a unit.
@@ -134,7 +148,7 @@ impl UnitTrace {
             Err(MergeError::Unfinished { best, .. }) => (best, Search::Cut),
             Err(MergeError::MissingDistance(_)) => (None, Search::Complete),
         };
-        Self { unit: name, resources, merged, search }
+        Self { unit: name, resources, merged, search, merge: None }
     }
 }
 
