@@ -5,26 +5,31 @@
 //! has the smallest number. Two rules cut the search. A branch ends when the richest of the remaining nodes, taken
 //! for each resource apart, would not be enough. And nodes with the same amounts are alike: of these the lowest are
 //! taken. On real machines, where most nodes are alike, little remains.
+//!
+//! An amount above what is lacking serves no better than just that, so amounts are cut to it: more nodes are alike
+//! then. All of it lives on the stack, for up to four resources.
 
-use alloc::vec;
-use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use numa_bitmask::{NodeIndex, NodeMask};
+use smallvec::SmallVec;
 
 use crate::request::Item;
 
 /// Nodes to choose from, and what they have of each needed resource.
 pub(crate) struct Cover {
     must: NodeMask,
-    nodes: Vec<NodeIndex>,
-    /// Still needed beyond what `must` has.
-    needs: Vec<u64>,
-    /// By node and need.
-    amounts: Vec<u64>,
-    /// By node: the nodes up to it that have the same amounts.
-    alike: Vec<NodeMask>,
-    /// By count of nodes, count of chosen ones, and need: what the richest chosen of the first nodes have.
-    richest: Vec<u64>,
+    nodes: SmallVec<[NodeIndex; NodeIndex::LIMIT]>,
+    needs: SmallVec<[Need; 4]>,
+}
+
+/// A resource of which `must` has not enough.
+struct Need {
+    lacks: u64,
+    /// By position in the nodes to choose from.
+    amounts: [u64; NodeIndex::LIMIT],
+    /// Positions, that of the largest amount first.
+    richest: SmallVec<[u8; NodeIndex::LIMIT]>,
 }
 
 impl Cover {
@@ -38,15 +43,16 @@ impl Cover {
         needs: impl Iterator<Item = &'a Item>,
         on: impl Fn(NodeIndex, &Item) -> u64,
     ) -> Self {
-        let items: Vec<_> = needs.collect();
-        let nodes: Vec<_> = (within - must).iter().collect();
-        let given = |item: &Item| must.iter().fold(0_u64, |sum, node| sum.saturating_add(on(node, item)));
-        let needs: Vec<_> = items.iter().map(|item| item.bytes.saturating_sub(given(item))).collect();
-        let amounts: Vec<_> =
-            nodes.iter().flat_map(|node| items.iter().map(|item| on(*node, item))).collect();
-        let mut cover = Self { must, nodes, needs, amounts, alike: Vec::new(), richest: Vec::new() };
-        cover.alike = (0..cover.nodes.len()).map(|at| cover.alike(at)).collect();
-        cover.rank();
+        let nodes: SmallVec<[NodeIndex; NodeIndex::LIMIT]> = (within - must).iter().collect();
+        let mut cover = Self { must, nodes, needs: SmallVec::new() };
+        for item in needs {
+            let given = must.iter().fold(0_u64, |sum, node| sum.saturating_add(on(node, item)));
+            let lacks = item.bytes.saturating_sub(given);
+            if lacks > 0 {
+                let need = Need::new(lacks, cover.nodes.iter().map(|node| on(*node, item)));
+                cover.needs.push(need);
+            }
+        }
         cover
     }
 
@@ -57,7 +63,7 @@ impl Cover {
         (least..=self.nodes.len()).find_map(|size| {
             let mut search = Search {
                 cover: self,
-                have: vec![0; self.needs.len()],
+                have: self.needs.iter().map(|_| 0).collect(),
                 chosen: self.must,
                 settled: NodeMask::EMPTY,
                 branches: Self::BRANCHES,
@@ -66,42 +72,36 @@ impl Cover {
         })
     }
 
-    fn amounts_of(&self, at: usize) -> &[u64] {
-        &self.amounts[at * self.needs.len()..][..self.needs.len()]
-    }
-
+    /// The nodes up to position `at` that have the same amounts as the one there.
     fn alike(&self, at: usize) -> NodeMask {
-        let own = self.amounts_of(at);
-        (0..=at).filter(|other| self.amounts_of(*other) == own).map(|other| self.nodes[other]).collect()
+        let is_alike = |other: &usize| self.needs.iter().all(|need| need.amounts[*other] == need.amounts[at]);
+        (0..=at).filter(is_alike).map(|other| self.nodes[other]).collect()
     }
+}
 
-    fn rank(&mut self) {
-        let (nodes, needs) = (self.nodes.len(), self.needs.len());
-        let mut richest = vec![0; (nodes + 1) * (nodes + 1) * needs];
-        for need in 0..needs {
-            let mut sorted: Vec<u64> = Vec::with_capacity(nodes);
-            for first in 1..=nodes {
-                let own = self.amounts_of(first - 1)[need];
-                sorted.insert(sorted.partition_point(|other| *other >= own), own);
-                let mut sum = 0_u64;
-                for count in 1..=nodes {
-                    sum = sum.saturating_add(sorted.get(count - 1).copied().unwrap_or(0));
-                    richest[(first * (nodes + 1) + count) * needs + need] = sum;
-                }
-            }
+impl Need {
+    fn new(lacks: u64, amounts: impl Iterator<Item = u64>) -> Self {
+        let mut need = Self { lacks, amounts: [0; NodeIndex::LIMIT], richest: SmallVec::new() };
+        for ((at, own), amount) in (0_u8..).zip(&mut need.amounts).zip(amounts) {
+            *own = amount.min(lacks);
+            need.richest.push(at);
         }
-        self.richest = richest;
+        let amounts = &need.amounts;
+        need.richest.sort_unstable_by_key(|at| (Reverse(amounts[usize::from(*at)]), *at));
+        need
     }
 
-    fn richest(&self, first: usize, count: usize) -> &[u64] {
-        &self.richest[(first * (self.nodes.len() + 1) + count) * self.needs.len()..][..self.needs.len()]
+    /// What the richest `count` of the first `first` nodes have.
+    fn richest(&self, first: usize, count: usize) -> u128 {
+        let lower = self.richest.iter().map(|at| usize::from(*at)).filter(|at| *at < first);
+        lower.take(count).map(|at| u128::from(self.amounts[at])).sum()
     }
 }
 
 struct Search<'a> {
     cover: &'a Cover,
-    /// What the chosen nodes have together.
-    have: Vec<u128>,
+    /// What the chosen nodes have together, by need.
+    have: SmallVec<[u128; 4]>,
     chosen: NodeMask,
     /// Nodes that were chosen along with a higher one like them.
     settled: NodeMask,
@@ -126,7 +126,7 @@ impl Search<'_> {
         if self.choose(at, count) {
             return true;
         }
-        let alike = self.cover.alike[at];
+        let alike = self.cover.alike(at);
         let size = alike.len();
         let Some(rest) = count.checked_sub(size as usize) else { return false };
         let before = (self.chosen, self.settled);
@@ -141,14 +141,13 @@ impl Search<'_> {
     }
 
     fn is_in_reach(&self, first: usize, count: usize) -> bool {
-        let richest = self.cover.richest(first, count);
-        let mut needs = self.have.iter().zip(richest).zip(&self.cover.needs);
-        needs.all(|((have, more), need)| have + u128::from(*more) >= u128::from(*need))
+        let mut needs = self.have.iter().zip(&self.cover.needs);
+        needs.all(|(have, need)| have + need.richest(first, count) >= u128::from(need.lacks))
     }
 
     fn count(&mut self, at: usize, change: impl Fn(u128, u128) -> u128) {
-        for (have, own) in self.have.iter_mut().zip(self.cover.amounts_of(at)) {
-            *have = change(*have, u128::from(*own));
+        for (have, need) in self.have.iter_mut().zip(&self.cover.needs) {
+            *have = change(*have, u128::from(need.amounts[at]));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceName, Unit};
+use smallvec::SmallVec;
 use topology_hint::{Affinity, Answers, Hint, ListedHint, Preference};
 
 use crate::fit::Fit;
@@ -151,15 +152,16 @@ fn calculate(fit: Fit<'_>, request: &Request, answers: &mut Answers) -> Opinion 
     }
     let unused = fit.unused();
     let is_open = fit.is_open(unused);
-    if !is_open && fit.exact().next().is_none() {
+    let exact: SmallVec<[NodeMask; NodeIndex::LIMIT]> = fit.exact().collect();
+    if !is_open && exact.is_empty() {
         return Opinion::None(Silent::NothingFits);
     }
     let size = fit.preferred_size();
     for (resource, _) in request.iter() {
         let mut family = answers.push_family(resource.clone());
         family.preferred_size(size);
-        for mask in fit.exact() {
-            family.mask(mask, preference(mask, size));
+        for mask in &exact {
+            family.mask(*mask, preference(*mask, size));
         }
         if is_open {
             family.open(unused, NodeMask::EMPTY);

@@ -1,8 +1,7 @@
 //! What a container or pod asks for, and why if nothing is booked for it.
 
-use alloc::vec::Vec;
-
 use pod_spec::{Container, Pod, PodResources, QosClass, ResourceList, ResourceName, Role, Unit};
+use smallvec::SmallVec;
 use thiserror::Error;
 
 use crate::reservation::is_memory;
@@ -10,7 +9,7 @@ use crate::{PodLevel, Static};
 
 /// Bytes by resource, in order of name; each resource once.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Request(Vec<Item>);
+pub struct Request(SmallVec<[Item; 4]>);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Item {
