@@ -26,7 +26,7 @@ const ROWS: &[&[&str]] = &[
     &["kubelet-checkpoint"],
     &["topology-admission"],
     &["topology-discovery", "topology-manifest", "device-plugin", "cgroup-cpuset"],
-    &["conformance", "topolet"],
+    &["conformance", "workloads", "topolet"],
     &["xtask"],
 ];
 

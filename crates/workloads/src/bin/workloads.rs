@@ -1,0 +1,109 @@
+//! Measures our side, tells the other side what to measure, and does one thing alone under an instrument.
+#![expect(clippy::print_stdout, reason = "what it prints is what it is for")]
+
+use anyhow::Context as _;
+use clap::{Parser, Subcommand};
+use serde_json::{Value, json};
+use workloads::{Effort, Prepared, Task, Work, catalogue, growth, hot_paths};
+
+/// The work that this project's speed is measured on.
+#[derive(Parser, Debug)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Prints everything that the kubelet has too, one a line, as its side reads it.
+    Describe {
+        /// Only what has this in its name.
+        #[arg(long, default_value = "")]
+        only: String,
+    },
+    /// Measures and prints, one line of JSON each.
+    Measure {
+        /// Only what has this in its name.
+        #[arg(long, default_value = "")]
+        only: String,
+        /// Repeats for a fifth of a second instead of one.
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Names the work of which instructions are counted.
+    HotPaths,
+    /// Does one thing, so often, and says nothing.
+    Once {
+        /// The name.
+        name: String,
+        /// How often.
+        #[arg(long, default_value_t = 1)]
+        times: u32,
+    },
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().command {
+        Command::Describe { only } => describe(&only),
+        Command::Measure { only, quick } => {
+            measure(&only, if quick { Effort::Quick } else { Effort::Thorough })
+        }
+        Command::HotPaths => {
+            for work in hot_paths()? {
+                println!("{}", work.name);
+            }
+            Ok(())
+        }
+        Command::Once { name, times } => {
+            let all = everything()?;
+            let (work, _) = all
+                .iter()
+                .find(|(work, _)| work.name == name)
+                .with_context(|| format!("nothing is called {name:?}"))?;
+            let prepared = Prepared::new(work)?;
+            for _ in 0..times {
+                prepared.once();
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Every work with what is known of it besides.
+fn everything() -> anyhow::Result<Vec<(Work, Value)>> {
+    let mut all = Vec::new();
+    for row in catalogue()? {
+        all.push((
+            row.work,
+            json!({
+                "must_reach_ns": row.target.nanoseconds, "must_reach_allocs": row.target.allocations,
+            }),
+        ));
+    }
+    for curve in growth() {
+        for point in curve.points {
+            all.push((point.work, json!({ "curve": curve.title, "axis": curve.axis, "at": point.at })));
+        }
+    }
+    Ok(all)
+}
+
+fn describe(only: &str) -> anyhow::Result<()> {
+    let has_it = |work: &Work| !matches!(work.task, Task::Discover { .. });
+    for (work, _) in everything()?.iter().filter(|(work, _)| work.name.contains(only) && has_it(work)) {
+        println!("{}", serde_json::to_string(work)?);
+    }
+    Ok(())
+}
+
+fn measure(only: &str, effort: Effort) -> anyhow::Result<()> {
+    for (work, mut line) in everything()?.into_iter().filter(|(work, _)| work.name.contains(only)) {
+        let measured = serde_json::to_value(Prepared::new(&work)?.measure(effort))?;
+        line["name"] = work.name.into();
+        for (field, value) in measured.as_object().into_iter().flatten() {
+            line[field] = value.clone();
+        }
+        println!("{line}");
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! What has to be reached, on ordinary machines and on those that the kubelet was not made for.
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+use crate::machines::{captured, devices, distances, made_up, pinned};
+use crate::pods::pod;
+use crate::work::{Merge, NodeWork, Task, Work, WorkHint};
+
+/// Work, and what must be reached with it.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What is done.
+    pub work: Work,
+    /// What must be reached.
+    pub target: Target,
+}
+
+/// What must be reached on an idle core of 2.5 GHz.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// In nanoseconds.
+    pub nanoseconds: u64,
+    /// How many allocations of memory at most; `None`: any.
+    pub allocations: Option<u64>,
+}
+
+const fn within(nanoseconds: u64) -> Target {
+    Target { nanoseconds, allocations: None }
+}
+
+const fn without_allocation(nanoseconds: u64) -> Target {
+    Target { nanoseconds, allocations: Some(0) }
+}
+
+/// Every row of the table.
+///
+/// # Errors
+/// A captured machine that cannot be read.
+pub fn catalogue() -> anyhow::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let mut add = |name: &str, target, task| {
+        rows.push(Row { work: Work { name: name.to_owned(), task }, target });
+    };
+    let merge = |nodes, providers, hints| Task::Merge { merge: lists(nodes, providers, hints) };
+    add("merge, 2 nodes, 3 providers of 3 hints", without_allocation(200), merge(2, 3, 3));
+    add("merge, 8 nodes, 3 providers of 255 hints", without_allocation(15_000), merge(8, 3, 255));
+    add("merge, 8 nodes, 4 providers of 255 hints", without_allocation(20_000), merge(8, 4, 255));
+
+    let asked = json!({"cpu": "16", "memory": "1Gi", "hugepages-2Mi": "2Mi", "hugepages-1Gi": "1Gi"});
+    let eight = NodeWork::empty(made_up(8, 256), pinned("0", 8), pod("p", 1, &asked));
+    let mut cards = eight.clone();
+    cards.devices = vec![devices("example.com/vf", 128, &[0, 1, 2, 3, 4, 5, 6, 7])];
+    cards.pod = pod("p", 1, &json!({"example.com/vf": "8"}));
+    add("CPU hints, 8 nodes", without_allocation(2_000), Task::CpuHints(eight.clone()));
+    add("memory hints with 2 page sizes, 8 nodes", without_allocation(3_000), Task::MemoryHints(eight));
+    add("hints of 128 VFs on 8 nodes", without_allocation(5_000), Task::DeviceHints(cards));
+
+    for (order, option, must_reach) in [
+        ("packed", None, 20_000),
+        ("distributed", Some("distribute-cpus-across-numa"), 20_000),
+        ("by cache", Some("prefer-align-cpus-by-uncorecache"), 40_000),
+    ] {
+        let asked = json!({"cpu": "16", "memory": "1Gi"});
+        let mut config = pinned("0", 2);
+        if let Some(option) = option {
+            config["cpuManagerPolicyOptions"] = json!({option: "true"});
+            config["featureGates"] = json!({"CPUManagerPolicyAlphaOptions": true});
+        }
+        let work = NodeWork::empty(made_up(2, 512), config, pod("p", 1, &asked));
+        add(&format!("take 16 CPUs of 512, {order}"), within(must_reach), Task::TakeCpus(work));
+    }
+
+    add("admit 4 containers, 2 nodes", within(30_000), Task::Admit(four_containers(2, 128)));
+    add("admit 4 containers, 8 nodes", within(100_000), Task::Admit(four_containers(8, 256)));
+    add("admit 4 containers, GB200 tray of 34 nodes", within(300_000), Task::Admit(gb200()?));
+    add("admit 4 containers, 512-CPU EPYC of 32 nodes", within(300_000), Task::Admit(turin()?));
+    let archive = "turin-9755-nps4-l3numa-32node";
+    add("discovery of 512 CPUs from an archive", within(20_000_000), Task::Discover { archive });
+    Ok(rows)
+}
+
+/// Those of which every instruction is counted, and which are compared with what they were.
+///
+/// # Errors
+/// As [`catalogue`].
+pub fn hot_paths() -> anyhow::Result<Vec<Work>> {
+    let rows = catalogue()?.into_iter().map(|row| row.work);
+    Ok(rows.filter(|work| !matches!(work.task, Task::Discover { .. })).collect())
+}
+
+/// So many equal lists: the first `hints` node sets by size, single nodes preferred.
+pub(crate) fn lists(nodes: usize, providers: usize, hints: usize) -> Merge {
+    let mut sets: Vec<Vec<usize>> =
+        (1_u64..1 << nodes).map(|set| (0..nodes).filter(|node| set >> node & 1 == 1).collect()).collect();
+    sets.sort_by_key(Vec::len);
+    let list: Vec<WorkHint> =
+        sets.into_iter().take(hints).map(|nodes| WorkHint { preferred: nodes.len() == 1, nodes }).collect();
+    Merge {
+        policy: "best-effort",
+        closest: false,
+        distances: distances(nodes),
+        providers: vec![list; providers],
+    }
+}
+
+fn limits(cpus: &str) -> Value {
+    json!({
+        "cpu": cpus, "memory": "1Gi", "hugepages-2Mi": "64Mi", "example.com/gpu": "1", "example.com/nic": "1",
+    })
+}
+
+/// CPUs, memory, huge pages and two kinds of devices, on a machine of nodes alike.
+fn four_containers(nodes: usize, cpus: usize) -> NodeWork {
+    let ids: Vec<i64> = (0..).take(nodes).collect();
+    let mut work = NodeWork::empty(made_up(nodes, cpus), pinned("0", nodes), pod("p", 4, &limits("2")));
+    work.devices = vec![devices("example.com/gpu", 16, &ids), devices("example.com/nic", 64, &ids)];
+    work
+}
+
+fn gb200() -> anyhow::Result<NodeWork> {
+    let machine = captured("gb200-nvl4-34node", Some((&[0, 1], 8192))).context("the GB200 tray")?;
+    let mut work = NodeWork::empty(machine, pinned("0", 34), pod("p", 4, &limits("8")));
+    work.devices = vec![devices("example.com/gpu", 4, &[0, 1]), devices("example.com/nic", 4, &[0, 1])];
+    Ok(work)
+}
+
+fn turin() -> anyhow::Result<NodeWork> {
+    let ids: Vec<i64> = (0..32).collect();
+    let machine = captured("turin-9755-nps4-l3numa-32node", Some((&ids, 1024))).context("the EPYC")?;
+    let mut work = NodeWork::empty(machine, pinned("0", 32), pod("p", 4, &limits("8")));
+    work.devices = vec![devices("example.com/gpu", 32, &ids), devices("example.com/nic", 64, &ids)];
+    Ok(work)
+}

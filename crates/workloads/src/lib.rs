@@ -1,0 +1,24 @@
+//! The work that this project's speed is measured on, and our side of it.
+//!
+//! [`catalogue`] has what must be reached, [`growth`] the curves. [`Work`] is a description that the kubelet's own code
+//! is given as a line of JSON; [`Prepared`] is the same with our code, ready to run again and again.
+//!
+//! This crate does not know what the kubelet needs for it, and draws nothing.
+
+mod work;
+mod machines;
+mod pods;
+mod catalogue;
+mod growth;
+mod prepared;
+mod measured;
+
+pub use catalogue::{Row, Target, catalogue, hot_paths};
+pub use growth::{Curve, Point, growth};
+pub use measured::{Effort, Measured};
+pub use prepared::Prepared;
+pub use work::{DeviceList, ListedDevice, Merge, NodeWork, Task, Work, WorkHint};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
