@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::command::{
-    AdmitArguments, CaptureArguments, CompletionsArguments, DemoArguments, ManArguments, StateArguments,
-    TopologyArguments,
+    AdmitArguments, CaptureArguments, CompletionsArguments, DemoArguments, ExplainArguments, ManArguments,
+    StateArguments, TopologyArguments,
 };
 
 /// What a Kubernetes node would do with a pod, on any machine, and why.
@@ -35,12 +35,33 @@ pub(crate) enum Command {
     Capture(CaptureArguments),
     /// Admits pods from manifests, one after the other, and explains each decision.
     Admit(AdmitArguments),
+    /// The same with everything that led to each decision, and all that would have fitted.
+    Explain(ExplainArguments),
     /// Reads what a kubelet has written of its node: who holds which CPUs, memory and devices.
     State(StateArguments),
     /// Prints what a shell needs to complete commands of topolet.
     Completions(CompletionsArguments),
     /// Writes manual pages, one for each command.
     Man(ManArguments),
+}
+
+/// Which pods are asked about, on which node.
+#[derive(Args, Debug)]
+pub(crate) struct PodsArguments {
+    /// Pods as YAML or JSON, one or many, `kind: Pod` or `List`; `-` reads standard input.
+    #[arg(short, long = "filename", value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+    #[command(flatten)]
+    pub(crate) rules: RulesArguments,
+    /// A kubelet's root folder or a copy of it: the node goes on from what its state files say instead of empty.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// With --state: which pods there are, as a folder like /var/log/pods or manifests with UIDs. What others hold
+    /// is free.
+    #[arg(long, value_name = "PATH", requires = "state")]
+    pub(crate) pods: Option<PathBuf>,
 }
 
 /// Which machine.

@@ -4,6 +4,7 @@ mod admit;
 mod capture;
 mod completions;
 mod demo;
+mod explain;
 mod man;
 mod state;
 mod topology;
@@ -12,6 +13,7 @@ pub(crate) use admit::AdmitArguments;
 pub(crate) use capture::CaptureArguments;
 pub(crate) use completions::CompletionsArguments;
 pub(crate) use demo::DemoArguments;
+pub(crate) use explain::ExplainArguments;
 pub(crate) use man::ManArguments;
 pub(crate) use state::StateArguments;
 pub(crate) use topology::TopologyArguments;
@@ -27,6 +29,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Topology(arguments) => topology::run(arguments, screen),
         Command::Capture(arguments) => capture::run(arguments, screen),
         Command::Admit(arguments) => admit::run(arguments, screen),
+        Command::Explain(arguments) => explain::run(arguments, screen),
         Command::State(arguments) => state::run(arguments, screen),
         Command::Completions(arguments) => completions::run(arguments, screen),
         Command::Man(arguments) => man::run(arguments, screen),

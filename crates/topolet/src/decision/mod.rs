@@ -1,5 +1,6 @@
 //! A decision as it is written with `-o json`; the table is drawn from the same values.
 
+mod merge;
 mod not_pinned;
 mod placed;
 mod why;
@@ -13,6 +14,7 @@ use topology_admission::{
 use topology_hint::Affinity;
 use topology_model::Nodes;
 
+pub(crate) use self::merge::{CandidateView, MergeView};
 use crate::node::LoadedNode;
 use crate::render::Amount;
 
@@ -23,6 +25,7 @@ pub(crate) struct Decision {
     /// Namespace and name.
     pub(crate) pod: String,
     pub(crate) admitted: bool,
+    pub(crate) qos_class: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) refusal: Option<RefusalView>,
     /// The merges, in order; the last is the refused one.
@@ -66,6 +69,9 @@ pub(crate) struct UnitView {
     pub(crate) nodes: Option<String>,
     pub(crate) preferred: bool,
     pub(crate) resources: Vec<ResourceView>,
+    /// How the merge came out; explanations have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) merge: Option<MergeView>,
 }
 
 /// One resource of a unit.
@@ -204,6 +210,7 @@ impl Facts<'_> {
         Decision {
             pod: format!("{}/{}", self.pod.namespace, self.pod.name),
             admitted: false,
+            qos_class: self.pod.qos_class(self.node.node.pod_level().counts()).name(),
             refusal: None,
             units: self.trace.units.iter().map(|traced| self.unit(traced)).collect(),
             containers: Vec::new(),
@@ -270,6 +277,7 @@ impl Facts<'_> {
             nodes: hint.and_then(|hint| shown(hint.affinity, self.nodes())),
             preferred: hint.is_some_and(topology_hint::Hint::is_preferred),
             resources: traced.resources.iter().filter_map(|row| self.resource(traced, row)).collect(),
+            merge: traced.merge.as_ref().map(|merge| self.merge(merge)),
         }
     }
 

@@ -8,23 +8,38 @@ const MOST_COLUMNS: usize = 8;
 
 /// The lines of one decision, ending in a newline. `node` names the node and its rules.
 pub(crate) fn decision(decision: &Decision, node: &str, glyphs: Glyphs) -> String {
-    let mut text = match &decision.refusal {
-        Some(refusal) => refused(decision, refusal, node, glyphs),
-        None => admitted(decision, glyphs),
+    let mut text = verdict(decision, glyphs);
+    if let Some(refusal) = &decision.refusal {
+        text.push_str(&line("node", node));
+        if let Some(unit) = decision.units.last() {
+            text.push_str(&resources(&unit.resources, Columns::Nearest, glyphs));
+        }
+        text.push_str(&reasons(refusal, glyphs));
+    }
+    text + &notes(decision, glyphs)
+}
+
+/// What came out: the kubelet's words, or what each container was given.
+pub(super) fn verdict(decision: &Decision, glyphs: Glyphs) -> String {
+    let Some(refusal) = &decision.refusal else {
+        let mut rows = vec![["CONTAINER", "NUMA", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec()];
+        rows.extend(decision.containers.iter().map(container));
+        return format!("{} {}   admitted\n{}", glyphs.yes(), decision.pod, columns(rows, "  "));
     };
-    for note in &decision.notes {
+    let whose =
+        refusal.container.as_ref().map_or_else(String::new, |name| format!(" {} {name}", glyphs.dot()));
+    format!("{} {}{whose}   {}: {}\n", glyphs.no(), decision.pod, refusal.reason, refusal.message)
+}
+
+/// What its owner may not expect.
+pub(super) fn notes(decision: &Decision, glyphs: Glyphs) -> String {
+    let notes = decision.notes.iter().map(|note| {
         let containers = note.containers.join(", ");
         let whose =
             if containers.is_empty() { String::new() } else { format!(" {} {containers}", glyphs.dot()) };
-        text.push_str(&format!("! {}{whose}   {}\n", decision.pod, note.text));
-    }
-    text
-}
-
-fn admitted(decision: &Decision, glyphs: Glyphs) -> String {
-    let mut rows = vec![["CONTAINER", "NUMA", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec()];
-    rows.extend(decision.containers.iter().map(container));
-    format!("{} {}   admitted\n{}", glyphs.yes(), decision.pod, columns(rows, "  "))
+        format!("! {}{whose}   {}\n", decision.pod, note.text)
+    });
+    notes.collect()
 }
 
 fn container(container: &ContainerView) -> Vec<String> {
@@ -57,15 +72,9 @@ fn joined(parts: impl Iterator<Item = String>) -> String {
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
 }
 
-fn refused(decision: &Decision, refusal: &RefusalView, node: &str, glyphs: Glyphs) -> String {
-    let whose =
-        refusal.container.as_ref().map_or_else(String::new, |name| format!(" {} {name}", glyphs.dot()));
-    let mut text =
-        format!("{} {}{whose}   {}: {}\n", glyphs.no(), decision.pod, refusal.reason, refusal.message);
-    text.push_str(&line("node", node));
-    if let Some(unit) = decision.units.last() {
-        text.push_str(&resources(&unit.resources, glyphs));
-    }
+/// Why, and what would fit.
+pub(super) fn reasons(refusal: &RefusalView, glyphs: Glyphs) -> String {
+    let mut text = String::new();
     let never = match refusal.fits_empty_node {
         Some(true) => Some("It fits an empty node: not now, rather than never"),
         Some(false) => Some("It does not fit an empty node either"),
@@ -82,17 +91,28 @@ fn refused(decision: &Decision, refusal: &RefusalView, node: &str, glyphs: Glyph
         text.push_str(&line(if at == 0 { "would fit" } else { "" }, fit));
     }
     if refusal.search_cut {
-        text.push_str(&line("", "more was not tried"));
+        let head = if refusal.would_fit.is_empty() { "would fit" } else { "" };
+        text.push_str(&line(head, "more was not tried; topolet explain --tries NUMBER tries more"));
     }
     text
 }
 
-fn line(head: &str, text: &str) -> String {
+/// A line under a head; an empty head goes on with the one above.
+pub(super) fn line(head: &str, text: &str) -> String {
     format!("  {head:12}{text}\n")
 }
 
+/// Which nodes are shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Columns {
+    /// Those that come nearest to a fit.
+    Nearest,
+    /// All, in several tables if there are many.
+    All,
+}
+
 /// One row for each resource, one column for each node worth showing; nodes that are alike share one.
-fn resources(resources: &[ResourceView], glyphs: Glyphs) -> String {
+pub(super) fn resources(resources: &[ResourceView], which: Columns, glyphs: Glyphs) -> String {
     let Some(first) = resources.first() else { return String::new() };
     let elsewhere = resources.iter().any(|resource| resource.elsewhere.is_some());
     let mut like: Vec<Column> = Vec::new();
@@ -105,7 +125,7 @@ fn resources(resources: &[ResourceView], glyphs: Glyphs) -> String {
     }
     let (mut shown, empty): (Vec<Column>, Vec<Column>) =
         like.into_iter().partition(|column| column.cells.iter().any(|cell| !cell.ends_with(NOTHING)));
-    let hidden: usize = if shown.len() > MOST_COLUMNS {
+    let hidden: usize = if which == Columns::Nearest && shown.len() > MOST_COLUMNS {
         // Nearest misses first, then in order of the nodes again.
         shown.sort_by_key(|column| column.misses);
         let hidden = shown.split_off(MOST_COLUMNS);
@@ -114,7 +134,24 @@ fn resources(resources: &[ResourceView], glyphs: Glyphs) -> String {
     } else {
         0
     };
+    let mut text = String::new();
+    let tables = shown.len().div_ceil(MOST_COLUMNS).max(1);
+    for at in 0..tables {
+        let part = shown.iter().skip(at * MOST_COLUMNS).take(MOST_COLUMNS);
+        let elsewhere = elsewhere && at + 1 == tables;
+        text.push_str(&table(resources, &part.collect::<Vec<_>>(), elsewhere));
+    }
+    if !empty.is_empty() {
+        let ids = ranges(empty.iter().flat_map(|column| column.nodes.iter().copied()));
+        text.push_str(&format!("  NUMA {ids}: none\n"));
+    }
+    if hidden > 0 {
+        text.push_str(&format!("  and {hidden} more NUMA nodes that are further from a fit\n"));
+    }
+    text
+}
 
+fn table(resources: &[ResourceView], shown: &[&Column], elsewhere: bool) -> String {
     let mut head = vec!["RESOURCE".to_owned(), "ASKED".to_owned()];
     head.extend(shown.iter().map(|column| {
         let each = if column.nodes.len() > 1 { " each" } else { "" };
@@ -132,15 +169,7 @@ fn resources(resources: &[ResourceView], glyphs: Glyphs) -> String {
         }
         row
     });
-    let mut text = columns(std::iter::once(head.clone()).chain(rows), "  ");
-    if !empty.is_empty() {
-        let ids = ranges(empty.iter().flat_map(|column| column.nodes.iter().copied()));
-        text.push_str(&format!("  NUMA {ids}: none\n"));
-    }
-    if hidden > 0 {
-        text.push_str(&format!("  and {hidden} more NUMA nodes that are further from a fit\n"));
-    }
-    text
+    columns(std::iter::once(head).chain(rows), "  ")
 }
 
 /// A cell without content.

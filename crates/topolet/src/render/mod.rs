@@ -8,11 +8,13 @@ mod words;
 mod tree;
 mod svg;
 mod decision;
+mod explanation;
 
 use comfy_table::{Table, presets};
 
 pub(crate) use amount::Amount;
 pub(crate) use decision::decision;
+pub(crate) use explanation::explanation;
 pub(crate) use screen::{Glyphs, Screen, manifest_style};
 pub(crate) use state::{findings, shown};
 pub(crate) use svg::picture;
