@@ -26,6 +26,7 @@ const ROWS: &[&[&str]] = &[
     &["kubelet-checkpoint"],
     &["topology-admission"],
     &["topology-discovery", "topology-manifest", "device-plugin", "cgroup-cpuset"],
+    &["node-agent"],
     &["conformance", "workloads", "topolet"],
     &["xtask"],
 ];

@@ -256,6 +256,12 @@ impl Ledger {
         Self { sources, ..self.changed() }
     }
 
+    /// Whether the node has heard of all its pods.
+    #[must_use]
+    pub const fn sources(&self) -> SourcesReady {
+        self.sources
+    }
+
     fn changed(&self) -> Self {
         Self { version: self.version.next(), ..self.clone() }
     }

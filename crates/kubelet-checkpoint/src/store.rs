@@ -7,6 +7,7 @@
 
 mod fs;
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
@@ -60,6 +61,8 @@ pub enum Doing {
     Rename,
     /// Making the rename durable.
     SyncFolder,
+    /// Removing it.
+    Remove,
     /// Taking the lock.
     Lock,
 }
@@ -72,6 +75,7 @@ impl core::fmt::Display for Doing {
             Self::Write => "write",
             Self::Sync | Self::SyncFolder => "sync",
             Self::Rename => "rename",
+            Self::Remove => "remove",
             Self::Lock => "lock",
         })
     }
@@ -131,12 +135,49 @@ impl<F: Fs> Store<F> {
 
     /// A file's contents; `None` if there is none.
     pub fn read(&self, file: StateFile) -> Result<Option<Vec<u8>>, StoreError> {
-        read_with(&self.fs, &self.root.join(file.path()))
+        self.read_at(Path::new(file.path()))
+    }
+
+    /// The contents of another file below the root.
+    pub fn read_at(&self, path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+        read_with(&self.fs, &self.root.join(path))
+    }
+
+    /// The names in a folder below the root, in order; none if there is no such folder.
+    pub fn list(&self, folder: &Path) -> Result<Vec<OsString>, StoreError> {
+        let path = self.root.join(folder);
+        match self.fs.list(&path) {
+            Ok(mut names) => {
+                names.sort();
+                Ok(names)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(failed(Doing::Read, &path, error)),
+        }
     }
 
     /// Puts new contents in the place of a file. When this returns they are there to stay.
     pub fn write(&self, file: StateFile, contents: &[u8]) -> Result<(), StoreError> {
-        let path = self.root.join(file.path());
+        self.write_at(Path::new(file.path()), contents)
+    }
+
+    /// Removes a file below the root; one that is not there is removed already. When this returns it is gone for
+    /// good.
+    pub fn remove_at(&self, path: &Path) -> Result<(), StoreError> {
+        let path = self.root.join(path);
+        match self.fs.remove(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed(Doing::Remove, &path, error));
+            }
+            _ => {}
+        }
+        let folder = path.parent().unwrap_or(&self.root);
+        self.fs.sync_folder(folder).map_err(|error| failed(Doing::SyncFolder, folder, error))
+    }
+
+    /// Puts new contents in the place of another file below the root, whose folder is there.
+    pub fn write_at(&self, path: &Path, contents: &[u8]) -> Result<(), StoreError> {
+        let path = self.root.join(path);
         if contents.len() > MAX_SIZE {
             return Err(StoreError::TooLarge(path));
         }

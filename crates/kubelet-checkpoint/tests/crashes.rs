@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -156,6 +157,12 @@ impl Fs for Model {
         let state = self.0.borrow();
         let file = state.names.get(path).ok_or(io::ErrorKind::NotFound)?;
         Ok(state.files[*file].written.iter().take(at_most).copied().collect())
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {
+        let state = self.0.borrow();
+        let inside = state.names.keys().filter(|path| path.parent() == Some(folder));
+        Ok(inside.filter_map(|path| Some(path.file_name()?.to_owned())).collect())
     }
 
     fn lock(&self, _: &Path) -> io::Result<Option<()>> {

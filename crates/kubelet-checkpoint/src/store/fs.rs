@@ -1,5 +1,6 @@
 //! What a store asks of a file system, so that a test can be one that fails.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
@@ -26,6 +27,8 @@ pub trait Fs {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// At most so many bytes of a file.
     fn read(&self, path: &Path, at_most: usize) -> io::Result<Vec<u8>>;
+    /// The names in a folder, in any order.
+    fn list(&self, folder: &Path) -> io::Result<Vec<OsString>>;
     /// Locks a file, which is created if missing; `None` if somebody else has it.
     fn lock(&self, path: &Path) -> io::Result<Option<Self::Lock>>;
 }
@@ -74,6 +77,10 @@ impl Fs for Disk {
         let mut contents = Vec::new();
         File::open(path)?.take(at_most as u64).read_to_end(&mut contents)?;
         Ok(contents)
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect()
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<File>> {

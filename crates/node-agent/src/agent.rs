@@ -1,0 +1,94 @@
+//! An owner with its files: what it plans is written, then done.
+
+use std::fmt;
+use std::path::Path;
+
+use device_manager::Moment;
+use kubelet_checkpoint::store::{Disk, Fs, Store, StoreError};
+
+use crate::effect::{Effect, Write, Written};
+use crate::event::Event;
+use crate::owner::Owner;
+use crate::snapshot::Snapshot;
+
+/// An owner and the store in which its node is kept.
+pub struct Agent<F: Fs = Disk> {
+    owner: Owner,
+    store: Store<F>,
+}
+
+impl<F: Fs> fmt::Debug for Agent<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent").field("owner", &self.owner).finish_non_exhaustive()
+    }
+}
+
+impl<F: Fs> Agent<F> {
+    /// The agent of a node that starts; what has to be written at once is.
+    pub fn new(owner: Owner, store: Store<F>, clock: &dyn Fn() -> Moment) -> (Self, Vec<Effect>) {
+        let mut agent = Self { owner, store };
+        let effects = agent.work(clock);
+        (agent, effects)
+    }
+
+    /// The owner.
+    #[must_use]
+    pub const fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    /// Everything, for those who look.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.owner.snapshot()
+    }
+
+    /// Takes an event in and does all that follows and can be done now. What the effects tell is safe on disk.
+    pub fn handle(&mut self, clock: &dyn Fn() -> Moment, event: Event) -> Vec<Effect> {
+        self.owner.handle(clock(), event);
+        self.work(clock)
+    }
+
+    fn work(&mut self, clock: &dyn Fn() -> Moment) -> Vec<Effect> {
+        while let Some(plan) = self.owner.next(clock()) {
+            let written = self.write(plan.writes());
+            self.owner.settle(clock(), plan, &written);
+        }
+        self.owner.take_effects()
+    }
+
+    fn write(&self, writes: &[Write]) -> Written {
+        for (done, Write { file, text }) in writes.iter().enumerate() {
+            let path = file.path();
+            let result = match text {
+                Some(text) => self.store.write_at(&path, text.as_bytes()),
+                None => self.store.remove_at(&path),
+            };
+            if let Err(error) = result {
+                return Written::Failed { done, why: with_cause(&error) };
+            }
+        }
+        Written::All
+    }
+}
+
+impl Agent {
+    /// Makes the folders below the root that a kubelet has.
+    ///
+    /// # Errors
+    /// The file system said no.
+    pub fn make_folders(root: &Path) -> std::io::Result<()> {
+        for folder in ["device-plugins", "plugins_registry", "pod-resources", crate::PODS] {
+            std::fs::create_dir_all(root.join(folder))?;
+        }
+        Ok(())
+    }
+}
+
+/// An error with the operating system's.
+fn with_cause(error: &StoreError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}

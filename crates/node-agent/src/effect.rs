@@ -1,0 +1,181 @@
+//! What an owner wants done: files first, and when they are safe, the rest.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cpu_manager::ContainerId;
+use cpuset::CpuSet;
+use device_manager::Question;
+use kubelet_checkpoint::store::StateFile;
+use pod_spec::{ContainerKey, Pod, PodUid};
+use thiserror::Error;
+use topology_admission::{Counted, Ledger, Trace, Verdict};
+use topology_model::NodeId;
+
+use crate::event::Ticket;
+use crate::record::{self, Source};
+
+/// A file of the node.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FileName {
+    /// One of the kubelet's.
+    State(StateFile),
+    /// A pod's.
+    Pod(PodUid),
+}
+
+/// Where the pods' files are, below the root.
+pub const PODS: &str = "topolet/pods";
+
+impl FileName {
+    /// The path below the root.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        match self {
+            Self::State(file) => PathBuf::from(file.path()),
+            Self::Pod(uid) => PathBuf::from(PODS).join(record::file_name(uid)),
+        }
+    }
+}
+
+/// A file to be written or removed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Write {
+    /// Which.
+    pub file: FileName,
+    /// Its new text; `None`: it is removed.
+    pub text: Option<String>,
+}
+
+/// What came of the writes of a plan, which are done in order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Written {
+    /// All are safe.
+    All,
+    /// So many are, the next has failed, and the rest was not tried.
+    Failed {
+        /// How many are safe.
+        done: usize,
+        /// Why the next is not.
+        why: String,
+    },
+}
+
+/// Something to be done.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Somebody is answered.
+    Answer(Ticket, Answer),
+    /// A pod has been decided on; who asked for it is answered with that.
+    Decided(Box<Decided>),
+    /// A plugin is asked; its answer comes back as an event.
+    Ask(Question),
+    /// A running container's CPUs and memory nodes are written.
+    Enforce(Enforcement),
+    /// A pod holds nothing any more; what of it still runs is to be ended.
+    Ended(PodUid, WhyEnded),
+    /// Something changed in the CPU manager's counters besides what a decision counts.
+    Counted(Vec<cpu_manager::Change>),
+    /// Files could not be written. They are tried again at the next timer.
+    NotWritten(String),
+}
+
+/// Why a pod holds nothing any more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum WhyEnded {
+    /// Somebody said so.
+    Deleted,
+    /// Its manifest is not in the folder any more, or is another one.
+    ManifestGone,
+    /// A pod that is more important took its place.
+    Preempted(PodUid),
+}
+
+/// An answer other than a decision.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// It is done.
+    Done,
+    /// The pod runs already, as it is.
+    Unchanged,
+    /// It cannot be done.
+    Failed(RequestError),
+}
+
+/// Why something cannot be done.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum RequestError {
+    /// Nothing is known of the pod.
+    #[error("pod {0} is not here")]
+    NoPod(PodUid),
+    /// The pod has no such container.
+    #[error("pod {} has no container {}", .0.pod, .0.container)]
+    NoContainer(ContainerKey),
+    /// No container has that id.
+    #[error("no container has id {0}")]
+    NoContainerId(ContainerId),
+    /// The id is of another container.
+    #[error("container id {0} is taken")]
+    IdTaken(ContainerId),
+    /// A pod of that name runs with another manifest.
+    #[error("pod {0} is here already with another manifest: delete it first")]
+    OtherManifest(String),
+    /// The pod is being decided on.
+    #[error("pod {0} is being decided on")]
+    Waiting(String),
+    /// The pod is in the folder.
+    #[error("pod {0} comes from the folder: remove its manifest there")]
+    InFolder(String),
+    /// The pod was deleted while it waited for a plugin.
+    #[error("pod {0} was deleted while it was being decided on")]
+    DeletedMeanwhile(String),
+    /// It could not be made durable, so it has not happened.
+    #[error("failed to store the change: {0}")]
+    NotStored(String),
+}
+
+/// A decision on a pod.
+#[derive(Clone, Debug)]
+pub struct Decided {
+    /// Who asked; `None`: the folder.
+    pub ticket: Option<Ticket>,
+    /// The pod.
+    pub pod: Arc<Pod>,
+    /// Where it came from.
+    pub source: Source,
+    /// What came out.
+    pub verdict: Verdict,
+    /// What was looked at.
+    pub trace: Trace,
+    /// What the counters gain.
+    pub counted: Counted,
+    /// The ledger that was decided on.
+    pub before: Ledger,
+    /// The ledger afterwards.
+    pub after: Ledger,
+    /// From the first look at the pod until its files were safe, plugins included.
+    pub took: Duration,
+}
+
+/// Where a running container may run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Enforcement {
+    /// Which container.
+    pub container: ContainerKey,
+    /// Its id in the runtime.
+    pub id: ContainerId,
+    /// Its cgroup, below the root of cgroups; `None`: nobody said.
+    pub cgroup: Option<PathBuf>,
+    /// Where.
+    pub place: Place,
+}
+
+/// CPUs and memory of a container.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Place {
+    /// `cpuset.cpus`; `None`: left as it is, as under CPU manager policy `none`.
+    pub cpus: Option<CpuSet>,
+    /// `cpuset.mems`; `None`: left as it is, since nothing is booked for the container.
+    pub mems: Option<Vec<NodeId>>,
+}

@@ -1,0 +1,76 @@
+//! What an owner is told.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cpu_manager::ContainerId;
+use device_manager::{Device, PluginOptions, Question, Reply};
+use pod_spec::{ContainerKey, Pod, PodUid, ResourceName};
+
+/// Whoever waits for an answer, numbered by who asks for it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Ticket(pub u64);
+
+/// Everything that an owner can be told.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// Somebody asks for something, and is answered under the ticket.
+    Request(Ticket, Request),
+    /// The watched folder has been read. The first time is when the node has heard of all its pods.
+    Listed(Listing),
+    /// A plugin said something.
+    Plugin(PluginEvent),
+    /// A plugin answered what it was asked.
+    Replied(Question, Reply),
+    /// Some time has passed: what was put off is tried again, and what has been gone for too long is forgotten.
+    Timer,
+}
+
+/// What somebody asks for.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// That a pod may run.
+    Admit(Arc<Pod>),
+    /// That a pod holds nothing any more.
+    Delete(PodUid),
+    /// A container has been created, and its process is about to start.
+    Started {
+        /// Which.
+        container: ContainerKey,
+        /// Its id in the runtime.
+        id: ContainerId,
+        /// Its cgroup, below the root of cgroups; `None`: nothing is to be written for it.
+        cgroup: Option<PathBuf>,
+    },
+    /// A container has ended, or has been removed. What it holds stays with its pod.
+    Exited(ContainerId),
+}
+
+/// The pods of the watched folder.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// Those that could be read.
+    pub pods: Vec<Arc<Pod>>,
+    /// What is known of those that are not among them.
+    pub others: Others,
+}
+
+/// What is known of pods that are not in a listing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Others {
+    /// Their manifests are not there.
+    Gone,
+    /// They may be in a file that cannot be read.
+    Unknown,
+}
+
+/// What a plugin says of itself.
+#[derive(Clone, Debug)]
+pub enum PluginEvent {
+    /// It has registered.
+    Registered(ResourceName, PluginOptions),
+    /// It has listed its devices.
+    Listed(ResourceName, Vec<Device>),
+    /// It is gone.
+    Gone(ResourceName),
+}

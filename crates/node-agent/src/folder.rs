@@ -1,0 +1,198 @@
+//! The watched folder: each file in it holds pods that run as long as it is there.
+//!
+//! A file that cannot be read is told about once, until it changes; the pods that were in it before stay. A file that
+//! changes while it is read is left for the next time.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::hash::{Hash as _, Hasher as _};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pod_spec::{Origin, Phase, Pod, PodLevelResources, PodUid};
+use thiserror::Error;
+use topology_manifest::{MAX_BYTES, Source as Text, Style, read_pods_with};
+
+use crate::event::{Listing, Others};
+
+/// A folder with manifests.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    pod_level: PodLevelResources,
+    files: BTreeMap<PathBuf, Known>,
+    /// Pods that are in two files, as it has been told.
+    twins: Vec<Trouble>,
+}
+
+/// What is known of a file.
+#[derive(Debug, Default)]
+struct Known {
+    /// Of the contents when it was last looked at.
+    hash: Option<u64>,
+    /// The pods when it could be read last; `None`: it never could.
+    pods: Option<Vec<Arc<Pod>>>,
+}
+
+/// The folder cannot be read.
+#[derive(Debug, Error)]
+#[error("failed to read folder {path}")]
+pub struct FolderError {
+    /// Which.
+    pub path: PathBuf,
+    /// Why not.
+    #[source]
+    pub error: io::Error,
+}
+
+/// What is wrong with a file; told once, until it changes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trouble {
+    /// Which.
+    pub file: PathBuf,
+    /// What is wrong, as text to be shown.
+    pub what: String,
+}
+
+/// A file as it was read.
+enum Contents {
+    Whole(Vec<u8>),
+    /// It changed meanwhile.
+    Moving,
+    Failed(io::Error),
+}
+
+impl Folder {
+    /// A folder that has not been read.
+    #[must_use]
+    pub fn new(path: &Path, pod_level: PodLevelResources) -> Self {
+        Self { path: path.to_path_buf(), pod_level, files: BTreeMap::new(), twins: Vec::new() }
+    }
+
+    /// Reads what has changed since the last time: all pods, and what is newly wrong.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn read(&mut self) -> Result<(Listing, Vec<Trouble>), FolderError> {
+        let failed = |error| FolderError { path: self.path.clone(), error };
+        let mut there = BTreeSet::new();
+        for entry in fs::read_dir(&self.path).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+            // A link counts as what it leads to; one that leads nowhere is trouble.
+            let is_folder = fs::metadata(entry.path()).is_ok_and(|about| !about.is_file());
+            if !is_hidden && !is_folder {
+                there.insert(entry.path());
+            }
+        }
+        self.files.retain(|path, _| there.contains(path));
+        let mut troubles = Vec::new();
+        for path in there {
+            let known = self.files.entry(path.clone()).or_default();
+            if let Some(what) = known.look(&path, self.pod_level) {
+                troubles.push(Trouble { file: path, what });
+            }
+        }
+        let (listing, twins) = self.listing();
+        troubles.extend(twins.iter().filter(|twin| !self.twins.contains(twin)).cloned());
+        self.twins = twins;
+        Ok((listing, troubles))
+    }
+
+    /// All pods; of two that are the same the one in the first file, and the other is trouble.
+    fn listing(&self) -> (Listing, Vec<Trouble>) {
+        let mut twins = Vec::new();
+        let mut uids: BTreeMap<PodUid, PathBuf> = BTreeMap::new();
+        let mut names: BTreeMap<(String, String), PathBuf> = BTreeMap::new();
+        let mut listing = Listing { pods: Vec::new(), others: Others::Gone };
+        for (path, known) in &self.files {
+            let Some(pods) = &known.pods else {
+                listing.others = Others::Unknown;
+                continue;
+            };
+            for pod in pods {
+                let name = (pod.namespace.clone(), pod.name.clone());
+                match uids.get(&pod.uid).or_else(|| names.get(&name)) {
+                    Some(first) if first != path => twins.push(Trouble {
+                        file: path.clone(),
+                        what: format!("pod {}/{} is in {} already", name.0, name.1, first.display()),
+                    }),
+                    _ => {
+                        uids.insert(pod.uid.clone(), path.clone());
+                        names.insert(name, path.clone());
+                        listing.pods.push(pod.clone());
+                    }
+                }
+            }
+        }
+        (listing, twins)
+    }
+}
+
+impl Known {
+    /// Looks at the file; what is wrong with it, if that is new.
+    fn look(&mut self, path: &Path, pod_level: PodLevelResources) -> Option<String> {
+        let (hash, read) = match contents(path) {
+            Contents::Moving => return None,
+            Contents::Failed(error) => {
+                let what = error.to_string();
+                (hash_of(what.as_bytes()), Err(what))
+            }
+            Contents::Whole(text) => {
+                let hash = hash_of(&text);
+                if self.hash == Some(hash) {
+                    return None;
+                }
+                (hash, pods(path, &text, pod_level))
+            }
+        };
+        let is_new = self.hash != Some(hash);
+        self.hash = Some(hash);
+        match read {
+            Ok(pods) => {
+                self.pods = Some(pods);
+                None
+            }
+            Err(what) => is_new.then_some(what),
+        }
+    }
+}
+
+fn hash_of(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The file, if it is the same before and after.
+fn contents(path: &Path) -> Contents {
+    let stamp = |about: &fs::Metadata| (about.len(), about.modified().ok());
+    let read = || {
+        let file = File::open(path)?;
+        let before = stamp(&file.metadata()?);
+        let mut text = Vec::new();
+        (&file).take(MAX_BYTES as u64 + 1).read_to_end(&mut text)?;
+        Ok((text, before == stamp(&file.metadata()?)))
+    };
+    match read() {
+        Ok((text, true)) => Contents::Whole(text),
+        Ok((_, false)) => Contents::Moving,
+        Err(error) => Contents::Failed(error),
+    }
+}
+
+/// The pods of a file, as the kubelet has static pods.
+fn pods(path: &Path, text: &[u8], pod_level: PodLevelResources) -> Result<Vec<Arc<Pod>>, String> {
+    let name = path.display().to_string();
+    let read = Text::from_bytes(&name, text).and_then(|text| read_pods_with(&text, pod_level));
+    let pods = read.map_err(|error| error.render(Style::Unicode))?;
+    let active = pods.into_iter().filter(|pod| pod.phase == Phase::Active);
+    Ok(active
+        .map(|mut pod| {
+            pod.constraints.origin = Origin::Static;
+            Arc::new(pod.with_defaults(pod_level))
+        })
+        .collect())
+}

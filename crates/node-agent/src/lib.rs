@@ -1,0 +1,29 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # The way of a change
+//!
+//! An [`Event`] comes in ([`Owner::handle`]), a [`Plan`] comes out ([`Owner::next`]): a change that is worked out and
+//! not yet made, with the files that have to be written first. When they are safe the change is made
+//! ([`Owner::settle`]), and [`Effect`]s tell what is to be done: answer, ask a plugin, write a cgroup.
+//! [`Agent`] does the three in a row with a real store.
+
+mod owner;
+mod event;
+mod effect;
+mod record;
+mod snapshot;
+pub mod files;
+mod agent;
+mod start;
+mod folder;
+
+pub use agent::Agent;
+pub use effect::{
+    Answer, Decided, Effect, Enforcement, FileName, PODS, Place, RequestError, WhyEnded, Write, Written,
+};
+pub use event::{Event, Listing, Others, PluginEvent, Request, Ticket};
+pub use folder::{Folder, FolderError, Trouble};
+pub use owner::{Owner, Plan};
+pub use record::{Record, RecordError, Running, Source, manifest};
+pub use snapshot::{RefusedPod, Snapshot};
+pub use start::{Found, Start, StartError};

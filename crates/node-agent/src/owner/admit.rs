@@ -1,0 +1,130 @@
+//! Pods that come.
+
+use std::sync::Arc;
+
+use device_manager::Moment;
+use pod_spec::PodUid;
+use topology_admission::{Counted, Ledger, Trace, Verdict};
+
+use super::{Owner, Plan, Staged, Waiting};
+use crate::effect::{Answer, Decided, Effect, FileName, RequestError, WhyEnded, Write, Written};
+use crate::record::{Record, Source};
+use crate::snapshot::RefusedPod;
+
+/// An admission or refusal, worked out and not yet made.
+#[derive(Debug)]
+pub(super) struct Admission {
+    waiting: Waiting,
+    verdict: Verdict,
+    trace: Trace,
+    counted: Counted,
+    /// If it is admitted.
+    record: Option<Arc<Record>>,
+}
+
+impl Admission {
+    /// Pods that go so that this one can come.
+    fn preempted(&self) -> &[PodUid] {
+        match &self.verdict {
+            Verdict::Admitted(placement) => &placement.preempted,
+            Verdict::Refused(_) | Verdict::NeedsPlugin(_) => &[],
+        }
+    }
+}
+
+impl Owner {
+    pub(super) fn plan_admission(&mut self, now: Moment) -> Option<Plan> {
+        let first = self.admissions.front_mut()?;
+        if first.asked.is_some() {
+            return None;
+        }
+        first.began.get_or_insert(now);
+        let (attempt, trace) = self.node.trace(&self.ledger, &first.pod, &first.replies);
+        if let Verdict::NeedsPlugin(question) = &attempt.verdict {
+            first.asked = Some(question.clone());
+            self.effects.push(Effect::Ask(question.clone()));
+            return None;
+        }
+        let (verdict, counted) = (attempt.verdict.clone(), attempt.counted.clone());
+        // Made against this very ledger just now, so it is not stale.
+        let after = self.ledger.commit(attempt).ok()?;
+        let waiting = self.admissions.pop_front()?;
+        let is_admitted = matches!(verdict, Verdict::Admitted(_));
+        let record =
+            is_admitted.then(|| Arc::new(Record::new(waiting.pod.clone(), waiting.source, self.arrivals)));
+        let admission = Box::new(Admission { waiting, verdict, trace, counted, record });
+        let writes = self.writes_of(&admission, &after);
+        Some(Plan { writes, after, staged: Staged::Admission(admission) })
+    }
+
+    /// Pods that go lose their files first; the file of the pod that comes is the last.
+    fn writes_of(&self, admission: &Admission, after: &Ledger) -> Vec<Write> {
+        let gone = admission.preempted().iter().map(|uid| FileName::Pod(uid.clone()));
+        let own = FileName::Pod(admission.waiting.pod.uid.clone());
+        let gone: Vec<FileName> = gone.collect();
+        let except: Vec<&FileName> = gone.iter().chain([&own]).collect();
+        let others = self.writes(after, &except, &self.pods);
+        let own = admission.record.as_ref().map(|record| Write { file: own, text: Some(record.text()) });
+        let gone = gone.into_iter().map(|file| Write { file, text: None });
+        gone.chain(others).chain(own).collect()
+    }
+
+    pub(super) fn settle_admission(
+        &mut self,
+        now: Moment,
+        admission: Admission,
+        after: Ledger,
+        written: &Written,
+    ) {
+        let preempted = admission.preempted().to_vec();
+        let Admission { waiting, verdict, trace, counted, record } = admission;
+        match (&verdict, written) {
+            (Verdict::Admitted(_), Written::Failed { why, .. }) => {
+                self.not_stored(waiting, why);
+                return;
+            }
+            (Verdict::Refused(refused), _) => self.remember_refused(RefusedPod {
+                pod: waiting.pod.clone(),
+                source: waiting.source,
+                reason: refused.reason.clone(),
+                message: refused.message.clone(),
+            }),
+            (Verdict::Admitted(_) | Verdict::NeedsPlugin(_), _) => {}
+        }
+        let before = std::mem::replace(&mut self.ledger, after);
+        if let Some(record) = record {
+            self.arrivals += 1;
+            self.forget_refused(&waiting.pod.uid);
+            self.pods.insert(waiting.pod.uid.clone(), record);
+        }
+        for uid in preempted {
+            self.pods.remove(&uid);
+            let why = WhyEnded::Preempted(waiting.pod.uid.clone());
+            self.effects.push(Effect::Ended(uid, why));
+        }
+        self.effects.push(Effect::Decided(Box::new(Decided {
+            ticket: waiting.ticket,
+            pod: waiting.pod,
+            source: waiting.source,
+            verdict,
+            trace,
+            counted,
+            before,
+            after: self.ledger.clone(),
+            took: now.0.saturating_sub(waiting.began.unwrap_or(now).0),
+        })));
+    }
+
+    /// Who asked can ask again; what is in the folder is tried again with the next timer.
+    fn not_stored(&mut self, waiting: Waiting, why: &str) {
+        match (waiting.ticket, waiting.source) {
+            (Some(ticket), _) => {
+                let error = RequestError::NotStored(why.to_owned());
+                self.effects.push(Effect::Answer(ticket, Answer::Failed(error)));
+            }
+            (None, Source::Folder | Source::Request) => {
+                self.postponed.push(Waiting::new(waiting.pod, waiting.source, None));
+            }
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! An admitted pod as it is kept on disk: its manifest, and what only this node knows of it.
+//!
+//! The kubelet's state files know pods by UID only. What a pod asked for, where it came from and which of its
+//! containers run is kept in one file for each pod, below `topolet/pods`: a manifest that any reader of pods takes,
+//! with a member `topolet` beside it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cpu_manager::ContainerId;
+use pod_spec::{
+    Container, ContainerName, Demand, NodeSelectorTerm, Origin, Pod, PodLevelResources, PodUid, Requirement,
+    ResourceList, Role, SupplementalGroups, Tolerated,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use thiserror::Error;
+use topology_manifest::{ManifestError, Source as Text, read_pods_with};
+
+/// Where a pod came from, which decides who takes it away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Source {
+    /// The watched folder: it goes when its manifest goes.
+    Folder,
+    /// Somebody who asked: it goes when somebody says so.
+    Request,
+}
+
+/// A container that runs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Running {
+    /// Its name in the pod.
+    #[serde(with = "name")]
+    pub container: ContainerName,
+    /// Its cgroup, below the root of cgroups; `None`: nothing is written for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<PathBuf>,
+}
+
+mod name {
+    //! A container's name as text.
+
+    use pod_spec::ContainerName;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(name: &ContainerName, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(name.as_str())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ContainerName, D::Error> {
+        Ok(ContainerName::new(&String::deserialize(from)?))
+    }
+}
+
+/// An admitted pod.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// What it is.
+    pub pod: Arc<Pod>,
+    /// Its manifest, as [`manifest`] writes it: two pods are the same if these are.
+    pub manifest: Arc<Value>,
+    /// Where it came from.
+    pub source: Source,
+    /// Counts admissions of this node.
+    pub arrival: u64,
+    /// Its containers that run, by id in the runtime.
+    pub running: BTreeMap<ContainerId, Running>,
+}
+
+/// Why a pod's file cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// It is no manifest.
+    #[error("failed to read the pod: {0}")]
+    Manifest(Box<ManifestError>),
+    /// It holds another number of pods than one.
+    #[error("expected one pod, found {0}")]
+    Count(usize),
+    /// The member `topolet` is not there or is other than it should be.
+    #[error("failed to read what is kept beside the manifest")]
+    Own(#[source] serde_json::Error),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Own {
+    arrival: u64,
+    source: Source,
+    #[serde(default)]
+    running: BTreeMap<String, Running>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    topolet: Own,
+}
+
+impl Record {
+    /// A pod that comes now.
+    #[must_use]
+    pub fn new(pod: Arc<Pod>, source: Source, arrival: u64) -> Self {
+        let manifest = Arc::new(manifest(&pod));
+        Self { pod, manifest, source, arrival, running: BTreeMap::new() }
+    }
+
+    /// The file's text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let running = self.running.iter().map(|(id, running)| (id.to_string(), running.clone()));
+        let own = Own { arrival: self.arrival, source: self.source, running: running.collect() };
+        let mut file = Value::clone(&self.manifest);
+        file["topolet"] = json!(own);
+        file.to_string()
+    }
+
+    /// Reads a file; `name` is told in errors.
+    ///
+    /// # Errors
+    /// It is not one that this wrote.
+    pub fn read(name: &str, text: &[u8], pod_level: PodLevelResources) -> Result<Self, RecordError> {
+        let pods = Text::from_bytes(name, text)
+            .and_then(|text| read_pods_with(&text, pod_level))
+            .map_err(|error| RecordError::Manifest(Box::new(error)))?;
+        let count = pods.len();
+        let Some(pod) = pods.into_iter().next().filter(|_| count == 1) else {
+            return Err(RecordError::Count(count));
+        };
+        let File { topolet: own } = serde_json::from_slice(text).map_err(RecordError::Own)?;
+        let running = own.running.into_iter().map(|(id, running)| (ContainerId::from(id.as_str()), running));
+        let pod = Arc::new(pod);
+        Ok(Self {
+            manifest: Arc::new(manifest(&pod)),
+            pod,
+            source: own.source,
+            arrival: own.arrival,
+            running: running.collect(),
+        })
+    }
+}
+
+/// The longest UID that a file is called by.
+const LONGEST: usize = 180;
+
+/// The name of a pod's file.
+#[must_use]
+pub(crate) fn file_name(uid: &PodUid) -> String {
+    let text = uid.as_str();
+    if text.len() <= LONGEST {
+        return format!("{text}.json");
+    }
+    // 64-bit FNV-1a.
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{}_{hash:016x}.json", text.get(..LONGEST).unwrap_or_default())
+}
+
+/// A pod as a manifest that gives the same pod when it is read.
+#[must_use]
+pub fn manifest(pod: &Pod) -> Value {
+    let mut metadata = json!({ "namespace": pod.namespace, "name": pod.name });
+    // Who reads a manifest without a UID makes this one.
+    if pod.uid.as_str() != format!("{}_{}", pod.namespace, pod.name) {
+        metadata["uid"] = json!(pod.uid.as_str());
+    }
+    let demands = &pod.constraints;
+    if let Some(label) = &demands.os_label {
+        metadata["labels"] = json!({ "kubernetes.io/os": label });
+    }
+    match demands.origin {
+        Origin::ApiServer => {}
+        Origin::Static => metadata["annotations"] = json!({ "kubernetes.io/config.source": "file" }),
+        Origin::Mirror => metadata["annotations"] = json!({ "kubernetes.io/config.mirror": "mirror" }),
+    }
+    let (apps, inits): (Vec<&Container>, Vec<&Container>) =
+        pod.containers.iter().partition(|container| container.role == Role::App);
+    let mut spec = json!({ "containers": apps.into_iter().map(container).collect::<Vec<_>>() });
+    if !inits.is_empty() {
+        spec["initContainers"] = inits.into_iter().map(container).collect();
+    }
+    if let Some(resources) = &pod.resources {
+        spec["resources"] = both(&resources.requests, &resources.limits);
+    }
+    if !pod.overhead.is_empty() {
+        spec["overhead"] = amounts(&pod.overhead);
+    }
+    constraints(pod, &mut spec);
+    let mut manifest = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
+    if let Some(class) = pod.status_qos {
+        manifest["status"] = json!({ "qosClass": class.name() });
+    }
+    manifest
+}
+
+fn constraints(pod: &Pod, spec: &mut Value) {
+    let demands = &pod.constraints;
+    if let Some(os) = &demands.os {
+        spec["os"] = json!({ "name": os });
+    }
+    if let Some(node) = &demands.node_name {
+        spec["nodeName"] = json!(node);
+    }
+    if !demands.node_selector.is_empty() {
+        spec["nodeSelector"] = json!(demands.node_selector);
+    }
+    if let Some(terms) = &demands.node_affinity {
+        let terms: Vec<Value> = terms.iter().map(term).collect();
+        let required = json!({ "nodeSelectorTerms": terms });
+        spec["affinity"] =
+            json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": required } });
+    }
+    if !demands.tolerations.is_empty() {
+        let toleration = |toleration: &pod_spec::Toleration| {
+            let (operator, value) = match &toleration.values {
+                Tolerated::Equal(value) => ("Equal", value.as_str()),
+                Tolerated::Exists => ("Exists", ""),
+            };
+            json!({
+                "key": toleration.key, "operator": operator, "value": value, "effect": toleration.effect
+            })
+        };
+        spec["tolerations"] = demands.tolerations.iter().map(toleration).collect();
+    }
+    if demands.priority != 0 {
+        spec["priority"] = json!(demands.priority);
+    }
+    if demands.supplemental_groups == SupplementalGroups::Strict {
+        spec["securityContext"] = json!({ "supplementalGroupsPolicy": "Strict" });
+    }
+    // Which container takes a port does not matter.
+    if !demands.host_ports.is_empty() {
+        let ports = demands.host_ports.iter().map(|port| {
+            json!({
+                "containerPort": port.port, "hostPort": port.port, "hostIP": port.address,
+                "protocol": port.protocol
+            })
+        });
+        spec["containers"][0]["ports"] = ports.collect();
+    }
+}
+
+fn term(term: &NodeSelectorTerm) -> Value {
+    let each = |requirements: &[Requirement]| requirements.iter().map(requirement).collect::<Vec<_>>();
+    json!({ "matchExpressions": each(&term.labels), "matchFields": each(&term.fields) })
+}
+
+fn requirement(requirement: &Requirement) -> Value {
+    let (operator, values) = match &requirement.demand {
+        Demand::In(values) => ("In", values.clone()),
+        Demand::NotIn(values) => ("NotIn", values.clone()),
+        Demand::Exists => ("Exists", Vec::new()),
+        Demand::DoesNotExist => ("DoesNotExist", Vec::new()),
+        Demand::Above(bound) => ("Gt", vec![bound.to_string()]),
+        Demand::Below(bound) => ("Lt", vec![bound.to_string()]),
+    };
+    let mut shown = json!({ "key": requirement.key, "operator": operator });
+    if !values.is_empty() {
+        shown["values"] = json!(values);
+    }
+    shown
+}
+
+fn container(container: &Container) -> Value {
+    let mut shown = json!({ "name": container.name.as_str() });
+    if container.role == Role::Sidecar {
+        shown["restartPolicy"] = json!("Always");
+    }
+    if !container.requests.is_empty() || !container.limits.is_empty() {
+        shown["resources"] = both(&container.requests, &container.limits);
+    }
+    shown
+}
+
+fn both(requests: &ResourceList, limits: &ResourceList) -> Value {
+    let mut both = json!({});
+    if !requests.is_empty() {
+        both["requests"] = amounts(requests);
+    }
+    if !limits.is_empty() {
+        both["limits"] = amounts(limits);
+    }
+    both
+}
+
+fn amounts(list: &ResourceList) -> Value {
+    list.iter().map(|(resource, amount)| (resource.to_string(), json!(amount.to_string()))).collect()
+}

@@ -1,0 +1,40 @@
+//! The node as it is now, for those who only look.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pod_spec::{Pod, PodUid};
+use topology_admission::{Ledger, Reason};
+
+use crate::effect::Enforcement;
+use crate::record::{Record, Source};
+
+/// One moment of a node. Cheap to clone; never changes.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// What is held.
+    pub ledger: Ledger,
+    /// The pods that run, by UID.
+    pub pods: BTreeMap<PodUid, Arc<Record>>,
+    /// The pods that were refused and not deleted since, by UID.
+    pub refused: BTreeMap<PodUid, Arc<RefusedPod>>,
+    /// The pods that have not been decided on.
+    pub waiting: Vec<Arc<Pod>>,
+    /// Where running containers belong.
+    pub places: Vec<Enforcement>,
+    /// Why files on disk are behind; `None`: they are not.
+    pub behind: Option<String>,
+}
+
+/// A pod that was refused.
+#[derive(Clone, Debug)]
+pub struct RefusedPod {
+    /// What it is.
+    pub pod: Arc<Pod>,
+    /// Where it came from.
+    pub source: Source,
+    /// The kubelet's reason.
+    pub reason: Reason,
+    /// The kubelet's message.
+    pub message: String,
+}

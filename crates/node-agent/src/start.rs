@@ -1,0 +1,167 @@
+//! A node that starts again: what is in its folder, and what follows from it.
+//!
+//! [`Found`] is what is there, [`Start`] what the node goes on with. [`Found::strict`] makes the one of the other as a
+//! kubelet does, which does not start if anything is odd; whoever repairs makes a `Start` in another way.
+
+use std::path::{Path, PathBuf};
+
+use device_manager::{Inventory, Moment};
+use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile};
+use kubelet_checkpoint::device::DeviceFile;
+use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
+use kubelet_checkpoint::store::{Fs, StateFile, Store, StoreError};
+use pod_spec::{Pod, ResourceName};
+use thiserror::Error;
+use topology_admission::{Ledger, Node, ResumeError, StoredHoldings};
+
+use crate::effect::PODS;
+use crate::files::{self, NullBooks};
+use crate::record::{Record, RecordError};
+
+/// What is in a node's folder, unread.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The CPU manager's file.
+    pub cpu: Option<Vec<u8>>,
+    /// The memory manager's.
+    pub memory: Option<Vec<u8>>,
+    /// The device manager's.
+    pub device: Option<Vec<u8>>,
+    /// The pods' files, by path below the root.
+    pub pods: Vec<(PathBuf, Vec<u8>)>,
+}
+
+/// What a node goes on with.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// What is held.
+    pub stored: StoredHoldings,
+    /// Resources whose plugins had registered.
+    pub registered: Vec<ResourceName>,
+    /// The pods that run.
+    pub records: Vec<Record>,
+}
+
+/// Why a node does not start. The texts are the kubelet's where it has one.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The CPU manager's file.
+    #[error("start cpu manager error: {}", .0.refused(&kubelets(StateFile::Cpu)))]
+    Cpu(#[source] CpuError),
+    /// The memory manager's file.
+    #[error("start memory manager error: {}", .0.refused(&kubelets(StateFile::Memory)))]
+    Memory(#[source] MemoryError),
+    /// The memory manager's file, on which a kubelet crashes.
+    #[error("start memory manager error: {0}")]
+    NullBooks(#[from] NullBooks),
+    /// A pod's file.
+    #[error("failed to read {path}")]
+    Pod {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        error: RecordError,
+    },
+    /// What was stored does not fit this node.
+    #[error(transparent)]
+    Resume(#[from] ResumeError),
+}
+
+/// A file's path at a kubelet; its messages name it so, wherever the folder is.
+fn kubelets(file: StateFile) -> String {
+    format!("/var/lib/kubelet/{}", file.path())
+}
+
+impl Found {
+    /// Reads a node's folder.
+    ///
+    /// # Errors
+    /// A file cannot be read. None being there is no error.
+    pub fn read<F: Fs>(store: &Store<F>) -> Result<Self, StoreError> {
+        let mut found = Self {
+            cpu: store.read(StateFile::Cpu)?,
+            memory: store.read(StateFile::Memory)?,
+            device: store.read(StateFile::Device)?,
+            pods: Vec::new(),
+        };
+        for name in store.list(Path::new(PODS))? {
+            let path = Path::new(PODS).join(name);
+            // What a crash left is hidden.
+            let is_whole = path.extension().is_some_and(|end| end == "json");
+            let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            if is_whole
+                && !is_hidden
+                && let Some(text) = store.read_at(&path)?
+            {
+                found.pods.push((path, text));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether nothing is there.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self { cpu, memory, device, pods } = self;
+        cpu.is_none() && memory.is_none() && device.is_none() && pods.is_empty()
+    }
+
+    /// What a kubelet would go on with, which does not start if a file is not as it should be. A damaged file of
+    /// devices is no file, as for the kubelet.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn strict(&self, node: &Node) -> Result<Start, StartError> {
+        let pod_level = files::pod_level(node);
+        let mut start = Start::default();
+        if let Some(file) = &self.cpu {
+            let state = CpuFile::read(file, pod_level, &ContainerIds::new())
+                .and_then(|read| read.restore(files::cpu_policy(node)))
+                .map_err(StartError::Cpu)?;
+            start.stored.cpus = node.cpus().map(|_| files::cpus(&state));
+        }
+        if let Some(file) = &self.memory {
+            let read = MemoryFile::read(file, pod_level).map_err(|error| StartError::Memory(error.into()))?;
+            let state = read.restore(files::memory_policy(node)).map_err(StartError::Memory)?;
+            start.stored.memory = match node.memory() {
+                Some(_) => Some(files::memory(state)?),
+                None => None,
+            };
+        }
+        if let Some(file) = &self.device {
+            let read = DeviceFile::read(file);
+            if read.fault.is_none() {
+                start.stored.devices = files::devices(&read.state);
+                start.registered =
+                    read.state.registered.into_iter().flatten().map(|(name, _)| name).collect();
+            }
+        }
+        for (path, text) in &self.pods {
+            let record = Record::read(&path.display().to_string(), text, node.pod_level().counts())
+                .map_err(|error| StartError::Pod { path: path.clone(), error })?;
+            start.records.push(record);
+        }
+        start.records.sort_by_key(|record| record.arrival);
+        Ok(start)
+    }
+}
+
+impl Start {
+    /// The ledger of the node. `given` are devices without plugins.
+    ///
+    /// # Errors
+    /// What was stored does not fit this node.
+    pub fn ledger(&self, node: &Node, given: Inventory, now: Moment) -> Result<Ledger, ResumeError> {
+        let pods = self.records.iter().map(|record| Pod::clone(&record.pod));
+        let ledger = node.restore(self.stored.clone(), pods)?;
+        let mut inventory = given;
+        for resource in &self.registered {
+            if inventory.endpoint(resource).is_none() {
+                inventory.remember(resource, now);
+            }
+        }
+        Ok(ledger.with_inventory(inventory))
+    }
+}

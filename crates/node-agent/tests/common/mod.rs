@@ -1,0 +1,139 @@
+//! A small node whose files are a map.
+
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
+#![expect(clippy::unwrap_used, reason = "fixtures of this file are right")]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use device_manager::{Inventory, Moment};
+use k8s_quantity::{Format, Quantity};
+use kubelet_checkpoint::store::StateFile;
+use node_agent::{Effect, Event, FileName, Found, Owner, PODS, Written};
+use node_config::KubeletConfiguration;
+use pod_spec::{Container, ContainerName, Pod, PodUid, Role};
+use topology_admission::{Compat, Node};
+use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
+
+/// Two NUMA nodes with four CPUs and 16Gi each; CPU 0 and 1Gi are reserved.
+pub fn node() -> Arc<Node> {
+    let core = |cpu| MachineCore { thread_ids: Some(vec![cpu]), ..MachineCore::default() };
+    let numa = |id, cpus: std::ops::Range<i64>| MachineNode {
+        id,
+        memory: 16 << 30,
+        cores: Some(cpus.map(core).collect()),
+        ..MachineNode::default()
+    };
+    let machine = MachineInfo {
+        num_cpus: 8,
+        num_sockets: 1,
+        memory_capacity: 32 << 30,
+        topology: Some(vec![numa(0, 0..4), numa(1, 4..8)]),
+        ..MachineInfo::default()
+    };
+    let text = |text: &str| Some(text.to_owned());
+    let amount = |bytes| Quantity::from_units(bytes, Format::BinarySi);
+    let config = KubeletConfiguration {
+        cpu_manager_policy: text("static"),
+        memory_manager_policy: text("Static"),
+        topology_manager_policy: text("best-effort"),
+        reserved_system_cpus: text("0"),
+        system_reserved: [("memory".to_owned(), ((1_i64 << 30) - (100 << 20)).to_string())].into(),
+        reserved_memory: vec![node_config::ReservedMemory {
+            numa_node: 0,
+            limits: [("memory".to_owned(), amount(1 << 30))].into(),
+        }],
+        ..KubeletConfiguration::default()
+    };
+    let view = KubeletView::new(&machine).unwrap();
+    Arc::new(Node::start(&view, &config, None, Compat::default()).unwrap())
+}
+
+pub fn uid(name: &str) -> PodUid {
+    PodUid::new(&format!("default_{name}"))
+}
+
+/// A Guaranteed pod with so many CPUs, as many Gi and so many devices; without CPUs it asks for nothing.
+pub fn pod(name: &str, cpus: u32, devices: u32) -> Arc<Pod> {
+    let amount = |value: u32| Quantity::from_units(i64::from(value), Format::DecimalSi);
+    let mut limits = pod_spec::ResourceList::new();
+    if cpus > 0 {
+        limits.insert("cpu".into(), amount(cpus));
+        limits.insert("memory".into(), Quantity::from_units(i64::from(cpus) << 30, Format::BinarySi));
+    }
+    if devices > 0 {
+        limits.insert("example.com/vf".into(), amount(devices));
+    }
+    let container =
+        Container { name: ContainerName::new("app"), role: Role::App, requests: limits.clone(), limits };
+    let mut pod = Pod::new("default", name, vec![container]);
+    pod.uid = uid(name);
+    Arc::new(pod)
+}
+
+/// An owner and its files.
+pub struct Node1 {
+    pub owner: Owner,
+    pub disk: BTreeMap<PathBuf, String>,
+    pub now: Moment,
+    /// Why every write fails, if it does.
+    pub fails: Option<String>,
+}
+
+impl Node1 {
+    pub fn new() -> Self {
+        Self::on(BTreeMap::new()).0
+    }
+
+    fn on(disk: BTreeMap<PathBuf, String>) -> (Self, Vec<Effect>) {
+        let node = node();
+        let file =
+            |file: StateFile| disk.get(&FileName::State(file).path()).map(|text| text.as_bytes().to_vec());
+        let pods = disk.iter().filter(|(path, _)| path.starts_with(PODS));
+        let found = Found {
+            cpu: file(StateFile::Cpu),
+            memory: file(StateFile::Memory),
+            device: file(StateFile::Device),
+            pods: pods.map(|(path, text)| (path.clone(), text.as_bytes().to_vec())).collect(),
+        };
+        let start = found.strict(&node).unwrap();
+        let inventory = Inventory::new(node.nodes().clone());
+        let ledger = start.ledger(&node, inventory, Moment::default()).unwrap();
+        let owner = Owner::new(node, &ledger, start.records);
+        let mut node = Self { owner, disk, now: Moment::default(), fails: None };
+        let effects = node.work();
+        (node, effects)
+    }
+
+    pub fn restarted(self) -> (Self, Vec<Effect>) {
+        Self::on(self.disk)
+    }
+
+    pub fn files(&self) -> BTreeMap<PathBuf, String> {
+        self.disk.clone()
+    }
+
+    pub fn handle(&mut self, event: Event) -> Vec<Effect> {
+        self.owner.handle(self.now, event);
+        self.work()
+    }
+
+    fn work(&mut self) -> Vec<Effect> {
+        while let Some(plan) = self.owner.next(self.now) {
+            let written = if let Some(why) = &self.fails {
+                Written::Failed { done: 0, why: why.clone() }
+            } else {
+                for write in plan.writes() {
+                    match &write.text {
+                        Some(text) => self.disk.insert(write.file.path(), text.clone()),
+                        None => self.disk.remove(&write.file.path()),
+                    };
+                }
+                Written::All
+            };
+            self.owner.settle(self.now, plan, &written);
+        }
+        self.owner.take_effects()
+    }
+}

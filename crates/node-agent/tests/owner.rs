@@ -1,0 +1,203 @@
+//! What an owner does with events, without files.
+
+mod common;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{Node1, pod, uid};
+use device_manager::{AllocateReply, Device, Moment, PluginOptions, Question, Reply};
+use node_agent::{
+    Answer, Effect, Event, Listing, Others, PluginEvent, Request, RequestError, Ticket, WhyEnded, Written,
+};
+use pod_spec::{ContainerKey, ContainerName};
+use topology_admission::Verdict;
+
+fn admit(ticket: u64, name: &str, cpus: u32) -> Event {
+    Event::Request(Ticket(ticket), Request::Admit(pod(name, cpus, 0)))
+}
+
+fn delete(ticket: u64, name: &str) -> Event {
+    Event::Request(Ticket(ticket), Request::Delete(uid(name)))
+}
+
+fn started(ticket: u64, name: &str, id: &str) -> Event {
+    let container = ContainerKey { pod: uid(name), container: ContainerName::new("app") };
+    let cgroup = Some(PathBuf::from(format!("kubepods/{id}")));
+    Event::Request(Ticket(ticket), Request::Started { container, id: id.into(), cgroup })
+}
+
+/// One line for each effect.
+fn told(effects: &[Effect]) -> Vec<String> {
+    let line = |effect: &Effect| match effect {
+        Effect::Answer(Ticket(ticket), answer) => match answer {
+            Answer::Done => format!("{ticket}: done"),
+            Answer::Unchanged => format!("{ticket}: unchanged"),
+            Answer::Failed(error) => format!("{ticket}: failed: {error}"),
+        },
+        Effect::Decided(decided) => match &decided.verdict {
+            Verdict::Admitted(_) => format!("{} admitted", decided.pod.name),
+            Verdict::Refused(refused) => format!("{} refused: {}", decided.pod.name, refused.reason),
+            Verdict::NeedsPlugin(_) => "undecided".to_owned(),
+        },
+        Effect::Ask(question) => format!("ask {}", question.resource()),
+        Effect::Enforce(enforcement) => {
+            let cpus = enforcement.place.cpus.as_ref().map_or("-".to_owned(), ToString::to_string);
+            format!("{} on {cpus}", enforcement.id)
+        }
+        Effect::Ended(uid, why) => match why {
+            WhyEnded::Preempted(by) => format!("{uid} ended for {by}"),
+            WhyEnded::Deleted | WhyEnded::ManifestGone => format!("{uid} ended"),
+        },
+        Effect::Counted(_) => "counted".to_owned(),
+        Effect::NotWritten(why) => format!("not written: {why}"),
+    };
+    effects.iter().filter(|effect| !matches!(effect, Effect::Counted(_))).map(line).collect()
+}
+
+#[test]
+fn pods_come_and_go() {
+    let mut node = Node1::new();
+    assert_eq!(told(&node.handle(admit(1, "a", 4))), ["a admitted"]);
+    assert_eq!(told(&node.handle(admit(2, "b", 4))), ["b refused: UnexpectedAdmissionError"]);
+    assert_eq!(told(&node.handle(admit(3, "a", 4))), ["3: unchanged"]);
+    assert_eq!(
+        told(&node.handle(admit(4, "a", 2))),
+        ["4: failed: pod default/a is here already with another manifest: delete it first"]
+    );
+    assert_eq!(told(&node.handle(delete(5, "a"))), ["default_a ended", "5: done"]);
+    assert_eq!(told(&node.handle(delete(6, "a"))), ["6: failed: pod default_a is not here"]);
+    assert_eq!(told(&node.handle(admit(7, "b", 4))), ["b admitted"]);
+}
+
+#[test]
+fn running_containers_follow_the_shared_pool() {
+    let mut node = Node1::new();
+    let _ = node.handle(admit(1, "shared", 0));
+    assert_eq!(told(&node.handle(started(2, "shared", "s1"))), ["2: done", "s1 on 0-7"]);
+    assert_eq!(told(&node.handle(admit(3, "own", 4))), ["own admitted", "s1 on 0-3"]);
+    assert_eq!(told(&node.handle(started(4, "own", "o1"))), ["4: done", "o1 on 4-7"]);
+    assert_eq!(told(&node.handle(started(5, "own", "s1"))), ["5: failed: container id s1 is taken"]);
+    let exited = Event::Request(Ticket(6), Request::Exited("o1".into()));
+    assert_eq!(told(&node.handle(exited.clone())), ["6: done"]);
+    assert_eq!(told(&node.handle(exited)), ["6: failed: no container has id o1"]);
+    assert_eq!(told(&node.handle(delete(7, "own"))), ["default_own ended", "7: done", "s1 on 0-7"]);
+}
+
+#[test]
+fn a_container_keeps_its_place_over_a_restart_and_is_written_again() {
+    let mut node = Node1::new();
+    let _ = node.handle(admit(1, "own", 2));
+    let _ = node.handle(started(2, "own", "o1"));
+    let (node, effects) = node.restarted();
+    assert_eq!(told(&effects), ["o1 on 1-2"]);
+    assert_eq!(node.owner.pods().map(|record| record.pod.name.as_str()).collect::<Vec<_>>(), ["own"]);
+}
+
+#[test]
+fn the_folder_decides_on_its_pods() {
+    let mut node = Node1::new();
+    let list = |pods: Vec<_>, others| Event::Listed(Listing { pods, others });
+    let both = vec![pod("a", 2, 0), pod("b", 2, 0)];
+    assert_eq!(told(&node.handle(list(both.clone(), Others::Gone))), ["a admitted", "b admitted"]);
+    assert_eq!(told(&node.handle(list(both, Others::Gone))), [""; 0]);
+    assert_eq!(
+        told(&node.handle(delete(1, "a"))),
+        ["1: failed: pod default/a comes from the folder: remove its manifest there"]
+    );
+    let one = vec![pod("a", 2, 0)];
+    assert_eq!(told(&node.handle(list(one.clone(), Others::Unknown))), [""; 0], "b may be in a bad file");
+    assert_eq!(told(&node.handle(list(one, Others::Gone))), ["default_b ended"]);
+    let other = vec![pod("a", 3, 0)];
+    assert_eq!(told(&node.handle(list(other, Others::Gone))), ["default_a ended", "a admitted"]);
+    assert_eq!(told(&node.handle(admit(2, "c", 2))), ["c admitted"]);
+    assert_eq!(told(&node.handle(list(vec![], Others::Gone))), ["default_a ended"], "c is nobody's");
+}
+
+#[test]
+fn a_plugin_is_asked_and_others_go_on_meanwhile() {
+    let mut node = Node1::new();
+    let vf = || "example.com/vf".into();
+    let _ = node.handle(Event::Plugin(PluginEvent::Registered(vf(), PluginOptions::default())));
+    let devices = vec![Device::new("v0", &[0]), Device::new("v1", &[0])];
+    let _ = node.handle(Event::Plugin(PluginEvent::Listed(vf(), devices)));
+    let _ = node.handle(admit(1, "old", 2));
+    let effects = node.handle(Event::Request(Ticket(2), Request::Admit(pod("d", 1, 1))));
+    let [Effect::Ask(question @ Question::Allocate { .. })] = &effects[..] else {
+        panic!("the plugin is not asked: {effects:?}")
+    };
+    assert_eq!(told(&node.handle(admit(3, "later", 1))), [""; 0], "pods are decided on in order");
+    assert_eq!(told(&node.handle(delete(4, "old"))), ["default_old ended", "4: done"]);
+    let reply = Reply::Allocated(AllocateReply(Arc::from(&b"\x0a\x00"[..])));
+    let effects = node.handle(Event::Replied(question.clone(), reply));
+    assert_eq!(told(&effects), ["d admitted", "later admitted"]);
+    assert_eq!(node.owner.ledger().devices().iter().count(), 1);
+
+    // It goes, and after the grace period it is forgotten; who holds its device keeps it.
+    let _ = node.handle(Event::Plugin(PluginEvent::Gone(vf())));
+    node.now = Moment(Duration::from_secs(301));
+    let _ = node.handle(Event::Timer);
+    assert!(!node.owner.ledger().inventory().is_registered(&vf()));
+    assert_eq!(node.owner.ledger().devices().iter().count(), 1);
+}
+
+#[test]
+fn a_pod_deleted_while_its_plugin_is_asked_is_not_admitted() {
+    let mut node = Node1::new();
+    let vf = || "example.com/vf".into();
+    let _ = node.handle(Event::Plugin(PluginEvent::Registered(vf(), PluginOptions::default())));
+    let _ = node.handle(Event::Plugin(PluginEvent::Listed(vf(), vec![Device::new("v0", &[0])])));
+    let effects = node.handle(Event::Request(Ticket(1), Request::Admit(pod("d", 1, 1))));
+    let [Effect::Ask(question)] = &effects[..] else { panic!("the plugin is not asked: {effects:?}") };
+    assert_eq!(
+        told(&node.handle(delete(2, "d"))),
+        ["1: failed: pod default/d was deleted while it was being decided on", "2: done"]
+    );
+    let effects = node.handle(Event::Replied(question.clone(), Reply::NothingAllocated));
+    assert_eq!(told(&effects), [""; 0]);
+    assert_eq!(node.owner.pods().count(), 0);
+}
+
+#[test]
+fn a_full_disk_refuses_and_loses_nothing() {
+    let mut node = Node1::new();
+    let _ = node.handle(admit(1, "a", 2));
+    let before = node.files();
+    node.fails = Some("failed to write cpu_manager_state: No space left on device".to_owned());
+    let effects = told(&node.handle(admit(2, "b", 2)));
+    assert_eq!(
+        effects,
+        [
+            "not written: failed to write cpu_manager_state: No space left on device",
+            "2: failed: failed to store the change: failed to write cpu_manager_state: No space left on device"
+        ]
+    );
+    assert_eq!(node.files(), before);
+    assert_eq!(node.owner.pods().count(), 1);
+    assert!(node.owner.snapshot().behind.is_some());
+    // Pods of the folder come when there is room again.
+    let listing = Listing { pods: vec![pod("f", 2, 0)], others: Others::Gone };
+    let _ = node.handle(Event::Listed(listing));
+    assert_eq!(node.owner.pods().count(), 1);
+    node.fails = None;
+    assert_eq!(told(&node.handle(Event::Timer)), ["f admitted"]);
+    assert!(node.owner.snapshot().behind.is_none());
+    let (node, _) = node.restarted();
+    assert_eq!(node.owner.pods().count(), 2);
+}
+
+#[test]
+fn a_plan_that_is_not_written_is_not_made() {
+    let mut node = Node1::new();
+    node.owner.handle(node.now, admit(1, "a", 2));
+    let plan = node.owner.next(node.now).unwrap();
+    let files: Vec<_> = plan.writes().iter().map(|write| write.file.path()).collect();
+    assert_eq!(files.last().unwrap(), &PathBuf::from("topolet/pods/default_a.json"), "its file decides");
+    node.owner.settle(node.now, plan, &Written::Failed { done: 2, why: "power is gone".to_owned() });
+    assert_eq!(node.owner.pods().count(), 0);
+    let failed =
+        Effect::Answer(Ticket(1), Answer::Failed(RequestError::NotStored("power is gone".to_owned())));
+    let effects = node.owner.take_effects();
+    assert!(effects.iter().any(|effect| format!("{effect:?}") == format!("{failed:?}")), "{effects:?}");
+}
