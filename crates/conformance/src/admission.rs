@@ -6,6 +6,8 @@ mod reserved;
 mod plugins;
 mod show;
 mod sequence;
+#[cfg(test)]
+mod simulation;
 
 use pod_spec::{Amounts, Container, Overhead, Pod, PodLevelResources, ResourceList};
 use serde_json::{Map, Value, json};

@@ -79,7 +79,7 @@ pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {
 }
 
 /// The node of all cases.
-fn identity() -> Identity {
+pub(super) fn identity() -> Identity {
     let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     let labels = [label("kubernetes.io/os", "linux"), label("kubernetes.io/hostname", "node-1")];
     Identity { name: "node-1".to_owned(), labels: labels.into(), taints: Vec::new() }

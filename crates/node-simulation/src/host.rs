@@ -1,0 +1,218 @@
+//! A kind of machine: the node that decides, and what lies on which of its NUMA nodes.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use cpuset::CpuSet;
+use device_manager::{DeviceId, Inventory, Question, Reply, RpcCode, RpcError};
+use numa_bitmask::{NodeIndex, NodeMask};
+use pod_spec::{Amounts, Overhead, Pod, ResourceName, Unit};
+use topology_admission::{Ledger, Node, Placement};
+use topology_model::{CpuTable, NodeId};
+
+/// What device plugins answer in the middle of an admission.
+pub trait Plugins: Sync {
+    /// The answer to a question.
+    fn answer(&self, question: &Question) -> Reply;
+}
+
+/// Nobody: an inventory that is given asks nothing, and every other question fails.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoPlugins;
+
+impl Plugins for NoPlugins {
+    fn answer(&self, _: &Question) -> Reply {
+        const UNAVAILABLE: RpcCode = RpcCode(14);
+        Reply::Failed(RpcError { code: UNAVAILABLE, message: "there is no device plugin".into() })
+    }
+}
+
+/// A kind of machine. Amounts are CPUs, bytes and devices.
+pub struct Host<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) plugins: &'a dyn Plugins,
+    pub(crate) empty: Ledger,
+    /// CPUs that containers can have for themselves, by position of their NUMA node.
+    near: Vec<CpuSet>,
+    /// What has a place and is managed: `cpu`, then memory and huge pages, then devices.
+    pub(crate) resources: Arc<[ResourceName]>,
+    /// How many of `resources` are not devices.
+    first_device: usize,
+    /// By device resource: the nodes that each healthy device is near to.
+    devices: Vec<BTreeMap<DeviceId, NodeMask>>,
+    /// What an empty machine can give, by resource and NUMA node, resource after resource.
+    pub(crate) capacity: Arc<[u64]>,
+    /// Devices that are near no node, by resource.
+    anywhere: Vec<u64>,
+}
+
+impl fmt::Debug for Host<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host")
+            .field("node", &self.node)
+            .field("resources", &self.resources)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Host<'a> {
+    /// Machines with the CPUs of `cpus`, on which `node` decides, and these devices.
+    pub fn new(node: &'a Node, cpus: &CpuTable, inventory: Inventory, plugins: &'a dyn Plugins) -> Self {
+        let empty = node.empty_ledger().with_inventory(inventory);
+        let ids: Vec<NodeId> = node.nodes().ids().collect();
+        let own = |id: &NodeId| cpus.cpus_in_node(*id).cloned().unwrap_or_default();
+        let near = match node.cpus() {
+            Some(policy) => ids.iter().map(|id| &own(id) - policy.reserved()).collect(),
+            None => Vec::new(),
+        };
+        let mut resources: Vec<ResourceName> =
+            node.cpus().map(|_| ResourceName::new("cpu")).into_iter().collect();
+        if let Some(policy) = node.memory() {
+            let has_any = |name: &&ResourceName| policy.allocatable().any(|(_, own, _)| own == *name);
+            // Memory is the last by name, and what people look for first.
+            resources.extend(policy.resources().iter().rev().filter(has_any).cloned());
+        }
+        let first_device = resources.len();
+        let mut devices: Vec<BTreeMap<DeviceId, NodeMask>> = Vec::new();
+        for entry in empty.inventory().allocatable() {
+            if resources.get(first_device..).is_some_and(|known| known.last() != Some(&entry.resource)) {
+                resources.push(entry.resource.clone());
+                devices.push(BTreeMap::new());
+            }
+            let node = entry.node.and_then(|id| node.nodes().index_of(id));
+            let mask = node.map_or(NodeMask::EMPTY, NodeMask::single);
+            if let Some(of) = devices.last_mut() {
+                let nodes = of.entry(entry.device).or_insert(NodeMask::EMPTY);
+                *nodes |= mask;
+            }
+        }
+        let anywhere = devices.iter().map(|of| of.values().filter(|nodes| nodes.is_empty()).count() as u64);
+        let anywhere = core::iter::repeat_n(0, first_device).chain(anywhere).collect();
+        let mut host = Self {
+            node,
+            plugins,
+            empty,
+            near,
+            resources: resources.into(),
+            first_device,
+            devices,
+            capacity: Arc::default(),
+            anywhere,
+        };
+        let mut capacity = vec![0; host.resources.len() * host.numa()];
+        host.measure(&host.empty, &mut capacity);
+        host.capacity = capacity.into();
+        host
+    }
+
+    /// How many NUMA nodes the machine has.
+    pub(crate) fn numa(&self) -> usize {
+        self.node.nodes().len()
+    }
+
+    /// What is free beside what `ledger` holds, by resource and NUMA node.
+    pub(crate) fn measure(&self, ledger: &Ledger, free: &mut [u64]) {
+        let numa = self.numa();
+        for (at, resource) in self.resources.iter().enumerate() {
+            let Some(row) = free.get_mut(at * numa..(at + 1) * numa) else { continue };
+            if at >= self.first_device {
+                self.measure_devices(ledger, at, row);
+            } else if resource.as_str() == "cpu" {
+                for (cell, near) in row.iter_mut().zip(&self.near) {
+                    *cell = ledger.cpus().map_or(0, |held| held.shared().intersection_len(near)) as u64;
+                }
+            } else if let Some(held) = ledger.memory() {
+                for (cell, node) in row.iter_mut().zip(self.node.nodes().all().iter()) {
+                    *cell = held.amounts(node, resource).free;
+                }
+            }
+        }
+    }
+
+    /// A device that is near several nodes is free on each of them.
+    fn measure_devices(&self, ledger: &Ledger, at: usize, row: &mut [u64]) {
+        let (Some(resource), Some(devices)) =
+            (self.resources.get(at), self.devices.get(at - self.first_device))
+        else {
+            return;
+        };
+        row.fill(0);
+        let taken = ledger.devices().taken(resource);
+        for (id, nodes) in devices {
+            if taken.is_some_and(|taken| taken.contains(id)) {
+                continue;
+            }
+            for node in *nodes {
+                if let Some(cell) = row.get_mut(node.get()) {
+                    *cell += 1;
+                }
+            }
+        }
+    }
+
+    /// What of a pod has to have a place: by resource. Devices that are near no node are not counted.
+    pub(crate) fn demand(&self, pod: &Pod) -> Vec<u64> {
+        let mut demand = vec![0; self.resources.len()];
+        let mut set = |resource: &str, amount: u64| {
+            if let Some(at) = self.resources.iter().position(|own| own.as_str() == resource)
+                && let (Some(cell), Some(anywhere)) = (demand.get_mut(at), self.anywhere.get(at))
+            {
+                *cell = amount.saturating_sub(*anywhere);
+            }
+        };
+        if let Some(count) = self.node.cpus().and_then(|policy| policy.asked(Unit::Pod(pod))) {
+            set("cpu", count as u64);
+        }
+        if let Some(Ok(request)) = self.node.memory().map(|policy| policy.asked(Unit::Pod(pod))) {
+            for (resource, bytes) in request.iter() {
+                set(resource.as_str(), bytes);
+            }
+        }
+        let limits = pod.effective(Amounts::Limits, self.node.pod_level().counts(), Overhead::LeftOut);
+        for resource in self.resources.iter().skip(self.first_device) {
+            if let Some(amount) = limits.get(resource.as_str()) {
+                set(resource.as_str(), u64::try_from(amount.value()).unwrap_or(0));
+            }
+        }
+        demand
+    }
+
+    /// The NUMA nodes on which a pod holds something; empty if it holds nothing that has a place.
+    pub(crate) fn places(&self, placement: &Placement) -> NodeMask {
+        let mut places = NodeMask::EMPTY;
+        for placed in &placement.containers {
+            if let Some(cpus) = placed.cpus.as_ref().and_then(|granted| granted.exclusive()) {
+                let holds = |(_, near): &(usize, &CpuSet)| !near.is_disjoint(cpus);
+                let nodes = self.near.iter().enumerate().filter(holds);
+                places = nodes.filter_map(|(at, _)| NodeIndex::new(at).ok()).fold(places, NodeMask::with);
+            }
+            if let Some(granted) = &placed.memory {
+                places |= memory_places(granted);
+            }
+            for (resource, ids) in &placed.devices {
+                let at = self.resources.iter().skip(self.first_device).position(|own| own == resource);
+                let Some(devices) = at.and_then(|at| self.devices.get(at)) else { continue };
+                for nodes in ids.iter().filter_map(|id| devices.get(id)) {
+                    // One that is near several nodes needs none of them in particular.
+                    if nodes.len() == 1 {
+                        places |= *nodes;
+                    }
+                }
+            }
+        }
+        places
+    }
+}
+
+fn memory_places(granted: &memory_manager::Granted) -> NodeMask {
+    match granted {
+        memory_manager::Granted::Blocks(blocks) => {
+            let booked = blocks.iter().filter(|block| block.size > 0);
+            booked.fold(NodeMask::EMPTY, |nodes, block| nodes | block.nodes.mask())
+        }
+        memory_manager::Granted::NotPinned(_) => NodeMask::EMPTY,
+    }
+}

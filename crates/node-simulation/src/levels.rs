@@ -1,0 +1,104 @@
+//! What is free on one machine, and its averages over time.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::fewest::fewest;
+use crate::host::Host;
+use crate::workload::Template;
+
+/// What a kind of machine makes of the kinds of pods.
+#[derive(Debug)]
+pub(crate) struct Demands {
+    /// By template: what has to have a place, by resource.
+    of: Vec<Vec<u64>>,
+    /// By template: on how few NUMA nodes it can be, when the machine is empty; `None` if it fits none.
+    pub(crate) fewest: Vec<Option<u32>>,
+    weights: Vec<u64>,
+}
+
+impl Demands {
+    pub(crate) fn new(host: &Host<'_>, templates: &[Template]) -> Self {
+        let of: Vec<Vec<u64>> = templates.iter().map(|template| host.demand(&template.pod)).collect();
+        let fewest = of.iter().map(|asked| fewest(&host.capacity, host.numa(), asked)).collect();
+        let weights = templates.iter().map(|template| u64::from(template.weight.0.get())).collect();
+        Self { of, fewest, weights }
+    }
+
+    /// Of the pods that what is free would hold in sum, the share for which no single node has room.
+    #[expect(clippy::cast_precision_loss, reason = "numbers of pods are small")]
+    pub(crate) fn fragmentation(&self, free: &[u64], numa: usize) -> f64 {
+        let (mut in_sum, mut on_nodes) = (0_u64, 0_u64);
+        for ((asked, fewest), weight) in self.of.iter().zip(&self.fewest).zip(&self.weights) {
+            if *fewest != Some(1) {
+                continue;
+            }
+            let rows = || free.chunks(numa.max(1)).zip(asked).filter(|(_, asked)| **asked > 0);
+            let whole = rows()
+                .map(|(row, asked)| row.iter().fold(0_u64, |sum, own| sum.saturating_add(*own)) / asked);
+            let here = |node| rows().map(|(row, asked)| row.get(node).copied().unwrap_or(0) / asked).min();
+            in_sum += weight * whole.min().unwrap_or(0);
+            on_nodes += weight * (0..numa).filter_map(here).sum::<u64>();
+        }
+        if in_sum == 0 { 0.0 } else { in_sum.saturating_sub(on_nodes) as f64 / in_sum as f64 }
+    }
+}
+
+/// What is free now, and the sums over time.
+#[derive(Clone, Debug)]
+pub(crate) struct Levels {
+    pub(crate) free: Vec<u64>,
+    fragmentation: f64,
+    since: Duration,
+    /// By resource and NUMA node: what was held, in amount times seconds.
+    held_seconds: Vec<f64>,
+    fragmentation_seconds: f64,
+}
+
+impl Levels {
+    pub(crate) fn new(host: &Host<'_>, demands: &Demands) -> Self {
+        let free = host.capacity.to_vec();
+        Self {
+            fragmentation: demands.fragmentation(&free, host.numa()),
+            held_seconds: vec![0.0; free.len()],
+            free,
+            since: Duration::ZERO,
+            fragmentation_seconds: 0.0,
+        }
+    }
+
+    /// Counts what was so until `now`, before it changes.
+    #[expect(clippy::cast_precision_loss, reason = "an average of bytes needs no more than 53 bits")]
+    pub(crate) fn advance(&mut self, capacity: &[u64], now: Duration) {
+        let seconds = now.saturating_sub(self.since).as_secs_f64();
+        self.since = now;
+        for ((sum, free), all) in self.held_seconds.iter_mut().zip(&self.free).zip(capacity) {
+            *sum += all.saturating_sub(*free) as f64 * seconds;
+        }
+        self.fragmentation_seconds += self.fragmentation * seconds;
+    }
+
+    /// What is free has changed.
+    pub(crate) fn changed(&mut self, demands: &Demands, numa: usize) {
+        self.fragmentation = demands.fragmentation(&self.free, numa);
+    }
+
+    /// The share of each amount that was held on the average; of the last moment if no time has passed.
+    #[expect(clippy::cast_precision_loss, reason = "an average of bytes needs no more than 53 bits")]
+    pub(crate) fn held(&self, capacity: &[u64]) -> Vec<f64> {
+        let seconds = self.since.as_secs_f64();
+        let share = |((sum, free), all): ((&f64, &u64), &u64)| match (*all, seconds > 0.0) {
+            (0, _) => 0.0,
+            (all, true) => sum / seconds / all as f64,
+            (all, false) => all.saturating_sub(*free) as f64 / all as f64,
+        };
+        self.held_seconds.iter().zip(&self.free).zip(capacity).map(share).collect()
+    }
+
+    /// The same of the fragmentation.
+    pub(crate) fn fragmentation(&self) -> f64 {
+        let seconds = self.since.as_secs_f64();
+        if seconds > 0.0 { self.fragmentation_seconds / seconds } else { self.fragmentation }
+    }
+}

@@ -1,0 +1,33 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # What is measured
+//!
+//! - *Alignment*: of the admitted pods that hold anything with a place (exclusive CPUs, booked memory, devices), the
+//!   share that lies on no more NUMA nodes than the smallest set which could hold all of it on an empty machine.
+//! - *Utilisation*: what is held of each resource on each NUMA node, averaged over time.
+//! - *Fragmentation*: of the pods of the mix which the free resources of a machine would hold in sum, the share for
+//!   which no single NUMA node has room; averaged over time. Pods that need several nodes anyway do not count.
+//!
+//! Everything is averaged from the beginning to the last arrival, and what leaves after that is not looked at.
+#![no_std]
+
+extern crate alloc;
+
+mod run;
+mod outcome;
+mod workload;
+mod distribution;
+mod random;
+mod host;
+mod site;
+mod scheduler;
+mod levels;
+mod fewest;
+
+pub use distribution::{Distribution, DistributionError};
+pub use host::{Host, NoPlugins, Plugins};
+pub use outcome::{HostOutcome, NumaUse, Outcome, Step, TemplateOutcome};
+pub use random::Random;
+pub use run::{Decision, Fleet, Observer, Silent, fits_empty, run};
+pub use scheduler::Scheduler;
+pub use workload::{Arrival, Lifetime, Template, Weight, arrivals};

@@ -1,0 +1,118 @@
+//! What came of a simulation.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use pod_spec::ResourceName;
+use topology_model::NodeId;
+
+/// What came of one run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Outcome {
+    /// By kind of pod, in the order in which the kinds were given.
+    pub templates: Vec<TemplateOutcome>,
+    /// By kind of machine, in the order in which the kinds were given.
+    pub hosts: Vec<HostOutcome>,
+    /// Pods that were ended so that a critical one fits.
+    pub preempted: u64,
+    /// From the beginning to the last arrival.
+    pub span: Duration,
+    /// The course of time, at even distances from the beginning to the last arrival.
+    pub steps: Vec<Step>,
+}
+
+/// What became of one kind of pods.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TemplateOutcome {
+    /// What the kind is called.
+    pub name: String,
+    /// How many came.
+    pub arrived: u64,
+    /// How many were admitted.
+    pub admitted: u64,
+    /// How many of those hold anything that has a place.
+    pub placed: u64,
+    /// How many of those are on the fewest NUMA nodes that they could be on.
+    pub aligned: u64,
+    /// The others: by the kubelet's reason, or [`Outcome::NO_ROOM`] for those that the scheduler sent nowhere.
+    pub refused: BTreeMap<String, u64>,
+}
+
+/// How one kind of machine was used, on the average over its machines.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct HostOutcome {
+    /// How many machines of the kind there are.
+    pub machines: usize,
+    /// By NUMA node in ascending order of ids.
+    pub numa: Vec<NumaUse>,
+    /// Of the pods which the free resources of a machine would hold in sum, the share for which no single NUMA node
+    /// has room; from 0 to 1.
+    pub fragmentation: f64,
+}
+
+/// How one NUMA node was used.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NumaUse {
+    /// Its id.
+    pub node: NodeId,
+    /// Of each resource that it has the share that was held, from 0 to 1.
+    pub held: Vec<(ResourceName, f64)>,
+}
+
+/// How it stood at one moment.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Step {
+    /// When, since the beginning.
+    pub at: Duration,
+    /// How many pods run.
+    pub running: u64,
+    /// How many have been refused so far.
+    pub refused: u64,
+    /// The share of all CPUs that containers have for themselves, from 0 to 1; 0 where CPUs are not managed.
+    pub cpus_held: f64,
+}
+
+impl Outcome {
+    /// What is counted among refusals for a pod for which no machine has enough in sum.
+    pub const NO_ROOM: &'static str = "NoRoom";
+
+    /// How many pods came.
+    #[must_use]
+    pub fn arrived(&self) -> u64 {
+        self.sum(|of| of.arrived)
+    }
+
+    /// How many were admitted.
+    #[must_use]
+    pub fn admitted(&self) -> u64 {
+        self.sum(|of| of.admitted)
+    }
+
+    /// How many of those hold anything that has a place.
+    #[must_use]
+    pub fn placed(&self) -> u64 {
+        self.sum(|of| of.placed)
+    }
+
+    /// How many of those are on the fewest NUMA nodes that they could be on.
+    #[must_use]
+    pub fn aligned(&self) -> u64 {
+        self.sum(|of| of.aligned)
+    }
+
+    /// The others by reason.
+    #[must_use]
+    pub fn refused(&self) -> BTreeMap<&str, u64> {
+        let mut all = BTreeMap::new();
+        for (reason, count) in self.templates.iter().flat_map(|of| &of.refused) {
+            *all.entry(reason.as_str()).or_default() += count;
+        }
+        all
+    }
+
+    fn sum(&self, of: impl Fn(&TemplateOutcome) -> u64) -> u64 {
+        self.templates.iter().map(of).sum()
+    }
+}

@@ -1,0 +1,126 @@
+//! Which machine a pod is sent to: what a scheduler does that knows sums and no NUMA nodes.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use pod_spec::{Amounts, Overhead, ResourceName};
+
+use crate::host::Host;
+use crate::workload::Template;
+
+/// How pods are sent to machines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Scheduler {
+    /// To the machine with the largest free shares of CPU and memory, among those that have enough in sum:
+    /// Kubernetes' own default.
+    #[default]
+    Spread,
+    /// To the one with the smallest.
+    Pack,
+    /// To one machine after the other, whatever they have.
+    Blind,
+}
+
+/// What a pod needs in sum, by position among the resources that any pod asks for. CPUs in thousandths.
+pub(crate) type Needs = Vec<i64>;
+
+/// The resources that any pod asks for.
+#[derive(Debug)]
+pub(crate) struct Books {
+    resources: Vec<ResourceName>,
+    /// Positions of `cpu` and `memory`, by which machines are compared.
+    compared: Vec<usize>,
+}
+
+/// What the scheduler knows of one machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Account {
+    /// `None`: not looked at.
+    capacity: Vec<Option<i64>>,
+    used: Vec<i64>,
+    pods: i64,
+    most_pods: i64,
+}
+
+impl Books {
+    pub(crate) fn new(templates: &[Template]) -> Self {
+        let asked = templates.iter().flat_map(|template| {
+            let containers = template.pod.containers.iter();
+            let own = template.pod.resources.iter().flat_map(|own| own.requests.keys());
+            containers
+                .flat_map(|container| container.requests.keys())
+                .chain(own)
+                .chain(template.pod.overhead.keys())
+        });
+        let resources: Vec<ResourceName> = asked.cloned().collect::<BTreeSet<_>>().into_iter().collect();
+        let compared =
+            resources.iter().enumerate().filter(|(_, name)| matches!(name.as_str(), "cpu" | "memory"));
+        Self { compared: compared.map(|(at, _)| at).collect(), resources }
+    }
+
+    pub(crate) fn needs(&self, host: &Host<'_>, template: &Template) -> Needs {
+        let counts = host.node.pod_level().counts();
+        let asked = template.pod.effective(Amounts::Requests, counts, Overhead::Added);
+        let need = |name: &ResourceName| asked.get(name).map_or(0, |amount| units(name, amount));
+        self.resources.iter().map(need).collect()
+    }
+
+    pub(crate) fn account(&self, host: &Host<'_>) -> Account {
+        let allocatable = host.node.allocatable();
+        let inventory = host.empty.inventory();
+        let capacity = |name: &ResourceName| match allocatable.get(name.as_str()) {
+            Some(amount) => Some(units(name, amount)),
+            None if inventory.is_registered(name) => {
+                Some(i64::try_from(inventory.healthy(name).count()).unwrap_or(i64::MAX))
+            }
+            None => None,
+        };
+        Account {
+            capacity: self.resources.iter().map(capacity).collect(),
+            used: alloc::vec![0; self.resources.len()],
+            pods: 0,
+            most_pods: allocatable.get("pods").map_or(i64::MAX, k8s_quantity::Quantity::value),
+        }
+    }
+
+    /// How much a machine would be left with, in hundredths of CPU and memory together; `None` if it has too little.
+    pub(crate) fn left(&self, account: &Account, needs: &Needs) -> Option<i64> {
+        let enough = |((used, needed), capacity): ((&i64, &i64), &Option<i64>)| {
+            *needed == 0 || capacity.is_none_or(|capacity| used.saturating_add(*needed) <= capacity)
+        };
+        if account.pods >= account.most_pods
+            || !account.used.iter().zip(needs).zip(&account.capacity).all(enough)
+        {
+            return None;
+        }
+        let left = |at: &usize| {
+            let capacity = account.capacity.get(*at).copied().flatten().filter(|capacity| *capacity > 0)?;
+            let used = account.used.get(*at)?.saturating_add(*needs.get(*at)?);
+            // In 128 bits: a hundred times a machine's bytes need not fit 64.
+            let share = i128::from(capacity.saturating_sub(used)) * 100 / i128::from(capacity);
+            i64::try_from(share).ok()
+        };
+        Some(self.compared.iter().filter_map(left).sum())
+    }
+}
+
+impl Account {
+    pub(crate) fn enter(&mut self, needs: &Needs) {
+        self.pods += 1;
+        for (used, needed) in self.used.iter_mut().zip(needs) {
+            *used = used.saturating_add(*needed);
+        }
+    }
+
+    pub(crate) fn leave(&mut self, needs: &Needs) {
+        self.pods -= 1;
+        for (used, needed) in self.used.iter_mut().zip(needs) {
+            *used = used.saturating_sub(*needed);
+        }
+    }
+}
+
+/// Thousandths of a CPU, whole units of all else; rounded up.
+fn units(name: &ResourceName, amount: &k8s_quantity::Quantity) -> i64 {
+    if name.as_str() == "cpu" { amount.milli_value() } else { amount.value() }
+}

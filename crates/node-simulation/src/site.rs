@@ -1,0 +1,73 @@
+//! One machine while the simulation runs.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+
+use device_manager::Replies;
+use pod_spec::{Pod, PodUid, Role};
+use topology_admission::{ContainerId, Ledger, Verdict};
+
+use crate::host::Host;
+use crate::levels::{Demands, Levels};
+use crate::scheduler::Account;
+
+/// A machine with what runs on it.
+pub(crate) struct Site<'h> {
+    /// Which kind it is.
+    pub(crate) kind: usize,
+    host: &'h Host<'h>,
+    ledger: Ledger,
+    pub(crate) levels: Levels,
+    pub(crate) account: Account,
+    /// The kinds of the pods that run.
+    pub(crate) running: BTreeMap<PodUid, usize>,
+}
+
+impl<'h> Site<'h> {
+    pub(crate) fn new(kind: usize, host: &'h Host<'h>, demands: &Demands, account: Account) -> Self {
+        let levels = Levels::new(host, demands);
+        Self { kind, host, ledger: host.empty.clone(), levels, account, running: BTreeMap::new() }
+    }
+
+    /// Admits `pod` if it fits, and starts its containers.
+    pub(crate) fn arrive(&mut self, pod: &Pod) -> Verdict {
+        let mut replies = Replies::new();
+        let attempt = loop {
+            let attempt = self.host.node.attempt(&self.ledger, pod, &replies);
+            let Verdict::NeedsPlugin(question) = &attempt.verdict else { break attempt };
+            let reply = self.host.plugins.answer(question);
+            replies.insert(question.clone(), reply);
+        };
+        let verdict = attempt.verdict.clone();
+        if let Ok(after) = self.ledger.commit(attempt) {
+            self.ledger = after;
+        }
+        // What init containers hand on is only handed on when the next one starts.
+        let hands_on = pod.containers.iter().any(|container| container.role == Role::Init);
+        if hands_on && matches!(verdict, Verdict::Admitted(_)) {
+            for container in &pod.containers {
+                let id = ContainerId::from(format!("{}/{}", pod.uid, container.name).as_str());
+                self.ledger = self.ledger.create(&pod.key(container), id);
+            }
+        }
+        self.host.measure(&self.ledger, &mut self.levels.free);
+        verdict
+    }
+
+    /// `pod` is gone, and what it held is free.
+    pub(crate) fn leave(&mut self, pod: &PodUid) {
+        self.ledger = self.ledger.release(pod);
+        self.host.measure(&self.ledger, &mut self.levels.free);
+    }
+
+    /// How many CPUs containers have for themselves, and how many they could have.
+    pub(crate) fn cpus(&self) -> (u64, u64) {
+        if self.host.resources.first().is_none_or(|first| first.as_str() != "cpu") {
+            return (0, 0);
+        }
+        let numa = self.host.numa();
+        let sum = |amounts: &[u64]| amounts.iter().take(numa).sum::<u64>();
+        let all = sum(&self.host.capacity);
+        (all.saturating_sub(sum(&self.levels.free)), all)
+    }
+}
