@@ -58,9 +58,9 @@ pub(crate) struct PodsArguments {
     /// A kubelet's root folder or a copy of it: the node goes on from what its state files say instead of empty.
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// With --state: which pods there are, as a folder like /var/log/pods or manifests with UIDs. What others hold
-    /// is free.
-    #[arg(long, value_name = "PATH", requires = "state")]
+    /// Which pods of the state there are, as a folder like /var/log/pods or manifests with UIDs, such as `kubectl get
+    /// pods -o yaml` prints. What others hold is free.
+    #[arg(long, value_name = "PATH")]
     pub(crate) pods: Option<PathBuf>,
 }
 
@@ -68,8 +68,9 @@ pub(crate) struct PodsArguments {
 #[derive(Args, Debug)]
 pub(crate) struct MachineArguments {
     /// `live` for this machine, the name of a built-in one (`topolet topology --list`), a folder with `sys` and
-    /// `proc` in it, such a folder as .tar.zst, cAdvisor's MachineInfo as .json, or hwloc's .xml in a build with hwloc.
-    /// A word with `/` or `.` is a path.
+    /// `proc` in it, such a folder or a node file (`topolet capture --node`) as .tar.zst, cAdvisor's MachineInfo as .json, or hwloc's .xml in a build with hwloc.
+    /// A word with `/` or `.` is a path. A node file has state, pods, configuration and devices too,
+    /// which hold unless others are given.
     #[arg(short, long, value_name = "MACHINE", default_value = "live", value_hint = ValueHint::AnyPath)]
     pub(crate) machine: String,
     /// Huge pages to decide with instead of those that the machine has: NODE:SIZE=PAGES, as in `0:1Gi=16,1:1Gi=16`.

@@ -6,6 +6,7 @@
 mod arguments;
 mod command;
 mod node;
+mod node_file;
 mod pods;
 mod state;
 mod machine_view;

@@ -96,6 +96,13 @@ impl Capture {
         Ok(Self { files, found })
     }
 
+    /// With a file of somebody else beside those of the machine; its path is from the root of the archive.
+    #[must_use]
+    pub fn with_file(mut self, path: &str, content: &[u8]) -> Self {
+        self.files.add_file(path, content);
+        self
+    }
+
     /// What is read from the captured files.
     #[must_use]
     pub const fn found(&self) -> &Discovery {

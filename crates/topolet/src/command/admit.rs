@@ -12,7 +12,6 @@ use crate::decision::{Decision, Facts};
 use crate::document::Document;
 use crate::node::{LoadedNode, NodeLine};
 use crate::render::{self, Screen};
-use crate::state::{self, PodNames, StateFolder};
 use crate::{Outcome, pods};
 
 #[derive(Args, Debug)]
@@ -32,13 +31,7 @@ pub(super) fn run(arguments: &AdmitArguments, screen: Screen) -> anyhow::Result<
 pub(super) fn read(arguments: &PodsArguments) -> anyhow::Result<(LoadedNode, Ledger, Vec<Pod>)> {
     let pods = pods::from_files(&arguments.files)?;
     let node = LoadedNode::load(&arguments.machine, &arguments.rules)?;
-    let ledger = match &arguments.state {
-        None => node.empty_ledger(),
-        Some(path) => {
-            let names = PodNames::read(arguments.pods.as_deref(), path)?;
-            state::ledger(&StateFolder::read(path)?, &node, &names)?
-        }
-    };
+    let ledger = node.ledger(arguments.state.as_deref(), arguments.pods.as_deref())?;
     Ok((node, ledger, pods))
 }
 

@@ -1,8 +1,9 @@
 //! `topolet state`: what a kubelet has written of its node, and what is wrong with it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand, ValueHint};
 use serde::Serialize;
 use topology_admission::Compat;
 
@@ -10,6 +11,7 @@ use crate::Outcome;
 use crate::arguments::{MachineArguments, OutputArguments, RulesArguments};
 use crate::document::Document;
 use crate::node::{LoadedMachine, LoadedNode, NodeLine};
+use crate::node_file::Packed;
 use crate::render::{self, Screen};
 use crate::state::{self, Finding, PodNames, Problem, StateFolder};
 
@@ -31,6 +33,9 @@ pub(crate) enum StateCommand {
 pub(crate) struct StateShowArguments {
     #[command(flatten)]
     pub(crate) folder: FolderArguments,
+    /// A node file, whose state is shown.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "state", value_hint = ValueHint::FilePath)]
+    pub(crate) machine: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
@@ -50,9 +55,9 @@ pub(crate) struct StateCheckArguments {
 /// Which state.
 #[derive(Args, Debug)]
 pub(crate) struct FolderArguments {
-    /// The kubelet's root folder, or a copy of it.
-    #[arg(long, value_name = "DIR", default_value = "/var/lib/kubelet")]
-    pub(crate) state: PathBuf,
+    /// The kubelet's root folder, or a copy of it; without it that of the node file, else /var/lib/kubelet.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
     /// Which pods there are, so that they have names and pods that are gone are found: a folder like /var/log/pods,
     /// or manifests with UIDs. Of this machine's own state /var/log/pods is read.
     #[arg(long, value_name = "PATH")]
@@ -66,14 +71,19 @@ pub(super) fn run(arguments: &StateArguments, screen: Screen) -> anyhow::Result<
     }
 }
 
-fn read(arguments: &FolderArguments) -> anyhow::Result<(StateFolder, PodNames)> {
-    let folder = StateFolder::read(&arguments.state)?;
-    let names = PodNames::read(arguments.pods.as_deref(), &arguments.state)?;
-    Ok((folder, names))
+fn read(arguments: &FolderArguments, packed: Option<&Packed>) -> anyhow::Result<(StateFolder, PodNames)> {
+    let is_packed = packed.is_some_and(|packed| packed.state.is_some());
+    let state = arguments.state.as_deref().or((!is_packed).then(|| Path::new(state::OWN)));
+    state::of_node(state, arguments.pods.as_deref(), packed)?.context("there is no state")
 }
 
 fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let (folder, names) = read(&arguments.folder)?;
+    let machine = arguments.machine.as_deref().map(LoadedMachine::named).transpose()?;
+    let packed = machine.as_ref().and_then(|machine| machine.packed.as_deref());
+    if let (Some(file), None) = (&arguments.machine, packed.and_then(|packed| packed.state.as_ref())) {
+        bail!("{file} has no state of a kubelet: expected a node file, as topolet capture --node writes it");
+    }
+    let (folder, names) = read(&arguments.folder, packed)?;
     let shown = state::shown(&folder.contents_of_any(), &names);
     let outcome =
         if shown.files.iter().all(|line| line.readable) { Outcome::Done } else { Outcome::SomethingWrong };
@@ -92,8 +102,8 @@ struct Checked<'a> {
 }
 
 fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let (folder, names) = read(&arguments.folder)?;
     let machine = LoadedMachine::load(&arguments.machine)?;
+    let (folder, names) = read(&arguments.folder, machine.packed.as_deref())?;
     // As strict as the kubelet, but for its limit on nodes, which is no matter of state files.
     let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
     let node = LoadedNode::with(&machine, &arguments.rules, None, compat)?;

@@ -13,7 +13,7 @@ use topology_model::{KubeletView, NodeMemory};
 use crate::render::manifest_style;
 
 /// The built-in configuration that pins as much as the kubelet can.
-const PINNED: &str = "pinned";
+pub(crate) const PINNED: &str = "pinned";
 /// What a kubelet without a configuration file does.
 const DEFAULTS: &str = "kubelet-defaults";
 
@@ -37,23 +37,32 @@ pub(crate) fn read(argument: Option<&str>, view: &KubeletView) -> anyhow::Result
 
 /// The options of topolet's own in the file `path`.
 pub(crate) fn own_options(path: &Path) -> anyhow::Result<OwnOptions> {
-    let text = crate::document::read(path)?;
-    let name = path.display().to_string();
-    Source::from_bytes(&name, &text)
+    own_options_of(&path.display().to_string(), &crate::document::read(path)?)
+}
+
+/// The same from the text `name`.
+pub(crate) fn own_options_of(name: &str, text: &[u8]) -> anyhow::Result<OwnOptions> {
+    Source::from_bytes(name, text)
         .and_then(|source| read_own_options(&source))
         .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))
 }
 
-fn from_file(path: &str) -> anyhow::Result<ReadConfiguration> {
+/// The configuration in a file.
+pub(crate) fn from_file(path: &str) -> anyhow::Result<ReadConfiguration> {
     let text = crate::document::read(Path::new(path)).with_context(|| {
         format!("failed to read configuration {path} (built in are {PINNED} and {DEFAULTS})")
     })?;
+    from_text(path, &text)
+}
+
+/// The configuration in a text that is called `name`.
+pub(crate) fn from_text(name: &str, text: &[u8]) -> anyhow::Result<ReadConfiguration> {
     let style = manifest_style();
-    let read = Source::from_bytes(path, &text)
+    let read = Source::from_bytes(name, text)
         .and_then(|source| read_kubelet_config(&source))
         .map_err(|error| anyhow::anyhow!(error.render(style)))?;
     let warnings = read.warnings.iter().map(|warning| warning.render(style)).collect();
-    Ok(ReadConfiguration { name: path.to_owned(), config: read.config, warnings })
+    Ok(ReadConfiguration { name: name.to_owned(), config: read.config, warnings })
 }
 
 /// So many NUMA nodes a kubelet accepts without being told.

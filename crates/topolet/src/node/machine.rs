@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::rc::Rc;
 
 use anyhow::{Context, bail};
 use topology_discovery::{Problem, SysfsTree};
@@ -10,6 +11,7 @@ use topology_model::{Machine, MachineInfo};
 
 use super::hugepages;
 use crate::arguments::MachineArguments;
+use crate::node_file::Packed;
 
 /// A machine that has been read.
 pub(crate) struct LoadedMachine {
@@ -22,6 +24,8 @@ pub(crate) struct LoadedMachine {
     pub(crate) problems: Vec<Problem>,
     /// Whether it has other huge pages than it really has.
     pub(crate) other_hugepages: bool,
+    /// What a node file says beside the machine.
+    pub(crate) packed: Option<Rc<Packed>>,
 }
 
 /// The most bytes of a MachineInfo file that are read; the largest machines' are a few hundred kilobytes.
@@ -54,13 +58,15 @@ impl LoadedMachine {
                 machine: None,
                 problems: Vec::new(),
                 other_hugepages: false,
+                packed: None,
             });
         }
         if is_xml(path) {
             return Self::from_xml(name, path);
         }
         let (short, tree) = files_of(name)?;
-        Self::read(&short, &tree)
+        let packed = if name.ends_with(".tar.zst") { Packed::read(name, &tree)? } else { None };
+        Ok(Self { packed: packed.map(Rc::new), ..Self::read(&short, &tree)? })
     }
 
     /// A machine as hwloc wrote it. What cAdvisor would tell is made of it.
@@ -72,7 +78,14 @@ impl LoadedMachine {
         let machine =
             read_with_hwloc(HwlocSource::Xml(&text)).with_context(|| format!("failed to read {name}"))?;
         let (info, problems) = (MachineInfo::from(&machine), Vec::new());
-        Ok(Self { name: short(path), info, machine: Some(machine), problems, other_hugepages: false })
+        Ok(Self {
+            name: short(path),
+            info,
+            machine: Some(machine),
+            problems,
+            other_hugepages: false,
+            packed: None,
+        })
     }
 
     #[cfg(not(feature = "hwloc"))]
@@ -88,7 +101,14 @@ impl LoadedMachine {
     fn read(name: &str, tree: &SysfsTree) -> anyhow::Result<Self> {
         let found = topology_discovery::read(tree).with_context(|| format!("failed to read {name}"))?;
         let (machine, problems) = (Some(found.machine), found.problems);
-        Ok(Self { name: name.to_owned(), info: found.info, machine, problems, other_hugepages: false })
+        Ok(Self {
+            name: name.to_owned(),
+            info: found.info,
+            machine,
+            problems,
+            other_hugepages: false,
+            packed: None,
+        })
     }
 }
 

@@ -1,20 +1,28 @@
 //! What is decided on: a machine, the rules, the devices.
 
 mod configuration;
+mod configuration_text;
 mod devices;
 mod hugepages;
 mod machine;
 
+use std::path::Path;
+use std::rc::Rc;
+
 use anyhow::{Context, bail};
 use device_manager::Inventory;
-use node_config::{KubeletConfiguration, Scope};
+use node_config::{KubeletConfiguration, OwnOptions, Scope};
 use serde::Serialize;
 use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_model::{CpuTable, KubeletView};
 
 use crate::arguments::{MachineArguments, RulesArguments};
+use crate::node_file::Packed;
 use crate::render::Glyphs;
+use crate::state;
 
+pub(crate) use self::configuration::{from_file as read_configuration, own_options};
+pub(crate) use self::configuration_text::text as configuration_text;
 pub(crate) use self::devices::DeviceText;
 pub(crate) use self::machine::{LoadedMachine, files_of};
 
@@ -26,9 +34,19 @@ pub(crate) struct LoadedNode {
     pub(crate) line: NodeLine,
     /// What in the configuration is without effect, as text to be shown.
     pub(crate) warnings: Vec<String>,
+    /// What a node file says beside the machine.
+    packed: Option<Rc<Packed>>,
 }
 
 impl LoadedNode {
+    /// What runs on it: as the state says that is given, else as the node file does, else nothing.
+    pub(crate) fn ledger(&self, state: Option<&Path>, pods: Option<&Path>) -> anyhow::Result<Ledger> {
+        match state::of_node(state, pods, self.packed.as_deref())? {
+            Some((folder, names)) => state::ledger(&folder, self, &names),
+            None => Ok(self.empty_ledger()),
+        }
+    }
+
     /// The node with its devices, on which nothing runs.
     pub(crate) fn empty_ledger(&self) -> Ledger {
         self.node.empty_ledger().with_inventory(self.inventory.clone())
@@ -59,7 +77,12 @@ impl LoadedNode {
     ) -> anyhow::Result<Self> {
         let view = KubeletView::new(&machine.info)
             .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
-        let read = configuration::read(rules.config.as_deref(), &view)?;
+        let packed = machine.packed.as_deref();
+        let packed_config = packed.and_then(|packed| packed.config.as_deref());
+        let read = match (&rules.config, packed_config) {
+            (None, Some(text)) => configuration::from_text(&format!("of {}", machine.name), text)?,
+            (given, _) => configuration::read(given.as_deref(), &view)?,
+        };
         let (mut name, mut config) = (read.name, read.config);
         if let Some(policy) = &rules.policy {
             name.push_str(&format!(" with --policy {policy}"));
@@ -71,13 +94,21 @@ impl LoadedNode {
         }
         refuse_invalid(&config, &name)?;
         let mut inventory = Inventory::new(view.nodes().clone());
-        if let Some(text) = devices {
+        let packed_devices = packed.and_then(|packed| packed.devices.clone());
+        let packed_devices =
+            packed_devices.map(|text| DeviceText { name: format!("devices of {}", machine.name), text });
+        if let Some(text) = devices.or(packed_devices) {
             for (resource, devices) in text.devices(machine, view.nodes())? {
                 inventory = inventory.with(resource, devices);
             }
         }
-        let options =
-            rules.topolet_config.as_deref().map(configuration::own_options).transpose()?.unwrap_or_default();
+        let options = match (&rules.topolet_config, packed.and_then(|packed| packed.own_config.as_deref())) {
+            (Some(path), _) => own_options(path)?,
+            (None, Some(text)) => {
+                configuration::own_options_of(&format!("options of {}", machine.name), text)?
+            }
+            (None, None) => OwnOptions::default(),
+        };
         let node = Node::start_with(&view, &config, None, compat, options)
             .map_err(|error| start_failed(&error, &name, &machine.name))?;
         let line = NodeLine::new(machine, &name, &node);
@@ -89,7 +120,8 @@ impl LoadedNode {
                 machine.name
             ));
         }
-        Ok(Self { node, cpus: view.cpus().clone(), inventory, line, warnings })
+        let packed = machine.packed.clone();
+        Ok(Self { node, cpus: view.cpus().clone(), inventory, line, warnings, packed })
     }
 }
 

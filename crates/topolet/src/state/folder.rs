@@ -10,6 +10,7 @@ use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
 use kubelet_checkpoint::store::{self, StateFile};
 
 /// The files as they are; `None` where there is none.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct StateFolder {
     pub(crate) cpu: Option<Vec<u8>>,
     pub(crate) memory: Option<Vec<u8>>,
@@ -37,11 +38,16 @@ impl StateFolder {
             memory: read(StateFile::Memory)?,
             device: read(StateFile::Device)?,
         };
-        if folder.cpu.is_none() && folder.memory.is_none() && folder.device.is_none() {
+        if folder.is_empty() {
             let names = StateFile::ALL.map(StateFile::path).join(", ");
             bail!("{} holds no state of a kubelet: none of {names} is there", root.display());
         }
         Ok(folder)
+    }
+
+    /// Whether there is no file at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cpu.is_none() && self.memory.is_none() && self.device.is_none()
     }
 
     /// What a kubelet reads whose feature gate `PodLevelResourceManagers` is as given.

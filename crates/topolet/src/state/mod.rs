@@ -6,11 +6,13 @@ mod folder;
 mod holdings;
 mod names;
 mod resume;
+mod source;
 mod table;
 
 pub(crate) use check::check;
 pub(crate) use finding::{Finding, Findings, Problem};
 pub(crate) use folder::{Contents, StateFolder};
-pub(crate) use names::PodNames;
+pub(crate) use names::{OWN, POD_LOGS, PodNames};
 pub(crate) use resume::ledger;
+pub(crate) use source::of_node;
 pub(crate) use table::{Shown, shown};

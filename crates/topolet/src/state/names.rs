@@ -12,11 +12,12 @@ use crate::document;
 use crate::render::manifest_style;
 
 /// Where a node keeps a folder for each pod, with the name `NAMESPACE_NAME_UID`.
-const POD_LOGS: &str = "/var/log/pods";
+pub(crate) const POD_LOGS: &str = "/var/log/pods";
 /// Where the kubelet of this machine has its state.
-pub(super) const OWN: &str = "/var/lib/kubelet";
+pub(crate) const OWN: &str = "/var/lib/kubelet";
 
 /// The pods of a node; `None` where they are not known.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct PodNames(Option<BTreeMap<PodUid, String>>);
 
 impl PodNames {
@@ -29,8 +30,23 @@ impl PodNames {
             None if state == Path::new(OWN) && logs.is_dir() => logs,
             None => return Ok(Self(None)),
         };
+        Self::from_path(path)
+    }
+
+    /// From a folder of pod logs, or manifests.
+    pub(crate) fn from_path(path: &Path) -> anyhow::Result<Self> {
         let known = if path.is_dir() { from_folders(path)? } else { from_manifests(path)? };
         Ok(Self(Some(known)))
+    }
+
+    /// These pods and no others, as `NAMESPACE/NAME`.
+    pub(crate) fn of(pods: impl IntoIterator<Item = (PodUid, String)>) -> Self {
+        Self(Some(pods.into_iter().collect()))
+    }
+
+    /// The pods, if they are known.
+    pub(crate) const fn known(&self) -> Option<&BTreeMap<PodUid, String>> {
+        self.0.as_ref()
     }
 
     /// `NAMESPACE/NAME`, or the UID of a pod that is not known.

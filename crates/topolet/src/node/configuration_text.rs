@@ -1,0 +1,139 @@
+//! A kubelet configuration as a text that a kubelet reads: the fields that decide on resources, and no others, so
+//! nothing of the cluster and nothing secret is in it.
+
+use std::collections::BTreeMap;
+
+use node_config::KubeletConfiguration;
+use serde::Serialize;
+
+/// The fields in the order in which they are best read.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Fields<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_manager_policy: Option<&'a String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    cpu_manager_policy_options: BTreeMap<&'a String, &'a String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_manager_reconcile_period: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", rename = "reservedSystemCPUs")]
+    reserved_system_cpus: Option<&'a String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_manager_policy: Option<&'a String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reserved_memory: Vec<Reserved<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topology_manager_policy: Option<&'a String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topology_manager_scope: Option<&'a String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    topology_manager_policy_options: BTreeMap<&'a String, &'a String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    kube_reserved: BTreeMap<&'a String, &'a String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    system_reserved: BTreeMap<&'a String, &'a String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eviction_hard: Option<&'a BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    merge_default_eviction_settings: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enforce_node_allocatable: Option<&'a Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_reserved_cgroup: Option<&'a String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kube_reserved_cgroup: Option<&'a String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_cgroups: Option<&'a String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cgroup_root: Option<&'a String>,
+    #[serde(skip_serializing_if = "Option::is_none", rename = "cgroupsPerQOS")]
+    cgroups_per_qos: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_pods: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pods_per_core: Option<i32>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    feature_gates: BTreeMap<&'a String, bool>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Reserved<'a> {
+    numa_node: i32,
+    limits: BTreeMap<&'a String, String>,
+}
+
+/// The configuration as YAML, ending in a newline.
+pub(crate) fn text(config: &KubeletConfiguration) -> anyhow::Result<String> {
+    let fields = Fields {
+        api_version: "kubelet.config.k8s.io/v1beta1",
+        kind: "KubeletConfiguration",
+        cpu_manager_policy: config.cpu_manager_policy.as_ref(),
+        cpu_manager_policy_options: config.cpu_manager_policy_options.iter().collect(),
+        cpu_manager_reconcile_period: config.cpu_manager_reconcile_period.map(|period| period.to_string()),
+        reserved_system_cpus: config.reserved_system_cpus.as_ref(),
+        memory_manager_policy: config.memory_manager_policy.as_ref(),
+        reserved_memory: config
+            .reserved_memory
+            .iter()
+            .map(|own| Reserved {
+                numa_node: own.numa_node,
+                limits: own.limits.iter().map(|(name, amount)| (name, amount.to_string())).collect(),
+            })
+            .collect(),
+        topology_manager_policy: config.topology_manager_policy.as_ref(),
+        topology_manager_scope: config.topology_manager_scope.as_ref(),
+        topology_manager_policy_options: config.topology_manager_policy_options.iter().collect(),
+        kube_reserved: config.kube_reserved.iter().collect(),
+        system_reserved: config.system_reserved.iter().collect(),
+        eviction_hard: config.eviction_hard.as_ref(),
+        merge_default_eviction_settings: config.merge_default_eviction_settings,
+        enforce_node_allocatable: config.enforce_node_allocatable.as_ref(),
+        system_reserved_cgroup: config.system_reserved_cgroup.as_ref(),
+        kube_reserved_cgroup: config.kube_reserved_cgroup.as_ref(),
+        system_cgroups: config.system_cgroups.as_ref(),
+        cgroup_root: config.cgroup_root.as_ref(),
+        cgroups_per_qos: config.cgroups_per_qos,
+        max_pods: config.max_pods,
+        pods_per_core: config.pods_per_core,
+        feature_gates: config.feature_gates.iter().map(|(name, on)| (name, *on)).collect(),
+    };
+    Ok(serde_saphyr::to_string(&fields)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use topology_manifest::{Source, read_kubelet_config};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(written: &str) {
+        let read = |text: &str| read_kubelet_config(&Source { name: "kubelet.yaml", text }).unwrap();
+        let config = read(written).config;
+        let again = read(&text(&config).unwrap());
+        assert_eq!(again.config, config, "{}", text(&config).unwrap());
+        assert!(again.warnings.is_empty());
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_the_same_configuration() {
+        let head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+        for fields in [
+            "",
+            "cpuManagerPolicy: static\nreservedSystemCPUs: \"0\"\ncpuManagerPolicyOptions: {full-pcpus-only: \"true\"}",
+            "reservedSystemCPUs: \"0,48\"\ncpuManagerReconcilePeriod: 1m30s",
+            "reservedSystemCPUs: 'no: [a, list'\nsystemCgroups: '#/system'",
+            "memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {memory: 1Gi, hugepages-1Gi: 2Gi}}, {numaNode: -1}]",
+            "evictionHard: {}\nenforceNodeAllocatable: []\nmergeDefaultEvictionSettings: false",
+            "evictionHard: {memory.available: 5%, nodefs.available: \"10%\"}\nenforceNodeAllocatable: [pods, 'null']",
+            "kubeReserved: {cpu: \"1\", memory: \"1e3\"}\nsystemReserved: {cpu: 500m, pid: \"1000\"}\nmaxPods: 0\npodsPerCore: 10",
+            "topologyManagerPolicy: 'true'\ntopologyManagerScope: pod\ntopologyManagerPolicyOptions: {max-allowable-numa-nodes: \"34\"}",
+            "cgroupsPerQOS: false\ncgroupRoot: /\nsystemReservedCgroup: /a\nkubeReservedCgroup: \"~\"\nfeatureGates: {A: true, B: false}",
+        ] {
+            check(&format!("{head}{fields}\n"));
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What is in a node file beside the machine: how it is written, and how it is read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, bail};
+use device_manager::{Device, Health};
+use kubelet_checkpoint::device::{DeviceFile, DeviceState};
+use kubelet_checkpoint::store::StateFile;
+use pod_spec::{PodUid, ResourceName};
+use serde::{Deserialize, Serialize};
+use topology_discovery::SysfsTree;
+
+use super::device_names::DeviceNames;
+use crate::node::RELEASE;
+use crate::state::{PodNames, StateFolder};
+
+/// What tells a node file from a captured machine.
+const HEAD: &str = "node/node.json";
+const CONFIG: &str = "node/kubelet.yaml";
+const OWN_CONFIG: &str = "node/topolet.yaml";
+const STATE: &str = "node/state";
+const PODS: &str = "node/pods.json";
+const DEVICES: &str = "node/devices.json";
+
+const API_VERSION: &str = "topolet.dev/v1alpha1";
+const KIND: &str = "Node";
+
+/// The first thing that is read: whether the rest can be.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head {
+    api_version: String,
+    kind: String,
+    /// The release of topolet that wrote it.
+    written_by: String,
+    /// The kubelet release whose rules that topolet knew.
+    rules_of: String,
+    /// Which files there are in the folder `node`; one that a reader does not know may change decisions.
+    files: Vec<String>,
+}
+
+/// A pod by name.
+#[derive(Debug, Serialize, Deserialize)]
+struct NamedPod {
+    uid: String,
+    name: String,
+}
+
+/// What is packed, as it was found.
+#[derive(Default)]
+pub(crate) struct Contents {
+    /// Only the fields that decide.
+    pub(crate) config: Option<String>,
+    /// This project's own options.
+    pub(crate) own_config: Option<String>,
+    pub(crate) state: Option<StateFolder>,
+    pub(crate) pods: PodNames,
+    pub(crate) devices: Vec<(ResourceName, Vec<Device>)>,
+}
+
+/// A node file's contents as other commands take them.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    pub(crate) config: Option<Vec<u8>>,
+    pub(crate) own_config: Option<Vec<u8>>,
+    pub(crate) state: Option<StateFolder>,
+    pub(crate) pods: PodNames,
+    pub(crate) devices: Option<Vec<u8>>,
+}
+
+/// Files to be packed by path, and what is to be said about them.
+pub(crate) struct Packing {
+    pub(crate) files: Vec<(String, Vec<u8>)>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Contents {
+    /// The files of the folder `node`.
+    pub(crate) fn pack(&self) -> anyhow::Result<Packing> {
+        let mut notes = Vec::new();
+        let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+        let mut add = |path: &str, content: Vec<u8>| files.push((path.to_owned(), content));
+        if let Some(config) = &self.config {
+            add(CONFIG, config.clone().into_bytes());
+        }
+        if let Some(config) = &self.own_config {
+            add(OWN_CONFIG, config.clone().into_bytes());
+        }
+        let devices_held =
+            self.state.as_ref().and_then(|state| state.device.as_deref()).map(DeviceFile::read);
+        let names = DeviceNames::new(&self.device_ids(devices_held.as_ref().map(|file| &file.state)));
+        if !names.is_empty() {
+            notes.push("devices named by a serial number have other names, in the same order".to_owned());
+        }
+        if let Some(state) = &self.state {
+            for (file, content) in [(StateFile::Cpu, &state.cpu), (StateFile::Memory, &state.memory)] {
+                if let Some(content) = content {
+                    add(&format!("{STATE}/{}", file.path()), content.clone());
+                }
+            }
+        }
+        match devices_held {
+            Some(file) if file.fault.is_none() => {
+                let content = without_replies(file.state, &names).encode().into_bytes();
+                add(&format!("{STATE}/{}", StateFile::Device.path()), content);
+            }
+            Some(_) => notes.push(format!(
+                "{} is left out: it cannot be read, and the kubelet starts as if it were not there",
+                StateFile::Device.path()
+            )),
+            None => {}
+        }
+        if let Some(known) = self.pods.known() {
+            let pods: Vec<NamedPod> = known
+                .iter()
+                .map(|(uid, name)| NamedPod { uid: uid.to_string(), name: name.clone() })
+                .collect();
+            add(PODS, serde_json::to_vec_pretty(&pods)?);
+        }
+        if !self.devices.is_empty() {
+            add(DEVICES, serde_json::to_vec_pretty(&inventory(&self.devices, &names))?);
+        }
+        let head = Head {
+            api_version: API_VERSION.to_owned(),
+            kind: KIND.to_owned(),
+            written_by: env!("CARGO_PKG_VERSION").to_owned(),
+            rules_of: RELEASE.to_owned(),
+            files: files.iter().map(|(path, _)| path.clone()).collect(),
+        };
+        files.push((HEAD.to_owned(), serde_json::to_vec_pretty(&head)?));
+        Ok(Packing { files, notes })
+    }
+
+    /// Everything that a device is called anywhere.
+    fn device_ids(&self, held: Option<&DeviceState>) -> BTreeMap<ResourceName, BTreeSet<String>> {
+        let mut ids: BTreeMap<ResourceName, BTreeSet<String>> = BTreeMap::new();
+        for (resource, devices) in &self.devices {
+            ids.entry(resource.clone())
+                .or_default()
+                .extend(devices.iter().map(|device| device.id.to_string()));
+        }
+        for entry in held.iter().flat_map(|state| state.entries.iter().flatten()) {
+            let own = entry.devices.iter().flatten().flat_map(|(_, ids)| ids.iter().flatten().cloned());
+            ids.entry(entry.resource.clone()).or_default().extend(own);
+        }
+        for (resource, registered) in held.iter().flat_map(|state| state.registered.iter().flatten()) {
+            ids.entry(resource.clone()).or_default().extend(registered.iter().flatten().cloned());
+        }
+        ids
+    }
+}
+
+/// The state without what plugins answered: that has environment and mounts, and decides nothing.
+fn without_replies(mut state: DeviceState, names: &DeviceNames) -> DeviceState {
+    for entry in state.entries.iter_mut().flatten() {
+        if let Some(reply) = &mut entry.reply {
+            reply.clear();
+        }
+        for ids in entry.devices.iter_mut().flatten().filter_map(|(_, ids)| ids.as_mut()) {
+            for id in ids {
+                *id = names.name(&entry.resource, id);
+            }
+        }
+    }
+    for (resource, ids) in state.registered.iter_mut().flatten() {
+        for id in ids.iter_mut().flatten() {
+            *id = names.name(resource, id);
+        }
+    }
+    state
+}
+
+/// The devices in the format of an inventory file.
+fn inventory(devices: &[(ResourceName, Vec<Device>)], names: &DeviceNames) -> serde_json::Value {
+    let resources = devices.iter().map(|(resource, devices)| {
+        let listed = devices.iter().map(|device| {
+            serde_json::json!({
+                "id": names.name(resource, device.id.as_str()),
+                "nodes": device.topology.ids().iter().map(|node| node.0).collect::<Vec<_>>(),
+                "unhealthy": device.health != Health::Healthy,
+            })
+        });
+        serde_json::json!({ "resource": resource.as_str(), "list": listed.collect::<Vec<_>>() })
+    });
+    serde_json::json!({ "devices": resources.collect::<Vec<_>>() })
+}
+
+impl Packed {
+    /// What a node file says beside the machine; `None` for a captured machine, which has nothing else.
+    pub(crate) fn read(file: &str, tree: &SysfsTree) -> anyhow::Result<Option<Self>> {
+        let content = |path: &str| -> anyhow::Result<Option<Vec<u8>>> {
+            let content = tree.read(path).with_context(|| format!("failed to read {path} in {file}"))?;
+            Ok(content.map(std::borrow::Cow::into_owned))
+        };
+        let Some(head) = content(HEAD)? else { return Ok(None) };
+        let known = |path: &String| {
+            [CONFIG, OWN_CONFIG, PODS, DEVICES].contains(&path.as_str())
+                || StateFile::ALL.iter().any(|file| *path == format!("{STATE}/{}", file.path()))
+        };
+        let head = head_of(file, &head)?;
+        if let Some(unknown) = head.files.iter().find(|path| !known(path)) {
+            bail!(
+                "{file} was written by topolet {} and has {unknown}, which topolet {} does not know: install the newer release",
+                head.written_by,
+                env!("CARGO_PKG_VERSION")
+            );
+        }
+        for path in &head.files {
+            if content(path)?.is_none() {
+                bail!("{file} is no whole node file: it names {path} and does not have it; capture it again");
+            }
+        }
+        let state = |of: StateFile| content(&format!("{STATE}/{}", of.path()));
+        let state = StateFolder {
+            cpu: state(StateFile::Cpu)?,
+            memory: state(StateFile::Memory)?,
+            device: state(StateFile::Device)?,
+        };
+        let pods = match content(PODS)? {
+            None => PodNames::default(),
+            Some(text) => {
+                let pods: Vec<NamedPod> = serde_json::from_slice(&text).with_context(|| {
+                    format!("failed to read {PODS} in {file}, expected a list of pods with uid and name")
+                })?;
+                PodNames::of(pods.into_iter().map(|pod| (PodUid::new(&pod.uid), pod.name)))
+            }
+        };
+        Ok(Some(Self {
+            config: content(CONFIG)?,
+            own_config: content(OWN_CONFIG)?,
+            state: (!state.is_empty()).then_some(state),
+            pods,
+            devices: content(DEVICES)?,
+        }))
+    }
+}
+
+fn head_of(file: &str, text: &[u8]) -> anyhow::Result<Head> {
+    /// What every release says in the same way.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Version {
+        api_version: String,
+        #[serde(default)]
+        written_by: String,
+    }
+    let failed =
+        || format!("failed to read {HEAD} in {file}, expected apiVersion {API_VERSION} and kind {KIND}");
+    let version: Version = serde_json::from_slice(text).with_context(failed)?;
+    if version.api_version != API_VERSION {
+        bail!(
+            "{file} is a node file of topolet {}, in format {}; topolet {} reads {API_VERSION}: install the newer release",
+            if version.written_by.is_empty() { "(unknown)" } else { &version.written_by },
+            version.api_version,
+            env!("CARGO_PKG_VERSION")
+        );
+    }
+    let head: Head = serde_json::from_slice(text).with_context(failed)?;
+    if head.kind != KIND {
+        bail!("{file} has a {} in {HEAD}, expected kind {KIND}", head.kind);
+    }
+    Ok(head)
+}
