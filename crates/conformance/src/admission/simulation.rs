@@ -69,7 +69,7 @@ fn trace(steps: &[Value]) -> (Vec<Template>, Vec<Arrival>, Vec<usize>) {
             }
             "remove" => {
                 let arrival = &mut arrivals[last[text(&step["name"])]];
-                arrival.stays = Some(moment(at) - arrival.at);
+                arrival.stays = Some(moment(at).saturating_sub(arrival.at));
             }
             other => unreachable!("sequences of this file only add and remove pods, this one does {other}"),
         }
