@@ -2,6 +2,7 @@
 
 mod conformance;
 mod ci;
+mod codegen;
 mod fixtures;
 mod hwloc;
 mod package;
@@ -21,6 +22,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Ci(ci::Ci),
+    Codegen(codegen::Codegen),
     Conformance(conformance::Conformance),
     Fixtures(fixtures::Fixtures),
     Hwloc(hwloc::Hwloc),
@@ -43,6 +45,7 @@ impl Command {
     fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Ci(ci) => ci.run(),
+            Self::Codegen(codegen) => codegen.run(),
             Self::Conformance(conformance) => conformance.run(),
             Self::Fixtures(fixtures) => fixtures.run(),
             Self::Hwloc(hwloc) => hwloc.run(),

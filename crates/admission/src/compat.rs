@@ -2,7 +2,7 @@
 //! honours it.
 
 use cpu_manager::{BusySibling, FullNode, PodBubble};
-use device_manager::BlockedDevices;
+use device_manager::{BlockedDevices, PluginMessages, PluginTime};
 use memory_manager::{Readmission, WrappedTables};
 use node_config::NodeCountCheck;
 use topology_policy::DistanceIndex;
@@ -32,6 +32,10 @@ pub struct Compat {
     pub full_node: FullNode,
     /// What becomes of devices that had been chosen when an allocation failed.
     pub blocked_devices: BlockedDevices,
+    /// How long a device plugin may take to answer.
+    pub plugin_time: PluginTime,
+    /// How large a message of a device plugin may be.
+    pub plugin_messages: PluginMessages,
     /// What a node is worth of which more memory is reserved, or bound in huge pages, than it has.
     pub wrapped_tables: WrappedTables,
     /// What is done when a pod that is booked as a whole is admitted again.
@@ -49,6 +53,8 @@ impl Compat {
         pod_bubble: PodBubble::Lose,
         full_node: FullNode::Refuse,
         blocked_devices: BlockedDevices::UntilPodGoes,
+        plugin_time: PluginTime::Unlimited,
+        plugin_messages: PluginMessages::UpTo4MiB,
         wrapped_tables: WrappedTables::Wrap,
         readmission: Readmission::BookAgain,
         distance_index: DistanceIndex::ByNodeId,

@@ -41,9 +41,11 @@ mod place;
 mod start;
 mod setup;
 mod registration;
+mod calls;
 mod views;
 
 pub use allocate::{AllocateError, Allocation, Failure, Outcome, Request, Sources};
+pub use calls::{PluginMessages, PluginTime};
 pub use device::{Device, DeviceId, Health, Topology};
 pub use holdings::{Held, HeldOn, Holdings};
 pub use inventory::{Capacity, Endpoint, GRACE_PERIOD, Inventory, Life, Moment, PluginOptions};

@@ -1,0 +1,100 @@
+//! What happens on the sockets, told to whoever keeps the inventory.
+
+use device_manager::{Device, DeviceId, Endpoint, Inventory, Life, Moment, PluginOptions, RpcError};
+use pod_spec::ResourceName;
+use tokio::sync::oneshot;
+
+/// What has happened. To be put into the inventory in the order in which it is told, with [`Event::record`].
+#[derive(Debug)]
+pub enum Event {
+    /// A plugin has registered, perhaps again. It is answered when this event has been dropped.
+    Registered {
+        /// For which resource.
+        resource: ResourceName,
+        /// What it wants to be asked.
+        options: PluginOptions,
+        /// See [`Receipt`].
+        receipt: Receipt,
+    },
+    /// A plugin has listed all its devices. No more is read of it until this event has been dropped.
+    Listed {
+        /// Of which resource.
+        resource: ResourceName,
+        /// The whole list, in its order.
+        devices: Vec<Device>,
+        /// See [`Receipt`].
+        receipt: Receipt,
+    },
+    /// A plugin has gone away. It comes back by registering.
+    Gone {
+        /// For which resource.
+        resource: ResourceName,
+        /// How it was noticed.
+        why: Gone,
+    },
+    /// A socket is served no more, though it should be. What is held stays held.
+    NotServed {
+        /// Which one.
+        socket: Socket,
+        /// What the system said.
+        error: String,
+    },
+}
+
+/// How it was noticed that a plugin has gone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Gone {
+    /// It has ended its stream of device lists.
+    StreamEnded,
+    /// Its stream has failed.
+    StreamFailed(RpcError),
+    /// The socket by which it had been found has vanished, or is another one now.
+    SocketRemoved,
+    /// It did not take the news that it is registered.
+    NotNotified(RpcError),
+    /// This server stops.
+    Stopping,
+}
+
+/// One of the sockets that are served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Socket {
+    /// Where plugins register.
+    Registration,
+    /// The pod resources service.
+    PodResources,
+}
+
+/// When it is dropped, the plugin goes on: so that lists never come faster than they are recorded.
+#[derive(Debug)]
+pub struct Receipt(#[expect(dead_code, reason = "its end is the message")] oneshot::Sender<()>);
+
+impl Receipt {
+    pub(crate) fn new() -> (Self, oneshot::Receiver<()>) {
+        let (sender, receiver) = oneshot::channel();
+        (Self(sender), receiver)
+    }
+}
+
+impl Event {
+    /// Puts it into the inventory. Returns the devices whose health is not what it was, or that were not listed
+    /// before: who holds one of them has something to be told.
+    ///
+    /// After [`Event::Listed`] the state is to be stored; after the others it is not, as in the kubelet.
+    pub fn record(self, inventory: &mut Inventory, now: Moment) -> Vec<DeviceId> {
+        match self {
+            Self::Registered { resource, options, .. } => {
+                let endpoint = Endpoint::Plugin { options: Some(options), life: Life::Running };
+                inventory.set_endpoint(&resource, endpoint);
+                Vec::new()
+            }
+            Self::Listed { resource, devices, .. } => inventory.list(&resource, devices),
+            Self::Gone { resource, .. } => {
+                inventory.disconnect(&resource, now);
+                Vec::new()
+            }
+            Self::NotServed { .. } => Vec::new(),
+        }
+    }
+}

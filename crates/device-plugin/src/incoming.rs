@@ -1,0 +1,145 @@
+//! Connections as the server reads them: through a [`Rewriter`], and never too many at once.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_stream::Stream;
+use tonic::transport::server::Connected;
+
+use crate::authority::Rewriter;
+
+/// How many connections a socket serves at once; the next ones wait.
+const CONNECTIONS: usize = 256;
+/// How much is read at once.
+const READ: usize = 8 * 1024;
+
+/// The connections that come in on a socket, without end.
+pub(crate) fn connections(listener: UnixListener) -> impl Stream<Item = io::Result<Incoming>> {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let (sender, receiver) = tokio::sync::mpsc::channel(1);
+    tokio::spawn(async move {
+        while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+            // An error is of one connection only, or passes, as a lack of file descriptors does.
+            let connection = tokio::select! {
+                accepted = listener.accept() => accepted.map(|(stream, _)| Incoming::new(stream, place)),
+                () = sender.closed() => return,
+            };
+            if connection.is_err() {
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            } else if sender.send(connection).await.is_err() {
+                return;
+            }
+        }
+    });
+    Receiving(receiver)
+}
+
+struct Receiving(tokio::sync::mpsc::Receiver<io::Result<Incoming>>);
+
+impl Stream for Receiving {
+    type Item = io::Result<Incoming>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(context)
+    }
+}
+
+/// One connection.
+pub(crate) struct Incoming {
+    stream: UnixStream,
+    rewriter: Rewriter,
+    /// What has come in and has not been rewritten.
+    raw: Box<[u8; READ]>,
+    raw_at: std::ops::Range<usize>,
+    /// What the server is to read, and how much of it it has.
+    ready: Vec<u8>,
+    ready_at: usize,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Incoming {
+    fn new(stream: UnixStream, place: OwnedSemaphorePermit) -> Self {
+        Self {
+            stream,
+            rewriter: Rewriter::new(),
+            raw: Box::new([0; READ]),
+            raw_at: 0..0,
+            ready: Vec::new(),
+            ready_at: 0,
+            _place: place,
+        }
+    }
+}
+
+impl Connected for Incoming {
+    type ConnectInfo = ();
+
+    fn connect_info(&self) -> Self::ConnectInfo {}
+}
+
+impl AsyncRead for Incoming {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        loop {
+            let ready = this.ready.get(this.ready_at..).unwrap_or_default();
+            if !ready.is_empty() {
+                let count = ready.len().min(buffer.remaining());
+                buffer.put_slice(&ready[..count]);
+                this.ready_at += count;
+                return Poll::Ready(Ok(()));
+            }
+            this.ready.clear();
+            this.ready_at = 0;
+            if this.raw_at.is_empty() {
+                let mut raw = ReadBuf::new(&mut *this.raw);
+                ready!(Pin::new(&mut this.stream).poll_read(context, &mut raw))?;
+                let count = raw.filled().len();
+                if count == 0 {
+                    return Poll::Ready(Ok(()));
+                }
+                this.raw_at = 0..count;
+            }
+            let raw = this.raw.get(this.raw_at.clone()).unwrap_or_default();
+            this.raw_at.start += this.rewriter.rewrite(raw, &mut this.ready);
+        }
+    }
+}
+
+impl AsyncWrite for Incoming {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, buffer)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

@@ -1,0 +1,84 @@
+//! The pod resources service: what pods hold, told to monitoring and to schedulers.
+
+mod client;
+mod messages;
+mod rate;
+mod serve;
+
+use std::sync::Arc;
+
+use cpuset::CpuSet;
+use device_manager::DeviceEntry;
+use pod_spec::{ContainerName, ResourceName};
+use topology_model::NodeId;
+
+pub use client::{ClientError, PodResourcesClient};
+pub(crate) use serve::Lister;
+
+/// Who knows what pods hold.
+pub trait PodResources: Send + Sync {
+    /// What there is to tell now. It is called for each question, from a thread that may wait a little.
+    fn snapshot(&self, asked: Asked) -> Arc<Snapshot>;
+}
+
+/// What is being asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// `List`. Before it answers the kubelet frees the devices of dead pods, if all sources of pods are ready.
+    List,
+    /// `Get`, of one pod.
+    Get,
+    /// `GetAllocatableResources`.
+    Allocatable,
+}
+
+/// What there is to tell.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Snapshot {
+    /// The active pods, those that hold nothing included.
+    pub pods: Vec<PodEntry>,
+    /// What can be given out at all, taken or not.
+    pub allocatable: Amounts,
+}
+
+/// What a pod holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PodEntry {
+    /// Its name.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its sidecars, then its other containers; no plain init containers.
+    pub containers: Vec<ContainerEntry>,
+}
+
+/// What a container holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ContainerEntry {
+    /// Its name.
+    pub name: ContainerName,
+    /// What it holds.
+    pub amounts: Amounts,
+}
+
+/// What a container holds, or a node has.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Amounts {
+    /// Exclusive CPUs; of a node all that may become exclusive.
+    pub cpus: CpuSet,
+    /// Memory and huge pages.
+    pub memory: Vec<MemoryEntry>,
+    /// Devices, one entry for each device and node.
+    pub devices: Vec<DeviceEntry>,
+}
+
+/// Memory of one kind on some nodes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemoryEntry {
+    /// `memory` or `hugepages-…`.
+    pub kind: ResourceName,
+    /// In bytes.
+    pub size: u64,
+    /// On which nodes, together.
+    pub nodes: Vec<NodeId>,
+}

@@ -1,0 +1,77 @@
+//! The service itself: `v1.PodResourcesLister`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use tonic::{Request, Response, Status};
+
+use super::rate::Bucket;
+use super::{Asked, PodResources, Snapshot};
+use crate::metrics::{Method, Metrics};
+use crate::proto::podresources as messages;
+use crate::proto::podresources::pod_resources_lister_server::PodResourcesLister;
+
+/// The service of one socket.
+pub(crate) struct Lister {
+    source: Arc<dyn PodResources>,
+    metrics: Metrics,
+    bucket: Mutex<Bucket>,
+}
+
+impl Lister {
+    pub(crate) fn new(source: Arc<dyn PodResources>, metrics: Metrics) -> Self {
+        Self { source, metrics, bucket: Mutex::new(Bucket::new(Instant::now())) }
+    }
+
+    /// What there is to tell, if there have not been too many questions.
+    async fn snapshot(&self, method: Method) -> Result<Arc<Snapshot>, Status> {
+        let is_granted = self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now());
+        if !is_granted {
+            return Err(Status::resource_exhausted("rejected by rate limit"));
+        }
+        self.metrics.count_question(method);
+        let asked = match method {
+            Method::List => Asked::List,
+            Method::Allocatable => Asked::Allocatable,
+            Method::Get => Asked::Get,
+        };
+        let source = Arc::clone(&self.source);
+        let told = tokio::task::spawn_blocking(move || source.snapshot(asked)).await;
+        told.map_err(|_| Status::internal("what pods hold is not known"))
+    }
+}
+
+#[tonic::async_trait]
+impl PodResourcesLister for Lister {
+    async fn list(
+        &self,
+        _: Request<messages::ListPodResourcesRequest>,
+    ) -> Result<Response<messages::ListPodResourcesResponse>, Status> {
+        let snapshot = self.snapshot(Method::List).await?;
+        let pod_resources = snapshot.pods.iter().map(Into::into).collect();
+        Ok(Response::new(messages::ListPodResourcesResponse { pod_resources }))
+    }
+
+    async fn get_allocatable_resources(
+        &self,
+        _: Request<messages::AllocatableResourcesRequest>,
+    ) -> Result<Response<messages::AllocatableResourcesResponse>, Status> {
+        let snapshot = self.snapshot(Method::Allocatable).await?;
+        Ok(Response::new((&snapshot.allocatable).into()))
+    }
+
+    async fn get(
+        &self,
+        request: Request<messages::GetPodResourcesRequest>,
+    ) -> Result<Response<messages::GetPodResourcesResponse>, Status> {
+        let messages::GetPodResourcesRequest { pod_name: name, pod_namespace: namespace } =
+            request.into_inner();
+        let snapshot = self.snapshot(Method::Get).await?;
+        let Some(pod) = snapshot.pods.iter().find(|pod| pod.name == name && pod.namespace == namespace)
+        else {
+            self.metrics.count_pod_not_found();
+            return Err(Status::unknown(format!("pod {name} in namespace {namespace} not found")));
+        };
+        Ok(Response::new(messages::GetPodResourcesResponse { pod_resources: Some(pod.into()) }))
+    }
+}

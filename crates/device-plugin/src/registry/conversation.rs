@@ -1,0 +1,81 @@
+//! What is said to a plugin whose socket has been found: who are you, you are registered, or why not.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use device_manager::{PluginTime, RpcError, check_announced};
+use pod_spec::ResourceName;
+use tonic::transport::Channel;
+
+use crate::client;
+use crate::event::Gone;
+use crate::plugins::{Plugins, answered};
+use crate::proto::pluginregistration as messages;
+use crate::proto::pluginregistration::registration_client::RegistrationClient;
+
+/// The type of plugins that are for this.
+const DEVICE_PLUGIN: &str = "DevicePlugin";
+
+/// It is to be tried again later. The plugin has been told why, if it can be told anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct NotRegistered;
+
+/// Registers the plugin at `socket`.
+pub(super) async fn registered(plugins: &Arc<Plugins>, socket: &Path) -> Result<ResourceName, NotRegistered> {
+    let times = plugins.times();
+    let channel = client::dial(socket, times.dial).await.map_err(|_| NotRegistered)?;
+    let mut client = RegistrationClient::new(channel);
+    let info = answered(client.get_info(messages::InfoRequest {}), PluginTime::Within(times.info)).await;
+    let info = info.map_err(|_: RpcError| NotRegistered)?;
+    let time = PluginTime::Within(times.notify);
+    match accepted(plugins, socket, info).await {
+        Ok(resource) => match notify(&mut client, time, None).await {
+            Ok(()) => Ok(resource),
+            Err(error) => {
+                plugins.gone(&resource, Gone::NotNotified(error));
+                Err(NotRegistered)
+            }
+        },
+        Err(why) => {
+            // Whether it hears it or not, it is tried again.
+            let _ = notify(&mut client, time, Some(why)).await;
+            Err(NotRegistered)
+        }
+    }
+}
+
+/// Registers what has introduced itself. The texts are the kubelet's.
+async fn accepted(
+    plugins: &Arc<Plugins>,
+    socket: &Path,
+    info: messages::PluginInfo,
+) -> Result<ResourceName, String> {
+    let messages::PluginInfo { r#type: kind, name, endpoint, supported_versions } = info;
+    if kind != DEVICE_PLUGIN {
+        let socket = socket.display();
+        return Err(format!(
+            "RegisterPlugin error -- no handler registered for plugin type: {kind} at socket {socket}"
+        ));
+    }
+    let versions: Vec<&str> = supported_versions.iter().map(String::as_str).collect();
+    let resource = check_announced(&versions, &name)
+        .map_err(|error| format!("RegisterPlugin error -- plugin validation failed with err: {error}"))?;
+    let endpoint = if endpoint.is_empty() { socket.to_path_buf() } else { PathBuf::from(endpoint) };
+    let connected = plugins.connect(resource.clone(), endpoint).await;
+    connected
+        .map_err(|error| format!("RegisterPlugin error -- plugin registration failed with err: {error}"))?;
+    Ok(resource)
+}
+
+/// Tells a plugin that it is registered, or why it is not.
+async fn notify(
+    client: &mut RegistrationClient<Channel>,
+    time: PluginTime,
+    why_not: Option<String>,
+) -> Result<(), RpcError> {
+    let status = messages::RegistrationStatus {
+        plugin_registered: why_not.is_none(),
+        error: why_not.unwrap_or_default(),
+    };
+    answered(client.notify_registration_status(status), time).await.map(drop)
+}

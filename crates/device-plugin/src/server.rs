@@ -1,0 +1,190 @@
+//! All sockets of a node, served.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use device_manager::{Question, Reply};
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tonic::transport::server::Router;
+
+use crate::event::{Event, Socket};
+use crate::incoming;
+use crate::metrics::Metrics;
+use crate::plugins::Plugins;
+use crate::pod_resources::{Lister, PodResources};
+use crate::proto::deviceplugin::registration_server::RegistrationServer;
+use crate::proto::podresources::pod_resources_lister_server::PodResourcesListerServer;
+use crate::registration::Registrar;
+use crate::registry::Registry;
+use crate::setup::Setup;
+use crate::sockets::{self, StartError};
+
+/// Threads that serve; what they do is short.
+const THREADS: usize = 2;
+/// Requests of one connection at once; more are refused.
+const STREAMS: u32 = 100;
+/// Requests that may be cancelled before they have been looked at; a client with more is cut off.
+const CANCELLED_STREAMS: usize = 20;
+/// Fields of a request.
+const HEADERS: u32 = 16 * 1024;
+/// What is left of calls when the server stops.
+const STOPPING: Duration = Duration::from_millis(500);
+
+/// The sockets, served until it is stopped or dropped.
+pub struct Server {
+    /// Gone when it has been stopped.
+    runtime: Option<Runtime>,
+    stop: watch::Sender<bool>,
+    sockets: [PathBuf; 2],
+    plugins: Arc<Plugins>,
+    metrics: Metrics,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("sockets", &self.sockets).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Makes the folders that are not there, removes every socket of the folder of device plugins, and serves.
+    ///
+    /// `tell` is called for each [`Event`], from threads of the server, one at a time. It must not wait, and not ask
+    /// this server: sending into a channel is what it is for. Events cannot pile up, since no plugin goes on before
+    /// its last one has been dropped.
+    ///
+    /// # Errors
+    /// Somebody answers at one of the sockets (then nothing has been touched), or the sockets cannot be made.
+    pub fn start(
+        setup: &Setup,
+        pod_resources: Arc<dyn PodResources>,
+        tell: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Result<Self, StartError> {
+        let folders = &setup.folders;
+        let own = [folders.device_plugins.join(sockets::NAME), folders.pod_resources.join(sockets::NAME)];
+        own.iter().try_for_each(|socket| sockets::check(socket))?;
+        sockets::make_folder(&folders.device_plugins, sockets::PLUGINS_MODE)?;
+        sockets::make_folder(&folders.pod_resources, sockets::OTHER_MODE)?;
+        sockets::make_folder(&folders.plugins_registry, sockets::OTHER_MODE)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("device-plugin")
+            .enable_all()
+            .build()
+            .map_err(StartError::Thread)?;
+        sockets::remove_all(&folders.device_plugins)?;
+        sockets::remove(&own[1])?;
+        let listeners = [sockets::listen(&own[0])?, sockets::listen(&own[1])?];
+
+        let metrics = Metrics::default();
+        let limit = setup.messages.bytes();
+        let plugins = Arc::new(Plugins::new(setup.times, limit, metrics.clone(), tell));
+        let registrar = Registrar { folder: folders.device_plugins.clone(), plugins: Arc::clone(&plugins) };
+        let registrar = RegistrationServer::new(registrar).max_decoding_message_size(limit);
+        let lister = Lister::new(pod_resources, metrics.clone());
+        let lister = PodResourcesListerServer::new(lister).max_decoding_message_size(limit);
+        let routers = [bounded().add_service(registrar), bounded().add_service(lister)];
+        let (stop, stopped) = watch::channel(false);
+        let each = [Socket::Registration, Socket::PodResources].into_iter().zip(listeners).zip(routers);
+        for ((socket, listener), router) in each {
+            let (plugins, stopped) = (Arc::clone(&plugins), stopped.clone());
+            runtime.spawn(async move {
+                if let Err(error) = serve(listener, router, stopped).await {
+                    plugins.tell(Event::NotServed { socket, error });
+                }
+            });
+        }
+        let registry = Registry::new(folders.plugins_registry.clone(), Arc::clone(&plugins));
+        runtime.spawn(registry.run());
+        Ok(Self { runtime: Some(runtime), stop, sockets: own, plugins, metrics })
+    }
+
+    /// Asks a plugin, and waits for the answer: as long as [`Times`](crate::Times) says, and not at all if the plugin
+    /// is not there. Not to be called where an [`Event`] is told.
+    #[must_use]
+    pub fn ask(&self, question: &Question) -> Reply {
+        match &self.runtime {
+            Some(runtime) => runtime.handle().block_on(self.plugins.ask(question)),
+            None => Reply::Failed(crate::errors::closing()),
+        }
+    }
+
+    /// Asks a plugin, and has `answered` called with what it says, from a thread of the server. `answered` must not
+    /// wait.
+    pub fn ask_then(&self, question: Question, answered: impl FnOnce(Question, Reply) + Send + 'static) {
+        match &self.runtime {
+            Some(runtime) => {
+                let plugins = Arc::clone(&self.plugins);
+                runtime.spawn(async move {
+                    let reply = plugins.ask(&question).await;
+                    answered(question, reply);
+                });
+            }
+            None => answered(question, Reply::Failed(crate::errors::closing())),
+        }
+    }
+
+    /// What has been counted.
+    #[must_use]
+    pub const fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Closes all connections, which is told for each plugin, and removes the sockets.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let Some(runtime) = self.runtime.take() else { return };
+        // Nobody may be left to hear it.
+        let _ = self.stop.send(true);
+        self.plugins.close_all();
+        for socket in &self.sockets {
+            // One that cannot be removed is removed at the next start.
+            let _ = sockets::remove(socket);
+        }
+        runtime.shutdown_timeout(STOPPING);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A server that no client can make grow without bounds.
+fn bounded() -> tonic::transport::Server {
+    tonic::transport::Server::builder()
+        .max_concurrent_streams(STREAMS)
+        .http2_max_pending_accept_reset_streams(Some(CANCELLED_STREAMS))
+        .http2_max_header_list_size(HEADERS)
+}
+
+async fn serve(
+    listener: std::os::unix::net::UnixListener,
+    router: Router,
+    mut stopped: watch::Receiver<bool>,
+) -> Result<(), String> {
+    let listener = tokio::net::UnixListener::from_std(listener).map_err(|error| error.to_string())?;
+    let stop = async move {
+        // That nobody can say it any more says it too.
+        let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
+    };
+    let served = router.serve_with_incoming_shutdown(incoming::connections(listener), stop).await;
+    served.map_err(|error| chain(&error))
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,143 @@
+//! What the tests share: a folder, a server in it, plugins that do as they are told, frames.
+#![allow(dead_code, reason = "each test uses its part")]
+
+pub mod frames;
+pub mod plugin;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use device_manager::{Inventory, Moment, PluginTime};
+use device_plugin::{Asked, Event, Folders, PodResources, Server, Setup, Snapshot, StartError, Times};
+use topology_model::{NodeId, Nodes};
+
+/// How long a test waits for what must come. It is never waited for what must not.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A folder of its own, gone at the end.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("dp-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn folders(&self) -> Folders {
+        Folders::below(&self.0)
+    }
+
+    pub fn kubelet_socket(&self) -> PathBuf {
+        self.folders().device_plugins.join("kubelet.sock")
+    }
+
+    pub fn pod_resources_socket(&self) -> PathBuf {
+        self.folders().pod_resources.join("kubelet.sock")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Times that make a test of failures short.
+pub fn short() -> Times {
+    Times {
+        dial: Duration::from_millis(200),
+        plugin: PluginTime::Within(Duration::from_secs(20)),
+        look: Duration::from_millis(20),
+        retry: Duration::from_millis(10),
+        ..Times::default()
+    }
+}
+
+pub fn setup(folder: &Folder) -> Setup {
+    Setup { times: short(), ..Setup::new(folder.folders()) }
+}
+
+/// Tells what it was given last.
+#[derive(Default)]
+pub struct Told(pub Mutex<Arc<Snapshot>>);
+
+impl PodResources for Told {
+    fn snapshot(&self, _: Asked) -> Arc<Snapshot> {
+        Arc::clone(&self.0.lock().unwrap())
+    }
+}
+
+/// A server with whoever keeps the inventory.
+pub struct Node {
+    pub server: Server,
+    pub inventory: Inventory,
+    pub told: Arc<Told>,
+    events: mpsc::Receiver<Event>,
+    began: Instant,
+}
+
+impl Node {
+    pub fn start(folder: &Folder) -> Self {
+        Self::with(&setup(folder)).unwrap()
+    }
+
+    pub fn with(setup: &Setup) -> Result<Self, StartError> {
+        let (tell, events) = mpsc::channel();
+        let told = Arc::<Told>::default();
+        let server = Server::start(setup, told.clone(), move |event| drop(tell.send(event)))?;
+        let nodes = Nodes::new([0, 1].map(NodeId)).unwrap();
+        Ok(Self { server, inventory: Inventory::new(nodes), told, events, began: Instant::now() })
+    }
+
+    /// Records what happens until `is_so`. Returns what has happened, as text.
+    pub fn until(&mut self, what: &str, is_so: impl Fn(&Inventory) -> bool) -> Vec<String> {
+        let mut happened = Vec::new();
+        let deadline = Instant::now() + PATIENCE;
+        while !is_so(&self.inventory) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let event = self.events.recv_timeout(left);
+            let event = event.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}; {happened:?}"));
+            happened.push(self.record(event));
+        }
+        happened
+    }
+
+    /// Records one event.
+    pub fn next(&mut self) -> String {
+        let event = self.events.recv_timeout(PATIENCE).expect("something happens");
+        self.record(event)
+    }
+
+    /// Records what has happened already.
+    pub fn settle(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.events.try_recv().ok())
+            .collect::<Vec<_>>()
+            .into_iter()
+            .map(|event| self.record(event))
+            .collect()
+    }
+
+    pub fn record(&mut self, event: Event) -> String {
+        let text = match &event {
+            Event::Registered { resource, .. } => format!("registered {resource}"),
+            Event::Listed { resource, devices, .. } => format!("listed {resource} {}", devices.len()),
+            Event::Gone { resource, why } => format!("gone {resource}: {why:?}"),
+            Event::NotServed { socket, error } => format!("not served {socket:?}: {error}"),
+        };
+        event.record(&mut self.inventory, Moment(self.began.elapsed()));
+        text
+    }
+
+    pub fn healthy(&self, resource: &str) -> Vec<String> {
+        self.inventory.healthy(&resource.into()).map(ToString::to_string).collect()
+    }
+}
