@@ -12,15 +12,13 @@ use crate::node::Field;
 
 type Read<T> = Result<T, ManifestError>;
 
-pub(crate) fn read_constraints(metadata: &Field<'_>, spec: &Field<'_>) -> Read<Constraints> {
+pub(crate) fn read_constraints(metadata: Option<&Field<'_>>, spec: &Field<'_>) -> Read<Constraints> {
     let text = |field: &Field<'_>, key| {
         let text = field.get(key)?.map(|field| field.text("a text").map(str::to_owned)).transpose()?;
         Read::Ok(text.filter(|text| !text.is_empty()))
     };
-    let os_label = match metadata.get("labels")? {
-        Some(labels) => text(&labels, "kubernetes.io/os")?,
-        None => None,
-    };
+    let labels = metadata.map_or(Ok(None), |metadata| metadata.get("labels"))?;
+    let os_label = labels.map_or(Ok(None), |labels| text(&labels, "kubernetes.io/os"))?;
     let os = match spec.get("os")? {
         Some(os) => text(&os, "name")?,
         None => None,
@@ -50,7 +48,7 @@ fn read_each<T>(parent: &Field<'_>, key: &str, read: impl Fn(&Field<'_>) -> Read
     items.iter().map(read).collect()
 }
 
-fn integer<T: core::str::FromStr>(field: &Field<'_>, expected: &'static str) -> Read<T> {
+pub(crate) fn integer<T: core::str::FromStr>(field: &Field<'_>, expected: &'static str) -> Read<T> {
     field.scalar(expected)?.parse().map_err(|_| field.unexpected(expected))
 }
 
@@ -66,11 +64,7 @@ fn read_labels(labels: &Field<'_>) -> Read<BTreeMap<String, String>> {
 /// The terms that are required; what is only preferred is the scheduler's.
 fn read_affinity(spec: &Field<'_>) -> Read<Option<Vec<NodeSelectorTerm>>> {
     let path = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
-    let mut field = Some(spec.clone());
-    for key in path {
-        field = field.map_or(Ok(None), |field| field.get(key))?;
-    }
-    field.map(|required| read_each(&required, "nodeSelectorTerms", read_term)).transpose()
+    spec.descend(&path)?.map(|required| read_each(&required, "nodeSelectorTerms", read_term)).transpose()
 }
 
 fn read_term(term: &Field<'_>) -> Read<NodeSelectorTerm> {
@@ -156,8 +150,9 @@ fn read_toleration(field: &Field<'_>) -> Read<Toleration> {
 }
 
 /// By the annotations that the kubelet writes.
-fn read_origin(metadata: &Field<'_>) -> Read<Origin> {
-    let Some(annotations) = metadata.get("annotations")? else { return Ok(Origin::ApiServer) };
+fn read_origin(metadata: Option<&Field<'_>>) -> Read<Origin> {
+    let annotations = metadata.map_or(Ok(None), |metadata| metadata.get("annotations"))?;
+    let Some(annotations) = annotations else { return Ok(Origin::ApiServer) };
     if annotations.get("kubernetes.io/config.mirror")?.is_some() {
         return Ok(Origin::Mirror);
     }

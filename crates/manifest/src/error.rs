@@ -77,6 +77,11 @@ impl ManifestError {
         &self.0.problem
     }
 
+    /// The field and what is wrong, without the place.
+    pub(crate) fn title(&self) -> String {
+        self.0.title()
+    }
+
     /// The kubelet's own words for an error in its configuration, given the text that has it; `None` where it has
     /// none, or where they are the parser's.
     #[must_use]
@@ -105,7 +110,7 @@ impl ManifestError {
 
 fn draw(level: Level<'_>, fault: &Fault, style: Style) -> String {
     let title = fault.title();
-    let expected = fault.problem.expected().map(|expected| format!("expected {expected}"));
+    let advice = fault.problem.advice();
     let excerpt = &fault.excerpt;
     let Position { line, column } = fault.position;
     let renderer = match style {
@@ -117,9 +122,9 @@ fn draw(level: Level<'_>, fault: &Fault, style: Style) -> String {
     // Without a text there is nothing to show, only a file to name.
     let drawn = if excerpt.text.trim().is_empty() {
         let group = group.element(Origin::path(&fault.file));
-        renderer.render(&[group.elements(expected.as_deref().map(|expected| Level::NOTE.message(expected)))])
+        renderer.render(&[group.elements(advice.as_deref().map(|advice| Level::NOTE.message(advice)))])
     } else {
-        let mark = AnnotationKind::Primary.span(excerpt.marked.clone()).label(expected.as_deref());
+        let mark = AnnotationKind::Primary.span(excerpt.marked.clone()).label(advice.as_deref());
         let snippet =
             Snippet::source(&excerpt.text).line_start(excerpt.first_line).fold(false).annotation(mark);
         let group = if excerpt.shows_column(column) {
@@ -150,7 +155,7 @@ impl fmt::Display for ManifestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fault { file, position: Position { line, column }, problem, .. } = &*self.0;
         write!(f, "{file}:{line}:{column}: {}", self.0.title())?;
-        problem.expected().map_or(Ok(()), |expected| write!(f, ", expected {expected}"))
+        problem.advice().map_or(Ok(()), |advice| write!(f, ", {advice}"))
     }
 }
 

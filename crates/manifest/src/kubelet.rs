@@ -10,6 +10,7 @@ use node_config::{Duration, KubeletConfiguration, ReservedMemory};
 use crate::kubelet_fields::{IGNORED, READ};
 use crate::node::{Field, Keyed, Node, Value};
 use crate::quantity::any_resources;
+use crate::suggest::nearest;
 use crate::yaml::{Repeated, documents};
 use crate::{ManifestError, Problem, Source, Style};
 
@@ -106,10 +107,13 @@ fn warn_of_unknown(
 ) -> Result<(), ManifestError> {
     for Keyed { key, key_span, .. } in field.entries()? {
         if !known.contains(&key) {
-            let meant = known.iter().find(|name| name.eq_ignore_ascii_case(key));
-            let expected =
-                meant.copied().unwrap_or("a field of KubeletConfiguration; this one has no effect");
-            let problem = Problem::UnknownField { found: key.to_owned(), expected };
+            let found = key.to_owned();
+            let problem = if let Some(meant) = nearest(key, known) {
+                Problem::MisspeltField { found, meant }
+            } else {
+                let expected = "a field of KubeletConfiguration; this one has no effect";
+                Problem::UnknownField { found, expected }
+            };
             warnings.push(Warning(field.fail_at(key_span, problem)));
         }
     }

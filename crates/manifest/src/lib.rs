@@ -7,25 +7,31 @@
 //! It opens no files and knows no machine: it is handed text with a name, and hands out values. Whether a pod fits,
 //! whether a configuration is valid and which devices a selector means is decided elsewhere.
 
-mod devices;
+mod source;
+mod problem;
 mod error;
+mod yaml;
+mod node;
+mod quantity;
+mod names;
+mod suggest;
+mod pods;
+mod constraints;
+mod api;
+mod workload;
+mod manifests;
 mod kubelet;
 mod kubelet_fields;
-mod names;
-mod constraints;
 mod own;
-mod node;
-mod pods;
-mod problem;
-mod quantity;
-mod source;
-mod yaml;
+mod devices;
 
+pub use api::Complaint;
 pub use devices::{
     DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, PciClass, PciSelector, read_devices,
 };
 pub use error::{ManifestError, Style};
 pub use kubelet::{KubeletConfigRead, Warning, read_kubelet_config};
+pub use manifests::{Manifests, NotConsidered, Refusal, Skipped, read_manifests};
 pub use own::read_own_options;
 pub use pods::{read_pods, read_pods_with};
 pub use problem::Problem;

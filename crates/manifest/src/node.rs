@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use crate::problem::Shown;
+use crate::source::Position;
 use crate::{ManifestError, Problem, Source};
 
 /// A value and the bytes it was read from.
@@ -60,8 +61,29 @@ impl<'a> Field<'a> {
         ManifestError::at(self.source, &self.path, span, problem)
     }
 
+    /// The place for a person: `pods.yaml:3:5`.
+    pub(crate) fn place(&self) -> String {
+        let Position { line, column } = Position::of(self.source.text, self.node.span.start);
+        format!("{}:{line}:{column}", self.source.name)
+    }
+
     pub(crate) fn unexpected(&self, expected: &'static str) -> ManifestError {
         self.fail(Problem::Unexpected { found: self.node.value.describe(), expected })
+    }
+
+    /// The same place by another path.
+    pub(crate) fn at_path(&self, path: String) -> Self {
+        Self { path, ..self.clone() }
+    }
+
+    /// The place of a key: its value, or where that is absent, what should have it.
+    pub(crate) fn child_or_self(&self, key: &str) -> Result<Self, ManifestError> {
+        Ok(self.get(key)?.unwrap_or_else(|| self.at_path(self.path_of(key))))
+    }
+
+    /// The path of a key.
+    pub(crate) fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
     pub(crate) fn is_null(&self) -> bool {
@@ -93,6 +115,15 @@ impl<'a> Field<'a> {
                 .map(|entry| self.keyed(entry).value)),
             _ => Err(self.unexpected("a mapping")),
         }
+    }
+
+    /// The value at the end of a path of keys; `None` where one of them is absent or `null`.
+    pub(crate) fn descend(&self, path: &[&str]) -> Result<Option<Field<'a>>, ManifestError> {
+        let mut field = Some(self.clone());
+        for key in path {
+            field = field.map_or(Ok(None), |field| field.get(key))?;
+        }
+        Ok(field)
     }
 
     pub(crate) fn require(
@@ -140,6 +171,18 @@ impl<'a> Field<'a> {
         };
         let value = Field { source: self.source, node: &entry.value, path };
         Keyed { key: &entry.key, key_span: &entry.key_span, value }
+    }
+}
+
+impl Node {
+    /// How much there is of it: values, and the bytes of their text.
+    pub(crate) fn weight(&self) -> usize {
+        1 + match &self.value {
+            Value::Null | Value::Bool(_) => 0,
+            Value::Number(text) | Value::Text(text) => text.len(),
+            Value::List(items) => items.iter().map(Node::weight).sum(),
+            Value::Map(entries) => entries.iter().map(|entry| entry.key.len() + entry.value.weight()).sum(),
+        }
     }
 }
 

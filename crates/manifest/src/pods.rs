@@ -1,4 +1,7 @@
 //! Pods: `kind: Pod` and lists of them, as the kubelet sees them after an API server's defaulting.
+//!
+//! Here a pod is taken as the kubelet would take it. What an API server would refuse before is not looked for; that
+//! is [`read_manifests`](crate::read_manifests)'.
 
 use std::collections::BTreeSet;
 
@@ -101,24 +104,47 @@ impl Pods {
             return Err(uid_field.fail(Problem::DuplicatePod(uid.to_string())));
         }
         let spec = object.require("spec", "a mapping with the pod's containers")?;
-        let pod = Pod {
-            uid,
-            namespace,
-            name,
-            containers: read_containers(&spec)?,
-            resources: spec.get("resources")?.map(|resources| read_resources(&resources)).transpose()?,
-            overhead: spec
-                .get("overhead")?
-                .map(|amounts| resource_list(&amounts))
-                .transpose()?
-                .unwrap_or_default(),
-            status_qos: read_status_qos(object)?,
-            constraints: read_constraints(&metadata, &spec)?,
-            phase: read_phase(object)?,
-        };
-        self.read.push(pod);
+        let identity = Identity { uid, namespace, name };
+        self.read.push(read_body(identity, Some(&metadata), &spec, Some(object))?);
         Ok(())
     }
+}
+
+/// What a pod is told from others by.
+pub(crate) struct Identity {
+    pub(crate) uid: PodUid,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl Identity {
+    /// Of a pod that no API server has seen: no other pod's, and the same each time.
+    pub(crate) fn made_up(namespace: String, name: String) -> Self {
+        Self { uid: PodUid::new(&format!("{namespace}_{name}")), namespace, name }
+    }
+}
+
+/// What a pod is besides: `object` has its status, where there is one.
+pub(crate) fn read_body(
+    identity: Identity,
+    metadata: Option<&Field<'_>>,
+    spec: &Field<'_>,
+    object: Option<&Field<'_>>,
+) -> Result<Pod, ManifestError> {
+    let overhead = spec.get("overhead")?.map(|amounts| resource_list(&amounts)).transpose()?;
+    let status = object.map_or(Ok(None), |object| object.get("status"))?;
+    let Identity { uid, namespace, name } = identity;
+    Ok(Pod {
+        uid,
+        namespace,
+        name,
+        containers: read_containers(spec)?,
+        resources: spec.get("resources")?.map(|resources| read_resources(&resources)).transpose()?,
+        overhead: overhead.unwrap_or_default(),
+        status_qos: read_status_qos(status.as_ref())?,
+        constraints: read_constraints(metadata, spec)?,
+        phase: read_phase(status.as_ref())?,
+    })
 }
 
 fn check_version(object: &Field<'_>) -> Result<(), ManifestError> {
@@ -171,8 +197,8 @@ fn read_resources(field: &Field<'_>) -> Result<PodResources, ManifestError> {
     Ok(PodResources { requests: list("requests")?, limits: list("limits")? })
 }
 
-fn read_phase(object: &Field<'_>) -> Result<Phase, ManifestError> {
-    let Some(phase) = object.get("status")?.map_or(Ok(None), |status| status.get("phase"))? else {
+fn read_phase(status: Option<&Field<'_>>) -> Result<Phase, ManifestError> {
+    let Some(phase) = status.map_or(Ok(None), |status| status.get("phase"))? else {
         return Ok(Phase::Active);
     };
     Ok(match phase.text("Pending, Running, Succeeded, Failed or Unknown")? {
@@ -181,9 +207,9 @@ fn read_phase(object: &Field<'_>) -> Result<Phase, ManifestError> {
     })
 }
 
-fn read_status_qos(object: &Field<'_>) -> Result<Option<QosClass>, ManifestError> {
+fn read_status_qos(status: Option<&Field<'_>>) -> Result<Option<QosClass>, ManifestError> {
     const EXPECTED: &str = "Guaranteed, Burstable or BestEffort";
-    let Some(class) = object.get("status")?.map_or(Ok(None), |status| status.get("qosClass"))? else {
+    let Some(class) = status.map_or(Ok(None), |status| status.get("qosClass"))? else {
         return Ok(None);
     };
     match &class.node.value {

@@ -5,6 +5,7 @@ use core::fmt;
 use k8s_quantity::ParseError;
 use thiserror::Error;
 
+use crate::Complaint;
 use crate::source::MAX_BYTES;
 use crate::yaml::MAX_DEPTH;
 
@@ -118,6 +119,20 @@ pub enum Problem {
         /// The fields that there are.
         expected: &'static str,
     },
+    /// A field that the format does not have, and one that it has.
+    #[error("there is no field {}", Shown(.found))]
+    MisspeltField {
+        /// Its name.
+        found: String,
+        /// The field that may have been meant.
+        meant: &'static str,
+    },
+    /// What an API server would refuse, in its words.
+    #[error("{0}")]
+    Refused(Complaint),
+    /// More pods than any node has.
+    #[error("{0} pods are too many")]
+    TooManyPods(u64),
     /// A device that its resource already has.
     #[error("the resource already has a device {}", Shown(.0))]
     DuplicateDevice(String),
@@ -139,7 +154,8 @@ impl Problem {
     #[must_use]
     pub fn expected(&self) -> Option<&str> {
         Some(match self {
-            Self::Syntax(_) | Self::NotUtf8 => return None,
+            Self::Syntax(_) | Self::NotUtf8 | Self::Refused(_) | Self::MisspeltField { .. } => return None,
+            Self::TooManyPods(_) => "fewer pods, or smaller ones",
             Self::TooLarge { .. } => {
                 const { assert!(MAX_BYTES == 1_048_576, "the text below names the limit") };
                 "at most 1048576 bytes (1 MiB)"
@@ -168,6 +184,16 @@ impl Problem {
             Self::DuplicateDevice(_) => "each device once",
             Self::DuplicateResource(_) => "each resource once",
         })
+    }
+}
+
+impl Problem {
+    /// What is to be done about it, as a fragment: `expected ...`, `did you mean ...?`.
+    pub(crate) fn advice(&self) -> Option<String> {
+        match self {
+            Self::MisspeltField { meant, .. } => Some(format!("did you mean {meant}?")),
+            other => other.expected().map(|expected| format!("expected {expected}")),
+        }
     }
 }
 

@@ -19,25 +19,21 @@ pub(crate) fn resource_list(field: &Field<'_>) -> Result<ResourceList, ManifestE
     any_resources(field)
 }
 
+/// A mapping of any names to any amounts, where what is wrong with them is found out later.
+pub(crate) fn any_amounts(field: &Field<'_>) -> Result<ResourceList, ManifestError> {
+    let entries = field.entries()?.into_iter();
+    entries.map(|entry| Ok((ResourceName::new(entry.key), quantity(&entry.value)?.0))).collect()
+}
+
 /// A mapping of any names to amounts, where what is no resource is found out later.
 pub(crate) fn any_resources(field: &Field<'_>) -> Result<ResourceList, ManifestError> {
     let entries = field.entries()?.into_iter();
     entries.map(|entry| Ok((ResourceName::new(entry.key), amount(entry.key, &entry.value)?))).collect()
 }
 
-/// One amount: bare or quoted, zero or more, and such that it fits 64 bits (a CPU's in thousandths).
+/// One amount: zero or more, and such that it fits 64 bits (a CPU's in thousandths).
 fn amount(resource: &str, field: &Field<'_>) -> Result<Quantity, ManifestError> {
-    // Kubernetes reads `null` as zero.
-    if field.is_null() {
-        return Ok(Quantity::default());
-    }
-    let text = field.scalar("an amount such as 2, 500m or 1.5Gi")?.trim();
-    let quantity: Quantity = text.parse().map_err(|error| {
-        field.fail(match error {
-            ParseError::TooLarge => Problem::AbsurdQuantity(text.to_owned()),
-            error => Problem::Quantity { text: text.to_owned(), error },
-        })
-    })?;
+    let (quantity, text) = quantity(field)?;
     if quantity.sign() == Sign::Negative {
         return Err(field.fail(Problem::NegativeQuantity(text.to_owned())));
     }
@@ -48,4 +44,20 @@ fn amount(resource: &str, field: &Field<'_>) -> Result<Quantity, ManifestError> 
         Some(units) if units <= most => Ok(quantity),
         _ => Err(field.fail(Problem::AbsurdQuantity(text.to_owned()))),
     }
+}
+
+/// A quantity, bare or quoted, and its text.
+fn quantity<'a>(field: &Field<'a>) -> Result<(Quantity, &'a str), ManifestError> {
+    // Kubernetes reads `null` as zero.
+    if field.is_null() {
+        return Ok((Quantity::default(), "0"));
+    }
+    let text = field.scalar("an amount such as 2, 500m or 1.5Gi")?.trim();
+    let quantity = text.parse().map_err(|error| {
+        field.fail(match error {
+            ParseError::TooLarge => Problem::AbsurdQuantity(text.to_owned()),
+            error => Problem::Quantity { text: text.to_owned(), error },
+        })
+    })?;
+    Ok((quantity, text))
 }

@@ -179,21 +179,21 @@ fn unknown_and_repeated_fields_warn() {
     1 | apiVersion: kubelet.config.k8s.io/v1beta1
     2 | kind: KubeletConfiguration
     3 | CPUManagerPolicy: static
-      | ^^^^^^^^^^^^^^^^ expected cpuManagerPolicy
+      | ^^^^^^^^^^^^^^^^ did you mean cpuManagerPolicy?
     warning: there is no field "topologyPolicy"
      --> config.yaml:4:1
       |
     2 | kind: KubeletConfiguration
     3 | CPUManagerPolicy: static
     4 | topologyPolicy: restricted
-      | ^^^^^^^^^^^^^^ expected a field of KubeletConfiguration; this one has no effect
+      | ^^^^^^^^^^^^^^ did you mean topologyManagerPolicy?
     warning: reservedMemory[0]: there is no field "limit"
      --> config.yaml:5:32
       |
     3 | CPUManagerPolicy: static
     4 | topologyPolicy: restricted
     5 | reservedMemory: [{numaNode: 0, limit: {}}]
-      |                                ^^^^^ expected a field of KubeletConfiguration; this one has no effect
+      |                                ^^^^^ did you mean limits?
     "#);
 }
 

@@ -1,0 +1,68 @@
+//! What an API server says of a field.
+
+use core::fmt;
+use std::borrow::Cow;
+
+use cpuset::go_quote;
+
+/// One complaint about a field; displays in the API server's words, without the field.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Complaint {
+    /// The field has to be there.
+    Required(Cow<'static, str>),
+    /// The value is there already.
+    Duplicate(String),
+    /// The value cannot be.
+    Invalid {
+        /// The value, as Go prints it: text in quotes, numbers bare.
+        value: String,
+        /// What it must be.
+        must: Cow<'static, str>,
+    },
+    /// The value is none of those that there are.
+    NotSupported {
+        /// The value.
+        value: String,
+        /// Those that there are.
+        supported: &'static [&'static str],
+    },
+    /// The field cannot be there.
+    Forbidden(&'static str),
+}
+
+impl Complaint {
+    pub(crate) const REQUIRED: Self = Self::Required(Cow::Borrowed(""));
+
+    pub(crate) fn invalid(value: &str, must: impl Into<Cow<'static, str>>) -> Self {
+        Self::Invalid { value: go_quote(value).to_string(), must: must.into() }
+    }
+
+    pub(crate) fn invalid_number(value: impl fmt::Display, must: &'static str) -> Self {
+        Self::Invalid { value: value.to_string(), must: Cow::Borrowed(must) }
+    }
+
+    pub(crate) fn not_supported(value: &str, supported: &'static [&'static str]) -> Self {
+        Self::NotSupported { value: value.to_owned(), supported }
+    }
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Required(why) if why.is_empty() => f.write_str("Required value"),
+            Self::Required(why) => write!(f, "Required value: {why}"),
+            Self::Duplicate(value) => write!(f, "Duplicate value: {}", go_quote(value)),
+            Self::Invalid { value, must } => write!(f, "Invalid value: {value}: {must}"),
+            Self::NotSupported { value, supported } => {
+                write!(f, "Unsupported value: {}: supported values: ", go_quote(value))?;
+                for (at, value) in supported.iter().enumerate() {
+                    let comma = if at > 0 { ", " } else { "" };
+                    write!(f, "{comma}{}", go_quote(value))?;
+                }
+                Ok(())
+            }
+            Self::Forbidden(why) => write!(f, "Forbidden: {why}"),
+        }
+    }
+}

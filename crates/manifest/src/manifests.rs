@@ -1,0 +1,350 @@
+//! Manifests as people apply them and clusters list them: pods, what makes pods, and what does not.
+//!
+//! Each object is looked at by itself, as an API server does: one that would be refused does not hide the next.
+
+use core::fmt;
+use std::collections::BTreeSet;
+
+use cpuset::go_quote;
+use pod_spec::{Pod, PodLevelResources, PodUid};
+
+use crate::node::{Field, Node};
+use crate::pods::{Identity, read_body};
+use crate::problem::Shown;
+use crate::workload::{Kind, Replicas};
+use crate::yaml::{Repeated, documents};
+use crate::{ManifestError, Problem, Source, Style, api};
+
+/// What a text holds.
+#[derive(Clone, Debug, Default)]
+pub struct Manifests {
+    /// Its pods, in order, with an API server's defaults filled in; those that are made of templates too.
+    pub pods: Vec<Pod>,
+    /// Objects that an API server would refuse, or that cannot be read. None of their pods is in `pods`.
+    pub refused: Vec<Refusal>,
+    /// Objects that have no pods, or none that are known of.
+    pub skipped: Vec<Skipped>,
+    /// What pods ask for that nobody here looks at. The pods are in `pods`.
+    pub not_considered: Vec<NotConsidered>,
+}
+
+impl Manifests {
+    /// Whether every object became pods. If not, what is said of the pods is not all there is to say: commands end
+    /// with status 1.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.refused.is_empty() && self.skipped.is_empty()
+    }
+}
+
+/// An object that is refused. Displays as kubectl shows it, over several lines if there is more than one cause. Names of
+/// fields start at the object, also in lists.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// Its kind.
+    pub kind: String,
+    /// Its name; may be empty.
+    pub name: String,
+    /// All that is wrong with it, each with its place; one to a hundred. What an API server would complain of are
+    /// [`Problem::Refused`]; anything else stands alone.
+    pub causes: Vec<ManifestError>,
+}
+
+impl Refusal {
+    /// Every cause with the lines it is about, without a newline at the end.
+    #[must_use]
+    pub fn render(&self, style: Style) -> String {
+        self.causes.iter().map(|cause| cause.render(style)).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.causes.as_slice() {
+            // What is no complaint of an API server's has words of its own.
+            [only] if !matches!(only.problem(), Problem::Refused(_)) => return write!(f, "{only}"),
+            _ => write!(f, "The {} {} is invalid: ", self.kind, go_quote(&self.name))?,
+        }
+        match self.causes.as_slice() {
+            [only] => f.write_str(&only.title()),
+            causes => causes.iter().try_for_each(|cause| write!(f, "\n* {}", cause.title())),
+        }
+    }
+}
+
+/// An object of another kind. Displays as one line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Skipped {
+    /// Its `apiVersion`.
+    pub version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name; may be empty.
+    pub name: String,
+    place: String,
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { version, kind, name, place } = self;
+        write!(f, "{place}: {kind} {} of {version} is skipped: no pods are read from it", Shown(name))
+    }
+}
+
+/// Something that a pod asks for and that is left out of every decision. Displays as one line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NotConsidered {
+    /// The object's kind.
+    pub kind: &'static str,
+    /// The object's name.
+    pub name: String,
+    /// Its `spec.resourceClaims`, by name.
+    pub claims: Vec<String>,
+    place: String,
+}
+
+impl fmt::Display for NotConsidered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, name, claims, place } = self;
+        let claims: Vec<String> = claims.iter().map(|claim| Shown(claim).to_string()).collect();
+        let (noun, verb) = if claims.len() == 1 { ("claim", "is") } else { ("claims", "are") };
+        let claims = claims.join(", ");
+        write!(f, "{place}: resource {noun} {claims} of {kind} {} {verb} not considered", Shown(name))
+    }
+}
+
+/// Reads every object of a text: `Pod` (`v1`), `Deployment`, `StatefulSet`, `ReplicaSet`, `DaemonSet` (`apps/v1`),
+/// `Job`, `CronJob` (`batch/v1`), `ReplicationController` (`v1`), and lists of them (`List`, `PodList` and so on).
+///
+/// The text is YAML or JSON of at most 1 MiB. What makes pods becomes as many of them as it has replicas, a
+/// `DaemonSet` one. Pods that a cluster lists keep their UIDs, their phase and the name of their node. Amounts are taken as they
+/// are written.
+///
+/// # Errors
+/// The text cannot be read at all.
+pub fn read_manifests(source: &Source<'_>, pod_level: PodLevelResources) -> Result<Manifests, ManifestError> {
+    let mut reader = Reader { pod_level, ..Reader::default() };
+    for node in &documents(source, Repeated::Refused)? {
+        reader.read_object(&Field::document(source, node), None);
+    }
+    Ok(reader.read)
+}
+
+/// What one text may become; no node has as many pods.
+const MAX_PODS: u64 = 10_000;
+/// Values and letters that copies of templates may have together: some hundred mebibytes.
+const MAX_COPIED: u64 = 16 << 20;
+
+struct Reader {
+    read: Manifests,
+    pod_level: PodLevelResources,
+    names: BTreeSet<(String, String)>,
+    uids: BTreeSet<PodUid>,
+    copied: u64,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        let pod_level = PodLevelResources::Count;
+        Self {
+            read: Manifests::default(),
+            pod_level,
+            names: BTreeSet::new(),
+            uids: BTreeSet::new(),
+            copied: 0,
+        }
+    }
+}
+
+/// What an object says that it is, or what its list implies.
+#[derive(Clone)]
+struct Header {
+    version: String,
+    kind: String,
+}
+
+impl Reader {
+    /// `implied`: members of a list such as `PodList` do not say what they are.
+    fn read_object(&mut self, object: &Field<'_>, implied: Option<&Header>) {
+        if let Err(error) = self.try_object(object, implied) {
+            let text = |path: &[&str]| {
+                let field = object.descend(path).ok().flatten();
+                field.and_then(|field| field.text("").ok()).unwrap_or_default().to_owned()
+            };
+            let kind = implied.map_or_else(|| text(&["kind"]), |header| header.kind.clone());
+            let name = text(&["metadata", "name"]);
+            self.read.refused.push(Refusal { kind, name, causes: vec![error] });
+        }
+    }
+
+    fn try_object(&mut self, object: &Field<'_>, implied: Option<&Header>) -> Result<(), ManifestError> {
+        let header = match implied {
+            Some(header) => header.clone(),
+            None => Header::read(object)?,
+        };
+        if header.version == "v1" && header.kind == "List" {
+            return self.read_items(object, None);
+        }
+        let Some(kind) = Kind::find(&header.version, &header.kind) else {
+            let member = header
+                .kind
+                .strip_suffix("List")
+                .map(|kind| Header { version: header.version.clone(), kind: kind.to_owned() });
+            if let Some(member) = member.filter(|member| Kind::find(&member.version, &member.kind).is_some())
+            {
+                return self.read_items(object, Some(&member));
+            }
+            let name = object.descend(&["metadata", "name"])?;
+            let name = name.map_or(Ok(""), |name| name.text("a name"))?.to_owned();
+            let Header { version, kind } = header;
+            self.read.skipped.push(Skipped { version, kind, name, place: object.place() });
+            return Ok(());
+        };
+        let causes = api::check(object, kind)?;
+        if causes.is_empty() {
+            return self.read_pods(object, kind);
+        }
+        let name = object.descend(&["metadata", "name"])?;
+        let name = name.map_or(Ok(""), |name| name.text("a name"))?.to_owned();
+        self.read.refused.push(Refusal { kind: header.kind, name, causes });
+        Ok(())
+    }
+
+    fn read_items(&mut self, list: &Field<'_>, implied: Option<&Header>) -> Result<(), ManifestError> {
+        for item in list.get("items")?.map_or(Ok(Vec::new()), |items| items.items())? {
+            // Complaints are about the member, as if it were alone.
+            self.read_object(&item.at_path(String::new()), implied);
+        }
+        Ok(())
+    }
+
+    fn read_pods(&mut self, object: &Field<'_>, kind: Kind) -> Result<(), ManifestError> {
+        let text = |path: &[&str]| {
+            let field = object.descend(path)?;
+            Ok::<_, ManifestError>(field.map_or(Ok(""), |field| field.text("a text"))?.to_owned())
+        };
+        let namespace = Some(text(&["metadata", "namespace"])?).filter(|namespace| !namespace.is_empty());
+        let namespace = namespace.unwrap_or_else(|| "default".to_owned());
+        let (name, prefix) = (text(&["metadata", "name"])?, text(&["metadata", "generateName"])?);
+        let template = object.descend(kind.template())?.unwrap_or_else(|| object.clone());
+        let spec = template.require("spec", "a mapping with the pod's containers")?;
+        let pods = if kind == Kind::Pod && !name.is_empty() {
+            let (identity, place) = self.listed(object, namespace, name.clone())?;
+            let metadata = object.get("metadata")?;
+            let pod = read_body(identity, metadata.as_ref(), &spec, Some(object))?;
+            self.claim(&pod, &place)?;
+            vec![pod]
+        } else {
+            let prefix = match (kind, name.is_empty()) {
+                (_, false) => format!("{name}-"),
+                (Kind::Pod, true) => prefix,
+                (_, true) => format!("{prefix}0-"),
+            };
+            self.copies(object, kind, &template, (&namespace, &prefix))?
+        };
+        self.note_claims(&spec, kind, &name)?;
+        self.read.pods.extend(pods.into_iter().map(|pod| pod.with_defaults(self.pod_level)));
+        Ok(())
+    }
+
+    /// A pod that has a name, and perhaps a UID: who it is, and where that is written.
+    fn listed<'a>(
+        &self,
+        object: &Field<'a>,
+        namespace: String,
+        name: String,
+    ) -> Result<(Identity, Field<'a>), ManifestError> {
+        let metadata = object.require("metadata", "a mapping with the pod's name")?;
+        let place = metadata.require("name", "the pod's name")?;
+        if self.names.contains(&(namespace.clone(), name.clone())) {
+            return Err(place.fail(Problem::DuplicatePod(format!("{namespace}/{name}"))));
+        }
+        let Some(uid) = metadata.get("uid")? else { return Ok((Identity::made_up(namespace, name), place)) };
+        let text = crate::names::check_name(&uid)?;
+        if self.uids.contains(text) {
+            return Err(uid.fail(Problem::DuplicatePod(text.to_owned())));
+        }
+        Ok((Identity { uid: PodUid::new(text), namespace, name }, uid))
+    }
+
+    /// A pod takes its name and UID.
+    fn claim(&mut self, pod: &Pod, place: &Field<'_>) -> Result<(), ManifestError> {
+        self.names.insert((pod.namespace.clone(), pod.name.clone()));
+        if self.uids.insert(pod.uid.clone()) {
+            Ok(())
+        } else {
+            Err(place.fail(Problem::DuplicatePod(pod.uid.to_string())))
+        }
+    }
+
+    /// The pods of a template, each with the next number that is free.
+    fn copies(
+        &mut self,
+        object: &Field<'_>,
+        kind: Kind,
+        template: &Field<'_>,
+        (namespace, prefix): (&str, &str),
+    ) -> Result<Vec<Pod>, ManifestError> {
+        let Replicas { count, first } = kind.replicas(object)?;
+        self.check_amount(object, template.node, count)?;
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let spec = template.require("spec", "a mapping with the pod's containers")?;
+        let metadata = template.get("metadata")?;
+        let mut pods = Vec::new();
+        let mut numbers = u64::from(first)..;
+        while pods.len() < usize::try_from(count).unwrap_or(usize::MAX) {
+            let Some(number) = numbers.next() else { break };
+            let name = format!("{prefix}{number}");
+            if self.names.contains(&(namespace.to_owned(), name.clone())) {
+                continue;
+            }
+            let identity = Identity::made_up(namespace.to_owned(), name);
+            let pod = match pods.first() {
+                None => read_body(identity, metadata.as_ref(), &spec, None)?,
+                Some(pod) => {
+                    let Identity { uid, namespace, name } = identity;
+                    Pod { uid, namespace, name, ..Pod::clone(pod) }
+                }
+            };
+            self.claim(&pod, object)?;
+            pods.push(pod);
+        }
+        Ok(pods)
+    }
+
+    /// A small text cannot become more pods than memory holds.
+    fn check_amount(&mut self, object: &Field<'_>, template: &Node, count: u32) -> Result<(), ManifestError> {
+        let (count, weight) = (u64::from(count), u64::try_from(template.weight()).unwrap_or(u64::MAX));
+        self.copied = self.copied.saturating_add(count.saturating_mul(weight));
+        let before = u64::try_from(self.read.pods.len()).unwrap_or(u64::MAX);
+        if before.saturating_add(count) > MAX_PODS || self.copied > MAX_COPIED {
+            return Err(object.fail(Problem::TooManyPods(count)));
+        }
+        Ok(())
+    }
+
+    fn note_claims(&mut self, spec: &Field<'_>, kind: Kind, name: &str) -> Result<(), ManifestError> {
+        let Some(list) = spec.get("resourceClaims")? else { return Ok(()) };
+        let mut claims = Vec::new();
+        for claim in list.items()? {
+            claims.push(claim.require("name", "the claim's name")?.text("the claim's name")?.to_owned());
+        }
+        if !claims.is_empty() {
+            let (kind, name, place) = (kind.name(), name.to_owned(), list.place());
+            self.read.not_considered.push(NotConsidered { kind, name, claims, place });
+        }
+        Ok(())
+    }
+}
+
+impl Header {
+    fn read(object: &Field<'_>) -> Result<Self, ManifestError> {
+        const KIND: &str = "the object's kind, such as Pod or Deployment";
+        const VERSION: &str = "the kind's version, such as v1 or apps/v1";
+        let version = object.require("apiVersion", VERSION)?.text(VERSION)?.to_owned();
+        let kind = object.require("kind", KIND)?.text(KIND)?.to_owned();
+        Ok(Self { version, kind })
+    }
+}

@@ -1,0 +1,112 @@
+//! Kinds of objects that are pods or make them, and how many pods they make.
+//!
+//! Controllers name pods by chance: `web-6d4cf56db6-x7k2p`. Here they are `web-0`, `web-1` and so on, as those of a
+//! `StatefulSet` are in truth; a number whose name is taken is passed over.
+
+use crate::ManifestError;
+use crate::constraints::integer;
+use crate::node::{Field, Value};
+
+/// A kind of object that is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Pod,
+    ReplicationController,
+    Deployment,
+    StatefulSet,
+    ReplicaSet,
+    DaemonSet,
+    Job,
+    CronJob,
+}
+
+const KINDS: [(&str, &str, Kind); 8] = [
+    ("v1", "Pod", Kind::Pod),
+    ("v1", "ReplicationController", Kind::ReplicationController),
+    ("apps/v1", "Deployment", Kind::Deployment),
+    ("apps/v1", "StatefulSet", Kind::StatefulSet),
+    ("apps/v1", "ReplicaSet", Kind::ReplicaSet),
+    ("apps/v1", "DaemonSet", Kind::DaemonSet),
+    ("batch/v1", "Job", Kind::Job),
+    ("batch/v1", "CronJob", Kind::CronJob),
+];
+
+/// The pods that an object makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Replicas {
+    /// How many there are on a node that gets all of them.
+    pub(crate) count: u32,
+    /// The number of the first.
+    pub(crate) first: u32,
+}
+
+impl Kind {
+    /// The kind of an object.
+    pub(crate) fn find(version: &str, kind: &str) -> Option<Self> {
+        KINDS.iter().find(|(known, name, _)| (*known, *name) == (version, kind)).map(|(_, _, kind)| *kind)
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        KINDS.iter().find(|(_, _, kind)| *kind == self).map_or("", |(_, name, _)| name)
+    }
+
+    /// Where the template of its pods is. A pod has none.
+    pub(crate) const fn template(self) -> &'static [&'static str] {
+        match self {
+            Self::Pod => &[],
+            Self::CronJob => &["spec", "jobTemplate", "spec", "template"],
+            _ => &["spec", "template"],
+        }
+    }
+
+    /// Where its numbers are that cannot be negative.
+    pub(crate) const fn counts(self) -> &'static [&'static [&'static str]] {
+        match self {
+            Self::Pod | Self::DaemonSet => &[],
+            Self::ReplicationController | Self::Deployment | Self::ReplicaSet => &[&["spec", "replicas"]],
+            Self::StatefulSet => &[&["spec", "replicas"], &["spec", "ordinals", "start"]],
+            Self::Job => &[&["spec", "parallelism"], &["spec", "completions"]],
+            Self::CronJob => &[
+                &["spec", "jobTemplate", "spec", "parallelism"],
+                &["spec", "jobTemplate", "spec", "completions"],
+            ],
+        }
+    }
+
+    /// The pods that an object of this kind has at a time: of a `DaemonSet` the one on this node, of a Job those that
+    /// run beside each other, of a `CronJob` those of one run. What is suspended has none.
+    pub(crate) fn replicas(self, object: &Field<'_>) -> Result<Replicas, ManifestError> {
+        let number = |path: &[&str]| {
+            let field = object.descend(path)?;
+            field.map(|field| integer::<u32>(&field, "a number, zero or more")).transpose()
+        };
+        let suspended = |path: &[&str]| {
+            let field = object.descend(path)?;
+            Ok::<_, ManifestError>(field.is_some_and(|field| field.node.value == Value::Bool(true)))
+        };
+        let at_a_time = |path: &[&'static str]| {
+            let own = |key| [path, &[key]].concat();
+            if suspended(&own("suspend"))? {
+                return Ok::<_, ManifestError>(0);
+            }
+            let parallelism = number(&own("parallelism"))?;
+            let completions = number(&own("completions"))?;
+            Ok(parallelism.unwrap_or(1).min(completions.unwrap_or(u32::MAX)))
+        };
+        let count = match self {
+            Self::Pod | Self::DaemonSet => 1,
+            Self::ReplicationController | Self::Deployment | Self::ReplicaSet | Self::StatefulSet => {
+                number(&["spec", "replicas"])?.unwrap_or(1)
+            }
+            Self::Job => at_a_time(&["spec"])?,
+            Self::CronJob if suspended(&["spec", "suspend"])? => 0,
+            Self::CronJob => at_a_time(&["spec", "jobTemplate", "spec"])?,
+        };
+        let first = match self {
+            Self::StatefulSet => number(&["spec", "ordinals", "start"])?.unwrap_or(0),
+            _ => 0,
+        };
+        Ok(Replicas { count, first })
+    }
+}

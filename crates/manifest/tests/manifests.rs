@@ -1,0 +1,195 @@
+//! Objects that make pods, lists of them, and those that make none.
+
+use pod_spec::{Phase, PodLevelResources};
+use topology_manifest::{Manifests, Source, Style, read_manifests};
+
+fn read(text: &str) -> Manifests {
+    let source = Source { name: "all.yaml", text };
+    read_manifests(&source, PodLevelResources::Count)
+        .unwrap_or_else(|error| panic!("{}", error.render(Style::Ascii)))
+}
+
+/// What became of a text, line by line.
+fn summary(text: &str) -> String {
+    let Manifests { pods, refused, skipped, not_considered, .. } = read(text);
+    let pods = pods.iter().map(|pod| {
+        let containers: Vec<_> = pod.containers.iter().map(|container| container.name.as_str()).collect();
+        format!("{}/{} ({}): {}", pod.namespace, pod.name, pod.uid, containers.join(" "))
+    });
+    let skipped = skipped.iter().map(ToString::to_string);
+    let not_considered = not_considered.iter().map(ToString::to_string);
+    let refused = refused.iter().map(ToString::to_string);
+    pods.chain(skipped).chain(not_considered).chain(refused).collect::<Vec<_>>().join("\n")
+}
+
+/// An object that makes pods; `spec` are lines of its specification.
+fn workload(version: &str, kind: &str, name: &str, spec: &str) -> String {
+    let restart = if version == "batch/v1" { "restartPolicy: Never, " } else { "" };
+    format!(
+        "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}, namespace: shop}}\nspec:\n{spec}  template:\n    \
+         spec: {{{restart}containers: [{{name: app, resources: {{limits: {{cpu: 2}}}}}}]}}\n"
+    )
+}
+
+#[test]
+fn every_kind_and_its_replicas() {
+    let cron = |spec: &str| {
+        format!(
+            "apiVersion: batch/v1\nkind: CronJob\nmetadata: {{name: nightly}}\nspec:\n{spec}  jobTemplate:\n    spec:\n      \
+             parallelism: 2\n      template: {{spec: {{restartPolicy: OnFailure, containers: [{{name: app}}]}}}}\n"
+        )
+    };
+    let rows = [
+        (workload("apps/v1", "Deployment", "web", "  replicas: 2\n"), &["web-0", "web-1"][..]),
+        (workload("apps/v1", "Deployment", "web", ""), &["web-0"]),
+        (workload("apps/v1", "Deployment", "web", "  replicas: 0\n"), &[]),
+        (workload("apps/v1", "ReplicaSet", "rs", "  replicas: 2\n"), &["rs-0", "rs-1"]),
+        (workload("v1", "ReplicationController", "rc", "  replicas: 1\n"), &["rc-0"]),
+        (workload("apps/v1", "DaemonSet", "agent", ""), &["agent-0"]),
+        (
+            workload("apps/v1", "StatefulSet", "db", "  replicas: 3\n  ordinals: {start: 5}\n"),
+            &["db-5", "db-6", "db-7"],
+        ),
+        (workload("batch/v1", "Job", "once", ""), &["once-0"]),
+        (workload("batch/v1", "Job", "wide", "  parallelism: 3\n"), &["wide-0", "wide-1", "wide-2"]),
+        (workload("batch/v1", "Job", "few", "  parallelism: 3\n  completions: 2\n"), &["few-0", "few-1"]),
+        (workload("batch/v1", "Job", "later", "  suspend: true\n"), &[]),
+        (cron(""), &["nightly-0", "nightly-1"]),
+        (cron("  suspend: true\n"), &[]),
+    ];
+    for (text, expected) in rows {
+        let read = read(&text);
+        let names: Vec<_> = read.pods.iter().map(|pod| pod.name.as_str()).collect();
+        assert_eq!(names, expected, "{text}");
+        assert!(read.is_whole(), "{text}\n{:?}", read.refused);
+    }
+}
+
+#[test]
+fn pods_of_a_template_are_alike() {
+    let mut text = workload("apps/v1", "Deployment", "web", "  replicas: 2\n");
+    text = text.replace(
+        "    spec: {",
+        "    metadata: {labels: {kubernetes.io/os: linux}}\n    spec: {nodeSelector: {zone: a}, ",
+    );
+    let read = read(&text);
+    let [first, second] = read.pods.as_slice() else { panic!("{:?}", read.refused) };
+    assert_eq!(first.containers, second.containers);
+    assert_eq!(first.constraints, second.constraints);
+    assert_eq!(first.constraints.os_label.as_deref(), Some("linux"));
+    assert_eq!(first.containers[0].requests["cpu"].to_string(), "2", "requests are filled in");
+    assert_ne!(first.uid, second.uid);
+}
+
+#[test]
+fn lists_and_what_is_in_them() {
+    let list = "\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Service
+  metadata: {name: web}
+- apiVersion: apps/v1
+  kind: DeploymentList
+  items:
+  - metadata: {name: web}
+    spec: {replicas: 2, template: {spec: {containers: [{name: app}]}}}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: solo}
+  spec:
+    resourceClaims: [{name: gpu, resourceClaimName: a}, {name: nic, resourceClaimTemplateName: b}]
+    containers: [{name: app}]
+- apiVersion: extensions/v1beta1
+  kind: Deployment
+  metadata: {name: old}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: solo}
+  spec: {containers: [{name: app}]}
+- kind: Pod
+- just words
+";
+    insta::assert_snapshot!(summary(list), @r#"
+    default/web-0 (default_web-0): app
+    default/web-1 (default_web-1): app
+    default/solo (default_solo): app
+    all.yaml:4:3: Service "web" of v1 is skipped: no pods are read from it
+    all.yaml:18:3: Deployment "old" of extensions/v1beta1 is skipped: no pods are read from it
+    all.yaml:16:21: resource claims "gpu", "nic" of Pod "solo" are not considered
+    all.yaml:23:20: metadata.name: the text already has a pod "default/solo", expected each pod once
+    all.yaml:25:3: field apiVersion is missing, expected the kind's version, such as v1 or apps/v1
+    all.yaml:26:3: found text "just words", expected a mapping
+    "#);
+}
+
+#[test]
+fn a_taken_number_is_passed_over() {
+    let text = [
+        workload("apps/v1", "StatefulSet", "web", "  replicas: 2\n"),
+        workload("apps/v1", "Deployment", "web", "  replicas: 2\n"),
+        "apiVersion: v1\nkind: Pod\nmetadata: {generateName: run-}\nspec: {containers: [{name: a}]}\n"
+            .to_owned(),
+        "apiVersion: v1\nkind: Pod\nmetadata: {generateName: run-}\nspec: {containers: [{name: a}]}\n"
+            .to_owned(),
+    ];
+    insta::assert_snapshot!(summary(&text.join("---\n")), @r#"
+    shop/web-0 (shop_web-0): app
+    shop/web-1 (shop_web-1): app
+    shop/web-2 (shop_web-2): app
+    shop/web-3 (shop_web-3): app
+    default/run-0 (default_run-0): a
+    default/run-1 (default_run-1): a
+    "#);
+}
+
+#[test]
+fn what_a_cluster_lists() {
+    let pod = |name: &str, node: &str, phase: &str| {
+        format!(
+            r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "{name}", "uid": "uid-{name}",
+            "creationTimestamp": "2026-01-02T03:04:05Z", "ownerReferences": [{{"kind": "ReplicaSet"}}]}},
+            "spec": {{"nodeName": "{node}", "containers": [{{"name": "c", "resources": {{}}}}]}},
+            "status": {{"phase": "{phase}", "qosClass": "BestEffort"}}}}"#
+        )
+    };
+    let items = [
+        pod("a", "one", "Running"),
+        pod("b", "two", "Succeeded"),
+        pod("c", "one", "Failed"),
+        pod("d", "one", "Pending"),
+    ];
+    let read = read(&format!(r#"{{"apiVersion": "v1", "kind": "List", "items": [{}]}}"#, items.join(",")));
+    let seen: Vec<_> = read
+        .pods
+        .iter()
+        .map(|pod| (pod.uid.as_str(), pod.constraints.node_name.as_deref(), pod.phase))
+        .collect();
+    let expected = [
+        ("uid-a", Some("one"), Phase::Active),
+        ("uid-b", Some("two"), Phase::Ended),
+        ("uid-c", Some("one"), Phase::Ended),
+        ("uid-d", Some("one"), Phase::Active),
+    ];
+    assert_eq!(seen, expected);
+    assert!(read.is_whole());
+}
+
+#[test]
+fn a_small_text_is_not_more_pods_than_memory_holds() {
+    let many = workload("apps/v1", "Deployment", "web", "  replicas: 2000000000\n");
+    insta::assert_snapshot!(read(&many).refused[0].render(Style::Ascii), @r#"
+    error: 2000000000 pods are too many
+     --> all.yaml:1:1
+      |
+    1 | apiVersion: apps/v1
+      | ^ expected fewer pods, or smaller ones
+    "#);
+    let wide = "      - {name: c}\n".repeat(40_000);
+    let text = format!(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec:\n  replicas: 9000\n  template:\n    spec:\n      \
+         containers:\n{wide}"
+    );
+    assert!(read(&text).pods.is_empty());
+}
