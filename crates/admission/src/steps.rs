@@ -80,6 +80,9 @@ impl<'a> Steps<'a> {
             Ok(()) => Verdict::Admitted(self.placement),
             Err(Stop::Ask(question)) => Verdict::NeedsPlugin(question),
             Err(Stop::Refused(refused)) => {
+                if let Some(trace) = &mut self.trace {
+                    trace.held_back = self.node.held_back(&self.after, self.pod, &refused);
+                }
                 // Not active any more from the moment of the refusal.
                 self.after.pods.remove(&self.pod.uid);
                 Verdict::Refused(*refused)

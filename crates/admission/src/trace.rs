@@ -3,14 +3,16 @@
 
 use alloc::vec::Vec;
 
+use memory_manager::{AllocateError, Enough, HeldBack};
 use numa_bitmask::NodeMask;
-use pod_spec::{ContainerName, PodUid, ResourceName, Unit};
+use pod_spec::{ContainerName, Pod, PodUid, ResourceName, Unit};
 use topology_hint::{Answer, Answers};
 use topology_policy::{MergeError, MergeTrace, Merged};
 
 use crate::explain::Search;
 use crate::ledger::Ledger;
 use crate::node::Node;
+use crate::refusal::{Cause, Refused};
 
 /// The whole way of one attempt.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +20,9 @@ pub struct Trace {
     /// The units in the order in which they were served; those after a refusal are missing, and under policy `none`
     /// there are none.
     pub units: Vec<UnitTrace>,
+    /// Memory that the refused unit could not have though it is free, since its nodes are bound otherwise; `None` if
+    /// that is not so.
+    pub held_back: Option<HeldBack>,
     pub(crate) detail: Detail,
 }
 
@@ -235,6 +240,27 @@ impl Node {
             rows.push((resource, amounts));
         }
         rows
+    }
+}
+
+impl Node {
+    /// What of the memory that `pod` was refused is free and bound otherwise.
+    pub(crate) fn held_back(&self, ledger: &Ledger, pod: &Pod, refused: &Refused) -> Option<HeldBack> {
+        let near = match &refused.cause {
+            Cause::Memory(AllocateError::GroupViolated { nodes, .. }) => {
+                let bound = ledger.memory.as_ref()?.bound(*nodes);
+                return Some(HeldBack { enough: Enough::Together(*nodes), bound });
+            }
+            Cause::Memory(
+                AllocateError::NoExtension { hint } | AllocateError::NoPreferredExtension { hint, .. },
+            ) => *hint,
+            Cause::Memory(AllocateError::NothingFits | AllocateError::NothingPreferredFits)
+            | Cause::NotAligned(_) => NodeMask::EMPTY,
+            _ => return None,
+        };
+        let container = refused.container.as_ref().and_then(|name| pod.container(name));
+        let unit = container.map_or(Unit::Pod(pod), |container| Unit::Container(pod, container));
+        self.memory.as_ref()?.held_back(ledger.memory.as_ref()?, unit, near)
     }
 }
 

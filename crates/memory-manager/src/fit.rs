@@ -64,7 +64,7 @@ impl<'a> Fit<'a> {
     }
 
     /// 1: whether `mask` could hold the request if nothing were booked.
-    fn is_allocatable(self, mask: NodeMask) -> bool {
+    pub(crate) fn is_allocatable(self, mask: NodeMask) -> bool {
         self.request.items().iter().all(|item| {
             let on = |node| item.at.map_or(0, |at| self.policy.allocatable_on(node, at));
             mask.iter().fold(0_u64, |sum, node| sum.wrapping_add(on(node))) >= item.bytes

@@ -38,11 +38,13 @@ mod block;
 mod restore;
 mod drift;
 mod regroup;
+mod bound;
 
 pub use allocate::{AllocateError, Allocation, Granted};
 pub use allocate_pod::{PodAllocation, PodGranted};
 pub use block::{Block, ListedNode, NodeList};
 pub use books::Amounts;
+pub use bound::{Bound, Enough, HeldBack};
 pub use config::{Config, PodLevel, Readmission, WrappedTables};
 pub use counted::{Counted, Source};
 pub use drift::{Drifted, Restored};

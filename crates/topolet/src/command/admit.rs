@@ -97,9 +97,9 @@ pub(super) fn one(
     let pod = &pod.clone().with_defaults(node.node.pod_level().counts());
     let replies = Replies::default();
     let (attempt, trace) = node.node.trace_with(depth.detail, ledger, pod, &replies);
-    let verdict = attempt.verdict.clone();
+    let (verdict, moved) = (attempt.verdict.clone(), attempt.moved.clone());
     let after = ledger.commit(attempt)?;
-    let facts = Facts { node, before: ledger, ledger: &after, pod, trace: &trace };
+    let facts = Facts { node, before: ledger, ledger: &after, pod, trace: &trace, moved: &moved };
     let decision = match verdict {
         Verdict::Admitted(placement) => facts.admitted(&placement),
         Verdict::Refused(refused) => {

@@ -1,10 +1,12 @@
 //! A decision as it is written with `-o json`; the table is drawn from the same values.
 
 mod merge;
+mod held_back;
 mod not_pinned;
 mod placed;
 mod why;
 
+use memory_manager::Moved;
 use pod_spec::{Pod, PodUid, ResourceName};
 use serde::Serialize;
 use topology_admission::{
@@ -175,6 +177,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) pod: &'a Pod,
     pub(crate) trace: &'a Trace,
+    /// Containers of other pods whose memory moves when this one is admitted.
+    pub(crate) moved: &'a [Moved],
 }
 
 impl Facts<'_> {
@@ -223,6 +227,8 @@ impl Facts<'_> {
         match self.before.pods().find(|pod| pod.uid == *uid) {
             Some(pod) if pod.namespace == self.pod.namespace => pod.name.clone(),
             Some(pod) => format!("{}/{}", pod.namespace, pod.name),
+            // Containers of its own that were served before are in the way too.
+            None if *uid == self.pod.uid => self.pod.name.clone(),
             None => uid.to_string(),
         }
     }

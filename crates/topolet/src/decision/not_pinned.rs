@@ -12,6 +12,7 @@ use super::{Facts, Note, shown};
 impl Facts<'_> {
     pub(super) fn notes(&self, placement: &Placement) -> Vec<Note> {
         let mut notes = Vec::from_iter(self.preempted(placement));
+        notes.extend(self.moved());
         notes.extend(self.not_looked_at());
         if self.trace.units.iter().any(|unit| unit.search == Search::Cut) {
             let text = "the search for the best NUMA nodes was cut; there may be better ones".to_owned();

@@ -19,7 +19,11 @@ impl Facts<'_> {
                 let told: Vec<String> = shortages.iter().map(shortage).collect();
                 Some(told.join("; "))
             }
-            Cause::NotAligned(_) => missing(rows).or_else(|| unit.map(|unit| self.not_aligned(unit))),
+            Cause::NotAligned(_) => missing(rows).or_else(|| {
+                let not_aligned = unit.map(|unit| self.not_aligned(unit))?;
+                Some(self.held_back().map_or(not_aligned.clone(), |bound| format!("{not_aligned}; {bound}")))
+            }),
+            Cause::Memory(_) => missing(rows).or_else(|| self.held_back()),
             // For the rest their messages say it.
             _ => missing(rows),
         }
