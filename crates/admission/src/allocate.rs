@@ -1,6 +1,7 @@
 //! The steps of an attempt that give something out: devices, CPUs, memory, then what providers of your own have.
 
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use cpu_manager::{Granted as GrantedCpus, PodGranted as PodCpus};
@@ -40,7 +41,7 @@ impl<'a> Steps<'a> {
     ) -> Result<BTreeMap<ResourceName, DeviceIds>, Stop> {
         let Ledger { inventory, devices: held, pods, .. } = &self.after;
         let request = Request {
-            is_active: &|pod| pods.contains_key(pod),
+            is_active: &|pod| pods.contains(pod),
             sources: self.after.sources_for(&self.pod.key(container)),
             ..Request::new(self.pod, container, near.affinity)
         };
@@ -167,7 +168,8 @@ impl<'a> Steps<'a> {
             }
         };
         for provider in &self.node.others {
-            let held = self.after.others.entry(provider.name().into()).or_default();
+            let others = Arc::make_mut(&mut self.after.others);
+            let held = others.entry(provider.name().into()).or_default();
             let grant = provider.allocate(held, unit, near.affinity).map_err(|refusal| {
                 Stop::refused(name, Cause::Provider { name: provider.name().into(), refusal })
             })?;

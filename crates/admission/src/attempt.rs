@@ -100,6 +100,17 @@ impl Node {
         Steps::new(self, rules, ledger, pod, replies).run()
     }
 
+    /// What an attempt would come to, for those who will not commit it.
+    pub(crate) fn verdict_under(
+        &self,
+        rules: Rules,
+        ledger: &Ledger,
+        pod: &Pod,
+        replies: &Replies,
+    ) -> Verdict {
+        Steps::new(self, rules, ledger, pod, replies).run().verdict
+    }
+
     /// The same, with what was looked at on the way.
     pub fn trace(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> (Attempt, Trace) {
         self.trace_with(Detail::Short, ledger, pod, replies)

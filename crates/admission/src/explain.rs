@@ -1,16 +1,14 @@
 //! What would have fitted: changes to the pod, the node or the moment under which a refused pod is admitted. Each has
 //! been tried by attempting it; none is a guess.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::ops::ControlFlow;
 
 use device_manager::Replies;
-use node_config::Scope;
-use pod_spec::{Pod, PodUid, ResourceName};
-use topology_model::NodeId;
-use topology_policy::KubeletPolicy;
+use pod_spec::Pod;
 
 use crate::attempt::Placement;
+use crate::change::Change;
 use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::refusal::Refused;
@@ -32,10 +30,12 @@ impl Default for Tries {
 pub struct Explanation {
     /// Whether it fits the node when nothing else runs there.
     pub on_empty_node: OnEmptyNode,
-    /// What would fit, the smallest change of each kind first.
+    /// What would fit: kind by kind, and of each kind the smallest change first.
     pub would_fit: Vec<WouldFit>,
     /// Whether everything was looked at.
     pub search: Search,
+    /// How many attempts were made.
+    pub tries: usize,
 }
 
 /// Whether a pod fits a node on which nothing else runs.
@@ -43,9 +43,9 @@ pub struct Explanation {
 pub enum OnEmptyNode {
     /// It does: not now, rather than never.
     Fits,
-    /// It does not: waiting is of no use.
+    /// It does not, and waiting is of no use.
     DoesNotFit,
-    /// Not known: a device plugin would have to be asked, or there were too few tries.
+    /// Not known: there were too few tries.
     #[default]
     Unknown,
 }
@@ -67,64 +67,70 @@ pub struct WouldFit {
     pub change: Change,
     /// Where the pod runs then.
     pub placement: Placement,
+    /// What is taken for granted.
+    pub plugins: Plugins,
 }
 
-/// One change.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Change {
-    /// The node waits until these pods have gone: one, or two where no single one is enough.
-    Wait(Vec<PodUid>),
-    /// The pod asks for less of some resources.
-    AskLess(BTreeMap<ResourceName, Less>),
-    /// The node has more devices of a resource on one NUMA node.
-    MoreDevices {
-        /// Of which resource.
-        resource: ResourceName,
-        /// Where.
-        node: NodeId,
-        /// How many more.
-        count: u64,
-    },
-    /// The node has another policy.
-    Policy(KubeletPolicy),
-    /// The node has another scope.
-    Scope(Scope),
-}
-
-/// A smaller amount: CPUs, bytes or devices.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Less {
-    /// What the unit asks for now.
-    pub asked: u64,
-    /// What it can have.
-    pub fits: u64,
+/// Whether device plugins would have to agree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Plugins {
+    /// Nobody has to be asked who has not answered.
+    #[default]
+    HaveAnswered,
+    /// Some would have to be asked, and are taken to prefer no device and to refuse none.
+    TakenAsWilling,
 }
 
 impl Node {
     /// What would have to be otherwise for `pod`, which was `refused` beside what `ledger` holds with this `trace`.
     ///
     /// Candidates are read off the trace, since acceptance does not follow amounts: under `restricted` a larger
-    /// request can fit where a smaller one does not.
+    /// request can fit where a smaller one does not. Of each kind of change the two smallest that fit are told.
+    ///
+    /// - *Wait*: single pods that hold something, those that ask for least first; pairs where no single one is enough.
+    /// - *Ask less*: for each single NUMA node, and unless the policy is `single-numa-node` for all nodes together and
+    ///   on machines of up to sixteen nodes for each pair, everything that is short there lowered to what is free.
+    /// - *Ask more*: where whole cores are required, the next multiple.
+    /// - *Node*: what one node lacks of devices and huge pages, or all nodes together; CPUs reserved on another node;
+    ///   unneeded groups of nodes dissolved.
+    /// - *Rules*: the other scope, and the strictest looser policy.
     #[must_use]
     pub fn explain(
         &self,
         ledger: &Ledger,
         pod: &Pod,
         replies: &Replies,
-        (refused, trace): (&Refused, &Trace),
+        why: (&Refused, &Trace),
         tries: Tries,
     ) -> Explanation {
-        let mut trial = Trial::new(self, ledger, pod, replies, tries);
+        self.explain_until(ledger, pod, replies, why, tries, &|| ControlFlow::Continue(()))
+    }
+
+    /// The same, and no attempt is made any more when `stop`, which is asked before each, has said so.
+    #[must_use]
+    pub fn explain_until(
+        &self,
+        ledger: &Ledger,
+        pod: &Pod,
+        replies: &Replies,
+        (refused, trace): (&Refused, &Trace),
+        tries: Tries,
+        stop: &dyn Fn() -> ControlFlow<()>,
+    ) -> Explanation {
+        let mut trial = Trial::new(self, ledger, pod, replies, (refused, trace), (tries, stop));
         let on_empty_node = trial.on_empty_node();
         // The few candidates first: tries may be short.
         let rules = trial.rules();
-        let less = trial.asks_less(refused, trace.units.last());
-        let devices = trial.more_devices(trace.units.last());
+        let mut other = trial.more();
+        other.extend(trial.reserved());
+        other.extend(trial.regroup());
+        let mut asks = trial.asks_less();
+        asks.extend(trial.asks_more());
         let mut would_fit = trial.waits();
-        would_fit.extend(less);
-        would_fit.extend(devices);
+        would_fit.extend(asks);
+        would_fit.extend(other);
         would_fit.extend(rules);
-        Explanation { on_empty_node, would_fit, search: trial.search() }
+        let (search, tries) = trial.end();
+        Explanation { on_empty_node, would_fit, search, tries }
     }
 }

@@ -1,15 +1,14 @@
 //! Whether the node as a whole has enough, wherever it is: the kubelet's check after its managers have allocated.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use device_manager::Moment;
 use k8s_quantity::Quantity;
 use pod_spec::{Amounts, Overhead, Pod, ResourceName};
 use thiserror::Error;
 
 use crate::ledger::Ledger;
 use crate::node::Node;
+use crate::residents::Requests;
 
 /// A resource of which the node has not enough. The text is the kubelet's.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -40,30 +39,21 @@ const FIRST: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
 impl Node {
     /// Every shortage, in the order in which the kubelet reports them.
-    pub(crate) fn shortages(&self, ledger: &Ledger, pod: &Pod) -> Vec<Shortage> {
-        let others = || ledger.pods().filter(|other| other.uid != pod.uid);
+    pub(crate) fn shortages(&self, ledger: &Ledger, pod: &Pod, asked: &Requests) -> Vec<Shortage> {
         let mut shortages = Vec::new();
         if let Some(limit) = self.allocatable.get("pods") {
-            let (used, capacity) = (i64::try_from(others().count()).unwrap_or(i64::MAX), limit.value());
+            let others = ledger.pods.len() - usize::from(ledger.pods.contains(&pod.uid));
+            let (used, capacity) = (i64::try_from(others).unwrap_or(i64::MAX), limit.value());
             if used.saturating_add(1) > capacity {
                 shortages.push(Shortage { resource: "pods".into(), requested: 1, used, capacity });
             }
         }
-        let asked = self.requests(pod);
-        let mut used: BTreeMap<ResourceName, i64> = BTreeMap::new();
-        for other in others() {
-            for (resource, amount) in self.requests(other) {
-                let sum = used.entry(resource).or_default();
-                *sum = sum.saturating_add(amount);
-            }
-        }
-        let devices = allocatable_devices(ledger, pod);
         let position = |resource: &ResourceName| FIRST.iter().position(|first| *first == resource.as_str());
-        let mut names: Vec<&ResourceName> = asked.keys().collect();
-        names.sort_by_key(|resource| (position(resource).unwrap_or(FIRST.len()), *resource));
-        for resource in names {
-            let (requested, used) = (asked[resource], used.get(resource).copied().unwrap_or(0));
-            let Some(capacity) = self.capacity_for(resource, &devices) else { continue };
+        let mut asked: Vec<&(ResourceName, i64)> = asked.iter().collect();
+        asked.sort_by_key(|(resource, _)| (position(resource).unwrap_or(FIRST.len()), resource));
+        for (resource, requested) in asked {
+            let (requested, used) = (*requested, ledger.pods.used_beside(&pod.uid, resource));
+            let Some(capacity) = self.capacity_for(ledger, pod, resource) else { continue };
             if requested > 0 && requested > capacity.saturating_sub(used) {
                 shortages.push(Shortage { resource: resource.clone(), requested, used, capacity });
             }
@@ -72,36 +62,34 @@ impl Node {
     }
 
     /// Effective requests with overhead.
-    fn requests(&self, pod: &Pod) -> BTreeMap<ResourceName, i64> {
+    pub(crate) fn requests(&self, pod: &Pod) -> Requests {
         let effective = pod.effective(Amounts::Requests, self.pod_level.counts(), Overhead::Added);
-        effective
-            .into_iter()
-            .map(|(resource, amount)| (resource.clone(), units(&resource, &amount)))
-            .collect()
+        let requests = effective.into_iter().map(|(resource, amount)| {
+            let amount = units(&resource, &amount);
+            (resource, amount)
+        });
+        requests.collect()
     }
 
     /// What all pods can use; `None` where nothing is checked: a resource that is not Kubernetes' own and that the
     /// node does not list, or storage of unknown size.
-    fn capacity_for(&self, resource: &ResourceName, devices: &BTreeMap<ResourceName, i64>) -> Option<i64> {
+    fn capacity_for(&self, ledger: &Ledger, pod: &Pod, resource: &ResourceName) -> Option<i64> {
         if let Some(amount) = self.allocatable.get(resource.as_str()) {
             return Some(units(resource, amount));
         }
-        if let Some(count) = devices.get(resource) {
-            return Some(*count);
-        }
-        is_native(resource).then_some(0)
+        allocatable_devices(ledger, pod, resource).or_else(|| is_native(resource).then_some(0))
     }
 }
 
 /// Devices that the node lists, by number. For a pod that holds devices these count even if they have fallen ill, or
 /// their plugin has not come back since a restart.
-fn allocatable_devices(ledger: &Ledger, pod: &Pod) -> BTreeMap<ResourceName, i64> {
+fn allocatable_devices(ledger: &Ledger, pod: &Pod, resource: &ResourceName) -> Option<i64> {
+    let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     // Nothing is forgotten here: that is for whoever writes the node's status.
-    let listed = ledger.inventory.clone().capacity(Moment::default()).allocatable;
-    let count = |(resource, count)| (resource, i64::try_from(count).unwrap_or(i64::MAX));
-    let mut devices = listed.into_iter().map(count).collect();
-    ledger.devices.raise_allocatable(&pod.uid, &mut devices);
-    devices
+    let listed = ledger.inventory.is_registered(resource) && ledger.inventory.endpoint(resource).is_some();
+    let listed = listed.then(|| count(ledger.inventory.healthy(resource).count()));
+    let taken = ledger.devices.has_pod(&pod.uid).then(|| ledger.devices.taken(resource)).flatten();
+    listed.max(taken.map(|taken| count(taken.len())))
 }
 
 /// Whether the resource is one of Kubernetes' own that every node has, if only none of it.

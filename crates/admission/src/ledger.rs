@@ -3,17 +3,17 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
 use cpu_manager::{ContainerId, Holdings as CpuHoldings};
-use device_manager::{Holdings as DeviceHoldings, Inventory, Sources};
+use device_manager::{Holdings as DeviceHoldings, Inventory};
 use memory_manager::Holdings as MemoryHoldings;
-use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
+use pod_spec::{ContainerKey, Pod, PodUid, ResourceName};
 use thiserror::Error;
 use topology_hint::{Held, Hint};
 
 use crate::attempt::{Attempt, Verdict};
 use crate::compat::RefusedPod;
+use crate::residents::{Requests, Residents};
 
 /// Counts the changes of a ledger.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -39,25 +39,15 @@ pub struct Ledger {
     /// Which devices there are; they come and go with their plugins.
     pub(crate) inventory: Inventory,
     /// By provider name.
-    pub(crate) others: BTreeMap<String, Held>,
+    pub(crate) others: Arc<BTreeMap<String, Held>>,
     /// The merged hint of each container, as the kubelet's affinity store.
-    pub(crate) hints: BTreeMap<ContainerKey, Hint>,
+    pub(crate) hints: Arc<BTreeMap<ContainerKey, Hint>>,
     /// Containers that have been created since the kubelet started and are still there, by their ids in the runtime.
-    pub(crate) created: BTreeMap<ContainerId, ContainerKey>,
+    pub(crate) created: Arc<BTreeMap<ContainerId, ContainerKey>>,
     pub(crate) sources: SourcesReady,
     /// Containers that were running when the kubelet started.
-    pub(crate) was_running: BTreeSet<ContainerKey>,
-    pub(crate) arrivals: u64,
-    /// Pods that run, in order of UID.
-    pub(crate) pods: BTreeMap<PodUid, Resident>,
-}
-
-/// A pod that runs.
-#[derive(Clone, Debug)]
-pub(crate) struct Resident {
-    pub(crate) pod: Arc<Pod>,
-    /// Counts admissions.
-    pub(crate) arrival: u64,
+    pub(crate) was_running: Arc<BTreeSet<ContainerKey>>,
+    pub(crate) pods: Residents,
 }
 
 /// Whether every source of pods has reported since the kubelet started: before that, nothing is known to be dead.
@@ -131,21 +121,35 @@ impl Ledger {
 
     /// The admitted pods, by UID.
     pub fn pods(&self) -> impl Iterator<Item = &Pod> {
-        self.pods.values().map(|resident| resident.pod.as_ref())
+        self.pods.iter()
     }
 
     /// The admitted pods in the order in which they came.
-    pub(crate) fn pods_by_arrival(&self) -> impl Iterator<Item = &Pod> {
-        let mut residents: Vec<&Resident> = self.pods.values().collect();
-        residents.sort_by_key(|resident| resident.arrival);
-        residents.into_iter().map(|resident| resident.pod.as_ref())
+    pub fn pods_by_arrival(&self) -> impl Iterator<Item = &Pod> {
+        self.pods.by_arrival()
     }
 
     /// The pod is active from now on.
-    pub(crate) fn enter(&mut self, pod: &Pod) {
-        let arrival = self.arrivals;
-        self.arrivals += 1;
-        self.pods.insert(pod.uid.clone(), Resident { pod: Arc::new(pod.clone()), arrival });
+    pub(crate) fn enter(&mut self, pod: &Pod, requests: Requests) {
+        self.pods.enter(Arc::new(pod.clone()), requests);
+    }
+
+    /// How much of a resource an admitted pod counts for: thousandths of `cpu`, whole units of all else.
+    pub(crate) fn requested(&self, pod: &PodUid, resource: &ResourceName) -> i64 {
+        let mut requests = self.pods.requests(pod).iter();
+        requests.find(|(of, _)| of == resource).map_or(0, |(_, amount)| *amount)
+    }
+
+    /// The pods that hold anything of what can be aligned.
+    pub(crate) fn holders(&self) -> BTreeSet<PodUid> {
+        let cpus = self.cpus.iter();
+        let cpus = cpus
+            .flat_map(|held| held.iter().map(|(pod, ..)| pod).chain(held.whole_pods().map(|(pod, _)| pod)));
+        let memory = self.memory.iter();
+        let memory = memory
+            .flat_map(|held| held.iter().map(|(pod, ..)| pod).chain(held.whole_pods().map(|(pod, _)| pod)));
+        let others = self.others.values().flat_map(|held| held.keys().map(|key| &key.pod));
+        cpus.chain(memory).chain(self.devices.pods()).chain(others).cloned().collect()
     }
 
     /// Containers for which a hint is stored, and it.
@@ -174,7 +178,7 @@ impl Ledger {
     /// is known of such a pod.
     #[must_use]
     pub fn release(&self, pod: &PodUid) -> Self {
-        let is_known = self.pods.contains_key(pod)
+        let is_known = self.pods.contains(pod)
             || self.hints.keys().chain(self.created.values()).any(|container| container.pod == *pod);
         if !is_known {
             return self.clone();
@@ -189,12 +193,14 @@ impl Ledger {
     fn without(&self, pod: &PodUid) -> Self {
         let mut after = self.changed();
         after.end_pod(pod);
-        after.hints.retain(|container, _| container.pod != *pod);
+        retain(&mut after.hints, |container, _| container.pod != *pod);
         after.cpus = after.cpus.map(|held| held.retain(|other, _| other != pod));
         after.memory = after.memory.map(|held| held.retain(|other, _| other != pod));
         after.devices = after.devices.retain(|other| other != pod);
-        for held in after.others.values_mut() {
-            held.retain(|key, _| key.pod != *pod);
+        if after.others.values().any(|held| held.keys().any(|key| key.pod == *pod)) {
+            for held in Arc::make_mut(&mut after.others).values_mut() {
+                held.retain(|key, _| key.pod != *pod);
+            }
         }
         after
     }
@@ -213,8 +219,8 @@ impl Ledger {
         self.pods.remove(pod);
         let gone: BTreeSet<ContainerKey> =
             self.created.values().filter(|container| container.pod == *pod).cloned().collect();
-        self.created.retain(|_, container| container.pod != *pod);
-        self.hints.retain(|container, _| !gone.contains(container));
+        retain(&mut self.created, |_, container| container.pod != *pod);
+        retain(&mut self.hints, |container, _| !gone.contains(container));
     }
 
     /// The ledger in which a container has been created. An ordinary init container's memory goes to the container
@@ -222,10 +228,10 @@ impl Ledger {
     #[must_use]
     pub fn create(&self, container: &ContainerKey, id: ContainerId) -> Self {
         let mut after = self.changed();
-        if let Some(resident) = after.pods.get(&container.pod) {
-            after.memory = after.memory.map(|held| held.start(&resident.pod, &container.container));
+        if let Some(pod) = after.pods.get(&container.pod) {
+            after.memory = after.memory.map(|held| held.start(pod, &container.container));
         }
-        after.created.insert(id, container.clone());
+        Arc::make_mut(&mut after.created).insert(id, container.clone());
         after
     }
 
@@ -234,10 +240,10 @@ impl Ledger {
     #[must_use]
     pub fn exit(&self, id: &ContainerId) -> Self {
         let mut after = self.changed();
-        if let Some(container) = after.created.remove(id)
+        if let Some(container) = Arc::make_mut(&mut after.created).remove(id)
             && !after.created.values().any(|other| *other == container)
         {
-            after.hints.remove(&container);
+            Arc::make_mut(&mut after.hints).remove(&container);
         }
         after
     }
@@ -262,62 +268,14 @@ impl Ledger {
         self.sources
     }
 
-    fn changed(&self) -> Self {
+    pub(crate) fn changed(&self) -> Self {
         Self { version: self.version.next(), ..self.clone() }
     }
+}
 
-    fn collect_all(&mut self) {
-        self.collect_devices();
-        self.collect_cpus();
-        self.collect_memory();
-        let providers: Vec<String> = self.others.keys().cloned().collect();
-        for provider in &providers {
-            self.collect_others(provider);
-        }
-    }
-
-    pub(crate) fn collect_others(&mut self, provider: &str) {
-        if let (SourcesReady::Yes, Some(mut held)) = (self.sources, self.others.remove(provider)) {
-            // What a pod was given as a whole is under no container.
-            let is_whole =
-                |key: &ContainerKey| key.container.as_str().is_empty() && self.pods.contains_key(&key.pod);
-            held.retain(|key, _| is_whole(key) || self.runs(&key.pod, &key.container));
-            self.others.insert(provider.into(), held);
-        }
-    }
-
-    /// What the device manager is told of a container.
-    pub(crate) fn sources_for(&self, container: &ContainerKey) -> Sources {
-        match self.sources {
-            SourcesReady::Yes => Sources::Ready,
-            SourcesReady::No if self.was_running.contains(container) => Sources::PendingRunning,
-            SourcesReady::No => Sources::PendingNotRunning,
-        }
-    }
-
-    pub(crate) fn collect_devices(&mut self) {
-        if self.sources == SourcesReady::Yes {
-            self.devices = self.devices.retain(|pod| self.pods.contains_key(pod));
-        }
-    }
-
-    pub(crate) fn collect_cpus(&mut self) {
-        if self.sources == SourcesReady::Yes {
-            let collected =
-                self.cpus.as_ref().map(|held| held.retain(|pod, container| self.runs(pod, container)));
-            self.cpus = collected;
-        }
-    }
-
-    pub(crate) fn collect_memory(&mut self) {
-        if self.sources == SourcesReady::Yes {
-            let collected =
-                self.memory.as_ref().map(|held| held.retain(|pod, container| self.runs(pod, container)));
-            self.memory = collected;
-        }
-    }
-
-    fn runs(&self, pod: &PodUid, container: &ContainerName) -> bool {
-        self.pods.get(pod).is_some_and(|resident| resident.pod.container(container).is_some())
+/// Keeps those entries that `keep` says yes to; what is shared is copied only if one goes.
+fn retain<K: Ord + Clone, V: Clone>(map: &mut Arc<BTreeMap<K, V>>, keep: impl Fn(&K, &V) -> bool) {
+    if map.iter().any(|(key, value)| !keep(key, value)) {
+        Arc::make_mut(map).retain(|key, value| keep(key, value));
     }
 }

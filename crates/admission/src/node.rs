@@ -1,7 +1,7 @@
 //! The node: machine, configuration and rules, checked once and never changed.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -15,6 +15,7 @@ use topology_policy::{Distances, KubeletPolicy, Ties};
 use crate::compat::Compat;
 use crate::identity::Identity;
 use crate::ledger::{Ledger, SourcesReady, Version};
+use crate::residents::Residents;
 
 /// What a node is put together from.
 #[derive(Debug)]
@@ -66,18 +67,19 @@ impl PodLevel {
 }
 
 /// One node. Immutable, and shared by all attempts.
+#[derive(Clone)]
 pub struct Node {
     pub(crate) nodes: Nodes,
     pub(crate) policy: KubeletPolicy,
     pub(crate) scope: Scope,
-    distances: Option<Distances>,
+    pub(crate) distances: Option<Distances>,
     pub(crate) cpus: Option<cpu_manager::Static>,
     pub(crate) memory: Option<memory_manager::Static>,
     pub(crate) devices: Devices,
     pub(crate) allocatable: Amounts,
     pub(crate) pod_level: PodLevel,
     pub(crate) identity: Option<Identity>,
-    pub(crate) others: Vec<Box<dyn Provider + Send + Sync>>,
+    pub(crate) others: Vec<Arc<dyn Provider + Send + Sync>>,
     pub(crate) compat: Compat,
     pub(crate) options: OwnOptions,
 }
@@ -127,7 +129,7 @@ impl Node {
     /// The node with a provider of your own, which is asked after the kubelet's three.
     #[must_use]
     pub fn with_provider(mut self, provider: Box<dyn Provider + Send + Sync>) -> Self {
-        self.others.push(provider);
+        self.others.push(provider.into());
         self
     }
 
@@ -190,13 +192,12 @@ impl Node {
             devices: device_manager::Holdings::default(),
             device_file: device_manager::Holdings::default(),
             inventory: Inventory::new(self.nodes.clone()),
-            others: BTreeMap::new(),
-            hints: BTreeMap::new(),
-            created: BTreeMap::new(),
+            others: Arc::default(),
+            hints: Arc::default(),
+            created: Arc::default(),
             sources: SourcesReady::Yes,
-            was_running: BTreeSet::new(),
-            arrivals: 0,
-            pods: BTreeMap::new(),
+            was_running: Arc::default(),
+            pods: Residents::default(),
         }
     }
 

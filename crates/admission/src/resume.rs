@@ -1,6 +1,7 @@
 //! A restart of the kubelet on what it had stored: who held what stays, all else is forgotten.
 
 use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
 
 use cpu_manager::Holdings as CpuHoldings;
 use device_manager::{Held as HeldDevices, Holdings as DeviceHoldings, Moment};
@@ -73,7 +74,7 @@ impl Node {
         }
         after.version = ledger.version.next();
         after.sources = SourcesReady::No;
-        after.was_running = running;
+        after.was_running = Arc::new(running);
         Ok(after)
     }
 

@@ -1,6 +1,7 @@
 //! One attempt, done on a copy of the ledger: the kubelet's steps in the kubelet's order.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use device_manager::{Question, Replies};
@@ -17,6 +18,7 @@ use crate::identity::{Mismatch, operating_system};
 use crate::ledger::{Ledger, Version};
 use crate::node::{Node, PodLevel};
 use crate::refusal::{AlignedAs, Cause, Refused};
+use crate::residents::Requests;
 use crate::trace::{Detail, Trace, UnitTrace};
 
 /// The state of one attempt.
@@ -27,6 +29,7 @@ pub(crate) struct Steps<'a> {
     pub(crate) replies: &'a Replies,
     trace: Option<&'a mut Trace>,
     before: Version,
+    requests: Requests,
     pub(crate) after: Ledger,
     answers: Answers,
     pub(crate) placement: Placement,
@@ -44,7 +47,8 @@ impl<'a> Steps<'a> {
     ) -> Self {
         let mut after = ledger.clone();
         // The pod under admission is active while it is admitted.
-        after.enter(pod);
+        let requests = node.requests(pod);
+        after.enter(pod, Arc::clone(&requests));
         Self {
             node,
             rules,
@@ -52,6 +56,7 @@ impl<'a> Steps<'a> {
             replies,
             trace: None,
             before: ledger.version,
+            requests,
             after,
             answers: Answers::new(),
             placement: Placement::default(),
@@ -210,13 +215,13 @@ impl<'a> Steps<'a> {
     }
 
     fn store(&mut self, container: &Container, hint: Hint) {
-        self.after.hints.insert(self.pod.key(container), hint);
+        Arc::make_mut(&mut self.after.hints).insert(self.pod.key(container), hint);
     }
 
     /// The kubelet looks at the node as a whole only after everything has been allocated.
     fn check_node(&mut self) -> Result<(), Stop> {
         operating_system(self.pod).map_err(Stop::mismatch)?;
-        let shortages = self.node.shortages(&self.after, self.pod);
+        let shortages = self.node.shortages(&self.after, self.pod, &self.requests);
         let mismatch = self.node.mismatches(&self.after, self.pod).into_iter().next();
         // For a critical pod room can be made; a mismatch cannot be mended and is what is reported.
         let is_critical = self.pod.constraints.is_critical();

@@ -43,7 +43,8 @@ impl Node {
         ledger.devices = stored.devices;
         ledger.store_devices();
         for pod in pods {
-            ledger.enter(&pod);
+            let requests = self.requests(&pod);
+            ledger.enter(&pod, requests);
         }
         Ok(ledger)
     }

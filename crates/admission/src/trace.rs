@@ -114,6 +114,21 @@ pub enum Answered {
     },
 }
 
+impl NodeAmounts {
+    /// What is free on these nodes together; devices that are near no single node can be had with any.
+    #[must_use]
+    pub fn free_on(&self, nodes: NodeMask) -> u64 {
+        let here = nodes.iter().filter_map(|node| self.nodes.get(node.get())).map(|cell| cell.free);
+        here.fold(self.elsewhere.free, u64::saturating_add)
+    }
+
+    /// What is free on the whole machine.
+    #[must_use]
+    pub fn free(&self) -> u64 {
+        self.nodes.iter().map(|cell| cell.free).fold(self.elsewhere.free, u64::saturating_add)
+    }
+}
+
 impl UnitTrace {
     pub(crate) fn new(
         node: &Node,

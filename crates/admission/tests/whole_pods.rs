@@ -9,7 +9,7 @@ use node_config::{
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Container, ContainerKey, Pod, PodLevelResources, PodUid, ResourceList, Role, Unit};
 use topology_admission::{
-    Answered, Change, Compat, ContainerId, Ledger, Less, Node, NodeSetup, OnEmptyNode, PodLevel, Reason,
+    Answered, Asks, Change, Compat, ContainerId, Ledger, Node, NodeSetup, OnEmptyNode, PodLevel, Reason,
     Refused, RefusedPod, Stale, Tries, Verdict,
 };
 use topology_hint::{Affinity, Answers, Grant, Held, Hint, Preference, Provider, Refusal};
@@ -215,12 +215,15 @@ fn what_would_have_fitted_has_been_tried() {
     };
     let explained = explain(&asked);
     assert_eq!(explained.on_empty_node, OnEmptyNode::Fits);
-    let less = Less { asked: 3, fits: 1 };
+    let ask = |now: &str, fits: &str| {
+        let (now, fits) = (now.parse().unwrap(), fits.parse().unwrap());
+        Asks { container: Some("c0".into()), resource: "cpu".into(), now, fits }
+    };
     let changes: Vec<_> = explained.would_fit.into_iter().map(|fit| fit.change).collect();
     let expected = [
         Change::Wait(vec![PodUid::new("ran/a")]),
         Change::Wait(vec![PodUid::new("ran/b")]),
-        Change::AskLess([("cpu".into(), less)].into()),
+        Change::AskLess(vec![ask("3", "1")]),
         Change::Policy(KubeletPolicy::BestEffort),
     ];
     assert_eq!(changes, expected);
@@ -228,7 +231,7 @@ fn what_would_have_fitted_has_been_tried() {
     let never = explain(&pod("f", &["16"]));
     assert_eq!(never.on_empty_node, OnEmptyNode::DoesNotFit);
     let changes: Vec<_> = never.would_fit.into_iter().map(|fit| fit.change).collect();
-    assert_eq!(changes, [Change::AskLess([("cpu".into(), Less { asked: 16, fits: 1 })].into())]);
+    assert_eq!(changes, [Change::AskLess(vec![ask("16", "1")])]);
 }
 
 #[test]

@@ -222,6 +222,12 @@ impl Holdings {
         self.shared |= cpus;
     }
 
+    /// Puts some CPUs into the shared pool and takes others out of it.
+    pub(crate) fn swap_shared(&mut self, put: &CpuSet, taken: &CpuSet) {
+        self.shared |= put;
+        self.shared -= taken;
+    }
+
     /// Forgets what a pod holds as a whole.
     pub(crate) fn forget_whole(&mut self, pod: &PodUid) -> Option<CpuSet> {
         Arc::make_mut(&mut self.pods).remove(pod)

@@ -36,6 +36,7 @@ mod allocate_pod;
 mod isolation;
 mod holdings;
 mod restore;
+mod variation;
 mod containers;
 mod reconcile;
 mod metrics;

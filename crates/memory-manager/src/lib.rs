@@ -36,6 +36,7 @@ mod holdings;
 mod books;
 mod block;
 mod restore;
+mod variation;
 mod drift;
 mod regroup;
 mod bound;

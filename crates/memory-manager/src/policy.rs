@@ -186,11 +186,15 @@ impl Static {
         *self.tables.get(node.get() * self.resources.len() + at)?
     }
 
+    pub(crate) fn installed_mut(&mut self, node: NodeIndex, at: usize) -> Option<&mut Installed> {
+        self.tables.get_mut(node.get() * self.resources.len() + at)?.as_mut()
+    }
+
     pub(crate) fn allocatable_on(&self, node: NodeIndex, at: usize) -> u64 {
         self.installed(node, at).map_or(0, |table| table.allocatable)
     }
 
-    fn count_supplies(&mut self) {
+    pub(crate) fn count_supplies(&mut self) {
         self.supplies = (0..self.resources.len()).map(|at| self.supply(at)).collect();
     }
 

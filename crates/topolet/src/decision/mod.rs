@@ -10,7 +10,7 @@ use memory_manager::Moved;
 use pod_spec::{Pod, PodUid, ResourceName};
 use serde::Serialize;
 use topology_admission::{
-    Cause, Cell, Change, Explanation, Ledger, OnEmptyNode, Placement, Refused, ResourceTrace, Search,
+    Asks, Cause, Cell, Change, Explanation, Ledger, OnEmptyNode, Placement, Refused, ResourceTrace, Search,
     Standing, Trace, UnitName, UnitTrace, WouldFit,
 };
 use topology_hint::Affinity;
@@ -251,24 +251,33 @@ impl Facts<'_> {
                 let leave = if names.len() == 1 { "leaves" } else { "leave" };
                 ("wait", format!("until {} {leave}", names.join(" and ")))
             }
-            Change::AskLess(less) => {
-                let parts = less.iter().map(|(resource, less)| {
-                    format!(
-                        "{resource} {} instead of {}",
-                        amount(resource, less.fits),
-                        amount(resource, less.asked)
-                    )
-                });
-                ("ask less", parts.collect::<Vec<_>>().join(" and "))
+            Change::AskLess(asks) => ("ask less", self.asks(asks)),
+            Change::AskMore(asks) => ("ask more", self.asks(asks)),
+            Change::More { node, amounts } => {
+                let parts = amounts
+                    .iter()
+                    .map(|(resource, more)| format!("{} more {resource}", amount(resource, *more)));
+                ("node", format!("{} on NUMA {node}", parts.collect::<Vec<_>>().join(" and ")))
             }
-            Change::MoreDevices { resource, node, count } => {
-                ("node", format!("{count} more {resource} on NUMA {node}"))
-            }
+            Change::ReserveCpus(cpus) => ("node", format!("reserved CPUs {cpus}")),
+            Change::Regroup => ("node", "option memory.regroup".to_owned()),
             Change::Policy(policy) => ("policy", policy.name().to_owned()),
             Change::Scope(scope) => ("scope", scope.name().to_owned()),
             _ => ("change", "something else".to_owned()),
         };
         FitView { change, detail, result: self.places(&fit.placement) }
+    }
+
+    /// Other amounts; where a pod has several containers, with theirs.
+    fn asks(&self, asks: &[Asks]) -> String {
+        let parts = asks.iter().map(|asks| {
+            let of = match &asks.container {
+                Some(container) if self.pod.containers.len() > 1 => format!(" in {container}"),
+                _ => String::new(),
+            };
+            format!("{} {} instead of {}{of}", asks.resource, asks.fits, asks.now)
+        });
+        parts.collect::<Vec<_>>().join(" and ")
     }
 }
 

@@ -1,0 +1,286 @@
+//! Pods that ask for something else.
+//!
+//! A candidate says for some resources how much the refused unit may ask for. It becomes a pod by lowering what its
+//! containers ask for: of a single one its amount, of several the largest first, so that few lines of a manifest change.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use k8s_quantity::{Format, Quantity};
+use numa_bitmask::NodeMask;
+use pod_spec::{Container, ContainerName, Pod, PodLevelResources, ResourceList, ResourceName, Role};
+
+use crate::change::{Asks, Change};
+use crate::explain::WouldFit;
+use crate::other_node::page_size;
+use crate::refusal::Cause;
+use crate::trace::{UnitName, UnitTrace};
+use crate::trial::{MOST_OF_A_KIND, Trial};
+
+/// What a unit may ask for, by resource, beside what it asks for.
+type Room = BTreeMap<ResourceName, Lower>;
+
+/// One of these.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Lower {
+    asked: Quantity,
+    fits: Quantity,
+}
+
+impl Trial<'_> {
+    /// The refused unit with what a node set has left, for each that has some of everything; and what the kubelet's
+    /// message says there is.
+    pub(crate) fn asks_less(&mut self) -> Vec<WouldFit> {
+        let mut candidates: Vec<Room> = self.room_by_message().into_iter().collect();
+        if let Some(unit) = self.unit() {
+            for nodes in self.node_sets() {
+                candidates.extend(self.room_on(unit, nodes));
+            }
+        }
+        candidates.sort_by_key(cut);
+        candidates.dedup();
+        let mut found: Vec<WouldFit> = Vec::new();
+        for room in candidates {
+            let Some((smaller, asks)) = self.lowered(&room) else { continue };
+            let change = Change::AskLess(asks);
+            // Two node sets can come to the same.
+            if found.iter().any(|known| known.change == change) {
+                continue;
+            }
+            found.extend(self.attempt(self.node, self.node.rules(), self.ledger, &smaller).with(change));
+            if found.len() == MOST_OF_A_KIND {
+                break;
+            }
+        }
+        found
+    }
+
+    /// The next whole cores above what was asked for.
+    pub(crate) fn asks_more(&mut self) -> Option<WouldFit> {
+        use cpu_manager::{AllocateError, WholeCoresError};
+
+        let Cause::Cpus(AllocateError::WholeCores(WholeCoresError::NotMultiple { requested, per_core })) =
+            &self.refused.cause
+        else {
+            return None;
+        };
+        let name = self.refused.container.as_ref()?;
+        let fits = cpus(requested.checked_next_multiple_of(*per_core)? as u64);
+        let mut larger = self.pod.clone();
+        let container = larger.containers.iter_mut().find(|container| container.name == *name)?;
+        let asks = Vec::from([set(container, &"cpu".into(), fits)?]);
+        self.attempt(self.node, self.node.rules(), self.ledger, &larger).with(Change::AskMore(asks))
+    }
+
+    /// What a unit would have to ask less of to be on `nodes` alone; `None` if it need not, or if there is nothing left
+    /// of something.
+    fn room_on(&self, unit: &UnitTrace, nodes: NodeMask) -> Option<Room> {
+        let mut room = Room::new();
+        for row in &unit.resources {
+            let Some(amounts) = &row.amounts else { continue };
+            let free = amounts.free_on(nodes);
+            if free < amounts.asked {
+                let lower = self.lower(&row.resource, amounts.asked, free)?;
+                room.insert(row.resource.clone(), lower);
+            }
+        }
+        (!room.is_empty()).then_some(room)
+    }
+
+    /// An amount that people write: whole cores where they are required, whole pages, whole mebibytes, or gibibytes
+    /// where there are many.
+    fn lower(&self, resource: &ResourceName, asked: u64, free: u64) -> Option<Lower> {
+        const MEBIBYTE: u64 = 1 << 20;
+        const GIBIBYTE: u64 = 1 << 30;
+        let step = match resource.as_str() {
+            "cpu" => self.granularity(),
+            "memory" if free >= 16 * GIBIBYTE => GIBIBYTE,
+            "memory" if free >= MEBIBYTE => MEBIBYTE,
+            _ => page_size(resource),
+        };
+        let fits = free - free % step;
+        (fits > 0).then(|| Lower { asked: amount(resource, asked), fits: amount(resource, fits) })
+    }
+
+    fn granularity(&self) -> u64 {
+        self.node.cpus.as_ref().map_or(1, cpu_manager::Static::granularity) as u64
+    }
+
+    /// What the refusal itself says there is.
+    fn room_by_message(&self) -> Option<Room> {
+        use cpu_manager::{AllocateError, TakeError, WholeCoresError};
+
+        let of_cpus = |asked: usize, free: usize| {
+            let lower = self.lower(&"cpu".into(), asked as u64, free as u64)?;
+            (lower.fits < lower.asked).then(|| Room::from([("cpu".into(), lower)]))
+        };
+        match &self.refused.cause {
+            Cause::Cpus(AllocateError::WholeCores(WholeCoresError::NotMultiple { requested, .. })) => {
+                of_cpus(*requested, *requested)
+            }
+            Cause::Cpus(AllocateError::WholeCores(WholeCoresError::NotEnough {
+                requested,
+                available,
+                ..
+            })) => of_cpus(*requested, *available),
+            Cause::Cpus(AllocateError::Take(TakeError::NotEnough { requested, available })) => {
+                of_cpus(*requested, *available)
+            }
+            Cause::Shortage(shortages) => {
+                let less = shortages.iter().map(|shortage| {
+                    let free = u64::try_from(shortage.capacity.saturating_sub(shortage.used)).ok()?;
+                    let asked = u64::try_from(shortage.requested).ok()?;
+                    let lower = match shortage.resource.as_str() {
+                        "pods" => return None,
+                        "cpu" => self.lower_milli(asked, free)?,
+                        _ => self.lower(&shortage.resource, asked, free)?,
+                    };
+                    Some((shortage.resource.clone(), lower))
+                });
+                less.collect()
+            }
+            _ => None,
+        }
+    }
+
+    /// Thousandths of CPUs. Whoever asks for whole ones may get them for itself, and only then.
+    fn lower_milli(&self, asked: u64, free: u64) -> Option<Lower> {
+        if asked.is_multiple_of(1000) && free >= 1000 * self.granularity() {
+            return self.lower(&"cpu".into(), asked / 1000, free / 1000);
+        }
+        let milli =
+            |milli: u64| Quantity::from_milli(i64::try_from(milli).unwrap_or(i64::MAX), Format::DecimalSi);
+        (free > 0).then(|| Lower { asked: milli(asked), fits: milli(free) })
+    }
+
+    /// The pod that asks for no more than that, and what changes in its manifest.
+    fn lowered(&self, room: &Room) -> Option<(Pod, Vec<Asks>)> {
+        let mut pod = self.pod.clone();
+        let unit = match (&self.refused.cause, self.unit()) {
+            // That is about the pod as a whole, whatever was served last.
+            (Cause::Shortage(_), _) | (_, None) => self.refused.container.as_ref(),
+            (_, Some(UnitTrace { unit: UnitName::Container(name), .. })) => Some(name),
+            (_, Some(UnitTrace { unit: UnitName::Pod, .. })) => None,
+        };
+        let mut asks = Vec::new();
+        for (resource, lower) in room {
+            if unit.is_none() && self.node.pod_level.counts() == PodLevelResources::Count {
+                asks.extend(lower_pod_level(&mut pod, resource, &lower.fits));
+            }
+            asks.extend(lower_containers(&mut pod, unit, resource, &lower.fits)?);
+        }
+        (!asks.is_empty()).then_some((pod, asks))
+    }
+}
+
+/// Lowers what containers ask for until none of them asks for more than `most`, nor all that run at a time; of these
+/// the one that asks for most is lowered first. `None` if a container would be left with nothing.
+fn lower_containers(
+    pod: &mut Pod,
+    unit: Option<&ContainerName>,
+    resource: &ResourceName,
+    most: &Quantity,
+) -> Option<Vec<Asks>> {
+    let is_asking = |container: &Container| {
+        unit.is_none_or(|name| container.name == *name) && asked(container, resource).is_some()
+    };
+    let (mut first, mut together) = (Vec::new(), Vec::new());
+    for container in pod.containers.iter_mut().filter(|container| is_asking(container)) {
+        match container.role {
+            Role::Init => first.push(container),
+            Role::Sidecar | Role::App => together.push(container),
+        }
+    }
+    let mut asks = Vec::new();
+    for container in first {
+        if asked(container, resource).is_some_and(|asked| asked > most) {
+            asks.push(set(container, resource, most.clone())?);
+        }
+    }
+    together.sort_by(|a, b| asked(b, resource).cmp(&asked(a, resource)));
+    let mut excess = Quantity::from_units(0, most.format());
+    for container in &together {
+        excess += asked(container, resource)?;
+    }
+    excess -= most;
+    let zero = Quantity::from_units(0, most.format());
+    for container in together {
+        if excess <= zero {
+            break;
+        }
+        let own = asked(container, resource)?.clone();
+        // At least one CPU, page, device or mebibyte is left to it.
+        let least = least(resource).min(own.clone());
+        let lowered = (&own - &excess).max(least);
+        excess -= &(&own - &lowered);
+        if lowered < own {
+            asks.push(set(container, resource, lowered)?);
+        }
+    }
+    (excess <= zero).then_some(asks)
+}
+
+fn lower_pod_level(pod: &mut Pod, resource: &ResourceName, most: &Quantity) -> Option<Asks> {
+    let own = pod.resources.as_mut()?;
+    let now = own.requests.get(resource.as_str()).or_else(|| own.limits.get(resource.as_str()))?.clone();
+    if now <= *most {
+        return None;
+    }
+    put(&mut own.requests, &mut own.limits, resource, &now, most);
+    Some(Asks { container: None, resource: resource.clone(), now, fits: most.clone() })
+}
+
+/// What a container asks for: its request, which is its limit where it has none.
+fn asked<'a>(container: &'a Container, resource: &ResourceName) -> Option<&'a Quantity> {
+    let asked = container.requests.get(resource.as_str()).or_else(|| container.limits.get(resource.as_str()));
+    asked.filter(|asked| !asked.is_zero())
+}
+
+/// Makes a container ask for another amount.
+fn set(container: &mut Container, resource: &ResourceName, fits: Quantity) -> Option<Asks> {
+    let now = asked(container, resource)?.clone();
+    put(&mut container.requests, &mut container.limits, resource, &now, &fits);
+    Some(Asks { container: Some(container.name.clone()), resource: resource.clone(), now, fits })
+}
+
+/// Replaces a request, and the limit where it is the same or would be below.
+fn put(
+    requests: &mut ResourceList,
+    limits: &mut ResourceList,
+    resource: &ResourceName,
+    now: &Quantity,
+    fits: &Quantity,
+) {
+    if let Some(request) = requests.get_mut(resource.as_str()) {
+        request.clone_from(fits);
+    }
+    if let Some(limit) = limits.get_mut(resource.as_str()).filter(|limit| **limit == *now || **limit < *fits)
+    {
+        limit.clone_from(fits);
+    }
+}
+
+/// CPUs and devices by number, memory in bytes.
+fn amount(resource: &ResourceName, value: u64) -> Quantity {
+    let is_memory = resource.as_str() == "memory" || resource.is_hugepages();
+    let format = if is_memory { Format::BinarySi } else { Format::DecimalSi };
+    Quantity::from_units(i64::try_from(value).unwrap_or(i64::MAX), format)
+}
+
+fn cpus(count: u64) -> Quantity {
+    amount(&"cpu".into(), count)
+}
+
+/// The smallest amount that is worth asking for.
+fn least(resource: &ResourceName) -> Quantity {
+    amount(resource, if resource.as_str() == "memory" { 1 << 20 } else { page_size(resource) })
+}
+
+/// How much a candidate cuts: how many resources, then the largest part of one that is cut away, in thousandths.
+fn cut(room: &Room) -> (usize, i128) {
+    let part = |lower: &Lower| {
+        let (asked, fits) = (i128::from(lower.asked.milli_value()), i128::from(lower.fits.milli_value()));
+        (asked - fits) * 1000 / asked.max(1)
+    };
+    (room.len(), room.values().map(part).max().unwrap_or(0))
+}

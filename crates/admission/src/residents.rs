@@ -1,0 +1,100 @@
+//! The pods that run, and what they ask for together.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use pod_spec::{ContainerName, Pod, PodUid, ResourceName};
+
+/// What one pod counts for: thousandths of `cpu`, whole units of all else, by name.
+pub(crate) type Requests = Arc<[(ResourceName, i64)]>;
+
+/// All pods that run, in order of UID. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Residents {
+    pods: Arc<BTreeMap<PodUid, Resident>>,
+    /// The sums of all requests, so that an attempt need not add them up.
+    used: Arc<BTreeMap<ResourceName, i128>>,
+    arrivals: u64,
+}
+
+/// A pod that runs.
+#[derive(Clone, Debug)]
+struct Resident {
+    pod: Arc<Pod>,
+    requests: Requests,
+    /// Counts admissions.
+    arrival: u64,
+}
+
+impl Residents {
+    /// The pod runs from now on; one of the same UID is replaced.
+    pub(crate) fn enter(&mut self, pod: Arc<Pod>, requests: Requests) {
+        let arrival = self.arrivals;
+        self.arrivals += 1;
+        let used = Arc::make_mut(&mut self.used);
+        add(used, &requests, 1);
+        let resident = Resident { pod, requests, arrival };
+        if let Some(before) = Arc::make_mut(&mut self.pods).insert(resident.pod.uid.clone(), resident) {
+            add(used, &before.requests, -1);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, pod: &PodUid) {
+        if self.contains(pod)
+            && let Some(gone) = Arc::make_mut(&mut self.pods).remove(pod)
+        {
+            add(Arc::make_mut(&mut self.used), &gone.requests, -1);
+        }
+    }
+
+    pub(crate) fn contains(&self, pod: &PodUid) -> bool {
+        self.pods.contains_key(pod)
+    }
+
+    pub(crate) fn get(&self, pod: &PodUid) -> Option<&Arc<Pod>> {
+        self.pods.get(pod).map(|resident| &resident.pod)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.pods.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Pod> {
+        self.pods.values().map(|resident| resident.pod.as_ref())
+    }
+
+    /// In the order in which they came.
+    pub(crate) fn by_arrival(&self) -> impl Iterator<Item = &Pod> {
+        let mut residents: Vec<&Resident> = self.pods.values().collect();
+        residents.sort_by_key(|resident| resident.arrival);
+        residents.into_iter().map(|resident| resident.pod.as_ref())
+    }
+
+    /// What a pod asks for.
+    pub(crate) fn requests(&self, pod: &PodUid) -> &[(ResourceName, i64)] {
+        self.pods.get(pod).map_or(&[], |resident| &resident.requests)
+    }
+
+    /// What all pods but one ask for together of a resource.
+    pub(crate) fn used_beside(&self, pod: &PodUid, resource: &ResourceName) -> i64 {
+        let own = self.requests(pod).iter().find(|(of, _)| of == resource).map_or(0, |(_, own)| *own);
+        let all = self.used.get(resource).copied().unwrap_or(0);
+        i64::try_from(all - i128::from(own)).unwrap_or(i64::MAX)
+    }
+
+    /// Whether the container is one of a pod that runs.
+    pub(crate) fn runs(&self, pod: &PodUid, container: &ContainerName) -> bool {
+        self.get(pod).is_some_and(|pod| pod.container(container).is_some())
+    }
+}
+
+fn add(used: &mut BTreeMap<ResourceName, i128>, requests: &[(ResourceName, i64)], times: i128) {
+    for (resource, amount) in requests {
+        let sum = match used.get_mut(resource) {
+            Some(sum) => sum,
+            None => used.entry(resource.clone()).or_default(),
+        };
+        *sum += i128::from(*amount) * times;
+    }
+}
