@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::command::{
-    AdmitArguments, CaptureArguments, CompletionsArguments, DemoArguments, ExplainArguments, ManArguments,
-    StateArguments, TopologyArguments,
+    AdmitArguments, CaptureArguments, CompletionsArguments, ConfigArguments, DemoArguments, ExplainArguments,
+    ManArguments, StateArguments, TopologyArguments,
 };
 
 /// What a Kubernetes node would do with a pod, on any machine, and why.
@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Reads what a kubelet has written of its node: who holds which CPUs, memory and devices.
     State(StateArguments),
+    /// Says whether a kubelet starts with a configuration on a machine, and proposes one that pins there.
+    Config(ConfigArguments),
     /// Prints what a shell needs to complete commands of topolet.
     Completions(CompletionsArguments),
     /// Writes manual pages, one for each command.

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod command;
+mod config_check;
 mod node;
 mod node_file;
 mod pods;

@@ -3,6 +3,7 @@
 mod admit;
 mod capture;
 mod completions;
+mod config;
 mod demo;
 mod explain;
 mod man;
@@ -12,6 +13,7 @@ mod topology;
 pub(crate) use admit::AdmitArguments;
 pub(crate) use capture::CaptureArguments;
 pub(crate) use completions::CompletionsArguments;
+pub(crate) use config::{Checked, ConfigArguments};
 pub(crate) use demo::DemoArguments;
 pub(crate) use explain::ExplainArguments;
 pub(crate) use man::ManArguments;
@@ -31,6 +33,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Admit(arguments) => admit::run(arguments, screen),
         Command::Explain(arguments) => explain::run(arguments, screen),
         Command::State(arguments) => state::run(arguments, screen),
+        Command::Config(arguments) => config::run(arguments, screen),
         Command::Completions(arguments) => completions::run(arguments, screen),
         Command::Man(arguments) => man::run(arguments, screen),
     }

@@ -15,7 +15,7 @@ use crate::render::manifest_style;
 /// The built-in configuration that pins as much as the kubelet can.
 pub(crate) const PINNED: &str = "pinned";
 /// What a kubelet without a configuration file does.
-const DEFAULTS: &str = "kubelet-defaults";
+pub(super) const DEFAULTS: &str = "kubelet-defaults";
 
 /// A configuration and what it is called.
 pub(crate) struct ReadConfiguration {
@@ -49,10 +49,19 @@ pub(crate) fn own_options_of(name: &str, text: &[u8]) -> anyhow::Result<OwnOptio
 
 /// The configuration in a file.
 pub(crate) fn from_file(path: &str) -> anyhow::Result<ReadConfiguration> {
-    let text = crate::document::read(Path::new(path)).with_context(|| {
+    from_text(path, &bytes(path)?)
+}
+
+/// Whether a configuration of this name is built in.
+pub(super) fn is_built_in(name: &str) -> bool {
+    matches!(name, PINNED | DEFAULTS)
+}
+
+/// What is in the file of a configuration.
+pub(super) fn bytes(path: &str) -> anyhow::Result<Vec<u8>> {
+    crate::document::read(Path::new(path)).with_context(|| {
         format!("failed to read configuration {path} (built in are {PINNED} and {DEFAULTS})")
-    })?;
-    from_text(path, &text)
+    })
 }
 
 /// The configuration in a text that is called `name`.
@@ -68,13 +77,13 @@ pub(crate) fn from_text(name: &str, text: &[u8]) -> anyhow::Result<ReadConfigura
 /// So many NUMA nodes a kubelet accepts without being told.
 const USUAL_NODES: usize = 8;
 /// What is kept for the system per package, in bytes.
-const KEPT: i64 = 1 << 30;
+pub(super) const KEPT: i64 = 1 << 30;
 /// The part of all that is kept which is kept free by eviction, as by the kubelet's own defaults.
 const EVICTION: i64 = 100 << 20;
 
 /// Policies static, Static and restricted. For each package its first core is reserved, and 1Gi of memory on its
 /// first NUMA node with at least four times as much; without any such node memory is not managed.
-fn pinned(view: &KubeletView) -> KubeletConfiguration {
+pub(super) fn pinned(view: &KubeletView) -> KubeletConfiguration {
     let text = |text: &str| Some(text.to_owned());
     let mut config = KubeletConfiguration {
         cpu_manager_policy: text("static"),
@@ -94,8 +103,8 @@ fn pinned(view: &KubeletView) -> KubeletConfiguration {
     if !kept.is_empty() {
         let all: i64 = kept.values().sum();
         config.memory_manager_policy = text("Static");
-        config.system_reserved.insert("memory".to_owned(), (all - EVICTION).to_string());
         let amount = |bytes| Quantity::from_units(bytes, Format::BinarySi);
+        config.system_reserved.insert("memory".to_owned(), amount(all - EVICTION).to_string());
         config.reserved_memory = kept
             .into_iter()
             .map(|(numa_node, bytes)| ReservedMemory {
@@ -108,7 +117,7 @@ fn pinned(view: &KubeletView) -> KubeletConfiguration {
 }
 
 /// The first core of each package.
-fn first_cores(view: &KubeletView) -> CpuSet {
+pub(super) fn first_cores(view: &KubeletView) -> CpuSet {
     let cpus = view.cpus();
     let mut reserved = CpuSet::new();
     for (_, package) in cpus.sockets() {
@@ -120,7 +129,7 @@ fn first_cores(view: &KubeletView) -> CpuSet {
 }
 
 /// A node for each package: one of its own if one has enough memory, else any.
-fn nodes_to_keep_memory_on(view: &KubeletView) -> Vec<i32> {
+pub(super) fn nodes_to_keep_memory_on(view: &KubeletView) -> Vec<i32> {
     let has_room = |node: &&NodeMemory| {
         let pages = node.hugepages.iter().fold(0_u64, |sum, pages| {
             sum.saturating_add(pages.page_size_kib.saturating_mul(1024).saturating_mul(pages.num_pages))

@@ -67,7 +67,16 @@ struct Reserved<'a> {
 
 /// The configuration as YAML, ending in a newline.
 pub(crate) fn text(config: &KubeletConfiguration) -> anyhow::Result<String> {
-    let fields = Fields {
+    Ok(serde_saphyr::to_string(&fields(config))?)
+}
+
+/// The configuration as a part of a document.
+pub(crate) fn value(config: &KubeletConfiguration) -> anyhow::Result<serde_json::Value> {
+    Ok(serde_json::to_value(fields(config))?)
+}
+
+fn fields(config: &KubeletConfiguration) -> Fields<'_> {
+    Fields {
         api_version: "kubelet.config.k8s.io/v1beta1",
         kind: "KubeletConfiguration",
         cpu_manager_policy: config.cpu_manager_policy.as_ref(),
@@ -99,8 +108,7 @@ pub(crate) fn text(config: &KubeletConfiguration) -> anyhow::Result<String> {
         max_pods: config.max_pods,
         pods_per_core: config.pods_per_core,
         feature_gates: config.feature_gates.iter().map(|(name, on)| (name, *on)).collect(),
-    };
-    Ok(serde_saphyr::to_string(&fields)?)
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod configuration_text;
 mod devices;
 mod hugepages;
 mod machine;
+mod proposal;
 
 use std::path::Path;
 use std::rc::Rc;
@@ -21,10 +22,11 @@ use crate::node_file::Packed;
 use crate::render::Glyphs;
 use crate::state;
 
-pub(crate) use self::configuration::{from_file as read_configuration, own_options};
-pub(crate) use self::configuration_text::text as configuration_text;
+pub(crate) use self::configuration::{ReadConfiguration, from_file as read_configuration, own_options};
+pub(crate) use self::configuration_text::{text as configuration_text, value as configuration_value};
 pub(crate) use self::devices::DeviceText;
 pub(crate) use self::machine::{LoadedMachine, files_of};
+pub(crate) use self::proposal::propose;
 
 /// A node that can decide.
 pub(crate) struct LoadedNode {
@@ -123,6 +125,25 @@ impl LoadedNode {
         let packed = machine.packed.clone();
         Ok(Self { node, cpus: view.cpus().clone(), inventory, line, warnings, packed })
     }
+}
+
+/// The configuration that a check is about, and its text: a given one, that of a node file, or the kubelet's defaults.
+pub(crate) fn configuration_to_check(
+    given: Option<&str>,
+    machine: &LoadedMachine,
+    view: &KubeletView,
+) -> anyhow::Result<(ReadConfiguration, String)> {
+    let packed = machine.packed.as_deref().and_then(|packed| packed.config.as_deref());
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if let (None, Some(packed)) = (given, packed) {
+        return Ok((configuration::from_text(&format!("of {}", machine.name), packed)?, text(packed)));
+    }
+    let given = given.unwrap_or(configuration::DEFAULTS);
+    if configuration::is_built_in(given) {
+        return Ok((configuration::read(Some(given), view)?, String::new()));
+    }
+    let bytes = configuration::bytes(given)?;
+    Ok((configuration::from_text(given, &bytes)?, text(&bytes)))
 }
 
 fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> anyhow::Result<()> {

@@ -7,12 +7,14 @@ mod topology;
 mod words;
 mod tree;
 mod svg;
+mod config;
 mod decision;
 mod explanation;
 
 use comfy_table::{Table, presets};
 
 pub(crate) use amount::Amount;
+pub(crate) use config::checked;
 pub(crate) use decision::decision;
 pub(crate) use explanation::explanation;
 pub(crate) use screen::{Glyphs, Screen, manifest_style};

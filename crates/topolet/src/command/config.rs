@@ -1,0 +1,93 @@
+//! `topolet config`: whether a kubelet starts with a configuration on a machine, and what would be right there.
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand, ValueHint};
+use serde::Serialize;
+use topology_model::KubeletView;
+
+use crate::Outcome;
+use crate::arguments::{Format, MachineArguments, OutputArguments};
+use crate::config_check::{self, Change, Finding};
+use crate::document::Document;
+use crate::node::{self, LoadedMachine};
+use crate::render::{self, Screen};
+
+#[derive(Args, Debug)]
+pub(crate) struct ConfigArguments {
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ConfigCommand {
+    /// Checks a kubelet configuration on a machine and proposes one that pins there. Exit status 2 if anything is
+    /// wrong.
+    Check(ConfigCheckArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ConfigCheckArguments {
+    /// `KubeletConfiguration`, `KubeletConfig` or a kubelet's /configz as YAML or JSON. Without it that of a node
+    /// file, else `kubelet-defaults`.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) config: Option<String>,
+    /// Prints nothing but the proposed configuration, as a file that a kubelet reads.
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) propose: bool,
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// A check, as it is written.
+#[derive(Debug, Serialize)]
+pub(crate) struct Checked {
+    pub(crate) machine: String,
+    pub(crate) configuration: String,
+    /// Most harmful first.
+    pub(crate) findings: Vec<Finding>,
+    /// In what the proposal differs.
+    pub(crate) changes: Vec<Change>,
+    /// A `KubeletConfiguration` of all fields that decide on resources.
+    pub(crate) proposal: serde_json::Value,
+}
+
+pub(super) fn run(arguments: &ConfigArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    match &arguments.command {
+        ConfigCommand::Check(arguments) => check(arguments, screen),
+    }
+}
+
+fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let machine = LoadedMachine::load(&arguments.machine)?;
+    let view = KubeletView::new(&machine.info)
+        .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
+    let (read, text) = node::configuration_to_check(arguments.config.as_deref(), &machine, &view)?;
+    let proposal = node::propose(&read.config, &view);
+    let outcome = |wrong: bool| if wrong { Outcome::SomethingWrong } else { Outcome::Done };
+    let findings = config_check::check(&read.config, &text, &proposal, &view)?;
+    let is_wrong = !findings.is_empty() || !read.warnings.is_empty();
+    if arguments.propose {
+        screen.print(&node::configuration_text(&proposal)?)?;
+        return Ok(outcome(is_wrong));
+    }
+    for warning in &read.warnings {
+        screen.warn(warning);
+    }
+    let checked = Checked {
+        machine: machine.name.clone(),
+        configuration: read.name,
+        findings,
+        changes: config_check::changes(&read.config, &proposal)?,
+        proposal: node::configuration_value(&proposal)?,
+    };
+    let format = arguments.output.output;
+    if format == Format::Table {
+        let snippet = node::configuration_text(&proposal)?;
+        screen.show(&render::checked(&checked, &snippet, is_wrong, screen.glyphs))?;
+    } else if let Some(text) = Document::new("ConfigCheck", &checked).text(format)? {
+        screen.print(&text)?;
+    }
+    Ok(outcome(is_wrong))
+}

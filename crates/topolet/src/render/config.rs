@@ -1,0 +1,66 @@
+//! What is wrong with a configuration, and what is proposed.
+
+use serde_json::Value;
+
+use super::{Glyphs, columns};
+use crate::command::Checked;
+use crate::config_check::Problem;
+use crate::node::RELEASE;
+
+/// The check for a person; `snippet` is the proposal as a file.
+pub(crate) fn checked(checked: &Checked, snippet: &str, is_wrong: bool, glyphs: Glyphs) -> String {
+    let dot = glyphs.dot();
+    let Checked { machine, configuration, findings, changes, .. } = checked;
+    let mut text =
+        format!("{machine} {dot} configuration {configuration} {dot} rules of kubelet {RELEASE}\n\n");
+    for finding in findings {
+        let (mark, what) = match finding.problem {
+            Problem::Refused => (glyphs.no(), "the kubelet does not start"),
+            Problem::Doubtful => ("!", "hardly meant"),
+        };
+        let line = finding.line.map_or_else(String::new, |line| format!(" (line {line})"));
+        text.push_str(&format!("{mark} {}{line}   {what}: {}\n", finding.field, finding.text));
+        if let Some(expected) = &finding.expected {
+            text.push_str(&format!("  expected    {}\n", flow(expected)));
+        }
+    }
+    if findings.is_empty() {
+        let but = if is_wrong { ", but for the warnings above" } else { "" };
+        text.push_str(&format!("{} a kubelet starts with it on this machine{but}\n", glyphs.yes()));
+    }
+    if changes.is_empty() {
+        text.push_str("\nNothing else is proposed.\n");
+        return text;
+    }
+    text.push_str("\nproposed, so that as much as possible is pinned:\n");
+    let rows = changes.iter().map(|change| {
+        let or_nothing = |value: &Option<Value>| value.as_ref().map_or_else(|| "(nothing)".to_owned(), flow);
+        vec![
+            change.field.clone(),
+            or_nothing(&change.from),
+            glyphs.arrow().to_owned(),
+            or_nothing(&change.to),
+        ]
+    });
+    text.push_str(&columns(rows, "  "));
+    text.push_str("\nas a file (--propose prints nothing else):\n\n");
+    text + snippet
+}
+
+/// A value in one line, as YAML has it.
+fn flow(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields: Vec<_> =
+                fields.iter().map(|(name, value)| format!("{name}: {}", flow(value))).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        // What would be read as something else is in quotes.
+        Value::String(text) if text.parse::<f64>().is_ok() || text.parse::<bool>().is_ok() => {
+            format!("{text:?}")
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
