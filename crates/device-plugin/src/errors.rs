@@ -11,10 +11,8 @@ pub(crate) fn rpc_error(status: &Status) -> RpcError {
         let message = format!("grpc: received message larger than max ({found} vs. {limit})");
         return error(Code::ResourceExhausted, message);
     }
-    // Only what was not sent by the plugin has a source.
-    if status.source().is_some()
-        && matches!(status.code(), Code::Unknown | Code::Unavailable | Code::Internal)
-    {
+    // Only what was not sent by the plugin has a source: then the connection has failed.
+    if status.source().is_some() {
         return error(Code::Unavailable, "error reading from server: EOF");
     }
     error(status.code(), status.message())

@@ -24,6 +24,8 @@ const ALLOC_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 /// The metrics of one server. Clones count together.
 #[derive(Clone, Debug)]
 pub struct Metrics {
+    /// How many names there are, or have been tried.
+    names: Arc<AtomicU64>,
     registrations: Family<OfResource, Counter>,
     allocations: Family<OfResource, Histogram, fn() -> Histogram>,
     asked: Family<OfVersion, Counter>,
@@ -51,6 +53,11 @@ struct OfSocket {
     socket_path: String,
     state: &'static str,
 }
+
+/// The longest name of a resource.
+const MAX_NAME: usize = 317;
+/// How many names are told apart.
+const MAX_NAMES: u64 = 4096;
 
 /// The version of the pod resources service that is served.
 const V1: OfVersion = OfVersion { server_api_version: "v1" };
@@ -97,6 +104,7 @@ impl EncodeMetric for Plain {
 impl Default for Metrics {
     fn default() -> Self {
         Self {
+            names: Arc::default(),
             registrations: Family::default(),
             allocations: Family::new_with_constructor(|| Histogram::new(ALLOC_BUCKETS)),
             asked: Family::default(),
@@ -164,9 +172,16 @@ impl Metrics {
         );
     }
 
-    /// A plugin has called `Register`, whatever comes of it.
+    /// A plugin has called `Register`, whatever comes of it. Names that no resource can have are cut, and only so many
+    /// are told apart.
     pub(crate) fn count_registration(&self, resource: &str) {
-        self.registrations.get_or_create(&OfResource { resource_name: resource.to_owned() }).inc();
+        let cut = resource.chars().take(MAX_NAME).collect();
+        let of = OfResource { resource_name: cut };
+        if let Some(counter) = self.registrations.get(&of) {
+            counter.inc();
+        } else if self.names.fetch_add(1, Ordering::Relaxed) < MAX_NAMES {
+            self.registrations.get_or_create(&of).inc();
+        }
     }
 
     /// A plugin has answered `Allocate`, or failed to.

@@ -1,5 +1,5 @@
 //! What the tests share: a folder, a server in it, plugins that do as they are told, frames.
-#![allow(dead_code, reason = "each test uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
 pub mod frames;
 pub mod plugin;
@@ -126,18 +126,38 @@ impl Node {
             .collect()
     }
 
+    /// Stops the server. Returns what it has told since.
+    pub fn stop(self) -> Vec<String> {
+        let Self { server, mut inventory, events, .. } = self;
+        server.stop();
+        events.try_iter().map(|event| recorded(event, &mut inventory, Moment::default())).collect()
+    }
+
     pub fn record(&mut self, event: Event) -> String {
-        let text = match &event {
-            Event::Registered { resource, .. } => format!("registered {resource}"),
-            Event::Listed { resource, devices, .. } => format!("listed {resource} {}", devices.len()),
-            Event::Gone { resource, why } => format!("gone {resource}: {why:?}"),
-            Event::NotServed { socket, error } => format!("not served {socket:?}: {error}"),
-        };
-        event.record(&mut self.inventory, Moment(self.began.elapsed()));
-        text
+        recorded(event, &mut self.inventory, Moment(self.began.elapsed()))
     }
 
     pub fn healthy(&self, resource: &str) -> Vec<String> {
         self.inventory.healthy(&resource.into()).map(ToString::to_string).collect()
     }
+}
+
+fn recorded(event: Event, inventory: &mut Inventory, now: Moment) -> String {
+    let text = match &event {
+        Event::Registered { resource, .. } => format!("registered {resource}"),
+        Event::Listed { resource, devices, .. } => format!("listed {resource} {}", devices.len()),
+        Event::Gone { resource, why } => format!("gone {resource}: {why:?}"),
+        Event::NotServed { socket, error } => format!("not served {socket:?}: {error}"),
+    };
+    event.record(inventory, now);
+    text
+}
+
+/// What is exported.
+pub fn exported(node: &Node) -> String {
+    let mut registry = prometheus_client::registry::Registry::default();
+    node.server.metrics().register(&mut registry);
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    text
 }

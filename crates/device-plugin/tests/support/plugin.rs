@@ -55,7 +55,7 @@ pub struct Plugin {
     pub socket: PathBuf,
 }
 
-struct Service {
+pub struct Service {
     script: Script,
     lists: watch::Receiver<Vec<Device>>,
     calls: Arc<Mutex<Vec<String>>>,
@@ -65,6 +65,14 @@ pub fn device(id: &str, nodes: &[i64]) -> Device {
     let nodes: Vec<NumaNode> = nodes.iter().map(|id| NumaNode { id: *id }).collect();
     let topology = (!nodes.is_empty()).then_some(TopologyInfo { nodes });
     Device { id: id.to_owned(), health: "Healthy".to_owned(), topology }
+}
+
+/// The service alone, with one list.
+pub fn service(script: Script, devices: Vec<Device>) -> Service {
+    let (lists, watched) = watch::channel(devices);
+    // The stream lasts as long as there may be another list.
+    std::mem::forget(lists);
+    Service { script, lists: watched, calls: Arc::default() }
 }
 
 impl Plugin {

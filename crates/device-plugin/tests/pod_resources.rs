@@ -1,0 +1,102 @@
+//! The pod resources service over its socket.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails that way")]
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use device_manager::{DeviceEntry, RpcCode};
+use device_plugin::{
+    Amounts, ClientError, ContainerEntry, MemoryEntry, PodEntry, PodResourcesClient, Snapshot,
+};
+use pod_spec::ContainerName;
+use support::{Folder, Node, exported};
+use topology_model::NodeId;
+
+fn amounts() -> Amounts {
+    let device = |id: &str, node: Option<i64>| DeviceEntry {
+        resource: "vendor.io/gpu".into(),
+        device: id.into(),
+        node: node.map(NodeId),
+    };
+    Amounts {
+        cpus: "2-3,8".parse().unwrap(),
+        memory: vec![MemoryEntry {
+            kind: "hugepages-1Gi".into(),
+            size: 1 << 30,
+            nodes: vec![NodeId(0), NodeId(1)],
+        }],
+        devices: vec![device("gpu-0", Some(0)), device("gpu-0", Some(1)), device("gpu-1", None)],
+    }
+}
+
+fn pod(name: &str, containers: Vec<ContainerEntry>) -> PodEntry {
+    PodEntry { name: name.to_owned(), namespace: "ran".to_owned(), containers }
+}
+
+fn snapshot() -> Snapshot {
+    let app = ContainerEntry { name: ContainerName::new("app"), amounts: amounts() };
+    let idle = ContainerEntry { name: ContainerName::new("idle"), amounts: Amounts::default() };
+    Snapshot { pods: vec![pod("dpdk", vec![app, idle]), pod("bare", Vec::new())], allocatable: amounts() }
+}
+
+fn connect(folder: &Folder) -> PodResourcesClient {
+    PodResourcesClient::connect(&folder.pod_resources_socket(), support::PATIENCE).unwrap()
+}
+
+#[test]
+fn what_pods_hold_is_told_and_counted() {
+    let folder = Folder::new();
+    let node = Node::start(&folder);
+    *node.told.0.lock().unwrap() = Arc::new(snapshot());
+    let mut client = connect(&folder);
+    assert_eq!(client.list().unwrap(), snapshot().pods);
+    assert_eq!(client.allocatable().unwrap(), snapshot().allocatable);
+    assert_eq!(client.get("ran", "dpdk").unwrap().as_ref(), Some(&snapshot().pods[0]));
+    for (namespace, name) in [("default", "dpdk"), ("ran", "gone")] {
+        let Err(ClientError::Failed(error)) = client.get(namespace, name) else { panic!("it is not there") };
+        assert_eq!(error.code, RpcCode(2));
+        assert_eq!(error.message, format!("pod {name} in namespace {namespace} not found"));
+    }
+    let exported = exported(&node);
+    for (metric, count) in [
+        ("requests_total", 5),
+        ("requests_list", 1),
+        ("requests_get_allocatable", 1),
+        ("requests_get", 3),
+        ("errors_get", 2),
+    ] {
+        let line =
+            format!("\nkubelet_pod_resources_endpoint_{metric}{{server_api_version=\"v1\"}} {count}\n");
+        assert!(exported.contains(&line), "{line} in {exported}");
+    }
+}
+
+#[test]
+fn more_than_ten_questions_at_once_are_too_many() {
+    let folder = Folder::new();
+    let _node = Node::start(&folder);
+    let mut client = connect(&folder);
+    let mut refused = Vec::new();
+    // More than come back however slow this is, if it is not slower than that.
+    for _ in 0..200 {
+        if let Err(error) = client.list() {
+            refused.push(error.to_string());
+        }
+    }
+    let text = "rpc error: code = ResourceExhausted desc = rejected by rate limit";
+    println!("{} of 200 refused", refused.len());
+    assert!(refused.iter().all(|error| error == text), "{refused:?}");
+}
+
+#[test]
+fn a_socket_that_nobody_serves_is_named() {
+    let folder = Folder::new();
+    let socket = folder.path().join("nobody.sock");
+    let error = PodResourcesClient::connect(&socket, Duration::from_secs(1)).unwrap_err();
+    assert_eq!(error.to_string(), format!("connect to {}: nobody answers there", socket.display()));
+    drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+    let error = PodResourcesClient::connect(&socket, Duration::from_millis(50)).unwrap_err();
+    assert!(matches!(error, ClientError::NotServed(_)), "{error}");
+}
