@@ -12,7 +12,9 @@
 //!   pci: {class: "0200", vendor: "8086", device: "1889"}
 //! ```
 //!
-//! It is the project's own format, so unlike in Kubernetes' an unknown field is an error.
+//! It is the project's own format, so unlike in Kubernetes' an unknown field is an error. Two formats of others say the
+//! same and are read too: what a kubelet answers at its podresources socket, and the configuration of the SR-IOV
+//! network device plugin, alone or in the `ConfigMap` that it is kept in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +23,7 @@ use pod_spec::ResourceName;
 use crate::names::is_resource;
 use crate::node::{Field, Keyed, Value};
 use crate::yaml::{Repeated, documents};
-use crate::{ManifestError, Problem, Source};
+use crate::{FunctionPool, ManifestError, PodResourcesRead, Problem, Source, function_pool, pod_resources};
 
 /// One resource and its devices.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,6 +43,9 @@ pub enum DeviceSource {
     PerNode(BTreeMap<u32, u32>),
     /// The PCI functions of the machine that match.
     Pci(PciSelector),
+    /// The PCI functions of the machine that the SR-IOV network device plugin would give this resource. Of several
+    /// such resources in a row each leaves to the next what it does not take; one that takes none is not there.
+    Pool(FunctionPool),
 }
 
 /// A device by name.
@@ -82,6 +87,11 @@ pub struct PciClass {
 }
 
 impl PciClass {
+    /// Network cards.
+    pub(crate) const NETWORK: Self = Self { bits: 0x02_0000, mask: 0xff_0000 };
+    /// Processing accelerators.
+    pub(crate) const ACCELERATOR: Self = Self { bits: 0x12_0000, mask: 0xff_0000 };
+
     /// Whether a class of 24 bits (as in sysfs: `0x030200`) begins with these digits.
     #[must_use]
     pub const fn matches(self, class: u32) -> bool {
@@ -100,7 +110,7 @@ impl PciSelector {
 }
 
 /// The highest id of a NUMA node that the kernel gives (`MAX_NUMNODES` is at most 1024).
-const MAX_NODE_ID: u32 = 1023;
+pub(crate) const MAX_NODE_ID: u32 = 1023;
 /// The most devices of a resource on a node; more than any machine's virtual functions.
 const MAX_PER_NODE: u32 = 65_536;
 
@@ -109,23 +119,118 @@ const MAX_PER_NODE: u32 = 65_536;
 /// # Errors
 /// The first thing that is wrong, with its place.
 pub fn read_devices(source: &Source<'_>) -> Result<Vec<DeviceEntry>, ManifestError> {
-    const FIELDS: &str = "the field devices";
-    let mut entries = Vec::new();
-    let mut resources = BTreeSet::new();
+    let mut read = Inventory::default();
     for node in &documents(source, Repeated::Refused)? {
-        let document = Field::document(source, node);
-        known_fields(&document, &["devices"], FIELDS)?;
+        read.read_document(&Field::document(source, node))?;
+    }
+    read.add_answers();
+    Ok(read.entries)
+}
+
+/// What has been read.
+#[derive(Default)]
+struct Inventory {
+    entries: Vec<DeviceEntry>,
+    resources: BTreeSet<ResourceName>,
+    answers: PodResourcesRead,
+}
+
+impl Inventory {
+    fn read_document(&mut self, document: &Field<'_>) -> Result<(), ManifestError> {
+        const FIELDS: &str = "the field devices";
+        if document.get("resourceList")?.is_some() {
+            return self.read_pools(document);
+        }
+        if document.get("kind")?.is_some() {
+            return self.read_config_map(document);
+        }
+        if pod_resources::is_answer(document)? {
+            return self.answers.add(document);
+        }
+        known_fields(document, &["devices"], FIELDS)?;
         for field in document.require("devices", "a list of resources")?.items()? {
             let entry = read_entry(&field)?;
-            if !resources.insert(entry.resource.clone()) {
-                let place = field.get("resource")?.unwrap_or(field);
-                return Err(place.fail(Problem::DuplicateResource(entry.resource.to_string())));
+            let place = field.get("resource")?.unwrap_or(field);
+            self.add(entry, &place)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, entry: DeviceEntry, place: &Field<'_>) -> Result<(), ManifestError> {
+        if !self.resources.insert(entry.resource.clone()) {
+            return Err(place.fail(Problem::DuplicateResource(entry.resource.to_string())));
+        }
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    fn read_pools(&mut self, document: &Field<'_>) -> Result<(), ManifestError> {
+        const NAME: &str = "the name of a resource without its domain";
+        known_fields(document, &["resourceList"], "the field resourceList")?;
+        for field in document.require("resourceList", "a list of resources")?.items()? {
+            let source = DeviceSource::Pool(function_pool::read_pool(&field)?);
+            let name = field.require("resourceName", NAME)?;
+            let prefix = field.get("resourcePrefix")?;
+            let prefix = prefix.map_or(Ok(""), |prefix| prefix.text("a domain such as intel.com"))?;
+            let prefix = if prefix.is_empty() { DEFAULT_PREFIX } else { prefix };
+            let resource = format!("{prefix}/{}", name.text(NAME)?);
+            if !is_resource(&resource) {
+                return Err(name.unexpected(NAME));
             }
-            entries.push(entry);
+            self.add(DeviceEntry { resource: ResourceName::new(&resource), source }, &name)?;
+        }
+        Ok(())
+    }
+
+    /// Every file in a `ConfigMap`; their places are told by the file's name and line.
+    fn read_config_map(&mut self, document: &Field<'_>) -> Result<(), ManifestError> {
+        const KIND: &str = "kind ConfigMap, or no kind at all";
+        let kind = document.require("kind", KIND)?;
+        if kind.text(KIND)? != "ConfigMap" {
+            let found = kind.text(KIND)?.to_owned();
+            return Err(kind.fail(Problem::Kind { found, expected: KIND }));
+        }
+        for file in document.require("data", "the files of the ConfigMap")?.entries()? {
+            let name = format!("{} ({})", document.source.name, file.key);
+            let source = Source { name: &name, text: file.value.text("the text of a file")? };
+            for node in &documents(&source, Repeated::Refused)? {
+                self.read_pools(&Field::document(&source, node))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The devices of a kubelet's answers. What is held and cannot be given out (any more) is unhealthy.
+    fn add_answers(&mut self) {
+        let PodResourcesRead { allocatable, pods } = core::mem::take(&mut self.answers);
+        let health_of_held =
+            if allocatable.is_some() { DeviceHealth::Unhealthy } else { DeviceHealth::Healthy };
+        let held = pods.into_iter().flat_map(|pod| pod.containers).flat_map(|(_, held)| held.devices);
+        let listed = allocatable.into_iter().flat_map(|all| all.devices);
+        let listed = listed.map(|devices| (devices, DeviceHealth::Healthy));
+        let mut by_resource: BTreeMap<ResourceName, BTreeMap<String, ListedDevice>> = BTreeMap::new();
+        for (devices, health) in listed.chain(held.map(|devices| (devices, health_of_held))) {
+            let of_resource = by_resource.entry(devices.resource).or_default();
+            for id in devices.ids {
+                let new = || ListedDevice { id: id.clone(), nodes: Vec::new(), health };
+                let device = of_resource.entry(id.clone()).or_insert_with(new);
+                device.nodes.extend(&devices.nodes);
+                device.nodes.sort_unstable();
+                device.nodes.dedup();
+            }
+        }
+        for (resource, devices) in by_resource {
+            // A text that is both is nobody's; what is written by hand counts.
+            if self.resources.insert(resource.clone()) {
+                let source = DeviceSource::Listed(devices.into_values().collect());
+                self.entries.push(DeviceEntry { resource, source });
+            }
         }
     }
-    Ok(entries)
 }
+
+/// The domain of the SR-IOV network device plugin's resources where none is named.
+const DEFAULT_PREFIX: &str = "intel.com";
 
 fn read_entry(field: &Field<'_>) -> Result<DeviceEntry, ManifestError> {
     const ONE_OF: &str = "exactly one of list, perNode and pci";
@@ -180,7 +285,7 @@ fn read_list(list: &Field<'_>) -> Result<Vec<ListedDevice>, ManifestError> {
     Ok(devices)
 }
 
-const NODE_ID: &str = "the id of a NUMA node, 0 to 1023";
+pub(crate) const NODE_ID: &str = "the id of a NUMA node, 0 to 1023";
 
 fn read_counts(counts: &Field<'_>) -> Result<BTreeMap<u32, u32>, ManifestError> {
     let mut by_node = BTreeMap::new();

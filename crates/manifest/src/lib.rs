@@ -24,15 +24,21 @@ mod kubelet;
 mod kubelet_fields;
 mod own;
 mod devices;
+mod pod_resources;
+mod function_pool;
 
 pub use api::Complaint;
 pub use devices::{
     DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, PciClass, PciSelector, read_devices,
 };
 pub use error::{ManifestError, Style};
+pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, ReportedNodes};
 pub use kubelet::{KubeletConfigRead, Warning, read_kubelet_config};
 pub use manifests::{Manifests, NotConsidered, Refusal, Skipped, read_manifests};
 pub use own::read_own_options;
+pub use pod_resources::{
+    DevicesOn, MemoryOn, NodeHoldings, PodHoldings, PodResourcesRead, read_pod_resources,
+};
 pub use pods::{read_pods, read_pods_with};
 pub use problem::Problem;
 pub use source::{MAX_BYTES, Source};

@@ -90,6 +90,10 @@ impl<'a> Field<'a> {
         self.node.value == Value::Null
     }
 
+    pub(crate) fn is_mapping(&self) -> bool {
+        matches!(self.node.value, Value::Map(_))
+    }
+
     pub(crate) fn is_true(&self) -> bool {
         self.node.value == Value::Bool(true)
     }

@@ -1,12 +1,16 @@
 //! The devices of a node from an inventory file: what is said per node or by PCI numbers becomes single devices.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::bail;
 use device_manager::{Device, Health};
 use pod_spec::ResourceName;
-use topology_manifest::{DeviceEntry, DeviceHealth, DeviceSource, PciSelector, Source, read_devices};
-use topology_model::{Machine, NodeId, Nodes};
+use topology_manifest::{
+    DeviceEntry, DeviceHealth, DeviceSource, FunctionFacts, FunctionPart, FunctionPool, PciSelector,
+    ReportedNodes, Source, read_devices,
+};
+use topology_model::{Machine, NodeId, Nodes, PciAddress, PciDevice, Sriov};
 
 use super::LoadedMachine;
 use crate::render::manifest_style;
@@ -28,13 +32,40 @@ impl DeviceText {
 
     /// The devices on `machine`, by resource.
     pub(crate) fn devices(&self, machine: &LoadedMachine, nodes: &Nodes) -> anyhow::Result<Vec<Resource>> {
-        let entries = Source::from_bytes(&self.name, &self.text)
+        let mut pooled = BTreeSet::new();
+        let mut resources = Vec::new();
+        for entry in &self.entries()? {
+            let devices = devices(entry, &self.name, machine, nodes, &mut pooled)?;
+            // A plugin does not register a pool of nothing.
+            if !(devices.is_empty() && matches!(entry.source, DeviceSource::Pool(_))) {
+                resources.push((entry.resource.clone(), devices));
+            }
+        }
+        Ok(resources)
+    }
+
+    /// What of the file is taken to hold because machines' descriptions do not tell.
+    pub(crate) fn not_judged(&self) -> anyhow::Result<Vec<String>> {
+        let mut warnings = Vec::new();
+        for entry in &self.entries()? {
+            let DeviceSource::Pool(pool) = &entry.source else { continue };
+            let parts: Vec<String> = pool.not_judged().iter().map(ToString::to_string).collect();
+            if !parts.is_empty() {
+                warnings.push(format!(
+                    "warning: {}: {} is selected by {}, which a machine's description does not tell: taken to hold",
+                    self.name,
+                    entry.resource,
+                    parts.join(" and ")
+                ));
+            }
+        }
+        Ok(warnings)
+    }
+
+    fn entries(&self) -> anyhow::Result<Vec<DeviceEntry>> {
+        Source::from_bytes(&self.name, &self.text)
             .and_then(|source| read_devices(&source))
-            .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))?;
-        entries
-            .iter()
-            .map(|entry| Ok((entry.resource.clone(), devices(entry, &self.name, machine, nodes)?)))
-            .collect()
+            .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))
     }
 }
 
@@ -43,6 +74,7 @@ fn devices(
     file: &str,
     machine: &LoadedMachine,
     nodes: &Nodes,
+    pooled: &mut BTreeSet<PciAddress>,
 ) -> anyhow::Result<Vec<Device>> {
     let resource = &entry.resource;
     if !device_manager::is_extended_resource(resource.as_str()) {
@@ -77,15 +109,65 @@ fn devices(
             }
             Ok(devices)
         }
-        DeviceSource::Pci(selector) => match &machine.machine {
-            Some(hardware) => pci(selector, hardware, || {
-                format!("{file}: {resource} matches no PCI function of {}", machine.name)
-            }),
-            None => bail!(
+        DeviceSource::Pci(selector) => pci(selector, machine.hardware(file, resource)?, || {
+            format!("{file}: {resource} matches no PCI function of {}", machine.name)
+        }),
+        DeviceSource::Pool(pool) => Ok(self::pool(pool, machine.hardware(file, resource)?, pooled)),
+    }
+}
+
+impl LoadedMachine {
+    /// The machine's PCI functions are known of this.
+    fn hardware(&self, file: &str, resource: &ResourceName) -> anyhow::Result<&Machine> {
+        let Some(machine) = &self.machine else {
+            bail!(
                 "{file}: {resource} is selected by PCI numbers, and {} says nothing about PCI devices",
-                machine.name
-            ),
-        },
+                self.name
+            );
+        };
+        Ok(machine)
+    }
+}
+
+/// The functions that a pool takes of those that no pool before it has.
+fn pool(pool: &FunctionPool, machine: &Machine, pooled: &mut BTreeSet<PciAddress>) -> Vec<Device> {
+    let mut devices = Vec::new();
+    for function in machine.devices() {
+        let address = function.address.to_string();
+        let card = match &function.sriov {
+            Sriov::Virtual(card) => card.to_string(),
+            Sriov::None | Sriov::Physical(_) => String::new(),
+        };
+        let facts = FunctionFacts {
+            address: &address,
+            class: function.class,
+            vendor: function.vendor,
+            device: function.device,
+            part: part(function, machine, &card),
+        };
+        if pool.takes(&facts) && pooled.insert(function.address) {
+            let node = function.node.reported().filter(|_| pool.nodes() == ReportedNodes::Reported);
+            let nodes: Vec<i64> = node.map(|id| id.0).into_iter().collect();
+            devices.push(Device::new(&address, &nodes));
+        }
+    }
+    devices
+}
+
+/// `card` is the address of the card that a virtual function is of.
+fn part<'a>(function: &PciDevice, machine: &Machine, card: &'a str) -> FunctionPart<'a> {
+    match &function.sriov {
+        Sriov::None => FunctionPart::Whole,
+        Sriov::Physical(functions) if functions.is_empty() => FunctionPart::Whole,
+        Sriov::Physical(_) => FunctionPart::Shared,
+        Sriov::Virtual(physical) => {
+            // Ascending addresses are ascending numbers.
+            let number = machine.device(*physical).and_then(|device| match &device.sriov {
+                Sriov::Physical(functions) => functions.iter().position(|own| *own == function.address),
+                Sriov::None | Sriov::Virtual(_) => None,
+            });
+            FunctionPart::Virtual { of: card, number: number.unwrap_or_default() }
+        }
     }
 }
 

@@ -1,0 +1,260 @@
+//! Inventories that others write: a kubelet's answers, and the SR-IOV network device plugin's configuration.
+
+use topology_manifest::{
+    DeviceHealth, DeviceSource, FunctionFacts, FunctionPart, FunctionPool, PodResourcesRead, ReportedNodes,
+    Source, Style, read_devices, read_pod_resources,
+};
+
+fn fixture(name: &str) -> String {
+    let path = format!("{}/../../fixtures/devices/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn source<'a>(text: &'a str) -> Source<'a> {
+    Source { name: "devices", text }
+}
+
+/// Each device of a text: `resource id nodes`.
+fn listed(text: &str) -> Vec<String> {
+    let entries =
+        read_devices(&source(text)).unwrap_or_else(|error| panic!("{}", error.render(Style::Ascii)));
+    let mut lines = Vec::new();
+    for entry in entries {
+        let DeviceSource::Listed(devices) = entry.source else { panic!("{}", entry.resource) };
+        for device in devices {
+            let unhealthy = if device.health == DeviceHealth::Unhealthy { " unhealthy" } else { "" };
+            lines.push(format!("{} {} {:?}{unhealthy}", entry.resource, device.id, device.nodes));
+        }
+    }
+    lines
+}
+
+fn answers(text: &str) -> PodResourcesRead {
+    read_pod_resources(&source(text)).unwrap_or_else(|error| panic!("{}", error.render(Style::Ascii)))
+}
+
+#[test]
+fn a_kubelets_answers_are_an_inventory() {
+    let text = fixture("podresources.json");
+    let expected = [
+        "example.com/bridge b [0, 1]",
+        "example.com/license any []",
+        "nvidia.com/gpu gpu-0 [0]",
+        "nvidia.com/gpu gpu-1 [0]",
+        "nvidia.com/gpu gpu-2 [1]",
+        "nvidia.com/gpu gpu-3 [1] unhealthy",
+    ];
+    assert_eq!(listed(&text), expected, "what is held and not allocatable cannot be given out again");
+    let pods_alone = &text[text.find("{\n  \"podResources\"").expect("the second answer")..];
+    assert_eq!(listed(pods_alone), ["nvidia.com/gpu gpu-0 [0]", "nvidia.com/gpu gpu-3 [1]"]);
+}
+
+#[test]
+fn a_kubelets_answers_in_full() {
+    let read = answers(&fixture("podresources.json"));
+    let all = read.allocatable.as_ref().expect("an answer");
+    assert_eq!((all.devices.len(), all.cpus.to_string().as_str()), (5, "2-4"));
+    let memory: Vec<_> = all
+        .memory
+        .iter()
+        .map(|memory| (memory.memory_type.as_str(), memory.bytes, memory.nodes.as_slice()))
+        .collect();
+    assert_eq!(memory, [("memory", 33_280_880_640, &[0][..]), ("hugepages-1Gi", 2_147_483_648, &[1])]);
+    let pods: Vec<_> = read.pods.iter().map(|pod| (pod.namespace.as_str(), pod.name.as_str())).collect();
+    assert_eq!(pods, [("ml", "train-0"), ("default", "idle")]);
+    let [(trainer, held), (logger, nothing)] = read.pods[0].containers.as_slice() else { panic!("{read:?}") };
+    assert_eq!((trainer.as_str(), logger.as_str()), ("trainer", "logger"));
+    assert_eq!((held.cpus.to_string().as_str(), held.memory[0].nodes.as_slice()), ("8-9", &[0, 1][..]));
+    assert_eq!(*nothing, topology_manifest::NodeHoldings::default());
+}
+
+#[test]
+fn the_same_answer_in_other_spellings() {
+    let camel = fixture("podresources.json");
+    let mut snake = camel
+        .replace("\"ID\": \"1\"", "\"ID\": 1")
+        .replace("\"size\": \"33280880640\"", "\"size\": 33280880640");
+    for (camel, snake_name) in [
+        ("podResources", "pod_resources"),
+        ("resourceName", "resource_name"),
+        ("deviceIds", "device_ids"),
+        ("cpuIds", "cpu_ids"),
+        ("memoryType", "memory_type"),
+    ] {
+        snake = snake.replace(camel, snake_name);
+    }
+    assert_eq!(answers(&snake), answers(&camel));
+    assert_eq!(listed(&snake), listed(&camel));
+    let get = r#"{"podResources": {"name": "a", "namespace": "b", "containers": [{"name": "c"}]}}"#;
+    assert_eq!(answers(get).pods.len(), 1, "the answer of Get has one pod");
+}
+
+fn pools(text: &str) -> Vec<(String, FunctionPool)> {
+    let entries =
+        read_devices(&source(text)).unwrap_or_else(|error| panic!("{}", error.render(Style::Ascii)));
+    let pools = entries.into_iter().map(|entry| match entry.source {
+        DeviceSource::Pool(pool) => (entry.resource.to_string(), pool),
+        other => panic!("{other:?}"),
+    });
+    pools.collect()
+}
+
+/// A pool with these selectors.
+fn pool(selectors: &str) -> FunctionPool {
+    pools(&format!(r#"{{"resourceList": [{{"resourceName": "x", "selectors": {selectors}}}]}}"#)).remove(0).1
+}
+
+const CARD: &str = "0000:18:00.0";
+
+fn function(number: usize) -> FunctionFacts<'static> {
+    FunctionFacts {
+        address: ["0000:18:01.0", "0000:18:01.1", "0000:18:01.2", "0000:18:01.3"][number],
+        class: 0x02_0000,
+        vendor: Some(0x8086),
+        device: Some(0x1889),
+        part: FunctionPart::Virtual { of: CARD, number },
+    }
+}
+
+#[test]
+fn selectors_of_the_plugin() {
+    let rows = [
+        ("{}", [true, true, true, true]),
+        ("[]", [true, true, true, true]),
+        (r#"{"vendors": ["15b3"]}"#, [false, false, false, false]),
+        (r#"{"vendors": ["15b3", "8086"], "devices": ["1889"]}"#, [true, true, true, true]),
+        (r#"{"devices": ["0x1889"]}"#, [false, false, false, false]),
+        (r#"{"pciAddresses": ["0000:18:01.1", "0000:18:01.2"]}"#, [false, true, true, false]),
+        (r#"{"rootDevices": ["0000:18:00.0"]}"#, [true, true, true, true]),
+        (r#"{"rootDevices": ["0000:18:00.0#1-2"]}"#, [false, true, true, false]),
+        (r#"{"rootDevices": ["0000:18:00.0#0,2-9"]}"#, [true, false, true, true]),
+        (r#"{"rootDevices": ["18:00.0#3"]}"#, [false, false, false, true]),
+        (r#"{"rootDevices": ["0000:18:00.0#0", "0000:18:00.0#1"]}"#, [true, false, false, false]),
+        (r#"{"rootDevices": ["0000:98:00.0"]}"#, [false, false, false, false]),
+        (r#"{"linkTypes": ["ether"]}"#, [true, true, true, true]),
+        (r#"{"linkTypes": ["infiniband"]}"#, [false, false, false, false]),
+        (
+            r#"[{"pciAddresses": ["0000:18:01.0"]}, {"rootDevices": ["0000:18:00.0#3"]}]"#,
+            [true, false, false, true],
+        ),
+    ];
+    for (selectors, expected) in rows {
+        let pool = pool(selectors);
+        let found = [0, 1, 2, 3].map(|number| pool.takes(&function(number)));
+        assert_eq!(found, expected, "{selectors}");
+        assert!(pool.not_judged().is_empty(), "{selectors}");
+    }
+}
+
+#[test]
+fn functions_that_are_none_of_a_network_card() {
+    let all = pool("{}");
+    let card = FunctionFacts { part: FunctionPart::Whole, address: CARD, ..function(0) };
+    assert!(all.takes(&card), "a card without virtual functions");
+    assert!(
+        !all.takes(&FunctionFacts { part: FunctionPart::Shared, ..card }),
+        "a card with virtual functions"
+    );
+    assert!(!all.takes(&FunctionFacts { class: 0x03_0200, ..card }), "a display");
+    assert!(pool(r#"{"linkTypes": ["infiniband"]}"#).takes(&FunctionFacts { class: 0x02_0700, ..card }));
+    let unknown = FunctionFacts { vendor: None, ..card };
+    assert!(all.takes(&unknown) && !pool(r#"{"vendors": ["8086"]}"#).takes(&unknown));
+    let text = r#"{"resourceList": [{"resourceName": "fpga", "deviceType": "accelerator"}]}"#;
+    let (name, accelerators) = pools(text).remove(0);
+    assert_eq!(name, "intel.com/fpga");
+    assert!(accelerators.takes(&FunctionFacts { class: 0x12_0000, ..card }) && !accelerators.takes(&card));
+}
+
+#[test]
+fn what_cannot_be_judged_is_named() {
+    let named = |selectors: &str| {
+        pool(selectors).not_judged().iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
+    assert_eq!(
+        named(
+            r#"[{"drivers": ["vfio-pci", "iavf"], "isRdma": true}, {"pfNames": ["ens1f0#0-3"], "vdpaType": "vhost"}]"#
+        ),
+        "drivers \"vfio-pci\", \"iavf\"; isRdma; pfNames \"ens1f0#0-3\"; vdpaType \"vhost\""
+    );
+    assert_eq!(named(r#"{"rootDevices": ["0000:(18|98):00.0"]}"#), "rootDevices \"0000:(18|98):00.0\"");
+    assert!(pool(r#"{"drivers": ["vfio-pci"]}"#).takes(&function(0)), "it is taken to hold");
+}
+
+#[test]
+fn a_configuration_in_its_config_map() {
+    let pools = pools(&fixture("sriov-config.yaml"));
+    let names: Vec<_> = pools.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["intel.com/sriov_net", "example.com/sriov_dpdk"]);
+    let text = r#"{"resourceList": [{"resourceName": "a", "excludeTopology": true}, {"resourceName": "b"}]}"#;
+    let nodes: Vec<_> = self::pools(text).iter().map(|(_, pool)| pool.nodes()).collect();
+    assert_eq!(nodes, [ReportedNodes::Withheld, ReportedNodes::Reported]);
+}
+
+#[test]
+fn what_is_wrong_with_them() {
+    let refused = |text: &str| {
+        let Err(error) = read_devices(&source(text)) else { panic!("read: {text}") };
+        error.render(Style::Ascii)
+    };
+    insta::assert_snapshot!(refused("{\"resourceList\": [\n{\"resourceName\": \"a\", \"selectors\": {\"vendor\": [\"8086\"]}}]}"), @r#"
+    error: resourceList[0].selectors: there is no field "vendor"
+     --> devices:2:37
+      |
+    1 | {"resourceList": [
+    2 | {"resourceName": "a", "selectors": {"vendor": ["8086"]}}]}
+      |                                     ^^^^^^^^ did you mean vendors?
+    "#);
+    insta::assert_snapshot!(refused("{\"resourceList\": [\n{\"resourceName\": \"a\", \"selectors\": {\"rootDevices\": [\"0000:18:00.0#x\"]}}]}"), @r#"
+    error: resourceList[0].selectors.rootDevices[0]: found text "0000:18:00.0#x"
+     --> devices:2:53
+      |
+    1 | {"resourceList": [
+    2 | {"resourceName": "a", "selectors": {"rootDevices": ["0000:18:00.0#x"]}}]}
+      |                                                     ^^^^^^^^^^^^^^^^ expected an address such as 0000:18:00.0, with # and numbers of functions or without
+    "#);
+    insta::assert_snapshot!(refused("{\"resourceList\": [\n{\"resourceName\": \"a\"}, {\"resourceName\": \"a\"}]}"), @r#"
+    error: resourceList[1].resourceName: the inventory already has a resource "intel.com/a"
+     --> devices:2:41
+      |
+    1 | {"resourceList": [
+    2 | {"resourceName": "a"}, {"resourceName": "a"}]}
+      |                                         ^^^ expected each resource once
+    "#);
+    insta::assert_snapshot!(refused("{\"resourceList\": [\n{\"resourceName\": \"a/b\"}]}"), @r#"
+    error: resourceList[0].resourceName: found text "a/b"
+     --> devices:2:18
+      |
+    1 | {"resourceList": [
+    2 | {"resourceName": "a/b"}]}
+      |                  ^^^^^ expected the name of a resource without its domain
+    "#);
+    insta::assert_snapshot!(refused("kind: ConfigMap\ndata:\n  config.json: |\n    {\"resourceList\": [\n     {\"selectors\": {}}]}\n"), @r#"
+    error: resourceList[0]: field resourceName is missing
+     --> devices (config.json):2:2
+      |
+    1 | {"resourceList": [
+    2 |  {"selectors": {}}]}
+      |  ^ expected the name of a resource without its domain
+    "#);
+    insta::assert_snapshot!(refused("{\"devices\": [{\"resourceName\": \"a/b\", \"deviceIds\": [7]}]}"), @r#"
+    error: devices[0].deviceIds[0]: found number "7"
+     --> devices:1:52
+      |
+    1 | {"devices": [{"resourceName": "a/b", "deviceIds": [7]}]}
+      |                                                    ^ expected the device's id as text
+    "#);
+    insta::assert_snapshot!(refused("{\"cpuIds\": [\"-1\"]}"), @r#"
+    error: cpuIds[0]: "-1" is out of range
+     --> devices:1:13
+      |
+    1 | {"cpuIds": ["-1"]}
+      |             ^^^^ expected the id of a CPU
+    "#);
+    insta::assert_snapshot!(refused("{\"podResources\": [{\"name\": \"a\"}]}"), @r#"
+    error: podResources[0]: field namespace is missing
+     --> devices:1:19
+      |
+    1 | {"podResources": [{"name": "a"}]}
+      |                   ^ expected the pod's namespace
+    "#);
+}
