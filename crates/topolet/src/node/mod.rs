@@ -99,7 +99,9 @@ impl LoadedNode {
         let packed_devices = packed.and_then(|packed| packed.devices.clone());
         let packed_devices =
             packed_devices.map(|text| DeviceText { name: format!("devices of {}", machine.name), text });
+        let mut warnings = read.warnings;
         if let Some(text) = devices.or(packed_devices) {
+            warnings.extend(text.not_judged()?);
             for (resource, devices) in text.devices(machine, view.nodes())? {
                 inventory = inventory.with(resource, devices);
             }
@@ -114,7 +116,6 @@ impl LoadedNode {
         let node = Node::start_with(&view, &config, None, compat, options)
             .map_err(|error| start_failed(&error, &name, &machine.name))?;
         let line = NodeLine::new(machine, &name, &node);
-        let mut warnings = read.warnings;
         // Where this goes on and a kubelet would not.
         if let Err(error) = Node::start(&view, &config, None, Compat::KUBELET) {
             warnings.push(format!(
