@@ -34,7 +34,7 @@ pub use devices::{
 pub use error::{ManifestError, Style};
 pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, ReportedNodes};
 pub use kubelet::{KubeletConfigRead, Warning, read_kubelet_config};
-pub use manifests::{Manifests, NotConsidered, Refusal, Skipped, read_manifests};
+pub use manifests::{Manifests, NotConsidered, Owner, Refusal, Skipped, read_manifests};
 pub use own::read_own_options;
 pub use pod_resources::{
     DevicesOn, MemoryOn, NodeHoldings, PodHoldings, PodResourcesRead, read_pod_resources,

@@ -3,7 +3,7 @@
 //! Each object is looked at by itself, as an API server does: one that would be refused does not hide the next.
 
 use core::fmt;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cpuset::go_quote;
 use pod_spec::{Pod, PodLevelResources, PodUid};
@@ -20,6 +20,8 @@ use crate::{ManifestError, Problem, Source, Style, api};
 pub struct Manifests {
     /// Its pods, in order, with an API server's defaults filled in; those that are made of templates too.
     pub pods: Vec<Pod>,
+    /// What made those pods that are made of templates.
+    pub owners: BTreeMap<PodUid, Owner>,
     /// Objects that an API server would refuse, or that cannot be read. None of their pods is in `pods`.
     pub refused: Vec<Refusal>,
     /// Objects that have no pods, or none that are known of.
@@ -34,6 +36,21 @@ impl Manifests {
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.refused.is_empty() && self.skipped.is_empty()
+    }
+}
+
+/// What makes a pod. Displays as `Deployment web`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Owner {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its name; may be empty.
+    pub name: String,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.name)
     }
 }
 
@@ -243,6 +260,10 @@ impl Reader {
             self.copies(object, kind, &template, (&namespace, &prefix))?
         };
         self.note_claims(&spec, kind, &name)?;
+        if kind != Kind::Pod {
+            let owner = Owner { kind: kind.name(), name };
+            self.read.owners.extend(pods.iter().map(|pod| (pod.uid.clone(), owner.clone())));
+        }
         self.read.pods.extend(pods.into_iter().map(|pod| pod.with_defaults(self.pod_level)));
         Ok(())
     }

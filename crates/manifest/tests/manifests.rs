@@ -193,3 +193,14 @@ fn a_small_text_is_not_more_pods_than_memory_holds() {
     );
     assert!(read(&text).pods.is_empty());
 }
+
+#[test]
+fn pods_of_templates_know_who_made_them() {
+    let pod = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: alone}\nspec: {containers: [{name: app}]}\n";
+    let read = read(&(workload("apps/v1", "Deployment", "web", "  replicas: 2\n") + pod));
+    let owners = read.pods.iter().map(|pod| read.owners.get(&pod.uid).map(ToString::to_string));
+    assert_eq!(
+        owners.collect::<Vec<_>>(),
+        [Some("Deployment web".to_owned()), Some("Deployment web".to_owned()), None]
+    );
+}

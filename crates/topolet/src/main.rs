@@ -33,6 +33,8 @@ enum Outcome {
     SomeRefused,
     /// What was looked at is not in order.
     SomethingWrong,
+    /// A part of what was given could not be used, which has been said.
+    Partial,
 }
 
 const SOME_REFUSED: u8 = 2;
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
     match command::run(&arguments, screen) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::SomeRefused | Outcome::SomethingWrong) => ExitCode::from(SOME_REFUSED),
+        Ok(Outcome::Partial) => ExitCode::from(FAILED),
         Err(error) => {
             screen.error(&error);
             ExitCode::from(FAILED)

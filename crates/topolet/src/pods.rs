@@ -1,36 +1,78 @@
 //! Pods from manifests, as they are asked about.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
-use pod_spec::{Phase, Pod};
-use topology_manifest::{Source, read_pods};
+use anyhow::{anyhow, bail};
+use pod_spec::{Phase, Pod, PodLevelResources, PodUid};
+use topology_manifest::{Manifests, Owner, Refusal, Source, read_manifests};
 
 use crate::document;
 use crate::render::{Screen, manifest_style};
 
-/// The pods of all files, in order; no two are the same pod.
-pub(crate) fn from_files(files: &[PathBuf]) -> anyhow::Result<Vec<Pod>> {
-    let mut pods = Vec::new();
-    for path in files {
-        pods.extend(from_file(path)?);
-    }
-    refuse_twins(&pods)?;
-    Ok(pods)
+/// The pods that are asked about.
+#[derive(Default)]
+pub(crate) struct Asked {
+    /// In order; no two are the same pod.
+    pub(crate) pods: Vec<Pod>,
+    /// What made those that are made of templates.
+    pub(crate) owners: BTreeMap<PodUid, Owner>,
+    /// Whether everything in the files has become pods.
+    pub(crate) wholeness: Wholeness,
 }
 
-fn from_file(path: &Path) -> anyhow::Result<Vec<Pod>> {
+/// Whether everything in some files has become pods.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Wholeness {
+    #[default]
+    Whole,
+    /// Something is refused or skipped, which has been said.
+    Partial,
+}
+
+/// The pods of all files. What is no pod is named on standard error, and so is what an API server would refuse.
+pub(crate) fn from_files(
+    files: &[PathBuf],
+    pod_level: PodLevelResources,
+    screen: Screen,
+) -> anyhow::Result<Asked> {
+    let mut asked = Asked::default();
+    for path in files {
+        let Manifests { pods, owners, refused, skipped, not_considered, .. } = from_file(path, pod_level)?;
+        let render = |refusal: &Refusal| refusal.render(manifest_style());
+        // With nothing else to do it is the error of the whole command.
+        if pods.is_empty() && skipped.is_empty() && files.len() == 1 && !refused.is_empty() {
+            bail!(refused.iter().map(render).collect::<Vec<_>>().join("\n"));
+        }
+        for refusal in &refused {
+            let Refusal { kind, name, .. } = refusal;
+            screen.warn(format_args!("{}\n{kind} {name:?} is left out", render(refusal)));
+            asked.wholeness = Wholeness::Partial;
+        }
+        for skipped in &skipped {
+            screen.warn(format_args!("error: {skipped}"));
+            asked.wholeness = Wholeness::Partial;
+        }
+        for not_considered in &not_considered {
+            screen.warn(format_args!("warning: {not_considered}"));
+        }
+        asked.pods.extend(active(pods, screen).into_iter().map(Pod::delivered));
+        asked.owners.extend(owners);
+    }
+    refuse_twins(&asked.pods)?;
+    Ok(asked)
+}
+
+fn from_file(path: &Path, pod_level: PodLevelResources) -> anyhow::Result<Manifests> {
     let bytes = document::read(path)?;
     let name = if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() };
-    let pods = Source::from_bytes(&name, &bytes)
-        .and_then(|source| read_pods(&source))
-        .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))?;
-    Ok(pods.into_iter().map(Pod::delivered).collect())
+    Source::from_bytes(&name, &bytes)
+        .and_then(|source| read_manifests(&source, pod_level))
+        .map_err(|error| anyhow!(error.render(manifest_style())))
 }
 
 /// The pods that have not ended; the others hold nothing.
-pub(crate) fn active(pods: Vec<Pod>, screen: Screen) -> Vec<Pod> {
+fn active(pods: Vec<Pod>, screen: Screen) -> Vec<Pod> {
     let (active, ended): (Vec<Pod>, Vec<Pod>) = pods.into_iter().partition(|pod| pod.phase == Phase::Active);
     for pod in ended {
         screen.warn(format_args!("warning: pod {}/{} has ended and is left out", pod.namespace, pod.name));
@@ -47,4 +89,14 @@ fn refuse_twins(pods: &[Pod]) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The pods that there are on a node, by UID as `NAMESPACE/NAME`: all of the file, since what is missing would count
+/// as gone.
+pub(crate) fn names(path: &Path) -> anyhow::Result<BTreeMap<PodUid, String>> {
+    let Manifests { pods, refused, .. } = from_file(path, PodLevelResources::Count)?;
+    if let Some(refusal) = refused.first() {
+        bail!(refusal.render(manifest_style()));
+    }
+    Ok(pods.into_iter().map(|pod| (pod.uid.clone(), format!("{}/{}", pod.namespace, pod.name))).collect())
 }

@@ -7,12 +7,13 @@ use pod_spec::Pod;
 use serde::Serialize;
 use topology_admission::{Detail, Ledger, Tries, Verdict};
 
+use crate::Outcome;
 use crate::arguments::{Format, OutputArguments, PodsArguments};
 use crate::decision::{Decision, Facts};
 use crate::document::Document;
 use crate::node::{LoadedNode, NodeLine};
+use crate::pods::{self, Asked, Wholeness};
 use crate::render::{self, Screen};
-use crate::{Outcome, pods};
 
 #[derive(Args, Debug)]
 pub(crate) struct AdmitArguments {
@@ -23,16 +24,25 @@ pub(crate) struct AdmitArguments {
 }
 
 pub(super) fn run(arguments: &AdmitArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let (node, ledger, pods) = read(&arguments.pods)?;
-    decide(&node, ledger, pods, arguments.output.output, screen)
+    let (node, ledger, asked) = read(&arguments.pods, screen)?;
+    decide(&node, ledger, &asked, Depth::Short, (arguments.output.output, screen))
 }
 
 /// Everything that the arguments name: the node, what runs on it, and the pods in question.
-pub(super) fn read(arguments: &PodsArguments) -> anyhow::Result<(LoadedNode, Ledger, Vec<Pod>)> {
-    let pods = pods::from_files(&arguments.files)?;
+pub(super) fn read(arguments: &PodsArguments, screen: Screen) -> anyhow::Result<(LoadedNode, Ledger, Asked)> {
     let node = LoadedNode::load(&arguments.machine, &arguments.rules)?;
+    let asked = pods::from_files(&arguments.files, node.node.pod_level().counts(), screen)?;
     let ledger = node.ledger(arguments.state.as_deref(), arguments.pods.as_deref())?;
-    Ok((node, ledger, pods))
+    Ok((node, ledger, asked))
+}
+
+/// How much is told of each decision.
+#[derive(Clone, Copy)]
+pub(super) enum Depth {
+    /// The decision.
+    Short,
+    /// Everything that led to it, and what would fit, with so many tries.
+    Whole(Tries),
 }
 
 /// All decisions, as they are written.
@@ -42,68 +52,75 @@ struct Decisions<'a> {
     decisions: Vec<Decision>,
 }
 
+/// All explanations, as they are written.
+#[derive(Debug, Serialize)]
+struct Explanations<'a> {
+    node: &'a NodeLine,
+    pods: Vec<Decision>,
+}
+
 /// Decides on the pods in order and shows each decision.
 pub(super) fn decide(
     node: &LoadedNode,
     mut ledger: Ledger,
-    pods: Vec<Pod>,
-    format: Format,
-    screen: Screen,
+    asked: &Asked,
+    depth: Depth,
+    (format, screen): (Format, Screen),
 ) -> anyhow::Result<Outcome> {
     for warning in &node.warnings {
         screen.warn(warning);
     }
     let mut decisions = Vec::new();
-    let mut outcome = Outcome::Done;
     if format == Format::Table {
         screen.show(&node.line.headline(screen.glyphs))?;
     }
-    for pod in pods::active(pods, screen) {
-        let decision;
-        (decision, ledger) = one(node, &ledger, &pod, Depth::default())?;
-        if !decision.admitted {
-            outcome = Outcome::SomeRefused;
+    for pod in &asked.pods {
+        let mut decision;
+        (decision, ledger) = one(node, &ledger, pod, depth)?;
+        decision.owner = asked.owners.get(&pod.uid).map(ToString::to_string);
+        // A person reads the first while the next is worked out.
+        if format == Format::Table {
+            let draw = match depth {
+                Depth::Short => render::decision,
+                Depth::Whole(_) => render::explanation,
+            };
+            let text = draw(&decision, &node.line.line(screen.glyphs), screen.glyphs);
+            screen.show(&format!("\n{text}"))?;
         }
-        match format {
-            // A person reads the first while the next is worked out.
-            Format::Table => {
-                let text = render::decision(&decision, &node.line.line(screen.glyphs), screen.glyphs);
-                screen.show(&format!("\n{text}"))?;
-            }
-            Format::Json | Format::Yaml => decisions.push(decision),
-        }
+        decisions.push(decision);
     }
-    let document = Document::new("Decisions", Decisions { node: &node.line, decisions });
-    if let Some(text) = document.text(format)? {
+    let outcome = match asked.wholeness {
+        Wholeness::Partial => Outcome::Partial,
+        Wholeness::Whole if decisions.iter().all(|decision| decision.admitted) => Outcome::Done,
+        Wholeness::Whole => Outcome::SomeRefused,
+    };
+    let text = match depth {
+        Depth::Short => Document::new("Decisions", Decisions { node: &node.line, decisions }).text(format),
+        Depth::Whole(_) => {
+            Document::new("Explanation", Explanations { node: &node.line, pods: decisions }).text(format)
+        }
+    };
+    if let Some(text) = text? {
         screen.print(&text)?;
     }
     Ok(outcome)
 }
 
-/// How much is looked at for one decision.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Depth {
-    pub(super) detail: Detail,
-    pub(super) tries: Tries,
-}
-
 /// One decision and what holds after it.
-pub(super) fn one(
-    node: &LoadedNode,
-    ledger: &Ledger,
-    pod: &Pod,
-    depth: Depth,
-) -> anyhow::Result<(Decision, Ledger)> {
-    let pod = &pod.clone().with_defaults(node.node.pod_level().counts());
+fn one(node: &LoadedNode, ledger: &Ledger, pod: &Pod, depth: Depth) -> anyhow::Result<(Decision, Ledger)> {
+    let (detail, tries) = match depth {
+        Depth::Short => (Detail::Short, Tries::default()),
+        Depth::Whole(tries) => (Detail::Merges, tries),
+    };
     let replies = Replies::default();
-    let (attempt, trace) = node.node.trace_with(depth.detail, ledger, pod, &replies);
+    let (attempt, trace) = node.node.trace_with(detail, ledger, pod, &replies);
     let (verdict, moved) = (attempt.verdict.clone(), attempt.moved.clone());
     let after = ledger.commit(attempt)?;
     let facts = Facts { node, before: ledger, ledger: &after, pod, trace: &trace, moved: &moved };
     let decision = match verdict {
         Verdict::Admitted(placement) => facts.admitted(&placement),
         Verdict::Refused(refused) => {
-            let explanation = node.node.explain(ledger, pod, &replies, (&refused, &trace), depth.tries);
+            let explanation = node.node.explain(ledger, pod, &replies, (&refused, &trace), tries);
             facts.refused(&refused, &explanation)
         }
         Verdict::NeedsPlugin(question) => {

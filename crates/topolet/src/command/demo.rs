@@ -1,11 +1,14 @@
 //! `topolet demo`: the main job on built-in data. It needs nothing.
 
 use clap::Args;
+use pod_spec::Pod;
 use topology_manifest::{Source, read_pods};
 
+use super::admit::{self, Depth};
 use crate::Outcome;
 use crate::arguments::{Format, MachineArguments, OutputArguments, RulesArguments};
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
+use crate::pods::Asked;
 use crate::render::{Screen, manifest_style};
 
 /// The machine that Intel's guide to NUMA-aware pods describes.
@@ -32,7 +35,9 @@ pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<O
     };
     let devices = DeviceText { name: "demo/devices.yaml".to_owned(), text: DEVICES.as_bytes().to_vec() };
     let node = LoadedNode::on(&machine, &rules, Some(devices))?;
-    let outcome = super::admit::decide(&node, node.empty_ledger(), pods, arguments.output.output, screen)?;
+    let asked = Asked { pods: pods.into_iter().map(Pod::delivered).collect(), ..Asked::default() };
+    let format = (arguments.output.output, screen);
+    let outcome = admit::decide(&node, node.empty_ledger(), &asked, Depth::Short, format)?;
     if arguments.output.output == Format::Table {
         screen.print(
             "\nThe same on your machine: topolet topology; topolet admit -f pods.yaml\n\

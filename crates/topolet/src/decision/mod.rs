@@ -26,6 +26,9 @@ use crate::render::Amount;
 pub(crate) struct Decision {
     /// Namespace and name.
     pub(crate) pod: String,
+    /// What it is made by, as kind and name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) owner: Option<String>,
     pub(crate) admitted: bool,
     pub(crate) qos_class: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -213,6 +216,7 @@ impl Facts<'_> {
     fn decision(&self) -> Decision {
         Decision {
             pod: format!("{}/{}", self.pod.namespace, self.pod.name),
+            owner: None,
             admitted: false,
             qos_class: self.pod.qos_class(self.node.node.pod_level().counts()).name(),
             refusal: None,

@@ -24,11 +24,17 @@ pub(super) fn verdict(decision: &Decision, glyphs: Glyphs) -> String {
     let Some(refusal) = &decision.refusal else {
         let mut rows = vec![["CONTAINER", "NUMA", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec()];
         rows.extend(decision.containers.iter().map(container));
-        return format!("{} {}   admitted\n{}", glyphs.yes(), decision.pod, columns(rows, "  "));
+        return format!("{} {}   admitted\n{}", glyphs.yes(), named(decision), columns(rows, "  "));
     };
     let whose =
         refusal.container.as_ref().map_or_else(String::new, |name| format!(" {} {name}", glyphs.dot()));
-    format!("{} {}{whose}   {}: {}\n", glyphs.no(), decision.pod, refusal.reason, refusal.message)
+    format!("{} {}{whose}   {}: {}\n", glyphs.no(), named(decision), refusal.reason, refusal.message)
+}
+
+/// The pod, and what it is made by.
+fn named(decision: &Decision) -> String {
+    let owner = decision.owner.as_ref().map_or_else(String::new, |owner| format!(" ({owner})"));
+    format!("{}{owner}", decision.pod)
 }
 
 /// What its owner may not expect.

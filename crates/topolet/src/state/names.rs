@@ -6,10 +6,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use pod_spec::PodUid;
-use topology_manifest::{Source, read_pods};
 
-use crate::document;
-use crate::render::manifest_style;
+use crate::pods;
 
 /// Where a node keeps a folder for each pod, with the name `NAMESPACE_NAME_UID`.
 pub(crate) const POD_LOGS: &str = "/var/log/pods";
@@ -35,7 +33,7 @@ impl PodNames {
 
     /// From a folder of pod logs, or manifests.
     pub(crate) fn from_path(path: &Path) -> anyhow::Result<Self> {
-        let known = if path.is_dir() { from_folders(path)? } else { from_manifests(path)? };
+        let known = if path.is_dir() { from_folders(path)? } else { pods::names(path)? };
         Ok(Self(Some(known)))
     }
 
@@ -73,12 +71,4 @@ fn from_folders(path: &Path) -> anyhow::Result<BTreeMap<PodUid, String>> {
         }
     }
     Ok(known)
-}
-
-fn from_manifests(path: &Path) -> anyhow::Result<BTreeMap<PodUid, String>> {
-    let bytes = document::read(path)?;
-    let pods = Source::from_bytes(&path.display().to_string(), &bytes)
-        .and_then(|source| read_pods(&source))
-        .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))?;
-    Ok(pods.into_iter().map(|pod| (pod.uid.clone(), format!("{}/{}", pod.namespace, pod.name))).collect())
 }
