@@ -82,10 +82,14 @@ pub fn answer(stream: &mut UnixStream, of: u32) -> Answer {
     while let Some(frame) = Frame::read(stream) {
         let code = |at: usize| u32::from_be_bytes(frame.payload[at..at + 4].try_into().unwrap());
         match frame.kind {
-            HEADERS if frame.stream == of => {
+            HEADERS => {
                 assert_eq!(frame.flags & END_HEADERS, END_HEADERS);
                 let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+                // Those of other streams too: they fill the table.
                 let read = decoder.decode(&frame.payload).unwrap();
+                if frame.stream != of {
+                    continue;
+                }
                 fields.extend(read.into_iter().map(|(name, value)| (text(name), text(value))));
                 if frame.flags & END_STREAM != 0 {
                     return Answer::Fields(fields);
