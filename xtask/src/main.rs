@@ -1,10 +1,13 @@
 //! The commands of this workspace: those that CI runs are those that a person runs.
 
+mod bench;
 mod conformance;
 mod ci;
 mod codegen;
 mod fixtures;
 mod hwloc;
+mod instructions;
+mod kubelet;
 mod package;
 mod test;
 mod tidy;
@@ -21,11 +24,14 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Bench(bench::Bench),
     Ci(ci::Ci),
     Codegen(codegen::Codegen),
     Conformance(conformance::Conformance),
     Fixtures(fixtures::Fixtures),
     Hwloc(hwloc::Hwloc),
+    Instructions(instructions::Instructions),
+    KubeletVectors(kubelet::KubeletVectors),
     Package(package::Package),
     Test(test::Test),
     Tidy(tidy::Tidy),
@@ -44,11 +50,14 @@ fn main() -> std::process::ExitCode {
 impl Command {
     fn run(self) -> anyhow::Result<()> {
         match self {
+            Self::Bench(bench) => bench.run(),
             Self::Ci(ci) => ci.run(),
             Self::Codegen(codegen) => codegen.run(),
             Self::Conformance(conformance) => conformance.run(),
             Self::Fixtures(fixtures) => fixtures.run(),
             Self::Hwloc(hwloc) => hwloc.run(),
+            Self::Instructions(instructions) => instructions.run(),
+            Self::KubeletVectors(vectors) => vectors.run(),
             Self::Package(package) => package.run(),
             Self::Test(test) => test.run(),
             Self::Tidy(tidy) => tidy.run(),
@@ -60,6 +69,11 @@ impl Command {
 fn root() -> std::path::PathBuf {
     let manifest = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.parent().unwrap_or(manifest).to_path_buf()
+}
+
+/// Where cargo builds.
+fn target() -> std::path::PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }
 
 /// A command of cargo's, started in the root of the workspace.

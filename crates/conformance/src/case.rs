@@ -84,6 +84,19 @@ impl Case {
         })
     }
 
+    /// Whether the kubelet did the same in `other`, another recording of the case: places that either recording says
+    /// change from run to run are left out.
+    #[must_use]
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        match (&self.expected, &other.expected) {
+            (Expected::Result(own), Expected::Result(others)) => {
+                let unstable = self.unstable.or(&other.unstable);
+                accepts(own, others, &unstable) || accepts(others, own, &unstable)
+            }
+            (own, others) => own == others,
+        }
+    }
+
     /// Compares an answer of ours.
     pub(crate) fn compare(&self, got: Value) -> Outcome {
         match &self.expected {

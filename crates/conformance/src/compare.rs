@@ -21,6 +21,11 @@ impl Unstable {
         Self(places.map(|(path, seen)| (path.clone(), seen.as_array().cloned())).collect())
     }
 
+    /// Every place that either names, with whatever stands there.
+    pub(crate) fn or(&self, other: &Self) -> Self {
+        Self(self.0.keys().chain(other.0.keys()).map(|path| (path.clone(), None)).collect())
+    }
+
     /// The same where device ids change from run to run: which ones were seen is left to chance, and so is on which
     /// nodes those are.
     pub(crate) fn with_any_devices(&self) -> Self {

@@ -1,6 +1,8 @@
 //! The harness as a program; `cargo xtask conformance` runs it.
 
+mod again;
 mod live;
+mod programs;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +12,7 @@ use anyhow::{Context as _, bail};
 use clap::Parser as _;
 use conformance::{Baseline, Report, Selection, Share};
 
+use again::Again;
 use live::Live;
 
 /// Plays every case below the folders and prints, for each kind, how many pass.
@@ -19,7 +22,7 @@ use live::Live;
 #[command(name = "cargo xtask conformance", bin_name = "cargo xtask conformance")]
 struct Conformance {
     /// Folders with case files: the root of all domains, or single domains; or single files.
-    #[arg(required_unless_present = "live")]
+    #[arg(required_unless_present_any = ["live", "again"])]
     folders: Vec<PathBuf>,
     /// Fail only where a kind passes fewer cases than this file says.
     #[arg(long, value_name = "FILE")]
@@ -38,6 +41,8 @@ struct Conformance {
     differences: usize,
     #[command(flatten)]
     live: Live,
+    #[command(flatten)]
+    again: Again,
 }
 
 fn main() -> ExitCode {
@@ -54,6 +59,9 @@ impl Conformance {
     fn run(self) -> anyhow::Result<()> {
         if let Some(target) = &self.select {
             return self.select(target);
+        }
+        if self.again.is_asked() {
+            return self.again.ask(self.live.domain());
         }
         // A panic of our code is a failed case with its text, and needs no trace beside it.
         std::panic::set_hook(Box::new(|_| {}));

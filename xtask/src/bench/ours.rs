@@ -1,0 +1,81 @@
+//! Our side: the program `workloads`, built for release and run.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, ensure};
+use serde::Deserialize;
+
+use crate::{cargo, run, target};
+
+/// What was measured of one piece of work.
+#[derive(Debug, Deserialize)]
+pub(super) struct Ours {
+    pub(super) name: String,
+    #[serde(rename = "ns_per_op")]
+    pub(super) nanoseconds: f64,
+    #[serde(rename = "allocs_per_op")]
+    pub(super) allocations: u64,
+    #[serde(rename = "peak_bytes")]
+    pub(super) peak: u64,
+    must_reach_ns: Option<u64>,
+    must_reach_allocs: Option<u64>,
+    /// Of a point: what is done, and what there is more of.
+    pub(super) curve: Option<String>,
+    pub(super) axis: Option<String>,
+    /// Of a point: how many there are.
+    pub(super) at: Option<f64>,
+}
+
+impl Ours {
+    /// What must be reached, in nanoseconds and allocations; `None`: a point of a curve.
+    pub(super) const fn target(&self) -> Option<(u64, Option<u64>)> {
+        match self.must_reach_ns {
+            Some(nanoseconds) => Some((nanoseconds, self.must_reach_allocs)),
+            None => None,
+        }
+    }
+
+    /// Whether that was reached.
+    pub(super) fn is_reached(&self) -> Option<bool> {
+        let (nanoseconds, allocations) = self.target()?;
+        #[expect(clippy::cast_precision_loss, reason = "a time of hours is compared exactly")]
+        let in_time = self.nanoseconds <= nanoseconds as f64;
+        Some(in_time && allocations.is_none_or(|most| self.allocations <= most))
+    }
+}
+
+/// Builds the program.
+pub(crate) fn build() -> anyhow::Result<PathBuf> {
+    run(&mut cargo(&["build", "--release", "--quiet", "--package", "workloads"]))?;
+    Ok(target().join("release/workloads"))
+}
+
+/// Everything with `only` in its name, measured.
+pub(super) fn measure(program: &Path, only: &str, quick: bool) -> anyhow::Result<Vec<Ours>> {
+    let mut arguments = vec!["measure", "--only", only];
+    if quick {
+        arguments.push("--quick");
+    }
+    let text = output(program, &arguments)?;
+    let lines: serde_json::Result<Vec<Ours>> = text.lines().map(serde_json::from_str).collect();
+    let lines = lines.context("the program `workloads` printed something else than measurements")?;
+    ensure!(!lines.is_empty(), "nothing that is measured has {only:?} in its name");
+    Ok(lines)
+}
+
+/// The same as the kubelet's side reads it.
+pub(super) fn described(program: &Path, only: &str) -> anyhow::Result<String> {
+    output(program, &["describe", "--only", only])
+}
+
+/// What the program prints.
+pub(crate) fn output(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("failed to start {}", program.display()))?;
+    ensure!(output.status.success(), "`workloads {}` failed: {}", arguments.join(" "), output.status);
+    Ok(String::from_utf8(output.stdout)?)
+}

@@ -1,0 +1,107 @@
+//! The measurements as a table.
+
+use super::Result;
+use super::kubelet::Answer;
+
+/// Prints what must be reached first, then the curves.
+#[expect(clippy::print_stdout, reason = "the output of the command")]
+pub(super) fn print(results: &[Result]) {
+    println!(
+        "{:<50} {:>10} {:>10} {:>7} {:>10} {:>12} {:>12} {:>11} {:>10}",
+        "WORK", "OURS", "TARGET", "ALLOCS", "PEAK", "INSTRUCTIONS", "KUBELET", "ITS ALLOCS", "RATIO"
+    );
+    for result in results {
+        let ours = &result.ours;
+        let missed = if ours.is_reached() == Some(false) { " !" } else { "" };
+        println!(
+            "{:<50} {:>10} {:>10} {:>7} {:>10} {:>12} {:>12} {:>11} {:>10}{missed}",
+            ours.name,
+            time(ours.nanoseconds),
+            ours.target().map_or_else(dash, |(must_reach, _)| time(precise(must_reach))),
+            ours.allocations,
+            bytes(ours.peak),
+            result.instructions.map_or_else(dash, |count| count.to_string()),
+            kubelet(result.kubelet.as_ref()),
+            match result.kubelet {
+                Some(Answer::Took { allocations, .. }) if allocations > 0 => allocations.to_string(),
+                _ => dash(),
+            },
+            ratio(result),
+        );
+    }
+    let missed: Vec<_> = results
+        .iter()
+        .filter(|result| result.ours.is_reached() == Some(false))
+        .map(|result| &*result.ours.name)
+        .collect();
+    if missed.is_empty() {
+        println!("every target is reached");
+    } else {
+        println!("not reached (!): {}", missed.join("; "));
+    }
+    for result in results {
+        if let Some(Answer::Failed(why)) = &result.kubelet {
+            println!("the kubelet failed at {}: {why}", result.ours.name);
+        }
+    }
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+fn kubelet(answer: Option<&Answer>) -> String {
+    match answer {
+        Some(Answer::Took { nanoseconds, .. }) => time(*nanoseconds),
+        Some(Answer::Over { nanoseconds }) => format!("> {}", time(*nanoseconds)),
+        Some(Answer::Failed(_)) => "failed".to_owned(),
+        None => dash(),
+    }
+}
+
+fn ratio(result: &Result) -> String {
+    let Some(ratio) = result.ratio() else { return dash() };
+    let over = if matches!(result.kubelet, Some(Answer::Over { .. })) { "> " } else { "" };
+    format!("{over}{ratio:.0}x")
+}
+
+/// A time with three digits and its unit.
+pub(super) fn time(nanoseconds: f64) -> String {
+    let (value, unit) = match nanoseconds {
+        n if n < 1e3 => (n, "ns"),
+        n if n < 1e6 => (n / 1e3, "us"),
+        n if n < 1e9 => (n / 1e6, "ms"),
+        n => (n / 1e9, "s"),
+    };
+    let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.decimals$} {unit}")
+}
+
+fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{:.1} KiB", precise(bytes) / 1024.0),
+        _ => format!("{:.1} MiB", precise(bytes) / 1_048_576.0),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
+const fn precise(value: u64) -> f64 {
+    value as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bytes, time};
+
+    #[test]
+    fn figures_have_three_digits_and_a_unit() {
+        for (nanoseconds, shown) in
+            [(45.28, "45.3 ns"), (1_292.0, "1.29 us"), (15_152_872.0, "15.2 ms"), (258e9, "258 s")]
+        {
+            assert_eq!(time(nanoseconds), shown);
+        }
+        assert_eq!(bytes(160), "160 B");
+        assert_eq!(bytes(33_448), "32.7 KiB");
+    }
+}

@@ -1,0 +1,108 @@
+//! `cargo xtask instructions`: how many instructions the hot paths execute, compared with what they did.
+//!
+//! valgrind counts a program that does the work once and one that does it a hundred times more; the difference holds
+//! nothing of what was set up before. Counts are the same from run to run within a few in ten thousand, whatever else
+//! the machine does.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::bench::ours;
+use crate::root;
+
+/// Counts the instructions of the hot paths with valgrind; against the committed counts none may be 5 % off.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Instructions {
+    /// Writes the counts as those to compare with from now on.
+    #[arg(long)]
+    pub(crate) write: bool,
+}
+
+/// The committed counts.
+const BASELINE: &str = "fixtures/instructions.json";
+/// In percent.
+const TOLERANCE: u64 = 5;
+/// How often a work is repeated in the longer run.
+const TIMES: u64 = 101;
+
+impl Instructions {
+    #[expect(clippy::print_stdout, reason = "the counts are what the command is for")]
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let program = ours::build()?;
+        let counter = Counter::find(&program)?;
+        let path = root().join(BASELINE);
+        let before: BTreeMap<String, u64> = match fs::read(&path) {
+            Ok(text) => {
+                serde_json::from_slice(&text).with_context(|| format!("{BASELINE} is no table of counts"))?
+            }
+            Err(_) if self.write => BTreeMap::new(),
+            Err(error) => return Err(error).with_context(|| format!("failed to read {BASELINE}")),
+        };
+        let mut counts = BTreeMap::new();
+        let mut off = Vec::new();
+        for name in ours::output(&program, &["hot-paths"])?.lines() {
+            let count = counter.count(name)?;
+            println!(
+                "{name:<50} {count:>12} {}",
+                before.get(name).map_or_else(String::new, |old| change(*old, count))
+            );
+            if before.get(name).is_none_or(|old| old.abs_diff(count) * 100 > old * TOLERANCE) {
+                off.push(name.to_owned());
+            }
+            counts.insert(name.to_owned(), count);
+        }
+        if self.write {
+            fs::write(&path, serde_json::to_string_pretty(&counts)? + "\n")
+                .with_context(|| format!("failed to write {BASELINE}"))?;
+        } else if !off.is_empty() {
+            bail!(
+                "more than {TOLERANCE} % off {BASELINE}: {}. If that is as it should be, `cargo xtask instructions \
+                 --write` renews it",
+                off.join("; ")
+            );
+        }
+        Ok(())
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
+fn change(old: u64, new: u64) -> String {
+    format!("{:+.1} %", (new as f64 / old as f64 - 1.0) * 100.0)
+}
+
+/// Counts the instructions of one program.
+pub(crate) struct Counter {
+    program: PathBuf,
+}
+
+impl Counter {
+    /// An error says what is missing.
+    pub(crate) fn find(program: &Path) -> anyhow::Result<Self> {
+        let found = Command::new("valgrind").arg("--version").stdout(Stdio::null()).status();
+        ensure!(found.is_ok_and(|status| status.success()), "valgrind is not installed");
+        Ok(Self { program: program.to_owned() })
+    }
+
+    /// How many instructions the work of this name takes.
+    pub(crate) fn count(&self, name: &str) -> anyhow::Result<u64> {
+        let (once, often) = (self.run(name, 1)?, self.run(name, TIMES)?);
+        Ok(often.saturating_sub(once) / (TIMES - 1))
+    }
+
+    fn run(&self, name: &str, times: u64) -> anyhow::Result<u64> {
+        let output = Command::new("valgrind")
+            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+            .arg(&self.program)
+            .args(["once", name, "--times", &times.to_string()])
+            .output()
+            .context("failed to start valgrind")?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "valgrind failed: {}\n{said}", output.status);
+        let counted = said.lines().find_map(|line| line.split("Collected :").nth(1)).map(str::trim);
+        counted.and_then(|count| count.parse().ok()).context("valgrind printed no count of instructions")
+    }
+}

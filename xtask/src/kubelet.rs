@@ -1,0 +1,52 @@
+//! The Go module that requires the kubelet, and `cargo xtask kubelet-vectors`: its answers to the committed cases.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, ensure};
+
+use crate::{cargo, root, run, target};
+
+/// Asks the kubelet's own code the committed cases anew and says which answers are others by now: what a new release
+/// changes, after its version has been changed in xtask/kubelet/go.mod.
+#[derive(Debug, clap::Args)]
+pub(crate) struct KubeletVectors {
+    /// Only this domain.
+    #[arg(long)]
+    domain: Option<String>,
+    /// Writes the new answers over the old ones.
+    #[arg(long)]
+    write: bool,
+}
+
+impl KubeletVectors {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let mut command =
+            cargo(&["run", "--release", "--quiet", "--package", "conformance", "--bin", "conformance", "--"]);
+        command.args(["--again", "fixtures/kubelet", "--programs", "xtask/kubelet"]);
+        if let Some(domain) = &self.domain {
+            command.args(["--domain", domain]);
+        }
+        if self.write {
+            command.arg("--write");
+        }
+        run(&mut command)
+    }
+}
+
+/// Builds programs of the module and gives the folder that they are in.
+///
+/// # Errors
+/// What is missing, for people.
+pub(crate) fn go_build(programs: &[&str]) -> anyhow::Result<PathBuf> {
+    let version = Command::new("go").arg("version").stdout(Stdio::null()).status();
+    ensure!(version.is_ok_and(|status| status.success()), "Go is not installed");
+    let folder = target().join("kubelet");
+    eprintln!("building the kubelet's own code (4 to 5 minutes the first time)");
+    let mut go = Command::new("go");
+    go.args(["build", "-o"]).arg(folder.join("")).current_dir(root().join("xtask/kubelet"));
+    go.args(programs.iter().map(|program| format!("./cmd/{program}")));
+    let status = go.status().context("failed to start Go")?;
+    ensure!(status.success(), "`go build` failed, which needs the network the first time: {status}");
+    Ok(folder)
+}
