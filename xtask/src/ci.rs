@@ -2,6 +2,7 @@
 
 use crate::fixtures::Fixtures;
 use crate::hwloc::Hwloc;
+use crate::instructions::Instructions;
 use crate::package::Package;
 use crate::test::Test;
 use crate::tidy::Tidy;
@@ -24,6 +25,7 @@ impl Ci {
         run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
         Package {}.run()?;
         Hwloc { install: self.test.install }.run()?;
+        Instructions { write: false, install: self.test.install }.run()?;
         conformance()?;
         self.test.run()
     }

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::bail;
 
-use crate::{cargo, run};
+use crate::{cargo, debian, run};
 
 /// What Debian and Ubuntu call the libraries, and the program by which the build finds them.
 const PACKAGES: &[&str] = &["libhwloc-dev", "libudev-dev", "pkg-config"];
@@ -21,7 +21,7 @@ impl Hwloc {
     /// Without the libraries nothing is run, and the last line says so.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if self.install && !is_installed() {
-            install()?;
+            debian::install(PACKAGES)?;
         }
         if !is_installed() {
             if self.install {
@@ -45,21 +45,4 @@ fn is_installed() -> bool {
     let mut found = Command::new("pkg-config");
     found.args(["--exists", "hwloc >= 2.8.0", "libudev"]).stdout(Stdio::null()).stderr(Stdio::null());
     found.status().is_ok_and(|status| status.success())
-}
-
-/// Whoever is not root asks for it by `sudo`, which does not wait for a password.
-fn install() -> anyhow::Result<()> {
-    run(&mut as_root(&["apt-get", "update"]))?;
-    let mut install = as_root(&["apt-get", "install", "--yes", "--no-install-recommends"]);
-    run(install.args(PACKAGES))
-}
-
-fn as_root(command: &[&str]) -> Command {
-    let id = Command::new("id").arg("-u").output();
-    let is_root = id.is_ok_and(|output| output.stdout.trim_ascii() == b"0");
-    let sudo: &[&str] = if is_root { &[] } else { &["sudo", "--non-interactive"] };
-    let mut words = sudo.iter().chain(command);
-    let mut asked = Command::new(words.next().copied().unwrap_or("sudo"));
-    asked.args(words).env("DEBIAN_FRONTEND", "noninteractive");
-    asked
 }

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail, ensure};
 
 use crate::bench::ours;
-use crate::root;
+use crate::{debian, root};
 
 /// Counts the instructions of the hot paths with valgrind; against the committed counts none may be 5 % off.
 #[derive(Debug, clap::Args)]
@@ -20,6 +20,9 @@ pub(crate) struct Instructions {
     /// Writes the counts as those to compare with from now on.
     #[arg(long)]
     pub(crate) write: bool,
+    /// Installs valgrind with apt-get where it is missing; it is an error if that cannot be done.
+    #[arg(long)]
+    pub(crate) install: bool,
 }
 
 /// The committed counts.
@@ -32,6 +35,13 @@ const TIMES: u64 = 101;
 impl Instructions {
     #[expect(clippy::print_stdout, reason = "the counts are what the command is for")]
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        if !is_there() {
+            if !self.install {
+                eprintln!("skipped: instructions are not counted, since valgrind is not installed");
+                return Ok(());
+            }
+            debian::install(&["valgrind"])?;
+        }
         let program = ours::build()?;
         let counter = Counter::find(&program)?;
         let path = root().join(BASELINE);
@@ -82,8 +92,7 @@ pub(crate) struct Counter {
 impl Counter {
     /// An error says what is missing.
     pub(crate) fn find(program: &Path) -> anyhow::Result<Self> {
-        let found = Command::new("valgrind").arg("--version").stdout(Stdio::null()).status();
-        ensure!(found.is_ok_and(|status| status.success()), "valgrind is not installed");
+        ensure!(is_there(), "valgrind is not installed");
         Ok(Self { program: program.to_owned() })
     }
 
@@ -105,4 +114,10 @@ impl Counter {
         let counted = said.lines().find_map(|line| line.split("Collected :").nth(1)).map(str::trim);
         counted.and_then(|count| count.parse().ok()).context("valgrind printed no count of instructions")
     }
+}
+
+fn is_there() -> bool {
+    let found =
+        Command::new("valgrind").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    found.is_ok_and(|status| status.success())
 }

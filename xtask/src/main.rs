@@ -2,6 +2,7 @@
 
 mod bench;
 mod conformance;
+mod debian;
 mod ci;
 mod codegen;
 mod fixtures;

@@ -38,55 +38,106 @@ const fn without_allocation(nanoseconds: u64) -> Target {
 /// # Errors
 /// A captured machine that cannot be read.
 pub fn catalogue() -> anyhow::Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    let mut add = |name: &str, target, task| {
-        rows.push(Row { work: Work { name: name.to_owned(), task }, target });
+    let row = |entry: Entry| {
+        let work = Work { name: entry.name, task: (entry.task)()? };
+        Ok(Row { work, target: entry.target })
     };
-    let merge = |nodes, providers, hints| Task::Merge { merge: lists(nodes, providers, hints) };
-    add("merge, 2 nodes, 3 providers of 3 hints", without_allocation(200), merge(2, 3, 3));
-    add("merge, 8 nodes, 3 providers of 255 hints", without_allocation(15_000), merge(8, 3, 255));
-    add("merge, 8 nodes, 4 providers of 255 hints", without_allocation(20_000), merge(8, 4, 255));
+    entries().into_iter().map(row).collect()
+}
 
-    let asked = json!({"cpu": "16", "memory": "1Gi", "hugepages-2Mi": "2Mi", "hugepages-1Gi": "1Gi"});
-    let eight = NodeWork::empty(made_up(8, 256), pinned("0", 8), pod("p", 1, &asked));
-    let mut cards = eight.clone();
-    cards.devices = vec![devices("example.com/vf", 128, &[0, 1, 2, 3, 4, 5, 6, 7])];
-    cards.pod = pod("p", 1, &json!({"example.com/vf": "8"}));
-    add("CPU hints, 8 nodes", without_allocation(2_000), Task::CpuHints(eight.clone()));
-    add("memory hints with 2 page sizes, 8 nodes", without_allocation(3_000), Task::MemoryHints(eight));
-    add("hints of 128 VFs on 8 nodes", without_allocation(5_000), Task::DeviceHints(cards));
+/// The row of this name alone; nothing else is made.
+///
+/// # Errors
+/// As [`catalogue`].
+pub fn row(name: &str) -> anyhow::Result<Option<Work>> {
+    let found = entries().into_iter().find(|entry| entry.name == name);
+    found.map(|entry| Ok(Work { name: entry.name, task: (entry.task)()? })).transpose()
+}
 
+/// The names of those of which every instruction is counted, and which are compared with what they were.
+pub fn hot_paths() -> impl Iterator<Item = String> {
+    entries().into_iter().filter(|entry| !entry.name.starts_with("discovery")).map(|entry| entry.name)
+}
+
+/// A row that has not been made.
+struct Entry {
+    name: String,
+    target: Target,
+    task: Box<dyn FnOnce() -> anyhow::Result<Task>>,
+}
+
+fn entries() -> Vec<Entry> {
+    let mut all = Vec::new();
+    let mut add = |name: &str, target, task: Box<dyn FnOnce() -> anyhow::Result<Task>>| {
+        all.push(Entry { name: name.to_owned(), target, task });
+    };
+    for (name, must_reach, (nodes, providers, hints)) in [
+        ("merge, 2 nodes, 3 providers of 3 hints", 200, (2, 3, 3)),
+        ("merge, 8 nodes, 3 providers of 255 hints", 15_000, (8, 3, 255)),
+        ("merge, 8 nodes, 4 providers of 255 hints", 20_000, (8, 4, 255)),
+    ] {
+        let task = move || Ok(Task::Merge { merge: lists(nodes, providers, hints) });
+        add(name, without_allocation(must_reach), Box::new(task));
+    }
+    add("CPU hints, 8 nodes", without_allocation(2_000), Box::new(|| Ok(Task::CpuHints(eight_nodes()))));
+    add(
+        "memory hints with 2 page sizes, 8 nodes",
+        without_allocation(3_000),
+        Box::new(|| Ok(Task::MemoryHints(eight_nodes()))),
+    );
+    add(
+        "hints of 128 VFs on 8 nodes",
+        without_allocation(5_000),
+        Box::new(|| {
+            let mut work = eight_nodes();
+            work.devices = vec![devices("example.com/vf", 128, &[0, 1, 2, 3, 4, 5, 6, 7])];
+            work.pod = pod("p", 1, &json!({"example.com/vf": "8"}));
+            Ok(Task::DeviceHints(work))
+        }),
+    );
     for (order, option, must_reach) in [
         ("packed", None, 20_000),
         ("distributed", Some("distribute-cpus-across-numa"), 20_000),
         ("by cache", Some("prefer-align-cpus-by-uncorecache"), 40_000),
     ] {
-        let asked = json!({"cpu": "16", "memory": "1Gi"});
-        let mut config = pinned("0", 2);
-        if let Some(option) = option {
-            config["cpuManagerPolicyOptions"] = json!({option: "true"});
-            config["featureGates"] = json!({"CPUManagerPolicyAlphaOptions": true});
-        }
-        let work = NodeWork::empty(made_up(2, 512), config, pod("p", 1, &asked));
-        add(&format!("take 16 CPUs of 512, {order}"), within(must_reach), Task::TakeCpus(work));
+        let task = move || Ok(Task::TakeCpus(sixteen_cpus(option)));
+        add(&format!("take 16 CPUs of 512, {order}"), within(must_reach), Box::new(task));
     }
-
-    add("admit 4 containers, 2 nodes", within(30_000), Task::Admit(four_containers(2, 128)));
-    add("admit 4 containers, 8 nodes", within(100_000), Task::Admit(four_containers(8, 256)));
-    add("admit 4 containers, GB200 tray of 34 nodes", within(300_000), Task::Admit(gb200()?));
-    add("admit 4 containers, 512-CPU EPYC of 32 nodes", within(300_000), Task::Admit(turin()?));
+    for (nodes, cpus, must_reach) in [(2, 128, 30_000), (8, 256, 100_000)] {
+        let task = move || Ok(Task::Admit(four_containers(nodes, cpus)));
+        add(&format!("admit 4 containers, {nodes} nodes"), within(must_reach), Box::new(task));
+    }
+    add(
+        "admit 4 containers, GB200 tray of 34 nodes",
+        within(300_000),
+        Box::new(|| Ok(Task::Admit(gb200()?))),
+    );
+    add(
+        "admit 4 containers, 512-CPU EPYC of 32 nodes",
+        within(300_000),
+        Box::new(|| Ok(Task::Admit(turin()?))),
+    );
     let archive = "turin-9755-nps4-l3numa-32node";
-    add("discovery of 512 CPUs from an archive", within(20_000_000), Task::Discover { archive });
-    Ok(rows)
+    add(
+        "discovery of 512 CPUs from an archive",
+        within(20_000_000),
+        Box::new(|| Ok(Task::Discover { archive })),
+    );
+    all
 }
 
-/// Those of which every instruction is counted, and which are compared with what they were.
-///
-/// # Errors
-/// As [`catalogue`].
-pub fn hot_paths() -> anyhow::Result<Vec<Work>> {
-    let rows = catalogue()?.into_iter().map(|row| row.work);
-    Ok(rows.filter(|work| !matches!(work.task, Task::Discover { .. })).collect())
+fn eight_nodes() -> NodeWork {
+    let asked = json!({"cpu": "16", "memory": "1Gi", "hugepages-2Mi": "2Mi", "hugepages-1Gi": "1Gi"});
+    NodeWork::empty(made_up(8, 256), pinned("0", 8), pod("p", 1, &asked))
+}
+
+fn sixteen_cpus(option: Option<&str>) -> NodeWork {
+    let mut config = pinned("0", 2);
+    if let Some(option) = option {
+        config["cpuManagerPolicyOptions"] = json!({option: "true"});
+        config["featureGates"] = json!({"CPUManagerPolicyAlphaOptions": true});
+    }
+    NodeWork::empty(made_up(2, 512), config, pod("p", 1, &json!({"cpu": "16", "memory": "1Gi"})))
 }
 
 /// So many equal lists: the first `hints` node sets by size, single nodes preferred.

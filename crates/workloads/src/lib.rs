@@ -13,7 +13,7 @@ mod growth;
 mod prepared;
 mod measured;
 
-pub use catalogue::{Row, Target, catalogue, hot_paths};
+pub use catalogue::{Row, Target, catalogue, hot_paths, row};
 pub use growth::{Curve, Point, growth};
 pub use measured::{Effort, Measured};
 pub use prepared::Prepared;
