@@ -10,7 +10,7 @@ fn fixture(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn source<'a>(text: &'a str) -> Source<'a> {
+fn source(text: &str) -> Source<'_> {
     Source { name: "devices", text }
 }
 

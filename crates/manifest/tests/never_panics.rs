@@ -1,33 +1,15 @@
 //! Whatever comes in, there is an answer: values or an error that can be shown, and no panic.
 
+mod readers;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use topology_manifest::{ManifestError, Source, Style, read_devices, read_kubelet_config, read_pods};
+use topology_manifest::{Source, read_pods};
 
-/// Reads bytes in every way there is and shows what is wrong with them.
-fn read(bytes: &[u8]) {
-    let source = match Source::from_bytes("input.yaml", bytes) {
-        Ok(source) => source,
-        Err(error) => return show(&error),
-    };
-    let errors = [read_pods(&source).err(), read_kubelet_config(&source).err(), read_devices(&source).err()];
-    errors.iter().flatten().for_each(show);
-}
+use readers::read_everything as read;
 
-fn show(error: &ManifestError) {
-    let styles = [Style::Ascii, Style::Unicode, Style::Coloured];
-    let [ascii, unicode, coloured] = styles.map(|style| error.render(style));
-    assert!(ascii.is_ascii(), "{ascii}");
-    assert!(ascii.contains("input.yaml"), "{ascii}");
-    assert!(!unicode.contains('\u{1b}'), "{unicode}");
-    assert!(coloured.contains('\u{1b}'), "{coloured}");
-    let line = error.to_string();
-    assert!(line.starts_with(&format!("input.yaml:{}:{}: ", error.line(), error.column())), "{line}");
-    assert!(!line.contains('\n'), "{line}");
-}
-
-const VALID: [&str; 4] = [
+const VALID: [&str; 8] = [
     "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  namespace: ns\nspec:\n  overhead: {cpu: 250m}\n  \
      initContainers:\n  - name: i\n    restartPolicy: Always\n  containers:\n  - name: c\n    resources:\n      \
      requests: &r {cpu: 2, memory: 1.5Gi}\n      limits: *r\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: b}\n\
@@ -39,6 +21,19 @@ const VALID: [&str; 4] = [
      reservedMemory:\n- {numaNode: 0, limits: {memory: 1Gi}}\nfeatureGates: {PodLevelResources: true}\n",
     "devices:\n- resource: a/b\n  list:\n  - {id: x, nodes: [0]}\n- resource: c/d\n  perNode: {0: 2}\n\
      - resource: e/f\n  pci: {vendor: \"8086\", class: \"02\"}\n",
+    "apiVersion: v1\nkind: List\nitems:\n- apiVersion: apps/v1\n  kind: Deployment\n  metadata: {name: a, labels: {x: y}}\n  \
+     spec:\n    replicas: 3\n    template:\n      spec:\n        tolerations: [{key: a, operator: Exists}]\n        \
+     resourceClaims: [{name: gpu}]\n        resources: {limits: {cpu: 4}}\n        containers:\n        - {name: c, \
+     ports: [{containerPort: 80, hostPort: 80}], resources: {limits: {cpu: 1, hugepages-2Mi: 4Mi, a/b: 1}}}\n\
+     - {apiVersion: v1, kind: Service, metadata: {name: s}}\n",
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: j-}\nspec:\n  parallelism: 2\n  template:\n    spec:\n      \
+     restartPolicy: Never\n      nodeSelector: {a: b}\n      affinity: {nodeAffinity: \
+     {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: In, \
+     values: [b]}]}]}}}\n      containers: [{name: c}]\n",
+    r#"{"devices":[{"resourceName":"a/b","deviceIds":["x"],"topology":{"nodes":[{"ID":"1"}]}}],"cpuIds":["2"],
+       "memory":[{"memoryType":"memory","size":"5"}]}{"podResources":[{"name":"p","namespace":"n","containers":[]}]}"#,
+    r#"{"resourceList":[{"resourceName":"x","resourcePrefix":"a.b","selectors":[{"vendors":["8086"],
+       "rootDevices":["0000:18:00.0#0-3,7"],"drivers":["vfio-pci"],"linkTypes":["ether"]}]}]}"#,
 ];
 
 /// Pieces that YAML, JSON or quantities give a meaning.
