@@ -18,7 +18,12 @@ impl Facts<'_> {
         let (nodes, rule) = match enough {
             Enough::EachOf(nodes) => {
                 let each = if nodes.len() == 1 { "" } else { " each" };
-                (*nodes, format!("enough{each} alone, but a group serves only requests for all of it"))
+                (
+                    *nodes,
+                    format!(
+                        "enough{each} alone, but nodes over which a pod's memory is spread are a group, and serve only requests that need them all"
+                    ),
+                )
             }
             Enough::Together(nodes) => {
                 (*nodes, "enough together, but a node in use joins no others".to_owned())
@@ -30,7 +35,7 @@ impl Facts<'_> {
         Some(format!("{} {have} {rule}: {told}", self.numbered(nodes)))
     }
 
-    /// `node 1 is grouped with node 0 by pod large`.
+    /// `NUMA 1 is grouped with NUMA 0 by pod large`.
     fn bound(&self, bound: &Bound, enough: Enough) -> String {
         let wanted = match enough {
             Enough::EachOf(nodes) => bound.nodes & nodes,
@@ -74,7 +79,7 @@ impl Facts<'_> {
 
     fn numbered(&self, nodes: NodeMask) -> String {
         let ids = self.nodes().ids_of(nodes).map(|id| id.0);
-        format!("node{} {}", if nodes.len() == 1 { "" } else { "s" }, ranges(ids))
+        format!("NUMA {}", ranges(ids))
     }
 }
 

@@ -6,6 +6,7 @@ use memory_manager::{Block, Granted as GrantedMemory};
 use numa_bitmask::NodeMask;
 use pod_spec::Role;
 use topology_admission::{Placed, Placement};
+use topology_hint::Hint;
 
 use super::{BlockView, ContainerView, DevicesView, Facts, shown};
 
@@ -14,10 +15,8 @@ impl Facts<'_> {
         let nodes = self.nodes();
         let blocks = blocks(placed);
         let cpus = placed.cpus.as_ref().and_then(|granted| granted.exclusive());
-        let is_bound = cpus.is_some() || !blocks.is_empty() || !placed.devices.is_empty();
-        let hint = placed.hint.and_then(|hint| hint.affinity.nodes());
-        // What has nothing of its own anywhere is not placed by a hint that names every node.
-        let hint = hint.filter(|mask| is_bound || *mask != nodes.all());
+        let hint = placed.hint.filter(|hint| !self.is_anywhere(placed, *hint));
+        let hint = hint.and_then(|hint| hint.affinity.nodes());
         ContainerView {
             name: placed.name.to_string(),
             role: match placed.role {
@@ -47,6 +46,13 @@ impl Facts<'_> {
         }
     }
 
+    /// What has nothing of its own is not placed by a hint that names every node.
+    fn is_anywhere(&self, placed: &Placed, hint: Hint) -> bool {
+        let has_cpus = placed.cpus.as_ref().is_some_and(|granted| granted.exclusive().is_some());
+        let is_bound = has_cpus || !blocks(placed).is_empty() || !placed.devices.is_empty();
+        !is_bound && hint.affinity.nodes() == Some(self.nodes().all())
+    }
+
     /// The NUMA nodes that have some of these CPUs.
     fn nodes_of(&self, cpus: &CpuSet) -> NodeMask {
         let ids = self
@@ -60,11 +66,12 @@ impl Facts<'_> {
     pub(super) fn places(&self, placement: &Placement) -> String {
         let mut places: Vec<String> = Vec::new();
         for placed in &placement.containers {
-            let mut place = match placed.hint {
+            let mut place = match placed.hint.filter(|hint| !self.is_anywhere(placed, *hint)) {
+                None if placed.hint.is_some() => "any NUMA node".to_owned(),
                 None => "not aligned".to_owned(),
                 Some(hint) => match (shown(hint.affinity, self.nodes()), hint.is_preferred()) {
                     (Some(nodes), true) => format!("NUMA {nodes}"),
-                    (Some(nodes), false) => format!("NUMA {nodes}, not preferred"),
+                    (Some(nodes), false) => format!("NUMA {nodes}, not aligned"),
                     (None, _) => "any NUMA node".to_owned(),
                 },
             };

@@ -1,5 +1,6 @@
 //! Why no node set would do, in one sentence: which node lacked what.
 
+use cpu_manager::{AllocateError, WholeCoresError};
 use topology_admission::{Answered, Cause, Cell, Refused, ResourceTrace, Shortage, Standing, UnitTrace};
 use topology_policy::KubeletPolicy;
 
@@ -23,6 +24,7 @@ impl Facts<'_> {
                 let not_aligned = unit.map(|unit| self.not_aligned(unit))?;
                 Some(self.held_back().map_or(not_aligned.clone(), |bound| format!("{not_aligned}; {bound}")))
             }),
+            Cause::Cpus(AllocateError::WholeCores(error)) => whole_cores(error),
             Cause::Memory(_) => missing(rows).or_else(|| self.held_back()),
             // For the rest their messages say it.
             _ => missing(rows),
@@ -30,11 +32,21 @@ impl Facts<'_> {
     }
 
     fn not_aligned(&self, unit: &UnitTrace) -> String {
-        let several = match self.node.node.policy() {
-            KubeletPolicy::SingleNumaNode => None,
-            _ => wider(&unit.resources).or_else(|| different(&unit.resources)),
-        };
-        several.unwrap_or_else(|| format!("no NUMA node has all of it: {}", self.lacks(unit)))
+        let policy = self.node.node.policy();
+        if policy == KubeletPolicy::SingleNumaNode {
+            let lacks = self.lacks(unit);
+            return format!("single-numa-node wants all of it on one NUMA node, and none has that: {lacks}");
+        }
+        let name = policy.name();
+        if let Some(wider) = wider(&unit.resources) {
+            return format!("{name} wants nothing wider than it has to be: {wider}");
+        }
+        if let Some(sizes) = different(&unit.resources) {
+            return format!(
+                "{name} wants each resource on as few NUMA nodes as can be, and all on the same, but these numbers differ: {sizes}"
+            );
+        }
+        format!("no NUMA node has all of it: {}", self.lacks(unit))
     }
 
     /// What the nodes lack, those that lack the same together.
@@ -71,8 +83,8 @@ impl Facts<'_> {
         lacks.sort_by_key(|(parts, _, _)| *parts);
         let more: usize = lacks.iter().skip(MOST_LACKS).map(|(_, _, ids)| ids.len()).sum();
         let told = lacks.into_iter().take(MOST_LACKS).map(|(_, text, ids)| {
-            let lack = if ids.len() == 1 { "lacks" } else { "lack" };
-            format!("{} {lack} {text}", ranges(ids))
+            let lack = if ids.len() == 1 { "lacks" } else { "each lack" };
+            format!("NUMA {} {lack} {text}", ranges(ids))
         });
         let mut told: Vec<String> = told.collect();
         if more > 0 {
@@ -80,7 +92,7 @@ impl Facts<'_> {
         }
         if !nothing.is_empty() {
             let have = if nothing.len() == 1 { "has" } else { "have" };
-            told.push(format!("{} {have} nothing of it", ranges(nothing)));
+            told.push(format!("NUMA {} {have} nothing of it", ranges(nothing)));
         }
         told.join(", ")
     }
@@ -122,7 +134,10 @@ fn wider(rows: &[ResourceTrace]) -> Option<String> {
         .iter()
         .filter_map(|row| match row.answer {
             Answered::Sets { narrowest, preferred: Some(preferred), .. } if narrowest > preferred => Some(
-                format!("{} needs {narrowest} NUMA nodes where {preferred} would be preferred", row.resource),
+                format!(
+                    "{} needs {narrowest} NUMA nodes, where {preferred} would do if nothing were held or reserved",
+                    row.resource
+                ),
             ),
             _ => None,
         })
@@ -142,10 +157,20 @@ fn different(rows: &[ResourceTrace]) -> Option<String> {
     let (least, most) = (wants.iter().min()?, wants.iter().max()?);
     (least.0 < most.0).then(|| {
         let all = wants.iter().map(|(size, name)| format!("{name} {size}"));
-        format!(
-            "all have to be on the same NUMA nodes, and prefer different numbers of them: {}",
-            all.collect::<Vec<_>>().join(", ")
-        )
+        all.collect::<Vec<_>>().join(", ")
+    })
+}
+
+/// Why whole cores cannot be given.
+fn whole_cores(error: &WholeCoresError) -> Option<String> {
+    Some(match error {
+        WholeCoresError::NotMultiple { requested, per_core } => format!(
+            "option full-pcpus-only gives out whole cores of {per_core} CPUs, and {requested} CPUs are no whole number of them"
+        ),
+        WholeCoresError::NotEnough { available, requested, per_core } => format!(
+            "option full-pcpus-only gives out whole cores of {per_core} CPUs; {available} CPUs are free on such cores, and it asks for {requested}"
+        ),
+        _ => return None,
     })
 }
 
@@ -160,6 +185,6 @@ fn shortage(shortage: &Shortage) -> String {
     };
     let (requested, used, capacity) = (show(*requested), show(*used), show(*capacity));
     format!(
-        "pods can use {capacity} {resource} of this node; others ask for {used}, this one for {requested}"
+        "pods can use {capacity} {resource} of this node in all; others ask for {used}, this one for {requested}"
     )
 }

@@ -83,7 +83,7 @@ pub(super) fn reasons(refusal: &RefusalView, glyphs: Glyphs) -> String {
     let mut text = String::new();
     let never = match refusal.fits_empty_node {
         Some(true) => Some("It fits an empty node: not now, rather than never"),
-        Some(false) => Some("It does not fit an empty node either"),
+        Some(false) => Some("It does not fit an empty node either: waiting is of no use"),
         None => None,
     };
     let why: Vec<&str> = refusal.why.as_deref().into_iter().chain(never).collect();
