@@ -2,6 +2,7 @@
 
 mod file;
 mod leeway;
+mod order;
 mod pods;
 mod sequence;
 mod setup;
@@ -18,6 +19,7 @@ use topology_model::Nodes;
 use crate::case::{Case, Outcome, Runner, text};
 use crate::corpus::Corpus;
 use crate::cpu::listed;
+use order::{Order, in_any_order};
 use setup::{Fault, Made, Setup};
 
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
@@ -28,6 +30,8 @@ pub(crate) fn runner(kind: &str) -> Option<Runner> {
         "start" => start::start,
         "hints" => hints,
         "seq" => sequence::sequence,
+        // The program that answers for memory makes such cases too.
+        "quantity" => return crate::quantity::runner(kind),
         _ => return None,
     })
 }
@@ -91,6 +95,10 @@ fn allocatable(policy: &Static, nodes: &Nodes) -> Value {
 
 /// The hints of every container, and of the pod as a whole.
 fn hints(_: &Corpus, case: &Case) -> Outcome {
+    in_any_order(|order| hints_in(order, case))
+}
+
+fn hints_in(order: Order, case: &Case) -> Outcome {
     let Made { policy, nodes } = match Setup::new(&case.input).make() {
         Ok(made) => made,
         Err(Fault::Refused(errors)) => {
@@ -106,7 +114,7 @@ fn hints(_: &Corpus, case: &Case) -> Outcome {
     let asked = |unit: Unit<'_>| match &policy {
         None => Ok(Value::Null),
         Some(policy) => {
-            let held = policy.restore(&stored);
+            let held = order.restore(policy, &stored);
             held.map(|held| answer(policy, &nodes, &held, unit, &mut Answers::new()))
         }
     };

@@ -35,6 +35,7 @@ mod counted;
 mod holdings;
 mod books;
 mod block;
+mod stored;
 mod restore;
 mod variation;
 mod drift;
@@ -55,8 +56,9 @@ pub use policy::{ConfigError, OtherSum, OtherSums, Static};
 pub use regroup::{Moved, Regrouped};
 pub use request::{NotInt64, NotPinned, Request, RequestError};
 pub use reservation::{Reservation, Reservations};
-pub use restore::{StateError, Stored, StoredBlock, StoredNode, StoredTable};
+pub use restore::StateError;
 pub use shared_pool::{EmptySharedPool, UsedUp};
+pub use stored::{Stored, StoredBlock, StoredNode, StoredTable};
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

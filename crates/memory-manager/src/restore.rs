@@ -1,64 +1,17 @@
-//! Holdings as they are stored, and whether they belong to this machine and configuration.
+//! Whether stored holdings belong to this machine and configuration.
 
 use alloc::collections::BTreeMap;
-use alloc::vec;
 use alloc::vec::Vec;
 
 use numa_bitmask::{NodeIndex, NodeMask};
-use pod_spec::{ContainerName, PodUid, ResourceName};
+use pod_spec::{ContainerName, PodUid};
 use thiserror::Error;
 use topology_model::NodeId;
 
 use crate::books::Books;
-use crate::{Amounts, Block, Holdings, ListedNode, NodeList, PodLevel, Static};
-
-/// What a state file holds, in node ids and unchecked.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Stored {
-    /// The machine state; empty before the first start.
-    pub nodes: BTreeMap<NodeId, StoredNode>,
-    /// Blocks by pod and container.
-    pub entries: BTreeMap<PodUid, BTreeMap<ContainerName, Vec<StoredBlock>>>,
-    /// Blocks of pods that are booked as a whole.
-    pub pod_entries: BTreeMap<PodUid, Vec<StoredBlock>>,
-}
-
-/// One node of a machine state.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct StoredNode {
-    /// How many blocks name it.
-    pub assignments: i64,
-    /// The nodes that it is bound to.
-    pub cells: Vec<NodeId>,
-    /// Its tables.
-    pub memory: BTreeMap<ResourceName, StoredTable>,
-}
-
-/// One resource on one node, in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct StoredTable {
-    /// Installed.
-    pub total: u64,
-    /// Kept for the system.
-    pub system_reserved: u64,
-    /// What containers can book.
-    pub allocatable: u64,
-    /// What they have booked.
-    pub reserved: u64,
-    /// What is left.
-    pub free: u64,
-}
-
-/// An amount of one resource on some nodes.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StoredBlock {
-    /// In the order in which amounts are taken.
-    pub nodes: Vec<NodeId>,
-    /// Of this.
-    pub resource: ResourceName,
-    /// Bytes.
-    pub size: u64,
-}
+use crate::{
+    Amounts, Block, Holdings, ListedNode, NodeList, PodLevel, Static, Stored, StoredBlock, StoredNode,
+};
 
 /// Why stored holdings do not fit. The texts are the kubelet's.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -95,10 +48,37 @@ pub enum StateError {
     },
 }
 
+/// Stored blocks that are booked together.
+struct Booking<'a> {
+    pod: &'a PodUid,
+    /// Empty for the pod as a whole.
+    container: ContainerName,
+    of: Of,
+    blocks: &'a [StoredBlock],
+}
+
+/// Whose blocks these are.
+#[derive(Clone, Copy)]
+enum Of {
+    Container,
+    Pod,
+}
+
 impl Static {
     /// The holdings with which a node starts that had `stored`: an empty machine state is a new node, any other
     /// must be what the blocks of all pods give on this machine. Inside a group only sums are compared.
     pub fn restore(&self, stored: &Stored) -> Result<Holdings, StateError> {
+        self.restore_ranked(stored, |_, _| ())
+    }
+
+    /// The same with the blocks of the lowest rank booked first; those of a pod that is booked as a whole have an
+    /// empty container name. The kubelet walks its pods, and the containers of each, in no certain order, and on
+    /// odd states (a node whose blocks name different groups) that decides whether it starts.
+    pub fn restore_ranked<K: Ord>(
+        &self,
+        stored: &Stored,
+        rank: impl Fn(&PodUid, &ContainerName) -> K,
+    ) -> Result<Holdings, StateError> {
         if stored.nodes.is_empty() {
             if !stored.entries.is_empty() {
                 return Err(StateError::NoMachineState);
@@ -107,114 +87,52 @@ impl Static {
             self.put_blocks(&mut held, stored);
             return Ok(held);
         }
-        let expected = self.rebooked(stored)?;
+        let mut bookings = self.bookings(stored);
+        bookings.sort_by_key(|booking| rank(booking.pod, &booking.container));
+        let expected = self.rebooked_in(stored, &bookings)?;
         if !self.is_same(&expected.books, stored) {
             let expected = Stored { nodes: self.stored_nodes(&expected.books), ..stored.clone() };
             return Err(StateError::OtherMachine { expected });
         }
         let mut held = self.initial();
         self.put_nodes(held.books_mut(), stored);
-        self.put_blocks(&mut held, &self.sorted_by_comparison(stored));
+        self.put_blocks(&mut held, &sorted_by_comparison(stored, &bookings));
         Ok(held)
     }
 
-    /// The kubelet compares groups in ascending order, and sorts for that the very list of the block that bound a
-    /// node last.
-    fn sorted_by_comparison(&self, stored: &Stored) -> Stored {
-        let mut sorted = stored.clone();
-        let mut last = BTreeMap::new();
+    /// What is booked anew to check a state: whole pods where these are managed, else containers, by name.
+    fn bookings<'a>(&self, stored: &'a Stored) -> Vec<Booking<'a>> {
+        let mut bookings = Vec::new();
         for (pod, containers) in &stored.entries {
             let whole = stored.pod_entries.get(pod).filter(|blocks| !blocks.is_empty());
-            let lists: Vec<_> = match (self.pod_level, whole) {
-                (PodLevel::Managed, Some(whole)) => vec![(None, whole)],
-                _ => containers.iter().map(|(name, blocks)| (Some(name), blocks)).collect(),
-            };
-            for (container, blocks) in lists {
-                for (at, block) in blocks.iter().enumerate() {
-                    last.extend(block.nodes.iter().map(|node| (*node, (pod, container, at))));
+            match (self.pod_level, whole) {
+                (PodLevel::Managed, Some(blocks)) => {
+                    bookings.push(Booking { pod, container: ContainerName::new(""), of: Of::Pod, blocks });
                 }
+                _ => bookings.extend(containers.iter().map(|(name, blocks)| Booking {
+                    pod,
+                    container: name.clone(),
+                    of: Of::Container,
+                    blocks,
+                })),
             }
         }
-        for (pod, container, at) in last.into_values() {
-            let list = match container {
-                None => sorted.pod_entries.get_mut(pod),
-                Some(name) => sorted.entries.get_mut(pod).and_then(|containers| containers.get_mut(name)),
-            };
-            if let Some(block) = list.and_then(|blocks| blocks.get_mut(at)) {
-                block.nodes.sort_unstable();
-            }
-        }
-        sorted
+        bookings
     }
 
     /// The holdings that the stored blocks give on this machine, whatever the stored machine state says.
     pub(crate) fn rebooked(&self, stored: &Stored) -> Result<Holdings, StateError> {
+        self.rebooked_in(stored, &self.bookings(stored))
+    }
+
+    fn rebooked_in(&self, stored: &Stored, bookings: &[Booking<'_>]) -> Result<Holdings, StateError> {
         let mut held = self.initial();
         let books = held.books_mut();
-        for (pod, containers) in &stored.entries {
-            let whole = stored.pod_entries.get(pod).filter(|blocks| !blocks.is_empty());
-            match (self.pod_level, whole) {
-                (PodLevel::Managed, Some(whole)) => {
-                    self.rebook(books, pod, &ContainerName::new(""), whole)?;
-                }
-                _ => {
-                    for (container, blocks) in containers {
-                        self.rebook(books, pod, container, blocks)?;
-                    }
-                }
-            }
+        for Booking { pod, container, blocks, .. } in bookings {
+            self.rebook(books, pod, container, blocks)?;
         }
         self.put_blocks(&mut held, stored);
         Ok(held)
-    }
-
-    /// What a state file of `held` holds.
-    #[must_use]
-    pub fn stored(&self, held: &Holdings) -> Stored {
-        let mut stored = Stored { nodes: self.stored_nodes(&held.books), ..Stored::default() };
-        for (pod, container, blocks) in held.iter() {
-            let blocks = blocks.iter().map(|block| self.stored_block(block)).collect();
-            stored.entries.entry(pod.clone()).or_default().insert(container.clone(), blocks);
-        }
-        for (pod, blocks) in held.whole_pods() {
-            let blocks = blocks.iter().map(|block| self.stored_block(block)).collect();
-            stored.pod_entries.insert(pod.clone(), blocks);
-        }
-        stored
-    }
-
-    pub(crate) fn stored_nodes(&self, books: &Books) -> BTreeMap<NodeId, StoredNode> {
-        let node = |(node, id): (NodeIndex, NodeId)| {
-            let tables = self.resources.iter().enumerate().filter_map(|(at, resource)| {
-                let installed = self.installed(node, at)?;
-                let Amounts { reserved, free } = books.amounts(node, at);
-                let table = StoredTable {
-                    total: installed.total,
-                    system_reserved: installed.system_reserved,
-                    allocatable: installed.allocatable,
-                    reserved,
-                    free,
-                };
-                Some((resource.clone(), table))
-            });
-            let memory = tables.collect();
-            let books = books.node(node);
-            let cells = books.map(|books| self.ids(&books.group)).unwrap_or_default();
-            (id, StoredNode { assignments: books.map_or(0, |books| books.assignments), cells, memory })
-        };
-        self.nodes.iter().map(node).collect()
-    }
-
-    fn stored_block(&self, block: &Block) -> StoredBlock {
-        StoredBlock { nodes: self.ids(&block.nodes), resource: block.resource.clone(), size: block.size }
-    }
-
-    fn ids(&self, nodes: &NodeList) -> Vec<NodeId> {
-        let id = |node| match node {
-            ListedNode::Own(node) => self.nodes.id(node),
-            ListedNode::Foreign(id) => Some(id),
-        };
-        nodes.all().filter_map(id).collect()
     }
 
     /// Books stored blocks on a machine on which they are not yet.
@@ -318,6 +236,30 @@ impl Static {
             held.set_whole(pod, blocks.iter().map(block).collect());
         }
     }
+}
+
+/// The kubelet compares groups in ascending order, and sorts for that the very list of the block that bound a node
+/// last.
+fn sorted_by_comparison(stored: &Stored, bookings: &[Booking<'_>]) -> Stored {
+    let mut sorted = stored.clone();
+    let mut last = BTreeMap::new();
+    for booking in bookings {
+        for (at, block) in booking.blocks.iter().enumerate() {
+            last.extend(block.nodes.iter().map(|node| (*node, (booking, at))));
+        }
+    }
+    for (Booking { pod, container, of, .. }, at) in last.into_values() {
+        let list = match of {
+            Of::Pod => sorted.pod_entries.get_mut(*pod),
+            Of::Container => {
+                sorted.entries.get_mut(*pod).and_then(|containers| containers.get_mut(container))
+            }
+        };
+        if let Some(block) = list.and_then(|blocks| blocks.get_mut(at)) {
+            block.nodes.sort_unstable();
+        }
+    }
+    sorted
 }
 
 /// What is reserved and free on `mask` together; wraps around.

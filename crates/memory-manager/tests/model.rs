@@ -5,7 +5,7 @@
 mod pods;
 mod slow;
 
-use memory_manager::{Holdings, Static, WrappedTables};
+use memory_manager::{Block, Holdings, Regrouped, Restored, Static, WrappedTables};
 use numa_bitmask::NodeMask;
 use pod_spec::{Container, ContainerName, Pod, PodUid, Role, Unit};
 use pods::{Node, container, pod, policy};
@@ -191,8 +191,8 @@ impl Both {
                 assert_eq!((ours.reserved, ours.free), (row.reserved, row.free), "{resource} of {node:?}");
             }
         }
-        let blocks = |(pod, name, blocks): (&PodUid, &ContainerName, &[memory_manager::Block])| {
-            let plain = |block: &memory_manager::Block| {
+        let blocks = |(pod, name, blocks): (&PodUid, &ContainerName, &[Block])| {
+            let plain = |block: &Block| {
                 let resource = RESOURCES.iter().position(|name| *name == block.resource.as_str());
                 (block.nodes.mask().to_bits(), resource.unwrap(), block.size)
             };
@@ -237,6 +237,61 @@ proptest! {
             prop_assert_eq!(restored.map(|held| both.policy.stored(&held)), Ok(stored));
         }
         prop_assert_eq!(both.held.retain(|_, _| false), before);
+    }
+
+    /// Dissolving groups keeps everything that is granted, on one node of those where it was, and is done at once.
+    #[test]
+    fn groups_are_dissolved_without_loss(
+        (nodes, kept) in machine(),
+        events in prop::collection::vec(event().prop_map(plain), 1..12),
+    ) {
+        let mut both = Both::new(&nodes, kept * UNIT);
+        for event in &events {
+            both.play(event);
+            let Regrouped { after, moved } = both.policy.regroup(&both.held);
+            for ((pod, name, before), (_, _, now)) in both.held.iter().zip(after.iter()) {
+                let to = moved.iter().find(|moved| moved.pod == *pod && moved.container == *name);
+                prop_assert!(to.is_none_or(|to| to.from.contains(to.to)));
+                let expected = before.iter().map(|block| Block {
+                    nodes: to.map_or(block.nodes.clone(), |to| NodeMask::single(to.to).into()),
+                    ..block.clone()
+                });
+                prop_assert!(expected.eq(now.iter().cloned()), "{name} of {pod}");
+            }
+            prop_assert_eq!(both.held.iter().count(), after.iter().count());
+            let restored = both.policy.restore(&both.policy.stored(&after));
+            prop_assert_eq!(restored.as_ref(), Ok(&after));
+            prop_assert_eq!(both.policy.regroup(&after).moved, []);
+        }
+    }
+
+    /// A machine that has grown since is absorbed; on any other, what is absorbed is what was granted.
+    #[test]
+    fn memory_that_changed_is_absorbed_without_loss(
+        (nodes, kept) in machine(),
+        events in prop::collection::vec(event().prop_map(plain), 1..12),
+        changes in prop::collection::vec(-4..8_i64, 5),
+    ) {
+        let left = |(at, (memory, pages)): (usize, &Node)| {
+            memory.checked_sub(pages * PAGE + if at == 0 { kept * UNIT } else { 0 })
+        };
+        prop_assume!(nodes.iter().enumerate().all(|node| left(node).is_some()), "nothing wraps");
+        let mut both = Both::new(&nodes, kept * UNIT);
+        for event in &events {
+            both.play(event);
+        }
+        let stored = both.policy.stored(&both.held);
+        let changed = nodes.iter().zip(&changes).map(|((memory, pages), change)| {
+            (memory.saturating_add_signed(change * UNIT.cast_signed()), *pages)
+        });
+        let changed = policy(&changed.collect::<Vec<_>>(), (kept * UNIT).cast_signed(), WrappedTables::Empty);
+        match changed.absorb(&stored) {
+            Ok(Restored { held, .. }) => {
+                prop_assert!(held.iter().eq(both.held.iter()), "the same blocks");
+                prop_assert_eq!(changed.restore(&changed.stored(&held)).map(|_| ()), Ok(()));
+            }
+            Err(_) => prop_assert!(changes.iter().any(|change| *change < 0), "it has grown"),
+        }
     }
 }
 

@@ -254,53 +254,6 @@ fn a_node_with_more_reserved_than_it_has_gives_nothing_or_everything() {
 }
 
 #[test]
-fn configurations_that_do_not_fit_the_machine_are_refused() {
-    let start = |reserved: &[(i64, &str, &str)], kept: &[(&str, &str)]| {
-        let amount = |text: &str| text.parse().unwrap();
-        let reserved = reserved.iter().map(|(node, resource, text)| memory_manager::Reservation {
-            node: NodeId(*node),
-            limits: ResourceList::from([((*resource).into(), amount(text))]),
-        });
-        let node_allocatable =
-            kept.iter().map(|(resource, text)| ((*resource).into(), amount(text))).collect();
-        let reserved = memory_manager::Reservations(reserved.collect());
-        let config =
-            memory_manager::Config { reserved, node_allocatable, ..memory_manager::Config::default() };
-        let nodes = Nodes::new([NodeId(0), NodeId(1)]).unwrap();
-        Static::new(&nodes, &memory(&[(GI, 0), (GI, 0)]), &config)
-            .map(|_| ())
-            .map_err(|error| error.to_string())
-    };
-    for (reserved, kept, expected) in [
-        (&[(0, "memory", "1Gi")][..], &[("memory", "1Gi"), ("cpu", "1")][..], ""),
-        (&[(0, "memory", "1Gi"), (1, "memory", "1024Mi")], &[("memory", "2147483648")], ""),
-        (
-            &[(2, "memory", "1Gi")],
-            &[("memory", "1Gi")],
-            "the reserved memory configuration references a NUMA node 2 that does not exist on this machine",
-        ),
-        (
-            &[(0, "memory", "1.5Gi")],
-            &[("memory", "1Gi")],
-            "the total amount \"1536Mi\" of type \"memory\" is not equal to the value \"1Gi\" determined by Node Allocatable feature",
-        ),
-        (
-            &[(0, "memory", "1Gi"), (0, "hugepages-2Mi", "2Mi")],
-            &[("memory", "1Gi")],
-            "the total amount \"2Mi\" of type \"hugepages-2Mi\" is not equal to the value \"0\" determined by Node Allocatable feature",
-        ),
-        (
-            &[(0, "memory", "1.5Gi")],
-            &[("memory", "1.5Gi")],
-            "could not covert a variable of type Quantity to int64",
-        ),
-        (&[], &[], "[memorymanager] you should specify the system reserved memory"),
-    ] {
-        assert_eq!(start(reserved, kept).err().unwrap_or_default(), expected);
-    }
-}
-
-#[test]
 fn states_of_other_machines_are_refused() {
     let policy = nodes(&[10, 10]);
     let held = with(&policy, &policy.initial(), "a", 12, 0b11);

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use topology_model::Nodes;
 
 use super::leeway::any_of;
+use super::order::{Order, in_any_order};
 use super::setup::{Fault, Made, Setup};
 use super::{file, leeway, pods, state, unreadable};
 use crate::case::{Case, Outcome, text};
@@ -21,8 +22,12 @@ use crate::corpus::Corpus;
 
 /// Plays the steps and compares what each answers and leaves behind.
 pub(super) fn sequence(_: &Corpus, case: &Case) -> Outcome {
+    in_any_order(|order| sequence_in(order, case))
+}
+
+fn sequence_in(order: Order, case: &Case) -> Outcome {
     let setup = Setup::new(&case.input);
-    let mut kubelet = Kubelet::new(case, setup);
+    let mut kubelet = Kubelet::new(case, setup, order);
     match kubelet.start(setup) {
         Ok(()) => {}
         Err(Fault::Refused(errors)) => {
@@ -71,6 +76,8 @@ struct Kubelet<'a> {
     /// The same as the runtime knows them.
     started: BTreeMap<String, Key>,
     sources: Sources,
+    /// In which the next start books what is stored.
+    order: Order,
     /// What the counters of the current step have gained.
     metrics: Map<String, Value>,
 }
@@ -94,7 +101,7 @@ enum Sources {
 }
 
 impl<'a> Kubelet<'a> {
-    fn new(case: &'a Case, setup: Setup<'_>) -> Self {
+    fn new(case: &'a Case, setup: Setup<'_>, order: Order) -> Self {
         Self {
             case: &case.input,
             pod_level: setup.pod_level(),
@@ -106,6 +113,7 @@ impl<'a> Kubelet<'a> {
             containers: BTreeMap::new(),
             started: BTreeMap::new(),
             sources: Sources::Ready,
+            order,
             metrics: Map::new(),
         }
     }
@@ -120,7 +128,8 @@ impl<'a> Kubelet<'a> {
         let manager = match policy {
             None => None,
             Some(policy) => {
-                let held = policy.restore(&self.stored);
+                let held = self.order.restore(&policy, &self.stored);
+                self.order = self.order.next();
                 let held = held.map_err(Fault::refused)?;
                 Some(Manager { policy, held })
             }

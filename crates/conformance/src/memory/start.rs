@@ -4,14 +4,19 @@ use memory_manager::Stored;
 use serde_json::{Value, json};
 
 use super::leeway::any_of;
+use super::order::{Order, in_any_order};
 use super::setup::{Fault, Made, Setup};
 use super::{allocatable, file, leeway, state, unreadable};
 use crate::case::{Case, Outcome};
 use crate::corpus::Corpus;
 
 pub(super) fn start(_: &Corpus, case: &Case) -> Outcome {
+    in_any_order(|order| start_in(order, case))
+}
+
+fn start_in(order: Order, case: &Case) -> Outcome {
     let before = case.input["file"].as_str();
-    let (mut got, after) = match begin(Setup::new(&case.input), before) {
+    let (mut got, after) = match begin(Setup::new(&case.input), before, order) {
         Ok(Begun { allocatable, state, file }) => {
             (json!({ "allocatable": allocatable, "state": state }), Some(file))
         }
@@ -33,7 +38,7 @@ struct Begun {
     file: String,
 }
 
-fn begin(setup: Setup<'_>, before: Option<&str>) -> Result<Begun, Fault> {
+fn begin(setup: Setup<'_>, before: Option<&str>, order: Order) -> Result<Begun, Fault> {
     let Made { policy, nodes } = setup.make()?;
     let (name, pod_level) = (setup.policy, setup.pod_level());
     let found = match before {
@@ -43,13 +48,13 @@ fn begin(setup: Setup<'_>, before: Option<&str>) -> Result<Begun, Fault> {
     let (allocatable, stored) = match policy {
         None => (json!([]), found.clone()),
         Some(policy) => {
-            let held = policy.restore(&found).map_err(Fault::refused)?;
+            let held = order.restore(&policy, &found).map_err(Fault::refused)?;
             (allocatable(&policy, &nodes), policy.stored(&held))
         }
     };
-    // Nothing is written until something changes; a new node is a change.
+    // Nothing is written until something is booked, even where lists of nodes were sorted; but a new node is.
     let file = match before {
-        Some(before) if stored == found => before.to_owned(),
+        Some(before) if found.nodes.is_empty() == stored.nodes.is_empty() => before.to_owned(),
         _ => file::written(&stored, name, pod_level),
     };
     Ok(Begun { allocatable, state: Value::Object(state::shown(&stored)), file })
