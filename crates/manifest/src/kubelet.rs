@@ -16,7 +16,7 @@ use crate::{ManifestError, Problem, Source, Style};
 
 /// Something that the kubelet lets pass, but that does not do what its writer meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Warning(ManifestError);
+pub struct Warning(pub(crate) ManifestError);
 
 impl Warning {
     /// What and where it is, as an error.

@@ -1,5 +1,5 @@
-//! Reads what people and tools write about pods and nodes: pod manifests, kubelet configurations and device
-//! inventories, in YAML or JSON.
+//! Reads what people and tools write about pods and nodes: pod manifests, kubelet configurations, device
+//! inventories and scenarios of simulations, in YAML or JSON.
 //!
 //! Text becomes values, or one [`ManifestError`] that says what is wrong, on which line, and what was expected.
 //! Nothing that comes in makes it panic, and a megabyte is the most that it reads.
@@ -26,6 +26,7 @@ mod own;
 mod devices;
 mod pod_resources;
 mod function_pool;
+mod scenario;
 
 pub use api::Complaint;
 pub use devices::{
@@ -41,6 +42,10 @@ pub use pod_resources::{
 };
 pub use pods::{read_pods, read_pods_with};
 pub use problem::Problem;
+pub use scenario::{
+    Place, Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPod, SchedulerName,
+    Spans, TracedPod, read_scenario,
+};
 pub use source::{MAX_BYTES, Source};
 
 /// The examples of the README are tests too.

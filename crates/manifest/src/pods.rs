@@ -46,6 +46,13 @@ pub fn read_pods_with(source: &Source<'_>, pod_level: PodLevelResources) -> Resu
     Ok(pods.read.into_iter().map(|pod| pod.with_defaults(pod_level)).collect())
 }
 
+/// A pod that another document holds, without `apiVersion` and `kind`.
+pub(crate) fn read_inline_pod(field: &Field<'_>) -> Result<Pod, ManifestError> {
+    let mut pods = Pods::default();
+    pods.read_pod(field, Header::Implied)?;
+    pods.read.pop().ok_or_else(|| field.unexpected("a pod"))
+}
+
 /// Pods read so far.
 #[derive(Default)]
 struct Pods {
