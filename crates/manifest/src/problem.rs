@@ -42,6 +42,14 @@ pub enum Problem {
         /// What belongs there.
         expected: &'static str,
     },
+    /// Something that is well written and of no use: a machine that does not exist, a pod that fits nowhere.
+    #[error("{what}")]
+    Useless {
+        /// What is the matter with it.
+        what: String,
+        /// What would be of use.
+        expected: &'static str,
+    },
     /// A required field is absent.
     #[error("field {field} is missing")]
     Missing {
@@ -167,6 +175,7 @@ impl Problem {
             Self::Empty => "a YAML or JSON document",
             Self::DuplicateKey(_) => "each key once",
             Self::Unexpected { expected, .. }
+            | Self::Useless { expected, .. }
             | Self::Missing { expected, .. }
             | Self::Kind { expected, .. }
             | Self::ApiVersion { expected, .. }

@@ -164,21 +164,16 @@ pub enum Spans {
 }
 
 impl Scenario {
-    /// The error that something at `place` of `source`, from which the scenario was read, is not what it has to be.
+    /// The error that something at `place` of `source`, from which the scenario was read, is of no use.
     #[must_use]
-    pub fn refuse(
-        source: &Source<'_>,
-        place: &Place,
-        found: String,
-        expected: &'static str,
-    ) -> ManifestError {
-        ManifestError::at(source, &place.field, &place.span, Problem::Unexpected { found, expected })
+    pub fn refuse(source: &Source<'_>, place: &Place, what: String, expected: &'static str) -> ManifestError {
+        ManifestError::at(source, &place.field, &place.span, Problem::Useless { what, expected })
     }
 
     /// The same as a warning.
     #[must_use]
-    pub fn warn(source: &Source<'_>, place: &Place, found: String, expected: &'static str) -> Warning {
-        Warning(Self::refuse(source, place, found, expected))
+    pub fn warn(source: &Source<'_>, place: &Place, what: String, expected: &'static str) -> Warning {
+        Warning(Self::refuse(source, place, what, expected))
     }
 }
 
@@ -231,7 +226,7 @@ fn read_document(document: &Field<'_>) -> Result<Scenario, ManifestError> {
     };
     let mut names = BTreeSet::new();
     if let Some(twin) = configurations.iter().find(|own| !names.insert(own.name.as_str())) {
-        let found = format!("a second configuration {:?}", twin.name);
+        let found = format!("there is a configuration {:?} already", twin.name);
         return Err(Scenario::refuse(
             document.source,
             &twin.place,
@@ -243,7 +238,7 @@ fn read_document(document: &Field<'_>) -> Result<Scenario, ManifestError> {
     let mut kinds = BTreeMap::new();
     for (at, kind) in pods.iter().enumerate() {
         if kinds.insert(kind.pod.name.as_str(), at).is_some() {
-            let found = format!("a second pod {:?}", kind.pod.name);
+            let found = format!("there is a pod {:?} already", kind.pod.name);
             return Err(Scenario::refuse(document.source, &kind.place, found, "pods of different names"));
         }
     }

@@ -7,7 +7,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::command::{
     AdmitArguments, CaptureArguments, CompletionsArguments, ConfigArguments, DemoArguments, ExplainArguments,
-    ManArguments, StateArguments, TopologyArguments,
+    ManArguments, SimulateArguments, StateArguments, TopologyArguments,
 };
 
 /// What a Kubernetes node would do with a pod, on any machine, and why.
@@ -37,6 +37,9 @@ pub(crate) enum Command {
     Admit(AdmitArguments),
     /// The same with everything that led to each decision, and all that would have fitted.
     Explain(ExplainArguments),
+    /// Sends many pods to many machines under several configurations and compares what comes of it; or finds out how
+    /// many of one pod fit.
+    Simulate(SimulateArguments),
     /// Reads what a kubelet has written of its node: who holds which CPUs, memory and devices.
     State(StateArguments),
     /// Says whether a kubelet starts with a configuration on a machine, and proposes one that pins there.

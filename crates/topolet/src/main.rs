@@ -10,6 +10,7 @@ mod node;
 mod node_file;
 mod pods;
 mod state;
+mod simulation;
 mod machine_view;
 mod machine_change;
 mod nest;

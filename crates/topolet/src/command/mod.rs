@@ -7,6 +7,7 @@ mod config;
 mod demo;
 mod explain;
 mod man;
+mod simulate;
 mod state;
 mod topology;
 
@@ -17,6 +18,7 @@ pub(crate) use config::{Checked, ConfigArguments};
 pub(crate) use demo::DemoArguments;
 pub(crate) use explain::ExplainArguments;
 pub(crate) use man::ManArguments;
+pub(crate) use simulate::SimulateArguments;
 pub(crate) use state::StateArguments;
 pub(crate) use topology::TopologyArguments;
 
@@ -32,6 +34,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Capture(arguments) => capture::run(arguments, screen),
         Command::Admit(arguments) => admit::run(arguments, screen),
         Command::Explain(arguments) => explain::run(arguments, screen),
+        Command::Simulate(arguments) => simulate::run(arguments, screen),
         Command::State(arguments) => state::run(arguments, screen),
         Command::Config(arguments) => config::run(arguments, screen),
         Command::Completions(arguments) => completions::run(arguments, screen),

@@ -19,6 +19,7 @@ use crate::render::manifest_style;
 type Resource = (ResourceName, Vec<Device>);
 
 /// An inventory file that has not been looked into.
+#[derive(Clone)]
 pub(crate) struct DeviceText {
     pub(crate) name: String,
     pub(crate) text: Vec<u8>,

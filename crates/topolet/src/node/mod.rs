@@ -77,6 +77,17 @@ impl LoadedNode {
         devices: Option<DeviceText>,
         compat: Compat,
     ) -> anyhow::Result<Self> {
+        Self::changed(machine, rules, devices, compat, |_| ())
+    }
+
+    /// The same with a configuration in which something has been changed.
+    pub(crate) fn changed(
+        machine: &LoadedMachine,
+        rules: &RulesArguments,
+        devices: Option<DeviceText>,
+        compat: Compat,
+        change: impl FnOnce(&mut KubeletConfiguration),
+    ) -> anyhow::Result<Self> {
         let view = KubeletView::new(&machine.info)
             .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
         let packed = machine.packed.as_deref();
@@ -94,6 +105,7 @@ impl LoadedNode {
             name.push_str(&format!(" with --scope {scope}"));
             config.topology_manager_scope = Some(scope.clone());
         }
+        change(&mut config);
         refuse_invalid(&config, &name)?;
         let mut inventory = Inventory::new(view.nodes().clone());
         let packed_devices = packed.and_then(|packed| packed.devices.clone());

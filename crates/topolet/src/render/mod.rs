@@ -2,6 +2,7 @@
 
 mod amount;
 mod screen;
+mod simulation;
 mod state;
 mod topology;
 mod words;
@@ -18,8 +19,9 @@ pub(crate) use config::checked;
 pub(crate) use decision::decision;
 pub(crate) use explanation::explanation;
 pub(crate) use screen::{Glyphs, Screen, manifest_style};
+pub(crate) use simulation::{found_max, found_max_csv, simulation, simulation_csv};
 pub(crate) use state::{findings, shown};
-pub(crate) use svg::picture;
+pub(crate) use svg::{charts, picture};
 pub(crate) use topology::{frame, headline, topology};
 pub(crate) use tree::tree;
 

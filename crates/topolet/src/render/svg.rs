@@ -1,8 +1,10 @@
 //! Pictures: boxes with text in them, put together and written as SVG.
 
+mod charts;
 mod devices;
 mod machine;
 
+pub(crate) use charts::charts;
 pub(crate) use machine::picture;
 
 /// Sizes are in pixels of the picture at its natural size.

@@ -1,0 +1,122 @@
+//! `topolet simulate`: many pods on many machines under several configurations; and how many of one pod fit.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use clap::{Args, ValueEnum};
+use pod_spec::PodLevelResources;
+
+use crate::Outcome;
+use crate::arguments::{Format, MachineArguments, RulesArguments};
+use crate::document::Document;
+use crate::node::{DeviceText, LoadedMachine};
+use crate::pods;
+use crate::render::{self, Screen};
+use crate::simulation::{self, Prepared, Question, Report};
+
+#[derive(Args, Debug)]
+pub(crate) struct SimulateArguments {
+    /// A scenario (`kind: Scenario`); with --find-max one pod. `-` reads standard input.
+    #[arg(short, long = "filename", value_name = "FILE", required = true)]
+    pub(crate) file: PathBuf,
+    /// Finds out how many of the pod fit on one machine, under each policy, scope and option, and with which
+    /// reservation for the system the most fit.
+    #[arg(long)]
+    pub(crate) find_max: bool,
+    /// Draws from this seed instead of the scenario's.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "find_max")]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+    #[command(flatten)]
+    pub(crate) rules: RulesArguments,
+    /// How to print.
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: SimulateFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum SimulateFormat {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
+    /// For programs and people.
+    Yaml,
+    /// A line for each run of each configuration.
+    Csv,
+    /// Charts: bars for each configuration, steps over time.
+    Svg,
+}
+
+pub(super) fn run(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    if arguments.find_max {
+        find_max(arguments, screen)?;
+    } else {
+        simulate(arguments, screen)?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()> {
+    refuse_what_a_scenario_says(arguments)?;
+    let mut prepared = Prepared::read(&arguments.file)?;
+    if let Some(seed) = arguments.seed {
+        prepared.seed = seed;
+    }
+    for warning in &prepared.warnings {
+        screen.warn(warning);
+    }
+    let report = Report::new(&prepared, &simulation::run(&prepared));
+    let document = |format| Document::new("Simulation", &report).text(format).map(Option::unwrap_or_default);
+    match arguments.output {
+        SimulateFormat::Table => screen.show(&render::simulation(&report, screen.glyphs)),
+        SimulateFormat::Json => screen.print(&document(Format::Json)?),
+        SimulateFormat::Yaml => screen.print(&document(Format::Yaml)?),
+        SimulateFormat::Csv => screen.print(&render::simulation_csv(&report)),
+        SimulateFormat::Svg => screen.print(&render::charts(&report)),
+    }
+}
+
+/// Machines and rules are in the scenario; it would be wrong to pass over what is said beside it.
+fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<()> {
+    let RulesArguments { config, topolet_config, policy, scope, devices } = &arguments.rules;
+    let said = [
+        ("--machine", arguments.machine.machine != "live"),
+        ("--hugepages", arguments.machine.hugepages.is_some()),
+        ("--config", config.is_some()),
+        ("--topolet-config", topolet_config.is_some()),
+        ("--policy", policy.is_some()),
+        ("--scope", scope.is_some()),
+        ("--devices", devices.is_some()),
+    ];
+    match said.into_iter().find(|(_, is_said)| *is_said) {
+        Some((name, _)) => bail!("{name} is said in the scenario itself; it goes with --find-max"),
+        None => Ok(()),
+    }
+}
+
+fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()> {
+    let files = std::slice::from_ref(&arguments.file);
+    let found = pods::from_files(files, PodLevelResources::Count, screen)?.pods;
+    // The copies of a workload are one kind of pod.
+    let Some((pod, _)) = found.split_first().filter(|(pod, others)| {
+        others.iter().all(|other| other.containers == pod.containers && other.resources == pod.resources)
+    }) else {
+        bail!("--find-max is for one kind of pod, and {} has {}", arguments.file.display(), found.len());
+    };
+    let machine = LoadedMachine::load(&arguments.machine)?;
+    let devices = arguments.rules.devices.as_deref().map(Path::new).map(DeviceText::read).transpose()?;
+    let question = Question { machine: &machine, rules: &arguments.rules, devices };
+    let found = simulation::find_max(&question, pod)?;
+    let document = |format| Document::new("FoundMax", &found).text(format).map(Option::unwrap_or_default);
+    match arguments.output {
+        SimulateFormat::Table => screen.show(&render::found_max(&found, screen.glyphs)),
+        SimulateFormat::Json => screen.print(&document(Format::Json)?),
+        SimulateFormat::Yaml => screen.print(&document(Format::Yaml)?),
+        SimulateFormat::Csv => screen.print(&render::found_max_csv(&found)),
+        SimulateFormat::Svg => {
+            bail!("there is no chart of --find-max: its answers are table, json, yaml and csv")
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! What came of a simulation: tables for people, lines for spreadsheets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::render::{Amount, Glyphs, columns};
+use crate::simulation::{Capacity, FoundMax, MachineUse, RULES, Report, Summary, by_option, notes, share};
+
+/// The table of a scenario, ending in a newline.
+pub(crate) fn simulation(report: &Report, glyphs: Glyphs) -> String {
+    let mut text = headline(report, glyphs);
+    let head =
+        ["CONFIGURATION", "ADMITTED", "", "REFUSED", "ALIGNED", "CPUS HELD", "FRAGMENTED", "WHY REFUSED"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for own in &report.configurations {
+        rows.push(vec![
+            own.configuration.clone(),
+            own.admitted.to_string(),
+            percent(share(own.admitted, own.pods)),
+            own.refused_in_all().to_string(),
+            if own.placed == 0 { "-".to_owned() } else { percent(own.aligned_share) },
+            percent(own.cpus_held()),
+            percent(own.fragmentation),
+            reasons(&own.refused),
+        ]);
+    }
+    text.push('\n');
+    text.push_str(&columns(rows, ""));
+    text.push_str(&kinds(report));
+    for at in 0..report.machines.len() {
+        text.push_str(&used(report, at));
+    }
+    text
+}
+
+/// The scenario in a line.
+pub(crate) fn headline(report: &Report, glyphs: Glyphs) -> String {
+    let machines =
+        report.machines.iter().map(|own| format!("{} {} {}", own.count, glyphs.times(), own.machine));
+    let machines = machines.collect::<Vec<_>>().join(", ");
+    let pods = report.configurations.first().map_or(0, |own| own.pods / u64::from(report.runs.max(1)));
+    let span = report.configurations.first().map_or(0.0, |own| own.span_seconds);
+    let runs = if report.runs == 1 { String::new() } else { format!(", {} runs", report.runs) };
+    let dot = glyphs.dot();
+    format!(
+        "{machines} {dot} {pods} pods in {} {dot} scheduler {} {dot} seed {}{runs}\n",
+        time(span),
+        report.scheduler,
+        report.seed
+    )
+}
+
+fn reasons(refused: &BTreeMap<String, u64>) -> String {
+    let mut sorted: Vec<(&String, &u64)> = refused.iter().collect();
+    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let shown = sorted.into_iter().map(|(reason, count)| format!("{count} {reason}"));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    if shown.is_empty() { "-".to_owned() } else { shown }
+}
+
+/// Admitted of each kind of pod, under each configuration.
+fn kinds(report: &Report) -> String {
+    let mut head = vec!["ADMITTED OF EACH KIND".to_owned()];
+    let first = report.configurations.first();
+    head.extend(first.iter().flat_map(|own| &own.kinds).map(|kind| kind.pod.clone()));
+    let rows = report.configurations.iter().map(|own| {
+        let mut row = vec![own.configuration.clone()];
+        row.extend(own.kinds.iter().map(|kind| format!("{} of {}", kind.admitted, kind.arrived)));
+        row
+    });
+    format!("\n{}", columns(std::iter::once(head).chain(rows), ""))
+}
+
+/// Machines with more NUMA nodes are shown in short.
+const MOST_NODES: usize = 10;
+
+/// How the NUMA nodes of one kind of machine were used.
+fn used(report: &Report, at: usize) -> String {
+    let of = |own: &Summary| {
+        own.machines.get(at).map(|machine| (own.configuration.clone(), machine_rows(machine)))
+    };
+    let Some(machine) = report.configurations.first().and_then(|own| own.machines.get(at)) else {
+        return String::new();
+    };
+    let nodes: Vec<i64> = machine.numa.iter().map(|node| node.node).collect();
+    let mut head = vec![format!("HELD ON {}", machine.machine), String::new()];
+    if nodes.len() > MOST_NODES {
+        head.extend(["LEAST", "MEAN", "MOST"].map(str::to_owned));
+    } else {
+        head.extend(nodes.iter().map(|node| format!("NUMA {node}")));
+    }
+    let mut rows = vec![head];
+    for (name, resources) in report.configurations.iter().filter_map(of) {
+        for (number, (resource, cells)) in resources.into_iter().enumerate() {
+            let mut row = vec![if number == 0 { name.clone() } else { String::new() }, resource];
+            row.extend(cells);
+            rows.push(row);
+        }
+    }
+    format!("\n{}", columns(rows, ""))
+}
+
+fn machine_rows(machine: &MachineUse) -> Vec<(String, Vec<String>)> {
+    let resources: BTreeSet<&String> = machine.numa.iter().flat_map(|node| node.held.keys()).collect();
+    let row = |resource: &String| {
+        let held: Vec<Option<f64>> =
+            machine.numa.iter().map(|node| node.held.get(resource).copied()).collect();
+        if held.len() <= MOST_NODES {
+            return held.iter().map(|held| held.map_or("-".to_owned(), percent)).collect();
+        }
+        let known: Vec<f64> = held.into_iter().flatten().collect();
+        let mean =
+            known.iter().sum::<f64>() / f64::from(u32::try_from(known.len()).unwrap_or(u32::MAX)).max(1.0);
+        let least = known.iter().copied().fold(1.0, f64::min);
+        vec![percent(least), percent(mean), percent(known.iter().copied().fold(0.0, f64::max))]
+    };
+    resources.into_iter().map(|resource| (resource.clone(), row(resource))).collect()
+}
+
+/// A share in hundredths.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1}%", share * 100.0)
+}
+
+/// A span of time in the two largest units that it has.
+pub(crate) fn time(seconds: f64) -> String {
+    const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)];
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "no span is negative or that long"
+    )]
+    let mut left = seconds.round() as u64;
+    let mut text = String::new();
+    let mut shown = 0;
+    for (unit, length) in UNITS {
+        let count = left / length;
+        left %= length;
+        if shown == 1 || count > 0 {
+            shown += 1;
+            if count > 0 {
+                text.push_str(&format!("{count}{unit}"));
+            }
+        }
+        if shown == 2 {
+            break;
+        }
+    }
+    if text.is_empty() { "0s".to_owned() } else { text }
+}
+
+/// A line for each run of each configuration.
+pub(crate) fn simulation_csv(report: &Report) -> String {
+    let reasons: BTreeSet<&String> =
+        report.configurations.iter().flat_map(|own| own.refused.keys()).collect();
+    let mut text = "configuration,seed,pods,admitted,placed,aligned,fragmentation".to_owned();
+    text.extend(reasons.iter().map(|reason| format!(",{}", quoted(reason))));
+    text.push('\n');
+    for own in &report.configurations {
+        for run in &own.each_run {
+            text.push_str(&format!(
+                "{},{},{},{},{},{},{}",
+                quoted(&own.configuration),
+                run.seed,
+                run.pods,
+                run.admitted,
+                run.placed,
+                run.aligned,
+                run.fragmentation
+            ));
+            text.extend(reasons.iter().map(|reason| format!(",{}", run.refused.get(*reason).unwrap_or(&0))));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// A field of a line; a spreadsheet takes what begins with `=`, `+`, `-` or `@` for a formula.
+fn quoted(field: &str) -> String {
+    let needs_quotes = field.contains([',', '"', '\n', '\r']) || field.starts_with(['=', '+', '-', '@']);
+    if needs_quotes { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
+}
+
+/// So many reservations are shown.
+const MOST_RESERVATIONS: usize = 8;
+
+/// The tables of --find-max, ending in a newline.
+pub(crate) fn found_max(found: &FoundMax, glyphs: Glyphs) -> String {
+    let dot = glyphs.dot();
+    let FoundMax { pod, machine, configuration, .. } = found;
+    let mut text = format!("{machine} {dot} configuration {configuration} {dot} how many of {pod} fit\n\n");
+    let notes = notes(&found.variants);
+    let mut policies = vec!["POLICY".to_owned()];
+    let mut scopes = vec!["SCOPE".to_owned()];
+    let mut last = "";
+    for (policy, scope) in RULES {
+        policies.push(if policy.name() == last { String::new() } else { policy.name().to_owned() });
+        scopes.push(if policy.name() == "none" { "-".to_owned() } else { scope.name().to_owned() });
+        last = policy.name();
+    }
+    let mut rows = vec![policies, scopes];
+    for (option, variants) in by_option(&found.variants) {
+        let mut row = vec![option.map_or("as configured".to_owned(), |option| format!("with {option}"))];
+        row.extend(variants.iter().map(|variant| match &variant.capacity {
+            Capacity::Fit { fit, .. } => fit.to_string(),
+            Capacity::NoStart { no_start } => {
+                let number = notes.iter().find(|(note, _)| note == no_start).map_or(0, |(_, number)| *number);
+                format!("- ({number})")
+            }
+        }));
+        rows.push(row);
+    }
+    text.push_str(&columns(rows, ""));
+    text.push_str(&one_more(found));
+    text.extend(notes.iter().map(|(note, number)| format!("({number}) {note}\n")));
+    text.push_str(&reservations(found));
+    text
+}
+
+/// Why there is not one more, as configured.
+fn one_more(found: &FoundMax) -> String {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut configured = found.variants.iter().filter(|own| own.option.is_none()).peekable();
+    while let Some(own) = configured.next() {
+        let Capacity::Fit { next, .. } = &own.capacity else { continue };
+        // Where both scopes say the same, the policy is enough.
+        let other = configured.peek().filter(|other| other.policy == own.policy);
+        let same = other
+            .is_some_and(|other| matches!(&other.capacity, Capacity::Fit { next: also, .. } if also == next));
+        let name = if same || own.policy == "none" {
+            own.policy.to_owned()
+        } else {
+            format!("{}/{}", own.policy, own.scope)
+        };
+        if same {
+            configured.next();
+        }
+        match reasons.iter_mut().find(|(reason, _)| reason == next) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((next, vec![name])),
+        }
+    }
+    let line =
+        |(reason, names): &(&str, Vec<String>)| format!("one more: {reason} under {}\n", names.join(", "));
+    reasons.iter().map(line).collect()
+}
+
+fn reservations(found: &FoundMax) -> String {
+    let Some(best) = found.reservations.first() else { return String::new() };
+    let mut rows = vec![["RESERVED FOR THE SYSTEM", "CPUS", "MEMORY", "FIT"].map(str::to_owned).to_vec()];
+    for (at, own) in found.reservations.iter().enumerate() {
+        if at >= MOST_RESERVATIONS && own.reservation != "as configured" {
+            continue;
+        }
+        let memory = own.reserved_memory.iter();
+        let memory = memory.map(|(node, bytes)| format!("{} on {node}", Amount::Bytes(*bytes)));
+        rows.push(vec![
+            own.reservation.clone(),
+            own.reserved_system_cpus.clone().unwrap_or_else(|| "-".to_owned()),
+            Some(memory.collect::<Vec<_>>().join(", "))
+                .filter(|text| !text.is_empty())
+                .unwrap_or("-".to_owned()),
+            own.capacity.fit().map_or("no start".to_owned(), |fit| fit.to_string()),
+        ]);
+    }
+    let mut text = format!("\n{}", columns(rows, ""));
+    let hidden = found.reservations.len().saturating_sub(MOST_RESERVATIONS);
+    if hidden > 0 {
+        text.push_str(&format!("and {hidden} more with fewer or as many (-o json has all)\n"));
+    }
+    let configured = found.reservations.iter().find(|own| own.reservation == "as configured");
+    if configured.is_none_or(|own| own.capacity.fit() >= best.capacity.fit()) {
+        text.push_str("No other reservation lets more fit.\n");
+    } else {
+        text.push_str(&format!("Most fit with:\n{}", fields(best)));
+    }
+    text
+}
+
+/// The fields of a `KubeletConfiguration` that make a reservation.
+fn fields(own: &crate::simulation::ReservationFit) -> String {
+    let mut text = String::new();
+    if let Some(cpus) = &own.reserved_system_cpus {
+        text.push_str(&format!("  reservedSystemCPUs: \"{cpus}\"\n"));
+    }
+    if !own.reserved_memory.is_empty() {
+        text.push_str("  reservedMemory:\n");
+        for (node, bytes) in &own.reserved_memory {
+            text.push_str(&format!("  - {{numaNode: {node}, limits: {{memory: \"{bytes}\"}}}}\n"));
+        }
+    }
+    text
+}
+
+/// A line for each policy, scope and option.
+pub(crate) fn found_max_csv(found: &FoundMax) -> String {
+    let mut text = "option,policy,scope,fit,next\n".to_owned();
+    for own in &found.variants {
+        let (fit, next) = match &own.capacity {
+            Capacity::Fit { fit, next } => (fit.to_string(), next),
+            Capacity::NoStart { no_start } => (String::new(), no_start),
+        };
+        let option = own.option.unwrap_or_default();
+        text.push_str(&format!("{option},{},{},{fit},{}\n", own.policy, own.scope, quoted(next)));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_two_units_at_most() {
+        for (seconds, shown) in [
+            (0.0, "0s"),
+            (59.6, "1m"),
+            (3600.0, "1h"),
+            (5400.0, "1h30m"),
+            (90_061.0, "1d1h"),
+            (86_460.0, "1d"),
+        ] {
+            assert_eq!(time(seconds), shown);
+        }
+    }
+
+    #[test]
+    fn a_field_stays_one_field() {
+        for (field, written) in
+            [("a", "a"), ("a,b", "\"a,b\""), ("say \"x\"", "\"say \"\"x\"\"\""), ("=1+1", "\"=1+1\"")]
+        {
+            assert_eq!(quoted(field), written);
+        }
+    }
+}

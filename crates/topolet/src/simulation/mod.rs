@@ -1,0 +1,13 @@
+//! Simulations: scenarios made ready, run on all cores, and summed up; and how many of one pod fit.
+
+mod prepare;
+mod runs;
+mod report;
+mod find_max;
+mod reservation;
+
+pub(crate) use find_max::{Capacity, FoundMax, Question, RULES, by_option, find_max, notes};
+pub(crate) use prepare::Prepared;
+pub(crate) use report::{MachineUse, Moment, Report, Summary, share};
+pub(crate) use reservation::ReservationFit;
+pub(crate) use runs::run;

@@ -1,0 +1,278 @@
+//! A scenario made ready: machines read, nodes started under every configuration, and everything said that would
+//! make the run worthless.
+
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use device_manager::Inventory;
+use node_simulation::{
+    Arrival, Distribution, DistributionError, Fleet, Host, Lifetime, NoPlugins, Scheduler, Template, Weight,
+    fits_empty,
+};
+use topology_admission::{Compat, Node};
+use topology_manifest::{
+    Place, Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPod, SchedulerName,
+    Source, Spans, read_scenario,
+};
+use topology_model::CpuTable;
+
+use crate::arguments::{MachineArguments, RulesArguments};
+use crate::document;
+use crate::node::{DeviceText, LoadedMachine, LoadedNode};
+use crate::render::manifest_style;
+
+/// A scenario that can be run.
+pub(crate) struct Prepared {
+    /// The scenario's file.
+    pub(crate) name: String,
+    pub(crate) seed: u64,
+    pub(crate) runs: u32,
+    pub(crate) scheduler: Scheduler,
+    /// Names of the machines, and how many there are of each.
+    pub(crate) machines: Vec<(String, usize)>,
+    pub(crate) configurations: Vec<PreparedConfiguration>,
+    pub(crate) templates: Vec<Template>,
+    arrivals: Arrivals,
+    /// What will be of no use in the run, as text to be shown.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A configuration with the nodes that it makes of the machines.
+pub(crate) struct PreparedConfiguration {
+    pub(crate) name: String,
+    nodes: Vec<PreparedNode>,
+}
+
+struct PreparedNode {
+    node: Node,
+    cpus: CpuTable,
+    inventory: Inventory,
+}
+
+enum Arrivals {
+    Drawn { every: Distribution, count: usize },
+    Trace(Vec<Arrival>),
+}
+
+impl Prepared {
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+        let name = if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() };
+        let bytes = document::read(path)?;
+        let rendered = |error: topology_manifest::ManifestError| anyhow!(error.render(manifest_style()));
+        let source = Source::from_bytes(&name, &bytes).map_err(rendered)?;
+        let scenario = read_scenario(&source).map_err(rendered)?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        Reading { source, folder }.prepare(&scenario)
+    }
+
+    /// The machines under a configuration.
+    pub(crate) fn fleet<'a>(&self, configuration: &'a PreparedConfiguration) -> Fleet<'a> {
+        let host = |(own, (_, count)): (&'a PreparedNode, &(String, usize))| {
+            (Host::new(&own.node, &own.cpus, own.inventory.clone(), &NoPlugins), *count)
+        };
+        let hosts = configuration.nodes.iter().zip(&self.machines).map(host).collect();
+        Fleet { hosts, scheduler: self.scheduler }
+    }
+
+    /// The pods of a run: the same for every configuration.
+    pub(crate) fn arrivals(&self, run: u32) -> Vec<Arrival> {
+        match &self.arrivals {
+            Arrivals::Drawn { every, count } => {
+                node_simulation::arrivals(&self.templates, *every, *count, self.run_seed(run))
+            }
+            Arrivals::Trace(trace) => trace.clone(),
+        }
+    }
+
+    pub(crate) const fn run_seed(&self, run: u32) -> u64 {
+        self.seed.wrapping_add(run as u64)
+    }
+
+    /// How many pods come in a run.
+    pub(crate) fn pods(&self) -> usize {
+        match &self.arrivals {
+            Arrivals::Drawn { count, .. } => *count,
+            Arrivals::Trace(trace) => trace.len(),
+        }
+    }
+}
+
+/// A scenario's text, and where the files lie that it names.
+struct Reading<'a> {
+    source: Source<'a>,
+    folder: PathBuf,
+}
+
+impl Reading<'_> {
+    fn prepare(&self, scenario: &Scenario) -> anyhow::Result<Prepared> {
+        let loaded = scenario.machines.iter().map(|machine| self.machine(machine));
+        let loaded = loaded.collect::<anyhow::Result<Vec<LoadedMachine>>>()?;
+        let mut warnings = Vec::new();
+        let default = [ScenarioConfiguration {
+            name: "pinned".to_owned(),
+            config: None,
+            topolet_config: None,
+            policy: None,
+            scope: None,
+            cpu_options: std::collections::BTreeMap::new(),
+            topology_options: std::collections::BTreeMap::new(),
+            place: scenario.machines[0].place.clone(),
+        }];
+        let wanted =
+            if scenario.configurations.is_empty() { &default } else { scenario.configurations.as_slice() };
+        let mut configurations = Vec::new();
+        for own in wanted {
+            let mut nodes = Vec::new();
+            for (machine, said) in loaded.iter().zip(&scenario.machines) {
+                nodes.push(self.node(machine, said, own, &mut warnings)?);
+            }
+            configurations.push(PreparedConfiguration { name: own.name.clone(), nodes });
+        }
+        let templates = scenario.pods.iter().map(template).collect::<Result<Vec<_>, DistributionError>>()?;
+        let arrivals = match &scenario.arrivals {
+            ScenarioArrivals::Drawn { count, every } => {
+                Arrivals::Drawn { every: distribution(*every)?, count: *count }
+            }
+            ScenarioArrivals::Trace(trace) => Arrivals::Trace(
+                trace.iter().map(|pod| Arrival { at: pod.at, template: pod.pod, stays: pod.stays }).collect(),
+            ),
+        };
+        let prepared = Prepared {
+            name: self.source.name.to_owned(),
+            seed: scenario.seed,
+            // A trace is the same in every run.
+            runs: if matches!(arrivals, Arrivals::Trace(_)) { 1 } else { scenario.runs },
+            scheduler: match scenario.scheduler {
+                SchedulerName::Spread => Scheduler::Spread,
+                SchedulerName::Pack => Scheduler::Pack,
+                SchedulerName::Blind => Scheduler::Blind,
+            },
+            machines: loaded
+                .iter()
+                .zip(&scenario.machines)
+                .map(|(machine, said)| (machine.name.clone(), said.count))
+                .collect(),
+            configurations,
+            templates,
+            arrivals,
+            warnings,
+        };
+        self.refuse_what_never_fits(prepared, &scenario.pods)
+    }
+
+    fn refused(&self, place: &Place, what: String, expected: &'static str) -> anyhow::Error {
+        anyhow!(Scenario::refuse(&self.source, place, what, expected).render(manifest_style()))
+    }
+
+    /// A path as the scenario means it.
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.join(path)
+    }
+
+    fn machine(&self, said: &ScenarioMachine) -> anyhow::Result<LoadedMachine> {
+        let is_path = said.machine.contains(['/', '.']);
+        let machine =
+            if is_path { self.path(&said.machine).display().to_string() } else { said.machine.clone() };
+        LoadedMachine::load(&MachineArguments { machine, hugepages: said.hugepages.clone() })
+            .map_err(|error| self.refused(&said.place, format!("{error:#}"), "a machine that can be read"))
+    }
+
+    fn node(
+        &self,
+        machine: &LoadedMachine,
+        said: &ScenarioMachine,
+        own: &ScenarioConfiguration,
+        warnings: &mut Vec<String>,
+    ) -> anyhow::Result<PreparedNode> {
+        let built_in = |config: &String| !config.contains(['/', '.']);
+        let config = own.config.as_ref().map(|config| {
+            if built_in(config) { config.clone() } else { self.path(config).display().to_string() }
+        });
+        let rules = RulesArguments {
+            config,
+            topolet_config: own.topolet_config.as_deref().map(|path| self.path(path)),
+            policy: own.policy.clone(),
+            scope: own.scope.clone(),
+            devices: None,
+        };
+        let devices = said.devices.as_deref().map(|path| DeviceText::read(&self.path(path))).transpose();
+        let devices = devices
+            .map_err(|error| self.refused(&said.place, format!("{error:#}"), "devices that can be read"))?;
+        let node = LoadedNode::changed(machine, &rules, devices, Compat::default(), |config| {
+            if !own.cpu_options.is_empty() {
+                config.cpu_manager_policy_options.clone_from(&own.cpu_options);
+            }
+            config
+                .topology_manager_policy_options
+                .extend(own.topology_options.iter().map(|(name, value)| (name.clone(), value.clone())));
+        });
+        let node = node.map_err(|error| {
+            self.refused(&own.place, format!("{error:#}"), "a configuration with which a kubelet starts")
+        })?;
+        warnings.extend(
+            node.warnings.into_iter().filter(|warning| !warnings.contains(warning)).collect::<Vec<_>>(),
+        );
+        Ok(PreparedNode { node: node.node, cpus: node.cpus, inventory: node.inventory })
+    }
+
+    /// A pod that fits no machine at all is an error; one that fits none under some configuration is worth a word.
+    fn refuse_what_never_fits(
+        &self,
+        mut prepared: Prepared,
+        pods: &[ScenarioPod],
+    ) -> anyhow::Result<Prepared> {
+        let fleets: Vec<(&str, Fleet<'_>)> = prepared
+            .configurations
+            .iter()
+            .map(|configuration| (configuration.name.as_str(), prepared.fleet(configuration)))
+            .collect();
+        let mut found = Vec::new();
+        for (template, pod) in prepared.templates.iter().zip(pods) {
+            let mut never = Vec::new();
+            for (name, fleet) in &fleets {
+                let refused = fleet.hosts.iter().map(|(host, _)| fits_empty(host, template));
+                if let Err(refused) = refused.reduce(Result::or).unwrap_or(Ok(())) {
+                    never.push((*name, refused));
+                }
+            }
+            let reason = |(name, refused): &(&str, Box<topology_admission::Refused>)| {
+                format!("{name}: {}: {}", refused.reason, refused.message)
+            };
+            if never.len() == fleets.len() {
+                let what = never.first().map(reason).unwrap_or_default();
+                let what = format!("the pod fits no machine, even an empty one: under {what}");
+                return Err(self.refused(&pod.place, what, "a pod that fits a machine of the scenario"));
+            }
+            found.extend(never.iter().map(|never| {
+                let what = format!("the pod fits no machine, even an empty one, under {}", reason(never));
+                let expected = "to see it admitted, another configuration or a smaller pod";
+                Scenario::warn(&self.source, &pod.place, what, expected).render(manifest_style())
+            }));
+        }
+        drop(fleets);
+        prepared.warnings.extend(found);
+        Ok(prepared)
+    }
+}
+
+fn template(pod: &ScenarioPod) -> Result<Template, DistributionError> {
+    Ok(Template {
+        name: pod.pod.name.clone(),
+        pod: pod.pod.clone().delivered(),
+        weight: Weight(NonZeroU32::new(pod.weight).unwrap_or(NonZeroU32::MIN)),
+        lifetime: match pod.lifetime {
+            None => Lifetime::Forever,
+            Some(spans) => Lifetime::Drawn(distribution(spans)?),
+        },
+    })
+}
+
+fn distribution(spans: Spans) -> Result<Distribution, DistributionError> {
+    match spans {
+        Spans::Constant(value) => Distribution::constant(value),
+        Spans::Uniform(from, to) => Distribution::uniform(from, to),
+        Spans::Exponential(mean) => Distribution::exponential(mean),
+        Spans::LogNormal { median, sigma } => Distribution::log_normal(median, sigma),
+    }
+}

@@ -1,0 +1,252 @@
+//! What came of a simulation, as it is written: for each configuration the sums and means over its runs.
+
+use std::collections::BTreeMap;
+
+use node_simulation::{HostOutcome, Outcome, Scheduler};
+use serde::Serialize;
+
+use super::Prepared;
+
+/// Everything that came of a scenario.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Report {
+    pub(crate) scenario: String,
+    pub(crate) seed: u64,
+    pub(crate) runs: u32,
+    pub(crate) scheduler: &'static str,
+    pub(crate) machines: Vec<MachineCount>,
+    pub(crate) configurations: Vec<Summary>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct MachineCount {
+    pub(crate) machine: String,
+    pub(crate) count: usize,
+}
+
+/// One configuration: counts are sums over its runs, all else means. Shares are from 0 to 1.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Summary {
+    pub(crate) configuration: String,
+    pub(crate) pods: u64,
+    pub(crate) admitted: u64,
+    /// By the kubelet's reason; `NoRoom`: no machine has enough in sum.
+    pub(crate) refused: BTreeMap<String, u64>,
+    pub(crate) preempted: u64,
+    /// Admitted pods that hold CPUs, memory or devices of their own.
+    pub(crate) placed: u64,
+    /// Those of them that lie on as few NUMA nodes as they could.
+    pub(crate) aligned: u64,
+    pub(crate) aligned_share: f64,
+    /// Mean over machines, weighted by their number.
+    pub(crate) fragmentation: f64,
+    pub(crate) span_seconds: f64,
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) machines: Vec<MachineUse>,
+    pub(crate) steps: Vec<Moment>,
+    pub(crate) each_run: Vec<RunLine>,
+}
+
+/// One kind of pod.
+#[derive(Debug, Serialize)]
+pub(crate) struct Kind {
+    pub(crate) pod: String,
+    pub(crate) arrived: u64,
+    pub(crate) admitted: u64,
+    pub(crate) placed: u64,
+    pub(crate) aligned: u64,
+    pub(crate) refused: BTreeMap<String, u64>,
+}
+
+/// One kind of machine.
+#[derive(Debug, Serialize)]
+pub(crate) struct MachineUse {
+    pub(crate) machine: String,
+    pub(crate) fragmentation: f64,
+    pub(crate) numa: Vec<NodeUse>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct NodeUse {
+    pub(crate) node: i64,
+    /// The share that was held, by resource.
+    pub(crate) held: BTreeMap<String, f64>,
+}
+
+/// How it stood at one moment.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Moment {
+    pub(crate) seconds: f64,
+    pub(crate) running: f64,
+    pub(crate) refused: f64,
+    pub(crate) cpus_held: f64,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct RunLine {
+    pub(crate) seed: u64,
+    pub(crate) pods: u64,
+    pub(crate) admitted: u64,
+    pub(crate) placed: u64,
+    pub(crate) aligned: u64,
+    pub(crate) fragmentation: f64,
+    pub(crate) refused: BTreeMap<String, u64>,
+}
+
+impl Report {
+    pub(crate) fn new(prepared: &Prepared, outcomes: &[Vec<Outcome>]) -> Self {
+        let machines = prepared.machines.iter();
+        Self {
+            scenario: prepared.name.clone(),
+            seed: prepared.seed,
+            runs: prepared.runs,
+            scheduler: match prepared.scheduler {
+                Scheduler::Spread => "spread",
+                Scheduler::Pack => "pack",
+                Scheduler::Blind => "blind",
+            },
+            machines: machines
+                .map(|(machine, count)| MachineCount { machine: machine.clone(), count: *count })
+                .collect(),
+            configurations: prepared
+                .configurations
+                .iter()
+                .zip(outcomes)
+                .map(|(own, runs)| Summary::new(prepared, &own.name, runs))
+                .collect(),
+        }
+    }
+}
+
+impl Summary {
+    fn new(prepared: &Prepared, name: &str, runs: &[Outcome]) -> Self {
+        let sum = |of: fn(&Outcome) -> u64| runs.iter().map(of).sum::<u64>();
+        let (placed, aligned) = (sum(Outcome::placed), sum(Outcome::aligned));
+        let mut refused = BTreeMap::new();
+        for (reason, count) in runs.iter().flat_map(Outcome::refused) {
+            *refused.entry(reason.to_owned()).or_default() += count;
+        }
+        let each_run = (0..).zip(runs).map(|(number, run)| RunLine {
+            seed: prepared.run_seed(number),
+            pods: run.arrived(),
+            admitted: run.admitted(),
+            placed: run.placed(),
+            aligned: run.aligned(),
+            fragmentation: rounded(fragmentation(run)),
+            refused: run.refused().into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect(),
+        });
+        Self {
+            configuration: name.to_owned(),
+            pods: sum(Outcome::arrived),
+            admitted: sum(Outcome::admitted),
+            refused,
+            preempted: sum(|run| run.preempted),
+            placed,
+            aligned,
+            aligned_share: rounded(share(aligned, placed)),
+            fragmentation: mean(runs, fragmentation),
+            span_seconds: mean(runs, |run| run.span.as_secs_f64()),
+            kinds: (0..prepared.templates.len()).map(|at| kind(runs, at)).collect(),
+            machines: prepared
+                .machines
+                .iter()
+                .enumerate()
+                .map(|(at, (machine, _))| machine_use(runs, at, machine))
+                .collect(),
+            steps: moments(runs),
+            each_run: each_run.collect(),
+        }
+    }
+
+    pub(crate) fn refused_in_all(&self) -> u64 {
+        self.refused.values().sum()
+    }
+
+    /// The share of CPUs that containers had for themselves, on the average.
+    pub(crate) fn cpus_held(&self) -> f64 {
+        mean(&self.steps, |step| step.cpus_held)
+    }
+}
+
+/// `part` of `all`; 0 of nothing.
+#[expect(clippy::cast_precision_loss, reason = "numbers of pods are small")]
+pub(crate) fn share(part: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { part as f64 / all as f64 }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of runs are small")]
+fn mean<T>(of: &[T], value: impl Fn(&T) -> f64) -> f64 {
+    rounded(if of.is_empty() { 0.0 } else { of.iter().map(value).sum::<f64>() / of.len() as f64 })
+}
+
+/// Six digits after the point: the rest is noise of the arithmetic.
+fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of machines are small")]
+fn fragmentation(run: &Outcome) -> f64 {
+    let machines: usize = run.hosts.iter().map(|host| host.machines).sum();
+    let sum: f64 = run.hosts.iter().map(|host| host.fragmentation * host.machines as f64).sum();
+    if machines == 0 { 0.0 } else { sum / machines as f64 }
+}
+
+fn kind(runs: &[Outcome], at: usize) -> Kind {
+    let mut sum =
+        Kind { pod: String::new(), arrived: 0, admitted: 0, placed: 0, aligned: 0, refused: BTreeMap::new() };
+    for own in runs.iter().filter_map(|run| run.templates.get(at)) {
+        sum.pod.clone_from(&own.name);
+        sum.arrived += own.arrived;
+        sum.admitted += own.admitted;
+        sum.placed += own.placed;
+        sum.aligned += own.aligned;
+        for (reason, count) in &own.refused {
+            *sum.refused.entry(reason.clone()).or_default() += count;
+        }
+    }
+    sum
+}
+
+fn machine_use(runs: &[Outcome], at: usize, machine: &str) -> MachineUse {
+    let hosts: Vec<&HostOutcome> = runs.iter().filter_map(|run| run.hosts.get(at)).collect();
+    let nodes = hosts.first().map_or(0, |host| host.numa.len());
+    let node = |number: usize| {
+        let mut held: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for used in hosts.iter().filter_map(|host| host.numa.get(number)) {
+            for (resource, share) in &used.held {
+                held.entry(resource.to_string()).or_default().push(*share);
+            }
+        }
+        NodeUse {
+            node: hosts.first().and_then(|host| host.numa.get(number)).map_or(0, |used| used.node.0),
+            held: held
+                .into_iter()
+                .map(|(resource, shares)| (resource, mean(&shares, |share| *share)))
+                .collect(),
+        }
+    };
+    MachineUse {
+        machine: machine.to_owned(),
+        fragmentation: mean(&hosts, |host| host.fragmentation),
+        numa: (0..nodes).map(node).collect(),
+    }
+}
+
+/// Each step on the average over the runs.
+#[expect(clippy::cast_precision_loss, reason = "numbers of pods are small")]
+fn moments(runs: &[Outcome]) -> Vec<Moment> {
+    let steps = runs.first().map_or(0, |run| run.steps.len());
+    let moment = |at: usize| {
+        let of: Vec<_> = runs.iter().filter_map(|run| run.steps.get(at)).collect();
+        Moment {
+            seconds: mean(&of, |step| step.at.as_secs_f64()),
+            running: mean(&of, |step| step.running as f64),
+            refused: mean(&of, |step| step.refused as f64),
+            cpus_held: mean(&of, |step| step.cpus_held),
+        }
+    };
+    (0..steps).map(moment).collect()
+}
