@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # What the kernel does with a set
+//!
+//! A cgroup has `cpuset.cpus` only where its parent has `+cpuset` in `cgroup.subtree_control`, which a parent can have
+//! only if its own parent has it. What is written is a wish: `cpuset.cpus.effective` is the part of it that the parent
+//! has too, and all that the parent has where that part is empty. So a container could run anywhere although the right
+//! set stands in its file, and every write here is followed by a look at what is in effect.
+
+mod path;
+mod files;
+mod memory;
+mod cgroups;
+mod place;
+mod quota;
+mod reconcile;
+mod process;
+
+pub use cgroups::{Cgroups, NotUsable};
+pub use files::{Files, Kernel};
+pub use memory::MemoryHierarchy;
+pub use path::{CgroupPath, NotAPath};
+pub use place::{Place, PlaceError, Set, Written};
+pub use process::{ProcessError, cgroup_of};
+pub use quota::{Quota, QuotaError};
+pub use reconcile::{Kept, Reconciled};
