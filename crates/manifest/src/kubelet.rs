@@ -67,6 +67,7 @@ pub fn read_kubelet_config(source: &Source<'_>) -> Result<KubeletConfigRead, Man
         return Err(Field::document(source, second).fail(problem));
     }
     let body = body(source, first)?;
+    warnings.extend(sized_by_the_node(&Field::document(source, first))?);
     warn_of_unknown(&body, &[READ, IGNORED].concat(), &mut warnings)?;
     let config = Decoder { body, warnings: &mut warnings }.decode()?;
     Ok(KubeletConfigRead { config, warnings })
@@ -98,6 +99,13 @@ fn body<'a>(source: &'a Source<'a>, node: &'a Node) -> Result<Field<'a>, Manifes
             Err(at.fail(Problem::NotRegistered { kind: kind.to_owned(), version: version.to_owned() }))
         }
     }
+}
+
+/// OpenShift can have a node work out what it reserves, and then the configuration does not say it.
+fn sized_by_the_node(document: &Field<'_>) -> Result<Option<Warning>, ManifestError> {
+    let switch = document.descend(&["spec", "autoSizingReserved"])?.filter(Field::is_true);
+    let expected = "false: what a node reserves by its size is not known here, and systemReserved counts";
+    Ok(switch.map(|switch| Warning(switch.unexpected(expected))))
 }
 
 fn warn_of_unknown(

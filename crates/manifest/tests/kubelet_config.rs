@@ -203,3 +203,29 @@ fn one_configuration_a_file() {
     let error = read_kubelet_config(&Source { name: "config.yaml", text: &text }).expect_err("two of them");
     assert_eq!(error.line(), 4);
 }
+
+#[test]
+fn a_node_that_sizes_its_reservation_is_told_of() {
+    let openshift = "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\nmetadata: {name: sized}\nspec:\n  \
+                     autoSizingReserved: true\n  kubeletConfig: {cpuManagerPolicy: static}\n";
+    let read = read(openshift);
+    assert_eq!(read.config.cpu_manager_policy.as_deref(), Some("static"));
+    let shown: Vec<_> = read.warnings.iter().map(|warning| warning.render(Style::Ascii)).collect();
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    warning: spec.autoSizingReserved: found true
+     --> config.yaml:5:23
+      |
+    3 | metadata: {name: sized}
+    4 | spec:
+    5 |   autoSizingReserved: true
+      |                       ^^^^ expected false: what a node reserves by its size is not known here, and systemReserved counts
+    "#);
+    let off = openshift.replace("true", "false");
+    assert!(self::read(&off).warnings.is_empty());
+}
+
+#[test]
+fn fields_of_the_release_are_known() {
+    let fields = "memoryReservationPolicy: None\ntlsCurvePreferences: []\nfailCgroupV1: true\n";
+    assert!(read(&format!("{HEADER}{fields}")).warnings.is_empty());
+}
