@@ -287,6 +287,19 @@ fn states_of_other_machines_are_refused() {
     assert_eq!(nodes(&[10, 11]).restore(&good).map(|_| ()).unwrap_err().to_string(), other);
 }
 
+/// A pod on a node that was grouped before it: whose block comes last says what the node is bound to.
+#[test]
+fn on_odd_states_the_order_of_pods_decides() {
+    let policy = nodes(&[10, 10]);
+    let held = with(&policy, &with(&policy, &policy.initial(), "a", 5, 0b11), "b", 2, 0b01);
+    let stored = policy.stored(&held);
+    assert_eq!(policy.restore(&stored).as_ref(), Ok(&held));
+    let as_booked = policy.restore_ranked(&stored, |pod, _| pod.as_str() == "b");
+    assert_eq!(as_booked.as_ref(), Ok(&held));
+    let other = policy.restore_ranked(&stored, |pod, _| pod.as_str() == "a");
+    assert!(matches!(other, Err(StateError::OtherMachine { .. })));
+}
+
 #[test]
 fn memory_that_changed_is_absorbed_if_nothing_is_lost() {
     let before = nodes(&[10, 10]);
