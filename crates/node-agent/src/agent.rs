@@ -50,7 +50,10 @@ impl<F: Fs> Agent<F> {
     }
 
     fn work(&mut self, clock: &dyn Fn() -> Moment) -> Vec<Effect> {
-        while let Some(plan) = self.owner.next(clock()) {
+        loop {
+            let began = clock();
+            let Some(plan) = self.owner.next(began) else { break };
+            let plan = plan.worked(clock().0.saturating_sub(began.0));
             let written = self.write(plan.writes());
             self.owner.settle(clock(), plan, &written);
         }

@@ -8,6 +8,7 @@ use cpu_manager::ContainerId;
 use cpuset::CpuSet;
 use device_manager::Question;
 use kubelet_checkpoint::store::StateFile;
+use memory_manager::Moved;
 use pod_spec::{ContainerKey, Pod, PodUid};
 use thiserror::Error;
 use topology_admission::{Counted, Ledger, Trace, Verdict};
@@ -150,12 +151,16 @@ pub struct Decided {
     pub trace: Trace,
     /// What the counters gain.
     pub counted: Counted,
+    /// Containers of other pods whose memory moves.
+    pub moved: Vec<Moved>,
     /// The ledger that was decided on.
     pub before: Ledger,
     /// The ledger afterwards.
     pub after: Ledger,
     /// From the first look at the pod until its files were safe, plugins included.
     pub took: Duration,
+    /// Of that, the time in which the decision was worked out, as far as it was measured.
+    pub worked: Duration,
 }
 
 /// Where a running container may run.

@@ -8,7 +8,7 @@ use device_manager::{Device, PluginOptions, Question, Reply};
 use pod_spec::{ContainerKey, Pod, PodUid, ResourceName};
 
 /// Whoever waits for an answer, numbered by who asks for it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ticket(pub u64);
 
 /// Everything that an owner can be told.

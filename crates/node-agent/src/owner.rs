@@ -21,6 +21,7 @@ mod places;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cpu_manager::ContainerId;
 use device_manager::{Endpoint, Life, Moment, Question, Replies};
@@ -81,6 +82,7 @@ pub struct Plan {
     writes: Vec<Write>,
     after: Ledger,
     staged: Staged,
+    worked: Duration,
 }
 
 #[derive(Debug)]
@@ -94,6 +96,11 @@ impl Plan {
     #[must_use]
     pub fn writes(&self) -> &[Write] {
         &self.writes
+    }
+
+    /// The plan with the time that it took to work it out, which is told with the decision.
+    pub fn worked(self, worked: Duration) -> Self {
+        Self { worked, ..self }
     }
 }
 
@@ -226,7 +233,10 @@ impl Owner {
             }
         }
         match plan.staged {
-            Staged::Admission(admission) => self.settle_admission(now, *admission, plan.after, written),
+            Staged::Admission(admission) => {
+                let times = (now, plan.worked);
+                self.settle_admission(times, *admission, plan.after, written);
+            }
             Staged::Change(change) => self.settle_change(change, plan.after, written),
         }
         self.place_all();

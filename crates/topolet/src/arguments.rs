@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::command::{
-    AdmitArguments, CaptureArguments, CompletionsArguments, ConfigArguments, DemoArguments, ExplainArguments,
-    ManArguments, SimulateArguments, StateArguments, TopologyArguments,
+    AdmitArguments, ApplyArguments, CaptureArguments, CompletionsArguments, ConfigArguments, DeleteArguments,
+    DemoArguments, DescribeArguments, ExplainArguments, GetArguments, ManArguments, ServeArguments,
+    SimulateArguments, StateArguments, TopologyArguments,
 };
 
 /// What a Kubernetes node would do with a pod, on any machine, and why.
@@ -44,6 +45,16 @@ pub(crate) enum Command {
     State(StateArguments),
     /// Says whether a kubelet starts with a configuration on a machine, and proposes one that pins there.
     Config(ConfigArguments),
+    /// Runs as a node's agent: pods from a folder and over a socket, state on disk, metrics.
+    Serve(ServeArguments),
+    /// Lists what a running topolet knows.
+    Get(GetArguments),
+    /// Tells all about one pod of a running topolet.
+    Describe(DescribeArguments),
+    /// Asks a running topolet to admit pods.
+    Apply(ApplyArguments),
+    /// Asks a running topolet to let go of a pod.
+    Delete(DeleteArguments),
     /// Prints what a shell needs to complete commands of topolet.
     Completions(CompletionsArguments),
     /// Writes manual pages, one for each command.

@@ -17,6 +17,8 @@ mod nest;
 mod decision;
 mod document;
 mod render;
+mod serve;
+mod client;
 
 use std::process::ExitCode;
 

@@ -1,8 +1,10 @@
 //! Pods that come.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use device_manager::Moment;
+use memory_manager::Moved;
 use pod_spec::PodUid;
 use topology_admission::{Counted, Ledger, Trace, Verdict};
 
@@ -18,6 +20,7 @@ pub(super) struct Admission {
     verdict: Verdict,
     trace: Trace,
     counted: Counted,
+    moved: Vec<Moved>,
     /// If it is admitted.
     record: Option<Arc<Record>>,
 }
@@ -45,16 +48,20 @@ impl Owner {
             self.effects.push(Effect::Ask(question.clone()));
             return None;
         }
-        let (verdict, counted) = (attempt.verdict.clone(), attempt.counted.clone());
+        let (verdict, mut counted) = (attempt.verdict.clone(), attempt.counted.clone());
+        let booked = attempt.after.cpus().cloned();
+        let moved = attempt.moved.clone();
         // Made against this very ledger just now, so it is not stale.
         let after = self.ledger.commit(attempt).ok()?;
+        // What a refused pod had been given has been counted, and is free again.
+        counted.cpus.extend(self.released(booked.as_ref(), &after));
         let waiting = self.admissions.pop_front()?;
         let is_admitted = matches!(verdict, Verdict::Admitted(_));
         let record =
             is_admitted.then(|| Arc::new(Record::new(waiting.pod.clone(), waiting.source, self.arrivals)));
-        let admission = Box::new(Admission { waiting, verdict, trace, counted, record });
+        let admission = Box::new(Admission { waiting, verdict, trace, counted, moved, record });
         let writes = self.writes_of(&admission, &after);
-        Some(Plan { writes, after, staged: Staged::Admission(admission) })
+        Some(Plan { writes, after, staged: Staged::Admission(admission), worked: Duration::ZERO })
     }
 
     /// Pods that go lose their files first; the file of the pod that comes is the last.
@@ -71,13 +78,13 @@ impl Owner {
 
     pub(super) fn settle_admission(
         &mut self,
-        now: Moment,
+        (now, worked): (Moment, Duration),
         admission: Admission,
         after: Ledger,
         written: &Written,
     ) {
         let preempted = admission.preempted().to_vec();
-        let Admission { waiting, verdict, trace, counted, record } = admission;
+        let Admission { waiting, verdict, trace, counted, moved, record } = admission;
         match (&verdict, written) {
             (Verdict::Admitted(_), Written::Failed { why, .. }) => {
                 self.not_stored(waiting, why);
@@ -109,8 +116,10 @@ impl Owner {
             verdict,
             trace,
             counted,
+            moved,
             before,
             after: self.ledger.clone(),
+            worked,
             took: now.0.saturating_sub(waiting.began.unwrap_or(now).0),
         })));
     }

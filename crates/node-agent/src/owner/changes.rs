@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use cpu_manager::ContainerId;
+use cpu_manager::{Change as CpuChange, ContainerId, Holdings as CpuHoldings};
 use device_manager::Inventory;
 use pod_spec::{ContainerKey, PodUid};
 use topology_admission::{Ledger, SourcesReady};
@@ -80,7 +81,10 @@ impl Owner {
             Change::Exited { id, .. } => self.exit(id, &change),
         };
         match planned {
-            Ok((after, writes)) => Some(Plan { writes, after, staged: Staged::Change(change) }),
+            Ok((after, writes)) => {
+                let staged = Staged::Change(change);
+                Some(Plan { writes, after, staged, worked: Duration::ZERO })
+            }
             Err(error) => {
                 let ticket = change.ticket()?;
                 self.effects.push(Effect::Answer(ticket, Answer::Failed(error)));
@@ -198,17 +202,20 @@ impl Owner {
         }
     }
 
-    /// The CPU manager's counters after containers have gone.
     fn count_released(&mut self, after: &Ledger) {
-        let (Some(policy), Some(before), Some(after)) = (self.node.cpus(), self.ledger.cpus(), after.cpus())
-        else {
-            return;
-        };
-        let collected = before.collect(|pod, container| after.assigned(pod, container).is_some());
-        let changes = policy.metrics_of_collection(before, &collected);
+        let changes = self.released(self.ledger.cpus(), after);
         if !changes.is_empty() {
             self.effects.push(Effect::Counted(changes));
         }
+    }
+
+    /// The CPU manager's counters when what is in `before` and not in `after` has gone.
+    pub(super) fn released(&self, before: Option<&CpuHoldings>, after: &Ledger) -> Vec<CpuChange> {
+        let (Some(policy), Some(before), Some(after)) = (self.node.cpus(), before, after.cpus()) else {
+            return Vec::new();
+        };
+        let collected = before.collect(|pod, container| after.assigned(pod, container).is_some());
+        policy.metrics_of_collection(before, &collected)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The commands, one file each, with what it alone takes as arguments.
 
 mod admit;
+mod agent;
 mod capture;
 mod completions;
 mod config;
@@ -8,16 +9,19 @@ mod demo;
 mod explain;
 mod man;
 mod simulate;
+mod serve;
 mod state;
 mod topology;
 
 pub(crate) use admit::AdmitArguments;
+pub(crate) use agent::{ApplyArguments, DeleteArguments, DescribeArguments, GetArguments};
 pub(crate) use capture::CaptureArguments;
 pub(crate) use completions::CompletionsArguments;
 pub(crate) use config::{Checked, ConfigArguments};
 pub(crate) use demo::DemoArguments;
 pub(crate) use explain::ExplainArguments;
 pub(crate) use man::ManArguments;
+pub(crate) use serve::ServeArguments;
 pub(crate) use simulate::SimulateArguments;
 pub(crate) use state::StateArguments;
 pub(crate) use topology::TopologyArguments;
@@ -37,6 +41,11 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Simulate(arguments) => simulate::run(arguments, screen),
         Command::State(arguments) => state::run(arguments, screen),
         Command::Config(arguments) => config::run(arguments, screen),
+        Command::Serve(arguments) => serve::run(arguments, screen),
+        Command::Get(arguments) => agent::get(arguments, screen),
+        Command::Describe(arguments) => agent::describe(arguments, screen),
+        Command::Apply(arguments) => agent::apply(arguments, screen),
+        Command::Delete(arguments) => agent::delete(arguments, screen),
         Command::Completions(arguments) => completions::run(arguments, screen),
         Command::Man(arguments) => man::run(arguments, screen),
     }

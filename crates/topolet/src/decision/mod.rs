@@ -191,7 +191,7 @@ impl Facts<'_> {
 
     pub(crate) fn admitted(&self, placement: &Placement) -> Decision {
         let containers = placement.containers.iter().map(|placed| self.container(placed)).collect();
-        Decision { admitted: true, containers, notes: self.notes(placement), ..self.decision() }
+        Decision { admitted: true, containers, notes: self.notes(placement), ..self.undecided() }
     }
 
     pub(crate) fn refused(&self, refused: &Refused, explanation: &Explanation) -> Decision {
@@ -210,10 +210,11 @@ impl Facts<'_> {
             would_fit: self.would_fits(explanation),
             search_cut: explanation.search == Search::Cut,
         };
-        Decision { refusal: Some(refusal), ..self.decision() }
+        Decision { refusal: Some(refusal), ..self.undecided() }
     }
 
-    fn decision(&self) -> Decision {
+    /// The pod and what was looked at, and nothing of what came of it.
+    pub(crate) fn undecided(&self) -> Decision {
         Decision {
             pod: format!("{}/{}", self.pod.namespace, self.pod.name),
             owner: None,

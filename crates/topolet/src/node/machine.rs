@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use topology_discovery::{Problem, SysfsTree};
@@ -25,7 +25,7 @@ pub(crate) struct LoadedMachine {
     /// Whether it has other huge pages than it really has.
     pub(crate) other_hugepages: bool,
     /// What a node file says beside the machine.
-    pub(crate) packed: Option<Rc<Packed>>,
+    pub(crate) packed: Option<Arc<Packed>>,
 }
 
 /// The most bytes of a MachineInfo file that are read; the largest machines' are a few hundred kilobytes.
@@ -66,7 +66,7 @@ impl LoadedMachine {
         }
         let (short, tree) = files_of(name)?;
         let packed = if name.ends_with(".tar.zst") { Packed::read(name, &tree)? } else { None };
-        Ok(Self { packed: packed.map(Rc::new), ..Self::read(&short, &tree)? })
+        Ok(Self { packed: packed.map(Arc::new), ..Self::read(&short, &tree)? })
     }
 
     /// A machine as hwloc wrote it. What cAdvisor would tell is made of it.

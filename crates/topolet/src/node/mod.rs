@@ -8,7 +8,7 @@ mod machine;
 mod proposal;
 
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use device_manager::Inventory;
@@ -30,14 +30,14 @@ pub(crate) use self::proposal::propose;
 
 /// A node that can decide.
 pub(crate) struct LoadedNode {
-    pub(crate) node: Node,
+    pub(crate) node: Arc<Node>,
     pub(crate) cpus: CpuTable,
     pub(crate) inventory: Inventory,
     pub(crate) line: NodeLine,
     /// What in the configuration is without effect, as text to be shown.
     pub(crate) warnings: Vec<String>,
     /// What a node file says beside the machine.
-    packed: Option<Rc<Packed>>,
+    packed: Option<Arc<Packed>>,
 }
 
 impl LoadedNode {
@@ -136,7 +136,7 @@ impl LoadedNode {
             ));
         }
         let packed = machine.packed.clone();
-        Ok(Self { node, cpus: view.cpus().clone(), inventory, line, warnings, packed })
+        Ok(Self { node: Arc::new(node), cpus: view.cpus().clone(), inventory, line, warnings, packed })
     }
 }
 

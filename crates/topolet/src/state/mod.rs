@@ -3,7 +3,6 @@
 mod check;
 mod finding;
 mod folder;
-mod holdings;
 mod names;
 mod resume;
 mod source;

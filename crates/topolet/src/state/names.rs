@@ -14,9 +14,14 @@ pub(crate) const POD_LOGS: &str = "/var/log/pods";
 /// Where the kubelet of this machine has its state.
 pub(crate) const OWN: &str = "/var/lib/kubelet";
 
-/// The pods of a node; `None` where they are not known.
+/// The pods of a node, as far as they are known.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct PodNames(Option<BTreeMap<PodUid, String>>);
+pub(crate) struct PodNames {
+    /// Every pod.
+    all: Option<BTreeMap<PodUid, String>>,
+    /// Pods of which more is known, where not all are.
+    some: BTreeMap<PodUid, String>,
+}
 
 impl PodNames {
     /// From the folder of pod logs or the manifests that are given; else, if `state` is this machine's own, from its
@@ -26,7 +31,7 @@ impl PodNames {
         let path = match given {
             Some(path) => path,
             None if state == Path::new(OWN) && logs.is_dir() => logs,
-            None => return Ok(Self(None)),
+            None => return Ok(Self::default()),
         };
         Self::from_path(path)
     }
@@ -34,28 +39,33 @@ impl PodNames {
     /// From a folder of pod logs, or manifests.
     pub(crate) fn from_path(path: &Path) -> anyhow::Result<Self> {
         let known = if path.is_dir() { from_folders(path)? } else { pods::names(path)? };
-        Ok(Self(Some(known)))
+        Ok(Self::of(known))
     }
 
     /// These pods and no others, as `NAMESPACE/NAME`.
     pub(crate) fn of(pods: impl IntoIterator<Item = (PodUid, String)>) -> Self {
-        Self(Some(pods.into_iter().collect()))
+        Self { all: Some(pods.into_iter().collect()), some: BTreeMap::new() }
+    }
+
+    /// The names of these pods; of others nothing is known.
+    pub(crate) const fn some(some: BTreeMap<PodUid, String>) -> Self {
+        Self { all: None, some }
     }
 
     /// The pods, if they are known.
     pub(crate) const fn known(&self) -> Option<&BTreeMap<PodUid, String>> {
-        self.0.as_ref()
+        self.all.as_ref()
     }
 
     /// `NAMESPACE/NAME`, or the UID of a pod that is not known.
     pub(crate) fn name(&self, uid: &PodUid) -> String {
-        let known = self.0.as_ref().and_then(|known| known.get(uid));
+        let known = self.all.as_ref().unwrap_or(&self.some).get(uid);
         known.cloned().unwrap_or_else(|| uid.to_string())
     }
 
     /// Whether the pods are known, and this one is not among them.
     pub(crate) fn is_gone(&self, uid: &PodUid) -> bool {
-        self.0.as_ref().is_some_and(|known| !known.contains_key(uid))
+        self.all.as_ref().is_some_and(|known| !known.contains_key(uid))
     }
 }
 

@@ -8,11 +8,12 @@ use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::cpu::CpuFile;
 use kubelet_checkpoint::memory::MemoryFile;
 use kubelet_checkpoint::store::StateFile;
+use node_agent::files;
 use pod_spec::{Container, ContainerName, Pod, PodUid, QosClass, ResourceList, ResourceName, Role};
 use topology_admission::{Ledger, StoredHoldings};
 
 use super::check::kubelets;
-use super::{PodNames, StateFolder, holdings};
+use super::{PodNames, StateFolder};
 use crate::node::LoadedNode;
 
 /// What each container of each pod holds, which is what it asked for: only Guaranteed containers are written down.
@@ -32,7 +33,7 @@ pub(crate) fn ledger(folder: &StateFolder, node: &LoadedNode, names: &PodNames) 
         let state = read
             .and_then(|read: CpuFile| read.restore(policy))
             .map_err(|error| refused("cpu", &error.refused(&kubelets(StateFile::Cpu))))?;
-        let held = holdings::of_cpus(&state);
+        let held = files::cpus(&state);
         for (pod, container, cpus) in held.iter() {
             book(&mut pods, pod, container, "cpu", cpus.len() as u64);
         }
@@ -43,7 +44,7 @@ pub(crate) fn ledger(folder: &StateFolder, node: &LoadedNode, names: &PodNames) 
         let restored = read.and_then(|read: MemoryFile| read.restore(policy).cloned());
         let state =
             restored.map_err(|error| refused("memory", &error.refused(&kubelets(StateFile::Memory))))?;
-        let held = holdings::of_memory(&state).map_err(|holdings::NullBooks(node)| {
+        let held = files::memory(&state).map_err(|files::NullBooks(node)| {
             refused("memory", &format!("the books of NUMA node {node} are null"))
         })?;
         for (pod, containers) in &held.entries {
@@ -57,7 +58,7 @@ pub(crate) fn ledger(folder: &StateFolder, node: &LoadedNode, names: &PodNames) 
     }
     // A file of devices that cannot be read is no file, as for the kubelet.
     if let Some(read) = contents.device.filter(|read| read.fault.is_none()) {
-        stored.devices = holdings::of_devices(&read.state);
+        stored.devices = files::devices(&read.state);
         for (pod, container, resource, held) in stored.devices.iter() {
             book(&mut pods, pod, container, resource.as_str(), held.devices().len() as u64);
         }

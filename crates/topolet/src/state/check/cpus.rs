@@ -4,9 +4,10 @@ use cpuset::CpuSet;
 use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile, CpuFormat, CpuState};
 use kubelet_checkpoint::store::StateFile;
+use node_agent::files;
 use pod_spec::PodUid;
 
-use super::super::{Problem, holdings};
+use super::super::Problem;
 use super::{Checking, DELETE, damage, kubelets, no_start};
 
 const FILE: StateFile = StateFile::Cpu;
@@ -77,7 +78,7 @@ impl Checking<'_> {
         if state.policy != "static" {
             return;
         }
-        let refusal = manager.restore(holdings::of_cpus(state)).err();
+        let refusal = manager.restore(files::cpus(state)).err();
         let kubelet = || {
             refusal
                 .as_ref()

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kubelet_checkpoint::device::{DeviceFile, DeviceState};
 use kubelet_checkpoint::store::StateFile;
+use node_agent::files;
 use pod_spec::PodUid;
 
-use super::super::{Problem, holdings};
+use super::super::Problem;
 use super::{Checking, damage};
 
 const FILE: StateFile = StateFile::Device;
@@ -31,7 +32,7 @@ impl Checking<'_> {
     }
 
     fn device_state(&mut self, state: &DeviceState) {
-        let held = holdings::of_devices(state);
+        let held = files::devices(state);
         let mut owners: BTreeMap<(String, String), BTreeSet<&PodUid>> = BTreeMap::new();
         let mut by_pod: BTreeMap<&PodUid, Vec<String>> = BTreeMap::new();
         for (pod, _, resource, held) in held.iter() {

@@ -6,10 +6,11 @@ use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
 use kubelet_checkpoint::store::StateFile;
 use memory_manager::{StateError, Stored, StoredBlock, StoredNode, StoredTable};
+use node_agent::files;
 use pod_spec::{PodUid, ResourceName};
 use topology_model::NodeId;
 
-use super::super::{Problem, holdings};
+use super::super::Problem;
 use super::{Checking, DELETE, damage, kubelets, no_start};
 use crate::render::Amount;
 
@@ -46,9 +47,9 @@ impl Checking<'_> {
             let help = format!("set memoryManagerPolicy to {stored:?} again, or {DELETE}");
             self.add(Problem::OtherPolicy, FILE, what, kubelet, &help);
         }
-        match holdings::of_memory(&read.state) {
+        match files::memory(&read.state) {
             Ok(stored) => self.books(&stored, refusal.is_none()),
-            Err(holdings::NullBooks(node)) => {
+            Err(files::NullBooks(node)) => {
                 let what = format!("the books of NUMA node {node} are null");
                 self.add(Problem::Unreadable, FILE, what, "crashes when it starts".to_owned(), DELETE);
             }

@@ -1,0 +1,98 @@
+//! Talking to a running daemon: HTTP on its socket, one request for each connection.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+/// How long the daemon may be silent; a decision may wait for a plugin.
+const PATIENCE: Duration = Duration::from_secs(330);
+/// An answer is not larger: 64 MiB.
+const LARGEST: u64 = 64 << 20;
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    status: u16,
+    head: String,
+    pub(crate) body: String,
+}
+
+impl Reply {
+    /// A field of the head.
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        let fields = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
+        fields.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    }
+
+    /// The reply to a request that went well; what the daemon says is wrong otherwise.
+    pub(crate) fn good(self) -> anyhow::Result<Self> {
+        if (200..300).contains(&self.status) {
+            return Ok(self);
+        }
+        let said = serde_json::from_str::<serde_json::Value>(&self.body).ok();
+        match said.as_ref().and_then(|said| said["message"].as_str()) {
+            Some(message) => bail!("{message}"),
+            None => bail!("the daemon answered with status {}", self.status),
+        }
+    }
+}
+
+/// Sends a request to the daemon at `socket`, and waits for its answer.
+pub(crate) fn send(socket: &Path, method: &str, path: &str, body: &[u8]) -> anyhow::Result<Reply> {
+    let shown = socket.display();
+    let mut stream = UnixStream::connect(socket)
+        .with_context(|| format!("failed to reach topolet at {shown}; is `topolet serve` running there?"))?;
+    let failed = || format!("failed to talk to topolet at {shown}");
+    stream.set_read_timeout(Some(PATIENCE)).with_context(failed)?;
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).with_context(failed)?;
+    // A daemon that turns the request away may not read it to its end.
+    let sent = stream.write_all(body);
+    let mut answer = Vec::new();
+    stream.take(LARGEST).read_to_end(&mut answer).with_context(failed)?;
+    if answer.is_empty() {
+        sent.with_context(failed)?;
+    }
+    parsed(&answer).with_context(failed)
+}
+
+fn parsed(answer: &[u8]) -> anyhow::Result<Reply> {
+    let text = String::from_utf8_lossy(answer);
+    let (head, body) = text.split_once("\r\n\r\n").context("its answer broke off")?;
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let status = status.context("its answer is no HTTP")?;
+    let reply = Reply { status, head: head.to_owned(), body: body.to_owned() };
+    match reply.field("content-length").map(str::parse::<usize>) {
+        Some(Ok(length)) if length != body.len() => bail!("its answer broke off"),
+        _ if reply.field("transfer-encoding").is_some() => bail!("its answer is in pieces"),
+        _ => Ok(reply),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parsed;
+
+    #[test]
+    fn answers_are_whole_or_refused() {
+        for (answer, expected) in [
+            ("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok\n", Some((200, "ok\n"))),
+            ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Some((404, ""))),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok\n", None),
+            ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", None),
+            ("HTTP/1.1\r\n\r\n", None),
+            ("garbage", None),
+            ("", None),
+        ] {
+            let found = parsed(answer.as_bytes()).ok();
+            let found = found.as_ref().map(|reply| (reply.status, reply.body.as_str()));
+            assert_eq!(found, expected, "{answer:?}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Commands for a running `topolet serve`, in kubectl's words: `get pods`, `describe pod`, `apply -f`, `delete pod`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use crate::arguments::{Format, OutputArguments};
+use crate::client::{self, Reply};
+use crate::render::{Glyphs, Screen};
+use crate::serve::OUTCOME;
+use crate::{Outcome, document};
+
+/// Which daemon.
+#[derive(Args, Debug)]
+pub(crate) struct SocketArguments {
+    /// Where the daemon listens.
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "TOPOLET_SOCKET",
+        default_value = "/var/lib/topolet/topolet.sock",
+        value_hint = ValueHint::FilePath
+    )]
+    socket: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GetArguments {
+    #[command(subcommand)]
+    what: Listed,
+}
+
+#[derive(Subcommand, Debug)]
+enum Listed {
+    /// Pods, whether they run, were refused or wait.
+    #[command(visible_alias = "pod")]
+    Pods(GetPods),
+    /// What each container holds, as the state files have it.
+    State(GetPlain),
+    /// The machine that is decided on.
+    Machine(GetPlain),
+    /// The last decisions with their reasons.
+    Decisions(GetPlain),
+}
+
+#[derive(Args, Debug)]
+struct GetPods {
+    /// Of one namespace only.
+    #[arg(short, long)]
+    namespace: Option<String>,
+    #[command(flatten)]
+    socket: SocketArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+#[derive(Args, Debug)]
+struct GetPlain {
+    #[command(flatten)]
+    socket: SocketArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DescribeArguments {
+    #[command(subcommand)]
+    what: Described,
+}
+
+#[derive(Subcommand, Debug)]
+enum Described {
+    /// A pod: what it holds and why.
+    Pod(OnePod),
+}
+
+#[derive(Args, Debug)]
+struct OnePod {
+    /// Its name.
+    name: String,
+    /// Its namespace.
+    #[arg(short, long, default_value = "default")]
+    namespace: String,
+    #[command(flatten)]
+    socket: SocketArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ApplyArguments {
+    /// Pods as YAML or JSON; `-` reads standard input.
+    #[arg(short, long = "filename", value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Tells what would be decided, and decides nothing.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    socket: SocketArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DeleteArguments {
+    #[command(subcommand)]
+    what: Deleted,
+}
+
+#[derive(Subcommand, Debug)]
+enum Deleted {
+    /// A pod; what it held is free.
+    Pod(DeletePod),
+}
+
+#[derive(Args, Debug)]
+struct DeletePod {
+    /// Its name.
+    name: String,
+    /// Its namespace.
+    #[arg(short, long, default_value = "default")]
+    namespace: String,
+    #[command(flatten)]
+    socket: SocketArguments,
+}
+
+pub(super) fn get(arguments: &GetArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let (socket, path, output) = match &arguments.what {
+        Listed::Pods(GetPods { namespace, socket, output }) => {
+            let only = namespace.as_ref().map(|name| format!("&namespace={name}")).unwrap_or_default();
+            (socket, format!("/v1/pods?{}{only}", shape(output, screen)), output)
+        }
+        Listed::State(GetPlain { socket, output }) => {
+            (socket, format!("/v1/state?{}", shape(output, screen)), output)
+        }
+        Listed::Machine(GetPlain { socket, output }) => {
+            (socket, format!("/v1/machine?{}", shape(output, screen)), output)
+        }
+        Listed::Decisions(GetPlain { socket, output }) => {
+            (socket, format!("/v1/decisions?{}", shape(output, screen)), output)
+        }
+    };
+    let reply = client::send(&socket.socket, "GET", &checked(path)?, &[])?.good()?;
+    show(&reply, output.output, screen)
+}
+
+pub(super) fn describe(arguments: &DescribeArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let Described::Pod(OnePod { name, namespace, socket, output }) = &arguments.what;
+    let path = checked(format!("/v1/pods/{namespace}/{name}?{}", shape(output, screen)))?;
+    let reply = client::send(&socket.socket, "GET", &path, &[])?.good()?;
+    show(&reply, output.output, screen)
+}
+
+pub(super) fn apply(arguments: &ApplyArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let mut outcome = Outcome::Done;
+    let route = if arguments.dry_run { "explain" } else { "pods" };
+    for file in &arguments.files {
+        let body = document::read(file)?;
+        let path = format!("/v1/{route}?{}", shape(&arguments.output, screen));
+        let reply = client::send(&arguments.socket.socket, "POST", &path, &body)?.good()?;
+        if show(&reply, arguments.output.output, screen)? != Outcome::Done {
+            outcome = Outcome::SomeRefused;
+        }
+    }
+    Ok(outcome)
+}
+
+pub(super) fn delete(arguments: &DeleteArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let Deleted::Pod(DeletePod { name, namespace, socket }) = &arguments.what;
+    let path = checked(format!("/v1/pods/{namespace}/{name}"))?;
+    client::send(&socket.socket, "DELETE", &path, &[])?.good()?;
+    screen.show(&format!("pod {namespace}/{name} deleted\n"))?;
+    Ok(Outcome::Done)
+}
+
+/// How the answer is to be written.
+fn shape(output: &OutputArguments, screen: Screen) -> String {
+    let format = match output.output {
+        Format::Table => "table",
+        Format::Json => "json",
+        Format::Yaml => "yaml",
+    };
+    let glyphs = match screen.glyphs {
+        Glyphs::Unicode => "unicode",
+        Glyphs::Ascii => "ascii",
+    };
+    format!("output={format}&glyphs={glyphs}")
+}
+
+/// A path without what would need escapes: names of pods have nothing of it.
+fn checked(path: String) -> anyhow::Result<String> {
+    let is_plain = |byte: u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'.' | b'_' | b'?' | b'=' | b'&')
+    };
+    if path.bytes().all(is_plain) {
+        return Ok(path);
+    }
+    anyhow::bail!("names of pods and namespaces have letters, digits, '-' and '.' only")
+}
+
+fn show(reply: &Reply, format: Format, screen: Screen) -> anyhow::Result<Outcome> {
+    match format {
+        Format::Table => screen.show(&reply.body)?,
+        Format::Json | Format::Yaml => screen.print(&reply.body)?,
+    }
+    Ok(match reply.field(OUTCOME) {
+        Some("some-refused") => Outcome::SomeRefused,
+        _ => Outcome::Done,
+    })
+}

@@ -1,0 +1,68 @@
+//! `topolet serve`: a node's agent, or a look at a node that a kubelet owns.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use crate::Outcome;
+use crate::arguments::{MachineArguments, RulesArguments};
+use crate::render::Screen;
+use crate::serve::{self, LoggingFormat, SOCKET, Setup};
+
+#[derive(Args, Debug)]
+pub(crate) struct ServeArguments {
+    /// The folder with state and sockets, laid out as the kubelet's. Made if missing. With --observe that of the
+    /// kubelet.
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/topolet", value_hint = ValueHint::DirPath)]
+    root: PathBuf,
+    /// Reads what a running kubelet writes, and writes nothing: what would be decided can be asked, and metrics read.
+    #[arg(long, conflicts_with = "manifests")]
+    observe: bool,
+    /// A folder with manifests; their pods run as long as they are there.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    manifests: Option<PathBuf>,
+    /// Where requests come in; without it topolet.sock in the root folder, or with --observe /run/topolet.sock.
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    socket: Option<PathBuf>,
+    /// A loopback address where they come in too. There nothing can be changed without the token.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    tcp: Option<SocketAddr>,
+    /// A file whose first line is the token that TCP needs to change something.
+    #[arg(long, value_name = "FILE", requires = "tcp")]
+    token_file: Option<PathBuf>,
+    /// How the log on standard error is written.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    logging_format: LoggingFormat,
+    #[command(flatten)]
+    machine: MachineArguments,
+    #[command(flatten)]
+    rules: RulesArguments,
+}
+
+/// Where the socket is when the root is not ours to write to.
+const OBSERVING: &str = "/run/topolet.sock";
+
+pub(super) fn run(arguments: &ServeArguments, _: Screen) -> anyhow::Result<Outcome> {
+    let socket = match (&arguments.socket, arguments.observe) {
+        (Some(socket), _) => socket.clone(),
+        (None, false) => arguments.root.join(SOCKET),
+        (None, true) => PathBuf::from(OBSERVING),
+    };
+    let setup = Setup {
+        root: &arguments.root,
+        manifests: arguments.manifests.as_deref(),
+        socket,
+        tcp: arguments.tcp,
+        token_file: arguments.token_file.as_deref(),
+        machine: &arguments.machine,
+        rules: &arguments.rules,
+        logging: arguments.logging_format,
+    };
+    if arguments.observe {
+        serve::observe(&setup)?;
+    } else {
+        serve::serve(&setup)?;
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,126 @@
+//! Pods that are taken away, and containers that start and end.
+
+use std::path::{Component, Path as FsPath, PathBuf};
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use cpu_manager::ContainerId;
+use node_agent::{Request, RequestError};
+use pod_spec::{ContainerKey, ContainerName, PodUid};
+use serde::Deserialize;
+
+use super::access::Peer;
+use super::reply::Failure;
+use super::routes::{Answered, Node, body, failed, find};
+
+pub(super) async fn delete(
+    State(node): State<Node>,
+    Extension(peer): Extension<Peer>,
+    Path((namespace, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Answered {
+    let owner = node.changeable(&peer, &headers)?;
+    let uid = find(&node.snapshot(), &namespace, &name)?.uid.clone();
+    node.change(owner, Request::Delete(uid)).await
+}
+
+/// A container that has been created.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StartedBody {
+    id: String,
+    /// Its cgroup, below the root of cgroups.
+    cgroup: Option<PathBuf>,
+    /// Or a process of it.
+    pid: Option<u32>,
+}
+
+/// A container that has ended.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExitedBody {
+    id: String,
+}
+
+fn parsed<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, Failure> {
+    serde_json::from_slice(body).map_err(|error| Failure::wrong(format!("body: {error}")))
+}
+
+/// The longest id of a container.
+const LONGEST_ID: usize = 256;
+
+fn container_id(text: &str) -> Result<ContainerId, Failure> {
+    // As a status writes it, or bare.
+    let id = ContainerId::of_status(text).unwrap_or_else(|| ContainerId::from(text));
+    let is_id = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let length = id.as_str().len();
+    if (1..=LONGEST_ID).contains(&length) && id.as_str().bytes().all(is_id) {
+        return Ok(id);
+    }
+    Err(Failure::wrong("id: expected a container's id of letters, digits, '-', '_' and '.'"))
+}
+
+pub(super) async fn started(
+    State(node): State<Node>,
+    Extension(peer): Extension<Peer>,
+    Path((namespace, name, container)): Path<(String, String, String)>,
+    headers: HeaderMap,
+    sent: Body,
+) -> Answered {
+    let owner = node.changeable(&peer, &headers)?;
+    let sent = body(sent).await?;
+    let StartedBody { id, cgroup, pid } = parsed(&sent)?;
+    let id = container_id(&id)?;
+    let cgroup = match (cgroup, pid) {
+        (Some(cgroup), _) => Some(below_root(&cgroup)?),
+        (None, Some(pid)) => Some(cgroup_of(pid)?),
+        (None, None) => None,
+    };
+    let pod: PodUid = find(&node.snapshot(), &namespace, &name)?.uid.clone();
+    let container = ContainerKey { pod, container: ContainerName::new(&container) };
+    node.change(owner, Request::Started { container, id, cgroup }).await
+}
+
+pub(super) async fn exited(
+    State(node): State<Node>,
+    Extension(peer): Extension<Peer>,
+    Path((namespace, name, container)): Path<(String, String, String)>,
+    headers: HeaderMap,
+    sent: Body,
+) -> Answered {
+    let owner = node.changeable(&peer, &headers)?;
+    let sent = body(sent).await?;
+    let ExitedBody { id } = parsed(&sent)?;
+    let id = container_id(&id)?;
+    let snapshot = node.snapshot();
+    let uid = find(&snapshot, &namespace, &name)?.uid.clone();
+    let running = snapshot.pods.get(&uid).and_then(|record| record.running.get(&id));
+    if running.is_none_or(|running| running.container.as_str() != container) {
+        return Err(failed(&RequestError::NoContainerId(id)));
+    }
+    node.change(owner, Request::Exited(id)).await
+}
+
+/// A path below the root of cgroups, which leads nowhere else.
+fn below_root(path: &FsPath) -> Result<PathBuf, Failure> {
+    let inside = path.strip_prefix("/sys/fs/cgroup").unwrap_or(path);
+    let inside = inside.strip_prefix("/").unwrap_or(inside);
+    let is_plain = inside.components().all(|part| matches!(part, Component::Normal(_)));
+    if is_plain && inside.components().next().is_some() {
+        return Ok(inside.to_path_buf());
+    }
+    Err(Failure::wrong("cgroup: expected a path below /sys/fs/cgroup"))
+}
+
+/// The cgroup v2 of a process.
+fn cgroup_of(pid: u32) -> Result<PathBuf, Failure> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).map_err(|error| {
+        Failure::wrong(format!("pid: failed to read the cgroup of process {pid}: {error}"))
+    })?;
+    let path = text.lines().find_map(|line| line.strip_prefix("0::"));
+    let path =
+        path.ok_or_else(|| Failure::wrong(format!("pid: process {pid} is in no cgroup of version 2")))?;
+    below_root(FsPath::new(path))
+}

@@ -1,0 +1,255 @@
+//! Pods as they are listed and described.
+
+use cpuset::CpuSet;
+use node_agent::{Record, RefusedPod, Snapshot, Source};
+use pod_spec::{Container, Pod, Role};
+use serde::Serialize;
+use topology_admission::Ledger;
+
+use crate::node::{LoadedNode, NodeLine};
+use crate::render::{Amount, Glyphs, columns};
+use crate::serve::shared::LoggedDecision;
+
+/// All pods, as they are written.
+#[derive(Serialize)]
+pub(super) struct Pods<'a> {
+    pub(super) node: &'a NodeLine,
+    pub(super) pods: Vec<PodView>,
+}
+
+/// One pod and the last decision on it.
+#[derive(Serialize)]
+pub(super) struct Described<'a> {
+    pub(super) node: &'a NodeLine,
+    pub(super) pod: PodView,
+    pub(super) manifest: serde_json::Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) decision: Option<&'a LoggedDecision>,
+}
+
+/// A pod.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PodView {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    uid: String,
+    /// `Admitted`, `Refused` or `Waiting`.
+    status: &'static str,
+    /// `folder` or `request`.
+    source: &'static str,
+    qos_class: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    containers: Vec<ContainerView>,
+}
+
+/// A container and what it holds.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ContainerView {
+    name: String,
+    role: &'static str,
+    /// Absent if it shares CPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exclusive_cpus: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    memory: Vec<MemoryView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    devices: Vec<DevicesView>,
+    /// Ids in the runtime under which it runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    running: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct MemoryView {
+    resource: String,
+    bytes: u64,
+    nodes: String,
+}
+
+#[derive(Serialize)]
+struct DevicesView {
+    resource: String,
+    ids: Vec<String>,
+}
+
+/// Every pod, by namespace and name.
+pub(super) fn all(node: &LoadedNode, snapshot: &Snapshot) -> Vec<PodView> {
+    let admitted = snapshot.pods.values().map(|record| PodView::admitted(node, &snapshot.ledger, record));
+    let refused = snapshot.refused.values().map(|refused| PodView::refused(node, refused));
+    let waiting = snapshot.waiting.iter().map(|pod| PodView::new(node, pod, "Waiting", Source::Request));
+    let mut pods: Vec<PodView> = admitted.chain(refused).chain(waiting).collect();
+    pods.sort_by(|one, two| (&one.namespace, &one.name).cmp(&(&two.namespace, &two.name)));
+    pods
+}
+
+impl PodView {
+    fn new(node: &LoadedNode, pod: &Pod, status: &'static str, source: Source) -> Self {
+        Self {
+            namespace: pod.namespace.clone(),
+            name: pod.name.clone(),
+            uid: pod.uid.to_string(),
+            status,
+            source: match source {
+                Source::Folder => "folder",
+                Source::Request => "request",
+            },
+            qos_class: pod.qos_class(node.node.pod_level().counts()).name(),
+            reason: None,
+            message: None,
+            containers: Vec::new(),
+        }
+    }
+
+    fn admitted(node: &LoadedNode, ledger: &Ledger, record: &Record) -> Self {
+        let pod = &record.pod;
+        let containers =
+            pod.containers.iter().map(|container| ContainerView::new(node, ledger, record, container));
+        Self { containers: containers.collect(), ..Self::new(node, pod, "Admitted", record.source) }
+    }
+
+    fn refused(node: &LoadedNode, refused: &RefusedPod) -> Self {
+        Self {
+            reason: Some(refused.reason.to_string()),
+            message: Some(refused.message.clone()),
+            ..Self::new(node, &refused.pod, "Refused", refused.source)
+        }
+    }
+}
+
+impl ContainerView {
+    fn new(node: &LoadedNode, ledger: &Ledger, record: &Record, container: &Container) -> Self {
+        let uid = &record.pod.uid;
+        let cpus = ledger.cpus().and_then(|held| held.assigned(uid, &container.name));
+        let blocks = ledger.memory().and_then(|held| held.assigned(uid, &container.name));
+        let devices = ledger.devices().of_container(uid, &container.name);
+        let running = record.running.iter().filter(|(_, running)| running.container == container.name);
+        Self {
+            name: container.name.to_string(),
+            role: match container.role {
+                Role::Init => "init",
+                Role::Sidecar => "sidecar",
+                Role::App => "app",
+            },
+            exclusive_cpus: cpus.map(CpuSet::to_string),
+            memory: blocks
+                .into_iter()
+                .flatten()
+                .map(|block| MemoryView {
+                    resource: block.resource.to_string(),
+                    bytes: block.size,
+                    nodes: node.node.nodes().show(block.nodes.mask()).to_string(),
+                })
+                .collect(),
+            devices: devices
+                .map(|(resource, held)| DevicesView {
+                    resource: resource.to_string(),
+                    ids: held.devices().iter().map(|id| id.as_str().to_owned()).collect(),
+                })
+                .collect(),
+            running: running.map(|(id, _)| id.to_string()).collect(),
+        }
+    }
+
+    fn memory(&self) -> String {
+        let each = self.memory.iter().map(|block| {
+            let kind =
+                if block.resource == "memory" { String::new() } else { format!(" {}", block.resource) };
+            format!("{}{kind} on NUMA {}", Amount::Bytes(block.bytes), block.nodes)
+        });
+        joined(each)
+    }
+
+    fn devices(&self) -> String {
+        joined(self.devices.iter().map(|of| format!("{} {}", of.resource, of.ids.join(" "))))
+    }
+}
+
+fn joined(parts: impl Iterator<Item = String>) -> String {
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+}
+
+/// The pods as kubectl lists them, one line for each.
+pub(super) fn table(pods: &Pods<'_>) -> String {
+    if pods.pods.is_empty() {
+        return "no pods\n".to_owned();
+    }
+    let head = ["NAMESPACE", "NAME", "STATUS", "QOS", "CPUS", "NUMA", "DEVICES", "SOURCE"];
+    let rows = pods.pods.iter().map(|pod| {
+        let cpus = pod.containers.iter().filter_map(|container| container.exclusive_cpus.clone());
+        let cpus: Vec<String> = cpus.filter(|cpus| !cpus.is_empty()).collect();
+        let cpus = match (pod.status, cpus.is_empty()) {
+            ("Admitted", true) => "shared".to_owned(),
+            (_, true) => "-".to_owned(),
+            (_, false) => cpus.join(" "),
+        };
+        let mut nodes: Vec<&str> =
+            pod.containers.iter().flat_map(|one| &one.memory).map(|block| block.nodes.as_str()).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let devices: usize =
+            pod.containers.iter().flat_map(|one| &one.devices).map(|devices| devices.ids.len()).sum();
+        vec![
+            pod.namespace.clone(),
+            pod.name.clone(),
+            pod.reason.clone().unwrap_or_else(|| pod.status.to_owned()),
+            pod.qos_class.to_owned(),
+            cpus,
+            if nodes.is_empty() { "-".to_owned() } else { nodes.join(" ") },
+            if devices == 0 { "-".to_owned() } else { devices.to_string() },
+            pod.source.to_owned(),
+        ]
+    });
+    columns(std::iter::once(head.map(str::to_owned).to_vec()).chain(rows), "")
+}
+
+/// Everything about one pod.
+pub(super) fn description(described: &Described<'_>, glyphs: Glyphs) -> String {
+    let PodView { namespace, name, uid, status, source, qos_class, reason, message, containers } =
+        &described.pod;
+    let mut rows = vec![
+        ["Name", name],
+        ["Namespace", namespace],
+        ["UID", uid],
+        ["Node", &described.node.machine],
+        ["Source", source],
+        ["QoS class", qos_class],
+        ["Status", status],
+    ];
+    if let Some(reason) = reason {
+        rows.push(["Reason", reason]);
+    }
+    if let Some(message) = message {
+        rows.push(["Message", message]);
+    }
+    let time = described.decision.map_or_else(|| "-".to_owned(), |logged| logged.time.clone());
+    rows.push(["Decided", &time]);
+    let mut text =
+        columns(rows.iter().map(|[head, value]| vec![format!("{head}:"), (*value).to_owned()]), "");
+    if !containers.is_empty() {
+        let head = ["CONTAINER", "ROLE", "CPUS", "MEMORY", "DEVICES", "RUNNING"];
+        let rows = containers.iter().map(|container| {
+            vec![
+                container.name.clone(),
+                container.role.to_owned(),
+                container.exclusive_cpus.clone().unwrap_or_else(|| "shared".to_owned()),
+                container.memory(),
+                container.devices(),
+                joined(container.running.iter().cloned()),
+            ]
+        });
+        text.push('\n');
+        text.push_str(&columns(std::iter::once(head.map(str::to_owned).to_vec()).chain(rows), ""));
+    }
+    if let Some(logged) = described.decision {
+        let told = crate::render::decision(&logged.decision, &described.node.line(glyphs), glyphs);
+        text.push('\n');
+        text.push_str(&told);
+    }
+    text
+}

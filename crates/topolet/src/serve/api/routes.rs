@@ -1,0 +1,183 @@
+//! What can be asked.
+
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request as HttpRequest, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use node_agent::{Answer, Request, RequestError, Snapshot};
+use pod_spec::{Phase, Pod};
+use tokio::sync::oneshot;
+use topology_admission::SourcesReady;
+use topology_manifest::{MAX_BYTES, Source, Style, read_pods_with};
+
+use super::access::Peer;
+use super::reply::{Failure, text};
+use super::{containers, decide, look};
+use crate::node::NodeLine;
+use crate::serve::owner::{Message, Told};
+use crate::serve::shared::{Mode, Shared};
+
+/// How long a body may take to come in.
+const BODY: Duration = Duration::from_secs(10);
+/// How long a decision may take; plugins have a minute or two of their own.
+const DECISION: Duration = Duration::from_mins(5);
+
+/// What every route has.
+#[derive(Clone)]
+pub(super) struct Node {
+    pub(super) shared: Arc<Shared>,
+    /// `None` if the node is only watched.
+    owner: Option<SyncSender<Message>>,
+}
+
+pub(super) type Answered = Result<Response, Failure>;
+
+/// All routes. Without an owner nothing can be changed.
+pub(in crate::serve) fn router(shared: Arc<Shared>, owner: Option<SyncSender<Message>>) -> Router {
+    Router::new()
+        .route("/v1/pods", get(look::list).post(decide::admit))
+        .route("/v1/pods/{namespace}/{name}", get(look::describe).delete(containers::delete))
+        .route("/v1/pods/{namespace}/{name}/containers/{container}/started", post(containers::started))
+        .route("/v1/pods/{namespace}/{name}/containers/{container}/exited", post(containers::exited))
+        .route("/v1/explain", post(decide::explained))
+        .route("/v1/machine", get(look::machine))
+        .route("/v1/state", get(look::held))
+        .route("/v1/decisions", get(look::decisions))
+        .route("/metrics", get(look::metrics))
+        .route("/healthz", get(async || text("text/plain; charset=utf-8", "ok\n".to_owned())))
+        .route("/readyz", get(ready))
+        .fallback(async || Failure::new(StatusCode::NOT_FOUND, "there is nothing under this path"))
+        .layer(from_fn(for_us))
+        .with_state(Node { shared, owner })
+}
+
+/// Turns away what is meant for others.
+async fn for_us(
+    Extension(peer): Extension<Peer>,
+    request: HttpRequest,
+    next: Next,
+) -> Result<Response, Failure> {
+    if peer.is_for_us(request.headers()) {
+        return Ok(next.run(request).await);
+    }
+    Err(Failure::new(StatusCode::FORBIDDEN, "the Host is none of this host's names"))
+}
+
+impl Node {
+    pub(super) fn snapshot(&self) -> Arc<Snapshot> {
+        self.shared.snapshot.load_full()
+    }
+
+    /// The owner, if whoever asks may change something.
+    pub(super) fn changeable(
+        &self,
+        peer: &Peer,
+        headers: &HeaderMap,
+    ) -> Result<&SyncSender<Message>, Failure> {
+        peer.may_change(headers).map_err(|why| Failure::new(StatusCode::FORBIDDEN, why))?;
+        self.owner.as_ref().ok_or_else(|| {
+            Failure::new(StatusCode::CONFLICT, "a kubelet owns this node, which is only watched here")
+        })
+    }
+
+    /// Asks the owner, and waits.
+    pub(super) async fn ask(&self, owner: &SyncSender<Message>, request: Request) -> Result<Told, Failure> {
+        let (answer, told) = oneshot::channel();
+        owner.try_send(Message::Ask(request, answer)).map_err(|error| match error {
+            TrySendError::Full(_) => Failure::new(StatusCode::SERVICE_UNAVAILABLE, "too much is being asked"),
+            TrySendError::Disconnected(_) => stopped(),
+        })?;
+        match tokio::time::timeout(DECISION, told).await {
+            Ok(Ok(told)) => Ok(told),
+            Ok(Err(_)) => Err(stopped()),
+            Err(_) => Err(Failure::new(StatusCode::GATEWAY_TIMEOUT, "it is still being decided")),
+        }
+    }
+
+    /// Asks for something that is done or fails.
+    pub(super) async fn change(&self, owner: &SyncSender<Message>, request: Request) -> Answered {
+        match self.ask(owner, request).await? {
+            Told::Answer(Answer::Done | Answer::Unchanged) | Told::Decided(_) => {
+                Ok(text("text/plain; charset=utf-8", "done\n".to_owned()))
+            }
+            Told::Answer(Answer::Failed(error)) => Err(failed(&error)),
+        }
+    }
+
+    pub(super) fn line(&self) -> &NodeLine {
+        &self.shared.node.line
+    }
+}
+
+pub(super) fn stopped() -> Failure {
+    Failure::new(StatusCode::SERVICE_UNAVAILABLE, "topolet is stopping")
+}
+
+pub(super) fn failed(error: &RequestError) -> Failure {
+    let status = match error {
+        RequestError::NoPod(_) | RequestError::NoContainer(_) | RequestError::NoContainerId(_) => {
+            StatusCode::NOT_FOUND
+        }
+        RequestError::NotStored(_) => StatusCode::INSUFFICIENT_STORAGE,
+        _ => StatusCode::CONFLICT,
+    };
+    Failure::new(status, error.to_string())
+}
+
+/// Whether the node has heard of all its pods, and what it holds is on disk.
+async fn ready(State(node): State<Node>) -> Answered {
+    let snapshot = node.snapshot();
+    let not = |why: String| Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, why));
+    match &snapshot.behind {
+        Some(why) => not(format!("state is behind on disk: {why}")),
+        None if node.shared.mode == Mode::Serve && snapshot.ledger.sources() == SourcesReady::No => {
+            not("the manifests have not been read yet".to_owned())
+        }
+        None => Ok(text("text/plain; charset=utf-8", "ok\n".to_owned())),
+    }
+}
+
+/// A whole body of bounded size.
+pub(super) async fn body(body: Body) -> Result<Vec<u8>, Failure> {
+    match tokio::time::timeout(BODY, to_bytes(body, MAX_BYTES)).await {
+        Err(_) => Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "the body takes too long to come")),
+        Ok(Err(_)) => {
+            let text = format!("the body is larger than {MAX_BYTES} bytes, or broke off");
+            Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text))
+        }
+        Ok(Ok(bytes)) => Ok(bytes.into()),
+    }
+}
+
+/// The pods of a body, ready to be decided on.
+pub(super) fn pods_of(node: &Node, body: &[u8]) -> Result<Vec<Arc<Pod>>, Failure> {
+    let pod_level = node.shared.node.node.pod_level().counts();
+    let pods = Source::from_bytes("request", body)
+        .and_then(|source| read_pods_with(&source, pod_level))
+        .map_err(|error| Failure::wrong(error.render(Style::Unicode)))?;
+    let pods: Vec<Pod> = pods.into_iter().filter(|pod| pod.phase == Phase::Active).collect();
+    if pods.is_empty() {
+        return Err(Failure::wrong("there is no pod in the body that has not ended"));
+    }
+    Ok(pods.into_iter().map(|pod| Arc::new(pod.delivered().with_defaults(pod_level))).collect())
+}
+
+/// A pod that runs, was refused or waits.
+pub(super) fn find(snapshot: &Snapshot, namespace: &str, name: &str) -> Result<Arc<Pod>, Failure> {
+    let admitted = snapshot.pods.values().map(|record| &record.pod);
+    let refused = snapshot.refused.values().map(|refused| &refused.pod);
+    let mut all = admitted.chain(refused).chain(&snapshot.waiting);
+    let found = all.find(|pod| pod.namespace == namespace && pod.name == name);
+    found.cloned().ok_or_else(|| no_pod(namespace, name))
+}
+
+pub(super) fn no_pod(namespace: &str, name: &str) -> Failure {
+    Failure::new(StatusCode::NOT_FOUND, format!("pod {namespace}/{name} is not here"))
+}

@@ -1,0 +1,387 @@
+//! What is counted, under the kubelet's names where it has one, and what there is of the node right now.
+//!
+//! The exposition format adds `_total` to every counter. Some of the kubelet's have no such end and are exported as of
+//! unknown type. The sockets of plugins count for themselves and are added.
+
+mod free;
+mod kinds;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use cpu_manager::{Aligned, Assigned, Change, Metric};
+use memory_manager::Counted as CountedMemory;
+use node_agent::{Decided, Snapshot};
+use node_config::Scope;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use topology_admission::{Cause, PodLevel, Search, Verdict};
+use topology_policy::KubeletPolicy;
+
+use self::free::Free;
+use self::kinds::{Alignment, Allocation, Assignment, OfNode, OfReason, Plain};
+use crate::node::LoadedNode;
+
+/// Upper bounds of `kubelet_topology_manager_admission_duration_ms`: 0.05, doubled 14 times.
+const ADMISSION_BUCKETS: [f64; 15] =
+    [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6, 819.2];
+/// Upper bounds of latencies in microseconds.
+const MICROSECONDS: [f64; 12] =
+    [10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0, 10_000.0, 100_000.0, 1_000_000.0];
+
+/// Reasons that the kubelet counts under their own names.
+const OWN_REASONS: [&str; 20] = [
+    "AppArmor",
+    "PodOSSelectorNodeLabelDoesNotMatch",
+    "PodOSNotSupported",
+    "InvalidNodeInfo",
+    "InitContainerRestartPolicyForbidden",
+    "SupplementalGroupsPolicyNotSupported",
+    "UnexpectedAdmissionError",
+    "UnknownReason",
+    "UnexpectedPredicateFailureType",
+    "OutOfcpu",
+    "OutOfmemory",
+    "OutOfephemeral-storage",
+    "OutOfpods",
+    "PodLevelResourcesNotSupported",
+    "PodFeatureUnsupported",
+    "Evicted",
+    "SysctlForbidden",
+    "TopologyAffinityError",
+    "NodeShutdown",
+    "VolumeAttachmentLimitExceeded",
+];
+
+/// All metrics of a daemon.
+pub(super) struct Metrics {
+    registry: Mutex<Registry>,
+    scope: &'static str,
+    requests: Counter,
+    errors: Counter,
+    duration: Histogram,
+    aligned: Family<Alignment, Plain>,
+    not_aligned: Family<Alignment, Plain>,
+    rejections: Family<OfReason, Counter>,
+    pinning_requests: Counter,
+    pinning_errors: Counter,
+    shared_pool: Gauge,
+    exclusive_cpus: Gauge,
+    per_node: Family<OfNode, Gauge>,
+    memory_requests: Counter,
+    memory_errors: Counter,
+    allocations: Family<Allocation, Counter>,
+    allocation_errors: Family<Allocation, Counter>,
+    assignments: Family<Assignment, Plain>,
+    attempts: Histogram,
+    admissions: Histogram,
+    work_limit: Counter,
+    not_written: Counter,
+    drift: Counter,
+    repairs: Counter,
+    free: Free,
+}
+
+impl Metrics {
+    /// Those of a node that holds what `snapshot` says.
+    pub(super) fn new(node: &LoadedNode, snapshot: &Snapshot) -> Self {
+        let metrics = Self {
+            registry: Mutex::new(Registry::default()),
+            scope: match node.node.scope() {
+                Scope::Container => "container",
+                Scope::Pod => "pod",
+            },
+            requests: Counter::default(),
+            errors: Counter::default(),
+            duration: Histogram::new(ADMISSION_BUCKETS),
+            aligned: Family::default(),
+            not_aligned: Family::default(),
+            rejections: Family::default(),
+            pinning_requests: Counter::default(),
+            pinning_errors: Counter::default(),
+            shared_pool: Gauge::default(),
+            exclusive_cpus: Gauge::default(),
+            per_node: Family::default(),
+            memory_requests: Counter::default(),
+            memory_errors: Counter::default(),
+            allocations: Family::default(),
+            allocation_errors: Family::default(),
+            assignments: Family::default(),
+            attempts: Histogram::new(MICROSECONDS),
+            admissions: Histogram::new(MICROSECONDS),
+            work_limit: Counter::default(),
+            not_written: Counter::default(),
+            drift: Counter::default(),
+            repairs: Counter::default(),
+            free: Free::default(),
+        };
+        metrics.add(|registry| {
+            metrics.register_kubelets(registry, node.node.pod_level());
+            metrics.register_own(registry);
+            metrics.free.register(registry);
+        });
+        if node.node.policy() != KubeletPolicy::None {
+            for scope in ["container", "pod"] {
+                let _ = metrics.aligned.get_or_create(&Alignment::new(scope, "numa_node"));
+                let _ = metrics.not_aligned.get_or_create(&Alignment::new(scope, "numa_node"));
+            }
+        }
+        if let (Some(policy), Some(held)) = (node.node.cpus(), snapshot.ledger.cpus()) {
+            metrics.cpus(&policy.metrics_at_start(held));
+        }
+        metrics
+    }
+
+    /// Adds somebody else's.
+    pub(super) fn add(&self, register: impl FnOnce(&mut Registry)) {
+        register(&mut self.registry.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// All of them as text, with what there is now.
+    pub(super) fn text(&self, node: &LoadedNode, snapshot: &Snapshot) -> String {
+        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        self.free.set(node, snapshot);
+        let mut text = String::new();
+        // Writing to a String does not fail.
+        let _ = encode(&mut text, &registry);
+        text
+    }
+
+    fn register_kubelets(&self, to: &mut Registry, pod_level: PodLevel) {
+        // The format ends a help text with a dot of its own.
+        to.register(
+            "kubelet_topology_manager_admission_requests",
+            "[ALPHA] The number of admission requests where resources have to be aligned",
+            self.requests.clone(),
+        );
+        to.register(
+            "kubelet_topology_manager_admission_errors",
+            "[ALPHA] The number of admission request failures where resources could not be aligned",
+            self.errors.clone(),
+        );
+        to.register(
+            "kubelet_topology_manager_admission_duration_ms",
+            "[ALPHA] Duration in milliseconds to serve a pod admission request",
+            self.duration.clone(),
+        );
+        to.register(
+            "kubelet_container_aligned_compute_resources_count",
+            "[ALPHA] Cumulative number of aligned compute resources allocated to containers by alignment type",
+            self.aligned.clone(),
+        );
+        to.register(
+            "kubelet_container_aligned_compute_resources_failure_count",
+            "[ALPHA] Cumulative number of failures to allocate aligned compute resources to containers by alignment type",
+            self.not_aligned.clone(),
+        );
+        to.register(
+            "kubelet_admission_rejections",
+            "[ALPHA] Cumulative number pod admission rejections by the Kubelet",
+            self.rejections.clone(),
+        );
+        to.register(
+            "kubelet_cpu_manager_pinning_requests",
+            "[ALPHA] The number of cpu core allocations which required pinning",
+            self.pinning_requests.clone(),
+        );
+        to.register(
+            "kubelet_cpu_manager_pinning_errors",
+            "[ALPHA] The number of cpu core allocations which required pinning failed",
+            self.pinning_errors.clone(),
+        );
+        to.register(
+            "kubelet_cpu_manager_shared_pool_size_millicores",
+            "[ALPHA] The size of the shared CPU pool for non-guaranteed QoS pods, in millicores",
+            self.shared_pool.clone(),
+        );
+        to.register(
+            "kubelet_cpu_manager_exclusive_cpu_allocation_count",
+            "[ALPHA] The total number of CPUs exclusively allocated to containers running on this node",
+            self.exclusive_cpus.clone(),
+        );
+        to.register(
+            "kubelet_cpu_manager_allocation_per_numa",
+            "[ALPHA] Number of CPUs allocated per NUMA node",
+            self.per_node.clone(),
+        );
+        to.register(
+            "kubelet_memory_manager_pinning_requests",
+            "[ALPHA] The number of memory pages allocations which required pinning",
+            self.memory_requests.clone(),
+        );
+        to.register(
+            "kubelet_memory_manager_pinning_errors",
+            "[ALPHA] The number of memory pages allocations which required pinning that failed",
+            self.memory_errors.clone(),
+        );
+        if pod_level == PodLevel::Managed {
+            to.register(
+                "resource_manager_allocations",
+                "[ALPHA] The number of resource allocations performed by a manager",
+                self.allocations.clone(),
+            );
+            to.register(
+                "resource_manager_allocation_errors",
+                "[ALPHA] The number of resource allocations by a manager that failed",
+                self.allocation_errors.clone(),
+            );
+            to.register(
+                "resource_manager_container_assignments",
+                "[ALPHA] The cumulative number of containers by what they were assigned",
+                self.assignments.clone(),
+            );
+        }
+    }
+
+    fn register_own(&self, to: &mut Registry) {
+        to.register(
+            "topolet_attempt_duration_microseconds",
+            "Time to work a decision on a pod out",
+            self.attempts.clone(),
+        );
+        to.register(
+            "topolet_admission_duration_microseconds",
+            "Time from the first look at a pod until its decision is safe on disk, plugins included",
+            self.admissions.clone(),
+        );
+        to.register(
+            "topolet_work_limit_reached",
+            "Decisions on pods for which the search for NUMA nodes was cut",
+            self.work_limit.clone(),
+        );
+        to.register("topolet_state_write_failures", "Writes of state that failed", self.not_written.clone());
+        to.register(
+            "topolet_cpuset_drift",
+            "Cgroups that were found other than they should be",
+            self.drift.clone(),
+        );
+        to.register("topolet_repairs", "What was found wrong and mended", self.repairs.clone());
+    }
+
+    /// A pod has been decided on.
+    pub(super) fn decided(&self, decided: &Decided) {
+        let counted = &decided.counted;
+        self.requests.inc_by(counted.requests.into());
+        self.errors.inc_by(counted.errors.into());
+        // Whole milliseconds, cut off, as in the kubelet.
+        self.duration.observe(whole_milliseconds(decided.took));
+        self.admissions.observe(microseconds(decided.took));
+        self.attempts.observe(microseconds(decided.worked));
+        let scope = Alignment::new(self.scope, "numa_node");
+        if counted.aligned > 0 {
+            self.aligned.get_or_create(&scope).add(counted.aligned.into());
+        }
+        if counted.not_aligned > 0 {
+            self.not_aligned.get_or_create(&scope).add(counted.not_aligned.into());
+        }
+        self.cpus(&counted.cpus);
+        self.memory(&counted.memory);
+        let mut is_cut = decided.trace.units.iter().any(|unit| unit.search == Search::Cut);
+        if let Verdict::Refused(refused) = &decided.verdict {
+            self.rejections.get_or_create(&OfReason::new(&refused.reason.to_string(), &OWN_REASONS)).inc();
+            is_cut |= matches!(refused.cause, Cause::MergeFailed(_));
+        }
+        if is_cut {
+            self.work_limit.inc();
+        }
+    }
+
+    /// The CPU manager's changes.
+    pub(super) fn cpus(&self, changes: &[Change]) {
+        for change in changes {
+            let (metric, by, is_set) = match change {
+                Change::Add(metric, by) => (metric, *by, false),
+                Change::Set(metric, to) => (metric, *to, true),
+            };
+            let rises = u64::try_from(by).unwrap_or(0);
+            let gauge = |gauge: &Gauge| {
+                if is_set {
+                    gauge.set(by)
+                } else {
+                    gauge.inc_by(by)
+                };
+            };
+            match metric {
+                Metric::PinningRequests => {
+                    self.pinning_requests.inc_by(rises);
+                }
+                Metric::PinningErrors => {
+                    self.pinning_errors.inc_by(rises);
+                }
+                Metric::SharedPoolMillicores => gauge(&self.shared_pool),
+                Metric::ExclusiveCpus => gauge(&self.exclusive_cpus),
+                Metric::AllocationPerNode(node) => gauge(&self.per_node.get_or_create(&OfNode::new(*node))),
+                Metric::Aligned(to) => {
+                    let boundary = match to {
+                        Aligned::PhysicalCpu => "physical_cpu",
+                        Aligned::UncoreCache => "uncore_cache",
+                    };
+                    self.aligned.get_or_create(&Alignment::new("container", boundary)).add(rises);
+                }
+                Metric::AlignmentFailures => {
+                    let of = Alignment::new("container", "physical_cpu");
+                    self.not_aligned.get_or_create(&of).add(rises);
+                }
+                Metric::Allocations(source) => {
+                    self.allocations
+                        .get_or_create(&Allocation::new("cpu", &source.to_string()))
+                        .inc_by(rises);
+                }
+                Metric::AllocationErrors(source) => {
+                    let of = Allocation::new("cpu", &source.to_string());
+                    self.allocation_errors.get_or_create(&of).inc_by(rises);
+                }
+                Metric::Assignments(assigned) => {
+                    let kind = match assigned {
+                        Assigned::NodeExclusive => "node_exclusive",
+                        Assigned::PodExclusive => "pod_exclusive",
+                        Assigned::PodShared => "pod_shared",
+                    };
+                    self.assignments.get_or_create(&Assignment::new("cpu", kind)).add(rises);
+                }
+                // A metric that this does not know is not counted.
+                _ => {}
+            }
+        }
+    }
+
+    fn memory(&self, counted: &CountedMemory) {
+        self.memory_requests.inc_by(counted.pinning_requests.into());
+        self.memory_errors.inc_by(counted.pinning_errors.into());
+        // What a pod holds as a whole is counted by containers with other kinds of assignment.
+        let source = if counted.pod_exclusive + counted.pod_shared > 0 { "pod" } else { "node" };
+        for (family, by) in
+            [(&self.allocations, counted.allocations), (&self.allocation_errors, counted.allocation_errors)]
+        {
+            if by > 0 {
+                family.get_or_create(&Allocation::new("memory", source)).inc_by(by.into());
+            }
+        }
+        for (kind, by) in [
+            ("node_exclusive", counted.node_exclusive),
+            ("pod_exclusive", counted.pod_exclusive),
+            ("pod_shared", counted.pod_shared),
+        ] {
+            if by > 0 {
+                self.assignments.get_or_create(&Assignment::new("memory", kind)).add(by.into());
+            }
+        }
+    }
+
+    /// State could not be written.
+    pub(super) fn not_written(&self) {
+        self.not_written.inc();
+    }
+}
+
+fn microseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn whole_milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e3).floor()
+}

@@ -1,0 +1,109 @@
+//! Labels, and a counter whose name is exported as it is.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::{MetricType, TypedMetric};
+use topology_model::NodeId;
+
+/// A counter without `_total`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plain(Arc<AtomicU64>);
+
+impl Plain {
+    pub(super) fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+}
+
+impl TypedMetric for Plain {
+    const TYPE: MetricType = MetricType::Unknown;
+}
+
+impl EncodeMetric for Plain {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+        encoder.encode_gauge(&self.0.load(Ordering::Relaxed))
+    }
+
+    fn metric_type(&self) -> MetricType {
+        Self::TYPE
+    }
+}
+
+/// Of aligned resources.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub(super) struct Alignment {
+    boundary: &'static str,
+    scope: &'static str,
+}
+
+impl Alignment {
+    pub(super) const fn new(scope: &'static str, boundary: &'static str) -> Self {
+        Self { boundary, scope }
+    }
+}
+
+/// Of refused pods.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub(super) struct OfReason {
+    reason: String,
+}
+
+impl OfReason {
+    /// As the kubelet labels a reason, so that there are only so many labels.
+    pub(super) fn new(reason: &str, own: &[&str]) -> Self {
+        let reason = match reason {
+            own_reason if own.contains(&own_reason) => own_reason,
+            other if other.starts_with("OutOf") => "OutOfExtendedResources",
+            _ => "Other",
+        };
+        Self { reason: reason.to_owned() }
+    }
+}
+
+/// Of one NUMA node.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub(super) struct OfNode {
+    numa_node: i64,
+}
+
+impl OfNode {
+    pub(super) const fn new(node: NodeId) -> Self {
+        Self { numa_node: node.0 }
+    }
+}
+
+/// Of one resource on one NUMA node.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub(super) struct OfResource {
+    pub(super) numa_node: String,
+    pub(super) resource: String,
+}
+
+/// Of allocations by a manager.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub(super) struct Allocation {
+    resource_name: &'static str,
+    source: String,
+}
+
+impl Allocation {
+    pub(super) fn new(resource_name: &'static str, source: &str) -> Self {
+        Self { resource_name, source: source.to_owned() }
+    }
+}
+
+/// Of what containers were assigned.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub(super) struct Assignment {
+    assignment_type: &'static str,
+    resource_name: &'static str,
+}
+
+impl Assignment {
+    pub(super) const fn new(resource_name: &'static str, assignment_type: &'static str) -> Self {
+        Self { assignment_type, resource_name }
+    }
+}

@@ -1,0 +1,229 @@
+//! The daemon: one thread owns the node, others have the sockets, readers look at snapshots.
+//!
+//! | thread | does |
+//! |---|---|
+//! | main | HTTP on the socket, and waits for signals |
+//! | owner | takes events in, writes state, gives effects out ([`owner`]) |
+//! | scribe | writes decisions up, with what would have fitted ([`scribe`]) |
+//! | manifests | reads the watched folder ([`watch`]) |
+//! | device-plugin | sockets of plugins and of pod resources ([`plugins`]) |
+
+mod owner;
+mod scribe;
+mod shared;
+mod watch;
+mod plugins;
+mod observe;
+mod metrics;
+mod api;
+mod root;
+mod log;
+mod systemd;
+mod clock;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, SyncSender};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use arc_swap::ArcSwap;
+use device_manager::Moment;
+use kubelet_checkpoint::store::Store;
+use node_agent::{Agent, Enforcement, Found, Owner};
+use tokio::signal::unix::{SignalKind, signal};
+use topology_model::KubeletView;
+
+use self::api::{Listeners, Token};
+use self::owner::{Enforcer, Message, OwnerThread, WAITING};
+use self::plugins::Sockets;
+use self::scribe::Scribe;
+use self::shared::{Log, Mode, Shared};
+use crate::arguments::{MachineArguments, RulesArguments};
+use crate::machine_view::MachineView;
+use crate::node::{DeviceText, LoadedMachine, LoadedNode};
+use crate::render::{self, Glyphs};
+
+pub(crate) use self::api::OUTCOME;
+pub(crate) use self::log::LoggingFormat;
+
+/// Where the socket is, below the root.
+pub(crate) const SOCKET: &str = "topolet.sock";
+
+/// What a daemon is told to do.
+pub(crate) struct Setup<'a> {
+    pub(crate) root: &'a Path,
+    pub(crate) manifests: Option<&'a Path>,
+    pub(crate) socket: PathBuf,
+    pub(crate) tcp: Option<SocketAddr>,
+    pub(crate) token_file: Option<&'a Path>,
+    pub(crate) machine: &'a MachineArguments,
+    pub(crate) rules: &'a RulesArguments,
+    pub(crate) logging: LoggingFormat,
+}
+
+/// Owns the node until it is told to stop.
+pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
+    log::start(setup.logging);
+    let began = Instant::now();
+    let (node, machine) = load(setup)?;
+    root::make(setup.root)?;
+    let runtime = runtime()?;
+    let listeners = listen(setup, &runtime)?;
+    let store = Store::open(setup.root)?;
+    let shown = setup.root.display();
+    let start =
+        Found::read(&store)?.strict(&node.node).with_context(|| format!("cannot start from {shown}"))?;
+    let now = move || Moment(began.elapsed());
+    let ledger = start.ledger(&node.node, node.inventory.clone(), now())?;
+    let owner = Owner::new(node.node.clone(), &ledger, start.records);
+    let (agent, effects) = Agent::new(owner, store, &now);
+    let shared = Arc::new(shared(node, &machine, agent.snapshot(), Mode::Serve)?);
+
+    let (sender, events) = mpsc::sync_channel(WAITING);
+    let sockets = Sockets::default();
+    let thread = OwnerThread {
+        agent,
+        shared: shared.clone(),
+        events,
+        sender: sender.clone(),
+        scribe: Scribe::start(shared.clone())?,
+        plugins: Box::new(sockets.clone()),
+        enforcer: Box::new(Unenforced),
+        began,
+        waiting: HashMap::new(),
+        tickets: 0,
+    }
+    .start(effects)?;
+    sockets.open(setup.root, &shared, sender.clone())?;
+    watch::start(setup.manifests, shared.node.node.pod_level().counts(), sender.clone())?;
+    tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
+    let router = api::router(shared, Some(sender.clone()));
+    let result = runtime.block_on(until_told(listeners, router, || thread.is_finished()));
+    stop(&sender, thread)?;
+    drop(sockets);
+    result
+}
+
+/// Watches a node that a kubelet owns until it is told to stop.
+pub(crate) fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
+    log::start(setup.logging);
+    let (node, machine) = load(setup)?;
+    let runtime = runtime()?;
+    let listeners = listen(setup, &runtime)?;
+    let first = observe::read(setup.root, &node)?;
+    let shared = Arc::new(shared(node, &machine, first, Mode::Observe)?);
+    observe::start(setup.root, shared.clone())?;
+    tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
+    let router = api::router(shared, None);
+    runtime.block_on(until_told(listeners, router, || false))
+}
+
+fn load(setup: &Setup<'_>) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
+    let machine = LoadedMachine::load(setup.machine)?;
+    let devices = setup.rules.devices.as_deref().map(DeviceText::read).transpose()?;
+    let node = LoadedNode::on(&machine, setup.rules, devices)?;
+    for warning in &node.warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok((node, machine))
+}
+
+fn shared(
+    node: LoadedNode,
+    machine: &LoadedMachine,
+    snapshot: node_agent::Snapshot,
+    mode: Mode,
+) -> anyhow::Result<Shared> {
+    let kubelet = KubeletView::new(&machine.info);
+    let view = MachineView::new(machine, kubelet.as_ref().ok());
+    Ok(Shared {
+        metrics: metrics::Metrics::new(&node, &snapshot),
+        node,
+        machine: serde_json::to_value(&view).context("failed to write the machine down")?,
+        drawing: render::topology(&view, Glyphs::Unicode),
+        snapshot: ArcSwap::from_pointee(snapshot),
+        log: Log::default(),
+        mode,
+    })
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")
+}
+
+fn listen(setup: &Setup<'_>, runtime: &tokio::runtime::Runtime) -> anyhow::Result<Listeners> {
+    let _inside = runtime.enter();
+    let token = setup.token_file.map(Token::read).transpose()?;
+    let listeners = Listeners::open(&setup.socket, setup.tcp.map(|address| (address, token)))?;
+    if let Some(address) = listeners.tcp_address() {
+        tracing::info!(%address, "listening on TCP");
+    }
+    Ok(listeners)
+}
+
+/// Serves until a signal to stop comes, or `is_over` says that there is nothing to be served any more.
+async fn until_told(
+    listeners: Listeners,
+    router: axum::Router,
+    is_over: impl Fn() -> bool,
+) -> anyhow::Result<()> {
+    const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
+    let mut terminate = signal(SignalKind::terminate()).context("failed to wait for signals")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("failed to wait for signals")?;
+    systemd::notify(systemd::State::Ready);
+    let mut look = tokio::time::interval(LOOK);
+    let mut serving = std::pin::pin!(api::serve(listeners, router));
+    let ended = std::future::poll_fn(|context| {
+        if terminate.poll_recv(context).is_ready() || interrupt.poll_recv(context).is_ready() {
+            return std::task::Poll::Ready(Ended::Told);
+        }
+        while look.poll_tick(context).is_ready() {
+            if is_over() {
+                return std::task::Poll::Ready(Ended::OwnerGone);
+            }
+        }
+        serving.as_mut().poll(context).map(|()| Ended::Told)
+    })
+    .await;
+    systemd::notify(systemd::State::Stopping);
+    match ended {
+        Ended::Told => {
+            tracing::info!("stopping");
+            Ok(())
+        }
+        Ended::OwnerGone => bail!("the owner of the node has stopped by itself"),
+    }
+}
+
+/// Why it is over.
+enum Ended {
+    /// A signal.
+    Told,
+    /// The owner's thread has panicked.
+    OwnerGone,
+}
+
+/// What has been taken in is done; everything is on disk already.
+fn stop(owner: &SyncSender<Message>, thread: JoinHandle<()>) -> anyhow::Result<()> {
+    // It may have stopped by itself.
+    let _ = owner.send(Message::Stop);
+    match thread.join() {
+        Ok(()) => Ok(()),
+        Err(_) => bail!("the owner of the node failed"),
+    }
+}
+
+/// Nobody writes cgroups: where containers belong is told in the log.
+struct Unenforced;
+
+impl Enforcer for Unenforced {
+    fn enforce(&mut self, enforcement: Enforcement) {
+        let Enforcement { container, id, place, .. } = enforcement;
+        let cpus = place.cpus.map(|cpus| cpus.to_string()).unwrap_or_default();
+        tracing::debug!(uid = %container.pod, container = %container.container, %id, cpus, "container belongs here");
+    }
+}

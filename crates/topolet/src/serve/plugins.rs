@@ -1,0 +1,143 @@
+//! Device plugins and the pod resources service, between their sockets and the owner.
+
+use std::path::Path;
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, OnceLock};
+
+use anyhow::Context as _;
+use device_manager::{Question, Reply, RpcCode, RpcError};
+use device_plugin::{
+    Amounts, Asked, ContainerEntry, Event as Said, Folders, MemoryEntry, PodEntry, PodResources, Server,
+    Setup, Snapshot as Told,
+};
+use node_agent::{Event, PluginEvent, Snapshot};
+use pod_spec::{Pod, Role};
+use topology_admission::Ledger;
+
+use super::owner::{Message, Plugins};
+use super::shared::Shared;
+use crate::node::LoadedNode;
+
+/// The sockets, once they are open.
+#[derive(Clone, Default)]
+pub(super) struct Sockets(Arc<OnceLock<Server>>);
+
+impl Sockets {
+    /// Opens them below the root.
+    pub(super) fn open(
+        &self,
+        root: &Path,
+        shared: &Arc<Shared>,
+        owner: SyncSender<Message>,
+    ) -> anyhow::Result<()> {
+        let root = std::path::absolute(root).context("failed to find out which folder this is in")?;
+        let setup = Setup::new(Folders::below(&root));
+        let tell = move |said| tell(&owner, said);
+        let server = Server::start(&setup, Arc::new(Books(shared.clone())), tell)
+            .context("failed to open the sockets for device plugins")?;
+        shared.metrics.add(|registry| server.metrics().register(registry));
+        // They are opened once.
+        let _ = self.0.set(server);
+        Ok(())
+    }
+}
+
+/// Hands on what a plugin said; the plugin goes on when the owner has taken it in.
+fn tell(owner: &SyncSender<Message>, said: Said) {
+    let message = match said {
+        Said::Registered { resource, options, receipt } => {
+            tracing::info!(%resource, "device plugin registered");
+            let event = Event::Plugin(PluginEvent::Registered(resource, options));
+            Message::EventThen(event, Box::new(move || drop(receipt)))
+        }
+        Said::Listed { resource, devices, receipt } => {
+            tracing::info!(%resource, devices = devices.len(), "device plugin listed its devices");
+            let event = Event::Plugin(PluginEvent::Listed(resource, devices));
+            Message::EventThen(event, Box::new(move || drop(receipt)))
+        }
+        Said::Gone { resource, why } => {
+            tracing::warn!(%resource, ?why, "device plugin is gone");
+            Message::Event(Event::Plugin(PluginEvent::Gone(resource)))
+        }
+        Said::NotServed { socket, error } => {
+            tracing::error!(?socket, error, "a socket is not served any more");
+            return;
+        }
+    };
+    // Nobody is left to be told once the owner has stopped.
+    let _ = owner.send(message);
+}
+
+impl Plugins for Sockets {
+    fn ask(&self, question: Question, answered: Box<dyn FnOnce(Question, Reply) + Send>) {
+        if let Some(server) = self.0.get() {
+            server.ask_then(question, answered);
+        } else {
+            let message = "the sockets for device plugins are not open".to_owned();
+            answered(question, Reply::Failed(RpcError { code: RpcCode(14), message }));
+        }
+    }
+}
+
+/// What pods hold, for monitoring and schedulers.
+struct Books(Arc<Shared>);
+
+impl PodResources for Books {
+    fn snapshot(&self, asked: Asked) -> Arc<Told> {
+        let snapshot = self.0.snapshot.load();
+        let pods = match asked {
+            Asked::Allocatable => Vec::new(),
+            Asked::List | Asked::Get => pods(&self.0.node, &snapshot),
+        };
+        let allocatable = match asked {
+            Asked::Allocatable => allocatable(&self.0.node, &snapshot.ledger),
+            Asked::List | Asked::Get => Amounts::default(),
+        };
+        Arc::new(Told { pods, allocatable })
+    }
+}
+
+fn pods(node: &LoadedNode, snapshot: &Snapshot) -> Vec<PodEntry> {
+    let entry = |pod: &Pod| {
+        let of = |role| pod.containers.iter().filter(move |container| container.role == role);
+        let containers = of(Role::Sidecar).chain(of(Role::App)).map(|container| ContainerEntry {
+            name: container.name.clone(),
+            amounts: amounts(node, &snapshot.ledger, pod, &container.name),
+        });
+        PodEntry {
+            name: pod.name.clone(),
+            namespace: pod.namespace.clone(),
+            containers: containers.collect(),
+        }
+    };
+    snapshot.ledger.pods().map(entry).collect()
+}
+
+fn amounts(node: &LoadedNode, ledger: &Ledger, pod: &Pod, container: &pod_spec::ContainerName) -> Amounts {
+    let cpus = ledger.cpus().and_then(|held| held.assigned(&pod.uid, container));
+    let blocks = ledger.memory().and_then(|held| held.assigned(&pod.uid, container));
+    let memory = blocks.into_iter().flatten().map(|block| MemoryEntry {
+        kind: block.resource.clone(),
+        size: block.size,
+        nodes: node.node.nodes().ids_of(block.nodes.mask()).collect(),
+    });
+    Amounts {
+        cpus: cpus.cloned().unwrap_or_default(),
+        memory: memory.collect(),
+        devices: ledger.devices().entries(&pod.uid, container).collect(),
+    }
+}
+
+fn allocatable(node: &LoadedNode, ledger: &Ledger) -> Amounts {
+    let memory = node.node.memory().into_iter().flat_map(memory_manager::Static::allocatable);
+    let memory = memory.map(|(at, resource, size)| MemoryEntry {
+        kind: resource.clone(),
+        size,
+        nodes: node.node.nodes().id(at).into_iter().collect(),
+    });
+    Amounts {
+        cpus: node.node.cpus().map(cpu_manager::Static::allocatable).unwrap_or_default(),
+        memory: memory.collect(),
+        devices: ledger.inventory().allocatable().collect(),
+    }
+}

@@ -1,0 +1,46 @@
+//! The root folder: whose it is, and what has to be in it.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use nix::unistd::geteuid;
+use node_agent::Agent;
+
+/// Only its owner writes to it, others may look for sockets in it.
+const MODE: u32 = 0o750;
+/// Write permission of others than the owner and its group.
+const OTHERS_WRITE: u32 = 0o002;
+
+/// Makes the root if it is missing, and the kubelet's folders in it.
+pub(super) fn make(root: &Path) -> anyhow::Result<()> {
+    let shown = root.display();
+    match DirBuilder::new().recursive(true).mode(MODE).create(root) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(error).with_context(|| format!("failed to make root folder {shown}"));
+        }
+        _ => {}
+    }
+    check(root)?;
+    Agent::make_folders(root).with_context(|| format!("failed to make folders in root folder {shown}"))
+}
+
+/// Nobody else may have put anything in it.
+fn check(root: &Path) -> anyhow::Result<()> {
+    let shown = root.display();
+    let about = fs::metadata(root).with_context(|| format!("failed to look at root folder {shown}"))?;
+    if !about.is_dir() {
+        bail!("root {shown} is no folder");
+    }
+    let own = geteuid().as_raw();
+    if about.uid() != own {
+        bail!("root folder {shown} belongs to user {}, and this is user {own}", about.uid());
+    }
+    if about.mode() & OTHERS_WRITE != 0 {
+        bail!("root folder {shown} can be written by everybody: `chmod o-w {shown}`");
+    }
+    fs::read_dir(root).with_context(|| format!("failed to read root folder {shown}"))?;
+    Ok(())
+}

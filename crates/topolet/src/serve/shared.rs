@@ -1,0 +1,77 @@
+//! What readers share with the owner.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use node_agent::Snapshot;
+use serde::Serialize;
+
+use super::metrics::Metrics;
+use crate::decision::Decision;
+use crate::node::LoadedNode;
+
+/// So many decisions are kept.
+pub(super) const DECISIONS: usize = 1000;
+
+/// The node, its latest moment and its last decisions.
+pub(super) struct Shared {
+    pub(super) node: LoadedNode,
+    /// The machine as `topolet topology -o json` has it.
+    pub(super) machine: serde_json::Value,
+    /// And for people.
+    pub(super) drawing: String,
+    pub(super) snapshot: ArcSwap<Snapshot>,
+    pub(super) metrics: Metrics,
+    pub(super) log: Log,
+    pub(super) mode: Mode,
+}
+
+/// What is done with the node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mode {
+    /// It is owned.
+    Serve,
+    /// A kubelet owns it, and is watched.
+    Observe,
+}
+
+/// The last decisions, oldest first.
+#[derive(Default)]
+pub(super) struct Log(Mutex<VecDeque<Arc<LoggedDecision>>>);
+
+/// A decision and when it was made.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct LoggedDecision {
+    /// In UTC, by the clock on the wall.
+    pub(super) time: String,
+    /// `folder` or `request`.
+    pub(super) source: &'static str,
+    /// From the first look to safe files.
+    pub(super) took_microseconds: u64,
+    #[serde(flatten)]
+    pub(super) decision: Arc<Decision>,
+}
+
+impl Log {
+    pub(super) fn add(&self, decision: LoggedDecision) {
+        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if log.len() == DECISIONS {
+            log.pop_front();
+        }
+        log.push_back(Arc::new(decision));
+    }
+
+    /// The last `count`, oldest first.
+    pub(super) fn last(&self, count: usize) -> Vec<Arc<LoggedDecision>> {
+        let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        log.iter().skip(log.len().saturating_sub(count)).cloned().collect()
+    }
+
+    /// The last one on a pod, by namespace and name.
+    pub(super) fn last_of(&self, pod: &str) -> Option<Arc<LoggedDecision>> {
+        let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        log.iter().rev().find(|logged| logged.decision.pod == pod).cloned()
+    }
+}
