@@ -1,6 +1,7 @@
 //! How many of one pod fit on a machine, under each policy, scope and option.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use device_manager::Replies;
 use node_config::{KubeletConfiguration, Scope, TopologyPolicyName};
@@ -135,7 +136,7 @@ impl Question<'_> {
 }
 
 /// A node and its empty ledger, or why there is none: what can be handed to another thread.
-pub(super) type Startable = Result<(Node, Ledger), anyhow::Error>;
+pub(super) type Startable = Result<(Arc<Node>, Ledger), anyhow::Error>;
 
 pub(super) fn startable(node: anyhow::Result<LoadedNode>) -> Startable {
     node.map(|node| (node.empty_ledger(), node)).map(|(ledger, node)| (node.node, ledger))

@@ -3,6 +3,7 @@
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use device_manager::Inventory;
@@ -45,7 +46,7 @@ pub(crate) struct PreparedConfiguration {
 }
 
 struct PreparedNode {
-    node: Node,
+    node: Arc<Node>,
     cpus: CpuTable,
     inventory: Inventory,
 }
