@@ -71,7 +71,12 @@ impl Facts<'_> {
                     Standing::Lacks(lack) => {
                         Some(format!("{} {}", amount(&row.resource, lack), row.resource))
                     }
-                    Standing::Closed => Some(format!("leave to serve {} alone", row.resource)),
+                    Standing::Closed if row.resource.as_str().contains('/') => {
+                        Some(format!("{} that are near enough", row.resource))
+                    }
+                    Standing::Closed => {
+                        Some(format!("{} that is not bound together with other NUMA nodes", row.resource))
+                    }
                 })
                 .collect();
             let text = parts.join(" and ");
