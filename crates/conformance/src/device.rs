@@ -5,6 +5,8 @@ mod plugins;
 mod pods;
 mod show;
 mod stored;
+mod wire;
+mod sockets;
 
 use device_manager::is_extended_resource;
 use serde_json::{Map, Value, json};
@@ -12,11 +14,14 @@ use serde_json::{Map, Value, json};
 use crate::case::{Case, Expected, Outcome, Runner, text};
 use crate::corpus::Corpus;
 use node::Node;
+pub(crate) use sockets::plays as over_sockets;
 
-/// The function that plays the cases of a kind. State files in bytes and what goes over sockets are not played.
+/// The function that plays the cases of a kind. State files in bytes are played elsewhere.
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
     Some(match kind {
         "name" => name,
+        "fact" => sockets::fact,
+        "watch" => sockets::watch,
         "alloc" | "capacity" | "edge" | "hints" | "metrics" | "options" | "podres" | "register"
         | "restart" | "status" => sequence,
         _ => return None,
@@ -34,7 +39,7 @@ fn name(_: &Corpus, case: &Case) -> Outcome {
 /// understood.
 fn sequence(_: &Corpus, case: &Case) -> Outcome {
     let steps = case.input["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut expected = match &case.expected {
+    let expected = match &case.expected {
         Expected::Result(result) => result.clone(),
         Expected::Crash(_) | Expected::Hang => Value::Null,
     };
@@ -50,31 +55,42 @@ fn sequence(_: &Corpus, case: &Case) -> Outcome {
     // Where the one who asked could not tell what else the kubelet might have answered, nothing is known.
     let unclear = entries.iter().position(|entry| entry.get("model_mismatch").is_some());
     let until = crash.into_iter().chain(unclear).min();
-    let played = Node::new(&case.input).and_then(|mut node| {
-        let entries: Result<Vec<_>, _> = steps.iter().map(|step| node.step(step)).collect();
-        entries
-    });
-    let mut got = match played {
-        Ok(entries) => entries,
-        Err(what) => return Outcome::Failed { got: json!({ "unreadable": what }) },
-    };
-    if let Some(entries) = expected["steps"].as_array_mut() {
-        entries.truncate(until.unwrap_or(entries.len()));
+    let compared = |node: Result<Node, String>| {
+        let played = node.and_then(|mut node| {
+            let entries: Result<Vec<_>, _> = steps.iter().map(|step| node.step(step)).collect();
+            entries
+        });
+        let mut got = match played {
+            Ok(entries) => entries,
+            Err(what) => return Outcome::Failed { got: json!({ "unreadable": what }) },
+        };
         got.truncate(until.unwrap_or(got.len()));
-        for (at, entry) in entries.iter_mut().enumerate() {
-            *entry = comparable(entry, got.get(at).unwrap_or(&Value::Null));
-        }
-    }
-    let got = json!({ "steps": got });
-    match &case.expected {
-        Expected::Crash(_) | Expected::Hang => case.compare(got),
-        Expected::Result(_) => {
-            let case = Case { expected: Expected::Result(expected), ..case.clone() };
-            match case.compare(got) {
-                Outcome::Passed if crash.is_some() && crash == until => Outcome::Listed,
-                outcome => outcome,
+        let mut expected = expected.clone();
+        if let Some(entries) = expected["steps"].as_array_mut() {
+            entries.truncate(until.unwrap_or(entries.len()));
+            for (at, entry) in entries.iter_mut().enumerate() {
+                *entry = comparable(entry, got.get(at).unwrap_or(&Value::Null));
             }
         }
+        let got = json!({ "steps": got });
+        match &case.expected {
+            Expected::Crash(_) | Expected::Hang => case.compare(got),
+            Expected::Result(_) => {
+                let case = Case { expected: Expected::Result(expected), ..case.clone() };
+                match case.compare(got) {
+                    Outcome::Passed if crash.is_some() && crash == until => Outcome::Listed,
+                    outcome => outcome,
+                }
+            }
+        }
+    };
+    let outcome = compared(Node::new(&case.input));
+    if !matches!(outcome, Outcome::Passed) || !over_sockets(case) {
+        return outcome;
+    }
+    match compared(Node::wired(&case.input)) {
+        Outcome::Failed { got } => Outcome::Failed { got: json!({ "through the sockets": got }) },
+        outcome => outcome,
     }
 }
 

@@ -59,3 +59,8 @@ pub fn play(corpus: &Corpus, case: &Case) -> Outcome {
         Outcome::Failed { got: serde_json::json!({ "our code panicked": text }) }
     })
 }
+
+/// Whether a case is played with real sockets between, as well as without.
+fn over_sockets(case: &Case) -> bool {
+    case.domain == "device" && device::over_sockets(case)
+}

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::case::{Case, Expected, Outcome};
 use crate::corpus::{ByKind, Corpus, CorpusError};
-use crate::play;
+use crate::{over_sockets, play};
 
 /// What came of the cases of one kind.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,8 @@ pub struct Figures {
     pub passed: usize,
     /// Of those: where the kubelet crashes, hangs, or takes what no type here holds.
     pub listed: usize,
+    /// Of those: with real sockets between, as well as without.
+    pub over_sockets: usize,
     /// Another answer.
     pub failed: usize,
     /// Not played.
@@ -66,6 +68,9 @@ impl Report {
     /// Counts one case.
     pub fn count(&mut self, case: &Case, outcome: Outcome) {
         let figures = self.kinds.entry(format!("{}/{}", case.domain, case.kind)).or_default();
+        if outcome == Outcome::Passed && over_sockets(case) {
+            figures.over_sockets += 1;
+        }
         match outcome {
             Outcome::Passed => figures.passed += 1,
             Outcome::Listed => {
@@ -129,6 +134,9 @@ impl fmt::Display for Report {
             write!(f, "{kind}: {}/{played}", figures.passed)?;
             if figures.listed > 0 {
                 write!(f, ", of them {} listed differences", figures.listed)?;
+            }
+            if figures.over_sockets > 0 {
+                write!(f, ", {} over sockets too", figures.over_sockets)?;
             }
             if figures.skipped > 0 {
                 write!(f, ", {} skipped", figures.skipped)?;

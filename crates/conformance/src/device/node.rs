@@ -1,6 +1,7 @@
 //! One device manager with what is around it: plugins, pods, the state file, and who asks.
 
 mod life;
+mod wired;
 mod listing;
 mod serve;
 
@@ -17,6 +18,7 @@ use super::plugins::Plugins;
 use super::pods::{self, Activity, Played};
 use super::show;
 use super::stored::Stored;
+use super::wire::Wire;
 use crate::case::{numbers, text};
 use listing::Others;
 
@@ -38,6 +40,8 @@ pub(super) struct Node {
     now: Moment,
     others: Others,
     counters: BTreeMap<String, u64>,
+    /// `None`: plugins are called as functions are.
+    wire: Option<Wire>,
 }
 
 /// Whether the kubelet has heard of all pods.
@@ -69,22 +73,29 @@ impl Node {
             now: Moment(Duration::from_hours(24)),
             others: Others::new(input),
             counters: BTreeMap::new(),
+            wire: None,
         })
+    }
+
+    /// The same, with sockets between the manager and its plugins, and those who ask what pods hold.
+    pub(super) fn wired(input: &Value) -> Result<Self, String> {
+        Ok(Self { wire: Some(Wire::start()?), ..Self::new(input)? })
     }
 
     /// Plays a step: what it answers, and what it leaves in memory.
     pub(super) fn step(&mut self, step: &Value) -> Result<Value, String> {
         // Time passes between steps, so that what is five minutes old has been so for a moment.
         self.now.0 += Duration::from_millis(1);
+        self.catch_up();
         let mut entry = Entry::new();
         let op = text(&step["op"]);
         match op {
-            "register" => self.register(step, &mut entry),
-            "devices" => self.devices(step, &mut entry),
-            "stop_plugin" => self.stop_plugin(text(&step["plugin"]), &mut entry),
-            "deregister" => self.deregister(text(&step["resource"]), &mut entry),
+            "register" => self.register(step, &mut entry)?,
+            "devices" => self.devices(step, &mut entry)?,
+            "stop_plugin" => self.stop_plugin(text(&step["plugin"]), &mut entry)?,
+            "deregister" => self.deregister(text(&step["resource"]), &mut entry)?,
             "age" => self.age(step, &mut entry),
-            "restart" => self.restart(step, &mut entry),
+            "restart" => self.restart(step, &mut entry)?,
             "capacity" => self.capacity(&mut entry),
             "pod_gone" => self.played(step)?.activity = Activity::Gone,
             "pod_back" => self.played(step)?.activity = Activity::Active,
@@ -99,9 +110,9 @@ impl Node {
             "status" => self.status(step, &mut entry)?,
             "checkpoint" => entry.extend(self.stored.show().map(|shown| ("checkpoint".into(), shown))),
             "cpus" | "memory" => self.others.set(step),
-            "list" => self.list(&mut entry),
+            "list" => self.list(&mut entry)?,
             "get" => self.get(step, &mut entry),
-            "get_allocatable" => self.get_allocatable(&mut entry),
+            "get_allocatable" => self.get_allocatable(&mut entry)?,
             "metrics" => entry.extend([("metrics".to_owned(), json!(self.counters))]),
             // What is in the folder of sockets is not compared.
             "files" | "should_reset" => {}

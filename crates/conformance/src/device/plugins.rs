@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use device_manager::{
-    AllocateReply, ConnectionId, Device, DeviceId, DeviceIds, Health, PluginOptions, Question, Reply,
-    RpcCode, RpcError, Topology,
+    Access, AllocateReply, ConnectionId, Device, DeviceId, DeviceIds, DeviceNode, Health, Mount,
+    PluginOptions, Question, Reply, RpcCode, RpcError, Setup, Topology,
 };
+use device_plugin::proto::deviceplugin as messages;
 use pod_spec::ResourceName;
 use serde_json::{Map, Value, json};
 use topology_model::NodeId;
 
+use super::show;
 use crate::case::{numbers, text};
 
 /// All plugins that have been started and not stopped.
@@ -90,35 +92,116 @@ impl Plugins {
         let connection = self.called.get(question.resource()).copied();
         let called = |(_, process): &(&String, &Process)| process.connection == connection;
         let (name, process) = self.processes.iter().find(called)?;
-        let mut call = Map::new();
-        call.insert("plugin".into(), json!(name));
-        call.insert("resource".into(), json!(process.resource.as_str()));
-        let reply = match question {
-            Question::Preferred { available, must_include, size, .. } => {
-                call.insert("call".into(), json!("GetPreferredAllocation"));
-                call.insert("available".into(), ids(available));
-                if !must_include.is_empty() {
-                    call.insert("must_include".into(), ids(must_include));
-                }
-                call.insert("size".into(), json!(size));
-                preferred(&process.behaviour["preferred"], available, must_include, *size)
-            }
-            Question::Allocate { devices, .. } => {
-                call.insert("call".into(), json!("Allocate"));
-                call.insert("ids".into(), ids(devices));
-                allocated(&process.behaviour["allocate"], devices)
-            }
-            Question::PreStart { devices, .. } => {
-                call.insert("call".into(), json!("PreStartContainer"));
-                call.insert("ids".into(), ids(devices));
-                match &process.behaviour["pre_start_error"] {
-                    Value::Null => Reply::Started,
-                    error => Reply::Failed(rpc_error(error)),
-                }
-            }
-        };
-        Some((Value::Object(call), reply))
+        Some(answer(name, &process.resource, &process.behaviour, question))
     }
+}
+
+/// What a plugin that behaves so answers, and the call as cases write it.
+pub(super) fn answer(
+    name: &str,
+    resource: &ResourceName,
+    behaviour: &Value,
+    question: &Question,
+) -> (Value, Reply) {
+    let mut call = Map::new();
+    call.insert("plugin".into(), json!(name));
+    call.insert("resource".into(), json!(resource.as_str()));
+    let reply = match question {
+        Question::Preferred { available, must_include, size, .. } => {
+            call.insert("call".into(), json!("GetPreferredAllocation"));
+            call.insert("available".into(), ids(available));
+            if !must_include.is_empty() {
+                call.insert("must_include".into(), ids(must_include));
+            }
+            call.insert("size".into(), json!(size));
+            preferred(&behaviour["preferred"], available, must_include, *size)
+        }
+        Question::Allocate { devices, .. } => {
+            call.insert("call".into(), json!("Allocate"));
+            call.insert("ids".into(), ids(devices));
+            allocated(&behaviour["allocate"], devices)
+        }
+        Question::PreStart { devices, .. } => {
+            call.insert("call".into(), json!("PreStartContainer"));
+            call.insert("ids".into(), ids(devices));
+            match &behaviour["pre_start_error"] {
+                Value::Null => Reply::Started,
+                error => Reply::Failed(rpc_error(error)),
+            }
+        }
+    };
+    (Value::Object(call), reply)
+}
+
+/// A list of devices as a message.
+pub(super) fn as_message(value: &Value) -> messages::ListAndWatchResponse {
+    let on = |ids: &[NodeId]| messages::TopologyInfo {
+        nodes: ids.iter().map(|node| messages::NumaNode { id: node.0 }).collect(),
+    };
+    let device = |device: Device| messages::Device {
+        id: device.id.as_str().to_owned(),
+        health: match device.health {
+            Health::Healthy => "Healthy".to_owned(),
+            Health::Unhealthy(word) => word.as_ref().to_owned(),
+        },
+        topology: match &device.topology {
+            Topology::Absent => None,
+            Topology::Nodes(ids) => Some(on(ids)),
+        },
+    };
+    messages::ListAndWatchResponse { devices: devices(value).into_iter().map(device).collect() }
+}
+
+/// What a plugin gives out, as a message.
+pub(super) fn reply_as_message(reply: &AllocateReply) -> messages::ContainerAllocateResponse {
+    let setup = show::decoded(reply);
+    let mount = |mount: Mount| messages::Mount {
+        container_path: mount.container_path,
+        host_path: mount.host_path,
+        read_only: mount.access == Access::ReadOnly,
+    };
+    let node = |node: DeviceNode| messages::DeviceSpec {
+        container_path: node.container_path,
+        host_path: node.host_path,
+        permissions: node.permissions,
+    };
+    messages::ContainerAllocateResponse {
+        envs: setup.envs,
+        annotations: setup.annotations,
+        mounts: setup.mounts.into_iter().map(mount).collect(),
+        devices: setup.devices.into_iter().map(node).collect(),
+        cdi_devices: setup.cdi_devices.into_iter().map(|name| messages::CdiDevice { name }).collect(),
+    }
+}
+
+/// What a plugin has given out, as cases write it: without what a message on the wire does not have.
+pub(super) fn reply_as_case(setup: &Setup) -> Value {
+    let mut reply = Map::new();
+    let mut add = |name: &str, value: Value| {
+        if !is_default(&value) {
+            reply.insert(name.to_owned(), value);
+        }
+    };
+    add("envs", json!(setup.envs));
+    add("annotations", json!(setup.annotations));
+    let mounts = setup.mounts.iter().map(|mount| {
+        let mut shown = json!({ "container_path": mount.container_path, "host_path": mount.host_path });
+        if mount.access == Access::ReadOnly {
+            shown["read_only"] = json!(true);
+        }
+        shown
+    });
+    add("mounts", mounts.collect());
+    let devices = setup.devices.iter().map(|node| {
+        let mut shown = json!({ "container_path": node.container_path, "host_path": node.host_path });
+        if !node.permissions.is_empty() {
+            shown["permissions"] = json!(node.permissions);
+        }
+        shown
+    });
+    add("devices", devices.collect());
+    add("cdi", json!(setup.cdi_devices));
+    Value::Object(reply)
 }
 
 /// The ids in the order of cases.

@@ -126,7 +126,7 @@ pub(super) fn reply(reply: &AllocateReply) -> Value {
     serde_json::from_slice(&reply.0).unwrap_or_else(|_| json!({}))
 }
 
-fn decoded(stored: &AllocateReply) -> Setup {
+pub(super) fn decoded(stored: &AllocateReply) -> Setup {
     let reply = reply(stored);
     let owned = |value: &Value| text(value).to_owned();
     let strings = |value: &Value| {

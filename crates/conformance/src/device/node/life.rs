@@ -1,7 +1,7 @@
 //! Plugins that come and go, and the kubelet that does.
 
 use device_manager::{
-    ConnectionId, Connections, Endpoint, Life, Moment, RegisterError, ValidateError, check_announced,
+    ConnectionId, Connections, Device, Endpoint, Life, Moment, RegisterError, ValidateError, check_announced,
     check_request,
 };
 use pod_spec::{ContainerName, PodUid, ResourceName};
@@ -21,11 +21,14 @@ enum Refusal {
 }
 
 impl Node {
-    pub(super) fn register(&mut self, step: &Value, entry: &mut Entry) {
+    pub(super) fn register(&mut self, step: &Value, entry: &mut Entry) -> Result<(), String> {
         let name = text(&step["plugin"]);
-        self.stop_plugin(name, entry);
+        self.stop_plugin(name, entry)?;
         let resource = text(&step["resource"]);
         self.plugins.start(name, resource, step);
+        if self.wire.is_some() {
+            return self.register_wired(step, entry);
+        }
         let is_found = text(&step["via"]) == "watcher";
         let registered = if is_found {
             let versions = step["versions"].as_array().map(Vec::as_slice);
@@ -59,6 +62,7 @@ impl Node {
             }
         };
         entry.insert("error".into(), error);
+        Ok(())
     }
 
     fn connect(
@@ -80,14 +84,14 @@ impl Node {
         self.inventory.set_endpoint(resource, Endpoint::Plugin { options, life: Life::Running });
         self.plugins.connected(name, connection);
         if step["silent"].as_bool() != Some(true) {
-            self.list_devices(resource, &step["devices"], entry);
+            self.listed(resource, plugins::devices(&step["devices"]), entry);
         }
         Ok(())
     }
 
     /// A list has come in: who holds a device that has changed is told.
-    fn list_devices(&mut self, resource: &ResourceName, devices: &Value, entry: &mut Entry) {
-        let changed = self.inventory.list(resource, plugins::devices(devices));
+    pub(super) fn listed(&mut self, resource: &ResourceName, devices: Vec<Device>, entry: &mut Entry) {
+        let changed = self.inventory.list(resource, devices);
         self.store();
         let mut told: Vec<&str> =
             changed.iter().filter_map(|id| self.held.holder(id)).map(PodUid::as_str).collect();
@@ -96,32 +100,50 @@ impl Node {
         entry.insert("updates".into(), if told.is_empty() { json!([]) } else { json!([told]) });
     }
 
-    pub(super) fn devices(&mut self, step: &Value, entry: &mut Entry) {
+    pub(super) fn devices(&mut self, step: &Value, entry: &mut Entry) -> Result<(), String> {
         entry.insert("updates".into(), json!([]));
-        match self.plugins.listed_by(text(&step["plugin"])) {
-            Some(resource) => self.list_devices(&resource, &step["devices"], entry),
+        let name = text(&step["plugin"]);
+        match self.plugins.listed_by(name) {
+            Some(_) if self.wire.is_some() => return self.devices_wired(name, &step["devices"], entry),
+            Some(resource) => self.listed(&resource, plugins::devices(&step["devices"]), entry),
             None => entry.extend([("not_delivered".to_owned(), json!(true))]),
         }
+        Ok(())
     }
 
-    pub(super) fn stop_plugin(&mut self, name: &str, entry: &mut Entry) {
-        let Some(resource) = self.plugins.stop(name) else { return };
-        self.disconnect(&resource);
+    pub(super) fn stop_plugin(&mut self, name: &str, entry: &mut Entry) -> Result<(), String> {
+        let stopped = self.plugins.stop(name);
+        if let Some(wire) = &mut self.wire {
+            wire.stop(name);
+        }
+        let Some(resource) = stopped else { return Ok(()) };
+        self.disconnect(&resource)?;
         if let Some(Endpoint::Plugin { life: Life::Running, .. }) = self.inventory.endpoint(&resource) {
             entry.insert("not_noticed".into(), json!(true));
         }
+        Ok(())
     }
 
-    pub(super) fn deregister(&mut self, resource: &str, entry: &mut Entry) {
-        let closed = self.disconnect(&ResourceName::new(resource));
+    pub(super) fn deregister(&mut self, resource: &str, entry: &mut Entry) -> Result<(), String> {
+        let resource = ResourceName::new(resource);
+        if let Some(wire) = &self.wire {
+            wire.lose(&resource);
+        }
+        let closed = self.disconnect(&resource)?;
         entry.insert("had_client".into(), json!(closed.is_some()));
+        Ok(())
     }
 
-    fn disconnect(&mut self, resource: &ResourceName) -> Option<ConnectionId> {
-        let connection = self.connections.gone(resource)?;
+    /// The connection that stands for the resource is closed, or known to be, and its devices are lost.
+    fn disconnect(&mut self, resource: &ResourceName) -> Result<Option<ConnectionId>, String> {
+        let Some(connection) = self.connections.gone(resource) else { return Ok(None) };
         self.plugins.close(connection);
-        self.inventory.disconnect(resource, self.now);
-        Some(connection)
+        if self.wire.is_some() {
+            self.lost_wired(resource)?;
+        } else {
+            self.inventory.disconnect(resource, self.now);
+        }
+        Ok(Some(connection))
     }
 
     /// Moves back the moment when a plugin went away.
@@ -139,7 +161,10 @@ impl Node {
         }
     }
 
-    pub(super) fn restart(&mut self, step: &Value, entry: &mut Entry) {
+    pub(super) fn restart(&mut self, step: &Value, entry: &mut Entry) -> Result<(), String> {
+        if let Some(wire) = &mut self.wire {
+            wire.restart()?;
+        }
         if !step["checkpoint"].is_null() {
             self.stored = Stored::Unreadable;
         } else if step["delete_checkpoint"].as_bool() == Some(true) {
@@ -156,6 +181,7 @@ impl Node {
         self.running = running.map(key).collect();
         self.hear(&step["value"]);
         entry.insert("error".into(), Value::Null);
+        Ok(())
     }
 
     pub(super) fn capacity(&mut self, entry: &mut Entry) {

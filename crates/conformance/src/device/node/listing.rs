@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use cpuset::{CpuId, CpuSet};
-use pod_spec::{ContainerName, Pod, PodUid, Role};
+use device_manager::DeviceEntry;
+use device_plugin::{ContainerEntry, MemoryEntry, PodEntry, PodResourcesClient, Snapshot};
+use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceName, Role};
 use serde_json::{Map, Value, json};
+use topology_model::NodeId;
 
 use super::{Entry, Key, Node};
-use crate::case::text;
+use crate::case::{numbers, text};
 use crate::device::pods::{Activity, Played};
 use crate::device::show;
 
@@ -57,6 +60,20 @@ impl Others {
 }
 
 impl Amounts {
+    /// As the service is told.
+    fn told(&self, devices: Vec<DeviceEntry>) -> device_plugin::Amounts {
+        let block = |block: &Value| MemoryEntry {
+            kind: ResourceName::new(text(&block["type"])),
+            size: block["size"].as_u64().unwrap_or_default(),
+            nodes: numbers(&block["nodes"]).into_iter().map(NodeId).collect(),
+        };
+        device_plugin::Amounts {
+            cpus: self.cpus.iter().filter_map(|cpu| CpuId::new(*cpu).ok()).collect(),
+            memory: self.memory.iter().map(block).collect(),
+            devices,
+        }
+    }
+
     fn show(&self, devices: Value) -> Map<String, Value> {
         let mut shown = Map::new();
         shown.insert("cpu_ids".into(), if self.cpus.is_empty() { Value::Null } else { json!(self.cpus) });
@@ -67,44 +84,86 @@ impl Amounts {
 }
 
 impl Node {
-    pub(super) fn list(&mut self, entry: &mut Entry) {
+    pub(super) fn list(&mut self, entry: &mut Entry) -> Result<(), String> {
         self.count_request("list");
         self.collect();
         let which = self.others.which;
         let listed = |played: &&Played| which == Which::All || played.activity == Activity::Active;
-        let pods: Vec<Value> =
-            self.pods.iter().filter(listed).map(|played| self.shown_pod(&played.pod)).collect();
+        let pods: Vec<&Pod> = self.pods.iter().filter(listed).map(|played| &played.pod).collect();
+        let pods = match &self.wire {
+            Some(wire) => {
+                let told = wire.pod_resources(self.snapshot(&pods), PodResourcesClient::list)?;
+                told.iter().map(shown_entry).collect()
+            }
+            None => pods.into_iter().map(|pod| self.shown_pod(pod)).collect(),
+        };
         entry.insert("pods".into(), Value::Array(pods));
         entry.insert("error".into(), Value::Null);
+        Ok(())
     }
 
     pub(super) fn get(&mut self, step: &Value, entry: &mut Entry) {
         self.count_request("get");
         let (name, namespace) = (text(&step["name"]), text(&step["namespace"]));
-        let is_it = |played: &&Played| {
-            let pod = &played.pod;
-            played.activity == Activity::Active && pod.name == name && pod.namespace == namespace
+        let active = self.pods.iter().filter(|played| played.activity == Activity::Active);
+        let active: Vec<&Pod> = active.map(|played| &played.pod).collect();
+        let pod = match &self.wire {
+            Some(wire) => {
+                let told = wire.pod_resources(self.snapshot(&active), |client| client.get(namespace, name));
+                told.map(|pod| pod.as_ref().map_or(Value::Null, shown_entry))
+            }
+            None => active
+                .iter()
+                .find(|pod| pod.name == name && pod.namespace == namespace)
+                .map(|pod| self.shown_pod(pod))
+                .ok_or_else(|| format!("pod {name} in namespace {namespace} not found")),
         };
-        if let Some(played) = self.pods.iter().find(is_it) {
-            entry.insert("pod".into(), self.shown_pod(&played.pod));
-            entry.insert("error".into(), Value::Null);
-        } else {
-            self.count("kubelet_pod_resources_endpoint_errors_get{server_api_version=v1}".to_owned());
-            entry.insert("error".into(), json!(format!("pod {name} in namespace {namespace} not found")));
+        match pod {
+            Ok(pod) => entry.extend([("pod".to_owned(), pod), ("error".to_owned(), Value::Null)]),
+            Err(text) => {
+                self.count("kubelet_pod_resources_endpoint_errors_get{server_api_version=v1}".to_owned());
+                entry.insert("error".into(), json!(text));
+            }
         }
     }
 
-    pub(super) fn get_allocatable(&mut self, entry: &mut Entry) {
+    pub(super) fn get_allocatable(&mut self, entry: &mut Entry) -> Result<(), String> {
         self.count_request("get_allocatable");
-        entry.extend(self.others.of_node.show(show::entries(self.inventory.allocatable())));
+        let shown = match &self.wire {
+            Some(wire) => {
+                shown_amounts(&wire.pod_resources(self.snapshot(&[]), PodResourcesClient::allocatable)?)
+            }
+            None => self.others.of_node.show(show::entries(self.inventory.allocatable())),
+        };
+        entry.extend(shown);
         entry.insert("error".into(), Value::Null);
+        Ok(())
+    }
+
+    /// What there is to tell of these pods, and of the node.
+    fn snapshot(&self, pods: &[&Pod]) -> Snapshot {
+        let container = |pod: &Pod, container: &Container| {
+            let key = (pod.uid.clone(), container.name.clone());
+            let devices = self.held.entries(&pod.uid, &container.name).collect();
+            let nothing = Amounts::default();
+            let amounts = self.others.of_containers.get(&key).unwrap_or(&nothing).told(devices);
+            ContainerEntry { name: container.name.clone(), amounts }
+        };
+        let pod = |pod: &&Pod| PodEntry {
+            name: pod.name.clone(),
+            namespace: pod.namespace.clone(),
+            containers: lasting(pod).map(|lasting| container(pod, lasting)).collect(),
+        };
+        Snapshot {
+            pods: pods.iter().map(pod).collect(),
+            allocatable: self.others.of_node.told(self.inventory.allocatable().collect()),
+        }
     }
 
     /// Sidecars, then the other containers that stay.
     fn shown_pod(&self, pod: &Pod) -> Value {
-        let of_role = |role| pod.containers.iter().filter(move |container| container.role == role);
         let nothing = Amounts::default();
-        let containers = of_role(Role::Sidecar).chain(of_role(Role::App)).map(|container| {
+        let containers = lasting(pod).map(|container| {
             let key = (pod.uid.clone(), container.name.clone());
             let amounts = self.others.of_containers.get(&key).unwrap_or(&nothing);
             let mut shown = amounts.show(show::entries(self.held.entries(&pod.uid, &container.name)));
@@ -130,4 +189,33 @@ impl Node {
             self.count(format!("kubelet_pod_resources_endpoint_requests_{which}{{server_api_version=v1}}"));
         }
     }
+}
+
+/// Sidecars, then the other containers that stay.
+fn lasting(pod: &Pod) -> impl Iterator<Item = &Container> {
+    let of_role = |role| pod.containers.iter().filter(move |container| container.role == role);
+    of_role(Role::Sidecar).chain(of_role(Role::App))
+}
+
+/// What the service has said of a pod.
+fn shown_entry(pod: &PodEntry) -> Value {
+    let container = |container: &ContainerEntry| {
+        let mut shown = shown_amounts(&container.amounts);
+        shown.insert("name".into(), json!(container.name.as_str()));
+        Value::Object(shown)
+    };
+    let containers: Vec<Value> = pod.containers.iter().map(container).collect();
+    json!({ "name": pod.name, "namespace": pod.namespace, "containers": containers })
+}
+
+fn shown_amounts(told: &device_plugin::Amounts) -> Map<String, Value> {
+    let block = |block: &MemoryEntry| {
+        let nodes: Vec<i64> = block.nodes.iter().map(|node| node.0).collect();
+        json!({ "type": block.kind.as_str(), "size": block.size, "nodes": nodes })
+    };
+    let amounts = Amounts {
+        cpus: told.cpus.iter().map(CpuId::get).collect(),
+        memory: told.memory.iter().map(block).collect(),
+    };
+    amounts.show(show::entries(told.devices.iter().cloned()))
 }

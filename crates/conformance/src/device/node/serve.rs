@@ -107,6 +107,11 @@ impl Node {
             let name = "kubelet_device_plugin_alloc_duration_seconds";
             self.count(format!("{name}{{resource_name={resource}}}_count"));
         }
+        if let Some(wire) = &mut self.wire {
+            let reply = wire.ask(question);
+            calls.extend(wire.calls().into_iter().map(|call| (resource.clone(), call)));
+            return reply;
+        }
         let Some((call, reply)) = self.plugins.answer(question) else {
             let gone = RpcError { code: RpcCode(14), message: "nobody is there".to_owned() };
             return Reply::Failed(gone);
