@@ -37,6 +37,7 @@ impl Admission {
 
 impl Owner {
     pub(super) fn plan_admission(&mut self, now: Moment) -> Option<Plan> {
+        self.turn_away_twins();
         let first = self.admissions.front_mut()?;
         if first.asked.is_some() {
             return None;
@@ -62,6 +63,25 @@ impl Owner {
         let admission = Box::new(Admission { waiting, verdict, trace, counted, moved, record });
         let writes = self.writes_of(&admission, &after);
         Some(Plan { writes, after, staged: Staged::Admission(admission), worked: Duration::ZERO })
+    }
+
+    /// A pod that is first in line while one of the same UID runs is not decided on: the other is going and could not
+    /// yet, or has come from the folder meanwhile.
+    fn turn_away_twins(&mut self) {
+        while let Some(waiting) = self.admissions.pop_front() {
+            if !self.pods.contains_key(&waiting.pod.uid) {
+                self.admissions.push_front(waiting);
+                return;
+            }
+            match waiting.ticket {
+                Some(ticket) => {
+                    let name = format!("{}/{}", waiting.pod.namespace, waiting.pod.name);
+                    let error = RequestError::OtherManifest(name);
+                    self.effects.push(Effect::Answer(ticket, Answer::Failed(error)));
+                }
+                None => self.postponed.push(waiting),
+            }
+        }
     }
 
     /// Pods that go lose their files first; the file of the pod that comes is the last.

@@ -3,9 +3,11 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 #![expect(clippy::unwrap_used, reason = "fixtures of this file are right")]
 
+pub mod disk;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use device_manager::{Inventory, Moment};
 use k8s_quantity::{Format, Quantity};
@@ -18,6 +20,11 @@ use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
 
 /// Two NUMA nodes with four CPUs and 16Gi each; CPU 0 and 1Gi are reserved.
 pub fn node() -> Arc<Node> {
+    static NODE: OnceLock<Arc<Node>> = OnceLock::new();
+    NODE.get_or_init(make_node).clone()
+}
+
+fn make_node() -> Arc<Node> {
     let core = |cpu| MachineCore { thread_ids: Some(vec![cpu]), ..MachineCore::default() };
     let numa = |id, cpus: std::ops::Range<i64>| MachineNode {
         id,

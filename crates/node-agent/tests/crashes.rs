@@ -1,0 +1,308 @@
+//! A node that is killed at every single file operation starts again, with nothing owned twice, and with everything
+//! that anybody was told.
+
+#![expect(clippy::unwrap_used, reason = "fixtures of this file are right")]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use common::disk::{Disk, Fault};
+use common::{node, pod, uid};
+use cpuset::CpuSet;
+use device_manager::{AllocateReply, Device, DeviceId, Inventory, Moment, PluginOptions, Question, Reply};
+use kubelet_checkpoint::store::Store;
+use node_agent::{
+    Agent, Answer, Effect, Event, Found, Listing, Others, Owner, PluginEvent, Request, Source, Ticket,
+};
+use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
+use topology_admission::{Ledger, Verdict};
+
+const ROOT: &str = "/kubelet";
+
+/// What a container holds: CPUs, bytes of memory, devices.
+type Holding = (CpuSet, u64, BTreeSet<DeviceId>);
+
+/// What has been told: pods and what they hold, and containers that run.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Told {
+    pods: BTreeMap<PodUid, Holding>,
+    running: BTreeSet<String>,
+}
+
+/// One step: what happens, and which pods are in the folder from then on, if that changes.
+struct Step {
+    event: Event,
+    folder: Option<Vec<Arc<Pod>>>,
+}
+
+fn vf() -> pod_spec::ResourceName {
+    "example.com/vf".into()
+}
+
+fn registered() -> Event {
+    Event::Plugin(PluginEvent::Registered(vf(), PluginOptions::default()))
+}
+
+fn devices() -> Event {
+    let each = (0..4).map(|at| Device::new(&format!("vf{at}"), &[at / 2]));
+    Event::Plugin(PluginEvent::Listed(vf(), each.collect()))
+}
+
+fn listing(pods: &[Arc<Pod>]) -> Event {
+    Event::Listed(Listing { pods: pods.to_vec(), others: Others::Gone })
+}
+
+/// Thirty of them: pods of the folder and of requests, with devices and without, admitted and refused; containers that
+/// start and exit; plugins that come and go.
+fn scenario() -> Vec<Step> {
+    let plain = |event| Step { event, folder: None };
+    let listed = |pods: Vec<Arc<Pod>>| Step { event: listing(&pods), folder: Some(pods) };
+    let admit = |name: &str, cpus, devices| {
+        plain(Event::Request(Ticket(0), Request::Admit(pod(name, cpus, devices))))
+    };
+    let delete = |name: &str| plain(Event::Request(Ticket(0), Request::Delete(uid(name))));
+    let started = |name: &str, id: &str| {
+        let container = ContainerKey { pod: uid(name), container: ContainerName::new("app") };
+        let cgroup = Some(PathBuf::from("kubepods").join(id));
+        plain(Event::Request(Ticket(0), Request::Started { container, id: id.into(), cgroup }))
+    };
+    let exited = |id: &str| plain(Event::Request(Ticket(0), Request::Exited(id.into())));
+    vec![
+        listed(vec![pod("static", 1, 0)]),
+        plain(registered()),
+        plain(devices()),
+        admit("a", 2, 0),
+        started("a", "a1"),
+        started("static", "s1"),
+        admit("b", 1, 2),
+        started("b", "b1"),
+        admit("huge", 8, 0),
+        admit("shared", 0, 0),
+        started("shared", "sh1"),
+        delete("a"),
+        admit("c", 2, 1),
+        exited("b1"),
+        started("b", "b2"),
+        listed(vec![pod("static", 1, 0), pod("other", 1, 0)]),
+        admit("late", 1, 1),
+        started("late", "l1"),
+        plain(Event::Plugin(PluginEvent::Gone(vf()))),
+        admit("no-device", 1, 1),
+        plain(registered()),
+        plain(devices()),
+        delete("b"),
+        admit("again", 1, 2),
+        started("again", "g1"),
+        listed(vec![pod("other", 2, 0)]),
+        exited("sh1"),
+        delete("shared"),
+        admit("last", 1, 0),
+        plain(Event::Timer),
+    ]
+}
+
+type TestAgent = Agent<Disk>;
+
+/// Starts the node from what is on the disk.
+fn start(disk: &Disk) -> TestAgent {
+    let store = Store::on(disk.clone(), Path::new(ROOT)).unwrap();
+    let node = node();
+    let start = Found::read(&store).unwrap().strict(&node).unwrap();
+    let ledger = start.ledger(&node, Inventory::new(node.nodes().clone()), Moment::default()).unwrap();
+    let owner = Owner::new(node, &ledger, start.records);
+    Agent::new(owner, store, &Moment::default).0
+}
+
+/// Has an event handled, with a plugin that agrees to everything.
+fn handle(agent: &mut TestAgent, event: Event) -> Vec<Effect> {
+    let mut all = Vec::new();
+    let mut events = vec![event];
+    while let Some(event) = events.pop() {
+        for effect in agent.handle(&Moment::default, event) {
+            if let Effect::Ask(question) = &effect {
+                let reply = match question {
+                    Question::Allocate { .. } => Reply::Allocated(AllocateReply(Arc::from(&b"\x0a\x00"[..]))),
+                    _ => Reply::Started,
+                };
+                events.push(Event::Replied(question.clone(), reply));
+            }
+            all.push(effect);
+        }
+    }
+    all
+}
+
+fn holding(ledger: &Ledger, uid: &PodUid) -> Holding {
+    let app = ContainerName::new("app");
+    let cpus = ledger.cpus().and_then(|held| held.assigned(uid, &app)).cloned().unwrap_or_default();
+    let blocks = ledger.memory().and_then(|held| held.assigned(uid, &app)).unwrap_or_default();
+    let devices = ledger.devices().of_container(uid, &app).flat_map(|(_, held)| held.devices());
+    (cpus, blocks.iter().map(|block| block.size).sum(), devices.collect())
+}
+
+/// What the node says it is.
+fn state(agent: &TestAgent) -> Told {
+    let owner = agent.owner();
+    let pods = owner.pods().map(|record| (record.pod.uid.clone(), holding(owner.ledger(), &record.pod.uid)));
+    let running = owner.pods().flat_map(|record| record.running.keys().map(ToString::to_string));
+    Told { pods: pods.collect(), running: running.collect() }
+}
+
+/// Nothing has two owners, and only pods that run hold something.
+fn assert_sound(agent: &TestAgent, context: &str) {
+    let ledger = agent.owner().ledger();
+    let held = ledger.cpus().unwrap();
+    assert!(held.two_owners().is_none(), "{context}: {:?}", held.two_owners());
+    let mut all = held.shared().clone();
+    for (pod, _, cpus) in held.iter() {
+        assert!(all.is_disjoint(cpus), "{context}: {pod} has {cpus} of others");
+        all = &all | cpus;
+    }
+    assert_eq!(all.to_string(), "0-7", "{context}: CPUs are lost");
+    let mut devices = BTreeSet::new();
+    for (pod, _, _, of) in ledger.devices().iter() {
+        for device in of.devices() {
+            assert!(devices.insert(device.clone()), "{context}: {pod} has {device:?} of another");
+        }
+    }
+    let pods: BTreeSet<&PodUid> = agent.owner().pods().map(|record| &record.pod.uid).collect();
+    let owners: BTreeSet<&PodUid> =
+        held.iter().map(|(pod, _, _)| pod).chain(ledger.devices().pods()).collect();
+    assert!(owners.is_subset(&pods), "{context}: {owners:?} hold something, and {pods:?} run");
+    let memory = ledger.memory().unwrap();
+    let bookers: BTreeSet<&PodUid> = memory.iter().map(|(pod, _, _)| pod).collect();
+    assert!(bookers.is_subset(&pods), "{context}: {bookers:?} have memory, and {pods:?} run");
+    for (at, resource, allocatable) in agent.owner().node().memory().unwrap().allocatable() {
+        let amounts = memory.amounts(at, resource);
+        assert_eq!(amounts.free + amounts.reserved, allocatable, "{context}: {resource}");
+    }
+}
+
+/// Runs the scenario until the disk stops; what had been told before the event in which it did, what may be true since
+/// then, and the folder.
+fn run(disk: &Disk) -> (Vec<Told>, Vec<Arc<Pod>>) {
+    let mut folder: Vec<Arc<Pod>> = Vec::new();
+    let mut agent = start(disk);
+    let mut told = vec![state(&agent)];
+    for Step { event, folder: now } in scenario() {
+        if disk.is_stopped() {
+            break;
+        }
+        if let Some(now) = now {
+            folder = now;
+        }
+        let _ = handle(&mut agent, event);
+        told.push(state(&agent));
+    }
+    (told, folder)
+}
+
+#[test]
+fn the_scenario_does_what_it_should() {
+    let disk = Disk::default();
+    let mut agent = start(&disk);
+    let mut outcomes = Vec::new();
+    for Step { event, .. } in scenario() {
+        for effect in handle(&mut agent, event) {
+            match effect {
+                Effect::Decided(decided) => {
+                    let is_admitted = matches!(decided.verdict, Verdict::Admitted(_));
+                    outcomes.push(format!("{}{}", if is_admitted { "+" } else { "-" }, decided.pod.name));
+                }
+                Effect::Answer(_, Answer::Failed(error)) => panic!("{error}"),
+                Effect::NotWritten(why) => panic!("{why}"),
+                _ => {}
+            }
+        }
+        assert_sound(&agent, "without a fault");
+    }
+    assert_eq!(
+        outcomes,
+        [
+            "+static",
+            "+a",
+            "+b",
+            "-huge",
+            "+shared",
+            "+c",
+            "+other",
+            "+late",
+            "-no-device",
+            "+again",
+            "+other",
+            "+last"
+        ]
+    );
+}
+
+#[test]
+fn killed_at_every_file_operation_nothing_is_lost_and_nothing_owned_twice() {
+    let whole = Disk::default();
+    let (all, _) = run(&whole);
+    let operations = whole.operations();
+    let mut disks = 0;
+    for stops_at in 0..operations {
+        let disk = Disk::failing(Fault::Stop(stops_at));
+        let (told, folder) = run(&disk);
+        // Answers are given when an event has been handled: of the one in which it stopped nobody heard.
+        let events = told.len() - 1;
+        let before = if disk.is_stopped() { &all[events.saturating_sub(1)] } else { &all[events] };
+        let after = &all[events];
+        for disk in disk.after_stop() {
+            disks += 1;
+            let context = format!("stopped at operation {stops_at}, event {events}");
+            let mut agent = start(&disk);
+            let _ = handle(&mut agent, listing(&folder));
+            assert_sound(&agent, &context);
+            let now = state(&agent);
+            for (uid, held) in &before.pods {
+                // What was being taken away may be gone.
+                if after.pods.get(uid) == Some(held) {
+                    assert_eq!(now.pods.get(uid), Some(held), "{context}: {uid}");
+                }
+            }
+            let admitted_again = |uid: &PodUid| folder.iter().any(|pod| pod.uid == *uid);
+            for uid in now.pods.keys() {
+                assert!(
+                    before.pods.contains_key(uid) || after.pods.contains_key(uid) || admitted_again(uid),
+                    "{context}: {uid} was never admitted, or is gone"
+                );
+            }
+            for id in before.running.intersection(&after.running) {
+                assert!(now.running.contains(id), "{context}: container {id} is forgotten");
+            }
+        }
+    }
+    assert!(disks > operations, "{disks} disks of {operations} operations");
+}
+
+#[test]
+fn after_one_failed_operation_what_is_on_disk_is_what_was_told() {
+    let whole = Disk::default();
+    run(&whole);
+    for fails in 0..whole.operations() {
+        let context = format!("operation {fails} fails");
+        let disk = Disk::failing(Fault::Once(fails));
+        let mut folder = Vec::new();
+        let mut agent = start(&disk);
+        for Step { event, folder: now } in scenario() {
+            folder = now.unwrap_or(folder);
+            let _ = handle(&mut agent, event);
+            // What could not be stored is tried again.
+            let _ = handle(&mut agent, Event::Timer);
+            assert_sound(&agent, &context);
+        }
+        assert!(agent.snapshot().behind.is_none(), "{context}: state stays behind");
+        let told = state(&agent);
+        drop(agent);
+        let mut again = start(&disk);
+        assert_eq!(state(&again), told, "{context}");
+        let _ = handle(&mut again, listing(&folder));
+        assert_eq!(state(&again), told, "{context}");
+        let of_folder = again.owner().pods().filter(|record| record.source == Source::Folder);
+        assert_eq!(of_folder.count(), folder.len(), "{context}: pods of the folder are missing");
+    }
+}
