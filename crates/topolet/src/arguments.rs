@@ -7,7 +7,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::command::{
     AdmitArguments, ApplyArguments, CaptureArguments, CompletionsArguments, ConfigArguments, DeleteArguments,
-    DemoArguments, DescribeArguments, ExplainArguments, GetArguments, ManArguments, ServeArguments,
+    DemoArguments, DescribeArguments, ExplainArguments, ExportArguments, GetArguments, ManArguments, ServeArguments,
     SimulateArguments, StateArguments, TopologyArguments,
 };
 
@@ -41,6 +41,8 @@ pub(crate) enum Command {
     /// Sends many pods to many machines under several configurations and compares what comes of it; or finds out how
     /// many of one pod fit.
     Simulate(SimulateArguments),
+    /// Prints a node as other programs want it.
+    Export(ExportArguments),
     /// Reads what a kubelet has written of its node: who holds which CPUs, memory and devices.
     State(StateArguments),
     /// Says whether a kubelet starts with a configuration on a machine, and proposes one that pins there.

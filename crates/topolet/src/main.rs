@@ -16,6 +16,7 @@ mod machine_change;
 mod nest;
 mod decision;
 mod document;
+mod export;
 mod render;
 mod serve;
 mod client;

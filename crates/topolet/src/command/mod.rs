@@ -7,6 +7,7 @@ mod completions;
 mod config;
 mod demo;
 mod explain;
+mod export;
 mod man;
 mod simulate;
 mod serve;
@@ -20,6 +21,7 @@ pub(crate) use completions::CompletionsArguments;
 pub(crate) use config::{Checked, ConfigArguments};
 pub(crate) use demo::DemoArguments;
 pub(crate) use explain::ExplainArguments;
+pub(crate) use export::ExportArguments;
 pub(crate) use man::ManArguments;
 pub(crate) use serve::ServeArguments;
 pub(crate) use simulate::SimulateArguments;
@@ -38,6 +40,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Capture(arguments) => capture::run(arguments, screen),
         Command::Admit(arguments) => admit::run(arguments, screen),
         Command::Explain(arguments) => explain::run(arguments, screen),
+        Command::Export(arguments) => export::run(arguments, screen),
         Command::Simulate(arguments) => simulate::run(arguments, screen),
         Command::State(arguments) => state::run(arguments, screen),
         Command::Config(arguments) => config::run(arguments, screen),

@@ -1,0 +1,149 @@
+//! `topolet export`: a node as other programs want it.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use device_manager::Replies;
+use node_config::KubeletConfiguration;
+use pod_spec::Pod;
+use topology_admission::{Compat, Ledger, Verdict};
+use topology_model::KubeletView;
+
+use crate::Outcome;
+use crate::arguments::{MachineArguments, RulesArguments};
+use crate::export::{Fingerprint, Method, NodeResourceTopology, Seen};
+use crate::node::{DeviceText, LoadedMachine, LoadedNode};
+use crate::pods::{self, Wholeness};
+use crate::render::Screen;
+
+#[derive(Args, Debug)]
+pub(crate) struct ExportArguments {
+    #[command(subcommand)]
+    pub(crate) command: ExportCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ExportCommand {
+    /// Prints a `NodeResourceTopology` (topology.node.k8s.io/v1alpha2) for schedulers that know NUMA nodes. Exit
+    /// status 2 if a pod was refused.
+    Nrt(NrtArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct NrtArguments {
+    /// What the node is called in its cluster. Without it the host name of this machine, or the name of the machine.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node_name: Option<String>,
+    /// Pods that are admitted first, as YAML or JSON; `-` reads standard input.
+    #[arg(short, long = "filename", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+    #[command(flatten)]
+    pub(crate) rules: RulesArguments,
+    /// A kubelet's root folder or a copy of it: what its state files say is held.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// Which pods of the state there are and what they are called, as a folder like /var/log/pods or manifests with
+    /// UIDs, such as `kubectl get pods -o yaml` prints.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) pods: Option<PathBuf>,
+    /// How to print.
+    #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
+    pub(crate) output: ObjectFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum ObjectFormat {
+    /// For `kubectl apply`.
+    Yaml,
+    /// The same as JSON.
+    Json,
+}
+
+pub(super) fn run(arguments: &ExportArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    match &arguments.command {
+        ExportCommand::Nrt(arguments) => nrt(arguments, screen),
+    }
+}
+
+fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let machine = LoadedMachine::load(&arguments.machine)?;
+    let view = KubeletView::new(&machine.info)
+        .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
+    let devices = arguments.rules.devices.as_deref().map(DeviceText::read).transpose()?;
+    let mut config = KubeletConfiguration::default();
+    let node = LoadedNode::changed(&machine, &arguments.rules, devices, Compat::default(), |given| {
+        config = given.clone();
+    })?;
+    for warning in &node.warnings {
+        screen.warn(warning);
+    }
+    let stored = node.ledger(arguments.state.as_deref(), arguments.pods.as_deref())?;
+    // State files know of those pods alone that hold something.
+    let method = if arguments.state.is_some() || stored.pods().next().is_some() {
+        Method::WithExclusiveResources
+    } else {
+        Method::All
+    };
+    let asked = pods::from_files(&arguments.files, node.node.pod_level().counts(), screen)?;
+    let mut outcome =
+        if asked.wholeness == Wholeness::Whole { Outcome::Done } else { Outcome::SomethingWrong };
+    let mut ledger = stored;
+    for pod in &asked.pods {
+        let (after, admitted) = admit(&node, &ledger, pod, screen)?;
+        ledger = after;
+        if !admitted {
+            outcome = Outcome::SomeRefused;
+        }
+    }
+    let fingerprint = fingerprint(&ledger, method, screen);
+    let seen = Seen { node: &node.node, view: &view, config: &config, ledger: &ledger };
+    let name = arguments.node_name.clone().unwrap_or_else(|| host_name(arguments, &machine));
+    let object = NodeResourceTopology::new(&name, seen, fingerprint.as_ref().map(|own| (own, method)));
+    screen.print(&match arguments.output {
+        ObjectFormat::Yaml => serde_saphyr::to_string(&object)?,
+        ObjectFormat::Json => serde_json::to_string_pretty(&object)? + "\n",
+    })?;
+    Ok(outcome)
+}
+
+/// The ledger with the pod, or without it if it is refused.
+fn admit(node: &LoadedNode, ledger: &Ledger, pod: &Pod, screen: Screen) -> anyhow::Result<(Ledger, bool)> {
+    let attempt = node.node.attempt(ledger, pod, &Replies::default());
+    let admitted = match &attempt.verdict {
+        Verdict::Admitted(_) => true,
+        Verdict::Refused(refused) => {
+            let Pod { namespace, name, .. } = pod;
+            screen.warn(format_args!(
+                "warning: pod {namespace}/{name} is refused and left out: {}: {}",
+                refused.reason, refused.message
+            ));
+            false
+        }
+        Verdict::NeedsPlugin(question) => {
+            bail!("the device plugin of {} would have to be asked, and there is none", question.resource())
+        }
+    };
+    Ok((ledger.commit(attempt)?, admitted))
+}
+
+/// `None` where pods are known by UID alone.
+fn fingerprint(ledger: &Ledger, method: Method, screen: Screen) -> Option<Fingerprint> {
+    let counted: Vec<&Pod> = ledger.pods().filter(|pod| method.counts(pod)).collect();
+    let unnamed = counted.iter().filter(|pod| pod.namespace.is_empty()).count();
+    if unnamed > 0 {
+        screen.warn(format_args!(
+            "warning: {unnamed} pods are known by UID alone, so there is no fingerprint; --pods says what they are called"
+        ));
+        return None;
+    }
+    Some(Fingerprint::of(counted.iter().map(|pod| (pod.namespace.as_str(), pod.name.as_str()))))
+}
+
+fn host_name(arguments: &NrtArguments, machine: &LoadedMachine) -> String {
+    let own = (arguments.machine.machine == "live")
+        .then(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
+    own.flatten().map_or_else(|| machine.name.clone(), |name| name.trim().to_owned())
+}

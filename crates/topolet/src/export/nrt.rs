@@ -1,0 +1,244 @@
+//! `NodeResourceTopology`, `topology.node.k8s.io/v1alpha2`: what each NUMA node has, can give, and has left.
+//!
+//! Zones are named as the exporters of the scheduler plugins name them: `node-0`, of type `Node`. Where a manager is
+//! off nothing is booked by NUMA node, and all that a node has is available there.
+
+use std::collections::BTreeMap;
+
+use device_manager::Health;
+use node_config::{KubeletConfiguration, Scope};
+use numa_bitmask::NodeIndex;
+use serde::Serialize;
+use topology_admission::{Ledger, Node};
+use topology_model::{KubeletView, NodeId, NodeMemory};
+use topology_policy::KubeletPolicy;
+
+use super::{Fingerprint, Method};
+
+/// The object.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NodeResourceTopology {
+    api_version: &'static str,
+    kind: &'static str,
+    metadata: Metadata,
+    /// Deprecated in favour of attributes, and read by older schedulers.
+    topology_policies: [&'static str; 1],
+    attributes: Vec<Attribute>,
+    zones: Vec<Zone>,
+}
+
+#[derive(Debug, Serialize)]
+struct Metadata {
+    name: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Attribute {
+    name: String,
+    value: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Zone {
+    name: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    costs: Vec<Cost>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attributes: Vec<Attribute>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    resources: Vec<Resource>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cost {
+    name: String,
+    value: i64,
+}
+
+/// Amounts as quantities: CPUs, bytes and devices.
+#[derive(Debug, Serialize)]
+struct Resource {
+    name: String,
+    capacity: String,
+    allocatable: String,
+    available: String,
+}
+
+/// A node with all that is known of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) view: &'a KubeletView,
+    pub(crate) config: &'a KubeletConfiguration,
+    pub(crate) ledger: &'a Ledger,
+}
+
+impl NodeResourceTopology {
+    /// `name` is that of the node in its cluster; without a fingerprint there is no attribute for it.
+    pub(crate) fn new(name: &str, seen: Seen<'_>, fingerprint: Option<(&Fingerprint, Method)>) -> Self {
+        let mut attributes = seen.attributes();
+        if let Some((Fingerprint(text), method)) = fingerprint {
+            attributes.push(attribute("nodeTopologyPodsFingerprint", text.as_str()));
+            attributes.push(attribute("nodeTopologyPodsFingerprintMethod", method.name()));
+        }
+        Self {
+            api_version: "topology.node.k8s.io/v1alpha2",
+            kind: "NodeResourceTopology",
+            metadata: Metadata { name: name.to_owned() },
+            topology_policies: [policy_and_scope(seen.node)],
+            attributes,
+            zones: seen.node.nodes().iter().map(|(index, id)| seen.zone(index, id)).collect(),
+        }
+    }
+}
+
+fn attribute(name: &str, value: impl Into<String>) -> Attribute {
+    Attribute { name: name.to_owned(), value: value.into() }
+}
+
+/// Policy and scope in one word, as `topologyPolicies` has them.
+fn policy_and_scope(node: &Node) -> &'static str {
+    match (node.policy(), node.scope()) {
+        (KubeletPolicy::None, _) => "None",
+        (KubeletPolicy::BestEffort, Scope::Container) => "BestEffortContainerLevel",
+        (KubeletPolicy::BestEffort, Scope::Pod) => "BestEffortPodLevel",
+        (KubeletPolicy::Restricted, Scope::Container) => "RestrictedContainerLevel",
+        (KubeletPolicy::Restricted, Scope::Pod) => "RestrictedPodLevel",
+        (KubeletPolicy::SingleNumaNode, Scope::Container) => "SingleNUMANodeContainerLevel",
+        (KubeletPolicy::SingleNumaNode, Scope::Pod) => "SingleNUMANodePodLevel",
+    }
+}
+
+fn options(options: &BTreeMap<String, String>) -> Option<String> {
+    let shown: Vec<String> = options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    (!shown.is_empty()).then(|| shown.join(","))
+}
+
+impl Seen<'_> {
+    fn attributes(&self) -> Vec<Attribute> {
+        let Self { node, config, .. } = self;
+        let mut attributes = vec![
+            attribute("topologyManagerPolicy", node.policy().name()),
+            attribute("topologyManagerScope", node.scope().name()),
+        ];
+        attributes.extend(
+            options(&config.topology_manager_policy_options)
+                .map(|options| attribute("topologyManagerPolicyOptions", options)),
+        );
+        attributes.push(attribute("cpuManagerPolicy", if node.cpus().is_some() { "static" } else { "none" }));
+        attributes.extend(
+            options(&config.cpu_manager_policy_options)
+                .map(|options| attribute("cpuManagerPolicyOptions", options)),
+        );
+        attributes
+            .push(attribute("memoryManagerPolicy", if node.memory().is_some() { "Static" } else { "None" }));
+        attributes
+    }
+
+    fn zone(&self, index: NodeIndex, id: NodeId) -> Zone {
+        let memory = self.view.node_memory().iter().find(|memory| memory.id == id);
+        Zone {
+            name: zone_name(id),
+            kind: "Node",
+            costs: memory.map(|memory| self.costs(memory)).unwrap_or_default(),
+            attributes: self.memory_group(index).into_iter().collect(),
+            resources: self.resources(index, id, memory),
+        }
+    }
+
+    /// A row of distances has one entry for each node, in ascending order of ids.
+    fn costs(&self, memory: &NodeMemory) -> Vec<Cost> {
+        let row = memory.distances.iter().flatten();
+        let cost = |(id, value): (NodeId, &u64)| {
+            Some(Cost { name: zone_name(id), value: i64::try_from(*value).ok()? })
+        };
+        self.node.nodes().ids().zip(row).filter_map(cost).collect()
+    }
+
+    /// The nodes that memory of containers binds together with this one; they cannot serve a pod of one node.
+    fn memory_group(&self, index: NodeIndex) -> Option<Attribute> {
+        let group = self.ledger.memory()?.group(index).mask();
+        let ids: Vec<String> = self.node.nodes().ids_of(group).map(|id| id.to_string()).collect();
+        (ids.len() > 1).then(|| attribute("topolet.dev/memoryGroup", ids.join(",")))
+    }
+
+    fn resources(&self, index: NodeIndex, id: NodeId, memory: Option<&NodeMemory>) -> Vec<Resource> {
+        let mut resources = Vec::new();
+        resources.extend(self.cpus(id));
+        match (self.node.memory(), self.ledger.memory()) {
+            (Some(policy), Some(held)) => {
+                let pods = pod_spec::PodUid::new("");
+                for resource in policy.resources().iter().rev() {
+                    let own = policy.on_nodes(held, &pods, resource).find(|own| own.node == index);
+                    resources.extend(
+                        own.and_then(|own| amounts(resource.as_str(), own.total, own.allocatable, own.free)),
+                    );
+                }
+            }
+            _ => resources.extend(memory.into_iter().flat_map(unmanaged)),
+        }
+        resources.extend(self.devices(id));
+        resources
+    }
+
+    fn cpus(&self, id: NodeId) -> Option<Resource> {
+        let own = self.view.cpus().cpus_in_node(id)?;
+        let all = own.len() as u64;
+        let (allocatable, available) = match (self.node.cpus(), self.ledger.cpus()) {
+            (Some(policy), Some(held)) => {
+                (own.intersection_len(&policy.allocatable()), own.intersection_len(&policy.available(held)))
+            }
+            _ => (own.len(), own.len()),
+        };
+        amounts("cpu", all, allocatable as u64, available as u64)
+    }
+
+    /// Devices that say that they are near this node.
+    fn devices(&self, id: NodeId) -> Vec<Resource> {
+        let inventory = self.ledger.inventory();
+        let of_resource = |resource: &pod_spec::ResourceName| {
+            let taken = self.ledger.devices().taken(resource);
+            let (mut capacity, mut allocatable, mut available) = (0, 0, 0);
+            for device in inventory.devices(resource).filter(|device| device.topology.ids().contains(&id)) {
+                capacity += 1;
+                let healthy = device.health == Health::Healthy;
+                allocatable += u64::from(healthy);
+                available += u64::from(healthy && !taken.is_some_and(|taken| taken.contains(&device.id)));
+            }
+            amounts(resource.as_str(), capacity, allocatable, available)
+        };
+        inventory.registered().filter_map(of_resource).collect()
+    }
+}
+
+fn zone_name(id: NodeId) -> String {
+    format!("node-{id}")
+}
+
+/// `None` of a resource that the zone does not have.
+fn amounts(name: &str, capacity: u64, allocatable: u64, available: u64) -> Option<Resource> {
+    (capacity > 0).then(|| Resource {
+        name: name.to_owned(),
+        capacity: capacity.to_string(),
+        allocatable: allocatable.to_string(),
+        available: available.to_string(),
+    })
+}
+
+/// Memory that nobody manages: all of it, huge pages apart.
+fn unmanaged(memory: &NodeMemory) -> Vec<Resource> {
+    let mut pages_in_all = 0_u64;
+    let mut resources = Vec::new();
+    for pages in &memory.hugepages {
+        let bytes = pages.page_size_kib.saturating_mul(1024).saturating_mul(pages.num_pages);
+        pages_in_all = pages_in_all.saturating_add(bytes);
+        let name = k8s_quantity::hugepage_resource_name(pages.page_size_kib);
+        resources.extend(amounts(&name, bytes, bytes, bytes));
+    }
+    let left = memory.memory.saturating_sub(pages_in_all);
+    resources.splice(0..0, amounts("memory", memory.memory, left, left));
+    resources
+}
