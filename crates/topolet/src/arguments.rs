@@ -7,8 +7,8 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::command::{
     AdmitArguments, ApplyArguments, CaptureArguments, CompletionsArguments, ConfigArguments, DeleteArguments,
-    DemoArguments, DescribeArguments, ExplainArguments, ExportArguments, GetArguments, ManArguments, ServeArguments,
-    SimulateArguments, StateArguments, TopologyArguments,
+    DemoArguments, DescribeArguments, ExplainArguments, ExportArguments, GetArguments, ManArguments,
+    ServeArguments, SimulateArguments, StateArguments, TopologyArguments,
 };
 
 /// What a Kubernetes node would do with a pod, on any machine, and why.
