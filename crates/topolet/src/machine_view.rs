@@ -7,6 +7,7 @@ use topology_model::{HugePages, KubeletView, Machine, NodeId, PciDevice, Sriov};
 
 use crate::node::LoadedMachine;
 use crate::render::{Amount, ranges};
+use crate::state::ContainerLine;
 
 /// What `topolet topology` shows.
 #[derive(Debug, Serialize)]
@@ -30,6 +31,9 @@ pub(crate) struct MachineView {
     pub(crate) kubelet_differs: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) problems: Vec<String>,
+    /// What each container holds, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) containers: Option<Vec<ContainerLine>>,
 }
 
 /// Caches of one level and size.
@@ -120,6 +124,7 @@ impl MachineView {
             devices_without_node: Vec::new(),
             kubelet_differs: Vec::new(),
             problems: Vec::new(),
+            containers: None,
         }
     }
 }

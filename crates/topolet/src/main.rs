@@ -12,6 +12,7 @@ mod pods;
 mod state;
 mod simulation;
 mod machine_view;
+mod shares;
 mod machine_change;
 mod nest;
 mod decision;

@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use crate::shares::Shares;
 use cpuset::CpuSet;
 use topology_model::{CacheKind, Core, CoreKind, CpuCache, Machine, Node, NodeId, Package, PciDevice};
 
@@ -169,13 +170,22 @@ pub(crate) fn leads_to_work(machine: &Machine, device: &PciDevice) -> bool {
         || machine.devices_behind(Some(device.address)).any(|behind| leads_to_work(machine, behind))
 }
 
-/// Devices beside each other that differ in nothing but their address, and that nothing is behind.
-pub(crate) fn device_groups<'m>(machine: &Machine, devices: &[&'m PciDevice]) -> Vec<Vec<&'m PciDevice>> {
+/// Devices beside each other that differ in nothing but their address, that one pod has or none, and that nothing is
+/// behind.
+pub(crate) fn device_groups<'m>(
+    machine: &Machine,
+    shares: &Shares,
+    devices: &[&'m PciDevice],
+) -> Vec<Vec<&'m PciDevice>> {
     let has_none_behind = |device: &PciDevice| machine.devices_behind(Some(device.address)).next().is_none();
     let kind = |device: &PciDevice| (device.class, device.vendor, device.device, device.node);
     let part = |device: &PciDevice| std::mem::discriminant(&device.sriov);
     let alike = |one: &&PciDevice, other: &&PciDevice| {
-        kind(one) == kind(other) && part(one) == part(other) && has_none_behind(one) && has_none_behind(other)
+        kind(one) == kind(other)
+            && part(one) == part(other)
+            && has_none_behind(one)
+            && has_none_behind(other)
+            && shares.of_device(one) == shares.of_device(other)
     };
     devices.chunk_by(alike).map(<[_]>::to_vec).collect()
 }

@@ -1,5 +1,7 @@
 //! `topolet topology`: a machine as it is, and where the kubelet sees it otherwise.
 
+use std::path::PathBuf;
+
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -12,13 +14,22 @@ use crate::document::Document;
 use crate::machine_view::MachineView;
 use crate::node::LoadedMachine;
 use crate::render::{self, Glyphs, Screen};
+use crate::shares::Shares;
+use crate::state::{self, Shown};
 
 #[derive(Args, Debug)]
 pub(crate) struct TopologyArguments {
     #[command(flatten)]
     pub(crate) machine: MachineArguments,
+    /// The root folder of the machine's kubelet, or a copy of it: who holds which CPUs, memory and devices is drawn
+    /// too, as it is for a node file that has such state.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// Which pods there are, so that they have names: a folder like /var/log/pods, or manifests with UIDs.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) pods: Option<PathBuf>,
     /// Names the built-in machines.
-    #[arg(long, conflicts_with_all = ["machine", "hugepages"])]
+    #[arg(long, conflicts_with_all = ["machine", "hugepages", "state", "pods"])]
     pub(crate) list: bool,
     /// How to print.
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
@@ -53,6 +64,11 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
     if let Err(error) = kubelet {
         view.kubelet_differs.push(format!("it would not start here: {error}"));
     }
+    let shown = held(arguments, &loaded)?;
+    let shares = shown.as_ref().map(|shown| Shares::new(shown, loaded.machine.as_ref()));
+    view.problems.extend(shares.iter().flat_map(|shares| shares.notes.clone()));
+    let pods = shown.as_ref().map_or_else(String::new, |shown| format!("\n{}", render::holders(shown)));
+    view.containers = shown.map(|shown| shown.containers);
     let document = |format| Document::new("Topology", &view).text(format).map(Option::unwrap_or_default);
     let hardware = || -> anyhow::Result<&Machine> {
         loaded
@@ -61,20 +77,31 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
             .with_context(|| format!("{} says what cAdvisor sees, not what lies where", view.machine))
     };
     match format {
-        TopologyFormat::Table => screen.show(&render::topology(&view, screen.glyphs))?,
+        TopologyFormat::Table => screen.show(&render::topology(&view, &pods, screen.glyphs))?,
         TopologyFormat::Tree => {
-            let drawing = render::tree(hardware()?, screen.glyphs);
-            screen.show(&render::frame(&view, &drawing, screen.glyphs))?;
+            let none = Shares::default();
+            let drawing = render::tree(hardware()?, shares.as_ref().unwrap_or(&none), screen.glyphs);
+            screen.show(&render::frame(&view, &(drawing + &pods), screen.glyphs))?;
         }
         TopologyFormat::Json => screen.print(&document(Format::Json)?)?,
         TopologyFormat::Yaml => screen.print(&document(Format::Yaml)?)?,
         TopologyFormat::Svg => {
-            let headline = render::headline(&view, Glyphs::Unicode);
-            screen.print(&render::picture(hardware()?, &view.machine, headline.trim_end()))?;
+            let summary = render::summary(&view, Glyphs::Unicode);
+            screen.print(&render::picture(hardware()?, &view.machine, &summary, shares.as_ref()))?;
         }
         TopologyFormat::MachineInfo => screen.print(&(machine_info_to_json(&loaded.info)? + "\n"))?,
     }
     Ok(Outcome::Done)
+}
+
+/// What the machine's containers hold, if it is known.
+fn held(arguments: &TopologyArguments, loaded: &LoadedMachine) -> anyhow::Result<Option<Shown>> {
+    if arguments.output == TopologyFormat::MachineInfo && arguments.state.is_some() {
+        bail!("cAdvisor's MachineInfo has no pods in it: expected no --state");
+    }
+    let found =
+        state::of_node(arguments.state.as_deref(), arguments.pods.as_deref(), loaded.packed.as_deref())?;
+    Ok(found.map(|(folder, names)| state::shown(&folder.contents_of_any(), &names)))
 }
 
 /// The built-in machines.

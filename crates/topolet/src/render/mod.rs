@@ -20,9 +20,9 @@ pub(crate) use decision::decision;
 pub(crate) use explanation::explanation;
 pub(crate) use screen::{Glyphs, Screen, manifest_style};
 pub(crate) use simulation::{found_max, found_max_csv, simulation, simulation_csv};
-pub(crate) use state::{findings, shown};
+pub(crate) use state::{findings, holders, shown};
 pub(crate) use svg::{charts, picture};
-pub(crate) use topology::{frame, headline, topology};
+pub(crate) use topology::{frame, summary, topology};
 pub(crate) use tree::tree;
 
 /// Lines of columns, each as wide as its widest cell, two blanks apart, without blanks at the end.

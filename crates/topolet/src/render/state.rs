@@ -13,6 +13,13 @@ pub(crate) fn shown(shown: &Shown, glyphs: Glyphs) -> String {
         text.push_str("\nNo container holds anything of its own.\n");
         return text;
     }
+    text.push('\n');
+    text.push_str(&holders(shown));
+    text
+}
+
+/// A table of what each container holds.
+pub(crate) fn holders(shown: &Shown) -> String {
     let head = ["POD", "CONTAINER", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec();
     // What a file would say that cannot be read is not known.
     let of_file = |at: usize, text: String| match shown.files.get(at) {
@@ -38,9 +45,7 @@ pub(crate) fn shown(shown: &Shown, glyphs: Glyphs) -> String {
             of_file(2, devices.collect::<Vec<_>>().join(", ")),
         ]
     });
-    text.push('\n');
-    text.push_str(&columns(std::iter::once(head).chain(rows), ""));
-    text
+    columns(std::iter::once(head).chain(rows), "")
 }
 
 /// What was found, most harmful first.

@@ -3,6 +3,9 @@
 mod charts;
 mod devices;
 mod machine;
+mod pods;
+
+use crate::shares::{Owner, PodIndex, Shares};
 
 pub(crate) use charts::charts;
 pub(crate) use machine::picture;
@@ -31,10 +34,11 @@ enum Look {
     Bridge,
     Device,
     Nothing,
+    Several,
 }
 
 impl Look {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Page,
         Self::Package,
         Self::Group,
@@ -46,6 +50,7 @@ impl Look {
         Self::Bridge,
         Self::Device,
         Self::Nothing,
+        Self::Several,
     ];
 
     /// The name of its class in the picture.
@@ -62,6 +67,7 @@ impl Look {
             Self::Bridge => "bridge",
             Self::Device => "device",
             Self::Nothing => "nothing",
+            Self::Several => "several",
         }
     }
 
@@ -78,6 +84,7 @@ impl Look {
             Self::Bridge => "fill:none;stroke:#7f93a8;stroke-dasharray:4 2",
             Self::Device => "fill:#cfe0f1;stroke:#5f7a96",
             Self::Nothing => "fill:none;stroke:#a0a0a0;stroke-dasharray:3 3",
+            Self::Several => "fill:#ffffff;stroke:#d00000;stroke-width:3",
         }
     }
 }
@@ -87,11 +94,13 @@ impl Look {
 enum Anchor {
     Start,
     Middle,
+    /// At the start, in bold.
+    Heading,
 }
 
 #[derive(Clone, Debug)]
 enum Shape {
-    Box { width: Pixels, height: Pixels, look: Look },
+    Box { width: Pixels, height: Pixels, look: Look, owner: Owner },
     Text { text: String, size: Pixels, anchor: Anchor },
 }
 
@@ -106,7 +115,15 @@ struct Figure {
 impl Figure {
     /// An empty box.
     fn boxed(width: Pixels, height: Pixels, look: Look) -> Self {
-        Self { width, height, shapes: vec![(0, 0, Shape::Box { width, height, look })] }
+        Self { width, height, shapes: vec![(0, 0, Shape::Box { width, height, look, owner: Owner::Nobody })] }
+    }
+
+    /// The outermost box in the colour of whose it is.
+    fn owned(mut self, by: Owner) -> Self {
+        if let Some((_, _, Shape::Box { owner, .. })) = self.shapes.first_mut() {
+            *owner = by;
+        }
+        self
     }
 
     /// A box around one line of text, at least so wide.
@@ -180,7 +197,7 @@ fn text_width(text: &str, size: Pixels) -> Pixels {
 }
 
 /// The whole file, with a margin.
-fn written(figure: Figure, title: &str) -> String {
+fn written(figure: Figure, title: &str, shares: &Shares) -> String {
     let mut page = Figure::boxed(figure.width + 4 * GAP, figure.height + 4 * GAP, Look::Page);
     page.put(2 * GAP, 2 * GAP, figure);
     let (width, height) = (page.width, page.height);
@@ -192,17 +209,35 @@ fn written(figure: Figure, title: &str) -> String {
     for look in Look::ALL {
         text.push_str(&format!(".{}{{{}}}\n", look.class(), look.style()));
     }
-    text.push_str(".m{text-anchor:middle}\n</style>\n");
+    for pod in (0..shares.pods.len()).map(PodIndex) {
+        text.push_str(&format!(".{}{{{}}}\n", pods::class(pod), pods::style(pod)));
+    }
+    text.push_str(".m{text-anchor:middle}\n.h{font-weight:bold}\n</style>\n");
     for (x, y, shape) in &page.shapes {
         match shape {
-            Shape::Box { width, height, look } => {
-                let class = look.class();
+            Shape::Box { width, height, look, owner } => {
+                let mut class = look.class().to_owned();
+                // Pointing at it tells whose it is.
+                let mut end = "/>".to_owned();
+                match owner {
+                    Owner::Nobody => {}
+                    Owner::Several => class.push_str(" several"),
+                    Owner::Pod(pod) => {
+                        class = format!("{class} {}", pods::class(*pod));
+                        let name = shares.pod(*pod).map_or("", |pod| &pod.name);
+                        end = format!("><title>{}</title></rect>", escaped(name));
+                    }
+                }
                 text.push_str(&format!(
-                    "<rect class=\"{class}\" x=\"{x}.5\" y=\"{y}.5\" width=\"{width}\" height=\"{height}\" rx=\"2\"/>\n"
+                    "<rect class=\"{class}\" x=\"{x}.5\" y=\"{y}.5\" width=\"{width}\" height=\"{height}\" rx=\"2\"{end}\n"
                 ));
             }
             Shape::Text { text: own, size, anchor } => {
-                let class = if *anchor == Anchor::Middle { " class=\"m\"" } else { "" };
+                let class = match anchor {
+                    Anchor::Start => "",
+                    Anchor::Middle => " class=\"m\"",
+                    Anchor::Heading => " class=\"h\"",
+                };
                 let own = escaped(own);
                 text.push_str(&format!(
                     "<text{class} x=\"{x}\" y=\"{y}\" font-size=\"{size}\">{own}</text>\n"
@@ -235,7 +270,7 @@ mod tests {
     fn text_cannot_end_what_it_is_in() {
         let mut figure = Figure::boxed(10, 10, Look::Cpu);
         figure.text(0, 0, "</text><script>&", FONT, Anchor::Start);
-        let text = written(figure, "</title>");
+        let text = written(figure, "</title>", &Shares::default());
         assert!(
             text.contains("&lt;/text&gt;&lt;script&gt;&amp;") && text.contains("<title>&lt;/title&gt;"),
             "{text}"

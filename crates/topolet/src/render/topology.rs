@@ -9,8 +9,8 @@ use crate::render::{Amount, Glyphs, columns, ranges};
 /// Up to so many nodes distances are drawn as a matrix.
 const LARGEST_MATRIX: usize = 16;
 
-/// The drawing, ending in a newline.
-pub(crate) fn topology(view: &MachineView, glyphs: Glyphs) -> String {
+/// The drawing with what pods hold below it, ending in a newline.
+pub(crate) fn topology(view: &MachineView, pods: &str, glyphs: Glyphs) -> String {
     let mut drawing = nodes(&view.nodes, glyphs) + &distances(&view.nodes);
     if !view.devices_without_node.is_empty() {
         drawing.push_str(&format!(
@@ -18,7 +18,7 @@ pub(crate) fn topology(view: &MachineView, glyphs: Glyphs) -> String {
             devices(&view.devices_without_node, glyphs)
         ));
     }
-    frame(view, &drawing, glyphs)
+    frame(view, &(drawing + pods), glyphs)
 }
 
 /// What is above and below a drawing of the machine, and the drawing between.
@@ -37,7 +37,13 @@ pub(crate) fn frame(view: &MachineView, drawing: &str, glyphs: Glyphs) -> String
 }
 
 /// What the machine is, in a line that ends in a newline.
-pub(crate) fn headline(view: &MachineView, glyphs: Glyphs) -> String {
+fn headline(view: &MachineView, glyphs: Glyphs) -> String {
+    let dot = glyphs.dot();
+    format!("{}   {} {dot} rules of kubelet {RELEASE}\n", view.machine, summary(view, glyphs))
+}
+
+/// How much of what the machine has.
+pub(crate) fn summary(view: &MachineView, glyphs: Glyphs) -> String {
     let mut parts = vec![
         counted(view.packages, "package"),
         counted(view.cores, "core"),
@@ -52,8 +58,7 @@ pub(crate) fn headline(view: &MachineView, glyphs: Glyphs) -> String {
         format!("{} {}{size}", cache.count, cache.name)
     }));
     parts.extend(view.memory.map(|bytes| Amount::Bytes(bytes).to_string()));
-    parts.push(format!("rules of kubelet {RELEASE}"));
-    format!("{}   {}\n", view.machine, parts.join(&format!(" {} ", glyphs.dot())))
+    parts.join(&format!(" {} ", glyphs.dot()))
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -1,9 +1,10 @@
 //! A machine as a tree: what lies in what, and what is plugged in where.
 
-use topology_model::{DeviceNode, Machine, NodeId, PciDevice, PciDistance, Sriov};
+use topology_model::{DeviceNode, Machine, Node, NodeId, PciDevice, PciDistance, Sriov};
 
 use crate::nest::{Inside, Nest, Part, Place, Root, alike, device_groups, leads_to_work};
 use crate::render::{Glyphs, columns, ranges, words};
+use crate::shares::{Owner, PodIndex, Shares};
 
 /// Up to so many devices the distances between them are drawn.
 const LARGEST_MATRIX: usize = 24;
@@ -15,9 +16,9 @@ struct Line {
 }
 
 /// The tree, ending in a newline, under a headline that somebody else writes.
-pub(crate) fn tree(machine: &Machine, glyphs: Glyphs) -> String {
+pub(crate) fn tree(machine: &Machine, shares: &Shares, glyphs: Glyphs) -> String {
     let nest = Nest::new(machine);
-    let drawing = Drawing { machine, glyphs };
+    let drawing = Drawing { machine, shares, glyphs };
     let mut lines = drawing.inside(&nest.inside, None);
     if !nest.empty.is_empty() {
         let ids = ranges(nest.empty.iter().map(|id| id.0));
@@ -45,6 +46,7 @@ fn draw(lines: &[Line], indent: &str, glyphs: Glyphs, text: &mut String) {
 
 struct Drawing<'m> {
     machine: &'m Machine,
+    shares: &'m Shares,
     glyphs: Glyphs,
 }
 
@@ -60,7 +62,7 @@ impl Drawing<'_> {
         }
         lines.extend(inside.memory.iter().map(|node| {
             let text = format!("{}, no CPUs", words::node(node, self.glyphs));
-            Line { text, below: Vec::new() }
+            Line { text, below: self.pods(node) }
         }));
         lines.extend(inside.roots.iter().map(|root| self.root(root, node)));
         lines
@@ -84,7 +86,32 @@ impl Drawing<'_> {
             parts.push(only.text.clone());
             below.clear();
         }
+        let nodes = place.parts.iter().filter_map(|part| match part {
+            Part::Node(node) => Some(*node),
+            Part::Package(_) | Part::Cache(_) => None,
+        });
+        below.extend(nodes.flat_map(|node| self.pods(node)));
         Line { text: parts.join(&dot), below }
+    }
+
+    /// The pods that have CPUs or memory of a node.
+    fn pods(&self, node: &Node) -> Vec<Line> {
+        let memory: Vec<_> = self.shares.on_node(node.id, self.glyphs).collect();
+        let pods = self.shares.pods.iter().enumerate().filter_map(|(at, pod)| {
+            let cpus = &pod.cpus & &node.cpus;
+            let plural = if cpus.len() == 1 { "" } else { "s" };
+            let cpus = (!cpus.is_empty()).then(|| format!("CPU{plural} {cpus}"));
+            let held =
+                memory.iter().find(|(index, ..)| *index == PodIndex(at)).map(|(.., held)| held.clone());
+            let told: Vec<_> = cpus.into_iter().chain(held).collect();
+            if told.is_empty() {
+                return None;
+            }
+            let dot = format!(" {} ", self.glyphs.dot());
+            let text = format!("{} has {}", in_colour(PodIndex(at), &pod.name), told.join(&dot));
+            Some(Line { text, below: Vec::new() })
+        });
+        pods.collect()
     }
 
     fn root(&self, root: &Root<'_>, node: Option<NodeId>) -> Line {
@@ -99,7 +126,7 @@ impl Drawing<'_> {
     fn devices<'a>(&self, devices: impl Iterator<Item = &'a PciDevice>, node: Option<NodeId>) -> Vec<Line> {
         let mut lines = Vec::new();
         let shown: Vec<_> = devices.filter(|device| leads_to_work(self.machine, device)).collect();
-        for group in device_groups(self.machine, &shown) {
+        for group in device_groups(self.machine, self.shares, &shown) {
             let Some((first, last)) = group.first().zip(group.last()) else { continue };
             let below = self.devices(self.machine.devices_behind(Some(first.address)), node);
             let address = match group.len() {
@@ -107,7 +134,15 @@ impl Drawing<'_> {
                 count => format!("{} to {}, {count}{}", first.address, last.address, self.glyphs.times()),
             };
             let locality = if first.is_bridge() { String::new() } else { locality(first, node) };
-            lines.push(Line { text: format!("{address} {}{locality}", words::device(first)), below });
+            let owner = match self.shares.of_device(first) {
+                Owner::Nobody => String::new(),
+                Owner::Several => ", of several pods".to_owned(),
+                Owner::Pod(index) => {
+                    let name = self.shares.pod(index).map_or("", |pod| &pod.name);
+                    format!(", of {}", in_colour(index, name))
+                }
+            };
+            lines.push(Line { text: format!("{address} {}{locality}{owner}", words::device(first)), below });
         }
         lines
     }
@@ -143,6 +178,13 @@ impl Drawing<'_> {
         }
         format!("\n{}", columns(rows, ""))
     }
+}
+
+/// A pod's name in one of six colours, which a terminal that has none leaves out.
+fn in_colour(pod: PodIndex, name: &str) -> String {
+    const COLOURS: [u8; 6] = [33, 36, 35, 32, 34, 31];
+    let colour = COLOURS.get(pod.0 % COLOURS.len()).copied().unwrap_or(39);
+    format!("\x1b[{colour}m{name}\x1b[0m")
 }
 
 /// What has to be said of a device's node where it is not that of the place.

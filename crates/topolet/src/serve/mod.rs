@@ -144,7 +144,7 @@ fn shared(
         metrics: metrics::Metrics::new(&node, &snapshot),
         node,
         machine: serde_json::to_value(&view).context("failed to write the machine down")?,
-        drawing: render::topology(&view, Glyphs::Unicode),
+        drawing: render::topology(&view, "", Glyphs::Unicode),
         snapshot: ArcSwap::from_pointee(snapshot),
         log: Log::default(),
         mode,

@@ -14,4 +14,6 @@ pub(crate) use folder::{Contents, StateFolder};
 pub(crate) use names::{OWN, POD_LOGS, PodNames};
 pub(crate) use resume::ledger;
 pub(crate) use source::of_node;
-pub(crate) use table::{Shown, shown};
+pub(crate) use table::{ContainerLine, Shown, shown};
+#[cfg(test)]
+pub(crate) use table::{Held, MemoryHeld};

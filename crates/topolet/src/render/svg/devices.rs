@@ -3,18 +3,19 @@
 
 use topology_model::{Machine, PciDevice};
 
-use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, text_width};
+use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, pods, text_width};
 use crate::nest::{Root, device_groups, leads_to_work};
 use crate::render::words;
+use crate::shares::{Owner, Shares};
 
 /// A root complex.
-pub(super) fn root(machine: &Machine, root: &Root<'_>) -> Figure {
+pub(super) fn root(machine: &Machine, shares: &Shares, root: &Root<'_>) -> Figure {
     let mut text = format!("PCI {:04x}:{:02x}", root.domain, root.bus);
     if root.node.is_none() {
         text.push_str(", node not known");
     }
     let mut figure = caption(&text);
-    for device in devices(machine, root.devices.iter().copied()) {
+    for device in devices(machine, shares, root.devices.iter().copied()) {
         figure.put_below(device);
     }
     figure.in_box(Look::Root, (0, 0))
@@ -37,14 +38,18 @@ pub(super) fn column(roots: Vec<Figure>, height: Pixels) -> Figure {
     all
 }
 
-fn devices<'a>(machine: &Machine, devices: impl Iterator<Item = &'a PciDevice>) -> Vec<Figure> {
+fn devices<'a>(
+    machine: &Machine,
+    shares: &Shares,
+    devices: impl Iterator<Item = &'a PciDevice>,
+) -> Vec<Figure> {
     let mut figures = Vec::new();
     let shown: Vec<_> = devices.filter(|device| leads_to_work(machine, device)).collect();
-    for group in device_groups(machine, &shown) {
+    for group in device_groups(machine, shares, &shown) {
         let Some((first, last)) = group.first().zip(group.last()) else { continue };
-        let behind = self::devices(machine, machine.devices_behind(Some(first.address)));
+        let behind = self::devices(machine, shares, machine.devices_behind(Some(first.address)));
         if first.does_work() {
-            figures.push(device(first, last, group.len()));
+            figures.push(device(shares, first, last, group.len()));
         }
         match behind.len() {
             0 => {}
@@ -62,12 +67,18 @@ fn devices<'a>(machine: &Machine, devices: impl Iterator<Item = &'a PciDevice>) 
 }
 
 /// A device, or several that are alike.
-fn device(first: &PciDevice, last: &PciDevice, count: usize) -> Figure {
+fn device(shares: &Shares, first: &PciDevice, last: &PciDevice, count: usize) -> Figure {
     let what = if count == 1 { words::device(first) } else { format!("{count}× {}", words::device(first)) };
-    let which =
+    let mut which =
         if count == 1 { first.address.to_string() } else { format!("{} to {}", first.address, last.address) };
+    let owner = shares.of_device(first);
+    if let Owner::Pod(pod) = owner
+        && let Some(pod) = shares.pod(pod)
+    {
+        which.push_str(&format!(", {}", pods::short(pod)));
+    }
     let width = text_width(&what, FONT).max(text_width(&which, SMALL_FONT)) + 2 * GAP;
-    let mut figure = Figure::boxed(width, FONT + SMALL_FONT + 2 * GAP, Look::Device);
+    let mut figure = Figure::boxed(width, FONT + SMALL_FONT + 2 * GAP, Look::Device).owned(owner);
     figure.text(GAP, FONT + 4, &what, FONT, Anchor::Start);
     figure.text(GAP, FONT + SMALL_FONT + 8, &which, SMALL_FONT, Anchor::Start);
     figure

@@ -2,11 +2,12 @@
 //!
 //! Below so many cores each has its own caches drawn; above, they are told once for all that are alike.
 
-use topology_model::{Core, CpuCache, Machine};
+use topology_model::{Core, CpuCache, Machine, Node};
 
-use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, devices, grid, text_width, written};
+use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, devices, grid, pods, text_width, written};
 use crate::nest::{CoreGroup, Inside, Nest, Part, Place, alike};
 use crate::render::{Glyphs, ranges, words};
+use crate::shares::Shares;
 
 /// Up to so many cores each is drawn with its own caches.
 const MOST_CORES_WITH_CACHES: usize = 32;
@@ -14,13 +15,15 @@ const MOST_CORES_WITH_CACHES: usize = 32;
 const CPUS_IN_ROW: usize = 4;
 const CPU_HEIGHT: Pixels = 16;
 
-/// The picture under a line that says what the machine is.
-pub(crate) fn picture(machine: &Machine, name: &str, headline: &str) -> String {
+/// The picture under the machine's name and a line that says what it is; with what pods hold, if that is known.
+pub(crate) fn picture(machine: &Machine, name: &str, summary: &str, shares: Option<&Shares>) -> String {
     let nest = Nest::new(machine);
-    let drawing = Drawing::new(machine);
+    let none = Shares::default();
+    let drawing = Drawing::new(machine, shares.unwrap_or(&none));
     let mut page = Figure::default();
-    page.text(0, FONT, headline, FONT, Anchor::Start);
-    (page.width, page.height) = (text_width(headline, FONT), FONT + GAP);
+    page.text(0, FONT, name, FONT, Anchor::Heading);
+    (page.width, page.height) = (text_width(name, FONT), FONT);
+    page.put_below(small_text(summary));
     if let Some(caches) = &drawing.all_cores {
         page.put_below(small_text(&format!("each core has {caches}")));
     }
@@ -29,11 +32,15 @@ pub(crate) fn picture(machine: &Machine, name: &str, headline: &str) -> String {
         let ids = ranges(nest.empty.iter().map(|id| id.0));
         page.put_below(Figure::bar(&format!("NUMA {ids}: no CPUs, no memory, no devices"), Look::Nothing, 0));
     }
-    written(page, name)
+    if let Some(shares) = shares {
+        page.put_below(pods::legend(shares, page.width));
+    }
+    written(page, name, drawing.shares)
 }
 
 struct Drawing<'m> {
     machine: &'m Machine,
+    shares: &'m Shares,
     /// Width of the box of one CPU.
     cpu: Pixels,
     has_own_caches: bool,
@@ -42,7 +49,7 @@ struct Drawing<'m> {
 }
 
 impl<'m> Drawing<'m> {
-    fn new(machine: &'m Machine) -> Self {
+    fn new(machine: &'m Machine, shares: &'m Shares) -> Self {
         let last = machine.online().last().map_or(String::new(), |cpu| cpu.to_string());
         let cpu = text_width(&last, SMALL_FONT) + GAP;
         let has_own_caches = machine.cores().len() <= MOST_CORES_WITH_CACHES;
@@ -51,7 +58,7 @@ impl<'m> Drawing<'m> {
             [only] if !has_own_caches => Some(caches_of(only)).filter(|caches| !caches.is_empty()),
             _ => None,
         };
-        Self { machine, cpu: cpu.max(20), has_own_caches, all_cores }
+        Self { machine, shares, cpu: cpu.max(20), has_own_caches, all_cores }
     }
 
     /// What lies in a place: memory above, then places and cores, devices beside.
@@ -80,28 +87,24 @@ impl<'m> Drawing<'m> {
         if !cores_first {
             cores(&mut body);
         }
-        let roots: Vec<_> = inside.roots.iter().map(|root| devices::root(self.machine, root)).collect();
+        let roots: Vec<_> =
+            inside.roots.iter().map(|root| devices::root(self.machine, self.shares, root)).collect();
         if !roots.is_empty() {
             let devices = devices::column(roots, body.height);
             let x = if body.width == 0 { 0 } else { body.width + GAP };
             body.put(x, 0, devices);
         }
         let mut all = Figure::default();
-        let memory: Vec<_> = inside
-            .memory
-            .iter()
-            .map(|node| Figure::bar(&(words::node(node, Glyphs::Unicode) + ", no CPUs"), Look::Memory, 0))
-            .collect();
-        if !memory.is_empty() {
-            let widest = memory.iter().map(|bar| bar.width).max().unwrap_or(0);
+        if !inside.memory.is_empty() {
+            let widest = inside.memory.iter().map(|node| self.memory(node, 0).width).max().unwrap_or(0);
             let room = body.width.max(at_least);
-            let columns = (room / (widest + GAP)).clamp(1, Pixels::try_from(memory.len()).unwrap_or(1));
+            let count = Pixels::try_from(inside.memory.len()).unwrap_or(1);
+            let columns = ((room + GAP) / (widest + GAP)).clamp(1, count);
             let width = widest.max((room.saturating_sub((columns - 1) * GAP)) / columns);
             for row in inside.memory.chunks(columns as usize) {
                 let mut bars = Figure::default();
                 for (at, node) in (0..).zip(row) {
-                    let text = words::node(node, Glyphs::Unicode) + ", no CPUs";
-                    bars.put(at * (width + GAP), 0, Figure::bar(&text, Look::Memory, width));
+                    bars.put(at * (width + GAP), 0, self.memory(node, width));
                 }
                 all.put_below(bars);
             }
@@ -113,8 +116,13 @@ impl<'m> Drawing<'m> {
     }
 
     fn place(&self, place: &Place<'_>, at_least: (Pixels, Pixels)) -> Figure {
-        let texts = place.parts.iter().map(|part| words::part(*part, Glyphs::Unicode));
-        let widest = texts.map(|text| text_width(&text, FONT) + 2 * GAP).max().unwrap_or(0);
+        let widths = place.parts.iter().map(|part| match part {
+            Part::Node(node) => self.memory(node, 0).width,
+            Part::Package(_) | Part::Cache(_) => {
+                text_width(&words::part(*part, Glyphs::Unicode), FONT) + 2 * GAP
+            }
+        });
+        let widest = widths.max().unwrap_or(0);
         let inner_least = at_least.0.saturating_sub(2 * GAP).max(widest);
         let body = self.inside(&place.inside, inner_least);
         let width = body.width.max(inner_least);
@@ -129,7 +137,7 @@ impl<'m> Drawing<'m> {
                     title.text(2, FONT, &text, FONT, Anchor::Start);
                     figure.put_below(title);
                 }
-                Part::Node(_) => figure.put_below(Figure::bar(&text, Look::Memory, width)),
+                Part::Node(node) => figure.put_below(self.memory(node, width)),
                 Part::Cache(_) => figure.put_below(Figure::bar(&text, Look::Cache, width)),
             }
         }
@@ -137,6 +145,22 @@ impl<'m> Drawing<'m> {
             figure.put_below(body);
         }
         figure.in_box(look, at_least)
+    }
+
+    /// A node's memory, at least so wide, over what pods have of it.
+    fn memory(&self, node: &Node, at_least: Pixels) -> Figure {
+        let mut text = words::node(node, Glyphs::Unicode);
+        if node.cpus.is_empty() {
+            text.push_str(", no CPUs");
+        }
+        let bar = Figure::bar(&text, Look::Memory, at_least);
+        let strips = pods::strips(self.shares, node.id, bar.width);
+        let mut figure = Figure::bar(&text, Look::Memory, bar.width.max(strips.width));
+        if strips.height > 0 {
+            let y = figure.height + 2;
+            figure.put(0, y, strips);
+        }
+        figure
     }
 
     fn cores(&self, group: &CoreGroup<'_>) -> Figure {
@@ -157,7 +181,7 @@ impl<'m> Drawing<'m> {
         for (at, cpu) in core.cpus.iter().enumerate() {
             let (row, column) = (at / CPUS_IN_ROW, at % CPUS_IN_ROW);
             let place = |at: usize, size: Pixels| Pixels::try_from(at).unwrap_or(0) * (size + 2);
-            let mut own = Figure::boxed(self.cpu, CPU_HEIGHT, Look::Cpu);
+            let mut own = Figure::boxed(self.cpu, CPU_HEIGHT, Look::Cpu).owned(self.shares.of_cpu(cpu));
             own.text(self.cpu / 2, CPU_HEIGHT - 4, &cpu.to_string(), SMALL_FONT, Anchor::Middle);
             cpus.put(place(column, self.cpu), place(row, CPU_HEIGHT), own);
         }
