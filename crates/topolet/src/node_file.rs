@@ -5,7 +5,15 @@
 //! (environment, mounts) is left out of the state, and devices that are named by a UUID or an address of a network
 //! card get other names in the same order.
 
-mod device_names;
 mod packed;
+mod device_names;
+mod gather;
 
+use device_manager::Device;
+use pod_spec::ResourceName;
+
+pub(crate) use gather::{Elsewhere, Gathered, Given};
 pub(crate) use packed::{Contents, Packed, Packing};
+
+/// The devices of each resource.
+type Devices = Vec<(ResourceName, Vec<Device>)>;

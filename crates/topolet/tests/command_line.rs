@@ -53,3 +53,37 @@ fn no_input_makes_it_panic() {
         assert!(matches!(status, Some(0..=2)) && !said.contains("panicked"), "{limits}: {status:?} {said}");
     }
 }
+
+fn topolet(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_topolet")).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The names of all commands, as the help lists them.
+fn commands() -> Vec<String> {
+    let help = topolet(&["--help"]);
+    let list = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
+    let lines = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = lines.filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+#[test]
+fn every_command_is_completed_and_has_a_manual_page() {
+    let commands = commands();
+    assert!(commands.len() > 8, "{commands:?}");
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = topolet(&["completions", shell]);
+        for command in &commands {
+            assert!(script.contains(command.as_str()), "{shell} does not know {command}");
+        }
+    }
+    let folder = std::env::temp_dir().join(format!("topolet-man-{}", std::process::id()));
+    topolet(&["man", folder.to_str().unwrap()]);
+    for command in &commands {
+        let page = std::fs::read_to_string(folder.join(format!("topolet-{command}.1"))).unwrap();
+        assert!(page.contains(".SH SYNOPSIS"), "{command}: {page}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

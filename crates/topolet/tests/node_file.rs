@@ -76,7 +76,7 @@ fn a_node_file_decides_as_the_node() {
     let devices = fixture("devices/intel-2s-16vf.yaml");
     let node = ["--state", &state, "--pods", &pods, "--config", &config, "--devices", &devices];
     let said = capture(&[&[file.as_str()], &node[..]].concat());
-    assert!(said.contains("3 names and UIDs") && said.contains("1 resources"), "{said}");
+    assert!(said.contains("3 names and UIDs") && said.contains("1 resource"), "{said}");
     let (dpdk, stories) = (fixture("pods/dpdk.yaml"), fixture("pods/stories.yaml"));
     for command in [
         &["admit", "-f", dpdk.as_str(), "-f", stories.as_str()][..],
@@ -90,6 +90,11 @@ fn a_node_file_decides_as_the_node() {
     }
     let shown = topolet(&["state", "show", "--state", &state, "--pods", &pods]);
     assert_eq!(topolet(&["state", "show", "--machine", &file]).stdout, shown.stdout);
+    // A node file of a node file is the same, but for what is given.
+    let copy = folder.file("copy.tar.zst");
+    let copied = topolet(&["capture", "--node", &copy, "--machine", &file]);
+    assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
+    assert_eq!(packed(&copy), packed(&file));
     // What is given holds instead of what is packed.
     let other = ["admit", "-f", &dpdk, "--config", "kubelet-defaults"];
     let empty = Folder::new("empty");

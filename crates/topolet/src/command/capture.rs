@@ -2,22 +2,17 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use device_manager::Device;
-use pod_spec::ResourceName;
 use topology_discovery::{Capture, read};
-use topology_model::KubeletView;
 
 use crate::Outcome;
-use crate::document;
 use crate::machine_change::changes;
-use crate::node::{self, DeviceText, LoadedMachine, files_of};
-use crate::node_file::{Contents, Packing};
+use crate::node::{LoadedMachine, files_of};
+use crate::node_file::{Elsewhere, Gathered, Given, Packing};
 use crate::render::{Screen, columns};
-use crate::state::{self, PodNames, StateFolder};
 
 #[derive(Args, Debug)]
 pub(crate) struct CaptureArguments {
@@ -58,15 +53,6 @@ pub(crate) struct OfNode {
     pub(crate) devices: Option<PathBuf>,
 }
 
-/// Where a kubelet's configuration usually is.
-const CONFIGS: [&str; 5] = [
-    "/var/lib/kubelet/config.yaml",
-    "/etc/kubernetes/kubelet.conf",
-    "/etc/kubernetes/kubelet/config.json",
-    "/etc/kubernetes/kubelet/kubelet-config.json",
-    "/home/kubernetes/kubelet-config.yaml",
-];
-
 pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let (name, tree) = files_of(&arguments.machine)?;
     if arguments.check {
@@ -104,73 +90,20 @@ pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Resul
 /// What goes into the node file, and a line about each part of it.
 fn contents(arguments: &CaptureArguments) -> anyhow::Result<(Packing, Vec<Vec<String>>)> {
     let OfNode { state, config, topolet_config, pods, devices } = &arguments.of_node;
+    let given = Given {
+        state: state.as_deref(),
+        config: config.as_deref(),
+        own_config: topolet_config.as_deref(),
+        pods: pods.as_deref(),
+        devices: devices.as_deref(),
+    };
     let is_live = arguments.machine == "live";
-    let mut told: Vec<Vec<String>> = Vec::new();
-    let mut tell = |part: &str, text: String| told.push(vec![part.to_owned(), text]);
-
-    let own = |paths: &[&str]| paths.iter().map(PathBuf::from).find(|path| is_live && path.exists());
-    let config = config.clone().or_else(|| own(&CONFIGS));
-    let text = config.as_deref().map(decisive_fields).transpose()?;
-    tell(
-        "config",
-        match &config {
-            Some(path) => format!("{}: the fields that decide, no others", path.display()),
-            None => "none: whoever reads it decides by the built-in configuration `pinned` (--config FILE)"
-                .to_owned(),
-        },
-    );
-    let own_config = topolet_config.as_deref().map(|path| -> anyhow::Result<String> {
-        node::own_options(path)?;
-        Ok(String::from_utf8(document::read(path)?)?)
-    });
-    let own_config = own_config.transpose()?;
-
-    let has_state = |path: &PathBuf| StateFolder::read(path).is_ok();
-    let root = state.clone().or_else(|| own(&[state::OWN]).filter(has_state));
-    let folder = root.as_deref().map(StateFolder::read).transpose()?;
-    tell(
-        "state",
-        match &root {
-            Some(path) => format!("{}, without what plugins answered", path.display()),
-            None => "none: nothing runs there for whoever reads it (--state DIR)".to_owned(),
-        },
-    );
-    let names_from = pods.clone().or_else(|| own(&[state::POD_LOGS]));
-    let names = names_from.as_deref().map(PodNames::from_path).transpose()?.unwrap_or_default();
-    tell(
-        "pods",
-        match (&names_from, names.known()) {
-            (Some(path), Some(known)) => format!("{}: {} names and UIDs", path.display(), known.len()),
-            _ => "none: pods are called by their UIDs (--pods PATH)".to_owned(),
-        },
-    );
-    let found = devices.as_deref().map(|path| devices_of(&arguments.machine, path)).transpose()?;
-    let found = found.unwrap_or_default();
-    tell(
-        "devices",
-        match devices {
-            Some(path) => format!("{}: {} resources", path.display(), found.len()),
-            None => "none: device plugins are not asked (--devices FILE)".to_owned(),
-        },
-    );
-    let contents = Contents { config: text, own_config, state: folder, pods: names, devices: found };
+    let elsewhere = if is_live { Elsewhere::ThisMachine } else { Elsewhere::Nowhere };
+    let Gathered { contents, mut told } =
+        given.gather(&LoadedMachine::named(&arguments.machine)?, elsewhere)?;
     let packing = contents.pack()?;
     told.extend(packing.notes.iter().map(|note| vec!["note".to_owned(), note.clone()]));
     Ok((packing, told))
-}
-
-/// The fields of a configuration that decide, as a text.
-fn decisive_fields(path: &Path) -> anyhow::Result<String> {
-    let read = node::read_configuration(&path.display().to_string())?;
-    node::configuration_text(&read.config)
-}
-
-/// The devices that an inventory means on the machine.
-fn devices_of(machine: &str, path: &Path) -> anyhow::Result<Vec<(ResourceName, Vec<Device>)>> {
-    let machine = LoadedMachine::named(machine)?;
-    let view = KubeletView::new(&machine.info)
-        .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
-    DeviceText::read(path)?.devices(&machine, view.nodes())
 }
 
 fn check(

@@ -10,6 +10,7 @@ use pod_spec::{PodUid, ResourceName};
 use serde::{Deserialize, Serialize};
 use topology_discovery::SysfsTree;
 
+use super::Devices;
 use super::device_names::DeviceNames;
 use crate::node::RELEASE;
 use crate::state::{PodNames, StateFolder};
@@ -55,7 +56,7 @@ pub(crate) struct Contents {
     pub(crate) own_config: Option<String>,
     pub(crate) state: Option<StateFolder>,
     pub(crate) pods: PodNames,
-    pub(crate) devices: Vec<(ResourceName, Vec<Device>)>,
+    pub(super) devices: Devices,
 }
 
 /// A node file's contents as other commands take them.

@@ -1,0 +1,173 @@
+//! What goes into a node file: what is given, else what another node file has, else what lies where a kubelet of this
+//! machine keeps it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use topology_model::KubeletView;
+
+use super::{Contents, Packed};
+use crate::document;
+use crate::node::{self, DeviceText, LoadedMachine};
+use crate::state::{self, PodNames, StateFolder};
+
+/// Where a kubelet's configuration usually is.
+const CONFIGS: [&str; 5] = [
+    "/var/lib/kubelet/config.yaml",
+    "/etc/kubernetes/kubelet.conf",
+    "/etc/kubernetes/kubelet/config.json",
+    "/etc/kubernetes/kubelet/kubelet-config.json",
+    "/home/kubernetes/kubelet-config.yaml",
+];
+
+/// The parts that are given.
+pub(crate) struct Given<'a> {
+    pub(crate) state: Option<&'a Path>,
+    pub(crate) config: Option<&'a Path>,
+    pub(crate) own_config: Option<&'a Path>,
+    pub(crate) pods: Option<&'a Path>,
+    pub(crate) devices: Option<&'a Path>,
+}
+
+/// Whether what is not given is looked for where this machine's kubelet keeps it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Elsewhere {
+    ThisMachine,
+    Nowhere,
+}
+
+/// The parts, and a line about each.
+pub(crate) struct Gathered {
+    pub(crate) contents: Contents,
+    pub(crate) told: Vec<Vec<String>>,
+}
+
+impl Given<'_> {
+    pub(crate) fn gather(&self, machine: &LoadedMachine, elsewhere: Elsewhere) -> anyhow::Result<Gathered> {
+        let gathering = Gathering { machine, packed: machine.packed.as_deref(), elsewhere, told: Vec::new() };
+        gathering.gather(self)
+    }
+}
+
+struct Gathering<'a> {
+    machine: &'a LoadedMachine,
+    packed: Option<&'a Packed>,
+    elsewhere: Elsewhere,
+    told: Vec<Vec<String>>,
+}
+
+impl Gathering<'_> {
+    fn gather(mut self, given: &Given<'_>) -> anyhow::Result<Gathered> {
+        let contents = Contents {
+            config: self.config(given.config)?,
+            own_config: self.own_config(given.own_config)?,
+            state: self.state(given.state)?,
+            pods: self.pods(given.pods)?,
+            devices: self.devices(given.devices)?,
+        };
+        Ok(Gathered { contents, told: self.told })
+    }
+
+    fn tell(&mut self, part: &str, text: String) {
+        self.told.push(vec![part.to_owned(), text]);
+    }
+
+    /// The given path, else the first that is there.
+    fn found(&self, given: Option<&Path>, paths: &[&str]) -> Option<PathBuf> {
+        let own = || paths.iter().map(PathBuf::from).find(|path| path.exists());
+        given.map(Path::to_path_buf).or_else(|| {
+            if self.packed.is_none() && self.elsewhere == Elsewhere::ThisMachine { own() } else { None }
+        })
+    }
+
+    fn as_packed(&self) -> String {
+        format!("as {} has it", self.machine.name)
+    }
+
+    fn config(&mut self, given: Option<&Path>) -> anyhow::Result<Option<String>> {
+        let packed = self.packed.and_then(|packed| packed.config.as_deref());
+        if let Some(path) = self.found(given, &CONFIGS) {
+            let shown = path.display().to_string();
+            let text = node::configuration_text(&node::read_configuration(&shown)?.config)?;
+            self.tell("config", format!("{shown}: the fields that decide, no others"));
+            return Ok(Some(text));
+        }
+        self.tell(
+            "config",
+            match packed {
+                Some(_) => self.as_packed(),
+                None => {
+                    "none: whoever reads it decides by the built-in configuration `pinned` (--config FILE)"
+                        .to_owned()
+                }
+            },
+        );
+        Ok(packed.map(|text| String::from_utf8_lossy(text).into_owned()))
+    }
+
+    fn own_config(&mut self, given: Option<&Path>) -> anyhow::Result<Option<String>> {
+        let Some(path) = given else {
+            let packed = self.packed.and_then(|packed| packed.own_config.as_deref());
+            return Ok(packed.map(|text| String::from_utf8_lossy(text).into_owned()));
+        };
+        node::own_options(path)?;
+        self.tell("options", path.display().to_string());
+        let text = String::from_utf8(document::read(path)?);
+        text.map(Some).with_context(|| format!("failed to read {}", path.display()))
+    }
+
+    fn state(&mut self, given: Option<&Path>) -> anyhow::Result<Option<StateFolder>> {
+        let root = self.found(given, &[state::OWN]);
+        // A kubelet that pins nothing may not have written any.
+        let root = root.filter(|root| given.is_some() || StateFolder::read(root).is_ok());
+        if let Some(root) = root {
+            self.tell("state", format!("{}, without what plugins answered", root.display()));
+            return StateFolder::read(&root).map(Some);
+        }
+        let packed = self.packed.and_then(|packed| packed.state.clone());
+        self.tell(
+            "state",
+            match &packed {
+                Some(_) => self.as_packed(),
+                None => "none: nothing runs there for whoever reads it (--state DIR)".to_owned(),
+            },
+        );
+        Ok(packed)
+    }
+
+    fn pods(&mut self, given: Option<&Path>) -> anyhow::Result<PodNames> {
+        let path = self.found(given, &[state::POD_LOGS]);
+        let names = path.as_deref().map(PodNames::from_path).transpose()?;
+        let names = names.or_else(|| self.packed.map(|packed| packed.pods.clone())).unwrap_or_default();
+        self.tell(
+            "pods",
+            match (&path, names.known()) {
+                (Some(path), Some(known)) => format!("{}: {} names and UIDs", path.display(), known.len()),
+                (None, Some(_)) => self.as_packed(),
+                (_, None) => "none: pods are called by their UIDs (--pods PATH)".to_owned(),
+            },
+        );
+        Ok(names)
+    }
+
+    fn devices(&mut self, given: Option<&Path>) -> anyhow::Result<super::Devices> {
+        let packed = self.packed.and_then(|packed| packed.devices.clone());
+        let text = match (given, packed) {
+            (Some(path), _) => Some(DeviceText::read(path)?),
+            (None, Some(text)) => {
+                Some(DeviceText { name: format!("devices of {}", self.machine.name), text })
+            }
+            (None, None) => None,
+        };
+        let Some(text) = text else {
+            self.tell("devices", "none: device plugins are not asked (--devices FILE)".to_owned());
+            return Ok(Vec::new());
+        };
+        let view = KubeletView::new(&self.machine.info)
+            .with_context(|| format!("the kubelet could not use machine {}", self.machine.name))?;
+        let devices = text.devices(self.machine, view.nodes())?;
+        let resources = if devices.len() == 1 { "resource" } else { "resources" };
+        self.tell("devices", format!("{}: {} {resources}", text.name, devices.len()));
+        Ok(devices)
+    }
+}
