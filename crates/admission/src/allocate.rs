@@ -4,10 +4,10 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use cpu_manager::{Granted as GrantedCpus, PodGranted as PodCpus};
-use device_manager::{DeviceIds, Outcome, Request};
+use cpu_manager::{Granted as GrantedCpus, PodGranted as PodCpus, Served};
+use device_manager::{DeviceIds, NotServed, Request};
 use memory_manager::{Granted as GrantedMemory, PodGranted as PodMemory};
-use pod_spec::{Container, ContainerKey, ContainerName, ResourceName, Unit};
+use pod_spec::{Container, ContainerKey, ContainerName, PodUid, ResourceName, Unit};
 use topology_hint::Hint;
 
 use crate::attempt::Placed;
@@ -39,23 +39,18 @@ impl<'a> Steps<'a> {
         container: &Container,
         near: Hint,
     ) -> Result<BTreeMap<ResourceName, DeviceIds>, Stop> {
-        let Ledger { inventory, devices: held, pods, .. } = &self.after;
-        let request = Request {
-            is_active: &|pod| pods.contains(pod),
-            sources: self.after.sources_for(&self.pod.key(container)),
-            ..Request::new(self.pod, container, near.affinity)
-        };
-        match self.node.devices.allocate(inventory, held, &request, self.replies) {
-            Ok(Outcome::Done(allocation)) => {
-                self.after.devices = allocation.after;
-                if !allocation.granted.is_empty() {
-                    self.after.store_devices();
-                }
-            }
-            Ok(Outcome::NeedsPlugin(question)) => return Err(Stop::Ask(question)),
-            Err(failure) => {
-                self.after.devices = failure.after;
-                return Err(Stop::refused(Some(&container.name), Cause::Devices(failure.error)));
+        let sources = self.after.sources_for(&self.pod.key(container));
+        let Ledger { inventory, devices: held, pods, dead, .. } = &mut self.after;
+        // Unlike the others, the device manager collects only where devices are asked for.
+        let is_active = |pod: &PodUid| !dead.may_hold_devices() || pods.contains(pod);
+        let request =
+            Request { is_active: &is_active, sources, ..Request::new(self.pod, container, near.affinity) };
+        match self.node.devices.allocate_in(inventory, held, &request, self.replies) {
+            Ok(granted) if granted.is_empty() => {}
+            Ok(_) => self.after.store_devices(),
+            Err(NotServed::NeedsPlugin(question)) => return Err(Stop::Ask(question)),
+            Err(NotServed::Failed(error)) => {
+                return Err(Stop::refused(Some(&container.name), Cause::Devices(error)));
             }
         }
         Ok(self.devices_of(container))
@@ -68,22 +63,24 @@ impl<'a> Steps<'a> {
 
     fn allocate_cpus(&mut self, container: &Container, near: Hint) -> Result<Option<GrantedCpus>, Stop> {
         self.after.collect_cpus();
-        let (Some(policy), Some(held)) = (&self.node.cpus, &self.after.cpus) else { return Ok(None) };
-        let outcome = policy.allocate(held, self.pod, container, near.affinity);
-        self.counted.cpus.extend(policy.metrics_of(held, self.pod, container, outcome.as_ref()));
-        let allocation = outcome.map_err(|error| Stop::refused(Some(&container.name), Cause::Cpus(error)))?;
-        self.after.cpus = Some(allocation.after);
-        Ok(Some(allocation.granted))
+        let (Some(policy), Some(held)) = (&self.node.cpus, &mut self.after.cpus) else { return Ok(None) };
+        let served = match held.assigned(&self.pod.uid, &container.name) {
+            Some(_) => Served::Before,
+            None => Served::Now,
+        };
+        let outcome = policy.allocate_in(held, self.pod, container, near.affinity);
+        let counted = policy.metrics_of_granted(served, outcome.as_ref().map(|granted| (granted, &*held)));
+        self.counted.cpus.extend(counted);
+        outcome.map(Some).map_err(|error| Stop::refused(Some(&container.name), Cause::Cpus(error)))
     }
 
     fn allocate_memory(&mut self, container: &Container, near: Hint) -> Result<Option<GrantedMemory>, Stop> {
         self.after.collect_memory();
-        let (Some(policy), Some(held)) = (&self.node.memory, &self.after.memory) else { return Ok(None) };
-        match policy.allocate(held, self.pod, container, near) {
-            Ok(allocation) => {
-                self.counted.memory += allocation.counted;
-                self.after.memory = Some(allocation.after);
-                Ok(Some(allocation.granted))
+        let (Some(policy), Some(held)) = (&self.node.memory, &mut self.after.memory) else { return Ok(None) };
+        match policy.allocate_in(held, self.pod, container, near) {
+            Ok((granted, counted)) => {
+                self.counted.memory += counted;
+                Ok(Some(granted))
             }
             Err(error) => {
                 self.counted.memory += policy.counted_refusal();

@@ -47,7 +47,7 @@ impl Trial<'_> {
             if found.iter().any(|known| known.change == change) {
                 continue;
             }
-            found.extend(self.attempt(self.node, self.node.rules(), self.ledger, &smaller).with(change));
+            found.extend(self.attempt_pod(smaller).with(change));
             if found.len() == MOST_OF_A_KIND {
                 break;
             }
@@ -69,7 +69,7 @@ impl Trial<'_> {
         let mut larger = self.pod.clone();
         let container = larger.containers.iter_mut().find(|container| container.name == *name)?;
         let asks = Vec::from([set(container, &"cpu".into(), fits)?]);
-        self.attempt(self.node, self.node.rules(), self.ledger, &larger).with(Change::AskMore(asks))
+        self.attempt_pod(larger).with(Change::AskMore(asks))
     }
 
     /// What a unit would have to ask less of to be on `nodes` alone; `None` if it need not, or if there is nothing left

@@ -1,6 +1,7 @@
 //! An admission that has been worked out: what came of it, and what it would change.
 
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use cpu_manager::Granted as GrantedCpus;
@@ -25,7 +26,8 @@ use crate::trace::{Detail, Trace};
 pub struct Attempt {
     /// What came out.
     pub verdict: Verdict,
-    /// The ledger as the steps left it; after a refusal it holds what was taken before.
+    /// The ledger as the steps left it; after a refusal it holds what was taken before. The same ledger where a plugin
+    /// must be asked.
     pub after: Ledger,
     /// What the counters gain, refused or not.
     pub counted: Counted,
@@ -35,6 +37,16 @@ pub struct Attempt {
     pub(crate) pod: PodUid,
     pub(crate) made_against: Version,
     pub(crate) refused_pod: RefusedPod,
+}
+
+impl Attempt {
+    /// Half served, a pod that waits for a plugin leaves nothing.
+    fn unless_asking(self, before: &Ledger) -> Self {
+        match self.verdict {
+            Verdict::NeedsPlugin(_) => Self { after: before.clone(), ..self },
+            Verdict::Admitted(_) | Verdict::Refused(_) => self,
+        }
+    }
 }
 
 /// What an attempt came to.
@@ -97,18 +109,24 @@ impl Node {
 
     /// The same under other rules than the node's.
     pub fn attempt_under(&self, rules: Rules, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Attempt {
-        Steps::new(self, rules, ledger, pod, replies).run()
+        let pod = Arc::new(self.classified(pod.clone()));
+        Steps::new(self, rules, ledger.clone(), &pod, replies).run().unless_asking(ledger)
     }
 
-    /// What an attempt would come to, for those who will not commit it.
+    /// What an attempt would come to, for those who will not commit it and do not need the ledger any more.
     pub(crate) fn verdict_under(
         &self,
         rules: Rules,
-        ledger: &Ledger,
-        pod: &Pod,
+        ledger: Ledger,
+        pod: &Arc<Pod>,
         replies: &Replies,
     ) -> Verdict {
         Steps::new(self, rules, ledger, pod, replies).run().verdict
+    }
+
+    /// The pod with its QoS class, which every manager would work out anew for every container.
+    pub(crate) fn classified(&self, pod: Pod) -> Pod {
+        Pod { status_qos: Some(pod.qos_class(self.pod_level.counts())), ..pod }
     }
 
     /// The same, with what was looked at on the way.
@@ -125,7 +143,9 @@ impl Node {
         replies: &Replies,
     ) -> (Attempt, Trace) {
         let mut trace = Trace { detail, ..Trace::default() };
-        let attempt = Steps::new(self, self.rules(), ledger, pod, replies).traced(&mut trace).run();
+        let pod = Arc::new(self.classified(pod.clone()));
+        let attempt = Steps::new(self, self.rules(), ledger.clone(), &pod, replies).traced(&mut trace).run();
+        let attempt = attempt.unless_asking(ledger);
         (attempt, trace)
     }
 }

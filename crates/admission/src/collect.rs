@@ -1,27 +1,70 @@
 //! What dead pods hold is collected at the kubelet's own points, and only when all sources of pods have reported.
+//!
+//! Each slice knows whether a pod has gone since it was collected last: without that, every step of every attempt would
+//! look at everything that is held.
 
-use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
 use device_manager::Sources;
-use pod_spec::ContainerKey;
+use pod_spec::{ContainerKey, PodUid};
 
 use crate::ledger::{Ledger, SourcesReady};
 
+/// In which slices pods that have gone may still hold something.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Dead {
+    cpus: Left,
+    memory: Left,
+    devices: Left,
+    others: Left,
+}
+
+/// Whether something may be left of pods that have gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Left {
+    #[default]
+    Nothing,
+    Perhaps,
+}
+
+impl Dead {
+    /// It is not known what of what is held belongs to pods that run.
+    pub(crate) const EVERYWHERE: Self =
+        Self { cpus: Left::Perhaps, memory: Left::Perhaps, devices: Left::Perhaps, others: Left::Perhaps };
+}
+
+impl Dead {
+    /// Whether pods that have gone may still hold devices.
+    pub(crate) fn may_hold_devices(self) -> bool {
+        self.devices == Left::Perhaps
+    }
+}
+
 impl Ledger {
+    /// The pod does not run any more; what it holds stays until it is collected.
+    pub(crate) fn remove_pod(&mut self, pod: &PodUid) {
+        self.pods.remove(pod);
+        self.dead = Dead::EVERYWHERE;
+    }
+
     pub(crate) fn collect_all(&mut self) {
         self.collect_devices();
         self.collect_cpus();
         self.collect_memory();
-        let providers: Vec<String> = self.others.keys().cloned().collect();
-        for provider in &providers {
-            self.collect_others(provider);
-        }
+        self.collect_others();
     }
 
-    pub(crate) fn collect_others(&mut self, provider: &str) {
-        if self.sources == SourcesReady::No {
+    /// Whether a slice is to be collected now; it then is.
+    fn is_due(sources: SourcesReady, slice: &mut Left) -> bool {
+        let is_due = sources == SourcesReady::Yes && *slice == Left::Perhaps;
+        if is_due {
+            *slice = Left::Nothing;
+        }
+        is_due
+    }
+
+    pub(crate) fn collect_others(&mut self) {
+        if !Self::is_due(self.sources, &mut self.dead.others) {
             return;
         }
         // What a pod was given as a whole is under no container.
@@ -29,10 +72,10 @@ impl Ledger {
             (key.container.as_str().is_empty() && self.pods.contains(&key.pod))
                 || self.pods.runs(&key.pod, &key.container)
         };
-        if self.others.get(provider).is_some_and(|held| !held.keys().all(is_alive))
-            && let Some(held) = Arc::make_mut(&mut self.others).get_mut(provider)
-        {
-            held.retain(|key, _| is_alive(key));
+        if self.others.values().any(|held| !held.keys().all(is_alive)) {
+            for held in Arc::make_mut(&mut self.others).values_mut() {
+                held.retain(|key, _| is_alive(key));
+            }
         }
     }
 
@@ -46,24 +89,24 @@ impl Ledger {
     }
 
     pub(crate) fn collect_devices(&mut self) {
-        if self.sources == SourcesReady::Yes {
+        if Self::is_due(self.sources, &mut self.dead.devices) {
             self.devices = self.devices.retain(|pod| self.pods.contains(pod));
         }
     }
 
     pub(crate) fn collect_cpus(&mut self) {
-        if self.sources == SourcesReady::Yes {
-            let collected =
-                self.cpus.as_ref().map(|held| held.retain(|pod, container| self.pods.runs(pod, container)));
-            self.cpus = collected;
+        if Self::is_due(self.sources, &mut self.dead.cpus)
+            && let Some(held) = &mut self.cpus
+        {
+            *held = held.retain(|pod, container| self.pods.runs(pod, container));
         }
     }
 
     pub(crate) fn collect_memory(&mut self) {
-        if self.sources == SourcesReady::Yes {
-            let collected =
-                self.memory.as_ref().map(|held| held.retain(|pod, container| self.pods.runs(pod, container)));
-            self.memory = collected;
+        if Self::is_due(self.sources, &mut self.dead.memory)
+            && let Some(held) = &mut self.memory
+        {
+            *held = held.retain(|pod, container| self.pods.runs(pod, container));
         }
     }
 }

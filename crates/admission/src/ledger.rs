@@ -12,6 +12,7 @@ use thiserror::Error;
 use topology_hint::{Held, Hint};
 
 use crate::attempt::{Attempt, Verdict};
+use crate::collect::Dead;
 use crate::compat::RefusedPod;
 use crate::residents::{Requests, Residents};
 
@@ -48,6 +49,7 @@ pub struct Ledger {
     /// Containers that were running when the kubelet started.
     pub(crate) was_running: Arc<BTreeSet<ContainerKey>>,
     pub(crate) pods: Residents,
+    pub(crate) dead: Dead,
 }
 
 /// Whether every source of pods has reported since the kubelet started: before that, nothing is known to be dead.
@@ -110,7 +112,7 @@ impl Ledger {
     }
 
     pub(crate) fn store_devices(&mut self) {
-        self.device_file = self.devices.clone();
+        self.device_file = self.devices.stored();
     }
 
     /// The hint that was merged for a container; `None` if none is stored.
@@ -130,8 +132,12 @@ impl Ledger {
     }
 
     /// The pod is active from now on.
-    pub(crate) fn enter(&mut self, pod: &Pod, requests: Requests) {
-        self.pods.enter(Arc::new(pod.clone()), requests);
+    pub(crate) fn enter(&mut self, pod: Arc<Pod>, requests: Requests) {
+        if self.pods.contains(&pod.uid) {
+            // It may have lost containers.
+            self.dead = Dead::EVERYWHERE;
+        }
+        self.pods.enter(pod, requests);
     }
 
     /// How much of a resource an admitted pod counts for: thousandths of `cpu`, whole units of all else.
@@ -192,11 +198,14 @@ impl Ledger {
     /// The ledger in which `pod` does not run and holds nothing.
     fn without(&self, pod: &PodUid) -> Self {
         let mut after = self.changed();
+        let dead = after.dead;
         after.end_pod(pod);
+        // Of this one nothing is left below.
+        after.dead = dead;
         retain(&mut after.hints, |container, _| container.pod != *pod);
-        after.cpus = after.cpus.map(|held| held.retain(|other, _| other != pod));
-        after.memory = after.memory.map(|held| held.retain(|other, _| other != pod));
-        after.devices = after.devices.retain(|other| other != pod);
+        after.cpus = after.cpus.map(|held| held.release_pod(pod));
+        after.memory = after.memory.map(|held| held.release_pod(pod));
+        after.devices = after.devices.release(pod);
         if after.others.values().any(|held| held.keys().any(|key| key.pod == *pod)) {
             for held in Arc::make_mut(&mut after.others).values_mut() {
                 held.retain(|key, _| key.pod != *pod);
@@ -216,7 +225,7 @@ impl Ledger {
 
     /// `pod` is not active any more; what it holds stays until it is collected.
     fn end_pod(&mut self, pod: &PodUid) {
-        self.pods.remove(pod);
+        self.remove_pod(pod);
         let gone: BTreeSet<ContainerKey> =
             self.created.values().filter(|container| container.pod == *pod).cloned().collect();
         retain(&mut self.created, |_, container| container.pod != *pod);

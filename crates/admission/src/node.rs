@@ -12,6 +12,7 @@ use topology_hint::Provider;
 use topology_model::Nodes;
 use topology_policy::{Distances, KubeletPolicy, Ties};
 
+use crate::collect::Dead;
 use crate::compat::Compat;
 use crate::identity::Identity;
 use crate::ledger::{Ledger, SourcesReady, Version};
@@ -198,6 +199,7 @@ impl Node {
             sources: SourcesReady::Yes,
             was_running: Arc::default(),
             pods: Residents::default(),
+            dead: Dead::default(),
         }
     }
 

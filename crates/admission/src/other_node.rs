@@ -49,7 +49,7 @@ impl Trial<'_> {
         for (index, id, amounts) in candidates {
             let Some((node, ledger)) = self.with_more(index, id, &amounts) else { continue };
             let node = node.as_ref().unwrap_or(self.node);
-            found.extend(self.attempt_on(node, &ledger).with(Change::More { node: id, amounts }));
+            found.extend(self.attempt_on(node, ledger).with(Change::More { node: id, amounts }));
             if found.len() == MOST_OF_A_KIND {
                 break;
             }
@@ -141,7 +141,7 @@ impl Trial<'_> {
                 let change = Change::ReserveCpus(policy.reserved().clone());
                 let node = Node { cpus: Some(policy), ..self.node.clone() };
                 let ledger = Ledger { cpus: Some(held), ..self.ledger.clone() };
-                found.extend(self.attempt_on(&node, &ledger).with(change));
+                found.extend(self.attempt_on(&node, ledger).with(change));
                 if found.len() == MOST_OF_A_KIND {
                     return found;
                 }
@@ -159,7 +159,7 @@ impl Trial<'_> {
         }
         let options = OwnOptions { regroup: Regroup::WhenUnneeded, ..self.node.options };
         let node = Node { options, ..self.node.clone() };
-        self.attempt_on(&node, self.ledger).with(Change::Regroup)
+        self.attempt_on(&node, self.ledger.clone()).with(Change::Regroup)
     }
 }
 

@@ -4,10 +4,11 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 
 use cpu_manager::Holdings as CpuHoldings;
-use device_manager::{Held as HeldDevices, Holdings as DeviceHoldings, Moment};
+use device_manager::Moment;
 use pod_spec::ContainerKey;
 use thiserror::Error;
 
+use crate::collect::Dead;
 use crate::ledger::{Ledger, SourcesReady};
 use crate::node::Node;
 
@@ -67,7 +68,8 @@ impl Node {
         let mut after = self.empty_ledger();
         after.cpus = self.resume_cpus(ledger)?;
         after.memory = self.resume_memory(before, ledger)?;
-        after.devices = stored_devices(&ledger.device_file);
+        after.devices = ledger.device_file.started();
+        after.dead = Dead::EVERYWHERE;
         after.store_devices();
         for resource in ledger.inventory.registered() {
             after.inventory.remember(resource, now);
@@ -114,12 +116,4 @@ fn stored_cpus(held: &CpuHoldings) -> CpuHoldings {
     let assigned = held.iter().map(|(pod, container, cpus)| (pod.clone(), container.clone(), cpus.clone()));
     let whole = held.whole_pods().map(|(pod, cpus)| (pod.clone(), cpus.clone()));
     CpuHoldings::new(held.shared().clone(), assigned).with_whole_pods(whole)
-}
-
-/// What a state file has of devices: who holds which, and nothing of what was to be reused.
-fn stored_devices(held: &DeviceHoldings) -> DeviceHoldings {
-    let entries = held.iter().map(|(pod, container, resource, held): (_, _, _, &HeldDevices)| {
-        (pod.clone(), container.clone(), resource.clone(), held.clone())
-    });
-    DeviceHoldings::new(entries)
 }

@@ -41,21 +41,21 @@ impl<'a> Steps<'a> {
     pub(crate) fn new(
         node: &'a Node,
         rules: Rules,
-        ledger: &Ledger,
-        pod: &'a Pod,
+        mut after: Ledger,
+        pod: &'a Arc<Pod>,
         replies: &'a Replies,
     ) -> Self {
-        let mut after = ledger.clone();
+        let before = after.version;
         // The pod under admission is active while it is admitted.
         let requests = node.requests(pod);
-        after.enter(pod, Arc::clone(&requests));
+        after.enter(Arc::clone(pod), Arc::clone(&requests));
         Self {
             node,
             rules,
             pod,
             replies,
             trace: None,
-            before: ledger.version,
+            before,
             requests,
             after,
             answers: Answers::new(),
@@ -89,7 +89,7 @@ impl<'a> Steps<'a> {
                     trace.held_back = self.node.held_back(&self.after, self.pod, &refused);
                 }
                 // Not active any more from the moment of the refusal.
-                self.after.pods.remove(&self.pod.uid);
+                self.after.remove_pod(&self.pod.uid);
                 Verdict::Refused(*refused)
             }
         };
@@ -208,8 +208,8 @@ impl<'a> Steps<'a> {
             let _ = policy.hints(held, unit, answers);
         }
         let nothing = Held::new();
+        after.collect_others();
         for provider in &node.others {
-            after.collect_others(provider.name());
             provider.hints(after.others.get(provider.name()).unwrap_or(&nothing), unit, answers);
         }
     }
@@ -245,7 +245,7 @@ impl<'a> Steps<'a> {
             .preempted(&self.after, self.pod, shortages)
             .map_err(|error| Stop::refused(None, Cause::NobodyToPreempt(error)))?;
         for pod in &preempted {
-            self.after.pods.remove(pod);
+            self.after.remove_pod(pod);
         }
         self.placement.preempted = preempted;
         Ok(())

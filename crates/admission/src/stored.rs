@@ -1,11 +1,14 @@
 //! A node of which something was stored: what its files hold, and the pods that run on it.
 
+use alloc::sync::Arc;
+
 use cpu_manager::Holdings as CpuHoldings;
 use device_manager::Holdings as DeviceHoldings;
 use memory_manager::Stored as StoredMemory;
 use node_config::Drift;
 use pod_spec::Pod;
 
+use crate::collect::Dead;
 use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::resume::ResumeError;
@@ -44,8 +47,9 @@ impl Node {
         ledger.store_devices();
         for pod in pods {
             let requests = self.requests(&pod);
-            ledger.enter(&pod, requests);
+            ledger.enter(Arc::new(pod), requests);
         }
+        ledger.dead = Dead::EVERYWHERE;
         Ok(ledger)
     }
 

@@ -1,9 +1,10 @@
 //! Attempts that never happen: each change that could help is made on a copy, and the pod attempted again.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use device_manager::{AllocateReply, DeviceIds, Question, Replies, Reply};
+use device_manager::{AllocateReply, DeviceIds, Endpoint, Question, Replies, Reply};
 use node_config::Scope;
 use numa_bitmask::NodeMask;
 use pod_spec::Pod;
@@ -26,11 +27,16 @@ const MOST_NODES_FOR_PAIRS: usize = 16;
 pub(crate) struct Trial<'a> {
     pub(crate) node: &'a Node,
     pub(crate) ledger: &'a Ledger,
+    /// As it came.
     pub(crate) pod: &'a Pod,
+    /// The same with its QoS class.
+    classified: Arc<Pod>,
     pub(crate) refused: &'a Refused,
     pub(crate) trace: &'a Trace,
     replies: &'a Replies,
     tries: usize,
+    /// Whether there are plugins that may have to be asked on the way.
+    plugins_are_asked: bool,
     stop: &'a dyn Fn() -> ControlFlow<()>,
     made: usize,
     search: Search,
@@ -54,7 +60,7 @@ impl Tried {
 }
 
 impl<'a> Trial<'a> {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         node: &'a Node,
         ledger: &'a Ledger,
         pod: &'a Pod,
@@ -62,11 +68,26 @@ impl<'a> Trial<'a> {
         (refused, trace): (&'a Refused, &'a Trace),
         (Tries(tries), stop): (Tries, &'a dyn Fn() -> ControlFlow<()>),
     ) -> Self {
-        Self { node, ledger, pod, refused, trace, replies, tries, stop, made: 0, search: Search::Complete }
+        let inventory = ledger.inventory();
+        let is_asked = |resource| matches!(inventory.endpoint(resource), Some(Endpoint::Plugin { .. }));
+        Self {
+            node,
+            ledger,
+            pod,
+            classified: Arc::new(node.classified(pod.clone())),
+            refused,
+            trace,
+            replies,
+            tries,
+            plugins_are_asked: inventory.registered().any(is_asked),
+            stop,
+            made: 0,
+            search: Search::Complete,
+        }
     }
 
     /// Whether everything was looked at, and how many attempts were made.
-    pub(crate) const fn end(self) -> (Search, usize) {
+    pub(crate) fn end(self) -> (Search, usize) {
         (self.search, self.made)
     }
 
@@ -79,14 +100,16 @@ impl<'a> Trial<'a> {
         self.trace.units.last()
     }
 
-    pub(crate) fn attempt(&mut self, node: &Node, rules: Rules, ledger: &Ledger, pod: &Pod) -> Tried {
+    fn attempt(&mut self, node: &Node, rules: Rules, ledger: Ledger, pod: &Arc<Pod>) -> Tried {
         if self.made >= self.tries || self.is_cut() || (self.stop)().is_break() {
             self.search = Search::Cut;
             return Tried::CutOff;
         }
         self.made += 1;
         let mut willing: Option<Replies> = None;
-        loop {
+        let again = self.plugins_are_asked.then(|| ledger.clone());
+        let mut next = Some(ledger);
+        while let Some(ledger) = next.take() {
             let replies = willing.as_ref().unwrap_or(self.replies);
             match node.verdict_under(rules, ledger, pod, replies) {
                 Verdict::Admitted(placement) => {
@@ -96,29 +119,44 @@ impl<'a> Trial<'a> {
                     };
                     return Tried::Fits(placement, plugins);
                 }
-                Verdict::Refused(_) => return Tried::Refused,
+                Verdict::Refused(_) => break,
                 Verdict::NeedsPlugin(question) => {
                     let reply = willing_reply(&question);
                     // A question that has been answered is not asked again.
                     willing.get_or_insert_with(|| self.replies.clone()).insert(question, reply);
+                    next.clone_from(&again);
                 }
             }
         }
+        Tried::Refused
     }
 
     /// The pod as it is, on the node as it is.
-    pub(crate) fn attempt_beside(&mut self, ledger: &Ledger) -> Tried {
-        self.attempt(self.node, self.node.rules(), ledger, self.pod)
+    pub(crate) fn attempt_beside(&mut self, ledger: Ledger) -> Tried {
+        self.attempt_on(self.node, ledger)
+    }
+
+    /// Another pod.
+    pub(crate) fn attempt_pod(&mut self, pod: Pod) -> Tried {
+        let pod = Arc::new(self.node.classified(pod));
+        self.attempt(self.node, self.node.rules(), self.ledger.clone(), &pod)
+    }
+
+    /// Under other rules.
+    fn attempt_under(&mut self, rules: Rules) -> Tried {
+        let pod = Arc::clone(&self.classified);
+        self.attempt(self.node, rules, self.ledger.clone(), &pod)
     }
 
     /// The pod as it is, on another node.
-    pub(crate) fn attempt_on(&mut self, node: &Node, ledger: &Ledger) -> Tried {
-        self.attempt(node, node.rules(), ledger, self.pod)
+    pub(crate) fn attempt_on(&mut self, node: &Node, ledger: Ledger) -> Tried {
+        let pod = Arc::clone(&self.classified);
+        self.attempt(node, node.rules(), ledger, &pod)
     }
 
     pub(crate) fn on_empty_node(&mut self) -> OnEmptyNode {
         let empty = self.node.empty_ledger().with_inventory(self.ledger.inventory().clone());
-        match self.attempt_beside(&empty) {
+        match self.attempt_beside(empty) {
             Tried::Fits(..) => OnEmptyNode::Fits,
             Tried::Refused => OnEmptyNode::DoesNotFit,
             Tried::CutOff => OnEmptyNode::Unknown,
@@ -157,14 +195,15 @@ impl<'a> Trial<'a> {
         };
         let mut found = Vec::new();
         if own.policy != KubeletPolicy::None && self.pod.containers.len() > 1 {
-            let tried = self.attempt(self.node, Rules { scope, ..own }, self.ledger, self.pod);
+            let tried = self.attempt_under(Rules { scope, ..own });
             found.extend(tried.with(Change::Scope(scope)));
         }
         let looser = LOOSER.iter().skip_while(|policy| **policy != own.policy).skip(1);
-        found.extend(looser.copied().find_map(|policy| {
-            self.attempt(self.node, Rules { policy, ..own }, self.ledger, self.pod)
-                .with(Change::Policy(policy))
-        }));
+        found.extend(
+            looser
+                .copied()
+                .find_map(|policy| self.attempt_under(Rules { policy, ..own }).with(Change::Policy(policy))),
+        );
         found
     }
 }

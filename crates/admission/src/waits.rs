@@ -38,7 +38,7 @@ impl Trial<'_> {
     fn wait(&mut self, gone: &[&PodUid]) -> Option<WouldFit> {
         let without = gone.iter().fold(self.ledger.clone(), |ledger, uid| ledger.release(uid));
         let gone = gone.iter().map(|uid| (*uid).clone()).collect();
-        self.attempt_beside(&without).with(Change::Wait(gone))
+        self.attempt_beside(without).with(Change::Wait(gone))
     }
 
     /// The pods that have something of what was lacking, those that ask for least first.

@@ -107,15 +107,26 @@ impl Static {
         container: &Container,
         affinity: Affinity,
     ) -> Result<Allocation, AllocateError> {
+        let mut after = held.clone();
+        let granted = self.allocate_in(&mut after, pod, container, affinity)?;
+        Ok(Allocation { granted, after })
+    }
+
+    /// The same in place: for those who have a copy to work on, and serve one container after another. Nothing changes
+    /// on error.
+    pub fn allocate_in(
+        &self,
+        held: &mut Holdings,
+        pod: &Pod,
+        container: &Container,
+        affinity: Affinity,
+    ) -> Result<Granted, AllocateError> {
         let request = match self.pod_level.exclusive_cpus(pod, container) {
             Ok(request) => request,
-            Err(reason) => {
-                return Ok(Allocation { granted: Granted::SharedPool(reason), after: held.clone() });
-            }
+            Err(reason) => return Ok(Granted::SharedPool(reason)),
         };
         // Before the look at what it holds: so a running container can fail here after a restart.
         self.check_whole_cores(held, request)?;
-        let mut after = held.clone();
         let cpus = if let Some(own) = held.assigned(&pod.uid, &container.name) {
             own.clone()
         } else {
@@ -124,11 +135,11 @@ impl Static {
                 free |= reusable;
             }
             let cpus = self.choose(&free, request, affinity)?;
-            after.assign(&pod.uid, &container.name, cpus.clone());
+            held.assign(&pod.uid, &container.name, cpus.clone());
             cpus
         };
-        after.served(&pod.uid, container.role, &cpus);
-        Ok(Allocation { granted: Granted::Exclusive(cpus), after })
+        held.served(&pod.uid, container.role, &cpus);
+        Ok(Granted::Exclusive(cpus))
     }
 
     pub(crate) fn check_whole_cores(&self, held: &Holdings, requested: usize) -> Result<(), WholeCoresError> {

@@ -148,6 +148,17 @@ impl Holdings {
         after
     }
 
+    /// The holdings without one pod: all its containers are released.
+    #[must_use]
+    pub fn release_pod(&self, pod: &PodUid) -> Self {
+        let mut after = self.clone();
+        let names: Vec<ContainerName> = self.of_pod(pod).map(|(name, _)| name.clone()).collect();
+        for container in &names {
+            after.give_back(pod, container);
+        }
+        after
+    }
+
     /// The holdings of those containers that `keep` says yes to; the rest is released. What becomes of dead pods.
     #[must_use]
     pub fn retain(&self, keep: impl FnMut(&PodUid, &ContainerName) -> bool) -> Self {

@@ -60,7 +60,7 @@ pub use guaranteed::{EmptySharedPool, NotPinned};
 pub use hints::OnNode;
 pub use holdings::{Collected, Holdings, TwoOwners};
 pub use isolation::{CpuQuota, Isolation, QuotaWithExclusiveCpus};
-pub use metrics::{Aligned, Assigned, Change, Metric, Source};
+pub use metrics::{Aligned, Assigned, Change, Metric, Served, Source};
 pub use policy::{ConfigError, Static};
 pub use reconcile::{ContainerState, Status, Update};
 pub use restore::StateError;

@@ -133,6 +133,15 @@ impl fmt::Display for Source {
     }
 }
 
+/// Whether a container held its CPUs already when it was served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Served {
+    /// It did.
+    Before,
+    /// It was given them.
+    Now,
+}
+
 impl Static {
     /// The metrics with which a node starts that holds `held`; those that are not there do not exist yet.
     #[must_use]
@@ -160,15 +169,29 @@ impl Static {
         container: &Container,
         outcome: Result<&Allocation, &AllocateError>,
     ) -> Vec<Change> {
+        let served = match held.assigned(&pod.uid, &container.name) {
+            Some(_) => Served::Before,
+            None => Served::Now,
+        };
+        self.metrics_of_granted(served, outcome.map(|allocation| (&allocation.granted, &allocation.after)))
+    }
+
+    /// The same of a container that was served in place: what it was granted, and what is held then.
+    #[must_use]
+    pub fn metrics_of_granted(
+        &self,
+        served: Served,
+        outcome: Result<(&Granted, &Holdings), &AllocateError>,
+    ) -> Vec<Change> {
         let mut changes = Vec::new();
         match outcome {
-            Ok(Allocation { granted: Granted::SharedPool(_), .. }) => {}
-            Ok(Allocation { granted: Granted::Exclusive(cpus), after }) => {
+            Ok((Granted::SharedPool(_), _)) => {}
+            Ok((Granted::Exclusive(cpus), after)) => {
                 changes.push(Change::Add(Metric::PinningRequests, 1));
                 if self.options.whole_cores == WholeCores::Required {
                     changes.push(Change::Add(Metric::Aligned(Aligned::PhysicalCpu), 1));
                 }
-                if held.assigned(&pod.uid, &container.name).is_none() {
+                if served == Served::Now {
                     self.allocated(cpus, &after.held(), &mut changes);
                     self.count(Metric::Allocations(Source::Node), 1, &mut changes);
                     self.count(Metric::Assignments(Assigned::NodeExclusive), 1, &mut changes);

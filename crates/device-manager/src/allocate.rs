@@ -66,6 +66,15 @@ pub enum Outcome {
     NeedsPlugin(Question),
 }
 
+/// Why a container has not been served.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotServed {
+    /// A plugin must be asked, and the decision made again with its answer.
+    NeedsPlugin(Question),
+    /// It cannot be.
+    Failed(AllocateError),
+}
+
 /// A container served, not yet kept.
 #[must_use]
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -159,21 +168,40 @@ impl Devices {
         replies: &Replies,
     ) -> Result<Outcome, Failure> {
         let mut after = held.clone();
+        match self.allocate_in(inventory, &mut after, request, replies) {
+            Ok(granted) => Ok(Outcome::Done(Allocation { granted, after })),
+            Err(NotServed::NeedsPlugin(question)) => Ok(Outcome::NeedsPlugin(question)),
+            Err(NotServed::Failed(error)) => Err(Failure { error, after }),
+        }
+    }
+
+    /// The same in place: for those who have a copy to work on, and serve one container after another. What it was
+    /// given just now comes back; `held` is then as [`Allocation::after`] or [`Failure::after`], and not to be kept
+    /// where a plugin must be asked.
+    pub fn allocate_in(
+        self,
+        inventory: &Inventory,
+        held: &mut Holdings,
+        request: &Request<'_>,
+        replies: &Replies,
+    ) -> Result<BTreeMap<ResourceName, DeviceIds>, NotServed> {
+        let mut after = core::mem::take(held);
         after.begin(&request.pod.uid);
         let mut serving = Serving { inventory, request, replies, after };
-        match serving.serve() {
+        let outcome = serving.serve();
+        *held = serving.after;
+        match outcome {
             Ok(granted) => {
-                let mut after = serving.after;
-                after.served(&request.pod.uid, &request.container.name, request.container.role);
-                Ok(Outcome::Done(Allocation { granted, after }))
+                held.served(&request.pod.uid, &request.container.name, request.container.role);
+                Ok(granted)
             }
-            Err(Stop::Ask(question)) => Ok(Outcome::NeedsPlugin(question)),
+            Err(Stop::Ask(question)) => Err(NotServed::NeedsPlugin(question)),
             Err(Stop::Fail(error)) => {
-                let mut after = serving.after;
-                if self.blocked_devices == BlockedDevices::FreeAtOnce {
-                    after.recompute();
+                match self.blocked_devices {
+                    BlockedDevices::FreeAtOnce => held.recompute(),
+                    BlockedDevices::UntilPodGoes => held.may_be_blocked(),
                 }
-                Err(Failure { error, after })
+                Err(NotServed::Failed(error))
             }
         }
     }

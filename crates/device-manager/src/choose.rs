@@ -74,9 +74,7 @@ impl Serving<'_> {
         if chosen.take(&mut self.after, resource, &reusable) {
             return Ok(chosen.ids);
         }
-        let taken = self.after.taken(resource).cloned().unwrap_or_default();
-        let available: Vec<&Entry> =
-            stock.list.healthy().filter(|entry| !taken.contains(&entry.device.id)).collect();
+        let available = available(stock, self.after.taken(resource));
         if (available.len() as u64) < chosen.needed {
             return Err(Stop::Fail(AllocateError::Unavailable {
                 resource: resource.clone(),
@@ -137,6 +135,16 @@ impl Serving<'_> {
             _ => Err(Stop::Ask(question)),
         }
     }
+}
+
+/// Healthy devices that are not taken. Both sides ascend, so one walk through both will do.
+fn available<'b>(stock: &'b Stock, taken: Option<&DeviceIds>) -> Vec<&'b Entry> {
+    let mut taken = taken.into_iter().flatten().peekable();
+    let mut is_taken = |id: &DeviceId| {
+        while taken.next_if(|other| *other < id).is_some() {}
+        taken.peek() == Some(&id)
+    };
+    stock.list.healthy().filter(|entry| !is_taken(&entry.device.id)).collect()
 }
 
 /// What has been chosen so far.

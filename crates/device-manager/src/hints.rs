@@ -101,11 +101,7 @@ fn unit_hints(
     } else {
         Supply::Own(&own)
     };
-    if supply.allows(stock, count) {
-        push(inventory, stock, supply, (resource, count), answers);
-    } else {
-        answers.push_impossible(resource);
-    }
+    push(inventory, stock, supply, (resource, count), answers);
 }
 
 fn held_by_pod(held: &Holdings, pod: &Pod, resource: &ResourceName) -> DeviceIds {
@@ -137,14 +133,19 @@ fn push(
         many.resize(places.len(), 0);
         many.as_mut_slice()
     };
-    let mut found = 0;
+    let (mut free, mut found) = (0, 0);
     supply.visit(stock, |entry| {
+        free += 1;
         if !entry.mask.is_empty() {
             counts[entry.place] += 1;
             found += 1;
         }
     });
-    if within.is_empty() || found < needed || left_over.clone().any(NodeMask::is_empty) {
+    if !supply.allows(stock, count, free)
+        || within.is_empty()
+        || found < needed
+        || left_over.clone().any(NodeMask::is_empty)
+    {
         answers.push_impossible(resource);
         return;
     }
@@ -160,13 +161,11 @@ fn push(
 }
 
 impl<'a> Supply<'a> {
-    /// Whether there are enough devices at all, wherever they are.
-    fn allows(self, stock: &Stock, count: u64) -> bool {
+    /// Whether there are enough devices at all, wherever they are. `free` is how many listed ones can be drawn on.
+    fn allows(self, stock: &Stock, count: u64, free: u64) -> bool {
         match self {
             Self::Own(own) => own.len() as u64 == count,
             Self::Free { taken, reusable } => {
-                let mut free = 0;
-                self.visit(stock, |_| free += 1);
                 let is_free = |id: &DeviceId| {
                     stock.list.is_healthy(id) && !taken.is_some_and(|taken| taken.contains(id))
                 };

@@ -1,6 +1,6 @@
 //! Which devices every container holds.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -17,7 +17,7 @@ type ByResource = BTreeMap<ResourceName, Arc<DeviceIds>>;
 
 /// The devices of each container, those that are not to be given out, and those of finished init containers that
 /// later containers of the same pod take first. A value: cheap to clone, every change gives the next one.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Holdings {
     /// No pod is here without a container, no container without a resource.
     held: Arc<BTreeMap<PodUid, Arc<OfPod>>>,
@@ -25,7 +25,26 @@ pub struct Holdings {
     taken: Arc<ByResource>,
     /// Of the pod that was served last; forgotten when another is.
     reusable: Option<(PodUid, Arc<ByResource>)>,
+    sums: Sums,
 }
+
+/// Whether what is taken is what pods hold, each device by one of them: then what a dead pod held can be taken off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Sums {
+    /// It is.
+    #[default]
+    Add,
+    /// A failure has left devices blocked, or what was stored is odd: it has to be summed up anew.
+    MayNotAdd,
+}
+
+impl PartialEq for Holdings {
+    fn eq(&self, other: &Self) -> bool {
+        self.held == other.held && self.taken == other.taken && self.reusable == other.reusable
+    }
+}
+
+impl Eq for Holdings {}
 
 /// What a container holds of one resource.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -193,7 +212,11 @@ impl Holdings {
     /// are free again too.
     #[must_use]
     pub fn release(&self, pod: &PodUid) -> Self {
-        self.retain(|other| other != pod)
+        let mut after = self.clone();
+        if self.has_pod(pod) {
+            after.remove(&[pod]);
+        }
+        after
     }
 
     /// The holdings of those pods that `keep` says yes to: what becomes of dead pods. If any goes, devices that a
@@ -202,23 +225,68 @@ impl Holdings {
     pub fn retain(&self, mut keep: impl FnMut(&PodUid) -> bool) -> Self {
         let mut after = self.clone();
         let dead: Vec<&PodUid> = self.held.keys().filter(|pod| !keep(pod)).collect();
-        if !dead.is_empty() {
-            let held = Arc::make_mut(&mut after.held);
-            for pod in dead {
-                held.remove(pod);
-            }
-            after.recompute();
-        }
+        after.remove(&dead);
         after
+    }
+
+    fn remove(&mut self, dead: &[&PodUid]) {
+        if dead.is_empty() {
+            return;
+        }
+        let held = Arc::make_mut(&mut self.held);
+        let gone: Vec<Arc<OfPod>> = dead.iter().filter_map(|pod| held.remove(*pod)).collect();
+        if self.sums == Sums::MayNotAdd {
+            return self.recompute();
+        }
+        let taken = Arc::make_mut(&mut self.taken);
+        for (resource, held) in gone.iter().flat_map(|of| of.values()).flatten() {
+            let Some(ids) = taken.get_mut(resource) else { continue };
+            let ids = Arc::make_mut(ids);
+            for id in held.by_node.values().flatten() {
+                ids.remove(id);
+            }
+        }
+        taken.retain(|_, ids| !ids.is_empty());
+    }
+
+    /// What a state file has of them: who holds which devices.
+    #[must_use]
+    pub fn stored(&self) -> Self {
+        Self { held: Arc::clone(&self.held), sums: Sums::MayNotAdd, ..Self::default() }
+    }
+
+    /// The holdings of a state file after a start.
+    #[must_use]
+    pub fn started(&self) -> Self {
+        let mut started = self.stored();
+        started.recompute();
+        started
     }
 
     /// Devices that a failure left blocked are free again: what is taken is what is held.
     pub(crate) fn recompute(&mut self) {
         let mut taken = BTreeMap::<ResourceName, DeviceIds>::new();
-        for (_, _, resource, held) in self.iter() {
-            taken.entry(resource.clone()).or_default().extend(held.by_node.values().flatten().cloned());
+        self.sums = Sums::Add;
+        for of in self.held.values() {
+            let mut own = BTreeMap::<&ResourceName, BTreeSet<&DeviceId>>::new();
+            for (resource, held) in of.values().flatten() {
+                own.entry(resource).or_default().extend(held.by_node.values().flatten());
+            }
+            for (resource, own) in own {
+                let taken = taken.entry(resource.clone()).or_default();
+                let before = taken.len();
+                taken.extend(own.iter().copied().cloned());
+                if own.is_empty() || taken.len() != before + own.len() {
+                    self.sums = Sums::MayNotAdd;
+                }
+            }
         }
         self.taken = Arc::new(taken.into_iter().map(|(resource, ids)| (resource, Arc::new(ids))).collect());
+    }
+
+    /// A failure may have left devices blocked.
+    pub(crate) fn may_be_blocked(&mut self) {
+        self.sums = Sums::MayNotAdd;
     }
 
     pub(crate) fn hold(

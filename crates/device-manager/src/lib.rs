@@ -44,7 +44,7 @@ mod registration;
 mod calls;
 mod views;
 
-pub use allocate::{AllocateError, Allocation, Failure, Outcome, Request, Sources};
+pub use allocate::{AllocateError, Allocation, Failure, NotServed, Outcome, Request, Sources};
 pub use calls::{PluginMessages, PluginTime};
 pub use device::{Device, DeviceId, Health, Topology};
 pub use holdings::{Held, HeldOn, Holdings};

@@ -91,17 +91,29 @@ impl Static {
         container: &Container,
         hint: Hint,
     ) -> Result<Allocation, AllocateError> {
+        let mut after = held.clone();
+        let (granted, counted) = self.allocate_in(&mut after, pod, container, hint)?;
+        Ok(Allocation { granted, after, counted })
+    }
+
+    /// The same in place: for those who have a copy to work on, and serve one container after another. Nothing changes
+    /// on error.
+    pub fn allocate_in(
+        &self,
+        held: &mut Holdings,
+        pod: &Pod,
+        container: &Container,
+        hint: Hint,
+    ) -> Result<(Granted, Counted), AllocateError> {
         let asked = self.asked(Unit::Container(pod, container));
         if let Err(RequestError::NotPinned(reason)) = asked {
-            let (granted, counted) = (Granted::NotPinned(reason), Counted::default());
-            return Ok(Allocation { granted, after: held.clone(), counted });
+            return Ok((Granted::NotPinned(reason), Counted::default()));
         }
-        let mut after = held.clone();
         let mut counted = Counted { pinning_requests: 1, ..Counted::default() };
         if let Some(own) = held.assigned(&pod.uid, &container.name) {
-            after.served(&pod.uid, container.role, own);
-            let (granted, counted) = (Granted::Blocks(own.to_vec()), self.existing(counted));
-            return Ok(Allocation { granted, after, counted });
+            let own = own.to_vec();
+            held.served(&pod.uid, container.role, &own);
+            return Ok((Granted::Blocks(own), self.existing(counted)));
         }
         let request = asked.map_err(|_| AllocateError::NotInt64)?;
         let mask = self.place(held, pod, &request, hint)?;
@@ -110,14 +122,14 @@ impl Static {
             let left =
                 held.reusable(&pod.uid).find(|(nodes, of, _)| *nodes == mask && **of == block.resource);
             let left = left.map_or(0, |(_, _, bytes)| bytes);
-            after.books_mut().book(&block.nodes, &block.resource, block.size.saturating_sub(left));
+            held.books_mut().book(&block.nodes, &block.resource, block.size.saturating_sub(left));
             counted.allocations += 1;
         }
-        after.served(&pod.uid, container.role, &blocks);
-        after.set(&pod.uid, &container.name, blocks.clone());
-        after.shrink_init(pod, &container.name, &blocks);
+        held.served(&pod.uid, container.role, &blocks);
+        held.set(&pod.uid, &container.name, blocks.clone());
+        held.shrink_init(pod, &container.name, &blocks);
         counted.node_exclusive = 1;
-        Ok(Allocation { granted: Granted::Blocks(blocks), after, counted: self.existing(counted) })
+        Ok((Granted::Blocks(blocks), self.existing(counted)))
     }
 
     /// The nodes on which `request` is to be booked.

@@ -109,6 +109,18 @@ impl Holdings {
         after
     }
 
+    /// The holdings without one pod: all its containers are released.
+    #[must_use]
+    pub fn release_pod(&self, pod: &PodUid) -> Self {
+        let mut after = self.clone();
+        let names: Vec<ContainerName> =
+            self.assigned.get(pod).into_iter().flat_map(|of| of.keys().cloned()).collect();
+        for container in &names {
+            after.give_back(pod, container);
+        }
+        after
+    }
+
     /// The holdings when `container` starts: the ordinary init containers before it have finished and are
     /// released.
     #[must_use]
