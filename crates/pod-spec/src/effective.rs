@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 
-use k8s_quantity::{Format, Quantity};
+use k8s_quantity::Quantity;
 
 use crate::{Container, Origin, Pod, PodLevelResources, ResourceList, ResourceName, Role};
 
@@ -50,17 +50,32 @@ impl Pod {
     /// limits, and pod-level requests from what the containers ask for and from pod-level limits.
     #[must_use]
     pub fn with_defaults(mut self, pod_level: PodLevelResources) -> Self {
-        round_up(&mut self.overhead);
         for container in &mut self.containers {
-            round_up(&mut container.requests);
-            round_up(&mut container.limits);
             for (resource, limit) in &container.limits {
                 container.requests.entry(resource.clone()).or_insert_with(|| limit.clone());
             }
         }
+        // Amounts are rounded last: what is filled in is the sum of what is written.
+        self.with_pod_level_defaults(pod_level).rounded()
+    }
+
+    /// Every quantity rounded up to thousandths, and nothing filled in: as an API server keeps a template of pods.
+    #[must_use]
+    pub fn rounded(mut self) -> Self {
+        round_up(&mut self.overhead);
+        for container in &mut self.containers {
+            round_up(&mut container.requests);
+            round_up(&mut container.limits);
+        }
+        if let Some(resources) = &mut self.resources {
+            round_up(&mut resources.requests);
+            round_up(&mut resources.limits);
+        }
+        self
+    }
+
+    fn with_pod_level_defaults(mut self, pod_level: PodLevelResources) -> Self {
         let Some(mut resources) = self.resources.take() else { return self };
-        round_up(&mut resources.requests);
-        round_up(&mut resources.limits);
         if pod_level == PodLevelResources::Count {
             if !resources.limits.is_empty() || !resources.requests.is_empty() {
                 for (resource, limit) in self.containers_amounts(Amounts::Limits) {
@@ -197,12 +212,11 @@ fn add(sum: &mut ResourceList, more: &ResourceList) {
     }
 }
 
+/// What is absent is not zero: a negative amount, which is refused later, stays negative.
 fn raise(floor: &mut ResourceList, to: &ResourceList) {
     for (resource, amount) in to {
-        let zero = || Quantity::from_units(0, Format::DecimalSi);
-        let own = floor.entry(resource.clone()).or_insert_with(zero);
-        if amount > own {
-            *own = amount.clone();
+        if floor.get(resource).is_none_or(|own| amount > own) {
+            floor.insert(resource.clone(), amount.clone());
         }
     }
 }

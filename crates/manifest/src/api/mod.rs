@@ -2,7 +2,7 @@
 //!
 //! The checks are made on the tree and not on the pod that comes of it, so that each complaint has its place. As in an
 //! API server all of them are made, on what the object is once its defaults are filled in: a fraction of a device in
-//! the limits is refused in the requests too. Where the API server's order follows from nothing (it walks maps), here
+//! a pod's limits is refused in the requests too (in a template it is not: nothing is filled in there). Where the API server's order follows from nothing (it walks maps), here
 //! it is that of names.
 //!
 //! Values of the wrong type are not complaints: an API server refuses such an object before it looks at it.

@@ -18,7 +18,7 @@ const VALUE: &str = "a valid label must be an empty string or consist of alphanu
                      validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
 /// The longest label.
-pub(super) const MAX_LABEL: usize = 63;
+const MAX_LABEL: usize = 63;
 const MAX_SUBDOMAIN: usize = 253;
 
 /// A container's name, a namespace.

@@ -40,7 +40,7 @@ pub(super) fn check_spec(
         None => None,
     };
     let mut all: Vec<_> = inits.requirements.drain(..).chain(apps.requirements.drain(..)).collect();
-    let pod = defaulted(&mut all, pod_level.as_mut());
+    let pod = defaulted(spec_of, &mut all, pod_level.as_mut());
     apps.requirements = all.split_off(inits.places.len());
     inits.requirements = all;
 
@@ -63,10 +63,15 @@ pub(super) fn check_spec(
             port.check_match(found)?;
         }
     }
-    check_word(&spec, "restartPolicy", &["Always", "OnFailure", "Never"], found)?;
+    if let Some(policy) = spec.get("restartPolicy")? {
+        check_word(&policy, &["Always", "OnFailure", "Never"], found)?;
+    }
     check_selector(&spec, found)?;
-    if let Some(context) = spec.get("securityContext")? {
-        check_word(&context, "supplementalGroupsPolicy", &["Merge", "Strict"], found)?;
+    if let Some(policy) = spec.descend(&["securityContext", "supplementalGroupsPolicy"])? {
+        if is_windows {
+            found.add(&policy, Complaint::Forbidden("cannot be set for a windows pod"));
+        }
+        check_word(&policy, &["Merge", "Strict"], found)?;
     }
     check_affinity(&spec, found)?;
     check_node_name(&spec, found)?;
@@ -187,16 +192,14 @@ fn check_policy(container: &Field<'_>, found: &mut Findings) -> Result<(), Manif
 }
 
 /// A field that has one of some words, or none.
-pub(super) fn check_word(
-    parent: &Field<'_>,
-    key: &str,
+fn check_word(
+    field: &Field<'_>,
     words: &'static [&'static str],
     found: &mut Findings,
 ) -> Result<(), ManifestError> {
-    let Some(field) = parent.get(key)? else { return Ok(()) };
     let word = field.text("a text")?;
     if !word.is_empty() && !words.contains(&word) {
-        found.add(&field, Complaint::not_supported(word, words));
+        found.add(field, Complaint::not_supported(word, words));
     }
     Ok(())
 }

@@ -1,9 +1,12 @@
 //! Requests and limits as an API server checks them.
 
 use k8s_quantity::{Quantity, Sign};
-use pod_spec::{Amounts, Container, ContainerName, Pod, PodLevelResources, ResourceList, ResourceName, Role};
+use pod_spec::{
+    Amounts, Container, ContainerName, Pod, PodLevelResources, PodResources, ResourceList, ResourceName, Role,
+};
 
 use super::names::qualified;
+use super::pod::SpecOf;
 use super::{Complaint, Findings};
 use crate::ManifestError;
 use crate::node::Field;
@@ -47,11 +50,11 @@ impl<'a> Requirements<'a> {
     /// `spec.overhead`, which is checked as limits are.
     pub(super) fn overhead(overhead: &Field<'a>) -> Result<Self, ManifestError> {
         let at = |key| overhead.at_path(format!("{}.{key}", overhead.path));
-        Ok(Self {
-            requests: Listed::read(at("requests"), None)?,
-            limits: Listed::read(at("limits"), Some(overhead.clone()))?,
-            place: overhead.clone(),
-        })
+        let mut limits = Listed::read(at("limits"), Some(overhead.clone()))?;
+        for amount in limits.amounts.values_mut() {
+            *amount = core::mem::take(amount).round_up_to_milli();
+        }
+        Ok(Self { requests: Listed::read(at("requests"), None)?, limits, place: overhead.clone() })
     }
 
     /// The complaints, in the API server's order; where it has none, in that of names.
@@ -74,7 +77,7 @@ impl<'a> Requirements<'a> {
                     } else {
                         continue;
                     };
-                    let must = format!("must be {must} {name} limit of {}", limit.canonical());
+                    let must = format!("must be {must} {name} limit of {limit}");
                     let place = place.at_path(self.requests.place.path.clone());
                     found.add(&place, Complaint::invalid(&text(amount), must));
                 }
@@ -110,8 +113,10 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// Fills in what an API server fills in before it checks, and returns the pod that it did it on.
+/// Fills in what an API server fills in before it checks, and returns the pod that it did it on. In a template that is
+/// next to nothing: requests follow limits only when a pod is made of it.
 pub(super) fn defaulted<'a>(
+    spec_of: SpecOf,
     containers: &mut [(Role, Requirements<'a>)],
     pod_level: Option<&mut Requirements<'a>>,
 ) -> Pod {
@@ -122,11 +127,14 @@ pub(super) fn defaulted<'a>(
         limits: own.limits.amounts.clone(),
     };
     let mut pod = Pod::new("", "", containers.iter().enumerate().map(of_container).collect());
-    pod.resources = pod_level.as_ref().map(|own| pod_spec::PodResources {
+    pod.resources = pod_level.as_ref().map(|own| PodResources {
         requests: own.requests.amounts.clone(),
         limits: own.limits.amounts.clone(),
     });
-    let pod = pod.with_defaults(PodLevelResources::Count);
+    let pod = match spec_of {
+        SpecOf::Pod => pod.with_defaults(PodLevelResources::Count),
+        SpecOf::Template => pod.rounded(),
+    };
     for ((_, own), container) in containers.iter_mut().zip(&pod.containers) {
         own.requests.amounts.clone_from(&container.requests);
         own.limits.amounts.clone_from(&container.limits);
@@ -142,15 +150,13 @@ pub(super) fn defaulted<'a>(
 pub(super) fn check_consistency(pod: &Pod, pod_level: &Requirements<'_>, found: &mut Findings) {
     for (name, asked) in pod.containers_amounts(Amounts::Requests) {
         let Some(own) = pod_level.requests.amounts.get(&name).filter(|own| asked > **own) else { continue };
-        let must =
-            format!("must be greater than or equal to aggregate container requests of {}", asked.canonical());
+        let must = format!("must be greater than or equal to aggregate container requests of {asked}");
         found.add(&pod_level.place_of(&pod_level.requests, &name), Complaint::invalid(&text(own), must));
     }
     for (name, limit) in pod.containers_amounts(Amounts::Limits) {
         let own = pod_level.limits.amounts.get(&name).filter(|own| name.is_hugepages() && limit > **own);
         let Some(own) = own else { continue };
-        let must =
-            format!("must be greater than or equal to aggregate container limits of {}", limit.canonical());
+        let must = format!("must be greater than or equal to aggregate container limits of {limit}");
         found.add(&pod_level.place_of(&pod_level.limits, &name), Complaint::invalid(&text(own), must));
     }
 }
@@ -166,21 +172,22 @@ pub(super) fn check_within(
         let Some(most) = pod_level.limits.amounts.get(name).filter(|most| limit > *most) else { continue };
         // The API server's own path, though there is no such field.
         let path = format!("{}.containers[{at}][{name}].limits", pod_level.place.path);
-        let must = format!("must be less than or equal to pod limits of {}", most.canonical());
+        let must = format!("must be less than or equal to pod limits of {most}");
         let place = own.place_of(&own.limits, name).at_path(path);
         found.add(&place, Complaint::invalid(&text(limit), must));
     }
 }
 
+/// A text that is as short as it gets is kept as it is written, `+3` too.
 fn text(amount: &Quantity) -> String {
-    amount.canonical().to_string()
+    amount.to_string()
 }
 
 fn check_amount(name: &ResourceName, amount: &Quantity, place: &Field<'_>, found: &mut Findings) {
     if amount.sign() == Sign::Negative {
         found.add(place, Complaint::invalid(&text(amount), "must be greater than or equal to 0"));
     }
-    if is_whole(name) && amount.ceil_units().is_some() && whole_units(amount).is_none() {
+    if is_whole(name) && !has_no_fraction(amount) {
         found.add(place, Complaint::invalid(&text(amount), "must be an integer"));
     }
     if name.is_hugepages() && !is_divisible(name, amount) {
@@ -190,18 +197,16 @@ fn check_amount(name: &ResourceName, amount: &Quantity, place: &Field<'_>, found
     }
 }
 
-/// The amount where it has no fraction. What no integer takes is refused elsewhere.
-fn whole_units(amount: &Quantity) -> Option<i128> {
-    let (above, below) = (amount.ceil_units()?, (-amount).ceil_units()?);
-    (above == -below).then_some(above)
-}
-
-/// Whether an amount of huge pages is so many whole pages.
+/// Whether an amount of huge pages is so many whole pages, by the API server's own arithmetic of 64 bits.
 fn is_divisible(name: &ResourceName, amount: &Quantity) -> bool {
     let size = name.as_str().strip_prefix("hugepages-").and_then(|size| size.parse::<Quantity>().ok());
-    let size = size.and_then(|size| whole_units(&size)).filter(|size| *size > 0);
-    // Fractions of a byte are rounded up before.
-    size.zip(amount.ceil_units()).is_some_and(|(size, units)| units % size == 0)
+    let size = size.filter(|size| size.sign() == Sign::Positive && has_no_fraction(size));
+    size.and_then(|size| amount.value().checked_rem(size.value())) == Some(0)
+}
+
+/// By the same arithmetic.
+fn has_no_fraction(amount: &Quantity) -> bool {
+    amount.milli_value() % 1000 == 0
 }
 
 /// Names without a domain that an API server knows: of nodes, and of quotas.

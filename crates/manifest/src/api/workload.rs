@@ -1,7 +1,7 @@
 //! Objects as a whole: pods, and what makes pods of a template.
 
 use super::metadata::{check_labels, check_metadata};
-use super::names::{MAX_LABEL, Wrong, dns_label, dns_subdomain};
+use super::names::{Wrong, dns_label, dns_subdomain, label_value};
 use super::pod::{SpecOf, check_spec};
 use super::{Complaint, Findings};
 use crate::ManifestError;
@@ -78,10 +78,7 @@ fn check_template_labels(
     // The pods of a job are labelled with its name.
     if let Some(name) = object.descend(&["metadata", "name"])?.filter(|_| kind == Kind::Job) {
         let text = name.text("a name")?;
-        if text.len() > MAX_LABEL && dns_subdomain(text).is_empty() {
-            let must = format!("must be no more than {MAX_LABEL} bytes");
-            found.add(&name.at_path(template.path_of("labels")), Complaint::invalid(text, must));
-        }
+        found.add_all(&name.at_path(template.path_of("labels")), text, label_value(text));
     }
     Ok(())
 }
