@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use pod_spec::{Origin, Phase, Pod, PodLevelResources, PodUid};
 use thiserror::Error;
-use topology_manifest::{MAX_BYTES, Source as Text, Style, read_pods_with};
+use topology_manifest::{MAX_BYTES, Source as Text, read_pods_with};
 
 use crate::event::{Listing, Others};
 
@@ -187,7 +187,7 @@ fn contents(path: &Path) -> Contents {
 fn pods(path: &Path, text: &[u8], pod_level: PodLevelResources) -> Result<Vec<Arc<Pod>>, String> {
     let name = path.display().to_string();
     let read = Text::from_bytes(&name, text).and_then(|text| read_pods_with(&text, pod_level));
-    let pods = read.map_err(|error| error.render(Style::Unicode))?;
+    let pods = read.map_err(|error| error.to_string())?;
     let active = pods.into_iter().filter(|pod| pod.phase == Phase::Active);
     Ok(active
         .map(|mut pod| {

@@ -97,7 +97,7 @@ pub(crate) struct MachineArguments {
 }
 
 /// By which rules it decides.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct RulesArguments {
     /// `KubeletConfiguration`, `KubeletConfig` or a kubelet's /configz as YAML or JSON; `pinned` for the built-in one
     /// that pins as much as possible, `kubelet-defaults` for the kubelet's own, which pin nothing.

@@ -17,6 +17,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "DIR", default_value = "/var/lib/topolet", value_hint = ValueHint::DirPath)]
     root: PathBuf,
     /// Reads what a running kubelet writes, and writes nothing: what would be decided can be asked, and metrics read.
+    /// Without --config its config.yaml in the root folder is used.
     #[arg(long, conflicts_with = "manifests")]
     observe: bool,
     /// A folder with manifests; their pods run as long as they are there.
@@ -40,6 +41,8 @@ pub(crate) struct ServeArguments {
     rules: RulesArguments,
 }
 
+/// Where installers put the kubelet's configuration, below its root.
+const CONFIG: &str = "config.yaml";
 /// Where the socket is when the root is not ours to write to.
 const OBSERVING: &str = "/run/topolet.sock";
 
@@ -49,6 +52,11 @@ pub(super) fn run(arguments: &ServeArguments, _: Screen) -> anyhow::Result<Outco
         (None, false) => arguments.root.join(SOCKET),
         (None, true) => PathBuf::from(OBSERVING),
     };
+    let mut rules = arguments.rules.clone();
+    if arguments.observe && rules.config.is_none() {
+        let config = arguments.root.join(CONFIG);
+        rules.config = config.is_file().then(|| config.display().to_string());
+    }
     let setup = Setup {
         root: &arguments.root,
         manifests: arguments.manifests.as_deref(),
@@ -56,7 +64,7 @@ pub(super) fn run(arguments: &ServeArguments, _: Screen) -> anyhow::Result<Outco
         tcp: arguments.tcp,
         token_file: arguments.token_file.as_deref(),
         machine: &arguments.machine,
-        rules: &arguments.rules,
+        rules: &rules,
         logging: arguments.logging_format,
     };
     if arguments.observe {

@@ -17,7 +17,7 @@ use crate::state::{self, PodNames, StateFolder};
 
 pub(super) async fn list(State(node): State<Node>, RawQuery(query): RawQuery) -> Answered {
     let shape = Shape::of(query.as_deref())?;
-    let mut all = pods::all(&node.shared.node, &node.snapshot());
+    let mut all = pods::all(&node.shared, &node.snapshot());
     if let Some(namespace) = asked(query.as_deref(), "namespace") {
         all.retain(|pod| pod.namespace == namespace);
     }
@@ -33,7 +33,7 @@ pub(super) async fn describe(
     let shape = Shape::of(query.as_deref())?;
     let snapshot = node.snapshot();
     let pod = find(&snapshot, &namespace, &name)?;
-    let all = pods::all(&node.shared.node, &snapshot);
+    let all = pods::all(&node.shared, &snapshot);
     let Some(view) = all.into_iter().find(|view| view.namespace == namespace && view.name == name) else {
         return Err(no_pod(&namespace, &name));
     };

@@ -8,7 +8,7 @@ use topology_admission::Ledger;
 
 use crate::node::{LoadedNode, NodeLine};
 use crate::render::{Amount, Glyphs, columns};
-use crate::serve::shared::LoggedDecision;
+use crate::serve::shared::{LoggedDecision, Mode, Shared};
 
 /// All pods, as they are written.
 #[derive(Serialize)]
@@ -36,7 +36,7 @@ pub(super) struct PodView {
     uid: String,
     /// `Admitted`, `Refused` or `Waiting`.
     status: &'static str,
-    /// `folder` or `request`.
+    /// `folder`, `request`, or `kubelet` where one owns the node.
     source: &'static str,
     qos_class: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,11 +78,17 @@ struct DevicesView {
 }
 
 /// Every pod, by namespace and name.
-pub(super) fn all(node: &LoadedNode, snapshot: &Snapshot) -> Vec<PodView> {
+pub(super) fn all(shared: &Shared, snapshot: &Snapshot) -> Vec<PodView> {
+    let node = &shared.node;
     let admitted = snapshot.pods.values().map(|record| PodView::admitted(node, &snapshot.ledger, record));
     let refused = snapshot.refused.values().map(|refused| PodView::refused(node, refused));
     let waiting = snapshot.waiting.iter().map(|pod| PodView::new(node, pod, "Waiting", Source::Request));
     let mut pods: Vec<PodView> = admitted.chain(refused).chain(waiting).collect();
+    if shared.mode == Mode::Observe {
+        for pod in &mut pods {
+            pod.source = "kubelet";
+        }
+    }
     pods.sort_by(|one, two| (&one.namespace, &one.name).cmp(&(&two.namespace, &two.name)));
     pods
 }

@@ -1,0 +1,207 @@
+//! A daemon in a folder of its own, and how it is talked to.
+#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "../../../device-plugin/tests/support/plugin.rs"]
+pub mod plugin;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Nothing takes so long that works.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+pub const MACHINE: &str = "xeon-2s-96cpu-sriov";
+
+/// A folder that is gone when the test is.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("topolet-{}-{count}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Waits until something is so.
+pub fn until<T>(what: &str, mut is_so: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = is_so() {
+            return found;
+        }
+        assert!(began.elapsed() < PATIENCE, "{what} does not come");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A daemon that serves; killed when it is dropped.
+pub struct Daemon {
+    child: Child,
+    pub socket: PathBuf,
+    /// The lines of its log so far.
+    log: std::sync::Arc<std::sync::Mutex<Vec<String>>>,
+}
+
+impl Daemon {
+    /// Starts it on the machine of the tests, and waits until it is ready.
+    pub fn start(root: &Path, more: &[&str]) -> Self {
+        Self::spawn(MACHINE, root, "pinned", more).ready()
+    }
+
+    /// The same with another configuration.
+    pub fn with_config(root: &Path, config: &str) -> Self {
+        Self::spawn(MACHINE, root, config, &[]).ready()
+    }
+
+    /// The same on another machine.
+    pub fn on_machine(machine: &str, root: &Path) -> Self {
+        Self::spawn(machine, root, "pinned", &[]).ready()
+    }
+
+    fn ready(self) -> Self {
+        let daemon = self;
+        until("a daemon that is ready", || {
+            let reply = daemon.try_get("/readyz")?;
+            (reply.status == 200).then_some(())
+        });
+        daemon
+    }
+
+    pub fn spawn(machine: &str, root: &Path, config: &str, more: &[&str]) -> Self {
+        let socket = root.join("topolet.sock");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_topolet"))
+            .args(["serve", "--machine", machine, "--config", config])
+            .arg("--root")
+            .arg(root)
+            .args(more)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = std::sync::Arc::<std::sync::Mutex<Vec<String>>>::default();
+        let (lines, into) = (BufReader::new(child.stderr.take().unwrap()).lines(), log.clone());
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                into.lock().unwrap().push(line);
+            }
+        });
+        Self { child, socket, log }
+    }
+
+    pub fn at(mut self, socket: &Path) -> Self {
+        self.socket = socket.to_path_buf();
+        self
+    }
+
+    pub fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Kills it where it stands.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks it to stop, and waits; whether it did so well.
+    pub fn terminate(mut self) -> bool {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").arg(&id).status().unwrap().success());
+        self.child.wait().unwrap().success()
+    }
+
+    /// A command of topolet for it.
+    pub fn topolet(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_topolet"))
+            .args(arguments)
+            .env("TOPOLET_SOCKET", &self.socket)
+            .env("LC_ALL", "C.UTF-8")
+            .output()
+            .unwrap()
+    }
+
+    /// What such a command prints.
+    pub fn prints(&self, arguments: &[&str]) -> String {
+        let output = self.topolet(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() != Some(1), "{arguments:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub fn try_get(&self, path: &str) -> Option<Reply> {
+        self.send(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+    }
+
+    pub fn get(&self, path: &str) -> Reply {
+        self.try_get(path).unwrap()
+    }
+
+    pub fn ask(&self, method: &str, path: &str, body: &str) -> Reply {
+        let length = body.len();
+        self.send(&format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+        ))
+        .unwrap()
+    }
+
+    /// Bytes as they are; the answer, if there is one.
+    pub fn send(&self, text: &str) -> Option<Reply> {
+        let mut stream = UnixStream::connect(&self.socket).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        // It may stop reading before the end.
+        let _ = stream.write_all(text.as_bytes());
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        Reply::of(&answer)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub struct Reply {
+    pub status: u16,
+    pub body: String,
+}
+
+impl Reply {
+    pub fn of(answer: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(answer);
+        let (head, body) = text.split_once("\r\n\r\n")?;
+        Some(Self { status: head.split(' ').nth(1)?.parse().ok()?, body: body.to_owned() })
+    }
+
+    pub fn message(&self) -> String {
+        let said: serde_json::Value = serde_json::from_str(&self.body).unwrap_or_default();
+        said["message"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+/// A Guaranteed pod as YAML.
+pub fn pod(name: &str, limits: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  containers:\n  - name: app\n    image: x\n    resources: {{limits: {{{limits}}}}}\n"
+    )
+}

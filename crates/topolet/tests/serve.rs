@@ -1,0 +1,326 @@
+//! The daemon as a whole: pods from a folder and over the socket, a device plugin, kills and restarts.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod daemon;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use daemon::plugin::{Plugin, Script, device, register, request};
+use daemon::{Daemon, Folder, pod, until};
+use device_plugin::PodResourcesClient;
+use serde_json::{Value, json};
+
+const VF: &str = "example.com/vf";
+
+/// The kubelet's state files and the pods' own.
+fn files(root: &Path) -> BTreeMap<String, String> {
+    let state = ["cpu_manager_state", "memory_manager_state", "device-plugins/kubelet_internal_checkpoint"];
+    let pods = fs::read_dir(root.join("topolet/pods")).unwrap();
+    let pods = pods.map(|entry| format!("topolet/pods/{}", entry.unwrap().file_name().display()));
+    let names = state.map(str::to_owned).into_iter().chain(pods);
+    names.map(|name| (name.clone(), fs::read_to_string(root.join(name)).unwrap())).collect()
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// A plugin that has registered and listed.
+fn plugin(root: &Path, daemon: &Daemon) -> Plugin {
+    let folder = root.join("device-plugins");
+    let devices = vec![device("vf0", &[0]), device("vf1", &[0]), device("vf2", &[1])];
+    let plugin = Plugin::listen(&folder.join("vf.sock"), Script::default(), devices);
+    register(&folder.join("kubelet.sock"), request("vf.sock", VF)).unwrap();
+    let listed = format!("topolet_free_devices{{numa_node=\"1\",resource=\"{VF}\"}} 1");
+    until("devices", || daemon.get("/metrics").body.contains(&listed).then_some(()));
+    plugin
+}
+
+#[test]
+fn killed_and_started_again_the_node_is_as_it_was() {
+    let (root, manifests) = (Folder::new(), Folder::new());
+    fs::write(manifests.path().join("static.yaml"), pod("static", "cpu: 4, memory: 4Gi")).unwrap();
+    let arguments = ["--manifests", manifests.path().to_str().unwrap()];
+    let daemon = Daemon::start(root.path(), &arguments);
+    let vfs = plugin(root.path(), &daemon);
+
+    let file = root.path().join("pods.yaml");
+    let wanted = [
+        pod("dpdk", &format!("cpu: 6, memory: 2Gi, {VF}: 2")),
+        pod("huge", "cpu: 200, memory: 2Gi"),
+        pod("web", ""),
+    ];
+    fs::write(&file, wanted.join("---\n")).unwrap();
+    let applied = daemon.topolet(&["apply", "-f", file.to_str().unwrap()]);
+    assert_eq!(applied.status.code(), Some(2), "huge is refused");
+    let said = String::from_utf8(applied.stdout).unwrap();
+    assert!(said.contains("✔ default/dpdk   admitted") && said.contains("✘ default/huge"), "{said}");
+    assert_eq!(vfs.calls(), ["options", "allocate vf0,vf1"]);
+
+    let started = daemon.ask(
+        "POST",
+        "/v1/pods/default/dpdk/containers/app/started",
+        r#"{"id": "containerd://4f5a", "cgroup": "/sys/fs/cgroup/kubepods/4f5a"}"#,
+    );
+    assert_eq!(started.status, 200, "{}", started.body);
+
+    let listed = words(&daemon.prints(&["get", "pods"]));
+    let expected = [
+        "NAMESPACE NAME STATUS QOS CPUS NUMA DEVICES SOURCE",
+        "default dpdk Admitted Guaranteed 3-5,51-53 0 2 request",
+        "default huge TopologyAffinityError Guaranteed - - - request",
+        "default static Admitted Guaranteed 1-2,49-50 0 - folder",
+        "default web Admitted BestEffort shared - - request",
+    ];
+    assert_eq!(listed, expected);
+    let metrics = daemon.get("/metrics").body;
+    for line in [
+        "kubelet_topology_manager_admission_requests_total 4",
+        "kubelet_cpu_manager_exclusive_cpu_allocation_count 10",
+        "kubelet_admission_rejections_total{reason=\"TopologyAffinityError\"} 1",
+        "kubelet_device_plugin_registration_total{resource_name=\"example.com/vf\"} 1",
+        "topolet_free_devices{numa_node=\"0\",resource=\"example.com/vf\"} 0",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line} is not in\n{metrics}");
+    }
+
+    let before = files(root.path());
+    daemon.kill();
+    drop(vfs);
+    let daemon = Daemon::start(root.path(), &arguments);
+    let admitted: Vec<&str> = expected.into_iter().filter(|line| !line.contains("huge")).collect();
+    assert_eq!(words(&daemon.prints(&["get", "pods"])), admitted, "a refused pod is forgotten, no other is");
+    let described = daemon.prints(&["describe", "pod", "dpdk"]);
+    assert!(described.contains("4f5a"), "the running container is known:\n{described}");
+    let again = plugin(root.path(), &daemon);
+    until("the same files", || (files(root.path()) == before).then_some(()));
+    assert_eq!(again.calls(), ["options"], "what was given out is not asked for again");
+
+    assert_eq!(daemon.prints(&["delete", "pod", "dpdk"]), "pod default/dpdk deleted\n");
+    fs::remove_file(manifests.path().join("static.yaml")).unwrap();
+    until("a folder that is empty", || (daemon.prints(&["get", "pods"]).lines().count() == 2).then_some(()));
+    let state = daemon.prints(&["get", "state"]);
+    assert!(state.contains("shared pool 0-95"), "{state}");
+    assert!(daemon.terminate(), "a signal ends it well");
+    assert!(!root.path().join("topolet.sock").exists());
+}
+
+#[test]
+fn a_bad_manifest_is_told_once_and_harms_no_other() {
+    let (root, manifests) = (Folder::new(), Folder::new());
+    let file = |name: &str| manifests.path().join(name);
+    for at in 0..20 {
+        fs::write(file(&format!("bad{at}.yaml")), format!("kind: Pod\n  bad: {at}")).unwrap();
+    }
+    fs::write(file("good.yaml"), pod("good", "cpu: 2, memory: 1Gi")).unwrap();
+    fs::write(file("twin.yaml"), pod("good", "cpu: 1, memory: 1Gi")).unwrap();
+    fs::write(file(".hidden.yaml"), pod("hidden", "cpu: 2, memory: 1Gi")).unwrap();
+    fs::create_dir(file("folder.yaml")).unwrap();
+    std::os::unix::fs::symlink("nowhere", file("dangling.yaml")).unwrap();
+    let daemon = Daemon::start(root.path(), &["--manifests", manifests.path().to_str().unwrap()]);
+    let pods = || words(&daemon.prints(&["get", "pods"]));
+    until("a pod", || pods().iter().any(|line| line.starts_with("default good Admitted")).then_some(()));
+    assert_eq!(pods().len(), 2, "{:?}", pods());
+
+    // A pod whose manifest is spoilt stays as it is; one that is mended comes.
+    fs::write(file("good.yaml"), "apiVersion: v1\nkind: Pod\nmetadata: {name: ").unwrap();
+    fs::write(file("bad0.yaml"), pod("mended", "cpu: 2, memory: 1Gi")).unwrap();
+    until("a mended pod", || pods().iter().any(|line| line.starts_with("default mended")).then_some(()));
+    assert!(pods().iter().any(|line| line.starts_with("default good Admitted")), "{:?}", pods());
+
+    let told = |what: &str| daemon.log().iter().filter(|line| line.contains(what)).count();
+    until("its log", || (told("/good.yaml:3") == 1).then_some(()));
+    let log = daemon.log();
+    for at in 1..20 {
+        let lines = log.iter().filter(|line| line.contains(&format!("/bad{at}.yaml:2:6")));
+        assert_eq!(lines.count(), 1, "bad{at}.yaml is told once\n{}", log.join("\n"));
+    }
+    assert_eq!(told("pod default/good is in"), 1, "the twin is told once");
+}
+
+fn pod_resources(root: &Path) -> PodResourcesClient {
+    let socket = root.join("pod-resources/kubelet.sock");
+    PodResourcesClient::connect(&socket, Duration::from_secs(30)).unwrap()
+}
+
+/// Those that only exist where something has gone wrong that does not go wrong here are not looked for:
+/// `kubelet_pod_resources_endpoint_errors_list` and `…_errors_get_allocatable`, which the kubelet never counts.
+#[test]
+fn all_metrics_of_the_kubelet_are_there_and_no_others_under_its_names() {
+    let config = Folder::new();
+    let file = config.path().join("config.yaml");
+    fs::write(
+        &file,
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncpuManagerPolicy: static\n\
+         memoryManagerPolicy: Static\ntopologyManagerPolicy: single-numa-node\nreservedSystemCPUs: \"0\"\n\
+         cpuManagerPolicyOptions: {full-pcpus-only: \"true\"}\nsystemReserved: {memory: 924Mi}\n\
+         reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]\n\
+         featureGates: {PodLevelResourceManagers: true, PodLevelResources: true}\n",
+    )
+    .unwrap();
+    let root = Folder::new();
+    let daemon = Daemon::with_config(root.path(), file.to_str().unwrap());
+    let _plugin = plugin(root.path(), &daemon);
+    for body in [
+        pod("good", &format!("cpu: 2, memory: 1Gi, {VF}: 1")),
+        pod("odd", "cpu: 3, memory: 1Gi"),
+        pod("far", "cpu: 60, memory: 1Gi"),
+    ] {
+        assert_eq!(daemon.ask("POST", "/v1/pods", &body).status, 200);
+    }
+    let mut client = pod_resources(root.path());
+    client.list().unwrap();
+    client.allocatable().unwrap();
+    assert!(client.get("default", "nobody").is_err(), "such a pod is not here");
+    let text = daemon.get("/metrics").body;
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    let samples = text.lines().filter(|line| !line.starts_with('#'));
+    let name = |line: &str| line.split(['{', ' ']).next().unwrap_or_default().to_owned();
+    let found: std::collections::BTreeSet<String> = samples.map(name).collect();
+    let histogram = |name: &str| ["_bucket", "_count", "_sum"].map(|end| format!("{name}{end}"));
+    let mut expected: Vec<String> = [
+        "kubelet_admission_rejections_total",
+        "kubelet_container_aligned_compute_resources_count",
+        "kubelet_container_aligned_compute_resources_failure_count",
+        "kubelet_cpu_manager_allocation_per_numa",
+        "kubelet_cpu_manager_exclusive_cpu_allocation_count",
+        "kubelet_cpu_manager_pinning_errors_total",
+        "kubelet_cpu_manager_pinning_requests_total",
+        "kubelet_cpu_manager_shared_pool_size_millicores",
+        "kubelet_device_plugin_registration_total",
+        "kubelet_memory_manager_pinning_errors_total",
+        "kubelet_memory_manager_pinning_requests_total",
+        "kubelet_topology_manager_admission_errors_total",
+        "kubelet_topology_manager_admission_requests_total",
+        "kubelet_pod_resources_endpoint_errors_get",
+        "kubelet_pod_resources_endpoint_requests_get",
+        "kubelet_pod_resources_endpoint_requests_get_allocatable",
+        "kubelet_pod_resources_endpoint_requests_list",
+        "kubelet_pod_resources_endpoint_requests_total",
+        "resource_manager_allocation_errors_total",
+        "resource_manager_allocations_total",
+        "resource_manager_container_assignments",
+    ]
+    .map(str::to_owned)
+    .into();
+    expected.extend(histogram("kubelet_topology_manager_admission_duration_ms"));
+    expected.extend(histogram("kubelet_device_plugin_alloc_duration_seconds"));
+    expected.sort();
+    let kubelets: Vec<String> = found
+        .iter()
+        .filter(|name| name.starts_with("kubelet_") || name.starts_with("resource_manager_"))
+        .cloned()
+        .collect();
+    assert_eq!(kubelets, expected);
+    for own in [
+        "topolet_attempt_duration_microseconds_count",
+        "topolet_admission_duration_microseconds_count",
+        "topolet_work_limit_reached_total",
+        "topolet_state_write_failures_total",
+        "topolet_cpuset_drift_total",
+        "topolet_repairs_total",
+        "topolet_free_cpus",
+        "topolet_free_memory_bytes",
+        "topolet_free_devices",
+        "topolet_pods",
+        "topolet_state_behind",
+    ] {
+        assert!(found.contains(own), "{own}\n{text}");
+    }
+}
+
+#[test]
+fn the_pod_resources_service_tells_what_pods_hold() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    let _plugin = plugin(root.path(), &daemon);
+    let body = pod("dpdk", &format!("cpu: 2, memory: 1Gi, {VF}: 1"));
+    assert_eq!(daemon.ask("POST", "/v1/pods", &body).status, 200);
+    let mut client = pod_resources(root.path());
+    let pods = client.list().unwrap();
+    assert_eq!(pods.len(), 1);
+    let amounts = &pods[0].containers[0].amounts;
+    assert_eq!(amounts.cpus.to_string(), "1,49");
+    assert_eq!((amounts.memory[0].size, amounts.devices.len()), (1 << 30, 1));
+    let allocatable = client.allocatable().unwrap();
+    assert_eq!(allocatable.cpus.len(), 92);
+    assert_eq!(allocatable.devices.len(), 3);
+}
+
+/// The kubelet's own programs, where `cargo xtask conformance --live` has built them.
+fn ask_kubelet(program: &str, case: &Value) -> Option<Value> {
+    let target = Path::new(env!("CARGO_BIN_EXE_topolet")).parent()?.parent()?;
+    let oracle = target.join("oracle");
+    let path = oracle.join("bin").join(program);
+    if !path.is_file() {
+        eprintln!("skipped: {} is not built; `cargo xtask conformance --live` builds it", path.display());
+        return None;
+    }
+    let mut child = Command::new(path)
+        .arg("run")
+        .current_dir(oracle)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("{case}\n").as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    Some(answer["result"].clone())
+}
+
+#[test]
+fn the_kubelets_own_code_starts_from_our_files() {
+    const NAME: &str = "cascadelake-snc2-2lm-4n";
+    let target = Path::new(env!("CARGO_BIN_EXE_topolet")).parent().unwrap().parent().unwrap();
+    let machine = target.join(format!("oracle/machineinfo/{NAME}.json"));
+    let Ok(text) = fs::read(&machine) else {
+        eprintln!(
+            "skipped: {} is not there; `cargo xtask conformance --live` puts it there",
+            machine.display()
+        );
+        return;
+    };
+    let root = Folder::new();
+    let daemon = Daemon::on_machine(machine.to_str().unwrap(), root.path());
+    for (name, cpus) in [("a", 3), ("b", 6), ("c", 1), ("gone", 2)] {
+        let body = format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  initContainers:\n  - name: init\n    \
+             resources: {{limits: {{cpu: 2, memory: 2Gi}}}}\n  containers:\n  - name: app\n    resources: \
+             {{limits: {{cpu: {cpus}, memory: {cpus}Gi}}}}\n"
+        );
+        assert_eq!(daemon.ask("POST", "/v1/pods", &body).status, 200);
+        let started = format!("/v1/pods/default/{name}/containers/app/started");
+        assert_eq!(daemon.ask("POST", &started, &format!("{{\"id\": \"{name}\"}}")).status, 200);
+    }
+    assert_eq!(daemon.ask("DELETE", "/v1/pods/default/gone", "").status, 200);
+    daemon.kill();
+    let files = files(root.path());
+    let cpus = json!({
+        "id": "ours", "kind": "start", "machine": NAME, "policy": "static", "reservedSet": "0,1,40,41",
+        "reservedCPU": "4", "file": files["cpu_manager_state"],
+    });
+    let Some(result) = ask_kubelet("cpu", &cpus) else { return };
+    let held: Value = serde_json::from_str(&files["cpu_manager_state"]).unwrap();
+    assert_eq!(result["state"]["assignments"], held["entries"], "{result}");
+    assert_eq!(held["entries"].as_object().unwrap().len(), 3);
+
+    let machine: Value = serde_json::from_slice(&text).unwrap();
+    let nodes = machine["topology"].as_array().unwrap().iter().map(|node| {
+        let pages = node["hugepages"].as_array().cloned().unwrap_or_default();
+        let pages: Vec<Value> =
+            pages.iter().map(|pages| json!([pages["page_size"], pages["num_pages"]])).collect();
+        json!({ "id": node["node_id"], "memory": node["memory"], "hugepages": pages })
+    });
+    let memory = json!({
+        "id": "ours", "kind": "start", "nodes": nodes.collect::<Vec<_>>(),
+        "reserved": [{"node": 0, "limits": {"memory": "1Gi"}}, {"node": 1, "limits": {"memory": "1Gi"}}],
+        "file": files["memory_manager_state"],
+    });
+    let Some(result) = ask_kubelet("memory", &memory) else { return };
+    assert_eq!(result["file_unchanged"], true, "{result}");
+}

@@ -1,0 +1,167 @@
+//! What comes in over HTTP, well-formed and not.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod daemon;
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use daemon::{Daemon, Folder, MACHINE, Reply, pod};
+
+#[test]
+fn requests_that_are_wrong_are_told_so() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    let large = "x".repeat((1 << 20) + 1);
+    let started = "/v1/pods/default/a/containers/app/started";
+    for (method, path, body, status, said) in [
+        ("GET", "/", "", 404, "nothing under this path"),
+        ("GET", "/v1/pods/default/none", "", 404, "pod default/none is not here"),
+        ("DELETE", "/v1/pods/default/none", "", 404, "pod default/none is not here"),
+        ("PUT", "/v1/pods", "", 405, ""),
+        ("GET", "/v1/pods?output=xml", "", 400, "output is json, yaml or table"),
+        ("GET", "/v1/decisions?limit=many", "", 400, "limit is a number"),
+        ("POST", "/v1/pods", "", 400, ""),
+        ("POST", "/v1/pods", "kind: Pod", 400, "request"),
+        ("POST", "/v1/pods", "\u{0}\u{1}", 400, ""),
+        ("POST", "/v1/pods", &large, 413, "larger than 1048576 bytes"),
+        ("POST", "/v1/explain", &large, 413, "larger than 1048576 bytes"),
+        ("POST", started, "{\"id\": \"c1\"}", 404, "pod default/a is not here"),
+        ("POST", started, "{}", 400, "missing field `id`"),
+        ("POST", started, "{\"id\": \"../c\"}", 400, "container's id"),
+        (
+            "POST",
+            started,
+            "{\"id\": \"c\", \"cgroup\": \"/sys/fs/cgroup/../x\"}",
+            400,
+            "below /sys/fs/cgroup",
+        ),
+        ("POST", started, "{\"id\": \"c\", \"more\": 1}", 400, "unknown field"),
+    ] {
+        let reply = daemon.ask(method, path, body);
+        assert_eq!(reply.status, status, "{method} {path}: {}", reply.body);
+        assert!(reply.message().contains(said), "{method} {path}: {}", reply.body);
+    }
+    assert_eq!(daemon.get("/healthz").status, 200);
+}
+
+#[test]
+fn bytes_that_are_no_requests_end_their_connection_and_nothing_else() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(5000));
+    for text in [
+        "\r\n\r\n",
+        "garbage\r\n\r\n",
+        "GET / HTTP/9.9\r\n\r\n",
+        "POST /v1/pods HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+        "POST /v1/pods HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        &many,
+    ] {
+        if let Some(reply) = daemon.send(text) {
+            assert!((400..600).contains(&reply.status), "{text:.40}: {}", reply.status);
+        }
+    }
+    assert_eq!(daemon.get("/healthz").status, 200);
+}
+
+#[test]
+fn a_dry_run_decides_nothing() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    let file = root.path().join("pod.yaml");
+    fs::write(&file, pod("a", "cpu: 2, memory: 1Gi")).unwrap();
+    let told = daemon.prints(&["apply", "--dry-run", "-f", file.to_str().unwrap()]);
+    assert!(told.contains("default/a   admitted"), "{told}");
+    assert_eq!(daemon.prints(&["get", "pods"]), "no pods\n");
+    let applied = daemon.prints(&["apply", "-f", file.to_str().unwrap()]);
+    assert!(applied.contains("✔ default/a   admitted"), "{applied}");
+    let again = daemon.prints(&["apply", "-f", file.to_str().unwrap()]);
+    assert_eq!(again, "✔ default/a   unchanged\n");
+    fs::write(&file, pod("a", "cpu: 3, memory: 1Gi")).unwrap();
+    let other = daemon.topolet(&["apply", "-f", file.to_str().unwrap()]);
+    assert_eq!(other.status.code(), Some(1));
+    let said = String::from_utf8(other.stderr).unwrap();
+    assert!(said.contains("is here already with another manifest"), "{said}");
+    let decisions: serde_json::Value = serde_json::from_str(&daemon.get("/v1/decisions").body).unwrap();
+    let logged = decisions["decisions"].as_array().unwrap();
+    assert_eq!(logged.len(), 1, "{decisions}");
+    assert!(logged[0]["units"][0]["resources"].is_array(), "with what was looked at");
+}
+
+fn over_tcp(address: &str, head: &str, body: &str) -> Reply {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let length = body.len();
+    write!(stream, "{head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    Reply::of(&answer).unwrap()
+}
+
+#[test]
+fn over_tcp_only_who_has_the_token_changes_something() {
+    let root = Folder::new();
+    let token = root.path().join("token");
+    fs::write(&token, "0123456789abcdef0123\n").unwrap();
+    let daemon =
+        Daemon::start(root.path(), &["--tcp", "127.0.0.1:0", "--token-file", token.to_str().unwrap()]);
+    let log = daemon.log();
+    let address = log.iter().find_map(|line| line.split("address=").nth(1)).unwrap().trim();
+    let body = pod("a", "cpu: 2, memory: 1Gi");
+    let post = "POST /v1/pods HTTP/1.1\r\nHost: localhost";
+    assert_eq!(over_tcp(address, "GET /v1/pods HTTP/1.1\r\nHost: localhost", "").status, 200);
+    assert_eq!(over_tcp(address, post, &body).status, 403);
+    let wrong = format!("{post}\r\nAuthorization: Bearer 0123456789abcdef0124");
+    assert_eq!(over_tcp(address, &wrong, &body).status, 403);
+    assert_eq!(over_tcp(address, "GET /v1/pods HTTP/1.1\r\nHost: evil.example", "").status, 403);
+    assert_eq!(daemon.prints(&["get", "pods"]), "no pods\n");
+    let right = format!("{post}\r\nAuthorization: Bearer 0123456789abcdef0123");
+    assert_eq!(over_tcp(address, &right, &body).status, 200);
+}
+
+/// What it says when it does not start.
+fn refused(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
+        .args(["serve", "--machine", MACHINE])
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn roots_that_are_not_ours_are_refused() {
+    let root = Folder::new();
+    let shown = root.path().to_str().unwrap();
+    let file = root.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(refused(&["--root", file.to_str().unwrap()]).contains("is no folder"));
+    let open = root.path().join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(refused(&["--root", open.to_str().unwrap()]).contains("can be written by everybody"));
+    if nix::unistd::geteuid().is_root() {
+        let other = root.path().join("other");
+        fs::create_dir(&other).unwrap();
+        std::os::unix::fs::chown(&other, Some(12345), None).unwrap();
+        assert!(refused(&["--root", other.to_str().unwrap()]).contains("belongs to user 12345"));
+    } else {
+        eprintln!("skipped: only root can give a folder away");
+    }
+    let long = "x".repeat(120);
+    assert!(refused(&["--root", shown, "--socket", &long]).contains("too long"));
+    assert!(refused(&["--root", shown, "--tcp", "0.0.0.0:1"]).contains("can be reached from elsewhere"));
+    let first = Daemon::start(root.path(), &[]);
+    assert!(refused(&["--root", shown]).contains("somebody serves"));
+    let socket = root.path().join("other.sock");
+    assert!(refused(&["--root", shown, "--socket", socket.to_str().unwrap()]).contains("is locked"));
+    assert!(first.terminate());
+    fs::write(root.path().join("cpu_manager_state"), "{\"policyName\":\"sta").unwrap();
+    let said = refused(&["--root", shown]);
+    assert!(said.contains("could not restore state from checkpoint: unexpected end of JSON input"), "{said}");
+}
