@@ -10,6 +10,7 @@ mod hwloc;
 mod instructions;
 mod kubelet;
 mod package;
+mod pictures;
 mod test;
 mod tidy;
 
@@ -34,6 +35,7 @@ enum Command {
     Instructions(instructions::Instructions),
     KubeletVectors(kubelet::KubeletVectors),
     Package(package::Package),
+    Pictures(pictures::Pictures),
     Test(test::Test),
     Tidy(tidy::Tidy),
 }
@@ -60,6 +62,7 @@ impl Command {
             Self::Instructions(instructions) => instructions.run(),
             Self::KubeletVectors(vectors) => vectors.run(),
             Self::Package(package) => package.run(),
+            Self::Pictures(pictures) => pictures.run(),
             Self::Test(test) => test.run(),
             Self::Tidy(tidy) => tidy.run(),
         }

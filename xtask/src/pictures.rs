@@ -1,0 +1,91 @@
+//! `cargo xtask pictures`: the pictures of machines that the documentation shows.
+//!
+//! Each is what `topolet topology -o svg` draws, made an image by `rsvg-convert` with the font in `xtask/font`, so that
+//! it is the same wherever it is made.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+
+use crate::{cargo, root, run};
+
+/// Draws the machines into `docs/pictures`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Pictures {}
+
+/// File names, and what is drawn.
+const PICTURES: &[(&str, &[&str])] = &[
+    ("server-2-nodes", &["--machine", "xeon-2s-96cpu-sriov"]),
+    (
+        "server-2-nodes-with-pods",
+        &[
+            "--machine",
+            "xeon-2s-96cpu-sriov",
+            "--state",
+            "fixtures/state/healthy",
+            "--pods",
+            "fixtures/state/pods",
+        ],
+    ),
+    ("server-16-l3", &["--machine", "epyc-2s-96cpu-16l3-8gpu"]),
+    ("snc4-with-hbm", &["--machine", "spr-hbm-flat-snc4-16node"]),
+    ("gb200", &["--machine", "gb200-nvl4-34node"]),
+    ("turin-512-cpus", &["--machine", "turin-9755-nps4-l3numa-32node"]),
+];
+
+/// Larger pictures make a page slow.
+const MOST_BYTES: u64 = 300_000;
+
+impl Pictures {
+    #[expect(clippy::unused_self, reason = "every command is run alike")]
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        if Command::new("rsvg-convert").arg("--version").output().is_err() {
+            bail!("rsvg-convert is not there, which makes images of drawings: apt-get install librsvg2-bin");
+        }
+        let folder = root().join("docs/pictures");
+        fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
+        let work = tempdir()?;
+        let fonts = work.join("fonts.conf");
+        write(&fonts, only_our_font(&work).as_bytes())?;
+        for (name, drawn) in PICTURES {
+            let mut draw = cargo(&["run", "--quiet", "--package", "topolet", "--", "topology", "-o", "svg"]);
+            let output = draw.args(*drawn).output().context("failed to start topolet")?;
+            if !output.status.success() {
+                bail!("failed to draw {name}: {}", String::from_utf8_lossy(&output.stderr));
+            }
+            let (drawing, image) = (work.join(format!("{name}.svg")), folder.join(format!("{name}.png")));
+            write(&drawing, &output.stdout)?;
+            let mut convert = Command::new("rsvg-convert");
+            convert.args(["--format", "png", "--zoom", "1.5", "--output"]).arg(&image).arg(&drawing);
+            run(convert.env("FONTCONFIG_FILE", &fonts))?;
+            let size =
+                fs::metadata(&image).with_context(|| format!("{} is not there", image.display()))?.len();
+            if size > MOST_BYTES {
+                bail!("{} has {size} bytes, more than {MOST_BYTES}", image.display());
+            }
+        }
+        fs::remove_dir_all(&work).with_context(|| format!("failed to remove {}", work.display()))
+    }
+}
+
+/// A configuration of fontconfig in which nothing but our font exists, so that every family is it.
+fn only_our_font(work: &Path) -> String {
+    let (fonts, cache) = (root().join("xtask/font"), work.join("cache"));
+    format!(
+        "<?xml version=\"1.0\"?>\n<fontconfig>\n<dir>{}</dir>\n<cachedir>{}</cachedir>\n</fontconfig>\n",
+        fonts.display(),
+        cache.display()
+    )
+}
+
+fn tempdir() -> anyhow::Result<std::path::PathBuf> {
+    let path = std::env::temp_dir().join(format!("topolet-pictures-{}", std::process::id()));
+    fs::create_dir_all(&path).with_context(|| format!("failed to make {}", path.display()))?;
+    Ok(path)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    fs::write(path, bytes).with_context(|| format!("failed to write {}", path.display()))
+}
