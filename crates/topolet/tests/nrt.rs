@@ -1,0 +1,157 @@
+//! What is exported for schedulers keeps to the schema of its definition, on every machine.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::path::Path;
+use std::process::Command;
+
+use k8s_quantity::Quantity;
+use serde_json::Value;
+
+/// The schema of version `v1alpha2`.
+fn schema() -> Value {
+    let definition: Value = serde_saphyr::from_str(include_str!("nrt/crd.yaml")).unwrap();
+    let versions = definition["spec"]["versions"].as_array().unwrap();
+    let version = versions.iter().find(|version| version["name"] == "v1alpha2").unwrap();
+    version["schema"]["openAPIV3Schema"].clone()
+}
+
+/// Everything in which `value` is not what the schema says, by path.
+fn faults(schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
+    let mut fault = |what: String| found.push(format!("{path}: {what}"));
+    if schema["x-kubernetes-int-or-string"] == true {
+        // The pattern is that of quantities.
+        match value {
+            Value::String(text) if text.parse::<Quantity>().is_ok() => {}
+            Value::Number(number) if number.is_i64() => {}
+            other => fault(format!("{other} is no quantity")),
+        }
+        return;
+    }
+    match (schema["type"].as_str().unwrap(), value) {
+        ("string", Value::String(_)) => {}
+        ("integer", Value::Number(number)) if number.is_i64() => {}
+        ("array", Value::Array(items)) => {
+            for (at, item) in items.iter().enumerate() {
+                faults(&schema["items"], item, &format!("{path}[{at}]"), found);
+            }
+        }
+        ("object", Value::Object(fields)) => {
+            for name in schema["required"].as_array().into_iter().flatten() {
+                if !fields.contains_key(name.as_str().unwrap()) {
+                    fault(format!("{name} is missing"));
+                }
+            }
+            // Of metadata the schema says nothing: an API server knows it.
+            let Some(known) = schema["properties"].as_object() else { return };
+            for (name, field) in fields {
+                match known.get(name) {
+                    Some(schema) => faults(schema, field, &format!("{path}.{name}"), found),
+                    None => found.push(format!("{path}: there is no field {name}")),
+                }
+            }
+        }
+        (wanted, other) => fault(format!("{other} is no {wanted}")),
+    }
+}
+
+fn check(value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    faults(&schema(), value, "", &mut found);
+    found
+}
+
+fn export(arguments: &[&str]) -> (Value, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
+        .args(["export", "nrt"])
+        .args(arguments)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(!text.is_empty(), "{arguments:?}: {said}");
+    // The options a user has are two, and both say the same.
+    let value =
+        if text.starts_with('{') { serde_json::from_str(&text) .unwrap() } else { serde_saphyr::from_str(&text).unwrap() };
+    (value, said)
+}
+
+fn attribute<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+    let attributes = object["attributes"].as_array().unwrap();
+    attributes.iter().find(|own| own["name"] == name).map(|own| own["value"].as_str().unwrap())
+}
+
+fn amount(object: &Value, zone: &str, resource: &str, what: &str) -> i64 {
+    let zones = object["zones"].as_array().unwrap();
+    let zone = zones.iter().find(|own| own["name"] == zone).unwrap();
+    let resources = zone["resources"].as_array().unwrap();
+    let resource = resources.iter().find(|own| own["name"] == resource).unwrap();
+    resource[what].as_str().unwrap().parse::<Quantity>().unwrap().value()
+}
+
+#[test]
+fn the_check_finds_what_is_wrong() {
+    let (good, _) = export(&["-m", "xeon-cxl-4node"]);
+    assert_eq!(check(&good), [""; 0]);
+    for (pointer, bad) in [
+        ("/zones", Value::Null),
+        ("/zones/0/costs/0/value", Value::from("10")),
+        ("/zones/0/resources/0/available", Value::from("many")),
+        ("/attributes/0/value", Value::from(1)),
+        ("/zones/0/name", Value::Null),
+    ] {
+        let mut broken = good.clone();
+        *broken.pointer_mut(pointer).unwrap() = bad;
+        assert_eq!(check(&broken).len(), 1, "{pointer}");
+    }
+    let mut broken = good;
+    broken["zones"][0]["colour"] = Value::from("green");
+    assert_eq!(check(&broken), [".zones[0]: there is no field colour"]);
+}
+
+#[test]
+fn every_machine_keeps_to_the_schema() {
+    for machine in machine_fixtures::names() {
+        for config in ["pinned", "kubelet-defaults"] {
+            let (object, said) = export(&["-m", machine, "--config", config]);
+            assert_eq!(check(&object), [""; 0], "{machine} {said}");
+            assert_eq!(object["metadata"]["name"], machine);
+            assert!(object["zones"].as_array().is_some_and(|zones| !zones.is_empty()));
+        }
+    }
+}
+
+#[test]
+fn what_pods_hold_is_not_available() {
+    let own = ["-m", "xeon-2s-96cpu-sriov", "--policy", "single-numa-node", "--devices", "crates/topolet/demo/devices.yaml"];
+    let (empty, _) = export(&own);
+    let pods: Vec<&str> = own.into_iter().chain(["-f", "crates/topolet/demo/pods.yaml", "-o", "json"]).collect();
+    let (full, said) = export(&pods);
+    assert_eq!(check(&full), [""; 0]);
+    assert!(said.contains("ran/dpdk-3 is refused and left out: TopologyAffinityError"), "{said}");
+    let vfs = "intel.com/sriov_vf";
+    for (what, before, after) in [("capacity", 8, 8), ("allocatable", 8, 8), ("available", 8, 2)] {
+        assert_eq!(amount(&empty, "node-0", vfs, what), before, "{what}");
+        assert_eq!(amount(&full, "node-0", vfs, what), after, "{what}");
+    }
+    for zone in ["node-0", "node-1"] {
+        for resource in ["cpu", "memory"] {
+            let of = |what| amount(&full, zone, resource, what);
+            assert!(of("available") < of("allocatable") && of("allocatable") < of("capacity"), "{zone} {resource}");
+        }
+    }
+    assert_eq!(full["topologyPolicies"][0], "SingleNUMANodeContainerLevel");
+    assert_eq!(attribute(&full, "topologyManagerPolicy"), Some("single-numa-node"));
+    assert_eq!(attribute(&full, "topologyManagerScope"), Some("container"));
+    assert_eq!(attribute(&full, "nodeTopologyPodsFingerprintMethod"), Some("all"));
+    // podfingerprint v0.2.2 on no pods, and on dpdk-1, dpdk-2 and web-1 of namespace ran.
+    assert_eq!(attribute(&empty, "nodeTopologyPodsFingerprint"), Some("pfp0v001ef46db3751d8e999"));
+    assert_eq!(attribute(&full, "nodeTopologyPodsFingerprint"), Some("pfp0v001fa95a41e8bd91deb"));
+}
+
+#[test]
+fn pods_without_names_have_no_fingerprint() {
+    let (object, said) = export(&["-m", "xeon-2s-96cpu-sriov", "--state", "fixtures/state/healthy"]);
+    assert_eq!(attribute(&object, "nodeTopologyPodsFingerprint"), None);
+    assert!(said.contains("known by UID alone"), "{said}");
+}
