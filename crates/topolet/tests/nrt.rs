@@ -71,8 +71,11 @@ fn export(arguments: &[&str]) -> (Value, String) {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(!text.is_empty(), "{arguments:?}: {said}");
     // The options a user has are two, and both say the same.
-    let value =
-        if text.starts_with('{') { serde_json::from_str(&text) .unwrap() } else { serde_saphyr::from_str(&text).unwrap() };
+    let value = if text.starts_with('{') {
+        serde_json::from_str(&text).unwrap()
+    } else {
+        serde_saphyr::from_str(&text).unwrap()
+    };
     (value, said)
 }
 
@@ -123,9 +126,17 @@ fn every_machine_keeps_to_the_schema() {
 
 #[test]
 fn what_pods_hold_is_not_available() {
-    let own = ["-m", "xeon-2s-96cpu-sriov", "--policy", "single-numa-node", "--devices", "crates/topolet/demo/devices.yaml"];
+    let own = [
+        "-m",
+        "xeon-2s-96cpu-sriov",
+        "--policy",
+        "single-numa-node",
+        "--devices",
+        "crates/topolet/demo/devices.yaml",
+    ];
     let (empty, _) = export(&own);
-    let pods: Vec<&str> = own.into_iter().chain(["-f", "crates/topolet/demo/pods.yaml", "-o", "json"]).collect();
+    let pods: Vec<&str> =
+        own.into_iter().chain(["-f", "crates/topolet/demo/pods.yaml", "-o", "json"]).collect();
     let (full, said) = export(&pods);
     assert_eq!(check(&full), [""; 0]);
     assert!(said.contains("ran/dpdk-3 is refused and left out: TopologyAffinityError"), "{said}");
@@ -137,7 +148,10 @@ fn what_pods_hold_is_not_available() {
     for zone in ["node-0", "node-1"] {
         for resource in ["cpu", "memory"] {
             let of = |what| amount(&full, zone, resource, what);
-            assert!(of("available") < of("allocatable") && of("allocatable") < of("capacity"), "{zone} {resource}");
+            assert!(
+                of("available") < of("allocatable") && of("allocatable") < of("capacity"),
+                "{zone} {resource}"
+            );
         }
     }
     assert_eq!(full["topologyPolicies"][0], "SingleNUMANodeContainerLevel");
