@@ -23,6 +23,9 @@ pub(crate) const MAX_LINKS: usize = 40;
 #[derive(Debug)]
 pub struct SysfsTree {
     source: Source,
+    /// The files that have been read, in order.
+    #[cfg(test)]
+    reads: std::sync::Mutex<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -75,7 +78,7 @@ impl SysfsTree {
     /// The running machine. Nothing is read yet.
     #[must_use]
     pub fn live() -> Self {
-        Self { source: Source::Directory(Directory::new(Path::new("/"))) }
+        Source::Directory(Directory::new(Path::new("/"))).into()
     }
 
     /// A folder that holds `sys` and `proc`.
@@ -86,7 +89,7 @@ impl SysfsTree {
         if !metadata.is_dir() {
             return Err(TreeError::NotAFolder(shown));
         }
-        Ok(Self { source: Source::Directory(Directory::new(path)) })
+        Ok(Source::Directory(Directory::new(path)).into())
     }
 
     /// The bytes of a `.tar.zst` archive that holds `sys` and `proc`; unpacked in memory.
@@ -96,6 +99,8 @@ impl SysfsTree {
 
     /// The content of a file; `None` if it is not there.
     pub fn read(&self, path: &str) -> Result<Option<Cow<'_, [u8]>>, ReadError> {
+        #[cfg(test)]
+        self.reads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(path.to_owned());
         match &self.source {
             Source::Directory(directory) => Ok(directory.read(path)?.map(Cow::Owned)),
             Source::Memory(memory) => Ok(memory.read(path)?.map(Cow::Borrowed)),
@@ -123,6 +128,45 @@ impl SysfsTree {
 
 impl From<MemoryTree> for SysfsTree {
     fn from(memory: MemoryTree) -> Self {
-        Self { source: Source::Memory(memory) }
+        Source::Memory(memory).into()
+    }
+}
+
+impl From<Source> for SysfsTree {
+    fn from(source: Source) -> Self {
+        Self {
+            source,
+            #[cfg(test)]
+            reads: std::sync::Mutex::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::SysfsTree;
+    use crate::machine::read;
+
+    /// Two answers are made of the files, and some lead to one by several paths.
+    #[test]
+    fn no_file_is_read_twice_and_none_outside_of_sys_and_proc() {
+        for name in ["spr-hbm-flat-snc4-16node", "turin-9755-nps4-l3numa-32node", "epyc-2s-96cpu-16l3-8gpu"] {
+            let tree = SysfsTree::archive(machine_fixtures::archive(name).unwrap()).unwrap();
+            let machine = read(&tree).unwrap().machine;
+            let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+            let reads = tree.reads.lock().unwrap().clone();
+            for path in &reads {
+                assert!(path.starts_with("sys/") || path.starts_with("proc/"), "{name}: {path}");
+                assert!(!path.split('/').any(|part| part == ".."), "{name}: {path}");
+                *counts.entry(tree.target(path).unwrap_or_else(|| path.clone())).or_default() += 1;
+            }
+            let twice: Vec<_> = counts.iter().filter(|(_, count)| **count > 1).collect();
+            assert!(twice.is_empty(), "{name}: {twice:?}");
+            let cpus = machine.online().len();
+            assert!(reads.len() > 10 * cpus && reads.len() < 60 * cpus, "{name}: {} reads", reads.len());
+            println!("{name}: {} files of {cpus} CPUs", reads.len());
+        }
     }
 }
