@@ -1,9 +1,11 @@
 //! `cargo xtask ci`: everything that has to hold before a change lands.
 
+use crate::codegen::Codegen;
 use crate::fixtures::Fixtures;
 use crate::hwloc::Hwloc;
 use crate::instructions::Instructions;
 use crate::package::Package;
+use crate::plugins::Plugins;
 use crate::test::Test;
 use crate::tidy::Tidy;
 use crate::{cargo, root, run};
@@ -21,6 +23,8 @@ impl Ci {
         run(&mut cargo(&["fmt", "--all", "--check"]))?;
         Tidy {}.run()?;
         Fixtures { check: true }.run()?;
+        Codegen { check: true }.run()?;
+        Plugins {}.run()?;
         run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
         run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
         Package {}.run()?;

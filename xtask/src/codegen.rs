@@ -30,29 +30,38 @@ impl Codegen {
         let folder = crate::root().join("crates/device-plugin");
         let made = crate::root().join("target/codegen");
         fs::create_dir_all(&made).with_context(|| format!("failed to create {}", made.display()))?;
-        let mut differing = Vec::new();
+        let mut results = Vec::new();
         for (source, package) in SOURCES {
-            let messages = protox::compile([source], [folder.join("proto")])
-                .with_context(|| format!("failed to read {source}"))?;
+            let mut compiler = protox::Compiler::new([folder.join("proto")])?;
+            compiler.include_imports(true).open_file(source)?;
             tonic_prost_build::configure()
                 // Maps in one order: what is stored of a message is always the same bytes.
                 .btree_map(".")
                 .disable_comments(["."])
                 .out_dir(&made)
-                .compile_fds(messages)
+                .compile_fds(compiler.file_descriptor_set())
                 .with_context(|| format!("failed to generate code from {source}"))?;
             let path = made.join(format!("{package}.rs"));
             let code =
                 fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
             let code = format!("//! From `{source}` by `cargo xtask codegen`; not to be edited.\n\n{code}");
-            let target = folder.join("src/generated").join(source.replace('-', "_").replace(".proto", ".rs"));
-            if fs::read_to_string(&target).is_ok_and(|committed| committed == code) {
+            let name = source.replace('-', "_").replace(".proto", ".rs");
+            results.push((folder.join("src/generated").join(name), code.into_bytes()));
+            if package == IN_PYTHON {
+                let target = crate::root().join("fixtures/plugins/python/deviceplugin.binpb");
+                results.push((target, compiler.encode_file_descriptor_set()));
+            }
+        }
+        let mut differing = Vec::new();
+        for (target, result) in results {
+            if fs::read(&target).is_ok_and(|committed| committed == result) {
                 continue;
             }
             if self.check {
-                differing.push(source);
+                differing.push(target.display().to_string());
             } else {
-                fs::write(&target, code).with_context(|| format!("failed to write {}", target.display()))?;
+                fs::write(&target, result)
+                    .with_context(|| format!("failed to write {}", target.display()))?;
                 eprintln!("wrote {}", target.display());
             }
         }
@@ -71,3 +80,7 @@ const SOURCES: [(&str, &str); 3] = [
     ("pluginregistration-v1.proto", "pluginregistration"),
     ("podresources-v1.proto", "v1"),
 ];
+
+/// The package that a plugin in Python reads as it is.
+#[cfg(feature = "codegen")]
+const IN_PYTHON: &str = "v1beta1";

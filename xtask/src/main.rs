@@ -11,6 +11,7 @@ mod instructions;
 mod kubelet;
 mod package;
 mod pictures;
+mod plugins;
 mod test;
 mod tidy;
 
@@ -36,6 +37,7 @@ enum Command {
     KubeletVectors(kubelet::KubeletVectors),
     Package(package::Package),
     Pictures(pictures::Pictures),
+    Plugins(plugins::Plugins),
     Test(test::Test),
     Tidy(tidy::Tidy),
 }
@@ -63,6 +65,7 @@ impl Command {
             Self::KubeletVectors(vectors) => vectors.run(),
             Self::Package(package) => package.run(),
             Self::Pictures(pictures) => pictures.run(),
+            Self::Plugins(plugins) => plugins.run(),
             Self::Test(test) => test.run(),
             Self::Tidy(tidy) => tidy.run(),
         }

@@ -5,7 +5,7 @@
 #[path = "generated/deviceplugin_v1beta1.rs"]
 pub mod deviceplugin;
 #[rustfmt::skip]
-#[expect(unused_qualifications, clippy::pedantic, reason = "generated")]
+#[expect(missing_docs, unused_qualifications, clippy::pedantic, reason = "generated")]
 #[path = "generated/pluginregistration_v1.rs"]
 pub mod pluginregistration;
 #[rustfmt::skip]
