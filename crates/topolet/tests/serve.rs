@@ -60,6 +60,8 @@ fn killed_and_started_again_the_node_is_as_it_was() {
     let said = String::from_utf8(applied.stdout).unwrap();
     assert!(said.contains("✔ default/dpdk   admitted") && said.contains("✘ default/huge"), "{said}");
     assert_eq!(vfs.calls(), ["options", "allocate vf0,vf1"]);
+    let described: Value = serde_json::from_str(&daemon.get("/v1/pods/default/dpdk").body).unwrap();
+    assert_eq!(described["pod"]["containers"][0]["setup"], json!({"envs": {"IDS": "vf0,vf1"}}));
 
     let started = daemon.ask(
         "POST",
@@ -323,4 +325,35 @@ fn the_kubelets_own_code_starts_from_our_files() {
     });
     let Some(result) = ask_kubelet("memory", &memory) else { return };
     assert_eq!(result["file_unchanged"], true, "{result}");
+}
+
+#[test]
+fn systemd_is_told_when_it_is_ready_and_when_it_stops() {
+    let root = Folder::new();
+    let path = root.path().join("notify");
+    let notified = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    notified.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let daemon = Daemon::start_with_env(root.path(), "NOTIFY_SOCKET", path.to_str().unwrap());
+    let mut line = [0; 64];
+    let next = |line: &mut [u8; 64]| {
+        let length = notified.recv(line).unwrap();
+        String::from_utf8_lossy(&line[..length]).into_owned()
+    };
+    assert_eq!(next(&mut line), "READY=1");
+    assert!(daemon.terminate());
+    assert_eq!(next(&mut line), "STOPPING=1");
+}
+
+#[test]
+fn unit_files_call_it_with_arguments_that_it_has() {
+    for unit in ["topolet.service", "topolet-observe.service"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd").join(unit);
+        let text = fs::read_to_string(path).unwrap();
+        assert!(text.contains("Type=notify"));
+        let line = text.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+        let words: Vec<&str> = line.split(' ').skip(1).collect();
+        // Help is printed for arguments that are right so far; others are an error before it.
+        let output = Command::new(env!("CARGO_BIN_EXE_topolet")).args(&words).arg("--help").output().unwrap();
+        assert!(output.status.success(), "{unit}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }

@@ -10,6 +10,9 @@ mod look;
 mod pods;
 mod explain;
 
+#[cfg(test)]
+mod hostile;
+
 pub(super) use access::Token;
 pub(super) use listen::{Listeners, serve};
 pub(crate) use reply::OUTCOME;

@@ -53,6 +53,12 @@ pub fn until<T>(what: &str, mut is_so: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+fn command(machine: &str, root: &Path, config: &str, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_topolet"));
+    command.args(["serve", "--machine", machine, "--config", config]).arg("--root").arg(root).args(more);
+    command
+}
+
 /// A daemon that serves; killed when it is dropped.
 pub struct Daemon {
     child: Child,
@@ -77,6 +83,11 @@ impl Daemon {
         Self::spawn(machine, root, "pinned", &[]).ready()
     }
 
+    /// The same with something in its environment.
+    pub fn start_with_env(root: &Path, name: &str, value: &str) -> Self {
+        Self::spawned(command(MACHINE, root, "pinned", &[]).env(name, value), root).ready()
+    }
+
     fn ready(self) -> Self {
         let daemon = self;
         until("a daemon that is ready", || {
@@ -87,15 +98,12 @@ impl Daemon {
     }
 
     pub fn spawn(machine: &str, root: &Path, config: &str, more: &[&str]) -> Self {
+        Self::spawned(&mut command(machine, root, config, more), root)
+    }
+
+    fn spawned(command: &mut Command, root: &Path) -> Self {
         let socket = root.join("topolet.sock");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_topolet"))
-            .args(["serve", "--machine", machine, "--config", config])
-            .arg("--root")
-            .arg(root)
-            .args(more)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let log = std::sync::Arc::<std::sync::Mutex<Vec<String>>>::default();
         let (lines, into) = (BufReader::new(child.stderr.take().unwrap()).lines(), log.clone());
         std::thread::spawn(move || {

@@ -1,8 +1,11 @@
 //! Pods as they are listed and described.
 
+use std::collections::BTreeMap;
+
 use cpuset::CpuSet;
+use device_manager::{Access, Setup};
 use node_agent::{Record, RefusedPod, Snapshot, Source};
-use pod_spec::{Container, Pod, Role};
+use pod_spec::{Container, ContainerName, Pod, PodUid, Role};
 use serde::Serialize;
 use topology_admission::Ledger;
 
@@ -59,9 +62,72 @@ struct ContainerView {
     memory: Vec<MemoryView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     devices: Vec<DevicesView>,
+    /// How it is to be set up for its devices, as their plugins want it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    setup: Option<SetupView>,
     /// Ids in the runtime under which it runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     running: Vec<String>,
+}
+
+/// What device plugins want of a container.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SetupView {
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    envs: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    annotations: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mounts: Vec<MountView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    device_nodes: Vec<DeviceNodeView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cdi_devices: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MountView {
+    container_path: String,
+    host_path: String,
+    read_only: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DeviceNodeView {
+    container_path: String,
+    host_path: String,
+    permissions: String,
+}
+
+impl SetupView {
+    /// `None` if no plugin wants anything. An answer that cannot be read says nothing.
+    fn new(ledger: &Ledger, pod: &PodUid, container: &ContainerName) -> Option<Self> {
+        let replies = ledger.devices().of_container(pod, container);
+        let each: Vec<Setup> =
+            replies.filter_map(|(_, held)| device_plugin::container_setup(&held.reply).ok()).collect();
+        let all = Setup::merged(&each);
+        let Setup { envs, annotations, mounts, devices, cdi_devices } = all.clone();
+        let mounts = mounts.into_iter().map(|mount| MountView {
+            container_path: mount.container_path,
+            host_path: mount.host_path,
+            read_only: mount.access == Access::ReadOnly,
+        });
+        let device_nodes = devices.into_iter().map(|node| DeviceNodeView {
+            container_path: node.container_path,
+            host_path: node.host_path,
+            permissions: node.permissions,
+        });
+        (all != Setup::default()).then(|| Self {
+            envs,
+            annotations,
+            mounts: mounts.collect(),
+            device_nodes: device_nodes.collect(),
+            cdi_devices,
+        })
+    }
 }
 
 #[derive(Serialize)]
@@ -157,6 +223,7 @@ impl ContainerView {
                     ids: held.devices().iter().map(|id| id.as_str().to_owned()).collect(),
                 })
                 .collect(),
+            setup: SetupView::new(ledger, uid, &container.name),
             running: running.map(|(id, _)| id.to_string()).collect(),
         }
     }
