@@ -7,6 +7,7 @@
 mod blocks;
 mod pack;
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 
 use ruzstd::decoding::StreamingDecoder;
@@ -91,13 +92,13 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
                 return Err(ArchiveError::NameTooLong);
             }
             blocks.content(size, &mut content).map_err(damaged(at))?;
-            names.keep(kind, &text_of(&content)?);
+            names.keep(kind, &text_of(Cow::Borrowed(&content))?);
             continue;
         }
         let (long_path, long_link) = names.take();
         let path = match long_path {
-            Some(path) => path,
-            None => text_of(&header.path_bytes())?,
+            Some(path) => path.into(),
+            None => text_of(header.path_bytes())?,
         };
         let (mut depth, mut climbs) = (0, false);
         for name in components(&path) {
@@ -108,7 +109,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
             return Err(ArchiveError::NameTooLong);
         }
         if climbs {
-            return Err(ArchiveError::Name(path));
+            return Err(ArchiveError::Name(path.into_owned()));
         }
         names_len += path.len() + long_link.as_ref().map_or(0, String::len);
         if tree.content_len() + names_len > MAX_CONTENT {
@@ -118,7 +119,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
             EntryType::Directory => tree.add_folder(&path),
             EntryType::Regular | EntryType::Continuous => {
                 if size > MAX_FILE {
-                    return Err(ArchiveError::FileTooLarge { path, size });
+                    return Err(ArchiveError::FileTooLarge { path: path.into_owned(), size });
                 }
                 blocks.content(size, &mut content).map_err(damaged(at))?;
                 if tree.content_len() + names_len + content.len() > MAX_CONTENT {
@@ -129,17 +130,17 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
             EntryType::Symlink => {
                 let own = header.link_name_bytes();
                 let target = match (long_link, own) {
-                    (Some(target), _) => target,
-                    (None, Some(target)) => text_of(&target)?,
-                    (None, None) => return Err(ArchiveError::Name(path)),
+                    (Some(target), _) => target.into(),
+                    (None, Some(target)) => text_of(target)?,
+                    (None, None) => return Err(ArchiveError::Name(path.into_owned())),
                 };
                 tree.add_link(&path, &target);
             }
             // A hard link is a file that came before, by its path from the root.
             EntryType::Link => {
                 let own = header.link_name_bytes();
-                let target = long_link.or(own.and_then(|name| text_of(&name).ok()));
-                let target = target.ok_or_else(|| ArchiveError::Name(path.clone()))?;
+                let target = long_link.or(own.and_then(|name| Some(text_of(name).ok()?.into_owned())));
+                let target = target.ok_or_else(|| ArchiveError::Name(path.to_string()))?;
                 tree.add_link(&path, &format!("/{target}"));
             }
             _ => {}
@@ -151,10 +152,12 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
     Ok(tree)
 }
 
-fn text_of(bytes: &[u8]) -> Result<String, ArchiveError> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(text.to_owned()),
-        Err(_) => Err(ArchiveError::Name(String::from_utf8_lossy(bytes).into_owned())),
+/// A name as text; most of an archive's names are not copied for it.
+fn text_of(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, ArchiveError> {
+    let no_text = |bytes: &[u8]| ArchiveError::Name(String::from_utf8_lossy(bytes).into_owned());
+    match bytes {
+        Cow::Borrowed(bytes) => Ok(std::str::from_utf8(bytes).map_err(|_| no_text(bytes))?.into()),
+        Cow::Owned(bytes) => Ok(String::from_utf8(bytes).map_err(|error| no_text(error.as_bytes()))?.into()),
     }
 }
 

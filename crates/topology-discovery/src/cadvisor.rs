@@ -12,11 +12,13 @@ mod pages;
 mod scan;
 mod topology;
 
+use std::borrow::Cow;
+
 use cpuset::{AtoiError, go_quote};
 use thiserror::Error;
 use topology_model::MachineInfo;
 
-use crate::kernel::{CPUS, HUGEPAGES, Kernel, MEMINFO};
+use crate::kernel::{Bytes, CPUS, HUGEPAGES, Kernel, MEMINFO};
 use crate::problem::Assumed;
 use crate::tree::SysfsTree;
 
@@ -197,7 +199,7 @@ struct Reader<'k, 't> {
     architecture: CpuArchitecture,
 }
 
-impl Reader<'_, '_> {
+impl<'t> Reader<'_, 't> {
     fn read(&self) -> Result<CadvisorInfo, CadvisorError> {
         let cpuinfo = self.mend(self.must_read(CPUINFO), CPUINFO, Assumed::Unknown, String::new)?;
         let cpu_frequency_khz = self.mend(self.clock(&cpuinfo), CPUINFO, Assumed::Zero, || 0)?;
@@ -254,14 +256,17 @@ impl Reader<'_, '_> {
     }
 
     /// The text of a file as it is; `None` if it is not there; the reader's words if it cannot be read.
-    fn text(&self, path: &str) -> Result<Option<String>, String> {
+    fn text(&self, path: &str) -> Result<Option<Cow<'t, str>>, String> {
         let content = self.kernel.content(path)?;
-        Ok(content.map(|content| String::from_utf8_lossy(&content).into_owned()))
+        Ok(content.map(|content| match content {
+            Bytes::Held(bytes) => String::from_utf8_lossy(bytes),
+            Bytes::Shared(bytes) => String::from_utf8_lossy(&bytes).into_owned().into(),
+        }))
     }
 
     fn must_read(&self, path: &str) -> Result<String, CadvisorError> {
         let text = self.text(path).map_err(CadvisorError::Unreadable)?;
-        text.ok_or_else(|| CadvisorError::NotThere(path.to_owned()))
+        text.map(Cow::into_owned).ok_or_else(|| CadvisorError::NotThere(path.to_owned()))
     }
 
     /// A total of `/proc/meminfo` in bytes; `None` if it is not there and that is mended. It wraps around, as
@@ -290,7 +295,8 @@ impl Reader<'_, '_> {
     fn clock(&self, cpuinfo: &str) -> Result<u64, CadvisorError> {
         let path = format!("{CPUS}/cpu0/cpufreq/cpuinfo_max_freq");
         if let Some(text) = self.text(&path).map_err(CadvisorError::Unreadable)? {
-            return scan::unsigned(&text).map(|(number, _)| number).ok_or(CadvisorError::Frequency(text));
+            let number = scan::unsigned(&text).map(|(number, _)| number);
+            return number.ok_or_else(|| CadvisorError::Frequency(text.into_owned()));
         }
         if !self.architecture.tells_clock() {
             return Ok(0);

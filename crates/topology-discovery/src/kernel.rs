@@ -1,8 +1,10 @@
 //! The kernel's small files: read once, understood, and complained about.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Deref;
 use std::rc::Rc;
 
 use cpuset::CpuSet;
@@ -29,7 +31,34 @@ const MAX_PROBLEMS: usize = 1000;
 const MAX_READ: usize = 128 << 20;
 
 /// A file's content, that it is not there, or why it cannot be read.
-type Content = Result<Option<Rc<[u8]>>, String>;
+type Content<'t> = Result<Option<Bytes<'t>>, String>;
+
+/// The bytes of a file: those that the tree holds, or a copy that all who ask share.
+#[derive(Clone)]
+pub(crate) enum Bytes<'t> {
+    Held(&'t [u8]),
+    Shared(Rc<[u8]>),
+}
+
+impl Deref for Bytes<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Held(bytes) => bytes,
+            Self::Shared(bytes) => bytes,
+        }
+    }
+}
+
+impl<'t> From<Cow<'t, [u8]>> for Bytes<'t> {
+    fn from(bytes: Cow<'t, [u8]>) -> Self {
+        match bytes {
+            Cow::Borrowed(bytes) => Self::Held(bytes),
+            Cow::Owned(bytes) => Self::Shared(bytes.into()),
+        }
+    }
+}
 
 /// A hash of a path, eight bytes at a time: tens of thousands of files are asked for. Which paths there are is fixed
 /// but for numbers within the kernel's limits, so nobody can choose them to collide.
@@ -58,7 +87,7 @@ impl Hasher for PathHasher {
 pub(crate) struct Kernel<'t> {
     pub(crate) tree: &'t SysfsTree,
     /// Files that have been read: two readings are made of them.
-    files: RefCell<HashMap<Box<str>, Content, BuildHasherDefault<PathHasher>>>,
+    files: RefCell<HashMap<Box<str>, Content<'t>, BuildHasherDefault<PathHasher>>>,
     /// Bytes that may still be read.
     left: Cell<usize>,
     problems: RefCell<BTreeSet<Problem>>,
@@ -100,7 +129,7 @@ impl<'t> Kernel<'t> {
     }
 
     /// The content of a file, read once; `None` if it is not there.
-    pub(crate) fn content(&self, path: &str) -> Content {
+    pub(crate) fn content(&self, path: &str) -> Content<'t> {
         if let Some(content) = self.files.borrow().get(path) {
             return content.clone();
         }
@@ -109,7 +138,7 @@ impl<'t> Kernel<'t> {
             Ok(Some(content)) => match self.left.get().checked_sub(content.len()) {
                 Some(left) => {
                     self.left.set(left);
-                    Ok(Some(Rc::from(content)))
+                    Ok(Some(content.into()))
                 }
                 None => Err(format!("the files read before have {} MiB", MAX_READ >> 20)),
             },
@@ -122,6 +151,11 @@ impl<'t> Kernel<'t> {
     /// The text of a file without the white space around it; `None` if it is not there, or unusable, which is
     /// reported.
     pub(crate) fn text(&self, path: &str, assumed: Assumed) -> Option<String> {
+        self.with_text(path, assumed, str::to_owned)
+    }
+
+    /// What comes of the text of a file, which is not copied; `None` as of [`Self::text`].
+    fn with_text<T>(&self, path: &str, assumed: Assumed, with: impl FnOnce(&str) -> T) -> Option<T> {
         let content = match self.content(path) {
             Ok(content) => content?,
             Err(error) => {
@@ -131,7 +165,7 @@ impl<'t> Kernel<'t> {
         };
         match std::str::from_utf8(&content) {
             // Old kernels end some of their lists with a NUL.
-            Ok(text) => Some(text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned()),
+            Ok(text) => Some(with(text.trim_matches(|c: char| c.is_whitespace() || c == '\0'))),
             Err(error) => {
                 self.unusable(path, &error, assumed);
                 None
@@ -146,8 +180,8 @@ impl<'t> Kernel<'t> {
         assumed: Assumed,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let text = self.text(path, assumed)?;
-        parse(&text).map_err(|error| self.unusable(path, &error, assumed)).ok()
+        let parsed = self.with_text(path, assumed, parse)?;
+        parsed.map_err(|error| self.unusable(path, &error, assumed)).ok()
     }
 
     pub(crate) fn number(&self, path: &str, assumed: Assumed) -> Option<i64> {
