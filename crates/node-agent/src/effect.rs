@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cpu_manager::ContainerId;
 use cpuset::CpuSet;
-use device_manager::Question;
+use device_manager::{Question, StartError};
 use kubelet_checkpoint::store::StateFile;
 use memory_manager::Moved;
 use pod_spec::{ContainerKey, Pod, PodUid};
@@ -125,6 +125,9 @@ pub enum RequestError {
     /// The pod is being decided on.
     #[error("pod {0} is being decided on")]
     Waiting(String),
+    /// A device plugin does not let the container start.
+    #[error(transparent)]
+    Start(StartError),
     /// The pod is in the folder.
     #[error("pod {0} comes from the folder: remove its manifest there")]
     InFolder(String),

@@ -18,6 +18,7 @@
 mod admit;
 mod changes;
 mod places;
+mod start;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -36,6 +37,7 @@ use crate::record::{Record, Source, manifest};
 use crate::snapshot::{RefusedPod, Snapshot};
 use admit::Admission;
 use changes::{Change, Records};
+use start::Starting;
 
 /// So many refused pods of requests are remembered.
 const REFUSED: usize = 1000;
@@ -59,6 +61,8 @@ pub struct Owner {
     /// Files that may not be what they should be, and why.
     behind: BTreeSet<FileName>,
     why_behind: String,
+    /// Containers whose plugins have not all answered.
+    starting: Vec<Starting>,
     places: BTreeMap<ContainerId, Place>,
     effects: Vec<Effect>,
 }
@@ -125,6 +129,7 @@ impl Owner {
             arrivals,
             behind: BTreeSet::new(),
             why_behind: String::new(),
+            starting: Vec::new(),
             places: BTreeMap::new(),
             effects: Vec::new(),
         };
@@ -171,7 +176,7 @@ impl Owner {
             Event::Request(ticket, Request::Admit(pod)) => self.ask_to_admit(ticket, pod),
             Event::Request(ticket, Request::Delete(uid)) => self.ask_to_delete(ticket, &uid),
             Event::Request(ticket, Request::Started { container, id, cgroup }) => {
-                self.changes.push_back(Change::Started { ticket, container, id, cgroup });
+                self.ask_to_start(ticket, container, id, cgroup);
             }
             Event::Request(ticket, Request::Exited(id)) => {
                 self.changes.push_back(Change::Exited { ticket, id });
@@ -179,6 +184,7 @@ impl Owner {
             Event::Listed(listing) => self.listed(listing),
             Event::Plugin(event) => self.plugin(now, event),
             Event::Replied(question, reply) => {
+                self.told_of_start(&question, &reply);
                 if let Some(first) = self.admissions.front_mut()
                     && first.asked.as_ref() == Some(&question)
                 {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Node1, pod, uid};
-use device_manager::{AllocateReply, Device, Moment, PluginOptions, Question, Reply};
+use device_manager::{AllocateReply, Device, Moment, PluginOptions, Question, Reply, RpcCode, RpcError};
 use node_agent::{
     Answer, Effect, Event, Listing, Others, PluginEvent, Request, RequestError, Ticket, WhyEnded, Written,
 };
@@ -157,6 +157,44 @@ fn a_pod_deleted_while_its_plugin_is_asked_is_not_admitted() {
     let effects = node.handle(Event::Replied(question.clone(), Reply::NothingAllocated));
     assert_eq!(told(&effects), [""; 0]);
     assert_eq!(node.owner.pods().count(), 0);
+}
+
+#[test]
+fn a_plugin_that_wants_to_know_is_told_before_a_container_starts() {
+    let mut node = Node1::new();
+    let vf = || "example.com/vf".into();
+    let options = PluginOptions { pre_start: true, ..PluginOptions::default() };
+    let _ = node.handle(Event::Plugin(PluginEvent::Registered(vf(), options)));
+    let _ = node.handle(Event::Plugin(PluginEvent::Listed(vf(), vec![Device::new("v0", &[0])])));
+    let effects = node.handle(Event::Request(Ticket(1), Request::Admit(pod("d", 1, 1))));
+    let [Effect::Ask(question)] = &effects[..] else { panic!("the plugin is not asked: {effects:?}") };
+    let reply = Reply::Allocated(AllocateReply(Arc::from(&b"\x0a\x00"[..])));
+    assert_eq!(told(&node.handle(Event::Replied(question.clone(), reply))), ["d admitted"]);
+
+    let refused = |message: &str| Reply::Failed(RpcError { code: RpcCode(2), message: message.to_owned() });
+    for (reply, expected) in [
+        (
+            refused("reset failed"),
+            &[
+                "2: failed: device plugin PreStartContainer rpc failed with err: rpc error: code = Unknown desc = reset failed",
+            ][..],
+        ),
+        (Reply::Started, &["2: done", "c1 on 1"]),
+    ] {
+        let effects = node.handle(started(2, "d", "c1"));
+        let [Effect::Ask(question @ Question::PreStart { .. })] = &effects[..] else {
+            panic!("the plugin is not told: {effects:?}")
+        };
+        assert_eq!(told(&node.handle(Event::Replied(question.clone(), reply))), expected);
+    }
+    assert_eq!(told(&node.handle(started(3, "d", "c1"))), ["3: done", "c1 on 1"], "it has been told");
+    let _ = node.handle(Event::Plugin(PluginEvent::Gone(vf())));
+    assert_eq!(
+        told(&node.handle(started(4, "d", "c2"))),
+        [
+            "4: failed: device plugin PreStartContainer rpc failed with err: endpoint example.com/vf has been stopped"
+        ]
+    );
 }
 
 #[test]
