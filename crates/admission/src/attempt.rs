@@ -121,7 +121,7 @@ impl Node {
         pod: &Arc<Pod>,
         replies: &Replies,
     ) -> Verdict {
-        Steps::new(self, rules, ledger, pod, replies).run().verdict
+        Steps::new(self, rules, ledger, pod, replies).verdict()
     }
 
     /// The pod with its QoS class, which every manager would work out anew for every container.

@@ -9,7 +9,7 @@ use device_manager::{Holdings as DeviceHoldings, Inventory};
 use memory_manager::Holdings as MemoryHoldings;
 use pod_spec::{ContainerKey, Pod, PodUid, ResourceName};
 use thiserror::Error;
-use topology_hint::{Held, Hint};
+use topology_hint::{Grant, Held, Hint};
 
 use crate::attempt::{Attempt, Verdict};
 use crate::collect::Dead;
@@ -95,6 +95,12 @@ impl Ledger {
     #[must_use]
     pub const fn devices(&self) -> &DeviceHoldings {
         &self.devices
+    }
+
+    /// What a provider of your own has granted, by container; of what it granted to a pod as a whole the container's
+    /// name is empty.
+    pub fn held_by(&self, provider: &str) -> impl Iterator<Item = (&ContainerKey, &Grant)> + use<'_> {
+        self.others.get(provider).into_iter().flatten()
     }
 
     /// Devices that there are.

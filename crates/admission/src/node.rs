@@ -127,7 +127,124 @@ impl Node {
         }
     }
 
-    /// The node with a provider of your own, which is asked after the kubelet's three.
+    /// The node with a provider of your own, which is asked after the kubelet's three. What it grants is kept in a form
+    /// of its own, and takes part in attempts, commits, releases and explanations.
+    ///
+    /// A network card with two queues on each of two nodes:
+    ///
+    /// ```
+    /// use device_manager::Replies;
+    /// use node_config::KubeletConfiguration;
+    /// use numa_bitmask::{NodeIndex, NodeMask};
+    /// use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role, Unit};
+    /// use topology_admission::{Change, Compat, Node, Tries, Verdict};
+    /// use topology_hint::{Affinity, Answers, Grant, Held, Provider, Refusal};
+    /// use topology_model::{KubeletView, MachineInfo};
+    ///
+    /// /// A queue that a container has.
+    /// #[derive(Clone, Copy, PartialEq)]
+    /// struct Queue {
+    ///     node: u8,
+    ///     number: u8,
+    /// }
+    ///
+    /// impl Queue {
+    ///     fn all() -> [Self; 4] {
+    ///         [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(node, number)| Self { node, number })
+    ///     }
+    ///
+    ///     fn of(grant: &Grant) -> Self {
+    ///         Self { node: grant.0[0], number: grant.0[1] }
+    ///     }
+    ///
+    ///     fn grant(self) -> Grant {
+    ///         Grant([self.node, self.number].into())
+    ///     }
+    ///
+    ///     fn free(held: &Held) -> impl Iterator<Item = Self> {
+    ///         Self::all().into_iter().filter(|queue| !held.values().any(|grant| Self::of(grant) == *queue))
+    ///     }
+    ///
+    ///     fn place(self) -> NodeMask {
+    ///         NodeMask::from_bits(1 << self.node)
+    ///     }
+    /// }
+    ///
+    /// /// Whoever asks for `acme.com/queue` gets one.
+    /// struct Nic;
+    ///
+    /// fn asks(unit: Unit<'_>) -> bool {
+    ///     matches!(unit, Unit::Container(_, container) if container.limits.contains_key("acme.com/queue"))
+    /// }
+    ///
+    /// impl Provider for Nic {
+    ///     fn name(&self) -> &str {
+    ///         "nic"
+    ///     }
+    ///
+    ///     fn hints(&self, held: &Held, unit: Unit<'_>, answers: &mut Answers) {
+    ///         if asks(unit) {
+    ///             let mut family = answers.push_family("acme.com/queue".into());
+    ///             let free = Queue::free(held).map(|queue| (queue.place(), 1));
+    ///             family.open(NodeMask::all(2), NodeMask::EMPTY).need(1, free);
+    ///             family.preferred_size(1);
+    ///         }
+    ///     }
+    ///
+    ///     fn allocate(&self, held: &Held, unit: Unit<'_>, near: Affinity) -> Result<Option<Grant>, Refusal> {
+    ///         if !asks(unit) {
+    ///             return Ok(None);
+    ///         }
+    ///         let near = near.nodes().unwrap_or(NodeMask::all(2));
+    ///         let mut free: Vec<Queue> = Queue::free(held).collect();
+    ///         free.sort_by_key(|queue| !queue.place().meets(near));
+    ///         let Some(queue) = free.first() else {
+    ///             return Err(Refusal { reason: None, message: "no queue is free".into() });
+    ///         };
+    ///         Ok(Some(queue.grant()))
+    ///     }
+    /// }
+    ///
+    /// let info: MachineInfo = "pack:2 [numa(memory=8GiB)] core:4 pu:1".parse()?;
+    /// let text = |text: &str| Some(text.to_owned());
+    /// let config = KubeletConfiguration {
+    ///     cpu_manager_policy: text("static"),
+    ///     reserved_system_cpus: text("0"),
+    ///     topology_manager_policy: text("single-numa-node"),
+    ///     ..KubeletConfiguration::default()
+    /// };
+    /// let node = Node::start(&KubeletView::new(&info)?, &config, None, Compat::default())?.with_provider(Box::new(Nic));
+    /// let pod = |name| {
+    ///     let limits = [("cpu", "1"), ("memory", "1Gi"), ("acme.com/queue", "1")];
+    ///     let limits: ResourceList = limits.map(|(name, amount)| (name.into(), amount.parse().unwrap())).into();
+    ///     let app = Container { name: "app".into(), role: Role::App, requests: ResourceList::new(), limits };
+    ///     Pod::new("default", name, vec![app]).with_defaults(PodLevelResources::Count)
+    /// };
+    ///
+    /// // The first two have the queues of node 0, the CPUs follow the card to node 1 then.
+    /// let mut ledger = node.empty_ledger();
+    /// let mut cpus = Vec::new();
+    /// for name in ["a", "b", "c", "d"] {
+    ///     let attempt = node.attempt(&ledger, &pod(name), &Replies::new());
+    ///     let Verdict::Admitted(placement) = &attempt.verdict else { panic!("there is a queue for {name}") };
+    ///     let granted = placement.containers[0].cpus.as_ref().and_then(|granted| granted.exclusive());
+    ///     cpus.extend(granted.map(ToString::to_string));
+    ///     ledger = ledger.commit(attempt)?;
+    /// }
+    /// assert_eq!(cpus, ["1", "2", "4", "5"]);
+    /// let held = ledger.held_by("nic").map(|(container, grant)| (container.pod.to_string(), Queue::of(grant).node));
+    /// let expected = [("a", 0), ("b", 0), ("c", 1), ("d", 1)].map(|(name, node)| (format!("default/{name}"), node));
+    /// assert_eq!(held.collect::<Vec<_>>(), expected);
+    ///
+    /// // A fifth has to wait for any of them.
+    /// let (attempt, trace) = node.trace(&ledger, &pod("e"), &Replies::new());
+    /// let Verdict::Refused(refused) = &attempt.verdict else { panic!("no queue is left") };
+    /// let told = node.explain(&ledger, &pod("e"), &Replies::new(), (refused, &trace), Tries::default());
+    /// assert_eq!(told.would_fit[0].change, Change::Wait(vec!["default/a".into()]));
+    /// let ledger = ledger.release(&"default/a".into());
+    /// assert!(matches!(node.attempt(&ledger, &pod("e"), &Replies::new()).verdict, Verdict::Admitted(_)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with_provider(mut self, provider: Box<dyn Provider + Send + Sync>) -> Self {
         self.others.push(provider.into());

@@ -35,7 +35,19 @@ pub(crate) struct Steps<'a> {
     pub(crate) placement: Placement,
     pub(crate) counted: Counted,
     moved: Vec<Moved>,
+    wanted: Wanted,
 }
+
+/// What of an attempt is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    All,
+    /// Whether the pod is admitted, and where it runs then; not why it is refused.
+    Verdict,
+}
+
+/// The hint of a refusal that nobody looks at.
+const UNKNOWN: Merged = Merged { hint: Hint::NONE, admit: Admit::No };
 
 impl<'a> Steps<'a> {
     pub(crate) fn new(
@@ -62,11 +74,17 @@ impl<'a> Steps<'a> {
             placement: Placement::default(),
             counted: Counted { requests: 1, ..Counted::default() },
             moved: Vec::new(),
+            wanted: Wanted::All,
         }
     }
 
     pub(crate) fn traced(self, trace: &'a mut Trace) -> Self {
         Self { trace: Some(trace), ..self }
+    }
+
+    /// For those who only want to know whether.
+    pub(crate) fn verdict(self) -> Verdict {
+        Self { wanted: Wanted::Verdict, ..self }.run().verdict
     }
 
     pub(crate) fn run(mut self) -> Attempt {
@@ -162,6 +180,16 @@ impl<'a> Steps<'a> {
     /// Asks everybody and merges; refuses if the policy does.
     fn align(&mut self, unit: Unit<'_>, container: Option<&ContainerName>) -> Result<Hint, Stop> {
         self.ask(unit);
+        // What the hint of a refused unit would have been can be the dearer part of the work.
+        if self.trace.is_none() {
+            match self.node.admit(self.rules.policy, &self.answers) {
+                Ok(Some(hint)) => return Ok(hint),
+                Ok(None) if self.wanted == Wanted::Verdict => {
+                    return Err(Stop::refused(container, Cause::NotAligned(UNKNOWN)));
+                }
+                Ok(None) | Err(_) => {}
+            }
+        }
         let merged = self.node.merge(self.rules.policy, &self.answers);
         if let Some(trace) = &mut self.trace {
             let mut traced = UnitTrace::new(self.node, &self.after, unit, &self.answers, merged);
@@ -271,6 +299,10 @@ impl Stop {
 impl Node {
     fn merge(&self, policy: KubeletPolicy, answers: &Answers) -> Result<Merged, MergeError> {
         policy.merge(self.nodes.all(), self.ties(), answers, WorkLimit::default())
+    }
+
+    fn admit(&self, policy: KubeletPolicy, answers: &Answers) -> Result<Option<Hint>, MergeError> {
+        policy.admit(self.nodes.all(), self.ties(), answers, WorkLimit::default())
     }
 
     fn merge_trace(&self, policy: KubeletPolicy, answers: &Answers) -> MergeTrace {

@@ -1,11 +1,11 @@
 //! What there is of a resource, node by node: for people.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use numa_bitmask::NodeMask;
 use pod_spec::{PodUid, ResourceName};
 
+use crate::device::DeviceId;
 use crate::inventory::Inventory;
 use crate::{Devices, Holdings};
 
@@ -35,28 +35,35 @@ impl Devices {
         resource: &ResourceName,
     ) -> Vec<OnNodes> {
         let Some(stock) = inventory.stock(resource) else { return Vec::new() };
-        let mut places: BTreeMap<NodeMask, (OnNodes, BTreeMap<PodUid, usize>)> = BTreeMap::new();
-        let empty = |nodes| OnNodes { nodes, free: 0, allocatable: 0, holders: Vec::new() };
+        let empty =
+            |nodes: &NodeMask| OnNodes { nodes: *nodes, free: 0, allocatable: 0, holders: Vec::new() };
+        let mut places: Vec<OnNodes> = stock.list.places().iter().map(empty).collect();
+        let left_over = held.reusable(pod, resource);
+        // Both sides ascend, so one walk through both will do.
+        let mut taken = held.taken(resource).into_iter().flatten().peekable();
         for entry in stock.list.entries() {
-            let (place, _) = places.entry(entry.mask).or_insert_with(|| (empty(entry.mask), BTreeMap::new()));
+            let Some(place) = places.get_mut(entry.place) else { continue };
             let id = &entry.device.id;
-            let is_taken = held.taken(resource).is_some_and(|taken| taken.contains(id));
-            let is_left_over = held.reusable(pod, resource).is_some_and(|left| left.contains(id));
+            while taken.next_if(|other| *other < id).is_some() {}
+            let is_taken = taken.peek() == Some(&id);
+            let is_left_over = left_over.is_some_and(|left| left.contains(id));
             place.allocatable += usize::from(entry.standing.healthy);
             place.free += usize::from(is_left_over || (entry.standing.healthy && !is_taken));
         }
         for other in held.pods().filter(|other| *other != pod) {
             let theirs = held.of_pod(other).filter(|(_, name, _)| *name == resource);
-            let mut ids: Vec<_> = theirs.flat_map(|(_, _, held)| held.devices()).collect();
+            let mut ids: Vec<&DeviceId> =
+                theirs.flat_map(|(_, _, held)| held.by_node()).flat_map(|(_, ids)| ids).collect();
             ids.sort_unstable();
             ids.dedup();
-            for entry in ids.iter().filter_map(|id| stock.list.get(id)) {
-                if let Some((_, holders)) = places.get_mut(&entry.mask) {
-                    *holders.entry(other.clone()).or_default() += 1;
+            for entry in ids.into_iter().filter_map(|id| stock.list.get(id)) {
+                let Some(OnNodes { holders, .. }) = places.get_mut(entry.place) else { continue };
+                match holders.last_mut() {
+                    Some((last, count)) if last == other => *count += 1,
+                    _ => holders.push((other.clone(), 1)),
                 }
             }
         }
-        let rows = places.into_values();
-        rows.map(|(place, holders)| OnNodes { holders: holders.into_iter().collect(), ..place }).collect()
+        places
     }
 }

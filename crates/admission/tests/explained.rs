@@ -1,0 +1,139 @@
+//! Explanations of single refusals: what is told where, when an explanation ends, and what it takes for granted.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod fixture;
+
+use std::cell::Cell;
+use std::ops::ControlFlow;
+
+use device_manager::{Endpoint, Life, PluginOptions, Replies};
+use fixture::Asked;
+use node_config::{OwnOptions, Regroup};
+use pod_spec::Pod;
+use topology_admission::{
+    Change, Compat, Explanation, Ledger, Node, OnEmptyNode, Plugins, Search, Tries, Verdict,
+};
+
+/// Two nodes of 16 CPUs and 32 GiB, four pages of 1 GiB each; two CPUs are reserved on node 0.
+const SERVER: &str = "pack:2 [numa(memory=32GiB)] core:8 pu:2";
+
+fn node(policy: &str, scope: &str) -> Node {
+    let info = fixture::machine(SERVER, 4);
+    let config = fixture::config(&info, policy, scope, 2);
+    fixture::node(&info, &config, Compat::default(), OwnOptions::default())
+}
+
+fn admitted(node: &Node, ledger: &Ledger, pod: &Pod) -> Ledger {
+    let attempt = node.attempt(ledger, pod, &Replies::new());
+    assert!(matches!(attempt.verdict, Verdict::Admitted(_)), "{}: {:?}", pod.name, attempt.verdict);
+    ledger.commit(attempt).unwrap()
+}
+
+fn explained(node: &Node, ledger: &Ledger, pod: &Pod, tries: Tries) -> Explanation {
+    explained_until(node, ledger, pod, tries, &|| ControlFlow::Continue(()))
+}
+
+fn explained_until(
+    node: &Node,
+    ledger: &Ledger,
+    pod: &Pod,
+    tries: Tries,
+    stop: &dyn Fn() -> ControlFlow<()>,
+) -> Explanation {
+    let replies = Replies::new();
+    let (attempt, trace) = node.trace(ledger, pod, &replies);
+    let Verdict::Refused(refused) = attempt.verdict else { panic!("{}: {:?}", pod.name, attempt.verdict) };
+    node.explain_until(ledger, pod, &replies, (&refused, &trace), tries, stop)
+}
+
+fn changes(explained: &Explanation) -> Vec<Change> {
+    explained.would_fit.iter().map(|fit| fit.change.clone()).collect()
+}
+
+fn with_cpus(name: &str, cpus: u64) -> Pod {
+    fixture::pod(name, &[Asked { cpus, memory: 64, ..Asked::default() }])
+}
+
+#[test]
+fn cpus_reserved_elsewhere_can_be_what_is_missing() {
+    let node = node("single-numa-node", "container");
+    let first = with_cpus("first", 14);
+    let ledger = admitted(&node, &node.empty_ledger(), &first);
+    let ledger = admitted(&node, &ledger, &with_cpus("second", 10)).release(&first.uid);
+    // Node 0 has 14 CPUs besides the reserved ones, node 1 six.
+    let told = explained(&node, &ledger, &with_cpus("whole", 16), Tries::default());
+    let changes = changes(&told);
+    let reserved = changes.iter().find_map(|change| match change {
+        Change::ReserveCpus(cpus) => Some(cpus),
+        _ => None,
+    });
+    let reserved = reserved.unwrap_or_else(|| panic!("{changes:?}"));
+    let ours = node.cpus().unwrap();
+    assert_eq!((reserved.len(), reserved.is_disjoint(ours.reserved())), (2, true));
+    assert!(reserved.is_subset(&ours.available(ledger.cpus().unwrap())), "nobody holds them");
+}
+
+#[test]
+fn nothing_is_tried_any_more_when_tries_are_used_up_or_the_caller_says_stop() {
+    let node = node("single-numa-node", "container");
+    let ledger = node.empty_ledger();
+    let wide = fixture::pod("wide", &[Asked { cpus: 20, memory: 64, ..Asked::default() }]);
+    let all = explained(&node, &ledger, &wide, Tries::default());
+    assert_eq!((all.search, all.on_empty_node), (Search::Complete, OnEmptyNode::DoesNotFit));
+    assert!(all.tries > 3, "{} tries", all.tries);
+
+    let few = explained(&node, &ledger, &wide, Tries(2));
+    assert_eq!((few.search, few.tries), (Search::Cut, 2));
+    let none = explained(&node, &ledger, &wide, Tries(0));
+    assert_eq!((none.search, none.on_empty_node), (Search::Cut, OnEmptyNode::Unknown));
+    assert!(none.would_fit.is_empty());
+
+    let asked = Cell::new(0);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        if asked.get() > 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let stopped = explained_until(&node, &ledger, &wide, Tries::default(), &stop);
+    assert_eq!((stopped.search, stopped.tries), (Search::Cut, 3));
+}
+
+#[test]
+fn plugins_that_would_have_to_be_asked_are_taken_as_willing_and_that_is_said() {
+    let node = node("single-numa-node", "container");
+    let mut inventory = fixture::inventory(&node, 4);
+    let options = Some(PluginOptions { preferred_allocation: true, pre_start: false });
+    inventory.set_endpoint(&"example.com/vf".into(), Endpoint::Plugin { options, life: Life::Running });
+    let ledger = node.empty_ledger().with_inventory(inventory);
+    let pod = fixture::pod("pod", &[Asked { cpus: 20, memory: 64, vfs: 2, ..Asked::default() }]);
+    let told = explained(&node, &ledger, &pod, Tries::default());
+    let less = told.would_fit.iter().find(|fit| matches!(fit.change, Change::AskLess(_)));
+    assert_eq!(less.map(|fit| fit.plugins), Some(Plugins::TakenAsWilling), "{told:?}");
+    assert_eq!(less.map(|fit| fit.placement.containers[0].devices.len()), Some(1));
+}
+
+#[test]
+fn a_group_that_nobody_needs_is_named_as_what_is_in_the_way() {
+    let info = fixture::machine(SERVER, 0);
+    let config = fixture::config(&info, "restricted", "container", 2);
+    let node = fixture::node(&info, &config, Compat::default(), OwnOptions::default());
+    let with_memory =
+        |name: &str, memory| fixture::pod(name, &[Asked { cpus: 1, memory, ..Asked::default() }]);
+    // Both nodes are needed by the first; the second is booked in their group.
+    let wide = fixture::pod("wide", &[Asked { cpus: 20, memory: 40 << 10, ..Asked::default() }]);
+    let ledger = admitted(&node, &node.empty_ledger(), &wide);
+    let guest = fixture::pod("guest", &[Asked { cpus: 9, memory: 10 << 10, ..Asked::default() }]);
+    let best_effort = fixture::node(
+        &info,
+        &fixture::config(&info, "best-effort", "container", 2),
+        Compat::default(),
+        OwnOptions::default(),
+    );
+    let ledger = admitted(&best_effort, &ledger, &guest).release(&wide.uid);
+    let narrow = with_memory("narrow", 20 << 10);
+    let told = explained(&node, &ledger, &narrow, Tries::default());
+    assert!(changes(&told).contains(&Change::Regroup), "{:?}", changes(&told));
+
+    let options = OwnOptions { regroup: Regroup::WhenUnneeded, ..OwnOptions::default() };
+    let other = fixture::node(&info, &config, Compat::default(), options);
+    assert!(matches!(other.attempt(&ledger, &narrow, &Replies::new()).verdict, Verdict::Admitted(_)));
+}
