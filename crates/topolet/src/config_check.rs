@@ -7,6 +7,7 @@ use node_config::{InvalidField, KubeletConfiguration, ReservationError, Reserved
 use serde::Serialize;
 use serde_json::Value;
 use topology_admission::{Compat, Node, StartFault};
+use topology_manifest::Warning;
 use topology_model::KubeletView;
 
 use crate::node;
@@ -34,8 +35,30 @@ pub(crate) struct Finding {
 pub(crate) enum Problem {
     /// The kubelet does not start.
     Refused,
+    /// It starts and passes over it.
+    WithoutEffect,
     /// It starts and does what is hardly meant.
     Doubtful,
+}
+
+/// What the kubelet passes over.
+pub(crate) fn without_effect(warnings: &[Warning]) -> Vec<Finding> {
+    let finding = |warning: &Warning| {
+        let error = warning.as_error();
+        let (field, expected) = match error.problem() {
+            topology_manifest::Problem::MisspeltField { found, meant } => (found.as_str(), Some(*meant)),
+            topology_manifest::Problem::UnknownField { found, .. } => (found.as_str(), None),
+            other => (error.field(), other.expected()),
+        };
+        Finding {
+            field: field.to_owned(),
+            line: Some(error.line()),
+            problem: Problem::WithoutEffect,
+            text: error.problem().to_string(),
+            expected: expected.map(Value::from),
+        }
+    };
+    warnings.iter().map(finding).collect()
 }
 
 /// A field that the proposal has otherwise.

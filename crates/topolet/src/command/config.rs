@@ -7,7 +7,7 @@ use topology_model::KubeletView;
 
 use crate::Outcome;
 use crate::arguments::{Format, MachineArguments, OutputArguments};
-use crate::config_check::{self, Change, Finding};
+use crate::config_check::{self, Change, Finding, Problem};
 use crate::document::Document;
 use crate::node::{self, LoadedMachine};
 use crate::render::{self, Screen};
@@ -66,14 +66,14 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     let (read, text) = node::configuration_to_check(arguments.config.as_deref(), &machine, &view)?;
     let proposal = node::propose(&read.config, &view);
     let outcome = |wrong: bool| if wrong { Outcome::SomethingWrong } else { Outcome::Done };
-    let findings = config_check::check(&read.config, &text, &proposal, &view)?;
-    let is_wrong = !findings.is_empty() || !read.warnings.is_empty();
+    let mut findings = config_check::check(&read.config, &text, &proposal, &view)?;
+    // After what keeps the kubelet from starting.
+    let refused = findings.iter().filter(|finding| finding.problem == Problem::Refused).count();
+    findings.splice(refused..refused, config_check::without_effect(&read.warnings));
+    let is_wrong = !findings.is_empty();
     if arguments.propose {
         screen.print(&node::configuration_text(&proposal)?)?;
         return Ok(outcome(is_wrong));
-    }
-    for warning in &read.warnings {
-        screen.warn(warning);
     }
     let checked = Checked {
         machine: machine.name.clone(),
@@ -85,7 +85,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     let format = arguments.output.output;
     if format == Format::Table {
         let snippet = node::configuration_text(&proposal)?;
-        screen.show(&render::checked(&checked, &snippet, is_wrong, screen.glyphs))?;
+        screen.show(&render::checked(&checked, &snippet, screen.glyphs))?;
     } else if let Some(text) = Document::new("ConfigCheck", &checked).text(format)? {
         screen.print(&text)?;
     }

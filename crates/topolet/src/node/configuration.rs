@@ -7,7 +7,7 @@ use anyhow::Context;
 use cpuset::CpuSet;
 use k8s_quantity::{Format, Quantity};
 use node_config::{KubeletConfiguration, OwnOptions, ReservedMemory};
-use topology_manifest::{Source, read_kubelet_config, read_own_options};
+use topology_manifest::{Source, Warning, read_kubelet_config, read_own_options};
 use topology_model::{KubeletView, NodeMemory};
 
 use crate::render::manifest_style;
@@ -21,7 +21,15 @@ pub(super) const DEFAULTS: &str = "kubelet-defaults";
 pub(crate) struct ReadConfiguration {
     pub(crate) name: String,
     pub(crate) config: KubeletConfiguration,
-    pub(crate) warnings: Vec<String>,
+    /// What in it has no effect.
+    pub(crate) warnings: Vec<Warning>,
+}
+
+impl ReadConfiguration {
+    /// The warnings as they are shown.
+    pub(crate) fn rendered(&self) -> Vec<String> {
+        self.warnings.iter().map(|warning| warning.render(manifest_style())).collect()
+    }
 }
 
 /// The configuration `argument`: a built-in one or a file; without an argument [`PINNED`].
@@ -70,8 +78,7 @@ pub(crate) fn from_text(name: &str, text: &[u8]) -> anyhow::Result<ReadConfigura
     let read = Source::from_bytes(name, text)
         .and_then(|source| read_kubelet_config(&source))
         .map_err(|error| anyhow::anyhow!(error.render(style)))?;
-    let warnings = read.warnings.iter().map(|warning| warning.render(style)).collect();
-    Ok(ReadConfiguration { name: name.to_owned(), config: read.config, warnings })
+    Ok(ReadConfiguration { name: name.to_owned(), config: read.config, warnings: read.warnings })
 }
 
 /// So many NUMA nodes a kubelet accepts without being told.

@@ -96,6 +96,7 @@ impl LoadedNode {
             (None, Some(text)) => configuration::from_text(&format!("of {}", machine.name), text)?,
             (given, _) => configuration::read(given.as_deref(), &view)?,
         };
+        let mut warnings = read.rendered();
         let (mut name, mut config) = (read.name, read.config);
         if let Some(policy) = &rules.policy {
             name.push_str(&format!(" with --policy {policy}"));
@@ -111,7 +112,7 @@ impl LoadedNode {
         let packed_devices = packed.and_then(|packed| packed.devices.clone());
         let packed_devices =
             packed_devices.map(|text| DeviceText { name: format!("devices of {}", machine.name), text });
-        let mut warnings = read.warnings;
+
         if let Some(text) = devices.or(packed_devices) {
             warnings.extend(text.not_judged()?);
             for (resource, devices) in text.devices(machine, view.nodes())? {

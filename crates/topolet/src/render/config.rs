@@ -8,7 +8,7 @@ use crate::config_check::Problem;
 use crate::node::RELEASE;
 
 /// The check for a person; `snippet` is the proposal as a file.
-pub(crate) fn checked(checked: &Checked, snippet: &str, is_wrong: bool, glyphs: Glyphs) -> String {
+pub(crate) fn checked(checked: &Checked, snippet: &str, glyphs: Glyphs) -> String {
     let dot = glyphs.dot();
     let Checked { machine, configuration, findings, changes, .. } = checked;
     let mut text =
@@ -16,17 +16,18 @@ pub(crate) fn checked(checked: &Checked, snippet: &str, is_wrong: bool, glyphs: 
     for finding in findings {
         let (mark, what) = match finding.problem {
             Problem::Refused => (glyphs.no(), "the kubelet does not start"),
+            Problem::WithoutEffect => ("!", "without effect"),
             Problem::Doubtful => ("!", "hardly meant"),
         };
         let line = finding.line.map_or_else(String::new, |line| format!(" (line {line})"));
-        text.push_str(&format!("{mark} {}{line}   {what}: {}\n", finding.field, finding.text));
+        let field = if finding.field.is_empty() { "the file" } else { &finding.field };
+        text.push_str(&format!("{mark} {field}{line}   {what}: {}\n", finding.text));
         if let Some(expected) = &finding.expected {
             text.push_str(&format!("  expected    {}\n", flow(expected)));
         }
     }
     if findings.is_empty() {
-        let but = if is_wrong { ", but for the warnings above" } else { "" };
-        text.push_str(&format!("{} a kubelet starts with it on this machine{but}\n", glyphs.yes()));
+        text.push_str(&format!("{} a kubelet starts with it on this machine\n", glyphs.yes()));
     }
     if changes.is_empty() {
         text.push_str("\nNothing else is proposed.\n");
