@@ -1,0 +1,159 @@
+//! Runs that are small enough to be followed by hand: two NUMA nodes of eight CPUs, the first of which is reserved.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use allocation_counter::measure;
+use device_manager::Inventory;
+use node_config::KubeletConfiguration;
+use node_simulation::{
+    Arrival, Distribution, Fleet, Host, Lifetime, NoPlugins, Outcome, Scheduler, Silent, Template, Weight,
+    arrivals, fits_empty, run,
+};
+use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
+use topology_admission::{Compat, Node};
+use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
+
+fn view() -> KubeletView {
+    let core = |cpu| MachineCore { thread_ids: Some(vec![cpu]), ..MachineCore::default() };
+    let numa = |id: i64| MachineNode {
+        id,
+        cores: Some((8 * id..8 * id + 8).map(core).collect()),
+        ..MachineNode::default()
+    };
+    let info = MachineInfo {
+        num_cpus: 16,
+        num_sockets: 1,
+        memory_capacity: 1 << 40,
+        topology: Some(vec![numa(0), numa(1)]),
+        ..MachineInfo::default()
+    };
+    KubeletView::new(&info).unwrap()
+}
+
+fn node(view: &KubeletView, policy: &str) -> Node {
+    let text = |text: &str| Some(text.to_owned());
+    let config = KubeletConfiguration {
+        cpu_manager_policy: text("static"),
+        reserved_system_cpus: text("0"),
+        topology_manager_policy: text(policy),
+        ..KubeletConfiguration::default()
+    };
+    Node::start(view, &config, None, Compat::default()).unwrap()
+}
+
+fn host<'a>(node: &'a Node, view: &KubeletView) -> Host<'a> {
+    Host::new(node, view.cpus(), Inventory::new(view.nodes().clone()), &NoPlugins)
+}
+
+/// A Guaranteed pod of one container.
+fn template(name: &str, cpus: &str, lifetime: Lifetime) -> Template {
+    let limits: ResourceList =
+        [("cpu".into(), cpus.parse().unwrap()), ("memory".into(), "1Gi".parse().unwrap())].into();
+    let container = Container { name: "c".into(), role: Role::App, requests: limits.clone(), limits };
+    let pod = Pod::new("default", name, vec![container]).with_defaults(PodLevelResources::Count);
+    Template { name: name.to_owned(), pod, weight: Weight(NonZeroU32::MIN), lifetime }
+}
+
+/// When a pod comes, how many CPUs it asks for, and when it leaves, in seconds.
+type Traced = (u64, usize, Option<u64>);
+
+/// The sizes of pods that there are.
+const SIZES: [usize; 4] = [4, 10, 5, 2];
+
+fn simulate(policy: &str, machines: usize, scheduler: Scheduler, pods: &[Traced]) -> Outcome {
+    let view = view();
+    let node = node(&view, policy);
+    let fleet = Fleet { hosts: vec![(host(&node, &view), machines)], scheduler };
+    let kind = |size: usize| template(&format!("of-{size}"), &size.to_string(), Lifetime::Forever);
+    let arrival = |(at, size, leaves): &Traced| Arrival {
+        at: Duration::from_secs(*at),
+        template: SIZES.iter().position(|own| own == size).unwrap(),
+        stays: leaves.map(|leaves| Duration::from_secs(leaves - at)),
+    };
+    let arrivals: Vec<Arrival> = pods.iter().map(arrival).collect();
+    run(&fleet, &SIZES.map(kind), &arrivals, &mut Silent)
+}
+
+fn about(value: f64, wanted: f64) {
+    assert!((value - wanted).abs() < 1e-9, "{value} and not {wanted}");
+}
+
+#[test]
+fn what_is_held_is_averaged_over_time() {
+    // Four of the seven CPUs of node 0 for half of the time; of node 1 none.
+    let outcome = simulate("single-numa-node", 1, Scheduler::Blind, &[(0, 4, Some(50)), (100, 4, None)]);
+    assert_eq!((outcome.arrived(), outcome.admitted(), outcome.aligned()), (2, 2, 2));
+    assert_eq!(outcome.span, Duration::from_secs(100));
+    let held: Vec<f64> = outcome.hosts[0].numa.iter().map(|node| node.held[0].1).collect();
+    about(held[0], 0.5 * 4.0 / 7.0);
+    about(held[1], 0.0);
+    assert_eq!([20, 180].map(|at| outcome.steps[at].running), [1, 0]);
+    about(outcome.steps[50].cpus_held, 4.0 / 15.0);
+}
+
+#[test]
+fn fragmentation_is_what_sums_promise_and_no_node_keeps() {
+    // Five and two fill node 0 and the next two go to node 1, which has six left. When those on node 0 leave after a
+    // second, two and six CPUs are free: in sum they promise two pods of four, one of five and four of two, and on the
+    // nodes there is room for one, one and four. The pod of ten never fits a node and does not count.
+    let pods = [(0, 5, None), (0, 2, Some(1)), (0, 2, None), (101, 4, None)];
+    let outcome = simulate("single-numa-node", 1, Scheduler::Blind, &pods);
+    assert_eq!(outcome.admitted(), 4);
+    about(outcome.hosts[0].fragmentation, 100.0 / 101.0 / 7.0);
+}
+
+#[test]
+fn a_pod_that_needs_two_nodes_is_aligned_on_two() {
+    let outcome = simulate("restricted", 1, Scheduler::Blind, &[(0, 10, None)]);
+    assert_eq!((outcome.admitted(), outcome.aligned()), (1, 1));
+    let refused = simulate("single-numa-node", 1, Scheduler::Blind, &[(0, 10, None)]);
+    assert_eq!(refused.refused().into_iter().collect::<Vec<_>>(), [("TopologyAffinityError", 1)]);
+    let view = view();
+    let node = node(&view, "single-numa-node");
+    let wide = template("wide", "10", Lifetime::Forever);
+    let refused = fits_empty(&host(&node, &view), &wide).unwrap_err();
+    assert_eq!(refused.reason.to_string(), "TopologyAffinityError");
+}
+
+#[test]
+fn what_leaves_at_the_moment_of_an_arrival_has_left() {
+    let pods = [(0, 10, Some(10)), (10, 10, Some(20)), (15, 10, None)];
+    let outcome = simulate("restricted", 1, Scheduler::Spread, &pods);
+    assert_eq!(outcome.admitted(), 2);
+    assert_eq!(outcome.refused()[Outcome::NO_ROOM], 1);
+}
+
+#[test]
+fn a_scheduler_spreads_packs_or_looks_at_nothing() {
+    // On two machines: spread, each has seven CPUs left when the pod of ten comes; packed, one has eleven.
+    let pods: Vec<Traced> = (0..4).map(|at| (at, 4, None)).chain([(4, 10, None)]).collect();
+    let refused = |scheduler| simulate("best-effort", 2, scheduler, &pods).refused().values().sum::<u64>();
+    assert_eq!(refused(Scheduler::Spread), 1);
+    assert_eq!(refused(Scheduler::Pack), 0);
+    assert_eq!(refused(Scheduler::Blind), 1);
+    let spread = simulate("best-effort", 2, Scheduler::Spread, &pods);
+    assert_eq!(spread.refused()[Outcome::NO_ROOM], 1);
+    let blind = simulate("best-effort", 2, Scheduler::Blind, &pods);
+    assert!(!blind.refused().contains_key(Outcome::NO_ROOM), "the machine itself says why");
+}
+
+#[test]
+fn work_grows_with_the_number_of_pods_and_no_faster() {
+    let view = view();
+    let node = node(&view, "restricted");
+    let fleet = Fleet { hosts: vec![(host(&node, &view), 3)], scheduler: Scheduler::Spread };
+    let hour = Lifetime::Drawn(Distribution::exponential(Duration::from_hours(1)).unwrap());
+    let kinds = [template("small", "2", hour), template("large", "6", hour)];
+    let every = Distribution::exponential(Duration::from_mins(10)).unwrap();
+    let allocations = |count| {
+        let pods = arrivals(&kinds, every, count, 1);
+        let counted = measure(|| {
+            assert_eq!(run(&fleet, &kinds, &pods, &mut Silent).arrived(), count as u64);
+        });
+        counted.count_total
+    };
+    let (few, many) = (allocations(500), allocations(4000));
+    assert!(many < few * 9, "eight times the pods, {few} and {many} allocations");
+}
