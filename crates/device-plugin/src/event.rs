@@ -32,6 +32,12 @@ pub enum Event {
         /// How it was noticed.
         why: Gone,
     },
+    /// The stream of a plugin has ended for which nobody stands any more, since another one failed to take its place:
+    /// nothing happens to its devices, as in the kubelet.
+    EndedUnnoticed {
+        /// For which resource.
+        resource: ResourceName,
+    },
     /// A socket is served no more, though it should be. What is held stays held.
     NotServed {
         /// Which one.
@@ -94,7 +100,7 @@ impl Event {
                 inventory.disconnect(&resource, now);
                 Vec::new()
             }
-            Self::NotServed { .. } => Vec::new(),
+            Self::EndedUnnoticed { .. } | Self::NotServed { .. } => Vec::new(),
         }
     }
 }

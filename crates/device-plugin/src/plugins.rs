@@ -73,6 +73,13 @@ impl Closed {
     }
 }
 
+/// Whether a plugin stood for a resource.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stood {
+    Somebody,
+    Nobody,
+}
+
 /// Why a plugin could not be connected. The texts are the kubelet's.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub(crate) enum ConnectError {
@@ -173,7 +180,9 @@ impl Plugins {
             why = self.lists(&resource, &mut client, closed.clone()) => why,
             () = closed.wait() => return,
         };
-        self.gone(&resource, why);
+        if self.gone(&resource, why) == Stood::Nobody {
+            self.tell(Event::EndedUnnoticed { resource });
+        }
     }
 
     async fn lists(
@@ -207,11 +216,12 @@ impl Plugins {
 
     /// A stream for the resource has ended, or its socket has vanished: whoever stands for it now is closed, as in
     /// the kubelet.
-    pub(crate) fn gone(&self, resource: &ResourceName, why: Gone) {
+    pub(crate) fn gone(&self, resource: &ResourceName, why: Gone) -> Stood {
         let mut table = self.table();
-        let Some(connection) = table.connections.gone(resource) else { return };
+        let Some(connection) = table.connections.gone(resource) else { return Stood::Nobody };
         table.close(resource, connection);
         (self.tell)(Event::Gone { resource: resource.clone(), why });
+        Stood::Somebody
     }
 
     /// Closes all connections.

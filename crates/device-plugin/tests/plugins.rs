@@ -118,6 +118,20 @@ fn when_an_older_stream_ends_it_is_the_newer_plugin_that_is_closed() {
 }
 
 #[test]
+fn nobody_notices_the_end_of_a_plugin_whose_successor_failed() {
+    let folder = Folder::new();
+    let mut node = Node::start(&folder);
+    let old = registered(&folder, &mut node, "old.sock", Script::default());
+    register(&folder.kubelet_socket(), request("nobody.sock", RESOURCE)).unwrap_err();
+    assert!(matches!(node.server.ask(&allocate(&["gpu-0"])), Reply::Allocated(_)), "it works on");
+    drop(old);
+    assert_eq!(node.next(), format!("ended unnoticed {RESOURCE}"));
+    assert_eq!(node.healthy(RESOURCE), ["gpu-0", "gpu-1"]);
+    let Reply::Failed(error) = node.server.ask(&allocate(&["gpu-0"])) else { panic!("nobody is there") };
+    assert_eq!(error.code, RpcCode(14));
+}
+
+#[test]
 fn a_refused_registration_gets_the_kubelets_text() {
     let folder = Folder::new();
     let mut node = Node::start(&folder);

@@ -7,7 +7,12 @@ use std::sync::{Arc, Mutex};
 
 use device_plugin::proto::deviceplugin::device_plugin_server::{DevicePlugin, DevicePluginServer};
 use device_plugin::proto::deviceplugin::registration_client::RegistrationClient;
-use device_plugin::proto::deviceplugin::*;
+use device_plugin::proto::deviceplugin::{
+    AllocateRequest, AllocateResponse, ContainerAllocateResponse, ContainerPreferredAllocationRequest,
+    ContainerPreferredAllocationResponse, Device, DevicePluginOptions, Empty, ListAndWatchResponse, NumaNode,
+    PreStartContainerRequest, PreStartContainerResponse, PreferredAllocationRequest,
+    PreferredAllocationResponse, RegisterRequest, TopologyInfo,
+};
 use tokio::net::UnixListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;

@@ -117,7 +117,9 @@ impl Node {
             wire.stop(name);
         }
         let Some(resource) = stopped else { return Ok(()) };
-        self.disconnect(&resource)?;
+        if self.disconnect(&resource)?.is_none() {
+            self.ended_wired(&resource)?;
+        }
         if let Some(Endpoint::Plugin { life: Life::Running, .. }) = self.inventory.endpoint(&resource) {
             entry.insert("not_noticed".into(), json!(true));
         }

@@ -122,6 +122,12 @@ impl Node {
         self.until(entry, |event| matches!(event, Event::Listed { .. }))
     }
 
+    /// A plugin ends for which nobody stands any more.
+    pub(super) fn ended_wired(&mut self, ended: &ResourceName) -> Result<(), String> {
+        let is_it = |event: &Event| matches!(event, Event::EndedUnnoticed { resource } if resource == ended);
+        self.until(&mut Entry::new(), is_it)
+    }
+
     /// A plugin that stands for the resource goes away.
     pub(super) fn lost_wired(&mut self, lost: &ResourceName) -> Result<(), String> {
         let is_it = |event: &Event| matches!(event, Event::Gone { resource, .. } if resource == lost);
