@@ -59,6 +59,10 @@ fn tell(owner: &SyncSender<Message>, said: Said) {
             tracing::warn!(%resource, ?why, "device plugin is gone");
             Message::Event(Event::Plugin(PluginEvent::Gone(resource)))
         }
+        Said::EndedUnnoticed { resource } => {
+            tracing::warn!(%resource, "a device plugin has ended after another failed to take its place");
+            return;
+        }
         Said::NotServed { socket, error } => {
             tracing::error!(?socket, error, "a socket is not served any more");
             return;
