@@ -36,7 +36,7 @@ const LONGEST: usize = 107;
 /// Where requests come in.
 pub(in crate::serve) struct Listeners {
     unix: UnixListener,
-    path: PathBuf,
+    gone: RemovedAtEnd,
     tcp: Option<(TcpListener, Option<Token>)>,
 }
 
@@ -52,15 +52,16 @@ impl Listeners {
                 "socket path {shown} is too long: {LONGEST} bytes are possible; give another with --socket"
             );
         }
+        if let Some((address, _)) = tcp.as_ref().filter(|(address, _)| !address.ip().is_loopback()) {
+            bail!("{address} can be reached from elsewhere: only loopback addresses are listened at");
+        }
         remove_old(path)?;
         let unix = UnixListener::bind(path).with_context(|| format!("failed to listen at {shown}"))?;
+        let gone = RemovedAtEnd(path.to_path_buf());
         fs::set_permissions(path, fs::Permissions::from_mode(MODE))
             .with_context(|| format!("failed to open {shown} for others"))?;
         let tcp = match tcp {
             None => None,
-            Some((address, _)) if !address.ip().is_loopback() => {
-                bail!("{address} can be reached from elsewhere: only loopback addresses are listened at")
-            }
             Some((address, token)) => {
                 let listener = std::net::TcpListener::bind(address)
                     .and_then(|listener| {
@@ -71,7 +72,7 @@ impl Listeners {
                 Some((listener, token))
             }
         };
-        Ok(Self { unix, path: path.to_path_buf(), tcp })
+        Ok(Self { unix, gone, tcp })
     }
 
     /// The address of TCP, with the port that was chosen if 0 was asked for.
@@ -95,8 +96,7 @@ fn remove_old(path: &Path) -> anyhow::Result<()> {
 /// Serves until the future that this is raced with is done.
 pub(in crate::serve) async fn serve(listeners: Listeners, router: Router) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
-    let Listeners { unix, path, tcp } = listeners;
-    let _gone = RemovedAtEnd(path);
+    let Listeners { unix, gone: _gone, tcp } = listeners;
     let on_unix = async {
         loop {
             let Ok(place) = places.clone().acquire_owned().await else { return };
