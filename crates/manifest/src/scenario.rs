@@ -1,24 +1,5 @@
-//! Scenarios of simulations: machines, configurations, kinds of pods, and when they come.
-//!
-//! ```yaml
-//! apiVersion: topolet.dev/v1alpha1
-//! kind: Scenario
-//! seed: 7                                # default 0
-//! runs: 3                                # with seeds 7, 8 and 9; default 1
-//! scheduler: spread                      # or pack, or blind: one machine after the other, whatever they have
-//! machines:
-//! - {machine: spr-8480-snc4-8node, count: 4, hugepages: "0:1Gi=16", devices: devices.yaml}
-//! configurations:                        # default: the built-in one
-//! - {name: strict, config: pinned, policy: single-numa-node, scope: pod, cpuOptions: {full-pcpus-only: true}}
-//! pods:
-//! - weight: 3
-//!   lifetime: {exponential: 2h}          # or a span, {uniform: [1h, 3h]}, {logNormal: {median: 1h, sigma: 0.5}}
-//!   pod: {metadata: {name: dpdk}, spec: {containers: [{name: app, resources: {limits: {cpu: 8, memory: 4Gi}}}]}}
-//! arrivals: {count: 1000, every: {exponential: 30s}}
-//! ```
-//!
-//! In place of `arrivals` there may be a recorded `trace`, a list of `{at: 90s, pod: dpdk, stays: 2h}` in the order of
-//! time. It is the project's own format, so unlike in Kubernetes' an unknown field is an error.
+//! Scenarios of simulations: machines, configurations, kinds of pods, and when they come. [`read_scenario`] shows the
+//! format.
 
 use core::ops::Range;
 use core::time::Duration;
@@ -189,7 +170,27 @@ const MOST_MACHINES: u64 = 10_000;
 const MOST_RUNS: u64 = 1000;
 const MOST_WEIGHT: u64 = 1_000_000;
 
-/// Reads a scenario. See the module's example for the format.
+/// Reads a scenario.
+///
+/// ```yaml
+/// apiVersion: topolet.dev/v1alpha1
+/// kind: Scenario
+/// seed: 7                                # default 0
+/// runs: 3                                # with seeds 7, 8 and 9; default 1
+/// scheduler: spread                      # or pack, or blind: one machine after the other, whatever they have
+/// machines:
+/// - {machine: spr-8480-snc4-8node, count: 4, hugepages: "0:1Gi=16", devices: devices.yaml}
+/// configurations:                        # default: the built-in one
+/// - {name: strict, config: pinned, policy: single-numa-node, scope: pod, cpuOptions: {full-pcpus-only: true}}
+/// pods:
+/// - weight: 3
+///   lifetime: {exponential: 2h}          # or a span, {uniform: [1h, 3h]}, {logNormal: {median: 1h, sigma: 0.5}}
+///   pod: {metadata: {name: dpdk}, spec: {containers: [{name: app, resources: {limits: {cpu: 8, memory: 4Gi}}}]}}
+/// arrivals: {count: 1000, every: {exponential: 30s}}
+/// ```
+///
+/// In place of `arrivals` there may be a recorded `trace`, a list of `{at: 90s, pod: dpdk, stays: 2h}` in the order of
+/// time. It is the project's own format, so unlike in Kubernetes' an unknown field is an error.
 ///
 /// # Errors
 /// The first thing that is wrong, with its place.

@@ -9,7 +9,14 @@ use topology_manifest::{Source, read_pods};
 
 use readers::read_everything as read;
 
-const VALID: [&str; 8] = [
+const VALID: [&str; 10] = [
+    "apiVersion: topolet.dev/v1alpha1\nkind: Scenario\nseed: 7\nruns: 2\nscheduler: pack\nmachines:\n\
+     - {machine: m, count: 2, hugepages: \"0:1Gi=1\", devices: d}\nconfigurations:\n\
+     - {name: a, config: pinned, policy: none, scope: pod, cpuOptions: {full-pcpus-only: true}}\npods:\n\
+     - weight: 2\n  lifetime: {logNormal: {median: 1h30m, sigma: 0.5}}\n  pod: {metadata: {name: a}, spec: \
+     {containers: [{name: c}]}}\narrivals: {count: 10, every: {uniform: [0, 250ms]}}\n",
+    "apiVersion: topolet.dev/v1alpha1\nkind: Scenario\nmachines: [{machine: m}]\npods:\n- pod: {metadata: {name: a}, \
+     spec: {containers: [{name: c}]}}\ntrace:\n- {at: 1m, pod: a, stays: 1d}\n- {at: 1.5m, pod: a}\n",
     "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  namespace: ns\nspec:\n  overhead: {cpu: 250m}\n  \
      initContainers:\n  - name: i\n    restartPolicy: Always\n  containers:\n  - name: c\n    resources:\n      \
      requests: &r {cpu: 2, memory: 1.5Gi}\n      limits: *r\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: b}\n\

@@ -2,8 +2,9 @@
 
 use pod_spec::PodLevelResources;
 use topology_manifest::{
-    FunctionFacts, FunctionPart, ManifestError, Manifests, Problem, Source, Style, read_devices,
-    read_kubelet_config, read_manifests, read_own_options, read_pod_resources, read_pods,
+    FunctionFacts, FunctionPart, ManifestError, Manifests, Problem, ScenarioArrivals, Source, Style,
+    read_devices, read_kubelet_config, read_manifests, read_own_options, read_pod_resources, read_pods,
+    read_scenario,
 };
 
 /// Reads bytes in every way there is and shows all that is wrong with them. Panics where something cannot be.
@@ -34,6 +35,17 @@ pub(crate) fn read_everything(bytes: &[u8]) {
             show(&error);
             let _ = error.kubelet_text(&source);
         }
+    }
+    match read_scenario(&source) {
+        Ok(read) => {
+            assert!(!read.machines.is_empty() && !read.pods.is_empty() && read.runs > 0);
+            if let ScenarioArrivals::Trace(trace) = &read.arrivals {
+                assert!(
+                    trace.is_sorted_by_key(|pod| pod.at) && trace.iter().all(|own| own.pod < read.pods.len())
+                );
+            }
+        }
+        Err(error) => show(&error),
     }
     match read_devices(&source) {
         Ok(entries) => entries.iter().for_each(|entry| take(&entry.source)),
