@@ -52,6 +52,14 @@ impl Holdings {
             .flat_map(|(pod, of)| of.iter().map(move |(name, blocks)| (pod, name, blocks.as_ref())))
     }
 
+    /// The blocks of one pod's containers, by name.
+    pub fn of_pod(&self, pod: &PodUid) -> impl Iterator<Item = (&ContainerName, &[Block])> {
+        self.assigned
+            .get(pod)
+            .into_iter()
+            .flat_map(|of| of.iter().map(|(name, blocks)| (name, blocks.as_ref())))
+    }
+
     /// The blocks of pods that are booked as a whole, by pod.
     pub fn whole_pods(&self) -> impl Iterator<Item = (&PodUid, &[Block])> {
         self.whole.iter().map(|(pod, blocks)| (pod, blocks.as_ref()))

@@ -58,7 +58,7 @@ pub use request::{NotInt64, NotPinned, Request, RequestError};
 pub use reservation::{Reservation, Reservations};
 pub use restore::StateError;
 pub use shared_pool::{EmptySharedPool, UsedUp};
-pub use stored::{Stored, StoredBlock, StoredNode, StoredTable};
+pub use stored::{Stored, StoredBlock, StoredContainers, StoredNode, StoredTable};
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

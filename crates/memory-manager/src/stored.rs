@@ -16,10 +16,13 @@ pub struct Stored {
     /// The machine state; empty before the first start.
     pub nodes: BTreeMap<NodeId, StoredNode>,
     /// Blocks by pod and container.
-    pub entries: BTreeMap<PodUid, BTreeMap<ContainerName, Vec<StoredBlock>>>,
+    pub entries: BTreeMap<PodUid, StoredContainers>,
     /// Blocks of pods that are booked as a whole.
     pub pod_entries: BTreeMap<PodUid, Vec<StoredBlock>>,
 }
+
+/// Blocks by container.
+pub type StoredContainers = BTreeMap<ContainerName, Vec<StoredBlock>>;
 
 /// One node of a machine state.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -72,6 +75,14 @@ impl Static {
             stored.pod_entries.insert(pod.clone(), blocks);
         }
         stored
+    }
+
+    /// What a state file has of one pod: the blocks of its containers, and those of the pod as a whole.
+    #[must_use]
+    pub fn stored_of(&self, held: &Holdings, pod: &PodUid) -> (StoredContainers, Option<Vec<StoredBlock>>) {
+        let stored = |blocks: &[Block]| blocks.iter().map(|block| self.stored_block(block)).collect();
+        let containers = held.of_pod(pod).map(|(name, blocks)| (name.clone(), stored(blocks)));
+        (containers.collect(), held.whole_pod(pod).map(stored))
     }
 
     pub(crate) fn stored_nodes(&self, books: &Books) -> BTreeMap<NodeId, StoredNode> {

@@ -11,10 +11,12 @@ mod owner;
 mod event;
 mod effect;
 mod record;
+mod grants;
 mod snapshot;
 pub mod files;
 mod agent;
 mod start;
+mod repair;
 mod folder;
 
 pub use agent::Agent;
@@ -23,7 +25,9 @@ pub use effect::{
 };
 pub use event::{Event, Listing, Others, PluginEvent, Request, Ticket};
 pub use folder::{Folder, FolderError, Trouble};
+pub use grants::{Cpus, Grants, Memory, NoCpus};
 pub use owner::{Owner, Plan};
 pub use record::{Record, RecordError, Running, Source, manifest};
+pub use repair::{Cause, Kept, Mended, Repair, Repaired, Runs, mend};
 pub use snapshot::{RefusedPod, Snapshot};
 pub use start::{Found, Start, StartError};

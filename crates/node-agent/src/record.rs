@@ -16,7 +16,10 @@ use pod_spec::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
+use topology_admission::{Ledger, Node};
 use topology_manifest::{ManifestError, Source as Text, read_pods_with};
+
+use crate::grants::{Grants, NoCpus, Wire};
 
 /// Where a pod came from, which decides who takes it away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -67,6 +70,10 @@ pub struct Record {
     pub arrival: u64,
     /// Its containers that run, by id in the runtime.
     pub running: BTreeMap<ContainerId, Running>,
+    /// What it was granted; `None`: the state files alone know.
+    pub grants: Option<Grants>,
+    /// Why it may not have what it was granted, found at a start; it stays as it is until it is deleted.
+    pub quarantine: Option<String>,
 }
 
 /// Why a pod's file cannot be read.
@@ -82,6 +89,12 @@ pub enum RecordError {
     /// The member `topolet` is not there or is other than it should be.
     #[error("failed to read what is kept beside the manifest")]
     Own(#[source] serde_json::Error),
+    /// What it was granted is not as it should be.
+    #[error("failed to read what it was granted: {0}")]
+    Grants(#[from] NoCpus),
+    /// Its checksum is not that of its contents.
+    #[error("changed after it was written")]
+    Corrupt,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -90,6 +103,10 @@ struct Own {
     source: Source,
     #[serde(default)]
     running: BTreeMap<String, Running>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    grants: Option<Wire>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quarantine: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -102,16 +119,32 @@ impl Record {
     #[must_use]
     pub fn new(pod: Arc<Pod>, source: Source, arrival: u64) -> Self {
         let manifest = Arc::new(manifest(&pod));
-        Self { pod, manifest, source, arrival, running: BTreeMap::new() }
+        let running = BTreeMap::new();
+        Self { pod, manifest, source, arrival, running, grants: None, quarantine: None }
+    }
+
+    /// The same with what the pod holds.
+    #[must_use]
+    pub fn holding(mut self, node: &Node, ledger: &Ledger) -> Self {
+        self.grants = Some(Grants::of(node, ledger, &self.pod.uid));
+        self
     }
 
     /// The file's text.
     #[must_use]
     pub fn text(&self) -> String {
         let running = self.running.iter().map(|(id, running)| (id.to_string(), running.clone()));
-        let own = Own { arrival: self.arrival, source: self.source, running: running.collect() };
+        let own = Own {
+            arrival: self.arrival,
+            source: self.source,
+            running: running.collect(),
+            grants: self.grants.as_ref().map(Wire::from),
+            quarantine: self.quarantine.clone(),
+        };
         let mut file = Value::clone(&self.manifest);
         file["topolet"] = json!(own);
+        let checksum = hash(&file.to_string());
+        file["topolet"][CHECKSUM] = json!(checksum);
         file.to_string()
     }
 
@@ -120,6 +153,22 @@ impl Record {
     /// # Errors
     /// It is not one that this wrote.
     pub fn read(name: &str, text: &[u8], pod_level: PodLevelResources) -> Result<Self, RecordError> {
+        let record = Self::read_unchecked(name, text, pod_level)?;
+        let mut file: Value = serde_json::from_slice(text).map_err(RecordError::Own)?;
+        let stored =
+            file.get_mut("topolet").and_then(Value::as_object_mut).and_then(|own| own.remove(CHECKSUM));
+        match stored {
+            Some(stored) if stored != json!(hash(&file.to_string())) => Err(RecordError::Corrupt),
+            _ => Ok(record),
+        }
+    }
+
+    /// The same for a file that somebody may have changed.
+    pub(crate) fn read_unchecked(
+        name: &str,
+        text: &[u8],
+        pod_level: PodLevelResources,
+    ) -> Result<Self, RecordError> {
         let pods = Text::from_bytes(name, text)
             .and_then(|text| read_pods_with(&text, pod_level))
             .map_err(|error| RecordError::Manifest(Box::new(error)))?;
@@ -136,6 +185,8 @@ impl Record {
             source: own.source,
             arrival: own.arrival,
             running: running.collect(),
+            grants: own.grants.map(Grants::try_from).transpose()?,
+            quarantine: own.quarantine,
         })
     }
 }
@@ -150,11 +201,18 @@ pub(crate) fn file_name(uid: &PodUid) -> String {
     if text.len() <= LONGEST {
         return format!("{text}.json");
     }
-    // 64-bit FNV-1a.
+    format!("{}_{}.json", text.get(..LONGEST).unwrap_or_default(), hash(text))
+}
+
+/// The member that tells whether the file is as it was written.
+const CHECKSUM: &str = "checksum";
+
+/// 64-bit FNV-1a.
+fn hash(text: &str) -> String {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    format!("{}_{hash:016x}.json", text.get(..LONGEST).unwrap_or_default())
+    format!("{hash:016x}")
 }
 
 /// A pod as a manifest that gives the same pod when it is read.

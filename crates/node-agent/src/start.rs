@@ -1,7 +1,7 @@
 //! A node that starts again: what is in its folder, and what follows from it.
 //!
 //! [`Found`] is what is there, [`Start`] what the node goes on with. [`Found::strict`] makes the one of the other as a
-//! kubelet does, which does not start if anything is odd; whoever repairs makes a `Start` in another way.
+//! kubelet does, which does not start if anything is odd; [`Found::repair`] makes one of anything.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile};
 use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
-use kubelet_checkpoint::store::{Fs, StateFile, Store, StoreError};
+use kubelet_checkpoint::store::{self, Fs, StateFile, Store, StoreError};
 use pod_spec::{Pod, ResourceName};
 use thiserror::Error;
 use topology_admission::{Ledger, Node, ResumeError, StoredHoldings};
@@ -74,6 +74,12 @@ fn kubelets(file: StateFile) -> String {
     format!("/var/lib/kubelet/{}", file.path())
 }
 
+/// Whether a file is a pod's: what a crash left is hidden, and backups have other names.
+fn is_whole(path: &Path) -> bool {
+    let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    !is_hidden && path.extension().is_some_and(|end| end == "json")
+}
+
 impl Found {
     /// Reads a node's folder.
     ///
@@ -88,13 +94,33 @@ impl Found {
         };
         for name in store.list(Path::new(PODS))? {
             let path = Path::new(PODS).join(name);
-            // What a crash left is hidden.
-            let is_whole = path.extension().is_some_and(|end| end == "json");
-            let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-            if is_whole
-                && !is_hidden
+            if is_whole(&path)
                 && let Some(text) = store.read_at(&path)?
             {
+                found.pods.push((path, text));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The same without a lock: of a folder that is only looked at.
+    ///
+    /// # Errors
+    /// A file cannot be read. None being there is no error.
+    pub fn look(root: &Path) -> Result<Self, StoreError> {
+        let read = |file: StateFile| store::read(&root.join(file.path()));
+        let mut found = Self {
+            cpu: read(StateFile::Cpu)?,
+            memory: read(StateFile::Memory)?,
+            device: read(StateFile::Device)?,
+            pods: Vec::new(),
+        };
+        // Without the folder there are no pods.
+        let names = std::fs::read_dir(root.join(PODS)).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> = names.map(|entry| Path::new(PODS).join(entry.file_name())).collect();
+        paths.sort();
+        for path in paths.into_iter().filter(|path| is_whole(path)) {
+            if let Some(text) = store::read(&root.join(&path))? {
                 found.pods.push((path, text));
             }
         }

@@ -21,6 +21,8 @@ pub(super) struct Admission {
     trace: Trace,
     counted: Counted,
     moved: Vec<Moved>,
+    /// Pods whose memory moves.
+    regrouped: Vec<Arc<Record>>,
     /// If it is admitted.
     record: Option<Arc<Record>>,
 }
@@ -58,9 +60,14 @@ impl Owner {
         counted.cpus.extend(self.released(booked.as_ref(), &after));
         let waiting = self.admissions.pop_front()?;
         let is_admitted = matches!(verdict, Verdict::Admitted(_));
-        let record =
-            is_admitted.then(|| Arc::new(Record::new(waiting.pod.clone(), waiting.source, self.arrivals)));
-        let admission = Box::new(Admission { waiting, verdict, trace, counted, moved, record });
+        let record = is_admitted.then(|| Record::new(waiting.pod.clone(), waiting.source, self.arrivals));
+        let record = record.map(|record| Arc::new(record.holding(&self.node, &after)));
+        let regrouped = moved.iter().filter_map(|moved| self.pods.get(&moved.pod));
+        let regrouped = regrouped
+            .map(|record| Arc::new(Record::clone(record).holding(&self.node, &after)))
+            .filter(|_| is_admitted)
+            .collect();
+        let admission = Box::new(Admission { waiting, verdict, trace, counted, moved, regrouped, record });
         let writes = self.writes_of(&admission, &after);
         Some(Plan { writes, after, staged: Staged::Admission(admission), worked: Duration::ZERO })
     }
@@ -89,11 +96,16 @@ impl Owner {
         let gone = admission.preempted().iter().map(|uid| FileName::Pod(uid.clone()));
         let own = FileName::Pod(admission.waiting.pod.uid.clone());
         let gone: Vec<FileName> = gone.collect();
-        let except: Vec<&FileName> = gone.iter().chain([&own]).collect();
+        let regrouped = admission.regrouped.iter();
+        let regrouped: Vec<Write> = regrouped
+            .map(|record| Write { file: FileName::Pod(record.pod.uid.clone()), text: Some(record.text()) })
+            .collect();
+        let except = gone.iter().chain([&own]).chain(regrouped.iter().map(|write| &write.file));
+        let except: Vec<&FileName> = except.collect();
         let others = self.writes(after, &except, &self.pods);
         let own = admission.record.as_ref().map(|record| Write { file: own, text: Some(record.text()) });
         let gone = gone.into_iter().map(|file| Write { file, text: None });
-        gone.chain(others).chain(own).collect()
+        gone.chain(others).chain(regrouped).chain(own).collect()
     }
 
     pub(super) fn settle_admission(
@@ -104,7 +116,7 @@ impl Owner {
         written: &Written,
     ) {
         let preempted = admission.preempted().to_vec();
-        let Admission { waiting, verdict, trace, counted, moved, record } = admission;
+        let Admission { waiting, verdict, trace, counted, moved, regrouped, record } = admission;
         match (&verdict, written) {
             (Verdict::Admitted(_), Written::Failed { why, .. }) => {
                 self.not_stored(waiting, why);
@@ -123,6 +135,9 @@ impl Owner {
             self.arrivals += 1;
             self.forget_refused(&waiting.pod.uid);
             self.pods.insert(waiting.pod.uid.clone(), record);
+        }
+        for record in regrouped {
+            self.pods.insert(record.pod.uid.clone(), record);
         }
         for uid in preempted {
             self.pods.remove(&uid);

@@ -133,6 +133,7 @@ impl Owner {
     }
 
     fn with_record(&self, after: Ledger, record: Option<Record>) -> (Ledger, Vec<Write>) {
+        let record = record.map(|record| record.holding(&self.node, &after));
         let own = record.as_ref().map(|record| FileName::Pod(record.pod.uid.clone()));
         let except: Vec<&FileName> = own.iter().collect();
         let mut writes = self.writes(&after, &except, &self.pods);
@@ -181,6 +182,7 @@ impl Owner {
             return;
         }
         if let Some(record) = self.changed_record(&change) {
+            let record = record.holding(&self.node, &after);
             self.pods.insert(record.pod.uid.clone(), Arc::new(record));
         }
         self.count_released(&after);

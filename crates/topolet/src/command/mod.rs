@@ -12,6 +12,7 @@ mod man;
 mod simulate;
 mod serve;
 mod state;
+mod state_repair;
 mod topology;
 
 pub(crate) use admit::AdmitArguments;
@@ -26,6 +27,7 @@ pub(crate) use man::ManArguments;
 pub(crate) use serve::ServeArguments;
 pub(crate) use simulate::SimulateArguments;
 pub(crate) use state::StateArguments;
+pub(crate) use state_repair::StateRepair;
 pub(crate) use topology::TopologyArguments;
 
 use crate::Outcome;

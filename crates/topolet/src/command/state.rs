@@ -1,4 +1,4 @@
-//! `topolet state`: what a kubelet has written of its node, and what is wrong with it.
+//! `topolet state`: what a kubelet has written of its node, what is wrong with it, and its repair.
 
 use std::path::{Path, PathBuf};
 
@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueHint};
 use serde::Serialize;
 use topology_admission::Compat;
 
+use super::state_repair::StateRepairArguments;
 use crate::Outcome;
 use crate::arguments::{MachineArguments, OutputArguments, RulesArguments};
 use crate::document::Document;
@@ -27,6 +28,8 @@ pub(crate) enum StateCommand {
     Show(StateShowArguments),
     /// Finds what is wrong, most harmful first, and what the kubelet would say. Exit status 2 if anything is.
     Check(StateCheckArguments),
+    /// Puts the files in order and keeps the old ones beside them. Exit status 2 if a pod is quarantined.
+    Repair(StateRepairArguments),
 }
 
 #[derive(Args, Debug)]
@@ -68,6 +71,7 @@ pub(super) fn run(arguments: &StateArguments, screen: Screen) -> anyhow::Result<
     match &arguments.command {
         StateCommand::Show(arguments) => show(arguments, screen),
         StateCommand::Check(arguments) => check(arguments, screen),
+        StateCommand::Repair(arguments) => super::state_repair::run(arguments, screen),
     }
 }
 

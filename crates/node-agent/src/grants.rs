@@ -1,0 +1,210 @@
+//! What a pod was granted, as its own file keeps it beside the manifest.
+//!
+//! The three state files hold the same, for all pods together. One damaged file must not lose what a running container
+//! holds, so each pod carries its own part, which is written whenever it changes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cpuset::CpuSet;
+use device_manager::{AllocateReply, DeviceId, Held, HeldOn};
+use memory_manager::StoredBlock;
+use pod_spec::{ContainerName, PodUid, ResourceName};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use topology_admission::{Ledger, Node};
+use topology_model::NodeId;
+
+/// What one pod holds. `None`: the manager was off when it was granted.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Grants {
+    /// CPUs of its own.
+    pub cpus: Option<Cpus>,
+    /// Memory and huge pages.
+    pub memory: Option<Memory>,
+    /// Devices, by container and resource.
+    pub devices: BTreeMap<(ContainerName, ResourceName), Held>,
+}
+
+/// CPUs of a pod's own.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Cpus {
+    /// Of its containers.
+    pub containers: BTreeMap<ContainerName, CpuSet>,
+    /// Of the pod as a whole.
+    pub whole: Option<CpuSet>,
+}
+
+/// Memory of a pod.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Memory {
+    /// Of its containers.
+    pub containers: BTreeMap<ContainerName, Vec<StoredBlock>>,
+    /// Of the pod as a whole.
+    pub whole: Option<Vec<StoredBlock>>,
+}
+
+impl Grants {
+    /// What `pod` holds.
+    #[must_use]
+    pub fn of(node: &Node, ledger: &Ledger, pod: &PodUid) -> Self {
+        let cpus = ledger.cpus().map(|held| Cpus {
+            containers: held.of_pod(pod).map(|(name, cpus)| (name.clone(), cpus.clone())).collect(),
+            whole: held.whole_pod(pod).cloned(),
+        });
+        let memory = node.memory().zip(ledger.memory()).map(|(policy, held)| {
+            let (containers, whole) = policy.stored_of(held, pod);
+            Memory { containers, whole }
+        });
+        let devices = ledger.devices().of_pod(pod);
+        let devices = devices.map(|(name, of, held)| ((name.clone(), of.clone()), held.clone()));
+        Self { cpus, memory, devices: devices.collect() }
+    }
+}
+
+/// As it is written.
+#[derive(Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Wire {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cpus: Option<WireCpus>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    memory: Option<WireMemory>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    devices: Vec<WireDevices>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WireCpus {
+    containers: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    whole: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WireMemory {
+    containers: BTreeMap<String, Vec<WireBlock>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    whole: Option<Vec<WireBlock>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WireBlock {
+    nodes: Vec<i64>,
+    resource: String,
+    bytes: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WireDevices {
+    container: String,
+    resource: String,
+    nodes: BTreeMap<i64, Vec<String>>,
+    /// What the plugin answered, byte by byte.
+    reply: Vec<u8>,
+}
+
+/// CPUs that are no list of CPUs.
+#[derive(Debug, Error)]
+#[error("{text:?} is no list of CPUs: {error}")]
+pub struct NoCpus {
+    /// What they are.
+    text: String,
+    /// Why not.
+    #[source]
+    error: cpuset::ParseError,
+}
+
+impl From<&Grants> for Wire {
+    fn from(grants: &Grants) -> Self {
+        let blocks = |blocks: &Vec<StoredBlock>| blocks.iter().map(WireBlock::from).collect::<Vec<_>>();
+        Self {
+            cpus: grants.cpus.as_ref().map(|cpus| WireCpus {
+                containers: cpus
+                    .containers
+                    .iter()
+                    .map(|(name, own)| (name.as_str().to_owned(), own.to_string()))
+                    .collect(),
+                whole: cpus.whole.as_ref().map(CpuSet::to_string),
+            }),
+            memory: grants.memory.as_ref().map(|memory| WireMemory {
+                containers: memory
+                    .containers
+                    .iter()
+                    .map(|(name, own)| (name.as_str().to_owned(), blocks(own)))
+                    .collect(),
+                whole: memory.whole.as_ref().map(blocks),
+            }),
+            devices: grants.devices.iter().map(WireDevices::from).collect(),
+        }
+    }
+}
+
+impl From<&StoredBlock> for WireBlock {
+    fn from(block: &StoredBlock) -> Self {
+        let StoredBlock { nodes, resource, size } = block;
+        let nodes = nodes.iter().map(|node| node.0).collect();
+        Self { nodes, resource: resource.as_str().to_owned(), bytes: *size }
+    }
+}
+
+impl From<(&(ContainerName, ResourceName), &Held)> for WireDevices {
+    fn from(((container, resource), held): (&(ContainerName, ResourceName), &Held)) -> Self {
+        let ids = |ids: &[DeviceId]| ids.iter().map(|id| id.as_str().to_owned()).collect();
+        Self {
+            container: container.as_str().to_owned(),
+            resource: resource.as_str().to_owned(),
+            nodes: held.by_node().map(|(on, of)| (on.id().0, ids(of))).collect(),
+            reply: held.reply.0.to_vec(),
+        }
+    }
+}
+
+impl TryFrom<Wire> for Grants {
+    type Error = NoCpus;
+
+    fn try_from(wire: Wire) -> Result<Self, NoCpus> {
+        let cpus = |text: String| -> Result<CpuSet, NoCpus> {
+            text.parse().map_err(|error| NoCpus { text: text.clone(), error })
+        };
+        let blocks = |blocks: Vec<WireBlock>| blocks.into_iter().map(StoredBlock::from).collect::<Vec<_>>();
+        let of_cpus = |wire: WireCpus| -> Result<Cpus, NoCpus> {
+            let containers = wire.containers.into_iter();
+            let containers = containers.map(|(name, own)| Ok((ContainerName::new(&name), cpus(own)?)));
+            Ok(Cpus {
+                containers: containers.collect::<Result<_, _>>()?,
+                whole: wire.whole.map(cpus).transpose()?,
+            })
+        };
+        let of_memory = |wire: WireMemory| Memory {
+            containers: wire
+                .containers
+                .into_iter()
+                .map(|(name, own)| (ContainerName::new(&name), blocks(own)))
+                .collect(),
+            whole: wire.whole.map(blocks),
+        };
+        let devices = wire.devices.into_iter().map(|of| {
+            let by_node = of.nodes.into_iter().map(|(node, ids)| {
+                (HeldOn::from(NodeId(node)), ids.iter().map(|id| DeviceId::new(id)).collect())
+            });
+            let held = Held::new(by_node, AllocateReply(Arc::from(of.reply)));
+            ((ContainerName::new(&of.container), ResourceName::new(&of.resource)), held)
+        });
+        Ok(Self {
+            cpus: wire.cpus.map(of_cpus).transpose()?,
+            memory: wire.memory.map(of_memory),
+            devices: devices.collect(),
+        })
+    }
+}
+
+impl From<WireBlock> for StoredBlock {
+    fn from(block: WireBlock) -> Self {
+        Self {
+            nodes: block.nodes.into_iter().map(NodeId).collect(),
+            resource: ResourceName::new(&block.resource),
+            size: block.bytes,
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! A node that starts again from whatever is in its folder.
+//!
+//! [`Found::repair`] always makes a [`Start`]. A pod's own file says that the pod is here and what it was granted; the
+//! state files are made anew from that where they say something else, and are believed for pods that have no such file,
+//! as in a kubelet's folder. What cannot be proven is not handed out: a pod that may not have what it was granted is
+//! quarantined, which means that it stays recorded with what it still has for itself alone, until it is deleted.
+//!
+//! # What always holds afterwards
+//!
+//! - No CPU and no device is held by two pods.
+//! - What a container held is still held, unless the machine does not have it any more, the configuration now keeps it
+//!   for the system, or another pod holds it too; the pod is then quarantined.
+//! - The files that are written next are such that [`Found::strict`] starts from them.
+
+mod backup;
+mod cpus;
+mod damage;
+mod devices;
+mod memory;
+mod pods;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use kubelet_checkpoint::store::StateFile;
+use pod_spec::PodUid;
+use serde::Serialize;
+use topology_admission::{Ledger, Node};
+
+pub use backup::{Kept, mend};
+
+use crate::effect::FileName;
+use crate::files;
+use crate::record::Record;
+use crate::start::{Found, Start};
+
+/// What is known of the pods that there are, besides their own files.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Runs {
+    /// Only pods that have a file here.
+    #[default]
+    Recorded,
+    /// These too, by UID with a name for people; others are gone.
+    These(BTreeMap<PodUid, String>),
+    /// Every pod that holds something may be running.
+    Unknown,
+}
+
+/// What was found wrong, or other than before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Cause {
+    /// A file cannot be read.
+    Unreadable,
+    /// A file is not there that should be.
+    Missing,
+    /// A newer kubelet wrote the file.
+    NewerFormat,
+    /// A kubelet with another feature gate wrote it.
+    OtherGate,
+    /// Another policy wrote it.
+    OtherPolicy,
+    /// CPUs are not on this machine any more.
+    CpusGone,
+    /// CPUs have come.
+    CpusNew,
+    /// Other CPUs are reserved than before.
+    Reserved,
+    /// The shared pool does not have what nobody holds.
+    SharedPool,
+    /// Two pods hold the same.
+    TwoOwners,
+    /// Nodes have, or keep, other amounts of memory than before.
+    MemoryDrifted,
+    /// Sums of memory are not those of what pods hold.
+    Books,
+    /// Memory is held where this machine has none.
+    MemoryGone,
+    /// More memory is held than there is.
+    Overbooked,
+    /// A state file says of a pod something else than the pod's own file.
+    Disagreement,
+    /// Something is held by a pod that is not here.
+    PodGone,
+    /// Nothing harmful: a file is not as a kubelet writes it.
+    Odd,
+}
+
+impl Cause {
+    /// A word for it, as labels of metrics have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unreadable => "unreadable",
+            Self::Missing => "missing",
+            Self::NewerFormat => "newerFormat",
+            Self::OtherGate => "otherGate",
+            Self::OtherPolicy => "otherPolicy",
+            Self::CpusGone => "cpusGone",
+            Self::CpusNew => "cpusNew",
+            Self::Reserved => "reserved",
+            Self::SharedPool => "sharedPool",
+            Self::TwoOwners => "twoOwners",
+            Self::MemoryDrifted => "memoryDrifted",
+            Self::Books => "books",
+            Self::MemoryGone => "memoryGone",
+            Self::Overbooked => "overbooked",
+            Self::Disagreement => "disagreement",
+            Self::PodGone => "podGone",
+            Self::Odd => "odd",
+        }
+    }
+}
+
+/// One thing that was found and what was made of it, in words for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Repair {
+    /// What kind of thing.
+    pub cause: Cause,
+    /// The file that it is about, below the root.
+    pub file: PathBuf,
+    /// What was found.
+    pub found: String,
+    /// What was taken for true without proof; `None`: nothing.
+    pub assumed: Option<String>,
+    /// What was done.
+    pub done: String,
+    /// The pods that are quarantined for it.
+    pub quarantined: Vec<PodUid>,
+}
+
+/// A file that is to be put in order; what is there now is kept beside it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mended {
+    /// Its path below the root.
+    pub path: PathBuf,
+    /// Its new text; `None`: it is only put aside.
+    pub text: Option<String>,
+}
+
+/// A start from anything.
+#[derive(Clone, Debug, Default)]
+pub struct Repaired {
+    /// What the node goes on with.
+    pub start: Start,
+    /// What was found, most harmful first; nothing if [`Found::strict`] gives the same start.
+    pub findings: Vec<Repair>,
+    /// The pods that may not have what they were granted, and why.
+    pub quarantined: BTreeMap<PodUid, String>,
+    /// State files that are to be written anew.
+    state: BTreeSet<StateFile>,
+    /// Pods' files that are to be put aside.
+    aside: BTreeSet<PathBuf>,
+    /// Pods whose file is to be written.
+    records: BTreeSet<PodUid>,
+}
+
+impl Found {
+    /// What a node goes on with, whatever is there.
+    #[must_use]
+    pub fn repair(&self, node: &Node, runs: &Runs) -> Repaired {
+        let mut work = Work { node, found: self, runs, pods: BTreeMap::new(), result: Repaired::default() };
+        work.pods();
+        let lost = work.cpus();
+        let lost_memory = work.memory();
+        work.devices();
+        work.unproven(lost, lost_memory);
+        work.finish()
+    }
+}
+
+impl Repaired {
+    /// Brings the records in line with `ledger`, with which the node starts, and gives the files to be written, in
+    /// this order.
+    #[must_use]
+    pub fn settle(&mut self, node: &Node, ledger: &Ledger) -> Vec<Mended> {
+        let state = self.state.iter().map(|file| Mended {
+            path: PathBuf::from(file.path()),
+            text: Some(files::text(*file, node, ledger)),
+        });
+        let mut mended: Vec<Mended> = state.collect();
+        let mut written = BTreeSet::new();
+        for record in &mut self.start.records {
+            let now = record.clone().holding(node, ledger);
+            let is_other = record.grants.is_some() && record.grants != now.grants;
+            if is_other || self.records.contains(&record.pod.uid) {
+                let path = FileName::Pod(record.pod.uid.clone()).path();
+                mended.push(Mended { path: path.clone(), text: Some(now.text()) });
+                written.insert(path);
+                *record = now;
+            }
+        }
+        let aside = self.aside.iter().filter(|path| !written.contains(*path));
+        mended.extend(aside.map(|path| Mended { path: path.clone(), text: None }));
+        mended
+    }
+}
+
+/// A pod that is here, or may be.
+struct Known {
+    record: Option<Record>,
+    /// Its name for people.
+    shown: String,
+    /// Those that came earlier keep what two hold.
+    arrival: u64,
+}
+
+struct Work<'a> {
+    node: &'a Node,
+    found: &'a Found,
+    runs: &'a Runs,
+    pods: BTreeMap<PodUid, Known>,
+    result: Repaired,
+}
+
+/// Whether what pods without a file of their own held is known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Evidence {
+    /// It is, or there was nothing.
+    There,
+    /// The state file is lost.
+    Lost(StateFile),
+}
+
+impl Work<'_> {
+    fn add(&mut self, cause: Cause, file: StateFile, [found, assumed, done]: [String; 3], pods: &[&PodUid]) {
+        self.result.state.insert(file);
+        self.add_at(cause, PathBuf::from(file.path()), [found, assumed, done], pods);
+    }
+
+    fn add_at(&mut self, cause: Cause, file: PathBuf, told: [String; 3], pods: &[&PodUid]) {
+        let [found, assumed, done] = told;
+        for pod in pods {
+            let why = self.result.quarantined.entry((*pod).clone()).or_default();
+            if !why.contains(&found) {
+                if !why.is_empty() {
+                    why.push_str("; ");
+                }
+                why.push_str(&found);
+            }
+        }
+        let assumed = (!assumed.is_empty()).then_some(assumed);
+        let quarantined = pods.iter().map(|pod| (*pod).clone()).collect();
+        self.result.findings.push(Repair { cause, file, found, assumed, done, quarantined });
+    }
+
+    /// `NAMESPACE/NAME`, or the UID.
+    fn name(&self, pod: &PodUid) -> String {
+        let known = self.pods.get(pod).map(|known| known.shown.clone());
+        known.unwrap_or_else(|| format!("pod {pod}"))
+    }
+
+    /// Whether the pod may be running.
+    fn is_here(&self, pod: &PodUid) -> bool {
+        *self.runs == Runs::Unknown || self.pods.contains_key(pod)
+    }
+
+    /// Those that came first, first; then those of which nothing is known.
+    fn rank(&self, pod: &PodUid) -> (u64, PodUid) {
+        (self.pods.get(pod).map_or(u64::MAX, |known| known.arrival), pod.clone())
+    }
+
+    fn record(&self, pod: &PodUid) -> Option<&Record> {
+        self.pods.get(pod)?.record.as_ref()
+    }
+
+    /// A state file is lost, and of pods that are known from others nothing says what they held.
+    fn unproven(&mut self, cpus: Evidence, memory: Evidence) {
+        let stored = &self.result.start.stored;
+        let with_cpus = stored.cpus.iter().flat_map(|held| held.iter().map(|(pod, ..)| pod));
+        let with_memory = stored.memory.iter().flat_map(|held| held.entries.keys());
+        let lost = |evidence, others: BTreeSet<PodUid>| match evidence {
+            Evidence::There => None,
+            Evidence::Lost(file) => Some((file, others)),
+        };
+        let of_cpus = lost(cpus, with_memory.cloned().collect());
+        let of_memory = lost(memory, with_cpus.cloned().collect());
+        for (file, pods) in of_cpus.into_iter().chain(of_memory) {
+            let has_grants = |pod: &PodUid| {
+                self.record(pod).and_then(|record| record.grants.as_ref()).is_some_and(|grants| match file {
+                    StateFile::Cpu => grants.cpus.is_some(),
+                    StateFile::Memory | StateFile::Device => grants.memory.is_some(),
+                })
+            };
+            let pods: Vec<PodUid> = pods.into_iter().filter(|pod| !has_grants(pod)).collect();
+            if pods.is_empty() {
+                continue;
+            }
+            let (what, other) = match file {
+                StateFile::Cpu => ("CPUs", StateFile::Memory),
+                StateFile::Memory | StateFile::Device => ("memory", StateFile::Cpu),
+            };
+            let names = words::list(pods.iter().map(|pod| self.name(pod)));
+            let told = [
+                format!("what {what} {names} held is nowhere written, and {} has the pod", other.path()),
+                format!("that they hold no {what} of their own any more"),
+                "they stay with what the other files have of them".to_owned(),
+            ];
+            self.add(Cause::Missing, file, told, &pods.iter().collect::<Vec<_>>());
+        }
+    }
+
+    fn finish(mut self) -> Repaired {
+        let mut result = self.result;
+        for (uid, known) in std::mem::take(&mut self.pods) {
+            let Some(mut record) = known.record else { continue };
+            if let Some(why) = result.quarantined.get(&uid)
+                && record.quarantine.as_ref() != Some(why)
+            {
+                record.quarantine = Some(why.clone());
+                result.records.insert(uid.clone());
+            }
+            result.start.records.push(record);
+        }
+        result.start.records.sort_by_key(|record| record.arrival);
+        result.findings.sort_by_key(|repair| repair.cause);
+        result
+    }
+}

@@ -1,0 +1,321 @@
+//! CPUs: whose they are, on this machine and with this configuration.
+
+use std::collections::BTreeMap;
+
+use cpu_manager::{Holdings, Static};
+use cpuset::CpuSet;
+use kubelet_checkpoint::PodLevel;
+use kubelet_checkpoint::cpu::CpuState;
+use kubelet_checkpoint::store::StateFile;
+use pod_spec::{ContainerName, PodUid};
+
+use super::damage::{self, Fault, Read};
+use super::{Cause, Evidence, Work, words};
+use crate::files;
+use crate::grants::Cpus;
+
+const FILE: StateFile = StateFile::Cpu;
+
+type Held = BTreeMap<PodUid, Cpus>;
+
+impl Work<'_> {
+    pub(super) fn cpus(&mut self) -> Evidence {
+        let pod_level = files::pod_level(self.node);
+        let Read { state, fault } = match &self.found.cpu {
+            Some(file) => damage::cpus(file, pod_level),
+            None => Read { state: None, fault: None },
+        };
+        let is_lost = state.is_none();
+        let cause = fault.as_ref().map(|fault| fault.cause);
+        self.whole_file(FILE, fault, state.is_some(), self.found.cpu.is_some());
+        let Some(policy) = self.node.cpus() else {
+            self.other_policy(
+                FILE,
+                state.as_ref().map(|state| state.policy.as_str()),
+                files::cpu_policy(self.node),
+            );
+            return Evidence::There;
+        };
+        let state = match state {
+            Some(state) if self.other_policy(FILE, Some(&state.policy), files::cpu_policy(self.node)) => None,
+            state => state,
+        };
+        let granted: Held = self.granted_cpus();
+        if self.found.cpu.is_none() && granted.values().any(|cpus| !cpus.containers.is_empty()) {
+            self.missing(FILE);
+        }
+        let said = state.as_ref().map(said).unwrap_or_default();
+        let held = self.merged_cpus(said, granted, state.is_some());
+        let held = self.without_bubbles(held, pod_level, cause);
+        let held = self.on_this_machine(policy, held);
+        self.shared(policy, &held, state.as_ref());
+        if is_lost { Evidence::Lost(FILE) } else { Evidence::There }
+    }
+
+    /// What pods' own files say.
+    fn granted_cpus(&self) -> Held {
+        let records = self.pods.iter().filter_map(|(uid, known)| Some((uid, known.record.as_ref()?)));
+        let granted =
+            records.filter_map(|(uid, record)| Some((uid.clone(), record.grants.as_ref()?.cpus.clone()?)));
+        granted.collect()
+    }
+
+    /// What is believed: of each pod what its own file says, else what the state file does.
+    fn merged_cpus(&mut self, mut said: Held, granted: Held, is_there: bool) -> Held {
+        let gone: Vec<(PodUid, String)> = said
+            .iter()
+            .filter(|(pod, _)| !self.is_here(pod))
+            .map(|(pod, cpus)| (pod.clone(), words::cpus(&all_of(cpus))))
+            .collect();
+        said.retain(|pod, _| self.is_here(pod));
+        self.gone(FILE, gone);
+        for (pod, own) in granted {
+            let other = said.remove(&pod).unwrap_or_default();
+            if is_there && other != own {
+                let shown = |cpus: &Cpus| match all_of(cpus) {
+                    none if none.is_empty() => "no CPUs of its own".to_owned(),
+                    some => words::cpus(&some),
+                };
+                let told = [
+                    format!(
+                        "{} has {} in it, and {} by its own file",
+                        self.name(&pod),
+                        shown(&other),
+                        shown(&own)
+                    ),
+                    String::new(),
+                    "its own file is believed".to_owned(),
+                ];
+                self.add(Cause::Disagreement, FILE, told, &[]);
+            }
+            said.insert(pod, own);
+        }
+        said
+    }
+
+    /// Without the gate a pod holds nothing as a whole.
+    fn without_bubbles(&mut self, mut held: Held, pod_level: PodLevel, cause: Option<Cause>) -> Held {
+        if pod_level == PodLevel::On {
+            return held;
+        }
+        for (pod, cpus) in &mut held {
+            let Some(whole) = cpus.whole.take() else { continue };
+            let own = cpus.containers.values().fold(CpuSet::new(), |all, own| &all | own);
+            let rest = &whole - &own;
+            if !rest.is_empty() {
+                let told = [
+                    format!(
+                        "{} had {} as a whole, beside those of its containers",
+                        self.name(pod),
+                        words::cpus(&rest)
+                    ),
+                    String::new(),
+                    "they are shared, since the configuration knows no pods as a whole".to_owned(),
+                ];
+                self.add(cause.unwrap_or(Cause::OtherGate), FILE, told, &[pod]);
+            } else if cause.is_none() {
+                let told = [
+                    format!("{} had {} as a whole", self.name(pod), words::cpus(&whole)),
+                    String::new(),
+                    "its containers keep them".to_owned(),
+                ];
+                self.add(Cause::OtherGate, FILE, told, &[]);
+            }
+        }
+        held
+    }
+
+    /// What is held on this machine, each CPU by one pod.
+    fn on_this_machine(&mut self, policy: &Static, mut held: Held) -> Held {
+        let mut order: Vec<PodUid> = held.keys().cloned().collect();
+        order.sort_by_key(|pod| self.rank(pod));
+        let mut taken: Vec<(PodUid, CpuSet)> = Vec::new();
+        for pod in order {
+            let Some(mut cpus) = held.remove(&pod) else { continue };
+            let all = all_of(&cpus);
+            let gone = &all - policy.all();
+            let reserved = &all & policy.reserved();
+            if !gone.is_empty() {
+                let told = [
+                    format!(
+                        "{} holds {}, which this machine does not have or which are offline",
+                        self.name(&pod),
+                        words::cpus(&gone)
+                    ),
+                    String::new(),
+                    "it keeps the rest of its CPUs".to_owned(),
+                ];
+                self.add(Cause::CpusGone, FILE, told, &[&pod]);
+            }
+            if !reserved.is_empty() {
+                let told = [
+                    format!(
+                        "{} holds {}, and the configuration reserves that for the system",
+                        self.name(&pod),
+                        words::cpus(&reserved)
+                    ),
+                    String::new(),
+                    "it keeps the rest of its CPUs".to_owned(),
+                ];
+                self.add(Cause::Reserved, FILE, told, &[&pod]);
+            }
+            let mut lost = &gone | &reserved;
+            for (other, theirs) in &taken {
+                let both = &(&all & theirs) - &lost;
+                if !both.is_empty() {
+                    let told = [
+                        format!(
+                            "{} and {} both hold {}",
+                            self.name(other),
+                            self.name(&pod),
+                            words::cpus(&both)
+                        ),
+                        format!("that {} had that first", self.name(other)),
+                        format!(
+                            "it stays with {}; the other pod keeps the rest of its CPUs",
+                            self.name(other)
+                        ),
+                    ];
+                    self.add(Cause::TwoOwners, FILE, told, &[other, &pod]);
+                    lost |= &both;
+                }
+            }
+            if !lost.is_empty() {
+                for own in cpus.containers.values_mut().chain(&mut cpus.whole) {
+                    *own -= &lost;
+                }
+            }
+            taken.push((pod.clone(), all_of(&cpus)));
+            held.insert(pod, cpus);
+        }
+        held
+    }
+
+    /// Nobody's CPUs are shared.
+    fn shared(&mut self, policy: &Static, held: &Held, state: Option<&CpuState>) {
+        let managed = policy.initial().shared().clone();
+        let owned = held.values().fold(CpuSet::new(), |all, cpus| &all | &all_of(cpus));
+        let shared = &managed - &owned;
+        // An empty file is one of a new node.
+        if let Some(state) = state.filter(|state| !state.shared.is_empty() || !state.containers.is_empty()) {
+            self.compare_shared(policy, state, &shared, &owned);
+        }
+        let assigned = held.iter().flat_map(|(pod, cpus)| {
+            cpus.containers.iter().map(|(name, own)| (pod.clone(), name.clone(), own.clone()))
+        });
+        let whole = held.iter().filter_map(|(pod, cpus)| Some((pod.clone(), cpus.whole.clone()?)));
+        let holdings = Holdings::new(shared, assigned).with_whole_pods(whole);
+        let is_new = self.found.cpu.is_none() && holdings.is_empty();
+        // A pod without containers of which nothing but the name was stored is one still.
+        let named = state.iter().flat_map(|state| state.containers.keys()).filter(|pod| self.is_here(pod));
+        let holdings = holdings.with_pods(named.cloned().collect::<Vec<_>>());
+        self.result.start.stored.cpus = (!is_new).then_some(holdings);
+    }
+
+    fn compare_shared(&mut self, policy: &Static, state: &CpuState, shared: &CpuSet, owned: &CpuSet) {
+        let said = said(state);
+        let said_owned = said.values().fold(CpuSet::new(), |all, cpus| &all | &all_of(cpus));
+        let mut tell = |cause, found: String, done: &str| {
+            self.add(cause, FILE, [found, String::new(), done.to_owned()], &[]);
+        };
+        let gone = &state.shared - policy.all();
+        if !gone.is_empty() {
+            let found =
+                format!("{} in the shared pool are not on this machine, or are offline", words::cpus(&gone));
+            tell(Cause::CpusGone, found, "taken out of the shared pool");
+        }
+        let both = &state.shared & &said_owned;
+        if !both.is_empty() {
+            let found = format!("{} of containers are in the shared pool as well", words::cpus(&both));
+            tell(Cause::SharedPool, found, "taken out of the shared pool: the containers keep them");
+        }
+        let kept = &(&(&state.shared & policy.all()) - shared) - owned;
+        if !kept.is_empty() {
+            let found =
+                format!("{} in the shared pool are kept for the system alone now", words::cpus(&kept));
+            tell(Cause::Reserved, found, "taken out of the shared pool");
+        }
+        let new = &(shared - &state.shared) - &said_owned;
+        let (reserved, new) = (&new & policy.reserved(), &new - policy.reserved());
+        if !reserved.is_empty() {
+            let found = format!("reserved {} are not in the shared pool", words::cpus(&reserved));
+            tell(Cause::Reserved, found, "put into the shared pool");
+        }
+        if !new.is_empty() {
+            let found = format!("{} are neither held by anybody nor shared", words::cpus(&new));
+            let done = "put into the shared pool";
+            self.add(
+                Cause::CpusNew,
+                FILE,
+                [found, "that they have come since, or were given back".to_owned(), done.to_owned()],
+                &[],
+            );
+        }
+    }
+
+    /// What is wrong with a file as a whole.
+    pub(super) fn whole_file(
+        &mut self,
+        file: StateFile,
+        fault: Option<Fault>,
+        is_read: bool,
+        is_there: bool,
+    ) {
+        let Some(Fault { cause, found, assumed }) = fault.filter(|_| is_there) else { return };
+        let has_grants = self
+            .pods
+            .values()
+            .any(|known| known.record.as_ref().is_some_and(|record| record.grants.is_some()));
+        let done = match (is_read, has_grants) {
+            (true, _) => "written anew",
+            (false, true) => "made anew from what pods' own files say",
+            (false, false) => "made anew, and nobody holds anything in it",
+        };
+        self.add(cause, file, [found, assumed, done.to_owned()], &[]);
+    }
+
+    pub(super) fn missing(&mut self, file: StateFile) {
+        let told = [
+            "it is not there, and pods have files that say what they hold".to_owned(),
+            String::new(),
+            "made anew from pods' own files".to_owned(),
+        ];
+        self.add(Cause::Missing, file, told, &[]);
+    }
+
+    /// Whether another policy wrote the file, which is told.
+    pub(super) fn other_policy(&mut self, file: StateFile, stored: Option<&str>, configured: &str) -> bool {
+        let Some(stored) = stored.filter(|stored| *stored != configured) else { return false };
+        let done = match configured {
+            "none" | "None" => "nobody has any of its own any more; what runs stays where it is",
+            _ => "pods that come get some of their own; those that run keep what their own files say",
+        };
+        let told = [
+            format!("written under policy {stored:?}, and the configuration has {configured:?}"),
+            String::new(),
+            done.to_owned(),
+        ];
+        self.add(Cause::OtherPolicy, file, told, &[]);
+        true
+    }
+}
+
+/// What a file says of each pod.
+fn said(state: &CpuState) -> Held {
+    let mut said: Held = state
+        .containers
+        .iter()
+        .filter(|(_, containers)| !containers.is_empty())
+        .map(|(pod, containers)| (pod.clone(), Cpus { containers: containers.clone(), whole: None }))
+        .collect();
+    for (pod, whole) in &state.pods {
+        said.entry(pod.clone()).or_default().whole = Some(whole.clone());
+    }
+    said
+}
+
+/// All CPUs of a pod.
+fn all_of(cpus: &Cpus) -> CpuSet {
+    let containers: &BTreeMap<ContainerName, CpuSet> = &cpus.containers;
+    containers.values().chain(&cpus.whole).fold(CpuSet::new(), |all, own| &all | own)
+}

@@ -1,0 +1,139 @@
+//! State files that a kubelet does not take: what is wrong, and what can be read all the same.
+
+use kubelet_checkpoint::PodLevel;
+use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile, CpuState};
+use kubelet_checkpoint::memory::{MemoryFile, MemoryState};
+use kubelet_checkpoint::{FileError, Oddities, Oddity};
+
+use super::Cause;
+
+/// A file as far as it can be read.
+pub(super) struct Read<T> {
+    /// `None`: nothing of it can be believed.
+    pub(super) state: Option<T>,
+    /// What is wrong with it, if anything.
+    pub(super) fault: Option<Fault>,
+}
+
+/// What is wrong with a file as a whole.
+pub(super) struct Fault {
+    pub(super) cause: Cause,
+    pub(super) found: String,
+    /// What is believed of it all the same.
+    pub(super) assumed: String,
+}
+
+impl Fault {
+    fn new(cause: Cause, found: impl Into<String>, assumed: &str) -> Self {
+        Self { cause, found: found.into(), assumed: assumed.to_owned() }
+    }
+}
+
+const NEWER: &str = "written by a newer kubelet (v1.37 or later), in a format that v1.36 does not know";
+const AS_WRITTEN: &str = "that what it says is true, where nothing contradicts it";
+
+pub(super) fn cpus(file: &[u8], pod_level: PodLevel) -> Read<CpuState> {
+    if CpuFile::is_newer_format(file) {
+        return Read { state: None, fault: Some(Fault::new(Cause::NewerFormat, NEWER, "")) };
+    }
+    let read = |file: &[u8], pod_level| CpuFile::read(file, pod_level, &ContainerIds::new());
+    let state = |read: CpuFile| {
+        let odd = odd(&read.oddities);
+        read.state().map(|state| (state, odd))
+    };
+    let error = match read(file, pod_level).and_then(state) {
+        Ok((state, odd)) => return Read { state: Some(state), fault: odd },
+        Err(error) => error,
+    };
+    if let Ok((state, _)) = read(file, other(pod_level)).and_then(state) {
+        return Read { state: Some(state), fault: Some(other_gate(pod_level)) };
+    }
+    let (state, assumed) = match &error {
+        CpuError::File(FileError::Corrupt { stored, .. }) => {
+            let read = read(&unsealed(file, *stored), pod_level).and_then(state);
+            (read.ok().map(|(state, _)| state), AS_WRITTEN)
+        }
+        _ => (None, ""),
+    };
+    let found = match &error {
+        CpuError::File(error) => damage(error, file),
+        other => other.to_string(),
+    };
+    let assumed = if state.is_some() { assumed } else { "" };
+    Read { state, fault: Some(Fault::new(Cause::Unreadable, found, assumed)) }
+}
+
+pub(super) fn memory(file: &[u8], pod_level: PodLevel) -> Read<MemoryState> {
+    if CpuFile::is_newer_format(file) {
+        return Read { state: None, fault: Some(Fault::new(Cause::NewerFormat, NEWER, "")) };
+    }
+    let error = match MemoryFile::read(file, pod_level) {
+        Ok(read) => return Read { fault: odd(&read.oddities), state: Some(read.state) },
+        Err(error) => error,
+    };
+    if let Ok(read) = MemoryFile::read(file, other(pod_level)) {
+        return Read { state: Some(read.state), fault: Some(other_gate(pod_level)) };
+    }
+    let state = match &error {
+        FileError::Corrupt { stored, .. } => {
+            MemoryFile::read(&unsealed(file, *stored), pod_level).ok().map(|read| read.state)
+        }
+        _ => None,
+    };
+    let assumed = if state.is_some() { AS_WRITTEN } else { "" };
+    Read { fault: Some(Fault::new(Cause::Unreadable, damage(&error, file), assumed)), state }
+}
+
+/// What is wrong with a file that cannot be read.
+pub(super) fn damage(error: &FileError, file: &[u8]) -> String {
+    match error {
+        FileError::Json(_) if file.is_empty() => "empty: a write never got any further".to_owned(),
+        FileError::Json(error) => {
+            format!("no state file of a kubelet from byte {} on: {error}", error.offset)
+        }
+        FileError::Corrupt { stored, computed } => format!(
+            "changed after it was written: its checksum is {stored}, and that of its contents is {computed}"
+        ),
+        other => other.to_string(),
+    }
+}
+
+/// What is taken of a file of devices whose checksum is wrong.
+pub(super) const fn as_written() -> &'static str {
+    AS_WRITTEN
+}
+
+const fn other(pod_level: PodLevel) -> PodLevel {
+    match pod_level {
+        PodLevel::Off => PodLevel::On,
+        PodLevel::On => PodLevel::Off,
+    }
+}
+
+fn other_gate(configured: PodLevel) -> Fault {
+    let gate = match configured {
+        PodLevel::Off => "on",
+        PodLevel::On => "off",
+    };
+    let found =
+        format!("written with feature gate PodLevelResourceManagers {gate}, which the configuration has not");
+    Fault::new(Cause::OtherGate, found, "")
+}
+
+/// What a kubelet takes and did not write.
+pub(super) fn odd(oddities: &Oddities) -> Option<Fault> {
+    let (_, first) = oddities.iter().find(|(_, odd)| !matches!(odd, Oddity::NewerFormat(_)))?;
+    let others = oddities.iter().count() - 1;
+    let more = if others == 0 { String::new() } else { format!(", and {others} more such things") };
+    Some(Fault::new(Cause::Odd, format!("not as a kubelet writes it: {first}{more}"), AS_WRITTEN))
+}
+
+/// The file without its checksum, which a kubelet takes as it is.
+fn unsealed(file: &[u8], checksum: u64) -> Vec<u8> {
+    let text = String::from_utf8_lossy(file);
+    let number = checksum.to_string();
+    match text.rfind(&number) {
+        Some(at) => format!("{}0{}", &text[..at], &text[at + number.len()..]).into_bytes(),
+        None => file.to_vec(),
+    }
+}

@@ -1,0 +1,165 @@
+//! Devices: who holds which, and which resources plugins had registered.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use device_manager::{DeviceId, Held, Holdings};
+use kubelet_checkpoint::device::DeviceFile;
+use kubelet_checkpoint::store::StateFile;
+use kubelet_checkpoint::{FileError, Oddity};
+use pod_spec::{ContainerName, PodUid, ResourceName};
+
+use super::damage::{self, Fault};
+use super::{Cause, Work, words};
+use crate::files;
+
+const FILE: StateFile = StateFile::Device;
+
+type OfPods = BTreeMap<PodUid, BTreeMap<(ContainerName, ResourceName), Held>>;
+
+impl Work<'_> {
+    pub(super) fn devices(&mut self) {
+        let read = self.found.device.as_deref().map(|file| (file, DeviceFile::read(file)));
+        let mut said = OfPods::new();
+        let mut registered = BTreeSet::new();
+        let mut is_read = false;
+        if let Some((file, read)) = read {
+            is_read = matches!(read.fault, None | Some(FileError::Corrupt { .. })) && !newer(&read);
+            if is_read {
+                said = of_pods(&files::devices(&read.state));
+                registered.extend(read.state.registered.into_iter().flatten().map(|(name, _)| name));
+            }
+            let fault = match &read.fault {
+                None => damage::odd(&read.oddities),
+                Some(error) => Some(Fault {
+                    cause: if is_read || !read.oddities.is_newer_format() {
+                        Cause::Unreadable
+                    } else {
+                        Cause::NewerFormat
+                    },
+                    found: damage::damage(error, file),
+                    assumed: if is_read { damage::as_written().to_owned() } else { String::new() },
+                }),
+            };
+            self.whole_file(FILE, fault, is_read, true);
+        }
+        let records = self.pods.iter().filter_map(|(uid, known)| Some((uid, known.record.as_ref()?)));
+        let granted: OfPods = records
+            .filter_map(|(uid, record)| Some((uid.clone(), record.grants.as_ref()?.devices.clone())))
+            .collect();
+        if self.found.device.is_none() && granted.values().any(|of| !of.is_empty()) {
+            self.missing(FILE);
+        }
+        let held = self.merged_devices(said, granted, is_read);
+        // What is held is of a plugin that had registered, even if nothing says so any more.
+        if !is_read {
+            registered.extend(held.values().flat_map(|of| of.keys().map(|(_, resource)| resource.clone())));
+        }
+        let held = self.one_owner(held);
+        let all = held.into_iter().flat_map(|(pod, of)| {
+            of.into_iter().map(move |((container, resource), held)| (pod.clone(), container, resource, held))
+        });
+        self.result.start.stored.devices = Holdings::new(all);
+        self.result.start.registered = registered.into_iter().collect();
+    }
+
+    fn merged_devices(&mut self, mut said: OfPods, granted: OfPods, is_there: bool) -> OfPods {
+        let gone: Vec<(PodUid, String)> = said
+            .iter()
+            .filter(|(pod, _)| !self.is_here(pod))
+            .map(|(pod, of)| (pod.clone(), shown(of)))
+            .collect();
+        said.retain(|pod, _| self.is_here(pod));
+        self.gone(FILE, gone);
+        for (pod, own) in granted {
+            let other = said.remove(&pod).unwrap_or_default();
+            if is_there && other != own {
+                let told = [
+                    format!(
+                        "{} has {} in it, and {} by its own file",
+                        self.name(&pod),
+                        shown(&other),
+                        shown(&own)
+                    ),
+                    String::new(),
+                    "its own file is believed".to_owned(),
+                ];
+                self.add(Cause::Disagreement, FILE, told, &[]);
+            }
+            if !own.is_empty() {
+                said.insert(pod, own);
+            }
+        }
+        said
+    }
+
+    /// Each device with one pod.
+    fn one_owner(&mut self, mut held: OfPods) -> OfPods {
+        let mut order: Vec<PodUid> = held.keys().cloned().collect();
+        order.sort_by_key(|pod| self.rank(pod));
+        let mut owners: BTreeMap<(ResourceName, DeviceId), PodUid> = BTreeMap::new();
+        for pod in order {
+            let Some(of) = held.get_mut(&pod) else { continue };
+            let mut lost: BTreeMap<PodUid, BTreeSet<String>> = BTreeMap::new();
+            for ((_, resource), held) in of.iter_mut() {
+                let mut kept = Vec::new();
+                let mut is_less = false;
+                for (on, ids) in held.by_node() {
+                    let mut own = Vec::new();
+                    for id in ids {
+                        let owner =
+                            owners.entry((resource.clone(), id.clone())).or_insert_with(|| pod.clone());
+                        if *owner == pod {
+                            own.push(id.clone());
+                        } else {
+                            is_less = true;
+                            lost.entry(owner.clone()).or_default().insert(format!("{resource} {id}"));
+                        }
+                    }
+                    kept.push((on, own));
+                }
+                if is_less {
+                    *held = Held::new(kept, held.reply.clone());
+                }
+            }
+            for (other, devices) in lost {
+                let told = [
+                    format!(
+                        "{} and {} both hold {}",
+                        self.name(&other),
+                        self.name(&pod),
+                        words::list(devices)
+                    ),
+                    format!("that {} had that first", self.name(&other)),
+                    format!(
+                        "it stays with {}; the other pod keeps the rest of its devices",
+                        self.name(&other)
+                    ),
+                ];
+                self.add(Cause::TwoOwners, FILE, told, &[&other, &pod]);
+            }
+        }
+        held
+    }
+}
+
+fn newer(read: &DeviceFile) -> bool {
+    read.oddities.iter().any(|(_, odd)| matches!(odd, Oddity::NewerFormat(_)))
+}
+
+fn of_pods(held: &Holdings) -> OfPods {
+    let mut pods = OfPods::new();
+    for (pod, container, resource, held) in held.iter() {
+        pods.entry(pod.clone()).or_default().insert((container.clone(), resource.clone()), held.clone());
+    }
+    pods
+}
+
+fn shown(of: &BTreeMap<(ContainerName, ResourceName), Held>) -> String {
+    let devices: BTreeSet<String> = of
+        .iter()
+        .flat_map(|((_, resource), held)| {
+            held.devices().into_iter().map(move |id| format!("{resource} {id}"))
+        })
+        .collect();
+    if devices.is_empty() { "no devices".to_owned() } else { words::list(devices) }
+}

@@ -1,0 +1,201 @@
+//! The pods' own files: which pods are here.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use k8s_quantity::{Format, Quantity};
+use kubelet_checkpoint::store::StateFile;
+use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceList, ResourceName, Role};
+
+use super::{Cause, Known, Runs, Work};
+use crate::effect::FileName;
+use crate::record::{Record, RecordError, Source};
+
+/// What containers ask for.
+type Containers = BTreeMap<ContainerName, ResourceList>;
+
+impl Work<'_> {
+    pub(super) fn pods(&mut self) {
+        let pod_level = self.node.pod_level().counts();
+        let mut damaged = Vec::new();
+        for (path, text) in &self.found.pods {
+            match Record::read(&path.display().to_string(), text, pod_level) {
+                Ok(record) => {
+                    let uid = record.pod.uid.clone();
+                    if FileName::Pod(uid.clone()).path() == *path {
+                        self.know(record);
+                    } else {
+                        damaged.push((
+                            path,
+                            Some(record),
+                            format!("it is the file of pod {uid}, under another name"),
+                        ));
+                    }
+                }
+                Err(error) => damaged.push((path, None, told(&error))),
+            }
+        }
+        for (path, other, found) in damaged {
+            match other {
+                Some(record) => self.misplaced(path, record, found),
+                None => self.damaged(path, found),
+            }
+        }
+        if let Runs::These(names) = self.runs {
+            for (uid, name) in names {
+                let shown = if name.is_empty() { format!("pod {uid}") } else { name.clone() };
+                self.pods.entry(uid.clone()).or_insert(Known { record: None, shown, arrival: u64::MAX });
+            }
+        }
+    }
+
+    fn know(&mut self, record: Record) {
+        let shown = format!("{}/{}", record.pod.namespace, record.pod.name);
+        let known = Known { shown, arrival: record.arrival, record: Some(record) };
+        if let Some(uid) = known.record.as_ref().map(|record| record.pod.uid.clone()) {
+            self.pods.insert(uid, known);
+        }
+    }
+
+    /// A whole file under a name that is not its own.
+    fn misplaced(&mut self, path: &Path, record: Record, found: String) {
+        let uid = record.pod.uid.clone();
+        self.result.aside.insert(path.to_path_buf());
+        let done = if self.pods.contains_key(&uid) {
+            "put aside, since the pod has its own"
+        } else {
+            self.know(record);
+            self.result.records.insert(uid);
+            "renamed"
+        };
+        let told = [found, String::new(), done.to_owned()];
+        self.add_at(Cause::Unreadable, path.to_path_buf(), told, &[]);
+    }
+
+    /// A pod whose file cannot be read is here all the same.
+    fn damaged(&mut self, path: &Path, found: String) {
+        self.result.aside.insert(path.to_path_buf());
+        let uid = path.file_stem().and_then(|stem| stem.to_str()).map(PodUid::new);
+        let uid = uid.filter(|uid| FileName::Pod(uid.clone()).path() == *path);
+        let Some(uid) = uid.filter(|uid| !self.pods.contains_key(uid)) else {
+            let told = [found, String::new(), "put aside: its name is no pod's".to_owned()];
+            self.add_at(Cause::Unreadable, path.to_path_buf(), told, &[]);
+            return;
+        };
+        let read = self.as_far_as_read(path, &uid);
+        let assumed = if read.is_some() {
+            "that its manifest is as it should be, and that it holds what state files say"
+        } else {
+            "that it runs, and holds what state files say"
+        };
+        let Some(record) = read.or_else(|| self.unread(&uid)) else {
+            let told = [found, String::new(), "put aside: its name is no pod's".to_owned()];
+            self.add_at(Cause::Unreadable, path.to_path_buf(), told, &[]);
+            return;
+        };
+        self.know(record);
+        self.result.records.insert(uid.clone());
+        let told = [
+            found,
+            assumed.to_owned(),
+            "recorded anew; delete the pod when nothing of it runs any more".to_owned(),
+        ];
+        self.add_at(Cause::Unreadable, path.to_path_buf(), told, &[&uid]);
+    }
+
+    /// A file that was changed, if it is still the pod's.
+    fn as_far_as_read(&self, path: &Path, uid: &PodUid) -> Option<Record> {
+        let (_, text) = self.found.pods.iter().find(|(other, _)| other == path)?;
+        let pod_level = self.node.pod_level().counts();
+        let read = Record::read_unchecked(&path.display().to_string(), text, pod_level).ok()?;
+        // Where it came from may not be true: that nobody takes it away unasked is safe.
+        let source = Source::Request;
+        (read.pod.uid == *uid).then_some(Record { grants: None, source, arrival: self.last(), ..read })
+    }
+
+    fn last(&self) -> u64 {
+        self.pods
+            .values()
+            .filter_map(|known| known.record.as_ref())
+            .map(|of| of.arrival + 1)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// A pod of which nothing but the UID is known, and what state files have of it; `None` if no manifest can be
+    /// written of it.
+    fn unread(&self, uid: &PodUid) -> Option<Record> {
+        let mut holding = Containers::new();
+        for (name, resource, amount) in self.said_of(uid) {
+            let amount = Quantity::from_units(i64::try_from(amount).unwrap_or(i64::MAX), Format::BinarySi);
+            holding.entry(name).or_default().insert(resource, amount);
+        }
+        let bare = holding.keys().map(|name| (name.clone(), ResourceList::new())).collect();
+        let nothing = Containers::from([(ContainerName::new("unknown"), ResourceList::new())]);
+        // Names in a damaged file may be such as no manifest has.
+        let tried = [holding, bare, nothing].into_iter().filter(|containers| !containers.is_empty());
+        tried.map(|containers| self.standing_in(uid, containers)).find(|record| {
+            let pod_level = self.node.pod_level().counts();
+            Record::read("", record.text().as_bytes(), pod_level).is_ok_and(|read| read.pod.uid == *uid)
+        })
+    }
+
+    fn standing_in(&self, uid: &PodUid, containers: Containers) -> Record {
+        let containers = containers.into_iter().map(|(name, amounts)| Container {
+            name,
+            role: Role::App,
+            requests: amounts.clone(),
+            limits: amounts,
+        });
+        // The UID of a pod without one is its namespace and name.
+        let (namespace, name) = uid.as_str().split_once('_').unwrap_or(("unknown", uid.as_str()));
+        let mut pod = Pod::new(namespace, name, containers.collect());
+        pod.uid = uid.clone();
+        Record::new(Arc::new(pod), Source::Request, self.last())
+    }
+
+    /// What state files have of a pod, in amounts.
+    fn said_of(&self, uid: &PodUid) -> Vec<(ContainerName, ResourceName, u64)> {
+        let mut said = Vec::new();
+        let pod_level = crate::files::pod_level(self.node);
+        let cpus = self.found.cpu.as_deref().and_then(|file| super::damage::cpus(file, pod_level).state);
+        for (name, cpus) in cpus.iter().filter_map(|state| state.containers.get(uid)).flatten() {
+            said.push((name.clone(), ResourceName::new("cpu"), cpus.len() as u64));
+        }
+        let memory =
+            self.found.memory.as_deref().and_then(|file| super::damage::memory(file, pod_level).state);
+        let of_pod = memory.iter().filter_map(|state| state.entries.get(uid)?.as_ref()).flatten();
+        for (name, blocks) in of_pod {
+            for block in blocks.iter().flatten() {
+                said.push((name.clone(), block.resource.clone(), block.size));
+            }
+        }
+        let device = self.found.device.as_deref().map(kubelet_checkpoint::device::DeviceFile::read);
+        if let Some(device) = device {
+            for (name, resource, held) in crate::files::devices(&device.state).of_pod(uid) {
+                said.push((name.clone(), resource.clone(), held.devices().len() as u64));
+            }
+        }
+        said
+    }
+
+    /// Pods of a state file that are not here: what they held is free.
+    pub(super) fn gone(&mut self, file: StateFile, gone: Vec<(PodUid, String)>) {
+        for (pod, held) in gone {
+            let told = [
+                format!("pod {pod} is not here and holds {held}"),
+                String::new(),
+                "it holds nothing any more".to_owned(),
+            ];
+            self.add(Cause::PodGone, file, told, &[]);
+        }
+    }
+}
+
+fn told(error: &RecordError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,428 @@
+//! Starts from damaged folders: random states, damaged at random, always start, and nothing is lost or owned twice.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cpuset::CpuSet;
+use device_manager::{AllocateReply, Device, Inventory, Moment, PluginOptions, Reply};
+use k8s_quantity::{Format, Quantity};
+use kubelet_checkpoint::store::StateFile;
+use node_agent::{
+    Cause, Effect, Event, FileName, Found, Owner, PODS, PluginEvent, Repaired, Request, Runs, Ticket, Written,
+};
+use node_config::KubeletConfiguration;
+use pod_spec::{Container, ContainerKey, ContainerName, Pod, PodUid, ResourceName, Role};
+use proptest::prelude::*;
+use topology_admission::{Compat, Ledger, Node};
+use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
+
+type Disk = BTreeMap<PathBuf, Vec<u8>>;
+
+const VF: &str = "example.com/vf";
+
+/// A machine with two NUMA nodes and its configuration.
+#[derive(Clone, Debug)]
+struct Shape {
+    /// CPUs of the second node; the first has four.
+    cpus: i64,
+    gib: u64,
+    reserved: &'static str,
+    cpu_policy: &'static str,
+    memory_policy: &'static str,
+    strict_reserved: bool,
+}
+
+const USUAL: Shape = Shape {
+    cpus: 8,
+    gib: 16,
+    reserved: "0",
+    cpu_policy: "static",
+    memory_policy: "Static",
+    strict_reserved: false,
+};
+
+fn node(shape: &Shape) -> Arc<Node> {
+    let core = |cpu| MachineCore { thread_ids: Some(vec![cpu]), ..MachineCore::default() };
+    let numa = |id, cpus: std::ops::Range<i64>| MachineNode {
+        id,
+        memory: shape.gib << 30,
+        cores: Some(cpus.map(core).collect()),
+        ..MachineNode::default()
+    };
+    let machine = MachineInfo {
+        num_cpus: 4 + shape.cpus,
+        num_sockets: 1,
+        memory_capacity: shape.gib << 31,
+        topology: Some(vec![numa(0, 0..4), numa(1, 4..4 + shape.cpus)]),
+        ..MachineInfo::default()
+    };
+    let text = |text: &str| Some(text.to_owned());
+    let amount = |bytes| Quantity::from_units(bytes, Format::BinarySi);
+    let strict = [("strict-cpu-reservation".to_owned(), "true".to_owned())];
+    let config = KubeletConfiguration {
+        cpu_manager_policy: text(shape.cpu_policy),
+        cpu_manager_policy_options: strict.into_iter().filter(|_| shape.strict_reserved).collect(),
+        memory_manager_policy: text(shape.memory_policy),
+        topology_manager_policy: text("best-effort"),
+        reserved_system_cpus: text(shape.reserved),
+        system_reserved: [("memory".to_owned(), ((1_i64 << 30) - (100 << 20)).to_string())].into(),
+        reserved_memory: vec![node_config::ReservedMemory {
+            numa_node: 0,
+            limits: [("memory".to_owned(), amount(1 << 30))].into(),
+        }],
+        ..KubeletConfiguration::default()
+    };
+    let view = KubeletView::new(&machine).unwrap();
+    Arc::new(Node::start(&view, &config, None, Compat::default()).unwrap())
+}
+
+fn pod(name: &str, cpus: u32, gib: u32, devices: u32) -> Arc<Pod> {
+    let amount = |value: u32| Quantity::from_units(i64::from(value), Format::DecimalSi);
+    let mut limits = pod_spec::ResourceList::new();
+    limits.insert("cpu".into(), amount(cpus));
+    limits.insert("memory".into(), Quantity::from_units(i64::from(gib) << 30, Format::BinarySi));
+    if devices > 0 {
+        limits.insert(VF.into(), amount(devices));
+    }
+    let container =
+        Container { name: ContainerName::new("app"), role: Role::App, requests: limits.clone(), limits };
+    let mut pod = Pod::new("default", name, vec![container]);
+    pod.uid = PodUid::new(&format!("default_{name}"));
+    Arc::new(pod)
+}
+
+fn found(disk: &Disk) -> Found {
+    let file = |file: StateFile| disk.get(&FileName::State(file).path()).cloned();
+    let pods = disk.iter().filter(|(path, _)| path.starts_with(PODS));
+    Found {
+        cpu: file(StateFile::Cpu),
+        memory: file(StateFile::Memory),
+        device: file(StateFile::Device),
+        pods: pods.map(|(path, text)| (path.clone(), text.clone())).collect(),
+    }
+}
+
+fn drive(owner: &mut Owner, disk: &mut Disk) -> Vec<Effect> {
+    while let Some(plan) = owner.next(Moment::default()) {
+        for write in plan.writes() {
+            match &write.text {
+                Some(text) => disk.insert(write.file.path(), text.clone().into_bytes()),
+                None => disk.remove(&write.file.path()),
+            };
+        }
+        owner.settle(Moment::default(), plan, &Written::All);
+    }
+    owner.take_effects()
+}
+
+/// Pods of so many CPUs, GiB and devices, every one with a container that runs.
+fn state(shape: &Shape, pods: &[(u32, u32, u32)], prefix: &str) -> (Disk, Ledger) {
+    let node = node(shape);
+    let mut disk = Disk::new();
+    let ledger = node.empty_ledger().with_inventory(Inventory::new(node.nodes().clone()));
+    let mut owner = Owner::new(node, &ledger, []);
+    let resource = ResourceName::new(VF);
+    let devices = (0..4).map(|at| Device::new(&format!("vf{at}"), &[at % 2]));
+    for event in [
+        PluginEvent::Registered(resource.clone(), PluginOptions::default()),
+        PluginEvent::Listed(resource, devices.collect()),
+    ] {
+        owner.handle(Moment::default(), Event::Plugin(event));
+        drive(&mut owner, &mut disk);
+    }
+    for (at, (cpus, gib, devices)) in pods.iter().enumerate() {
+        let pod = pod(&format!("{prefix}{at}"), *cpus, *gib, *devices);
+        let container = ContainerKey { pod: pod.uid.clone(), container: ContainerName::new("app") };
+        owner.handle(Moment::default(), Event::Request(Ticket(0), Request::Admit(pod)));
+        while let Some(question) = drive(&mut owner, &mut disk).into_iter().find_map(|effect| match effect {
+            Effect::Ask(question) => Some(question),
+            _ => None,
+        }) {
+            let reply = Reply::Allocated(AllocateReply(Arc::from(&b"x"[..])));
+            owner.handle(Moment::default(), Event::Replied(question, reply));
+        }
+        let id = format!("{prefix}-{at}").as_str().into();
+        let started = Request::Started { container, id, cgroup: None };
+        owner.handle(Moment::default(), Event::Request(Ticket(0), started));
+        drive(&mut owner, &mut disk);
+    }
+    let ledger = owner.ledger().clone();
+    (disk, ledger)
+}
+
+/// Starts from `disk`, checks what always holds, and gives what was found and the files afterwards.
+fn start(disk: &Disk, shape: &Shape, runs: &Runs) -> (Repaired, Ledger, Disk) {
+    let node = node(shape);
+    let mut repaired = found(disk).repair(&node, runs);
+    let ledger =
+        repaired.start.ledger(&node, Inventory::new(node.nodes().clone()), Moment::default()).unwrap();
+    one_owner(&ledger);
+    let mut after = disk.clone();
+    for mended in repaired.settle(&node, &ledger) {
+        match mended.text {
+            Some(text) => after.insert(mended.path, text.into_bytes()),
+            None => after.remove(&mended.path),
+        };
+    }
+    // The files that are mended are enough, and those that the owner writes at once are taken too.
+    let again = found(&after).repair(&node, runs);
+    assert_eq!(again.findings, [], "after {:?}", repaired.findings);
+    let mut owner = Owner::new(node.clone(), &ledger, repaired.start.records.clone());
+    drive(&mut owner, &mut after);
+    let strict = found(&after).strict(&node).unwrap();
+    let restarted = strict.ledger(&node, Inventory::new(node.nodes().clone()), Moment::default()).unwrap();
+    assert_eq!(restarted.cpus(), ledger.cpus());
+    assert_eq!(restarted.devices(), ledger.devices());
+    assert_eq!(strict.records.len(), repaired.start.records.len());
+    for uid in repaired.quarantined.keys() {
+        if let Some(record) = strict.records.iter().find(|record| record.pod.uid == *uid) {
+            assert!(record.quarantine.is_some(), "{uid} is marked");
+        }
+    }
+    (repaired, ledger, after)
+}
+
+fn one_owner(ledger: &Ledger) {
+    if let Some(held) = ledger.cpus() {
+        assert_eq!(held.two_owners(), None);
+        for (pod, container, cpus) in held.iter() {
+            assert!(cpus.is_disjoint(held.shared()), "{pod} {container}");
+        }
+    }
+    let mut devices = BTreeMap::new();
+    for (pod, _, resource, held) in ledger.devices().iter() {
+        for id in held.devices() {
+            let owner = devices.entry((resource.clone(), id)).or_insert_with(|| pod.clone());
+            assert_eq!(owner, pod, "a device of two pods");
+        }
+    }
+}
+
+/// What pods of `before` that are still recorded held is held, but for `lost`.
+fn nothing_is_lost(before: &Ledger, after: &Ledger, gone: &CpuSet, except: &BTreeSet<PodUid>) {
+    let is_here = |pod: &PodUid| !except.contains(pod);
+    if let (Some(before), Some(after)) = (before.cpus(), after.cpus()) {
+        for (pod, container, cpus) in before.iter().filter(|(pod, ..)| is_here(pod)) {
+            let now = after.assigned(pod, container).cloned().unwrap_or_default();
+            assert_eq!(&now, &(cpus - gone), "{pod} {container}");
+        }
+    }
+    if let (Some(before), Some(after)) = (before.memory(), after.memory()) {
+        for (pod, container, blocks) in before.iter().filter(|(pod, ..)| is_here(pod)) {
+            assert_eq!(after.assigned(pod, container), Some(blocks), "{pod} {container}");
+        }
+    }
+    for (pod, container, resource, held) in before.devices().iter().filter(|(pod, ..)| is_here(pod)) {
+        assert_eq!(after.devices().held(pod, container, resource), Some(held));
+    }
+}
+
+const PODS_HERE: [(u32, u32, u32); 3] = [(2, 2, 1), (3, 4, 0), (1, 1, 2)];
+
+#[test]
+fn a_state_that_is_right_starts_as_strictly() {
+    let (disk, before) = state(&USUAL, &PODS_HERE, "a");
+    let (repaired, after, files) = start(&disk, &USUAL, &Runs::Recorded);
+    assert_eq!(repaired.findings, []);
+    assert!(repaired.quarantined.is_empty());
+    nothing_is_lost(&before, &after, &CpuSet::new(), &BTreeSet::new());
+    assert_eq!(before.devices().iter().count(), 2);
+    let pods = |disk: &Disk| disk.iter().filter(|(path, _)| path.starts_with(PODS)).count();
+    assert_eq!((pods(&disk), pods(&files)), (3, 3));
+}
+
+#[test]
+fn state_files_that_are_gone_come_back_from_pods_own_files() {
+    let (mut disk, before) = state(&USUAL, &PODS_HERE, "a");
+    disk.retain(|path, _| path.starts_with(PODS));
+    let (repaired, after, _) = start(&disk, &USUAL, &Runs::Recorded);
+    assert!(repaired.findings.iter().all(|repair| repair.cause == Cause::Missing), "{repaired:?}");
+    assert_eq!(repaired.findings.len(), 3);
+    assert!(repaired.quarantined.is_empty());
+    nothing_is_lost(&before, &after, &CpuSet::new(), &BTreeSet::new());
+}
+
+#[test]
+fn a_pod_whose_file_is_torn_stays_with_what_it_holds() {
+    let (mut disk, before) = state(&USUAL, &PODS_HERE, "a");
+    let uid = PodUid::new("default_a1");
+    disk.get_mut(&FileName::Pod(uid.clone()).path()).unwrap().truncate(30);
+    let (repaired, after, _) = start(&disk, &USUAL, &Runs::Recorded);
+    assert_eq!(repaired.quarantined.keys().collect::<Vec<_>>(), [&uid]);
+    let record = repaired.start.records.iter().find(|record| record.pod.uid == uid).unwrap();
+    assert_eq!((&*record.pod.namespace, &*record.pod.name), ("default", "a1"));
+    nothing_is_lost(&before, &after, &CpuSet::new(), &BTreeSet::new());
+}
+
+#[test]
+fn cpus_of_the_system_and_cpus_that_are_gone_are_told_and_taken() {
+    let (disk, before) = state(&USUAL, &PODS_HERE, "a");
+    let held = before.cpus().unwrap();
+    let of = |name: &str| held.assigned(&PodUid::new(name), &ContainerName::new("app")).cloned().unwrap();
+    assert_eq!(of("default_a0").to_string(), "1-2");
+    let now = Shape { reserved: "0-1", ..USUAL };
+    let (repaired, after, _) = start(&disk, &now, &Runs::Recorded);
+    assert_eq!(repaired.quarantined.keys().map(PodUid::as_str).collect::<Vec<_>>(), ["default_a0"]);
+    assert_eq!(
+        repaired.findings[0].found,
+        "default/a0 holds CPU 1, and the configuration reserves that for the system"
+    );
+    nothing_is_lost(&before, &after, &"0-1".parse().unwrap(), &BTreeSet::new());
+
+    let now = Shape { cpus: 2, ..USUAL };
+    let (repaired, after, _) = start(&disk, &now, &Runs::Recorded);
+    assert!(repaired.findings.iter().any(|repair| repair.cause == Cause::CpusGone));
+    nothing_is_lost(&before, &after, &"6-11".parse().unwrap(), &BTreeSet::new());
+}
+
+/// What is done to a folder.
+#[derive(Clone, Debug)]
+enum Damage {
+    Flip {
+        file: usize,
+        at: usize,
+        bit: u8,
+    },
+    Cut {
+        file: usize,
+        at: usize,
+    },
+    Remove {
+        file: usize,
+    },
+    /// A state file of another node.
+    Swap {
+        file: usize,
+    },
+}
+
+impl Damage {
+    fn apply(&self, disk: &mut Disk, other: &Disk) -> PathBuf {
+        let (Self::Flip { file, .. } | Self::Cut { file, .. } | Self::Remove { file } | Self::Swap { file }) =
+            self;
+        let names: Vec<PathBuf> = match self {
+            Self::Swap { .. } => other.keys().cloned().collect(),
+            _ => disk.keys().cloned().collect(),
+        };
+        let path = names[file % names.len()].clone();
+        match self {
+            Self::Swap { .. } => {
+                disk.insert(path.clone(), other[&path].clone());
+            }
+            Self::Remove { .. } => {
+                disk.remove(&path);
+            }
+            Self::Flip { at, bit, .. } => {
+                if let Some(text) = disk.get_mut(&path).filter(|text| !text.is_empty()) {
+                    let at = at % text.len();
+                    text[at] ^= 1 << bit;
+                }
+            }
+            Self::Cut { at, .. } => {
+                if let Some(text) = disk.get_mut(&path) {
+                    text.truncate(at % (text.len() + 1));
+                }
+            }
+        }
+        path
+    }
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let file = 0..16_usize;
+    prop_oneof![
+        4 => (file.clone(), any::<usize>(), 0..7_u8).prop_map(|(file, at, bit)| Damage::Flip { file, at, bit }),
+        2 => (file.clone(), any::<usize>()).prop_map(|(file, at)| Damage::Cut { file, at }),
+        1 => file.clone().prop_map(|file| Damage::Remove { file }),
+        2 => file.prop_map(|file| Damage::Swap { file }),
+    ]
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    let reserved = prop::sample::select(vec!["0", "0-1", "3", "0,4"]);
+    let cpu_policy = prop::sample::select(vec!["static", "static", "static", "none"]);
+    let memory_policy = prop::sample::select(vec!["Static", "Static", "None"]);
+    (
+        2..10_i64,
+        prop::sample::select(vec![4, 8, 16, 24_u64]),
+        reserved,
+        cpu_policy,
+        memory_policy,
+        any::<bool>(),
+    )
+        .prop_map(|(cpus, gib, reserved, cpu_policy, memory_policy, strict)| Shape {
+            cpus,
+            gib,
+            reserved,
+            cpu_policy,
+            memory_policy,
+            strict_reserved: strict && cpu_policy == "static",
+        })
+}
+
+fn pods() -> impl Strategy<Value = Vec<(u32, u32, u32)>> {
+    prop::collection::vec((1..4_u32, 1..9_u32, 0..3_u32), 0..5)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+
+    #[test]
+    fn one_damaged_file_loses_nothing(pods in pods(), others in pods(), damage in damage()) {
+        let (mut disk, before) = state(&USUAL, &pods, "a");
+        let (other, _) = state(&USUAL, &others, "a");
+        let path = damage.apply(&mut disk, &other);
+        let (repaired, after, _) = start(&disk, &USUAL, &Runs::Recorded);
+        // A pod is here as long as its file is, and where that is another node's it says what it says.
+        let is_own = |pod: &&PodUid| {
+            FileName::Pod((*pod).clone()).path() == path && matches!(damage, Damage::Remove { .. } | Damage::Swap { .. })
+        };
+        let except: BTreeSet<PodUid> = before.pods().map(|pod| &pod.uid).filter(is_own).cloned().collect();
+        if except.is_empty() && !matches!(damage, Damage::Swap { .. }) {
+            nothing_is_lost(&before, &after, &CpuSet::new(), &except);
+            for pod in before.pods() {
+                prop_assert!(repaired.start.records.iter().any(|record| record.pod.uid == pod.uid));
+            }
+        }
+        if path.starts_with(PODS) { return Ok(()); }
+        // What state files say is of no account where pods have their own.
+        nothing_is_lost(&before, &after, &CpuSet::new(), &except);
+        prop_assert!(repaired.quarantined.is_empty());
+    }
+
+    #[test]
+    fn a_changed_node_keeps_what_it_can(pods in pods(), now in shape()) {
+        let (disk, before) = state(&USUAL, &pods, "a");
+        let (_, after, _) = start(&disk, &now, &Runs::Recorded);
+        let node = node(&now);
+        if let Some(policy) = node.cpus() {
+            let here = policy.allocatable();
+            let gone: CpuSet = &"0-31".parse::<CpuSet>().unwrap() - &here;
+            nothing_is_lost(&before, &after, &gone, &BTreeSet::new());
+        }
+    }
+
+    #[test]
+    fn anything_starts(
+        pods in pods(),
+        others in pods(),
+        was in shape(),
+        now in shape(),
+        damages in prop::collection::vec(damage(), 0..5),
+        runs in prop::sample::select(vec![Runs::Recorded, Runs::Unknown]),
+    ) {
+        let (mut disk, _) = state(&was, &pods, "a");
+        let (other, _) = state(&USUAL, &others, "b");
+        for damage in &damages {
+            if disk.is_empty() { break }
+            damage.apply(&mut disk, &other);
+        }
+        start(&disk, &now, &runs);
+        // As in a kubelet's folder, in which pods have no files.
+        disk.retain(|path, _| !path.starts_with(PODS));
+        start(&disk, &now, &Runs::Unknown);
+    }
+}

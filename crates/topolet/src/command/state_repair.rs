@@ -1,0 +1,175 @@
+//! `topolet state repair`: a folder of state is put in order, and what was there is kept.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use device_manager::{Inventory, Moment};
+use kubelet_checkpoint::store::Store;
+use node_agent::{Found, Kept, Mended, Repaired, Runs, mend};
+use pod_spec::PodUid;
+use serde::Serialize;
+use topology_admission::Compat;
+
+use super::state::FolderArguments;
+use crate::Outcome;
+use crate::arguments::{MachineArguments, OutputArguments, RulesArguments};
+use crate::document::Document;
+use crate::node::{LoadedMachine, LoadedNode, NodeLine};
+use crate::render::{self, Screen};
+use crate::state::{self, PodNames};
+
+#[derive(Args, Debug)]
+pub(crate) struct StateRepairArguments {
+    #[command(flatten)]
+    pub(crate) folder: FolderArguments,
+    /// Says what would be done, and writes nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+    #[command(flatten)]
+    pub(crate) rules: RulesArguments,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// What was found and done, as it is written.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StateRepair<'a> {
+    node: &'a NodeLine,
+    /// Whether the files are as they were.
+    pub(crate) dry_run: bool,
+    pub(crate) repairs: Vec<RepairLine>,
+    pub(crate) quarantined: Vec<QuarantinedLine>,
+    pub(crate) files: Vec<FileLine>,
+}
+
+/// One thing that was found.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RepairLine {
+    cause: node_agent::Cause,
+    pub(crate) file: String,
+    pub(crate) found: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) assumed: Option<String>,
+    pub(crate) done: String,
+    /// Pods by name, or UID.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) quarantined: Vec<String>,
+}
+
+/// A pod that may not have what it was granted.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct QuarantinedLine {
+    pub(crate) pod: String,
+    uid: String,
+    why: String,
+}
+
+/// A file that is, or would be, written.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FileLine {
+    pub(crate) file: String,
+    /// Where its old contents are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) backup: Option<String>,
+}
+
+pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let root = arguments.folder.state.as_deref().unwrap_or(Path::new(state::OWN));
+    if !root.is_dir() {
+        bail!("state folder {} does not exist", root.display());
+    }
+    let machine = LoadedMachine::load(&arguments.machine)?;
+    let names = PodNames::read(arguments.folder.pods.as_deref(), root)?;
+    // What is written is for a kubelet, which is stricter; but its limit on nodes is no matter of state files.
+    let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
+    let node = LoadedNode::with(&machine, &arguments.rules, None, compat)?;
+    for warning in &node.warnings {
+        screen.warn(warning);
+    }
+    // Whoever writes has the lock from before it reads.
+    let store = if arguments.dry_run { None } else { Some(Store::open(root)?) };
+    let found =
+        Found::look(root).with_context(|| format!("failed to read the state in {}", root.display()))?;
+    if found.is_empty() {
+        bail!("{} holds no state: nothing is to be repaired", root.display());
+    }
+    let mut repaired = found.repair(&node.node, &runs(&found, &names));
+    let ledger =
+        repaired.start.ledger(&node.node, Inventory::new(node.node.nodes().clone()), Moment::default())?;
+    let mended = repaired.settle(&node.node, &ledger);
+    let files = match &store {
+        Some(store) => mend(store, &mended)?.into_iter().map(FileLine::from).collect(),
+        None => mended.iter().map(FileLine::from).collect(),
+    };
+    let told = told(&repaired, &names, &node.line, files, arguments.dry_run);
+    match Document::new("StateRepair", &told).text(arguments.output.output)? {
+        Some(text) => screen.print(&text)?,
+        None => {
+            let headline = node.line.headline(screen.glyphs);
+            screen.show(&format!("{headline}\n{}", render::repairs(&told, screen.glyphs)))?;
+        }
+    }
+    Ok(if told.quarantined.is_empty() { Outcome::Done } else { Outcome::SomethingWrong })
+}
+
+/// Which pods there are: those that are given, else those that have files of their own, else any.
+fn runs(found: &Found, names: &PodNames) -> Runs {
+    match names.known() {
+        Some(known) => Runs::These(known.iter().map(|(uid, name)| (uid.clone(), name.clone())).collect()),
+        None if found.pods.is_empty() => Runs::Unknown,
+        None => Runs::Recorded,
+    }
+}
+
+fn told<'a>(
+    repaired: &Repaired,
+    names: &PodNames,
+    node: &'a NodeLine,
+    files: Vec<FileLine>,
+    dry_run: bool,
+) -> StateRepair<'a> {
+    let recorded = repaired.start.records.iter();
+    let recorded: BTreeMap<&PodUid, String> = recorded
+        .map(|record| (&record.pod.uid, format!("{}/{}", record.pod.namespace, record.pod.name)))
+        .collect();
+    let name = |uid: &PodUid| recorded.get(uid).cloned().unwrap_or_else(|| names.name(uid));
+    let repairs = repaired.findings.iter().map(|repair| RepairLine {
+        cause: repair.cause,
+        file: repair.file.display().to_string(),
+        found: repair.found.clone(),
+        assumed: repair.assumed.clone(),
+        done: repair.done.clone(),
+        quarantined: repair.quarantined.iter().map(name).collect(),
+    });
+    let quarantined = repaired.quarantined.iter().map(|(uid, why)| QuarantinedLine {
+        pod: name(uid),
+        uid: uid.to_string(),
+        why: why.clone(),
+    });
+    StateRepair { node, dry_run, repairs: repairs.collect(), quarantined: quarantined.collect(), files }
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+impl From<Kept> for FileLine {
+    fn from(kept: Kept) -> Self {
+        Self { file: text(&kept.path), backup: kept.backup.as_deref().map(text) }
+    }
+}
+
+impl From<&Mended> for FileLine {
+    fn from(mended: &Mended) -> Self {
+        let path: &PathBuf = &mended.path;
+        Self { file: text(path), backup: None }
+    }
+}

@@ -1,0 +1,42 @@
+//! What was repaired in a folder of state.
+
+use super::{Glyphs, columns};
+use crate::command::StateRepair;
+
+/// What was found, assumed and done, and where the old files are.
+pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {
+    let mut text = String::new();
+    for repair in &told.repairs {
+        let mark = if repair.quarantined.is_empty() { "!" } else { glyphs.no() };
+        text.push_str(&format!("{mark} {}   {}\n", repair.file, repair.found));
+        let mut rows = Vec::new();
+        if let Some(assumed) = &repair.assumed {
+            rows.push(vec!["assumed".to_owned(), assumed.clone()]);
+        }
+        rows.push(vec![if told.dry_run { "to do" } else { "done" }.to_owned(), repair.done.clone()]);
+        if !repair.quarantined.is_empty() {
+            rows.push(vec!["quarantined".to_owned(), repair.quarantined.join(", ")]);
+        }
+        text.push_str(&columns(rows, "  "));
+        text.push('\n');
+    }
+    for file in &told.files {
+        text.push_str(&match (&file.backup, told.dry_run) {
+            (_, true) => format!("{} would be replaced, and kept beside\n", file.file),
+            (Some(backup), false) => format!("{} is replaced; what it was is {backup}\n", file.file),
+            (None, false) => format!("{} is new\n", file.file),
+        });
+    }
+    let quarantined = match told.quarantined.len() {
+        0 => String::new(),
+        1 => ", 1 pod is quarantined: it may not have what it was granted".to_owned(),
+        many => format!(", {many} pods are quarantined: they may not have what they were granted"),
+    };
+    let verb = if told.dry_run { "to repair" } else { "repaired" };
+    text.push_str(&match told.repairs.len() {
+        0 => format!("{} nothing to repair\n", glyphs.yes()),
+        1 => format!("1 thing {verb}{quarantined}\n"),
+        many => format!("{many} things {verb}{quarantined}\n"),
+    });
+    text
+}
