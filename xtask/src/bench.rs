@@ -120,13 +120,13 @@ impl Result {
 #[expect(clippy::print_stdout, reason = "the output of the command")]
 fn print_json(results: &[Result]) {
     for result in results {
-        let Ours { name, nanoseconds, allocations, peak, .. } = &result.ours;
+        let Ours { name, nanoseconds, allocated, .. } = &result.ours;
         let mut line = Map::new();
         let mut set = |field: &str, value: Value| line.insert(field.to_owned(), value);
         set("name", name.as_str().into());
         set("ns_per_op", (*nanoseconds).into());
-        set("allocs_per_op", (*allocations).into());
-        set("peak_bytes", (*peak).into());
+        set("allocs_per_op", allocated.times.into());
+        set("peak_bytes", allocated.peak.into());
         if let Some(count) = result.instructions {
             set("instructions_per_op", count.into());
         }

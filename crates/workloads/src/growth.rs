@@ -69,9 +69,12 @@ pub fn growth() -> Vec<Curve> {
             work.devices = vec![devices("example.com/nic", count, &[0, 1, 2, 3])];
             Task::DeviceHints(work)
         }),
-        Curve::new("admit a pod beside others", "resident pods", &[1, 10, 50, 100, 200, 500], |others| {
-            Task::Admit(one_pod(2, 640, 1, others))
-        }),
+        Curve::new(
+            "admit 4 containers beside others",
+            "resident pods",
+            &[1, 10, 50, 100, 200, 500],
+            |others| Task::Admit(one_pod(2, 640, 4, others)),
+        ),
         Curve::new("admit a pod of many", "containers", &[1, 2, 5, 10, 20], |containers| {
             Task::Admit(one_pod(2, 256, containers, 0))
         }),

@@ -10,10 +10,12 @@ mod machines;
 mod pods;
 mod catalogue;
 mod growth;
+mod described;
 mod prepared;
 mod measured;
 
 pub use catalogue::{Row, Target, catalogue, hot_paths, row};
+pub use described::described;
 pub use growth::{Curve, Point, growth};
 pub use measured::{Effort, Measured};
 pub use prepared::Prepared;

@@ -1,4 +1,4 @@
-//! How long work takes, and how much memory.
+//! How long work takes.
 
 use std::time::{Duration, Instant};
 
@@ -35,12 +35,6 @@ pub struct Measured {
     /// The median of short runs, each of many repetitions, in nanoseconds for one.
     #[serde(rename = "ns_per_op")]
     pub nanoseconds: f64,
-    /// How often memory was allocated, for one.
-    #[serde(rename = "allocs_per_op")]
-    pub allocations: u64,
-    /// How much was allocated at the same time at most, in bytes.
-    #[serde(rename = "peak_bytes")]
-    pub peak: u64,
 }
 
 /// A run is at least so long, so that reading the clock does not count.
@@ -50,7 +44,7 @@ impl Prepared {
     /// Repeats it and measures.
     #[must_use]
     pub fn measure(&self, effort: Effort) -> Measured {
-        let allocated = allocation_counter::measure(|| self.once());
+        self.once();
         let started = Instant::now();
         self.once();
         let first = started.elapsed().max(Duration::from_nanos(20));
@@ -65,10 +59,6 @@ impl Prepared {
             runs.push(started.elapsed().as_secs_f64() * 1e9 / f64::from(many));
         }
         runs.sort_by(f64::total_cmp);
-        Measured {
-            nanoseconds: runs[runs.len() / 2],
-            allocations: allocated.count_total,
-            peak: allocated.bytes_max,
-        }
+        Measured { nanoseconds: runs[runs.len() / 2] }
     }
 }

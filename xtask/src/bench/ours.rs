@@ -14,10 +14,9 @@ pub(super) struct Ours {
     pub(super) name: String,
     #[serde(rename = "ns_per_op")]
     pub(super) nanoseconds: f64,
-    #[serde(rename = "allocs_per_op")]
-    pub(super) allocations: u64,
-    #[serde(rename = "peak_bytes")]
-    pub(super) peak: u64,
+    /// Counted by another program.
+    #[serde(skip)]
+    pub(super) allocated: Allocated,
     must_reach_ns: Option<u64>,
     must_reach_allocs: Option<u64>,
     /// Of a point: what is done, and what there is more of.
@@ -25,6 +24,23 @@ pub(super) struct Ours {
     pub(super) axis: Option<String>,
     /// Of a point: how many there are.
     pub(super) at: Option<f64>,
+}
+
+/// Memory, for one repetition.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub(super) struct Allocated {
+    #[serde(rename = "allocs_per_op")]
+    pub(super) times: u64,
+    /// At the same time at most, in bytes.
+    #[serde(rename = "peak_bytes")]
+    pub(super) peak: u64,
+}
+
+#[derive(Deserialize)]
+struct NamedAllocated {
+    name: String,
+    #[serde(flatten)]
+    allocated: Allocated,
 }
 
 impl Ours {
@@ -41,13 +57,13 @@ impl Ours {
         let (nanoseconds, allocations) = self.target()?;
         #[expect(clippy::cast_precision_loss, reason = "a time of hours is compared exactly")]
         let in_time = self.nanoseconds <= nanoseconds as f64;
-        Some(in_time && allocations.is_none_or(|most| self.allocations <= most))
+        Some(in_time && allocations.is_none_or(|most| self.allocated.times <= most))
     }
 }
 
 /// Builds the program.
 pub(crate) fn build() -> anyhow::Result<PathBuf> {
-    run(&mut cargo(&["build", "--release", "--quiet", "--package", "workloads"]))?;
+    run(&mut cargo(&["build", "--release", "--quiet", "--package", "workloads", "--bin", "workloads"]))?;
     Ok(target().join("release/workloads"))
 }
 
@@ -59,7 +75,17 @@ pub(super) fn measure(program: &Path, only: &str, quick: bool) -> anyhow::Result
     }
     let text = output(program, &arguments)?;
     let lines: serde_json::Result<Vec<Ours>> = text.lines().map(serde_json::from_str).collect();
-    let lines = lines.context("the program `workloads` printed something else than measurements")?;
+    let mut lines = lines.context("the program `workloads` printed something else than measurements")?;
+    let counted = ["build", "--release", "--quiet", "--package", "workloads", "--features", "count"];
+    run(cargo(&counted).args(["--bin", "workloads-allocations"]))?;
+    let text = output(&target().join("release/workloads-allocations"), &["--only", only])?;
+    for line in text.lines() {
+        let counted: NamedAllocated =
+            serde_json::from_str(line).context("that is no count of allocations")?;
+        if let Some(ours) = lines.iter_mut().find(|ours| ours.name == counted.name) {
+            ours.allocated = counted.allocated;
+        }
+    }
     ensure!(!lines.is_empty(), "nothing that is measured has {only:?} in its name");
     Ok(lines)
 }

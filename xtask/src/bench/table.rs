@@ -18,8 +18,8 @@ pub(super) fn print(results: &[Result]) {
             ours.name,
             time(ours.nanoseconds),
             ours.target().map_or_else(dash, |(must_reach, _)| time(precise(must_reach))),
-            ours.allocations,
-            bytes(ours.peak),
+            ours.allocated.times,
+            bytes(ours.allocated.peak),
             result.instructions.map_or_else(dash, |count| count.to_string()),
             kubelet(result.kubelet.as_ref()),
             match result.kubelet {

@@ -3,8 +3,7 @@
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
-use serde_json::{Value, json};
-use workloads::{Effort, Prepared, Task, Work, catalogue, growth, hot_paths, row};
+use workloads::{Effort, Prepared, Task, Work, described, growth, hot_paths, row};
 
 /// The work that this project's speed is measured on.
 #[derive(Parser, Debug)]
@@ -69,35 +68,16 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// Every work with what is known of it besides.
-fn everything() -> anyhow::Result<Vec<(Work, Value)>> {
-    let mut all = Vec::new();
-    for row in catalogue()? {
-        all.push((
-            row.work,
-            json!({
-                "must_reach_ns": row.target.nanoseconds, "must_reach_allocs": row.target.allocations,
-            }),
-        ));
-    }
-    for curve in growth() {
-        for point in curve.points {
-            all.push((point.work, json!({ "curve": curve.title, "axis": curve.axis, "at": point.at })));
-        }
-    }
-    Ok(all)
-}
-
 fn describe(only: &str) -> anyhow::Result<()> {
     let has_it = |work: &Work| !matches!(work.task, Task::Discover { .. });
-    for (work, _) in everything()?.iter().filter(|(work, _)| work.name.contains(only) && has_it(work)) {
+    for (work, _) in described()?.iter().filter(|(work, _)| work.name.contains(only) && has_it(work)) {
         println!("{}", serde_json::to_string(work)?);
     }
     Ok(())
 }
 
 fn measure(only: &str, effort: Effort) -> anyhow::Result<()> {
-    for (work, mut line) in everything()?.into_iter().filter(|(work, _)| work.name.contains(only)) {
+    for (work, mut line) in described()?.into_iter().filter(|(work, _)| work.name.contains(only)) {
         let measured = serde_json::to_value(Prepared::new(&work)?.measure(effort))?;
         line["name"] = work.name.into();
         for (field, value) in measured.as_object().into_iter().flatten() {
