@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const ADMISSIONS: usize = 600;
+const ADMISSIONS: u32 = 600;
 
 /// A connection that is kept.
 struct Connection(BufReader<UnixStream>);
@@ -116,19 +116,22 @@ fn main() {
         }
     }
     let all = began.elapsed();
-    let per_second = ADMISSIONS as f64 / times.iter().sum::<Duration>().as_secs_f64();
+    let per_second = f64::from(ADMISSIONS) / times.iter().sum::<Duration>().as_secs_f64();
     println!(
         "admission, state durable in {}: median {:?}, {per_second:.0} a second",
         base.display(),
         median(times)
     );
-    println!("admission and deletion together: {:.0} a second", 2.0 * ADMISSIONS as f64 / all.as_secs_f64());
+    println!(
+        "admission and deletion together: {:.0} a second",
+        2.0 * f64::from(ADMISSIONS) / all.as_secs_f64()
+    );
 
     for at in 0..160 {
         connection.ask("POST", "/v1/pods", &pod(&format!("s{at}"), ""));
     }
     let rss = proc(&daemon, "status", "VmRSS:");
-    println!("resident memory with 200 pods: {:.1} MiB", rss as f64 / 1024.0);
+    println!("resident memory with 200 pods: {rss} KiB");
     for at in 160..460 {
         connection.ask("POST", "/v1/pods", &pod(&format!("s{at}"), ""));
     }
