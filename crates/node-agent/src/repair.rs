@@ -294,7 +294,7 @@ impl Work<'_> {
             };
             let names = words::list(pods.iter().map(|pod| self.name(pod)));
             let told = [
-                format!("what {what} {names} held is nowhere written, and {} has the pod", other.path()),
+                format!("what {what} {names} held is nowhere written, and {} names them", other.path()),
                 format!("that they hold no {what} of their own any more"),
                 "they stay with what the other files have of them".to_owned(),
             ];

@@ -36,6 +36,13 @@ impl Duration {
         Self { nanoseconds: seconds as i64 * SECOND }
     }
 
+    /// The span as others have it; one that goes back in time is none.
+    #[must_use]
+    pub const fn span(self) -> core::time::Duration {
+        let nanoseconds = if self.nanoseconds < 0 { 0 } else { self.nanoseconds };
+        core::time::Duration::from_nanos(nanoseconds.unsigned_abs())
+    }
+
     /// Whether it is no time at all.
     #[must_use]
     pub const fn is_zero(self) -> bool {

@@ -266,10 +266,10 @@ impl Work<'_> {
             .pods
             .values()
             .any(|known| known.record.as_ref().is_some_and(|record| record.grants.is_some()));
-        let done = match (is_read, has_grants) {
-            (true, _) => "written anew",
-            (false, true) => "made anew from what pods' own files say",
-            (false, false) => "made anew, and nobody holds anything in it",
+        let (assumed, done) = match (is_read, has_grants) {
+            (true, _) => (assumed, "written anew"),
+            (false, true) => (assumed, "made anew from what pods' own files say"),
+            (false, false) => ("that nobody holds anything of what was in it".to_owned(), "made anew, empty"),
         };
         self.add(cause, file, [found, assumed, done.to_owned()], &[]);
     }

@@ -1,7 +1,7 @@
 //! State files that a kubelet does not take: what is wrong, and what can be read all the same.
 
 use kubelet_checkpoint::PodLevel;
-use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile, CpuState};
+use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile, CpuFormat, CpuState};
 use kubelet_checkpoint::memory::{MemoryFile, MemoryState};
 use kubelet_checkpoint::{FileError, Oddities, Oddity};
 
@@ -48,19 +48,23 @@ pub(super) fn cpus(file: &[u8], pod_level: PodLevel) -> Read<CpuState> {
     if let Ok((state, _)) = read(file, other(pod_level)).and_then(state) {
         return Read { state: Some(state), fault: Some(other_gate(pod_level)) };
     }
-    let (state, assumed) = match &error {
-        CpuError::File(FileError::Corrupt { stored, .. }) => {
-            let read = read(&unsealed(file, *stored), pod_level).and_then(state);
-            (read.ok().map(|(state, _)| state), AS_WRITTEN)
-        }
-        _ => (None, ""),
-    };
+    // What the kubelet reports is what is wrong with the oldest format, whichever it is of.
+    let formats = [CpuFormat::from(pod_level), CpuFormat::V2];
+    let changed = formats.into_iter().find_map(|format| match CpuFile::fault_as(format, file) {
+        Some(error @ FileError::Corrupt { stored, .. }) => Some((error, stored)),
+        _ => None,
+    });
+    if let Some((error, stored)) = changed
+        && let Ok((state, _)) = read(&unsealed(file, stored), pod_level).and_then(state)
+    {
+        let fault = Fault::new(Cause::Unreadable, damage(&error, file), AS_WRITTEN);
+        return Read { state: Some(state), fault: Some(fault) };
+    }
     let found = match &error {
         CpuError::File(error) => damage(error, file),
         other => other.to_string(),
     };
-    let assumed = if state.is_some() { assumed } else { "" };
-    Read { state, fault: Some(Fault::new(Cause::Unreadable, found, assumed)) }
+    Read { state: None, fault: Some(Fault::new(Cause::Unreadable, found, "")) }
 }
 
 pub(super) fn memory(file: &[u8], pod_level: PodLevel) -> Read<MemoryState> {

@@ -64,6 +64,8 @@ pub enum Gate {
     PodLevelResources,
     /// CPUs and memory of a pod as a whole.
     PodLevelResourceManagers,
+    /// Containers with CPUs of their own have no quota.
+    DisableCpuQuotaWithExclusiveCpus,
 }
 
 impl Gate {
@@ -75,6 +77,7 @@ impl Gate {
             Self::CpuManagerPolicyBetaOptions => "CPUManagerPolicyBetaOptions",
             Self::PodLevelResources => "PodLevelResources",
             Self::PodLevelResourceManagers => "PodLevelResourceManagers",
+            Self::DisableCpuQuotaWithExclusiveCpus => "DisableCPUQuotaWithExclusiveCPUs",
         }
     }
 }

@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use crate::Outcome;
 use crate::arguments::{MachineArguments, RulesArguments};
 use crate::render::Screen;
-use crate::serve::{self, LoggingFormat, SOCKET, Setup};
+use crate::serve::{self, CgroupRoot, Damaged, LoggingFormat, SOCKET, Setup};
 
 #[derive(Args, Debug)]
 pub(crate) struct ServeArguments {
@@ -35,6 +35,12 @@ pub(crate) struct ServeArguments {
     /// How the log on standard error is written.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     logging_format: LoggingFormat,
+    /// Does not start from state that a kubelet would not start from, and says so in its words. Else it is repaired.
+    #[arg(long, conflicts_with = "observe")]
+    strict: bool,
+    /// Where cgroups are that containers are kept on their CPUs with, if not at /sys/fs/cgroup; `off` writes none.
+    #[arg(long, value_name = "DIR|off", conflicts_with = "observe")]
+    cgroup_root: Option<CgroupRoot>,
     #[command(flatten)]
     machine: MachineArguments,
     #[command(flatten)]
@@ -66,6 +72,8 @@ pub(super) fn run(arguments: &ServeArguments, _: Screen) -> anyhow::Result<Outco
         machine: &arguments.machine,
         rules: &rules,
         logging: arguments.logging_format,
+        damaged: if arguments.strict { Damaged::Refuse } else { Damaged::Repair },
+        cgroups: arguments.cgroup_root.clone().unwrap_or(CgroupRoot::Usual),
     };
     if arguments.observe {
         serve::observe(&setup)?;

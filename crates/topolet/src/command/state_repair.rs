@@ -110,12 +110,11 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
         None => mended.iter().map(FileLine::from).collect(),
     };
     let told = told(&repaired, &names, &node.line, files, arguments.dry_run);
-    match Document::new("StateRepair", &told).text(arguments.output.output)? {
-        Some(text) => screen.print(&text)?,
-        None => {
-            let headline = node.line.headline(screen.glyphs);
-            screen.show(&format!("{headline}\n{}", render::repairs(&told, screen.glyphs)))?;
-        }
+    if let Some(text) = Document::new("StateRepair", &told).text(arguments.output.output)? {
+        screen.print(&text)?;
+    } else {
+        let headline = node.line.headline(screen.glyphs);
+        screen.show(&format!("{headline}\n{}", render::repairs(&told, screen.glyphs)))?;
     }
     Ok(if told.quarantined.is_empty() { Outcome::Done } else { Outcome::SomethingWrong })
 }

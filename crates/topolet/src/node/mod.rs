@@ -9,10 +9,12 @@ mod proposal;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
+use cpu_manager::QuotaWithExclusiveCpus;
 use device_manager::Inventory;
-use node_config::{KubeletConfiguration, OwnOptions, Scope};
+use node_config::{FeatureGates, Gate, KubeletConfiguration, OwnOptions, Scope};
 use serde::Serialize;
 use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_model::{CpuTable, KubeletView};
@@ -36,8 +38,33 @@ pub(crate) struct LoadedNode {
     pub(crate) line: NodeLine,
     /// What in the configuration is without effect, as text to be shown.
     pub(crate) warnings: Vec<String>,
+    /// How running containers are kept on their CPUs.
+    pub(crate) keeping: Keeping,
     /// What a node file says beside the machine.
     packed: Option<Arc<Packed>>,
+}
+
+/// How running containers are kept on their CPUs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keeping {
+    /// How often they are looked at.
+    pub(crate) period: Duration,
+    /// Whether those with CPUs of their own have a quota.
+    pub(crate) quota: QuotaWithExclusiveCpus,
+}
+
+impl Keeping {
+    fn new(config: &KubeletConfiguration) -> Self {
+        let gates = FeatureGates::check(&config.feature_gates).unwrap_or_default();
+        let quota = if gates.is_on(Gate::DisableCpuQuotaWithExclusiveCpus) {
+            QuotaWithExclusiveCpus::Disabled
+        } else {
+            QuotaWithExclusiveCpus::Enforced
+        };
+        // Less would keep a CPU busy.
+        let period = config.reconcile_period().span().max(Duration::from_millis(100));
+        Self { period, quota }
+    }
 }
 
 impl LoadedNode {
@@ -137,7 +164,9 @@ impl LoadedNode {
             ));
         }
         let packed = machine.packed.clone();
-        Ok(Self { node: Arc::new(node), cpus: view.cpus().clone(), inventory, line, warnings, packed })
+        let keeping = Keeping::new(&config);
+        let (node, cpus) = (Arc::new(node), view.cpus().clone());
+        Ok(Self { node, cpus, inventory, line, warnings, keeping, packed })
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use cpu_manager::{Aligned, Assigned, Change, Metric};
 use memory_manager::Counted as CountedMemory;
-use node_agent::{Decided, Snapshot};
+use node_agent::{Decided, Repair, Snapshot};
 use node_config::Scope;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -23,7 +23,7 @@ use topology_admission::{Cause, PodLevel, Search, Verdict};
 use topology_policy::KubeletPolicy;
 
 use self::free::Free;
-use self::kinds::{Alignment, Allocation, Assignment, OfNode, OfReason, Plain};
+use self::kinds::{Alignment, Allocation, Assignment, OfCause, OfNode, OfReason, Plain};
 use crate::node::LoadedNode;
 
 /// Upper bounds of `kubelet_topology_manager_admission_duration_ms`: 0.05, doubled 14 times.
@@ -82,7 +82,7 @@ pub(super) struct Metrics {
     work_limit: Counter,
     not_written: Counter,
     drift: Counter,
-    repairs: Counter,
+    repairs: Family<OfCause, Counter>,
     free: Free,
 }
 
@@ -116,7 +116,7 @@ impl Metrics {
             work_limit: Counter::default(),
             not_written: Counter::default(),
             drift: Counter::default(),
-            repairs: Counter::default(),
+            repairs: Family::default(),
             free: Free::default(),
         };
         metrics.add(|registry| {
@@ -370,6 +370,18 @@ impl Metrics {
                 self.assignments.get_or_create(&Assignment::new("memory", kind)).add(by.into());
             }
         }
+    }
+
+    /// The state was repaired at the start.
+    pub(super) fn repaired(&self, repairs: &[Repair]) {
+        for repair in repairs {
+            self.repairs.get_or_create(&OfCause::new(repair.cause.name())).inc();
+        }
+    }
+
+    /// Containers were where they do not belong.
+    pub(super) fn drifted(&self, containers: u64) {
+        self.drift.inc_by(containers);
     }
 
     /// State could not be written.

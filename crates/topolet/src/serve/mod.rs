@@ -6,6 +6,7 @@
 //! | owner | takes events in, writes state, gives effects out ([`owner`]) |
 //! | scribe | writes decisions up, with what would have fitted ([`scribe`]) |
 //! | manifests | reads the watched folder ([`watch`]) |
+//! | cgroups | keeps running containers on their CPUs ([`enforce`]) |
 //! | device-plugin | sockets of plugins and of pod resources ([`plugins`]) |
 
 mod owner;
@@ -17,6 +18,8 @@ mod observe;
 mod metrics;
 mod api;
 mod root;
+mod start;
+mod enforce;
 mod log;
 mod systemd;
 mod clock;
@@ -33,12 +36,12 @@ use anyhow::{Context, bail};
 use arc_swap::ArcSwap;
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
-use node_agent::{Agent, Enforcement, Found, Owner};
+use node_agent::Agent;
 use tokio::signal::unix::{SignalKind, signal};
 use topology_model::KubeletView;
 
 use self::api::{Listeners, Token};
-use self::owner::{Enforcer, Message, OwnerThread, WAITING};
+use self::owner::{Message, OwnerThread, WAITING};
 use self::plugins::Sockets;
 use self::scribe::Scribe;
 use self::shared::{Log, Mode, Shared};
@@ -48,7 +51,9 @@ use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 use crate::render::{self, Glyphs};
 
 pub(crate) use self::api::OUTCOME;
+pub(crate) use self::enforce::CgroupRoot;
 pub(crate) use self::log::LoggingFormat;
+pub(crate) use self::start::Damaged;
 
 /// Where the socket is, below the root.
 pub(crate) const SOCKET: &str = "topolet.sock";
@@ -63,6 +68,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) machine: &'a MachineArguments,
     pub(crate) rules: &'a RulesArguments,
     pub(crate) logging: LoggingFormat,
+    pub(crate) damaged: Damaged,
+    pub(crate) cgroups: CgroupRoot,
 }
 
 /// Owns the node until it is told to stop.
@@ -75,13 +82,11 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     let listeners = listen(setup, &runtime)?;
     let store = Store::open(setup.root)?;
     let shown = setup.root.display();
-    let start =
-        Found::read(&store)?.strict(&node.node).with_context(|| format!("cannot start from {shown}"))?;
     let now = move || Moment(began.elapsed());
-    let ledger = start.ledger(&node.node, node.inventory.clone(), now())?;
-    let owner = Owner::new(node.node.clone(), &ledger, start.records);
+    let (owner, repairs) = start::owner(setup.root, &store, &node, setup.damaged, now())?;
     let (agent, effects) = Agent::new(owner, store, &now);
     let shared = Arc::new(shared(node, &machine, agent.snapshot(), Mode::Serve)?);
+    shared.metrics.repaired(&repairs);
 
     let (sender, events) = mpsc::sync_channel(WAITING);
     let sockets = Sockets::default();
@@ -92,7 +97,7 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
         sender: sender.clone(),
         scribe: Scribe::start(shared.clone())?,
         plugins: Box::new(sockets.clone()),
-        enforcer: Box::new(Unenforced),
+        enforcer: enforce::enforcer(&setup.cgroups, &shared)?,
         began,
         waiting: HashMap::new(),
         tickets: 0,
@@ -214,16 +219,5 @@ fn stop(owner: &SyncSender<Message>, thread: JoinHandle<()>) -> anyhow::Result<(
     match thread.join() {
         Ok(()) => Ok(()),
         Err(_) => bail!("the owner of the node failed"),
-    }
-}
-
-/// Nobody writes cgroups: where containers belong is told in the log.
-struct Unenforced;
-
-impl Enforcer for Unenforced {
-    fn enforce(&mut self, enforcement: Enforcement) {
-        let Enforcement { container, id, place, .. } = enforcement;
-        let cpus = place.cpus.map(|cpus| cpus.to_string()).unwrap_or_default();
-        tracing::debug!(uid = %container.pod, container = %container.container, %id, cpus, "container belongs here");
     }
 }

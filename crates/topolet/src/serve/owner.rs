@@ -51,6 +51,9 @@ pub(super) trait Plugins: Send {
 pub(super) trait Enforcer: Send {
     /// Writes them; what cannot be written is tried again by whoever looks after it.
     fn enforce(&mut self, enforcement: Enforcement);
+
+    /// Calls `then` when all that it was told before is written.
+    fn after(&mut self, then: Box<dyn FnOnce() + Send>);
 }
 
 /// Everything that the thread works with.
@@ -118,8 +121,20 @@ where
     }
 
     fn apply(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
+        // A container that starts is where it belongs before who asked goes on.
+        let (places, others): (Vec<Effect>, Vec<Effect>) =
+            effects.into_iter().partition(|effect| matches!(effect, Effect::Enforce(_)));
+        let is_placed = !places.is_empty();
+        for effect in places.into_iter().chain(others) {
             match effect {
+                Effect::Answer(ticket, answer) if is_placed => {
+                    if let Some(asked) = self.waiting.remove(&ticket) {
+                        self.enforcer.after(Box::new(move || {
+                            // Who asked may have gone.
+                            let _ = asked.send(Told::Answer(answer));
+                        }));
+                    }
+                }
                 Effect::Answer(ticket, answer) => self.answer(ticket, Told::Answer(answer)),
                 Effect::Decided(decided) => {
                     self.shared.metrics.decided(&decided);

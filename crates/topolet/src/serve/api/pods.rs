@@ -37,7 +37,7 @@ pub(super) struct PodView {
     pub(super) namespace: String,
     pub(super) name: String,
     uid: String,
-    /// `Admitted`, `Refused` or `Waiting`.
+    /// `Admitted`, `Refused`, `Waiting`, or `Quarantined`: it runs, and may not have what it was granted.
     status: &'static str,
     /// `folder`, `request`, or `kubelet` where one owns the node.
     source: &'static str,
@@ -181,7 +181,12 @@ impl PodView {
         let pod = &record.pod;
         let containers =
             pod.containers.iter().map(|container| ContainerView::new(node, ledger, record, container));
-        Self { containers: containers.collect(), ..Self::new(node, pod, "Admitted", record.source) }
+        let status = if record.quarantine.is_some() { "Quarantined" } else { "Admitted" };
+        Self {
+            containers: containers.collect(),
+            message: record.quarantine.clone(),
+            ..Self::new(node, pod, status, record.source)
+        }
     }
 
     fn refused(node: &LoadedNode, refused: &RefusedPod) -> Self {
@@ -257,7 +262,7 @@ pub(super) fn table(pods: &Pods<'_>) -> String {
         let cpus = pod.containers.iter().filter_map(|container| container.exclusive_cpus.clone());
         let cpus: Vec<String> = cpus.filter(|cpus| !cpus.is_empty()).collect();
         let cpus = match (pod.status, cpus.is_empty()) {
-            ("Admitted", true) => "shared".to_owned(),
+            ("Admitted" | "Quarantined", true) => "shared".to_owned(),
             (_, true) => "-".to_owned(),
             (_, false) => cpus.join(" "),
         };

@@ -63,6 +63,18 @@ impl OfReason {
     }
 }
 
+/// Of repairs.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub(super) struct OfCause {
+    cause: &'static str,
+}
+
+impl OfCause {
+    pub(super) const fn new(cause: &'static str) -> Self {
+        Self { cause }
+    }
+}
+
 /// Of one NUMA node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 pub(super) struct OfNode {

@@ -1,0 +1,260 @@
+//! Running containers are kept where they belong: their cgroups are written when a container starts and whenever its
+//! place changes, and looked at again and again, since others write there too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use cgroup_cpuset::{CgroupPath, Cgroups, Files, Kernel, Place, PlaceError, Quota, QuotaError, Written};
+use cpu_manager::{ContainerId, CpuQuota};
+use node_agent::{Enforcement, Snapshot};
+
+use super::owner::Enforcer;
+use super::shared::Shared;
+use crate::node::LoadedNode;
+
+/// Where cgroups are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum CgroupRoot {
+    /// Where the kernel has them.
+    Usual,
+    /// Below this folder.
+    At(PathBuf),
+    /// Nothing is written.
+    Off,
+}
+
+impl FromStr for CgroupRoot {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(if text == "off" { Self::Off } else { Self::At(PathBuf::from(text)) })
+    }
+}
+
+/// Who writes cgroups of `root`; if the host has none that can be written, that is said and nothing is.
+pub(super) fn enforcer(root: &CgroupRoot, shared: &Arc<Shared>) -> anyhow::Result<Box<dyn Enforcer>> {
+    let cgroups = match root {
+        CgroupRoot::Off => {
+            tracing::info!("CPUs of containers are not enforced, as it was asked for");
+            return Ok(Box::new(Unenforced));
+        }
+        CgroupRoot::At(root) => Cgroups::on(Kernel, root)
+            .with_context(|| format!("no containers can be kept on their CPUs below {}", root.display()))?,
+        CgroupRoot::Usual => match Cgroups::live() {
+            Ok(cgroups) => cgroups,
+            Err(error) => {
+                tracing::warn!("CPUs of containers are not enforced: {error}");
+                return Ok(Box::new(Unenforced));
+            }
+        },
+    };
+    tracing::info!(root = %cgroups.root().display(), "CPUs of containers are enforced");
+    let (sender, orders) = mpsc::channel();
+    let shared = shared.clone();
+    let keeper = Keeper::new(cgroups);
+    thread::Builder::new().name("cgroups".to_owned()).spawn(move || run(keeper, &orders, &shared))?;
+    Ok(Box::new(Orders(sender)))
+}
+
+/// Nobody writes cgroups: where containers belong is told in the log.
+pub(super) struct Unenforced;
+
+impl Enforcer for Unenforced {
+    fn enforce(&mut self, enforcement: Enforcement) {
+        let Enforcement { container, id, place, .. } = enforcement;
+        let cpus = place.cpus.map(|cpus| cpus.to_string()).unwrap_or_default();
+        tracing::debug!(uid = %container.pod, container = %container.container, %id, cpus, "container belongs here");
+    }
+
+    fn after(&mut self, then: Box<dyn FnOnce() + Send>) {
+        then();
+    }
+}
+
+enum Order {
+    Enforce(Enforcement),
+    Then(Box<dyn FnOnce() + Send>),
+}
+
+/// The thread that writes.
+struct Orders(Sender<Order>);
+
+impl Enforcer for Orders {
+    fn enforce(&mut self, enforcement: Enforcement) {
+        // It ends only after its owner.
+        let _ = self.0.send(Order::Enforce(enforcement));
+    }
+
+    fn after(&mut self, then: Box<dyn FnOnce() + Send>) {
+        if let Err(mpsc::SendError(Order::Then(then))) = self.0.send(Order::Then(then)) {
+            then();
+        }
+    }
+}
+
+fn run(mut keeper: Keeper<Kernel>, orders: &Receiver<Order>, shared: &Shared) {
+    let every = shared.node.keeping.period;
+    let mut next = Instant::now() + every;
+    loop {
+        match orders.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            Ok(Order::Enforce(one)) => {
+                let quota = quota(&shared.node, &shared.snapshot.load(), &one);
+                for trouble in keeper.put(&one, quota).trouble {
+                    trouble.log();
+                }
+            }
+            Ok(Order::Then(then)) => then(),
+            Err(RecvTimeoutError::Timeout) => {
+                next = Instant::now() + every;
+                let snapshot = shared.snapshot.load_full();
+                let wanted = snapshot.places.iter().map(|one| (one, quota(&shared.node, &snapshot, one)));
+                let round = keeper.round(wanted);
+                shared.metrics.drifted(round.drifted);
+                round.trouble.iter().for_each(Trouble::log);
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// The quota rule of the CPU manager: who has CPUs of its own is not stopped on them.
+fn quota(node: &LoadedNode, snapshot: &Snapshot, one: &Enforcement) -> CpuQuota {
+    let found = || {
+        let pod = &snapshot.pods.get(&one.container.pod)?.pod;
+        let container = pod.container(&one.container.container)?;
+        let held = snapshot.ledger.cpus()?;
+        Some(node.node.cpus()?.quota(held, pod, container, node.keeping.quota))
+    };
+    found().unwrap_or(CpuQuota::ByLimit)
+}
+
+/// Writes cgroups, and remembers what it wrote.
+struct Keeper<F> {
+    cgroups: Cgroups<F>,
+    /// What is in force as far as is known.
+    written: BTreeMap<ContainerId, (Place, CpuQuota)>,
+    /// What was said of containers that are not where they belong, so that it is said once.
+    said: BTreeMap<ContainerId, String>,
+}
+
+/// What a round, or one container, came to.
+#[derive(Debug, Default)]
+struct Outcome {
+    /// Containers that others had moved and that are back.
+    drifted: u64,
+    trouble: Vec<Trouble>,
+}
+
+/// Something that is to be said of a container.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Trouble {
+    id: ContainerId,
+    cgroup: PathBuf,
+    what: What,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum What {
+    /// It had been moved, and is back.
+    Drifted,
+    /// It is not where it belongs.
+    Failed(String),
+}
+
+impl Trouble {
+    fn log(&self) {
+        let Self { id, cgroup, what } = self;
+        let cgroup = cgroup.display();
+        match what {
+            What::Drifted => tracing::warn!(%id, %cgroup, "container was moved by others, and is back"),
+            What::Failed(why) => tracing::error!(%id, %cgroup, "container is not where it belongs: {why}"),
+        }
+    }
+}
+
+impl<F: Files> Keeper<F> {
+    fn new(cgroups: Cgroups<F>) -> Self {
+        Self { cgroups, written: BTreeMap::new(), said: BTreeMap::new() }
+    }
+
+    /// Puts all containers where they belong, and forgets others.
+    fn round<'a>(&mut self, wanted: impl IntoIterator<Item = (&'a Enforcement, CpuQuota)>) -> Outcome {
+        let mut seen = BTreeSet::new();
+        let mut outcome = Outcome::default();
+        for (one, quota) in wanted {
+            seen.insert(one.id.clone());
+            let Outcome { drifted, trouble } = self.put(one, quota);
+            outcome.drifted += drifted;
+            outcome.trouble.extend(trouble);
+        }
+        self.written.retain(|id, _| seen.contains(id));
+        self.said.retain(|id, _| seen.contains(id));
+        outcome
+    }
+
+    /// Puts a container where it belongs.
+    fn put(&mut self, one: &Enforcement, quota: CpuQuota) -> Outcome {
+        let mut outcome = Outcome::default();
+        let Some(cgroup) = &one.cgroup else { return outcome };
+        let place = Place {
+            cpus: one.place.cpus.clone(),
+            mems: one.place.mems.as_ref().map(|nodes| nodes.iter().copied().collect()),
+        };
+        let trouble = |what| Trouble { id: one.id.clone(), cgroup: cgroup.clone(), what };
+        let now = (place, quota);
+        match self.write(cgroup, &now) {
+            Ok(written) => {
+                // What was never written, or is other now, has not drifted.
+                if written == Written::Changed && self.written.get(&one.id) == Some(&now) {
+                    outcome.drifted = 1;
+                    outcome.trouble.push(trouble(What::Drifted));
+                }
+                self.said.remove(&one.id);
+                self.written.insert(one.id.clone(), now);
+            }
+            Err(why) => {
+                self.written.remove(&one.id);
+                if self.said.get(&one.id) != Some(&why) {
+                    outcome.trouble.push(trouble(What::Failed(why.clone())));
+                    self.said.insert(one.id.clone(), why);
+                }
+            }
+        }
+        outcome
+    }
+
+    fn write(&self, cgroup: &std::path::Path, (place, quota): &(Place, CpuQuota)) -> Result<Written, String> {
+        let cgroup = CgroupPath::new(cgroup).map_err(|error| error.to_string())?;
+        let placed = match self.cgroups.place(&cgroup, place) {
+            // Somebody will say that it has exited.
+            Err(PlaceError::Gone(_)) => return Ok(Written::Nothing),
+            placed => placed.map_err(|error| with_cause(&error))?,
+        };
+        // A quota by limit was written by who made the cgroup.
+        let limited = match quota {
+            CpuQuota::ByLimit => Written::Nothing,
+            CpuQuota::Unlimited => match self.cgroups.limit(&cgroup, Quota::NONE) {
+                Err(QuotaError::Gone(_)) => Written::Nothing,
+                limited => limited.map_err(|error| with_cause(&error))?,
+            },
+        };
+        Ok(if limited == Written::Changed { limited } else { placed })
+    }
+}
+
+fn with_cause(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+#[path = "enforce_tests.rs"]
+mod tests;

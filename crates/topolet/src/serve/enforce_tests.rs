@@ -1,0 +1,88 @@
+//! Cgroups in memory: written, moved by others, gone, and in the way.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use cgroup_cpuset::MemoryHierarchy;
+use pod_spec::{ContainerKey, ContainerName, PodUid};
+use topology_model::NodeId;
+
+use super::*;
+
+/// A hierarchy that others write to as well.
+#[derive(Clone)]
+struct Kernel2(Arc<MemoryHierarchy>);
+
+impl Files for Kernel2 {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        self.0.read(path)
+    }
+
+    fn write(&self, path: &Path, text: &str) -> io::Result<()> {
+        self.0.write(path, text)
+    }
+}
+
+const CPUS: &str = "/sys/fs/cgroup/pods/a/cpuset.cpus";
+
+fn keeper() -> (Keeper<Kernel2>, Kernel2) {
+    let kernel = MemoryHierarchy::new("0-7".parse().unwrap(), [0, 1]).with("pods/a").with("pods/b");
+    let kernel = Kernel2(Arc::new(kernel));
+    (Keeper::new(Cgroups::on(kernel.clone(), "/sys/fs/cgroup").unwrap()), kernel)
+}
+
+fn here(name: &str, cpus: &str, node: i64) -> Enforcement {
+    let container = ContainerKey { pod: PodUid::new(name), container: ContainerName::new("app") };
+    let place = node_agent::Place { cpus: Some(cpus.parse().unwrap()), mems: Some(vec![NodeId(node)]) };
+    Enforcement { container, id: name.into(), cgroup: Some(format!("pods/{name}").into()), place }
+}
+
+#[test]
+fn a_container_is_where_it_belongs_and_without_quota_on_its_own_cpus() {
+    let (mut keeper, kernel) = keeper();
+    let outcome = keeper.put(&here("a", "2-3", 1), CpuQuota::Unlimited);
+    assert_eq!((outcome.drifted, outcome.trouble), (0, Vec::new()));
+    assert_eq!(kernel.read(Path::new(CPUS)).unwrap().trim(), "2-3");
+    assert_eq!(kernel.read(Path::new("/sys/fs/cgroup/pods/a/cpuset.mems")).unwrap().trim(), "1");
+    assert_eq!(kernel.read(Path::new("/sys/fs/cgroup/pods/a/cpu.max")).unwrap().trim(), "max 100000");
+}
+
+#[test]
+fn what_others_move_is_counted_and_put_back_and_what_the_node_moves_is_not() {
+    let (mut keeper, kernel) = keeper();
+    let (a, b) = (here("a", "2-3", 1), here("b", "0-1", 0));
+    for one in [&a, &b] {
+        keeper.put(one, CpuQuota::ByLimit);
+    }
+    assert_eq!(keeper.round([(&a, CpuQuota::ByLimit), (&b, CpuQuota::ByLimit)]).drifted, 0);
+    kernel.write(Path::new(CPUS), "0-7").unwrap();
+    let round = keeper.round([(&a, CpuQuota::ByLimit), (&b, CpuQuota::ByLimit)]);
+    assert_eq!(round.drifted, 1);
+    assert_eq!(round.trouble.len(), 1);
+    assert_eq!(kernel.read(Path::new(CPUS)).unwrap().trim(), "2-3");
+    let moved = here("b", "4-5", 0);
+    assert_eq!(keeper.round([(&a, CpuQuota::ByLimit), (&moved, CpuQuota::ByLimit)]).drifted, 0);
+}
+
+#[test]
+fn what_fails_is_said_once_until_it_is_right_or_other() {
+    let (mut keeper, _) = keeper();
+    // The machine has no such CPUs.
+    let wrong = here("a", "30-31", 1);
+    assert_eq!(keeper.put(&wrong, CpuQuota::ByLimit).trouble.len(), 1);
+    assert!(keeper.round([(&wrong, CpuQuota::ByLimit)]).trouble.is_empty());
+    assert!(keeper.round([(&here("a", "2", 1), CpuQuota::ByLimit)]).trouble.is_empty());
+    assert_eq!(keeper.put(&wrong, CpuQuota::ByLimit).trouble.len(), 1);
+}
+
+#[test]
+fn a_container_that_is_gone_or_has_no_cgroup_is_no_trouble() {
+    let (mut keeper, kernel) = keeper();
+    let a = here("a", "2-3", 1);
+    keeper.put(&a, CpuQuota::ByLimit);
+    kernel.0.remove("pods/a");
+    let round = keeper
+        .round([(&a, CpuQuota::ByLimit), (&Enforcement { cgroup: None, ..a.clone() }, CpuQuota::ByLimit)]);
+    assert_eq!((round.drifted, round.trouble), (0, Vec::new()));
+}

@@ -1,0 +1,55 @@
+//! What the node goes on with: as it was found, repaired, or, if that is asked for, as strictly as a kubelet.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use device_manager::Moment;
+use kubelet_checkpoint::store::Store;
+use node_agent::{Found, Owner, Repair, Runs, mend};
+
+use crate::node::LoadedNode;
+
+/// What is done with state that is not as it should be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Damaged {
+    /// It is repaired.
+    Repair,
+    /// The node does not start, as a kubelet does not.
+    Refuse,
+}
+
+/// The owner of the node with what was found in the root, and what was repaired.
+pub(super) fn owner(
+    root: &Path,
+    store: &Store,
+    node: &LoadedNode,
+    damaged: Damaged,
+    now: Moment,
+) -> anyhow::Result<(Owner, Vec<Repair>)> {
+    let found = Found::read(store)?;
+    let cannot = || format!("cannot start from {}", root.display());
+    let inventory = node.inventory.clone();
+    if damaged == Damaged::Refuse {
+        let start = found.strict(&node.node).with_context(cannot)?;
+        let ledger = start.ledger(&node.node, inventory, now).with_context(cannot)?;
+        return Ok((Owner::new(node.node.clone(), &ledger, start.records), Vec::new()));
+    }
+    let mut repaired = found.repair(&node.node, &Runs::Recorded);
+    let ledger = repaired.start.ledger(&node.node, inventory, now).with_context(cannot)?;
+    let mended = repaired.settle(&node.node, &ledger);
+    for Repair { file, found, assumed, done, quarantined, .. } in &repaired.findings {
+        let file = file.display();
+        let assumed = assumed.as_deref().unwrap_or_default();
+        if quarantined.is_empty() {
+            tracing::warn!(%file, found, assumed, done, "state is repaired");
+        } else {
+            let pods: Vec<&str> = quarantined.iter().map(pod_spec::PodUid::as_str).collect();
+            tracing::error!(%file, found, assumed, done, ?pods, "state is repaired, and pods are quarantined");
+        }
+    }
+    for kept in mend(store, &mended).context("failed to repair the state")? {
+        let backup = kept.backup.unwrap_or_default();
+        tracing::info!(file = %kept.path.display(), backup = %backup.display(), "file is replaced");
+    }
+    Ok((Owner::new(node.node.clone(), &ledger, repaired.start.records), repaired.findings))
+}
