@@ -89,6 +89,27 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// All, most harmful first.
+    pub const ALL: [Self; 17] = [
+        Self::Unreadable,
+        Self::Missing,
+        Self::NewerFormat,
+        Self::OtherGate,
+        Self::OtherPolicy,
+        Self::CpusGone,
+        Self::CpusNew,
+        Self::Reserved,
+        Self::SharedPool,
+        Self::TwoOwners,
+        Self::MemoryDrifted,
+        Self::Books,
+        Self::MemoryGone,
+        Self::Overbooked,
+        Self::Disagreement,
+        Self::PodGone,
+        Self::Odd,
+    ];
+
     /// A word for it, as labels of metrics have it.
     #[must_use]
     pub const fn name(self) -> &'static str {
