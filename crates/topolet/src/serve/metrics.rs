@@ -376,7 +376,7 @@ impl Metrics {
     pub(super) fn repaired(&self, repairs: &[Repair]) {
         // Those that never came up are there too, so that their first time is seen.
         for cause in node_agent::Cause::ALL {
-            self.repairs.get_or_create(&OfCause::new(cause.name()));
+            drop(self.repairs.get_or_create(&OfCause::new(cause.name())));
         }
         for repair in repairs {
             self.repairs.get_or_create(&OfCause::new(repair.cause.name())).inc();
