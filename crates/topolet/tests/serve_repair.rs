@@ -1,5 +1,4 @@
 //! A daemon whose state was damaged while it was away.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod daemon;
 
