@@ -63,9 +63,14 @@ impl Owner {
         let record = is_admitted.then(|| Record::new(waiting.pod.clone(), waiting.source, self.arrivals));
         let record = record.map(|record| Arc::new(record.holding(&self.node, &after)));
         let regrouped = moved.iter().filter_map(|moved| self.pods.get(&moved.pod));
+        // Pods that go do not come back with a new file.
+        let goes = |uid: &PodUid| match &verdict {
+            Verdict::Admitted(placement) => placement.preempted.contains(uid),
+            Verdict::Refused(_) | Verdict::NeedsPlugin(_) => true,
+        };
         let regrouped = regrouped
+            .filter(|record| !goes(&record.pod.uid))
             .map(|record| Arc::new(Record::clone(record).holding(&self.node, &after)))
-            .filter(|_| is_admitted)
             .collect();
         let admission = Box::new(Admission { waiting, verdict, trace, counted, moved, regrouped, record });
         let writes = self.writes_of(&admission, &after);
