@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use topology_discovery::fold;
 use topology_model::{HugePages, KubeletView, Machine, NodeId, PciDevice, Sriov};
 
 use crate::node::LoadedMachine;
@@ -96,7 +97,7 @@ impl MachineView {
             (None, None) => Self::nothing(),
         };
         view.machine.clone_from(&loaded.name);
-        view.problems = loaded.problems.iter().map(ToString::to_string).collect();
+        view.problems = fold(&loaded.problems);
         if loaded.other_hugepages {
             let memory = kubelet.map(KubeletView::node_memory).unwrap_or_default();
             for node in &mut view.nodes {

@@ -198,14 +198,24 @@ impl<'t> Kernel<'t> {
 
     /// The CPUs of the first of some files that is there: lists by name, masks otherwise. All files of a name are
     /// the same in content; newer kernels have more of them.
-    pub(crate) fn cpus(&self, folder: &str, names: &[&str]) -> Option<CpuSet> {
+    pub(crate) fn cpus(&self, folder: &str, names: &[&'static str]) -> Option<CpuSet> {
+        self.cpus_with_name(folder, names).map(|(_, cpus)| cpus)
+    }
+
+    /// As [`Self::cpus`], with the name of the file that they were read from.
+    pub(crate) fn cpus_with_name(
+        &self,
+        folder: &str,
+        names: &[&'static str],
+    ) -> Option<(&'static str, CpuSet)> {
         names.iter().find_map(|name| {
             let path = format!("{folder}/{name}");
-            if name.ends_with("list") {
+            let cpus = if name.ends_with("list") {
                 self.cpu_list(&path, Assumed::Unknown)
             } else {
                 self.cpu_mask(&path, Assumed::Unknown)
-            }
+            };
+            Some((*name, cpus?))
         })
     }
 

@@ -1,5 +1,6 @@
 //! One reading of a tree: the true machine, what cAdvisor makes of it, and what is wrong with the files.
 
+mod agree;
 mod caches;
 mod cpus;
 mod nodes;
@@ -79,7 +80,11 @@ fn parts(kernel: &Kernel<'_>) -> Result<MachineParts, DiscoveryError> {
     let hugepages = kernel.hugepages(HUGEPAGES);
     let nodes = nodes::nodes(kernel, &cpus, memory, &hugepages);
     let devices = pci::devices(kernel, &cpus.online, &nodes);
-    Ok(MachineParts {
+    let default_hugepage_kib = field("Hugepagesize");
+    if meminfo.is_some() && default_hugepage_kib.is_none() && !hugepages.is_empty() {
+        kernel.unusable(MEMINFO, "no line Hugepagesize: NUMBER kB", Assumed::Unknown);
+    }
+    let parts = MachineParts {
         caches: caches::caches(kernel, &cpus.online),
         packages,
         cores,
@@ -89,9 +94,11 @@ fn parts(kernel: &Kernel<'_>) -> Result<MachineParts, DiscoveryError> {
         smt: smt(kernel),
         memory,
         hugepages,
-        default_hugepage_kib: field("Hugepagesize"),
+        default_hugepage_kib,
         cpus,
-    })
+    };
+    agree::check(kernel, &parts);
+    Ok(parts)
 }
 
 fn smt(kernel: &Kernel<'_>) -> Smt {
@@ -102,6 +109,11 @@ fn smt(kernel: &Kernel<'_>) -> Smt {
             "0" => Ok(false),
             other => Err(format!("{other:?} is neither 0 nor 1")),
         }),
-        control: kernel.text(&format!("{CPUS}/smt/control"), Assumed::Unknown),
+        control: kernel.parsed(&format!("{CPUS}/smt/control"), Assumed::Unknown, |text| match text {
+            "on" | "off" | "forceoff" | "notsupported" | "notimplemented" => Ok(text.to_owned()),
+            // Processors of more than two threads a core count those that run.
+            number if number.parse::<u32>().is_ok_and(|threads| threads > 0) => Ok(number.to_owned()),
+            other => Err(format!("{other:?} is no state of threads")),
+        }),
     }
 }

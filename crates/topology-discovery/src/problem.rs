@@ -1,6 +1,10 @@
 //! What a reading found wrong, and what it assumed instead.
 
+use std::collections::BTreeMap;
 use std::fmt;
+
+/// So many problems of one kind are told one by one.
+const MOST_OF_A_KIND: usize = 4;
 
 /// Something missing or contradictory in a tree. The reading went on; [`Lack::assumed`] says with what.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -66,6 +70,10 @@ pub enum Assumed {
     LeftOut,
     /// The first that was read is right.
     FirstRead,
+    /// Each is right in what it says.
+    AsRead,
+    /// What it says, and the CPU itself.
+    WithItself,
 }
 
 impl Lack {
@@ -95,6 +103,59 @@ impl fmt::Display for Problem {
     }
 }
 
+/// The problems for a person, a line each. Those that differ in numbers alone, such as one for each of many CPUs, are
+/// told by the first of them and how many more there are.
+///
+/// ```
+/// use topology_discovery::{Assumed, Lack, Problem, fold};
+///
+/// let lost = |cpu: usize| Problem {
+///     path: format!("sys/devices/system/cpu/cpu{cpu}/topology/core_id"),
+///     lack: Lack::Missing { assumed: Assumed::Unknown },
+/// };
+/// let problems: Vec<_> = (0..64).map(lost).collect();
+/// assert_eq!(
+///     fold(&problems),
+///     ["sys/devices/system/cpu/cpu0/topology/core_id is missing: not known (and 63 more like it)"]
+/// );
+/// ```
+#[must_use]
+pub fn fold(problems: &[Problem]) -> Vec<String> {
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    for problem in problems {
+        *kinds.entry(kind(problem)).or_default() += 1;
+    }
+    let mut lines = Vec::new();
+    for problem in problems {
+        let Some(count) = kinds.get_mut(&kind(problem)) else { continue };
+        match *count {
+            0 => {}
+            1..=MOST_OF_A_KIND => lines.push(problem.to_string()),
+            many => {
+                lines.push(format!("{problem} (and {} more like it)", many - 1));
+                *count = 0;
+            }
+        }
+    }
+    lines
+}
+
+/// What problems that differ in numbers alone have in common.
+fn kind(problem: &Problem) -> String {
+    let text = problem.to_string();
+    let is_number = |part: &str| part.chars().all(|c| c.is_ascii_hexdigit() || ":.,-".contains(c));
+    let mut kind = String::with_capacity(text.len());
+    for part in text.split_inclusive(['/', ' ']) {
+        // An address of a device is hexadecimal; other numbers end a name.
+        if part.contains(|c: char| c.is_ascii_digit()) && is_number(part.trim_end_matches(['/', ' ', ':'])) {
+            kind.push('/');
+        } else {
+            kind.extend(part.chars().filter(|c| !c.is_ascii_digit()));
+        }
+    }
+    kind
+}
+
 impl fmt::Display for Assumed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -111,6 +172,8 @@ impl fmt::Display for Assumed {
             Self::SumOfNodes => "the sum over the nodes is taken",
             Self::LeftOut => "left out",
             Self::FirstRead => "what was read first is believed",
+            Self::AsRead => "each is taken as it reads",
+            Self::WithItself => "the CPU itself is added",
         })
     }
 }

@@ -4,12 +4,14 @@
 
 mod small;
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
 use proptest::sample::Index;
 use proptest::test_runner::TestCaseError;
 use proptest::{collection, prop_assert, prop_assert_eq};
 use small::{CPUS, Content, NODES, Small};
-use topology_discovery::{CpuArchitecture, DiscoveryError, read, read_as_cadvisor};
+use topology_discovery::{CpuArchitecture, DiscoveryError, Lack, read, read_as_cadvisor};
 use topology_model::{KubeletView, Machine};
 
 /// What happens to a file.
@@ -127,6 +129,145 @@ proptest! {
         let files = files.into_iter().map(|(path, text)| (path, Content::File(text.as_bytes().to_vec())));
         check(&Small(files.collect()))?;
     }
+}
+
+/// What may be lost without a word, and why.
+const SILENT: [(&str, &str); 5] = [
+    ("sys/bus/pci/devices/0000:01:00.0", "a device that is not there, and nothing behind it"),
+    ("sys/devices/system/cpu/smt/active", "with its neighbour: kernels before 4.19 have neither"),
+    ("sys/devices/system/cpu/smt/control", "with its neighbour: kernels before 4.19 have neither"),
+    ("sys/devices/system/cpu/isolated", "where nothing is said of threads: kernels before 4.2 have none"),
+    (
+        "sys/devices/system/node/has_memory",
+        "where nothing is said of threads: kernels before 4.14 may have none",
+    ),
+];
+
+/// What is done to a file whose loss must be noticed.
+#[derive(Clone, Debug)]
+enum Harm {
+    Lose(Index),
+    Cut(Index, Index),
+    Swap(Index, Index),
+}
+
+fn harm() -> impl Strategy<Value = Harm> {
+    let file = any::<Index>;
+    prop_oneof![
+        file().prop_map(Harm::Lose),
+        (file(), file()).prop_map(|(file, length)| Harm::Cut(file, length)),
+        (file(), file()).prop_map(|(file, other)| Harm::Swap(file, other)),
+    ]
+}
+
+/// Whether a file is of a form that the text of another fits: numbers, lists, masks. Values that are swapped within one
+/// form are those of another machine, which nobody can tell.
+fn form(content: &Content) -> String {
+    match content {
+        Content::Link(_) => "link".to_owned(),
+        Content::File(bytes) => {
+            let text = String::from_utf8_lossy(bytes);
+            let is_plain = text.trim().chars().all(|c| c.is_ascii_digit() || "-,".contains(c));
+            // Digits are numbers, lists and masks at once.
+            if is_plain || ["33", "cc"].contains(&text.trim()) {
+                return "digits".to_owned();
+            }
+            text.chars().map(|c| if c.is_ascii_hexdigit() { '0' } else { c }).collect()
+        }
+    }
+}
+
+/// Does harm, and returns the paths that it touched; none where nobody could notice.
+fn do_harm(server: &mut Small, harm: &Harm) -> Vec<String> {
+    let paths: Vec<String> = server.0.keys().cloned().collect();
+    let at = |index: &Index| paths[index.index(paths.len())].clone();
+    match harm {
+        Harm::Lose(file) => {
+            server.0.remove(&at(file));
+            vec![at(file)]
+        }
+        Harm::Cut(file, length) => {
+            let Some(Content::File(bytes)) = server.0.get_mut(&at(file)) else { return Vec::new() };
+            bytes.truncate(length.index(bytes.len() + 1));
+            vec![at(file)]
+        }
+        Harm::Swap(file, other) => {
+            let (a, b) = (server.0[&at(file)].clone(), server.0[&at(other)].clone());
+            if form(&a) == form(&b) {
+                return Vec::new();
+            }
+            server.0.extend([(at(file), b), (at(other), a)]);
+            vec![at(file), at(other)]
+        }
+    }
+}
+
+/// Whether a problem is about a path: it, a folder of it, all of a folder by a `*`, or what a link leads to.
+fn is_about(named: &str, path: &str) -> bool {
+    let named = named.split('*').next().unwrap_or_default();
+    // Devices are read through their links.
+    let real = |path: &str| match path.strip_prefix("sys/devices/pci0000:00/0000:00:01.0") {
+        Some(rest) if rest.starts_with("/0000") => format!("sys/bus/pci/devices{rest}"),
+        Some(rest) => format!("sys/bus/pci/devices/0000:00:01.0{rest}"),
+        None => path.to_owned(),
+    };
+    real(path).starts_with(named) || named.starts_with(&format!("{}/", real(path)))
+}
+
+/// What is known of a machine that harm was done to is what was known before, or a new problem is about a path that was
+/// touched. The harm that may be silent counts as done before.
+fn harm_is_noticed(harms: &[Harm]) -> Result<(), TestCaseError> {
+    let (mut server, mut without) = (Small::server(), Small::server());
+    let mut touched = BTreeSet::new();
+    for harm in harms {
+        touched.extend(do_harm(&mut server, harm));
+    }
+    for (path, _) in SILENT.iter().filter(|(path, _)| !server.0.contains_key(*path)) {
+        without.0.remove(*path);
+    }
+    check(&server)?;
+    let before = without.read();
+    let Ok(found) = read(&server.tree()) else { return Ok(()) };
+    let mut fresh = found.problems.iter().filter(|problem| !before.problems.contains(problem));
+    let is_said = fresh.any(|problem| {
+        let other = if let Lack::Contradicts { other, .. } = &problem.lack { other } else { &problem.path };
+        touched.iter().any(|path| is_about(&problem.path, path) || is_about(other, path))
+    });
+    prop_assert!(found.machine == before.machine || is_said, "{touched:?}: {:?}", found.problems);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_harm_is_passed_over_in_silence(harms in collection::vec(harm(), 1..7)) {
+        harm_is_noticed(&harms)?;
+    }
+}
+
+/// Every file of the server in turn is lost, and cut to each of its lengths.
+#[test]
+fn no_loss_is_passed_over_in_silence() {
+    let before = Small::server().read();
+    let mut silent = Vec::new();
+    for (path, content) in Small::server().0 {
+        let length = if let Content::File(bytes) = &content { bytes.len() } else { 0 };
+        for cut in std::iter::once(None).chain((0..length).map(Some)) {
+            let mut server = Small::server();
+            match (cut, server.0.get_mut(&path)) {
+                (Some(length), Some(Content::File(bytes))) => bytes.truncate(length),
+                _ => drop(server.0.remove(&path)),
+            }
+            let Ok(found) = read(&server.tree()) else { continue };
+            let is_said = found.problems.iter().any(|problem| !before.problems.contains(problem));
+            if found.machine != before.machine && !is_said {
+                silent.push(cut.map_or_else(|| path.clone(), |length| format!("{path} cut to {length}")));
+            }
+        }
+    }
+    // Lost alone, a file that others tell of is missed.
+    assert_eq!(silent, [SILENT[0].0]);
 }
 
 /// Files whose loss changes what is known, each with what the problem must name.

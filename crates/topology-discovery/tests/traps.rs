@@ -197,7 +197,8 @@ fn a_cpu_of_two_nodes_stays_in_the_first_and_one_of_none_goes_there() {
     let server = server.without(&format!("{NODES}/node1/cpu7")).without(&format!("{NODES}/node1/cpulist"));
     let found = server.without(&format!("{NODES}/node1/cpumap")).read();
     assert_eq!(node_cpus(&found), [(0, "0-1,4-5,7".to_owned()), (1, "2-3,6".to_owned())]);
-    assert_eq!(said(&found).len(), 2, "{:?}", said(&found));
+    let of_nodes: Vec<_> = said(&found).into_iter().filter(|line| line.starts_with(NODES)).collect();
+    assert_eq!(of_nodes.len(), 2, "{of_nodes:?}");
 }
 
 #[test]

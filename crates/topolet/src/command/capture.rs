@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use topology_discovery::{Capture, read};
+use topology_discovery::{Capture, fold, read};
 
 use crate::Outcome;
 use crate::machine_change::changes;
@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Resul
     screen
         .print(&format!("{path}: {} bytes, no serial numbers and no network addresses\n", archive.len()))?;
     screen.print(&columns(told, "  "))?;
-    for problem in &found.problems {
+    for problem in fold(&found.problems) {
         screen.warn(problem);
     }
     Ok(Outcome::Done)

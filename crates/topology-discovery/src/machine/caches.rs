@@ -1,6 +1,6 @@
 //! Caches, each once, by the CPUs that share them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cpuset::{CpuId, CpuSet};
 use topology_model::{CacheKind, CpuCache};
@@ -8,25 +8,112 @@ use topology_model::{CacheKind, CpuCache};
 use crate::kernel::{CPUS, Kernel};
 use crate::problem::Assumed;
 
+/// Names of the files that hold the CPUs of a cache.
+const SHARED: [&str; 2] = ["shared_cpu_list", "shared_cpu_map"];
+
 /// Every cache of the CPUs that are online. A CPU without a cache folder has none that is known.
 pub(super) fn caches(kernel: &Kernel<'_>, online: &CpuSet) -> Vec<CpuCache> {
-    let mut all = Vec::new();
-    let mut seen = BTreeSet::new();
+    let mut all = All::default();
     for cpu in online {
         let folder = format!("{CPUS}/cpu{}/cache", cpu.get());
         for index in kernel.numbered(&folder, "index").unwrap_or_default() {
             let folder = format!("{folder}/index{index}");
-            let Some(cache) = cache(kernel, &folder, cpu, online) else { continue };
-            // A cache is found again at each of its CPUs.
-            if seen.insert((cache.level, cache.kind, cache.cpus.first(), cache.cpus.len())) {
-                all.push(cache);
+            if let Some((cache, shared)) = cache(kernel, &folder, cpu, online) {
+                all.add(kernel, folder, cpu, cache, shared);
             }
         }
     }
-    all
+    all.complain(kernel)
 }
 
-fn cache(kernel: &Kernel<'_>, folder: &str, cpu: CpuId, online: &CpuSet) -> Option<CpuCache> {
+/// Caches with where they were first read.
+#[derive(Default)]
+struct All {
+    caches: Vec<CpuCache>,
+    read: Vec<Read>,
+    /// The cache of a level and a kind that a CPU was first said to share.
+    of: BTreeMap<(u8, CacheKind, CpuId), usize>,
+    /// Levels and kinds of which some CPU has a file.
+    having: BTreeSet<(u8, CacheKind, &'static str)>,
+    lacking: Vec<((u8, CacheKind, &'static str), String)>,
+}
+
+/// Where a cache was first read, and at how many CPUs it was found.
+struct Read {
+    folder: String,
+    shared: &'static str,
+    times: usize,
+}
+
+impl All {
+    /// Adds a cache, which is found again at each of its CPUs.
+    fn add(
+        &mut self,
+        kernel: &Kernel<'_>,
+        folder: String,
+        cpu: CpuId,
+        cache: CpuCache,
+        shared: &'static str,
+    ) {
+        let (level, kind) = (cache.level, cache.kind);
+        for (name, is_there) in [("size", cache.size_kib.is_some()), ("id", cache.id.is_some())] {
+            if is_there {
+                self.having.insert((level, kind, name));
+            } else {
+                self.lacking.push(((level, kind, name), format!("{folder}/{name}")));
+            }
+        }
+        let mut cpus = [cpu].into_iter().chain(&cache.cpus);
+        let known = cpus.find_map(|cpu| self.of.get(&(level, kind, cpu)).copied());
+        if let Some((before, read)) =
+            known.and_then(|at| Some((self.caches.get(at)?, self.read.get_mut(at)?)))
+        {
+            if before.cpus == cache.cpus {
+                read.times += 1;
+                let differs =
+                    |before: Option<u64>, own: Option<u64>| before.zip(own).is_some_and(|(a, b)| a != b);
+                if differs(before.size_kib, cache.size_kib) {
+                    let size = |folder: &str| format!("{folder}/size");
+                    kernel.contradicts(&size(&folder), &size(&read.folder), Assumed::FirstRead);
+                }
+                if before.id.zip(cache.id).is_some_and(|(a, b)| a != b) {
+                    let id = |folder: &str| format!("{folder}/id");
+                    kernel.contradicts(&id(&folder), &id(&read.folder), Assumed::FirstRead);
+                }
+                return;
+            }
+            let other = format!("{}/{}", read.folder, read.shared);
+            kernel.contradicts(&format!("{folder}/{shared}"), &other, Assumed::AsRead);
+        }
+        for cpu in &cache.cpus {
+            self.of.entry((level, kind, cpu)).or_insert(self.caches.len());
+        }
+        self.caches.push(cache);
+        self.read.push(Read { folder, shared, times: 1 });
+    }
+
+    /// The caches, after saying what some of them lack.
+    fn complain(self, kernel: &Kernel<'_>) -> Vec<CpuCache> {
+        // Some processors have no sizes, and some kernels no ids: then no cache of a kind has any.
+        for (_, path) in self.lacking.iter().filter(|(key, _)| self.having.contains(key)) {
+            kernel.missing_unless_there(path, Assumed::Unknown);
+        }
+        let shared_by = |cache: &CpuCache, read: &Read| cache.cpus.len() != read.times;
+        for (cache, read) in self.caches.iter().zip(&self.read).filter(|(cache, read)| shared_by(cache, read))
+        {
+            let own = format!("{}/{}", read.folder, read.shared);
+            let others = cache.cpus.iter().map(|cpu| format!("{CPUS}/cpu{}/cache", cpu.get()));
+            let mut others = others.filter(|other| !own.starts_with(other));
+            // What has no caches at all is a CPU whose folder somebody left out.
+            if let Some(other) = others.find(|other| kernel.tree.list(other).is_some()) {
+                kernel.contradicts(&own, &other, Assumed::AsRead);
+            }
+        }
+        self.caches
+    }
+}
+
+fn cache(kernel: &Kernel<'_>, folder: &str, cpu: CpuId, online: &CpuSet) -> Option<(CpuCache, &'static str)> {
     let file = |name: &str| format!("{folder}/{name}");
     let level = file("level");
     let Some(level) = kernel.parsed(&level, Assumed::LeftOut, str::parse) else {
@@ -43,15 +130,17 @@ fn cache(kernel: &Kernel<'_>, folder: &str, cpu: CpuId, online: &CpuSet) -> Opti
         kernel.missing_unless_there(&kind, Assumed::LeftOut);
         return None;
     };
-    let Some(shared) = kernel.cpus(folder, &["shared_cpu_list", "shared_cpu_map"]) else {
+    let Some((name, shared)) = kernel.cpus_with_name(folder, &SHARED) else {
         kernel.missing(&file("shared_cpu_map"), Assumed::LeftOut);
         return None;
     };
     let mut cpus = &shared & online;
-    cpus.insert(cpu);
+    if cpus.insert(cpu) {
+        kernel.unusable(&file(name), &format!("CPU {} is not in it", cpu.get()), Assumed::WithItself);
+    }
     let size_kib = kernel.parsed(&file("size"), Assumed::Unknown, |text| {
         let digits = text.strip_suffix('K').ok_or_else(|| format!("{text:?} is no size in K"))?;
         digits.parse::<u64>().map_err(|error| error.to_string())
     });
-    Some(CpuCache { level, kind, id: kernel.number(&file("id"), Assumed::Unknown), size_kib, cpus })
+    Some((CpuCache { level, kind, id: kernel.number(&file("id"), Assumed::Unknown), size_kib, cpus }, name))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cpuset::{CpuId, CpuSet};
 use topology_model::{Core, CoreKind, CpuLists, Package, PackageId};
 
+use super::agree::some_lack;
 use crate::kernel::{CPUS, Kernel};
 use crate::problem::Assumed;
 
@@ -45,7 +46,7 @@ fn cpu_folders(kernel: &Kernel<'_>) -> CpuSet {
     numbers.into_iter().filter_map(|number| CpuId::try_from(i64::from(number)).ok()).collect()
 }
 
-fn has_topology(kernel: &Kernel<'_>, cpu: CpuId) -> bool {
+pub(super) fn has_topology(kernel: &Kernel<'_>, cpu: CpuId) -> bool {
     kernel.tree.list(&topology(cpu)).is_some()
         && kernel.number(&format!("{CPUS}/cpu{}/online", cpu.get()), Assumed::Unknown) != Some(0)
 }
@@ -59,7 +60,7 @@ struct Facts {
     core_id: Option<i64>,
     die: Option<i64>,
     cluster: Option<i64>,
-    threads: Option<CpuSet>,
+    threads: Option<(&'static str, CpuSet)>,
 }
 
 /// Packages and cores. CPUs with one package number are one package, unless the number says nothing (-1); then a
@@ -67,35 +68,93 @@ struct Facts {
 pub(super) fn packages_and_cores(kernel: &Kernel<'_>, online: &CpuSet) -> (Vec<Package>, Vec<Core>) {
     let packages = packages(kernel, online);
     let kinds = Kinds::read(kernel);
-    let mut cores = Vec::new();
+    let mut cores: Vec<Core> = Vec::new();
+    // Which cores have and lack a file that only newer kernels write.
+    let (mut dies, mut clusters) = ([CpuSet::new(), CpuSet::new()], [CpuSet::new(), CpuSet::new()]);
     for package in &packages {
         let mut left = package.cpus.clone();
         while let Some(cpu) = left.first() {
             let facts = facts(kernel, cpu);
-            let mut cpus = facts.threads.map_or_else(CpuSet::new, |threads| &threads & &left);
+            let [has, lacks] = &mut dies;
+            if facts.die.is_some() {
+                has.insert(cpu)
+            } else {
+                lacks.insert(cpu)
+            };
+            let [has, lacks] = &mut clusters;
+            if facts.cluster.is_some() {
+                has.insert(cpu)
+            } else {
+                lacks.insert(cpu)
+            };
+            let mut cpus = facts.threads.as_ref().map_or_else(CpuSet::new, |(_, threads)| threads & &left);
             cpus.insert(cpu);
             left = &left - &cpus;
-            let (die, cluster, kind) = (facts.die, facts.cluster, kinds.of(cpu));
+            if let Some((name, threads)) = facts.threads {
+                siblings_agree(kernel, cpu, name, &(&threads & online), &cpus);
+            }
+            dies_agree(kernel, cpu, facts.die, &cpus);
+            // The kernel writes -1, or the same in 16 bits, where the hardware has no such thing.
+            let known = |number: Option<i64>| number.filter(|number| *number != -1 && *number != 0xffff);
+            let (die, cluster, kind) = (known(facts.die), known(facts.cluster), kinds.of(cpu));
             cores.push(Core { id: facts.core_id.unwrap_or(-1), die, cluster, kind, cpus });
         }
     }
+    for (name, [having, lacking]) in [("die_id", &dies), ("cluster_id", &clusters)] {
+        some_lack(kernel, &format!("topology/{name}"), having, lacking);
+    }
     (packages, cores)
+}
+
+/// Reports where the threads of a core do not call each other siblings: those that the first of them names and that
+/// are of other cores, and those of the core that name others.
+fn siblings_agree(kernel: &Kernel<'_>, first: CpuId, name: &'static str, named: &CpuSet, core: &CpuSet) {
+    let file = |cpu: CpuId, name: &str| format!("{}/{name}", topology(cpu));
+    let own = file(first, name);
+    if !named.contains(first) {
+        kernel.unusable(&own, &format!("CPU {} is not in it", first.get()), Assumed::WithItself);
+    }
+    if let Some(other) = (named - core).first() {
+        kernel.contradicts(&own, &file(other, name), Assumed::FirstRead);
+    }
+    for cpu in core.iter().filter(|cpu| *cpu != first) {
+        let theirs = kernel.cpus_with_name(&topology(cpu), &THREADS);
+        match theirs {
+            // What is offline is said by some to be a sibling and by others not.
+            Some((name, theirs))
+                if !core.is_subset(&theirs) || theirs.intersection_len(named) < named.len() =>
+            {
+                kernel.contradicts(&file(cpu, name), &own, Assumed::FirstRead);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Reports threads of a core that are on another die than the first of them.
+fn dies_agree(kernel: &Kernel<'_>, first: CpuId, die: Option<i64>, core: &CpuSet) {
+    let file = |cpu: CpuId| format!("{}/die_id", topology(cpu));
+    for cpu in core.iter().filter(|cpu| *cpu != first) {
+        let path = file(cpu);
+        let own = kernel.number(&path, Assumed::Unknown);
+        if own.zip(die).is_some_and(|(own, die)| own != die) {
+            kernel.contradicts(&path, &file(first), Assumed::FirstRead);
+        }
+    }
 }
 
 fn facts(kernel: &Kernel<'_>, cpu: CpuId) -> Facts {
     let folder = topology(cpu);
     let number = |name: &str| kernel.number(&format!("{folder}/{name}"), Assumed::Unknown);
-    // The kernel writes -1, or the same in 16 bits, where the hardware has no such thing.
-    let known = |number: Option<i64>| number.filter(|number| *number != -1 && *number != 0xffff);
     let core_id = number("core_id");
     if core_id.is_none() {
         kernel.missing_unless_there(&format!("{folder}/core_id"), Assumed::Unknown);
     }
-    let threads = kernel.cpus(&folder, &THREADS);
+    let threads = kernel.cpus_with_name(&folder, &THREADS);
     if threads.is_none() {
         kernel.missing(&format!("{folder}/thread_siblings"), Assumed::CoreOfItsOwn);
     }
-    Facts { core_id, die: known(number("die_id")), cluster: known(number("cluster_id")), threads }
+    Facts { core_id, die: number("die_id"), cluster: number("cluster_id"), threads }
 }
 
 fn packages(kernel: &Kernel<'_>, online: &CpuSet) -> Vec<Package> {

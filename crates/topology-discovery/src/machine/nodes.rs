@@ -103,7 +103,9 @@ fn distances(kernel: &Kernel<'_>, folder: &str, ids: &[u32]) -> Option<Vec<u32>>
     kernel.parsed(&path, Assumed::Unknown, |text| {
         let row: Vec<u32> = text
             .split_ascii_whitespace()
-            .map(|part| part.parse().map_err(|_| format!("{part:?} is no distance")))
+            // Distances are in tenths of that of a node to itself, which is the least.
+            .map(|part| part.parse().ok().filter(|distance| *distance >= 10))
+            .map(|distance| distance.ok_or_else(|| format!("{text:?} are no distances")))
             .collect::<Result<_, _>>()?;
         if row.len() == ids.len() {
             Ok(row)

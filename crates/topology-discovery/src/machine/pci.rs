@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cpuset::CpuSet;
 use topology_model::{DeviceNode, Node, NodeId, PciAddress, PciDevice, Sriov};
 
-use crate::kernel::{Kernel, PCI};
+use crate::kernel::{Kernel, NODES, PCI};
 use crate::problem::Assumed;
 
 /// The devices, by address.
@@ -22,6 +22,9 @@ pub(super) fn devices(kernel: &Kernel<'_>, online: &CpuSet, nodes: &[Node]) -> V
     }
     let ways: BTreeMap<_, _> = devices.keys().map(|address| (*address, above(kernel, *address))).collect();
     let known = |address: &PciAddress| devices.contains_key(address);
+    for bridge in ways.values().flatten().filter(|address| !known(address)) {
+        kernel.missing_unless_there(&format!("{PCI}/{bridge}"), Assumed::LeftOut);
+    }
     let parents: Vec<_> = ways
         .iter()
         .map(|(address, way)| (*address, way.iter().copied().find(|above| known(above) && above != address)))
@@ -43,16 +46,21 @@ fn device(
     online: &CpuSet,
     nodes: &[Node],
 ) -> Option<PciDevice> {
-    let hex = |name: &str, assumed: Assumed| {
-        kernel.parsed(&format!("{path}/{name}"), assumed, |text| {
-            u32::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16)
-        })
+    // The kernel writes all digits: fewer are the beginning of a number.
+    let hex = |name: &str, digits: usize, assumed: Assumed| {
+        let path = format!("{path}/{name}");
+        let number = kernel.parsed(&path, assumed, |text| {
+            let hex = text.strip_prefix("0x").filter(|hex| hex.len() == digits);
+            let number = hex.and_then(|hex| u32::from_str_radix(hex, 16).ok());
+            number.ok_or_else(|| format!("{text:?} is no number of {digits} hexadecimal digits"))
+        });
+        if number.is_none() {
+            kernel.missing_unless_there(&path, assumed);
+        }
+        number
     };
-    let short = |name: &str| hex(name, Assumed::Unknown).and_then(|number| u16::try_from(number).ok());
-    let Some(class) = hex("class", Assumed::LeftOut) else {
-        kernel.missing_unless_there(&format!("{path}/class"), Assumed::LeftOut);
-        return None;
-    };
+    let short = |name: &str| hex(name, 4, Assumed::Unknown).and_then(|number| u16::try_from(number).ok());
+    let class = hex("class", 6, Assumed::LeftOut)?;
     let node = match kernel.number(&format!("{path}/numa_node"), Assumed::Unknown) {
         Some(id) if nodes.iter().any(|node| node.id == NodeId(id)) => DeviceNode::Known(NodeId(id)),
         Some(id) if id >= 0 => {
@@ -60,9 +68,16 @@ fn device(
             kernel.unusable(&format!("{path}/numa_node"), &reason, Assumed::Unknown);
             DeviceNode::Unknown
         }
-        _ => DeviceNode::Unknown,
+        Some(_) => DeviceNode::Unknown,
+        None => {
+            // A kernel without NUMA support has no such file.
+            if kernel.tree.list(NODES).is_some() {
+                kernel.missing_unless_there(&format!("{path}/numa_node"), Assumed::Unknown);
+            }
+            DeviceNode::Unknown
+        }
     };
-    let local = kernel.cpus(path, &["local_cpulist", "local_cpus"]).unwrap_or_default();
+    let local = local_cpus(kernel, path, online, nodes, node);
     let sriov = linked(kernel, &format!("{path}/physfn")).map_or(Sriov::None, Sriov::Virtual);
     Some(PciDevice {
         address,
@@ -70,10 +85,25 @@ fn device(
         vendor: short("vendor"),
         device: short("device"),
         node,
-        local_cpus: &local & online,
+        local_cpus: local,
         parent: None,
         sriov,
     })
+}
+
+/// The CPUs that are near a device: to the kernel, those of its node.
+fn local_cpus(kernel: &Kernel<'_>, path: &str, online: &CpuSet, nodes: &[Node], node: DeviceNode) -> CpuSet {
+    let Some((name, local)) = kernel.cpus_with_name(path, &["local_cpulist", "local_cpus"]) else {
+        kernel.missing_unless_there(&format!("{path}/local_cpulist"), Assumed::Unknown);
+        return CpuSet::new();
+    };
+    let local = &local & online;
+    let node = nodes.iter().find(|other| DeviceNode::Known(other.id) == node);
+    if let Some(node) = node.filter(|node| node.cpus != local) {
+        let node = format!("{NODES}/node{}", node.id.0);
+        kernel.contradicts(&format!("{path}/{name}"), &node, Assumed::AsRead);
+    }
+    local
 }
 
 /// The addresses on the way from a device up to its root, nearest first: folders of devices lie in each other.

@@ -1,0 +1,136 @@
+//! What one file says against what its neighbours say: values that read well and cannot both be right, and files that
+//! the kernel writes wherever it writes those beside them.
+
+use std::collections::BTreeSet;
+
+use cpuset::CpuSet;
+use topology_model::{MachineParts, Node, NodeId};
+
+use super::cpus::has_topology;
+use crate::kernel::{CPUS, HUGEPAGES, Kernel, NODES};
+use crate::problem::Assumed;
+
+/// Reports what in a machine does not fit together.
+pub(super) fn check(kernel: &Kernel<'_>, parts: &MachineParts) {
+    cpu_lists(kernel, parts);
+    smt(kernel);
+    // A kernel without NUMA support has one node and no folder of it.
+    if kernel.numbered(NODES, "node").is_some_and(|ids| !ids.is_empty()) {
+        node_lists(kernel, parts);
+        hugepages(kernel, parts);
+    }
+}
+
+/// The CPUs that run are present, and those present are possible.
+fn cpu_lists(kernel: &Kernel<'_>, parts: &MachineParts) {
+    let path = |name: &str| format!("{CPUS}/{name}");
+    let lists = &parts.cpus;
+    let mut within = lists.online.clone();
+    for (name, list) in [("present", &lists.present), ("possible", &lists.possible)] {
+        match list {
+            Some(list) if !within.is_subset(list) => {
+                kernel.contradicts(&path(name), &path("online"), Assumed::AsRead);
+            }
+            Some(list) => within.clone_from(list),
+            None => kernel.missing_unless_there(&path(name), Assumed::Unknown),
+        }
+    }
+    // A CPU loses its topology when it is taken offline.
+    if let Some(cpu) = lists.offline.iter().find(|cpu| has_topology(kernel, *cpu)) {
+        let topology = path(&format!("cpu{}/topology", cpu.get()));
+        kernel.contradicts(&path("online"), &topology, Assumed::AsRead);
+    }
+}
+
+/// Both files about threads came with one kernel, 4.19, which had the list of isolated CPUs and, where there are NUMA
+/// nodes, that of nodes with memory already.
+fn smt(kernel: &Kernel<'_>) {
+    let files = ["smt/active", "smt/control"].map(|name| format!("{CPUS}/{name}"));
+    let is_there = |path: &String| kernel.tree.target(path).is_some();
+    if !files.iter().any(is_there) {
+        return;
+    }
+    let isolated = format!("{CPUS}/isolated");
+    for path in files.iter().chain([&isolated]) {
+        kernel.missing_unless_there(path, Assumed::Unknown);
+    }
+    if is_there(&format!("{NODES}/online")) {
+        kernel.missing_unless_there(&format!("{NODES}/has_memory"), Assumed::Unknown);
+    }
+}
+
+/// Every node is listed for what it has.
+fn node_lists(kernel: &Kernel<'_>, parts: &MachineParts) {
+    let ids = |has: fn(&Node) -> bool| -> BTreeSet<NodeId> {
+        parts.nodes.iter().filter(|node| has(node)).map(|node| node.id).collect()
+    };
+    let lists = &parts.node_lists;
+    for (name, list, there) in [
+        ("online", &lists.online, ids(|_| true)),
+        ("possible", &lists.possible, ids(|_| true)),
+        ("has_cpu", &lists.has_cpu, ids(|node| !node.cpus.is_empty())),
+        ("has_memory", &lists.has_memory, ids(has_memory)),
+    ] {
+        let path = format!("{NODES}/{name}");
+        match list {
+            Some(list) => {
+                if let Some(id) = there.iter().find(|id| !list.contains(id)) {
+                    kernel.contradicts(&path, &format!("{NODES}/node{}", id.0), Assumed::AsRead);
+                }
+            }
+            // Kernels have had that of nodes with memory for some of the time only.
+            None if name == "has_memory" => {}
+            None => kernel.missing_unless_there(&path, Assumed::Unknown),
+        }
+    }
+    let missing = |id: &&NodeId| !parts.nodes.iter().any(|node| node.id == **id);
+    for id in lists.online.iter().flatten().filter(missing) {
+        kernel.missing(&format!("{NODES}/node{}", id.0), Assumed::LeftOut);
+    }
+}
+
+fn has_memory(node: &Node) -> bool {
+    node.memory.is_some_and(|bytes| bytes > 0)
+}
+
+/// Each node with memory has pages of each size, and they add up to those of the machine. Old kernels count them for
+/// the machine alone.
+fn hugepages(kernel: &Kernel<'_>, parts: &MachineParts) {
+    let file = |folder: &str, size: u64| format!("{folder}/hugepages-{size}kB/nr_hugepages");
+    let nodes = || parts.nodes.iter().flat_map(|node| &node.hugepages);
+    if nodes().next().is_none() {
+        return;
+    }
+    let sizes: BTreeSet<u64> =
+        parts.hugepages.iter().chain(nodes()).map(|pages| pages.page_size_kib).collect();
+    for size in sizes {
+        let mut is_whole = true;
+        for node in &parts.nodes {
+            if has_memory(node) && !node.hugepages.iter().any(|pages| pages.page_size_kib == size) {
+                is_whole = false;
+                let folder = format!("{NODES}/node{}/hugepages", node.id.0);
+                kernel.missing_unless_there(&file(&folder, size), Assumed::LeftOut);
+            }
+        }
+        let all = file(HUGEPAGES, size);
+        let Some(total) = parts.hugepages.iter().find(|pages| pages.page_size_kib == size) else {
+            kernel.missing_unless_there(&all, Assumed::LeftOut);
+            continue;
+        };
+        let of_size = nodes().filter(|pages| pages.page_size_kib == size);
+        let sum = of_size.fold(0_u64, |sum, pages| sum.saturating_add(pages.num_pages));
+        if is_whole && sum != total.num_pages {
+            kernel.contradicts(&all, NODES, Assumed::AsRead);
+        }
+    }
+}
+
+/// Reports files that some CPUs have and others lack. Where all lack them the kernel is one that has none.
+pub(super) fn some_lack(kernel: &Kernel<'_>, name: &str, having: &CpuSet, lacking: &CpuSet) {
+    if having.is_empty() {
+        return;
+    }
+    for cpu in lacking {
+        kernel.missing_unless_there(&format!("{CPUS}/cpu{}/{name}", cpu.get()), Assumed::Unknown);
+    }
+}
