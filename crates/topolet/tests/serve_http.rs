@@ -162,6 +162,6 @@ fn roots_that_are_not_ours_are_refused() {
     assert!(refused(&["--root", shown, "--socket", socket.to_str().unwrap()]).contains("is locked"));
     assert!(first.terminate());
     fs::write(root.path().join("cpu_manager_state"), "{\"policyName\":\"sta").unwrap();
-    let said = refused(&["--root", shown]);
+    let said = refused(&["--root", shown, "--strict"]);
     assert!(said.contains("could not restore state from checkpoint: unexpected end of JSON input"), "{said}");
 }
