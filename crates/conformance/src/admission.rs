@@ -5,6 +5,7 @@ mod config;
 mod reserved;
 mod plugins;
 mod show;
+mod choice;
 mod sequence;
 #[cfg(test)]
 mod simulation;

@@ -26,6 +26,11 @@ impl Unstable {
         Self(self.0.keys().chain(other.0.keys()).map(|path| (path.clone(), None)).collect())
     }
 
+    /// Whether some device was another one in another run.
+    pub(crate) fn names_devices(&self) -> bool {
+        self.0.keys().any(|path| path.contains("/devices/"))
+    }
+
     /// The same where device ids change from run to run: which ones were seen is left to chance, and so is on which
     /// nodes those are.
     pub(crate) fn with_any_devices(&self) -> Self {

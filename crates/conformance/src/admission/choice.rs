@@ -1,0 +1,111 @@
+//! Which devices a plugin without preference gives: the kubelet walks an unordered map, so that any of those alike will
+//! do, and what comes later follows from which it was.
+//!
+//! A case is played with the devices as they are named, and if that is not what the kubelet did, with their names
+//! exchanged among each resource's: other devices are chosen then. If one of these gives its answer, the answer is one
+//! of several, which is a listed difference.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::Value;
+
+use crate::case::{Case, Outcome};
+
+/// So many other namings are tried.
+const TRIES: u64 = 64;
+
+/// For each resource the names that devices have here, and what they are called in the case.
+type Names = BTreeMap<String, BTreeMap<String, String>>;
+
+/// What `play` comes to with the devices as they are named, or in any other way. It answers what it got.
+pub(super) fn with_any_choice(case: &Case, play: impl Fn(&Case) -> Result<Value, Outcome>) -> Outcome {
+    let compared = |played: Result<Value, Outcome>| match played {
+        // Where a plugin prefers nothing any device will do.
+        Ok(got) => Case { unstable: case.unstable.with_any_devices(), ..case.clone() }.compare(got),
+        Err(outcome) => outcome,
+    };
+    let as_named = compared(play(case));
+    if !matches!(as_named, Outcome::Failed { .. }) || !case.unstable.names_devices() {
+        return as_named;
+    }
+    let agrees = (0..TRIES).any(|seed| {
+        let names = exchanged(&case.input, seed);
+        let mut input = case.input.clone();
+        rename_listed(&mut input, None, &names);
+        let got = play(&Case { input, ..case.clone() }).map(|mut got| {
+            name_back(&mut got, None, &names);
+            got
+        });
+        !matches!(compared(got), Outcome::Failed { .. })
+    });
+    if agrees { Outcome::Listed } else { as_named }
+}
+
+/// Other names for the devices of each resource.
+fn exchanged(input: &Value, seed: u64) -> Names {
+    let resources = input["devices"].as_array().into_iter().flatten();
+    let names = resources.map(|list| {
+        let listed = list["devices"].as_array().into_iter().flatten();
+        let own: Vec<String> = listed.filter_map(|one| one["id"].as_str()).map(str::to_owned).collect();
+        let mut others = own.clone();
+        others.sort_by_key(|name| {
+            let mut hasher = DefaultHasher::new();
+            (seed, name).hash(&mut hasher);
+            hasher.finish()
+        });
+        (list["resource"].as_str().unwrap_or_default().to_owned(), others.into_iter().zip(own).collect())
+    });
+    names.collect()
+}
+
+/// Gives the devices of lists in a case their other names.
+fn rename_listed(value: &mut Value, within: Option<&BTreeMap<String, String>>, names: &Names) {
+    match value {
+        Value::Object(fields) => {
+            let resource = fields.get("resource").and_then(Value::as_str).and_then(|name| names.get(name));
+            let within = resource.or(within).cloned();
+            for (field, value) in fields {
+                match (field.as_str(), &within, value) {
+                    ("id", Some(names), Value::String(id)) => {
+                        if let Some((other, _)) = names.iter().find(|(_, own)| *own == id) {
+                            id.clone_from(other);
+                        }
+                    }
+                    (_, within, value) => rename_listed(value, within.as_ref(), names),
+                }
+            }
+        }
+        Value::Array(values) => {
+            for value in values {
+                rename_listed(value, within, names);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Gives devices in an answer, which stand below their resource, their names of the case.
+fn name_back(value: &mut Value, within: Option<&BTreeMap<String, String>>, names: &Names) {
+    match value {
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                name_back(value, names.get(field).or(within), names);
+            }
+        }
+        Value::Array(values) => {
+            for value in values.iter_mut() {
+                name_back(value, within, names);
+            }
+            if within.is_some() && values.iter().all(Value::is_string) {
+                values.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+            }
+        }
+        Value::String(text) => {
+            if let Some(own) = within.and_then(|names| names.get(text)) {
+                text.clone_from(own);
+            }
+        }
+        _ => {}
+    }
+}
