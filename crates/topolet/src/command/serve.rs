@@ -29,7 +29,7 @@ pub(crate) struct ServeArguments {
     /// A loopback address where they come in too. There nothing can be changed without the token.
     #[arg(long, value_name = "ADDRESS:PORT")]
     tcp: Option<SocketAddr>,
-    /// A file whose first line is the token that TCP needs to change something.
+    /// A file whose first line is the token, 16 characters or more, that TCP needs to change something.
     #[arg(long, value_name = "FILE", requires = "tcp")]
     token_file: Option<PathBuf>,
     /// How the log on standard error is written.
