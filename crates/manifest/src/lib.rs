@@ -20,6 +20,7 @@ mod constraints;
 mod api;
 mod workload;
 mod manifests;
+mod accepted;
 mod kubelet;
 mod kubelet_fields;
 mod own;
@@ -28,6 +29,7 @@ mod pod_resources;
 mod function_pool;
 mod scenario;
 
+pub use accepted::{NotAccepted, read_accepted_pods};
 pub use api::Complaint;
 pub use devices::{
     DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, PciClass, PciSelector, read_devices,

@@ -1,7 +1,7 @@
 //! Pods: `kind: Pod` and lists of them, as the kubelet sees them after an API server's defaulting.
 //!
 //! Here a pod is taken as the kubelet would take it. What an API server would refuse before is not looked for; that
-//! is [`read_manifests`](crate::read_manifests)'.
+//! is [`read_manifests`](crate::read_manifests)' and [`read_accepted_pods`](crate::read_accepted_pods)'.
 
 use std::collections::BTreeSet;
 

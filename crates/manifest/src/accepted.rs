@@ -1,0 +1,50 @@
+//! Pods from outside: what an API server would refuse is refused here too.
+
+use core::fmt;
+
+use pod_spec::{Pod, PodLevelResources};
+
+use crate::{ManifestError, Refusal, Source, read_manifests, read_pods_with};
+
+/// Why none of a text's pods is taken. Displays as kubectl shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotAccepted {
+    /// The text cannot be read, or something in it is no pod.
+    Unreadable(ManifestError),
+    /// What an API server would refuse; at least one.
+    Refused(Vec<Refusal>),
+}
+
+impl fmt::Display for NotAccepted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(error) => error.fmt(f),
+            Self::Refused(all) => {
+                f.write_str(&all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+            }
+        }
+    }
+}
+
+impl core::error::Error for NotAccepted {}
+
+impl From<ManifestError> for NotAccepted {
+    fn from(error: ManifestError) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+/// [`read_pods_with`] for pods that no API server has looked at: one that it would refuse refuses them all.
+///
+/// # Errors
+/// Everything that an API server would complain of; else the first thing that is wrong.
+pub fn read_accepted_pods(
+    source: &Source<'_>,
+    pod_level: PodLevelResources,
+) -> Result<Vec<Pod>, NotAccepted> {
+    let refused = read_manifests(source, pod_level)?.refused;
+    if !refused.is_empty() {
+        return Err(NotAccepted::Refused(refused));
+    }
+    Ok(read_pods_with(source, pod_level)?)
+}
