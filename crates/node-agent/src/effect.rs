@@ -120,7 +120,9 @@ pub enum RequestError {
     #[error("container id {0} is taken")]
     IdTaken(ContainerId),
     /// A pod of that name runs with another manifest.
-    #[error("pod {0} is here already with another manifest: delete it first")]
+    #[error(
+        "pod {0} is here already with another manifest, and what a running pod asks for does not change: delete it first"
+    )]
     OtherManifest(String),
     /// The pod is being decided on.
     #[error("pod {0} is being decided on")]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use pod_spec::{Origin, Phase, Pod, PodLevelResources, PodUid};
 use thiserror::Error;
-use topology_manifest::{MAX_BYTES, Source as Text, read_pods_with};
+use topology_manifest::{MAX_BYTES, NotAccepted, Source as Text, read_accepted_pods};
 
 use crate::event::{Listing, Others};
 
@@ -186,7 +186,9 @@ fn contents(path: &Path) -> Contents {
 /// The pods of a file, as the kubelet has static pods.
 fn pods(path: &Path, text: &[u8], pod_level: PodLevelResources) -> Result<Vec<Arc<Pod>>, String> {
     let name = path.display().to_string();
-    let read = Text::from_bytes(&name, text).and_then(|text| read_pods_with(&text, pod_level));
+    let read = Text::from_bytes(&name, text)
+        .map_err(NotAccepted::from)
+        .and_then(|text| read_accepted_pods(&text, pod_level));
     let pods = read.map_err(|error| error.to_string())?;
     let active = pods.into_iter().filter(|pod| pod.phase == Phase::Active);
     Ok(active

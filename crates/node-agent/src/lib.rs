@@ -8,6 +8,7 @@
 //! [`Agent`] does the three in a row with a real store.
 
 mod owner;
+mod known;
 mod event;
 mod effect;
 mod record;

@@ -33,6 +33,7 @@ use topology_admission::{Ledger, Node, SourcesReady};
 use crate::effect::{Answer, Effect, FileName, Place, RequestError, WhyEnded, Write, Written};
 use crate::event::{Event, Listing, Others, PluginEvent, Request, Ticket};
 use crate::files;
+use crate::known::known;
 use crate::record::{Record, Source, manifest};
 use crate::snapshot::{RefusedPod, Snapshot};
 use admit::Admission;
@@ -249,19 +250,9 @@ impl Owner {
     }
 
     fn ask_to_admit(&mut self, ticket: Ticket, pod: Arc<Pod>) {
-        let shown = || format!("{}/{}", pod.namespace, pod.name);
-        let is_same_name = |other: &Pod| {
-            other.uid == pod.uid || (&other.namespace, &other.name) == (&pod.namespace, &pod.name)
-        };
-        let answer = if let Some(record) = self.pods.values().find(|record| is_same_name(&record.pod)) {
-            if record.pod.uid == pod.uid && *record.manifest == manifest(&pod) {
-                Answer::Unchanged
-            } else {
-                Answer::Failed(RequestError::OtherManifest(shown()))
-            }
-        } else if self.admissions.iter().any(|waiting| is_same_name(&waiting.pod)) {
-            Answer::Failed(RequestError::Waiting(shown()))
-        } else {
+        let running = self.pods.values().map(AsRef::as_ref);
+        let waiting = self.admissions.iter().map(|waiting| waiting.pod.as_ref());
+        let Some(answer) = known(running, waiting, &pod) else {
             self.admissions.push_back(Waiting::new(pod, Source::Request, Some(ticket)));
             return;
         };

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use pod_spec::{Pod, PodUid};
 use topology_admission::{Ledger, Reason};
 
-use crate::effect::Enforcement;
+use crate::effect::{Answer, Enforcement};
+use crate::known::known;
 use crate::record::{Record, Source};
 
 /// One moment of a node. Cheap to clone; never changes.
@@ -24,6 +25,15 @@ pub struct Snapshot {
     pub places: Vec<Enforcement>,
     /// Why files on disk are behind; `None`: they are not.
     pub behind: Option<String>,
+}
+
+impl Snapshot {
+    /// What is answered at once to who wants the pod admitted: that it runs as it is, or why it cannot come as it is.
+    /// `None`: it is to be decided on.
+    #[must_use]
+    pub fn answer_to(&self, pod: &Pod) -> Option<Answer> {
+        known(self.pods.values().map(AsRef::as_ref), self.waiting.iter().map(AsRef::as_ref), pod)
+    }
 }
 
 /// A pod that was refused.

@@ -64,7 +64,9 @@ fn pods_come_and_go() {
     assert_eq!(told(&node.handle(admit(3, "a", 4))), ["3: unchanged"]);
     assert_eq!(
         told(&node.handle(admit(4, "a", 2))),
-        ["4: failed: pod default/a is here already with another manifest: delete it first"]
+        [
+            "4: failed: pod default/a is here already with another manifest, and what a running pod asks for does not change: delete it first"
+        ]
     );
     assert_eq!(told(&node.handle(delete(5, "a"))), ["default_a ended", "5: done"]);
     assert_eq!(told(&node.handle(delete(6, "a"))), ["6: failed: pod default_a is not here"]);

@@ -1,0 +1,25 @@
+//! What is answered at once to who wants a pod admitted.
+
+use pod_spec::Pod;
+
+use crate::effect::{Answer, RequestError};
+use crate::record::{Record, manifest};
+
+/// The answer if the pod, or another of its name, runs or waits already; `None`: it is to be decided on.
+pub(crate) fn known<'a>(
+    running: impl IntoIterator<Item = &'a Record>,
+    waiting: impl IntoIterator<Item = &'a Pod>,
+    pod: &Pod,
+) -> Option<Answer> {
+    let shown = || format!("{}/{}", pod.namespace, pod.name);
+    let is_same_name =
+        |other: &Pod| other.uid == pod.uid || (&other.namespace, &other.name) == (&pod.namespace, &pod.name);
+    if let Some(record) = running.into_iter().find(|record| is_same_name(&record.pod)) {
+        if record.pod.uid == pod.uid && *record.manifest == manifest(pod) {
+            return Some(Answer::Unchanged);
+        }
+        return Some(Answer::Failed(RequestError::OtherManifest(shown())));
+    }
+    let waits = waiting.into_iter().any(is_same_name);
+    waits.then(|| Answer::Failed(RequestError::Waiting(shown())))
+}
