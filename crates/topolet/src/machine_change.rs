@@ -1,10 +1,12 @@
 //! In what two machines differ.
 
 use std::collections::BTreeMap;
-use std::fmt::{Debug, Display};
+use std::fmt::Display;
 
 use cpuset::CpuSet;
-use topology_model::{CacheKind, Machine, Node, PciDevice};
+use topology_model::{
+    CacheKind, Core, CoreKind, DeviceNode, HugePages, Machine, Node, PciDevice, Smt, Sriov,
+};
 
 use crate::render::Amount;
 
@@ -33,11 +35,7 @@ pub(crate) fn changes(before: &Machine, after: &Machine) -> Vec<String> {
     paired(&mut lines, &packages(before), &packages(after));
     let cores = |machine: &Machine| -> BTreeMap<String, String> {
         let all = machine.cores().iter();
-        let shown = all.map(|core| {
-            let kind = (core.id, core.die, core.cluster, core.kind);
-            (format!("core from CPU {}", first(&core.cpus)), format!("CPUs {} {kind:?}", core.cpus))
-        });
-        shown.collect()
+        all.map(|own| (format!("core from CPU {}", first(&own.cpus)), core(own))).collect()
     };
     paired(&mut lines, &cores(before), &cores(after));
     let caches = |machine: &Machine| -> BTreeMap<String, String> {
@@ -66,22 +64,46 @@ pub(crate) fn changes(before: &Machine, after: &Machine) -> Vec<String> {
         machine.devices().iter().map(|own| (format!("PCI {}", own.address), device(own))).collect()
     };
     paired(&mut lines, &devices(before), &devices(after));
-    let rest = |machine: &Machine| {
-        (machine.smt().clone(), machine.hugepages().to_vec(), machine.default_hugepage_kib())
+    changed(&mut lines, "SMT", smt(before.smt()), smt(after.smt()));
+    changed(&mut lines, "huge pages", pages(before.hugepages()), pages(after.hugepages()));
+    let usual = |machine: &Machine| {
+        machine.default_hugepage_kib().map_or("not known".to_owned(), |kib| format!("{kib}Ki"))
     };
-    if rest(before) != rest(after) {
-        let pages = |machine: &Machine| format!("{:?}", rest(machine));
-        changed(&mut lines, "SMT and huge pages", pages(before), pages(after));
-    }
+    changed(&mut lines, "default size of huge pages", usual(before), usual(after));
     if lines.is_empty() {
         lines.push("the kernel's lists of CPUs and nodes".to_owned());
     }
     lines
 }
 
+fn core(core: &Core) -> String {
+    let mut text = format!("CPUs {}, id {}", core.cpus, core.id);
+    for (what, id) in [("die", core.die), ("cluster", core.cluster)] {
+        text.push_str(&id.map_or_else(String::new, |id| format!(", {what} {id}")));
+    }
+    text.push_str(match core.kind {
+        CoreKind::Plain => "",
+        CoreKind::Performance => ", performance",
+        CoreKind::Efficiency => ", efficiency",
+    });
+    text
+}
+
+fn smt(smt: &Smt) -> String {
+    let active = match smt.active {
+        Some(true) => "active",
+        Some(false) => "not active",
+        None => "not known",
+    };
+    smt.control.as_ref().map_or_else(|| active.to_owned(), |control| format!("{active} ({control})"))
+}
+
+fn pages(all: &[HugePages]) -> String {
+    let each = all.iter().map(|pages| format!("{}x{}Ki", pages.num_pages, pages.page_size_kib));
+    or_none(each.collect::<Vec<_>>().join(" "))
+}
+
 fn node(node: &Node) -> String {
-    let pages: Vec<_> =
-        node.hugepages.iter().map(|pages| format!("{}x{}Ki", pages.num_pages, pages.page_size_kib)).collect();
     let distances = node.distances.as_ref().map_or("not known".to_owned(), |row| {
         row.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     });
@@ -89,18 +111,33 @@ fn node(node: &Node) -> String {
         "CPUs {}, memory {}, pages {}, distances {distances}",
         list(&node.cpus),
         exact(node.memory),
-        or_none(pages.join(" "))
+        pages(&node.hugepages)
     )
 }
 
 fn device(device: &PciDevice) -> String {
-    let ids = (device.class, device.vendor, device.device);
-    let place = (device.node, device.parent.map(|parent| parent.to_string()));
-    format!("{ids:x?} {place:?}, CPUs {}, {}", list(&device.local_cpus), shown(&device.sriov))
-}
-
-fn shown(value: &impl Debug) -> String {
-    format!("{value:?}")
+    let number = |id: Option<u16>| id.map_or("????".to_owned(), |id| format!("{id:04x}"));
+    let node = match device.node {
+        DeviceNode::Known(id) => format!("NUMA {id}"),
+        DeviceNode::Inherited(id) => format!("NUMA {id} as its bridge"),
+        DeviceNode::Unknown => "NUMA node not known".to_owned(),
+    };
+    let below = device.parent.map_or("a root complex".to_owned(), |parent| parent.to_string());
+    let sharing = match &device.sriov {
+        Sriov::None => String::new(),
+        Sriov::Physical(functions) => {
+            let each: Vec<String> = functions.iter().map(ToString::to_string).collect();
+            format!(", virtual functions {}", or_none(each.join(" ")))
+        }
+        Sriov::Virtual(card) => format!(", virtual function of {card}"),
+    };
+    format!(
+        "class {:06x}, {}:{}, {node}, below {below}, CPUs {}{sharing}",
+        device.class,
+        number(device.vendor),
+        number(device.device),
+        list(&device.local_cpus)
+    )
 }
 
 fn exact(bytes: Option<u64>) -> String {
@@ -168,5 +205,6 @@ mod tests {
             "pack:1 [numa(memory=4GiB hugepages-2Mi=4)] l3:1 core:2 pu:2",
             &["NUMA 1: gone", "online CPUs: 0-7 before, 0-3 now"],
         );
+        check(server, "pack:2 [numa(memory=4GiB hugepages-2Mi=4)] l3:1 core:4 pu:1", &["CPUs 0-1, id 0"]);
     }
 }

@@ -144,6 +144,9 @@ pub(crate) fn files_of(name: &str) -> anyhow::Result<(String, SysfsTree)> {
 
 fn built_in(name: &str) -> anyhow::Result<(String, SysfsTree)> {
     let Some(archive) = machine_fixtures::archive(name) else {
+        if Path::new(name).exists() {
+            bail!("no built-in machine is called {name}; what is here by that name is ./{name}");
+        }
         bail!(
             "no built-in machine is called {name}; there are\n  {}\nA path has a / or a . in it, and `live` is this machine",
             machine_fixtures::names().collect::<Vec<_>>().join("\n  ")
