@@ -12,6 +12,7 @@ use topology_model::KubeletView;
 
 use crate::Outcome;
 use crate::arguments::{MachineArguments, RulesArguments};
+use crate::decision::warning_of_pod;
 use crate::export::{Fingerprint, Method, NodeResourceTopology, Seen};
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 use crate::pods::{self, Wholeness};
@@ -113,7 +114,12 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
 fn admit(node: &LoadedNode, ledger: &Ledger, pod: &Pod, screen: Screen) -> anyhow::Result<(Ledger, bool)> {
     let attempt = node.node.attempt(ledger, pod, &Replies::default());
     let admitted = match &attempt.verdict {
-        Verdict::Admitted(_) => true,
+        Verdict::Admitted(_) => {
+            if let Some(warning) = warning_of_pod(&node.node, ledger.inventory(), pod) {
+                screen.warn(warning);
+            }
+            true
+        }
         Verdict::Refused(refused) => {
             let Pod { namespace, name, .. } = pod;
             screen.warn(format_args!(

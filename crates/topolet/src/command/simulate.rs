@@ -109,6 +109,9 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()>
     let devices = arguments.rules.devices.as_deref().map(Path::new).map(DeviceText::read).transpose()?;
     let question = Question { machine: &machine, rules: &arguments.rules, devices };
     let found = simulation::find_max(&question, pod)?;
+    for warning in &found.warnings {
+        screen.warn(warning);
+    }
     let document = |format| Document::new("FoundMax", &found).text(format).map(Option::unwrap_or_default);
     match arguments.output {
         SimulateFormat::Table => screen.show(&render::found_max(&found, screen.glyphs)),

@@ -6,7 +6,7 @@ use topology_policy::{Candidate, Fit, MergeTrace, Places};
 use super::Facts;
 
 /// One merge with its reasons.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MergeView {
     /// In the order in which providers were asked.
@@ -20,7 +20,7 @@ pub(crate) struct MergeView {
 }
 
 /// What the provider of one resource answered.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AnswerView {
     pub(crate) resource: String,
@@ -38,7 +38,7 @@ pub(crate) struct AnswerView {
 }
 
 /// A node set in question.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CandidateView {
     pub(crate) nodes: String,

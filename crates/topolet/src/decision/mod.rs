@@ -17,11 +17,12 @@ use topology_hint::Affinity;
 use topology_model::Nodes;
 
 pub(crate) use self::merge::{CandidateView, MergeView};
+pub(crate) use self::not_pinned::{not_checked, unknown_resources, warning_of_pod};
 use crate::node::LoadedNode;
 use crate::render::Amount;
 
 /// One pod's decision.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Decision {
     /// Namespace and name.
@@ -43,7 +44,7 @@ pub(crate) struct Decision {
 }
 
 /// Why it may not run.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RefusalView {
     pub(crate) reason: String,
@@ -63,7 +64,7 @@ pub(crate) struct RefusalView {
 }
 
 /// One merge.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct UnitView {
     /// Absent for the pod as a whole.
@@ -80,7 +81,7 @@ pub(crate) struct UnitView {
 }
 
 /// One resource of a unit.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResourceView {
     pub(crate) resource: String,
@@ -93,7 +94,7 @@ pub(crate) struct ResourceView {
 }
 
 /// What one node has of it.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NodeView {
     pub(crate) node: i64,
@@ -104,7 +105,7 @@ pub(crate) struct NodeView {
 }
 
 /// What there is in one place.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CellView {
     pub(crate) free: u64,
@@ -114,7 +115,7 @@ pub(crate) struct CellView {
 }
 
 /// What a container was given.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ContainerView {
     pub(crate) name: String,
@@ -135,7 +136,7 @@ pub(crate) struct ContainerView {
 }
 
 /// Memory bound to nodes.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BlockView {
     pub(crate) resource: String,
@@ -144,7 +145,7 @@ pub(crate) struct BlockView {
 }
 
 /// Devices of one resource.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DevicesView {
     pub(crate) resource: String,
@@ -152,7 +153,7 @@ pub(crate) struct DevicesView {
 }
 
 /// A change that was tried, and under which the pod was admitted.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FitView {
     /// `wait`, `ask less`, `node`, `policy` or `scope`.
@@ -163,7 +164,7 @@ pub(crate) struct FitView {
 }
 
 /// Something about an admitted pod that its owner may not expect.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Note {
     /// Empty for the pod as a whole.

@@ -12,6 +12,7 @@ use topology_admission::{Compat, Ledger, Node, Verdict};
 
 use super::reservation::{ReservationFit, reservations};
 use crate::arguments::RulesArguments;
+use crate::decision::warning_of_pod;
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 
 /// Everything that was found out.
@@ -26,6 +27,9 @@ pub(crate) struct FoundMax {
     /// Other places for what is reserved for the system, with the configuration's own policy, scope and options: the
     /// one with which the most fit comes first.
     pub(crate) reservations: Vec<ReservationFit>,
+    /// What in the configuration is without effect, and what of the pod nobody looks at, as text to be shown.
+    #[serde(skip)]
+    pub(crate) warnings: Vec<String>,
 }
 
 /// One policy, scope and option.
@@ -214,6 +218,7 @@ pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<Fou
         configuration: base.line.configuration.clone(),
         variants: variants.collect(),
         reservations: reservations(question, &base, &config, pod),
+        warnings: warning_of_pod(&base.node, &base.inventory, pod).into_iter().chain(base.warnings).collect(),
     })
 }
 

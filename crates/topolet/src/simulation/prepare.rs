@@ -19,6 +19,7 @@ use topology_manifest::{
 use topology_model::CpuTable;
 
 use crate::arguments::{MachineArguments, RulesArguments};
+use crate::decision::{not_checked, unknown_resources};
 use crate::document;
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 use crate::render::manifest_style;
@@ -159,7 +160,9 @@ impl Reading<'_> {
             arrivals,
             warnings,
         };
-        self.refuse_what_never_fits(prepared, &scenario.pods)
+        let mut prepared = self.refuse_what_never_fits(prepared, &scenario.pods)?;
+        prepared.warnings.extend(self.not_checked(&prepared, &scenario.pods));
+        Ok(prepared)
     }
 
     fn refused(&self, place: &Place, what: String, expected: &'static str) -> anyhow::Error {
@@ -215,6 +218,25 @@ impl Reading<'_> {
             node.warnings.into_iter().filter(|warning| !warnings.contains(warning)).collect::<Vec<_>>(),
         );
         Ok(PreparedNode { node: node.node, cpus: node.cpus, inventory: node.inventory })
+    }
+
+    /// Pods that ask for devices of which a machine knows nothing. Devices come with machines, so that one
+    /// configuration tells all.
+    fn not_checked(&self, prepared: &Prepared, pods: &[ScenarioPod]) -> Vec<String> {
+        let nodes = prepared.configurations.first().into_iter().flat_map(|own| &own.nodes);
+        let machines: Vec<_> = prepared.machines.iter().map(|(name, _)| name).zip(nodes).collect();
+        let mut warnings = Vec::new();
+        for (template, pod) in prepared.templates.iter().zip(pods) {
+            for (machine, own) in &machines {
+                let unknown = unknown_resources(&own.node, &own.inventory, &template.pod);
+                if let Some(what) = not_checked(&unknown, &format!("on {machine}")) {
+                    let expected = "to have it checked, devices of the machine";
+                    let warning = Scenario::warn(&self.source, &pod.place, what, expected);
+                    warnings.push(warning.render(manifest_style()));
+                }
+            }
+        }
+        warnings
     }
 
     /// A pod that fits no machine at all is an error; one that fits none under some configuration is worth a word.
