@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
+use crate::serve::FILE;
+
 /// How long the daemon may be silent; a decision may wait for a plugin.
 const PATIENCE: Duration = Duration::from_secs(330);
 /// An answer is not larger: 64 MiB.
@@ -40,15 +42,27 @@ impl Reply {
     }
 }
 
+/// What is sent with a request.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Sent<'a> {
+    /// What it is called in messages.
+    pub(crate) name: Option<&'a str>,
+    pub(crate) bytes: &'a [u8],
+}
+
 /// Sends a request to the daemon at `socket`, and waits for its answer.
-pub(crate) fn send(socket: &Path, method: &str, path: &str, body: &[u8]) -> anyhow::Result<Reply> {
+pub(crate) fn send(socket: &Path, method: &str, path: &str, body: Sent<'_>) -> anyhow::Result<Reply> {
+    let Sent { name, bytes: body } = body;
+    // A name that would break the head is left out.
+    let name = name.filter(|name| !name.chars().any(char::is_control));
+    let name = name.map_or_else(String::new, |name| format!("{FILE}: {name}\r\n"));
     let shown = socket.display();
     let mut stream = UnixStream::connect(socket)
         .with_context(|| format!("failed to reach topolet at {shown}; is `topolet serve` running there?"))?;
     let failed = || format!("failed to talk to topolet at {shown}");
     stream.set_read_timeout(Some(PATIENCE)).with_context(failed)?;
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{name}Content-Length: {}\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes()).with_context(failed)?;

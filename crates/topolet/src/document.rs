@@ -25,6 +25,11 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// What messages call such a file.
+pub(crate) fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() }
+}
+
 /// A document for programs: `apiVersion`, `kind`, the kubelet release whose rules apply, and what it is about.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

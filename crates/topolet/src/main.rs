@@ -29,8 +29,8 @@ use clap::Parser;
 use crate::arguments::Arguments;
 use crate::render::Screen;
 
-/// What a command came to; the exit status is made of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What a command came to; the exit status is made of it. Of several the last counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Outcome {
     /// Everything that was asked has been done, and every pod admitted.
     Done,

@@ -65,8 +65,7 @@ pub(crate) fn from_files(
 
 fn from_file(path: &Path, pod_level: PodLevelResources) -> anyhow::Result<Manifests> {
     let bytes = document::read(path)?;
-    let name = if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() };
-    Source::from_bytes(&name, &bytes)
+    Source::from_bytes(&document::name(path), &bytes)
         .and_then(|source| read_manifests(&source, pod_level))
         .map_err(|error| anyhow!(error.render(manifest_style())))
 }

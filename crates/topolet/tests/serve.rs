@@ -122,6 +122,9 @@ fn a_bad_manifest_is_told_once_and_harms_no_other() {
     fs::write(file("twin.yaml"), pod("good", "cpu: 1, memory: 1Gi")).unwrap();
     fs::write(file(".hidden.yaml"), pod("hidden", "cpu: 2, memory: 1Gi")).unwrap();
     fs::create_dir(file("folder.yaml")).unwrap();
+    let workloads = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pods/workloads.yaml");
+    fs::copy(workloads, file("workloads.yaml")).unwrap();
+    fs::write(file("refused.yaml"), pod("refused", "cpu: -1")).unwrap();
     std::os::unix::fs::symlink("nowhere", file("dangling.yaml")).unwrap();
     let daemon = Daemon::start(root.path(), &["--manifests", manifests.path().to_str().unwrap()]);
     let pods = || words(&daemon.prints(&["get", "pods"]));
@@ -142,6 +145,13 @@ fn a_bad_manifest_is_told_once_and_harms_no_other() {
         assert_eq!(lines.count(), 1, "bad{at}.yaml is told once\n{}", log.join("\n"));
     }
     assert_eq!(told("pod default/good is in"), 1, "the twin is told once");
+    assert_eq!(told("/workloads.yaml:3:7: kind: \"Service\" is not read here"), 1, "{}", log.join("\n"));
+    assert_eq!(
+        told("spec.containers[0].resources.limits[cpu]: Invalid value: \"-1\""),
+        1,
+        "{}",
+        log.join("\n")
+    );
 }
 
 fn pod_resources(root: &Path) -> PodResourcesClient {

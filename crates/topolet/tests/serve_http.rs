@@ -82,15 +82,71 @@ fn a_dry_run_decides_nothing() {
     assert!(applied.contains("✔ default/a   admitted"), "{applied}");
     let again = daemon.prints(&["apply", "-f", file.to_str().unwrap()]);
     assert_eq!(again, "✔ default/a   unchanged\n");
+    assert_eq!(daemon.prints(&["apply", "--dry-run", "-f", file.to_str().unwrap()]), again);
     fs::write(&file, pod("a", "cpu: 3, memory: 1Gi")).unwrap();
-    let other = daemon.topolet(&["apply", "-f", file.to_str().unwrap()]);
-    assert_eq!(other.status.code(), Some(1));
-    let said = String::from_utf8(other.stderr).unwrap();
-    assert!(said.contains("is here already with another manifest"), "{said}");
+    for arguments in [&["apply"][..], &["apply", "--dry-run"]] {
+        let other = daemon.topolet(&[arguments, &["-f", file.to_str().unwrap()]].concat());
+        assert_eq!(other.status.code(), Some(1));
+        let said = String::from_utf8(other.stderr).unwrap();
+        assert!(said.contains("is here already with another manifest"), "{said}");
+    }
+    let many = format!("{}---\n{}", pod("a", "cpu: 3, memory: 1Gi"), pod("b", "cpu: 40, memory: 1Gi"));
+    fs::write(&file, format!("{many}---\n{}", pod("c", "cpu: 48, memory: 1Gi"))).unwrap();
+    let told = daemon.topolet(&["apply", "--dry-run", "-f", file.to_str().unwrap(), "-o", "json"]);
+    assert_eq!(told.status.code(), Some(2));
+    let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    let admitted = |at: usize| told["decisions"][at]["admitted"].as_bool();
+    assert_eq!((admitted(0), admitted(1)), (Some(true), Some(false)), "each beside those before it: {told}");
+    assert_eq!(told["failed"][0]["pod"], "default/a");
     let decisions: serde_json::Value = serde_json::from_str(&daemon.get("/v1/decisions").body).unwrap();
     let logged = decisions["decisions"].as_array().unwrap();
     assert_eq!(logged.len(), 1, "{decisions}");
     assert!(logged[0]["units"][0]["resources"].is_array(), "with what was looked at");
+}
+
+#[test]
+fn workloads_become_their_pods_and_what_has_none_is_named() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    assert_eq!(daemon.prints(&["get", "decisions"]), "no decisions since the daemon started\n");
+    let workloads = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pods/workloads.yaml");
+    let applied = daemon.topolet(&["apply", "-f", workloads]);
+    assert_eq!(applied.status.code(), Some(1), "something is left out");
+    let said = String::from_utf8(applied.stdout).unwrap();
+    for expected in [
+        "workloads.yaml:2:1: Service \"upf\" of v1 is skipped: no pods are read from it\n",
+        "workloads.yaml:28:23: resource claim \"scratch-gpu\" of Job \"report\" is not considered\n",
+        "✔ ran/upf-0 (Deployment upf)   admitted",
+        "✔ ran/upf-1 (Deployment upf)   admitted",
+        "✔ ran/report-0 (Job report)   admitted",
+    ] {
+        assert!(said.contains(expected), "{expected} is not in\n{said}");
+    }
+    let again = daemon.topolet(&["apply", "-f", workloads]);
+    let said = String::from_utf8(again.stdout).unwrap();
+    assert!(
+        said.ends_with("✔ ran/upf-0   unchanged\n\n✔ ran/upf-1   unchanged\n\n✔ ran/report-0   unchanged\n"),
+        "{said}"
+    );
+    assert_eq!(daemon.prints(&["delete", "pod", "ran/upf-1"]), "pod ran/upf-1 deleted\n");
+    assert!(daemon.prints(&["describe", "pod", "ran/upf-0"]).contains("upf"));
+    let listed = daemon.prints(&["get", "pods"]);
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+}
+
+#[test]
+fn what_an_api_server_refuses_is_refused_and_the_file_named() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    let bad = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/bad/refused-by-api-server.yaml");
+    let applied = daemon.topolet(&["apply", "-f", bad]);
+    assert_eq!(applied.status.code(), Some(1));
+    let said = String::from_utf8(applied.stderr).unwrap();
+    assert!(said.contains("must be less than or equal to cpu limit of 2"), "{said}");
+    assert!(said.contains("tests/bad/refused-by-api-server.yaml:9:23"), "{said}");
+    assert_eq!(daemon.prints(&["get", "pods"]), "no pods\n");
+    let nameless = daemon.ask("POST", "/v1/pods", "kind: [");
+    assert!(nameless.message().contains("request:1"), "{}", nameless.body);
 }
 
 fn over_tcp(address: &str, head: &str, body: &str) -> Reply {

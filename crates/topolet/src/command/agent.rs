@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 
 use crate::arguments::{Format, OutputArguments};
-use crate::client::{self, Reply};
+use crate::client::{self, Reply, Sent};
 use crate::render::{Glyphs, Screen};
-use crate::serve::OUTCOME;
+use crate::serve::{OUTCOME, PARTIAL, SOME_REFUSED};
 use crate::{Outcome, document};
 
 /// Which daemon.
@@ -74,13 +74,34 @@ enum Described {
     Pod(OnePod),
 }
 
+/// Which pod.
+#[derive(Args, Debug)]
+struct PodArguments {
+    /// Its name, or NAMESPACE/NAME.
+    name: String,
+    /// Its namespace; `default` if nothing else is said.
+    #[arg(short, long)]
+    namespace: Option<String>,
+}
+
+impl PodArguments {
+    /// Its namespace and name.
+    fn named(&self) -> anyhow::Result<(&str, &str)> {
+        let (namespace, name) = match (self.name.split_once('/'), self.namespace.as_deref()) {
+            (None, namespace) => (namespace.unwrap_or("default"), self.name.as_str()),
+            (Some((own, _)), Some(other)) if own != other => {
+                anyhow::bail!("{} is in namespace {own}, and -n says {other}", self.name)
+            }
+            (Some(own), _) => own,
+        };
+        Ok((checked(namespace)?, checked(name)?))
+    }
+}
+
 #[derive(Args, Debug)]
 struct OnePod {
-    /// Its name.
-    name: String,
-    /// Its namespace.
-    #[arg(short, long, default_value = "default")]
-    namespace: String,
+    #[command(flatten)]
+    pod: PodArguments,
     #[command(flatten)]
     socket: SocketArguments,
     #[command(flatten)]
@@ -115,11 +136,8 @@ enum Deleted {
 
 #[derive(Args, Debug)]
 struct DeletePod {
-    /// Its name.
-    name: String,
-    /// Its namespace.
-    #[arg(short, long, default_value = "default")]
-    namespace: String,
+    #[command(flatten)]
+    pod: PodArguments,
     #[command(flatten)]
     socket: SocketArguments,
 }
@@ -127,7 +145,8 @@ struct DeletePod {
 pub(super) fn get(arguments: &GetArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let (socket, path, output) = match &arguments.what {
         Listed::Pods(GetPods { namespace, socket, output }) => {
-            let only = namespace.as_ref().map(|name| format!("&namespace={name}")).unwrap_or_default();
+            let only = namespace.as_deref().map(checked).transpose()?;
+            let only = only.map(|name| format!("&namespace={name}")).unwrap_or_default();
             (socket, format!("/v1/pods?{}{only}", shape(output, screen)), output)
         }
         Listed::State(GetPlain { socket, output }) => {
@@ -140,14 +159,15 @@ pub(super) fn get(arguments: &GetArguments, screen: Screen) -> anyhow::Result<Ou
             (socket, format!("/v1/decisions?{}", shape(output, screen)), output)
         }
     };
-    let reply = client::send(&socket.socket, "GET", &checked(path)?, &[])?.good()?;
+    let reply = client::send(&socket.socket, "GET", &path, Sent::default())?.good()?;
     show(&reply, output.output, screen)
 }
 
 pub(super) fn describe(arguments: &DescribeArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let Described::Pod(OnePod { name, namespace, socket, output }) = &arguments.what;
-    let path = checked(format!("/v1/pods/{namespace}/{name}?{}", shape(output, screen)))?;
-    let reply = client::send(&socket.socket, "GET", &path, &[])?.good()?;
+    let Described::Pod(OnePod { pod, socket, output }) = &arguments.what;
+    let (namespace, name) = pod.named()?;
+    let path = format!("/v1/pods/{namespace}/{name}?{}", shape(output, screen));
+    let reply = client::send(&socket.socket, "GET", &path, Sent::default())?.good()?;
     show(&reply, output.output, screen)
 }
 
@@ -155,20 +175,21 @@ pub(super) fn apply(arguments: &ApplyArguments, screen: Screen) -> anyhow::Resul
     let mut outcome = Outcome::Done;
     let route = if arguments.dry_run { "explain" } else { "pods" };
     for file in &arguments.files {
-        let body = document::read(file)?;
+        let bytes = document::read(file)?;
+        let name = document::name(file);
+        let body = Sent { name: Some(&name), bytes: &bytes };
         let path = format!("/v1/{route}?{}", shape(&arguments.output, screen));
-        let reply = client::send(&arguments.socket.socket, "POST", &path, &body)?.good()?;
-        if show(&reply, arguments.output.output, screen)? != Outcome::Done {
-            outcome = Outcome::SomeRefused;
-        }
+        let reply = client::send(&arguments.socket.socket, "POST", &path, body)?.good()?;
+        outcome = outcome.max(show(&reply, arguments.output.output, screen)?);
     }
     Ok(outcome)
 }
 
 pub(super) fn delete(arguments: &DeleteArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let Deleted::Pod(DeletePod { name, namespace, socket }) = &arguments.what;
-    let path = checked(format!("/v1/pods/{namespace}/{name}"))?;
-    client::send(&socket.socket, "DELETE", &path, &[])?.good()?;
+    let Deleted::Pod(DeletePod { pod, socket }) = &arguments.what;
+    let (namespace, name) = pod.named()?;
+    let path = format!("/v1/pods/{namespace}/{name}");
+    client::send(&socket.socket, "DELETE", &path, Sent::default())?.good()?;
     screen.show(&format!("pod {namespace}/{name} deleted\n"))?;
     Ok(Outcome::Done)
 }
@@ -187,13 +208,11 @@ fn shape(output: &OutputArguments, screen: Screen) -> String {
     format!("output={format}&glyphs={glyphs}")
 }
 
-/// A path without what would need escapes: names of pods have nothing of it.
-fn checked(path: String) -> anyhow::Result<String> {
-    let is_plain = |byte: u8| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'.' | b'_' | b'?' | b'=' | b'&')
-    };
-    if path.bytes().all(is_plain) {
-        return Ok(path);
+/// A name without what would need escapes in a path: names of pods and namespaces have nothing of it.
+fn checked(name: &str) -> anyhow::Result<&str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+    if !name.is_empty() && name.bytes().all(is_plain) {
+        return Ok(name);
     }
     anyhow::bail!("names of pods and namespaces have letters, digits, '-' and '.' only")
 }
@@ -204,7 +223,8 @@ fn show(reply: &Reply, format: Format, screen: Screen) -> anyhow::Result<Outcome
         Format::Json | Format::Yaml => screen.print(&reply.body)?,
     }
     Ok(match reply.field(OUTCOME) {
-        Some("some-refused") => Outcome::SomeRefused,
+        Some(SOME_REFUSED) => Outcome::SomeRefused,
+        Some(PARTIAL) => Outcome::Partial,
         _ => Outcome::Done,
     })
 }

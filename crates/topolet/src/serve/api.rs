@@ -9,11 +9,13 @@ mod containers;
 mod look;
 mod pods;
 mod explain;
+mod sent;
 
 #[cfg(test)]
 mod hostile;
 
 pub(super) use access::Token;
 pub(super) use listen::{Listeners, serve};
-pub(crate) use reply::OUTCOME;
+pub(crate) use reply::{OUTCOME, PARTIAL, SOME_REFUSED};
 pub(super) use routes::router;
+pub(crate) use sent::FILE;

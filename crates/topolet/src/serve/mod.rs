@@ -50,7 +50,7 @@ use crate::machine_view::MachineView;
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 use crate::render::{self, Glyphs};
 
-pub(crate) use self::api::OUTCOME;
+pub(crate) use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED};
 pub(crate) use self::enforce::CgroupRoot;
 pub(crate) use self::log::LoggingFormat;
 pub(crate) use self::start::Damaged;

@@ -10,14 +10,17 @@ use axum::response::Response;
 use node_agent::{Answer, Request};
 use serde::Serialize;
 use tokio::sync::Semaphore;
+use topology_manifest::Owner;
 
 use super::access::Peer;
 use super::explain;
-use super::reply::{Failure, OUTCOME, Shape};
-use super::routes::{Answered, Node, body, failed, pods_of, stopped};
+use super::reply::{DONE, Failure, OUTCOME, PARTIAL, SOME_REFUSED, Shape};
+use super::routes::{Answered, Node, failed, stopped};
+use super::sent::Sent;
 use crate::decision::Decision;
 use crate::node::NodeLine;
-use crate::render;
+use crate::pods::Wholeness;
+use crate::render::{self, Glyphs};
 use crate::serve::owner::Told;
 
 /// Explanations at once: each may keep a CPU busy for a while.
@@ -25,6 +28,7 @@ static EXPLAINING: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(2));
 
 /// Decisions, as they are written.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Decided<'a> {
     node: &'a NodeLine,
     decisions: Vec<Arc<Decision>>,
@@ -34,6 +38,9 @@ struct Decided<'a> {
     /// Pods that could not be decided on, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failed: Vec<Failed>,
+    /// What was left out of what was sent, and what of the pods nobody looks at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -42,15 +49,36 @@ struct Failed {
     message: String,
 }
 
-fn drawn(decisions: &Decided<'_>, glyphs: render::Glyphs) -> String {
-    let line = decisions.node.line(glyphs);
-    let each = decisions.decisions.iter().map(|decision| render::decision(decision, &line, glyphs));
-    let unchanged = decisions.unchanged.iter().map(|pod| format!("{} {pod}   unchanged\n", glyphs.yes()));
-    let failed = decisions
-        .failed
-        .iter()
-        .map(|failed| format!("{} {}   {}\n", glyphs.no(), failed.pod, failed.message));
-    each.chain(unchanged).chain(failed).collect::<Vec<_>>().join("\n")
+impl<'a> Decided<'a> {
+    fn new(node: &'a NodeLine, warnings: Vec<String>) -> Self {
+        Self { node, decisions: Vec::new(), unchanged: Vec::new(), failed: Vec::new(), warnings }
+    }
+
+    /// What is told of it without looking at each.
+    fn outcome(&self, wholeness: Wholeness) -> &'static str {
+        let is_done = self.failed.is_empty() && self.decisions.iter().all(|decision| decision.admitted);
+        match wholeness {
+            Wholeness::Partial => PARTIAL,
+            Wholeness::Whole if is_done => DONE,
+            Wholeness::Whole => SOME_REFUSED,
+        }
+    }
+
+    fn draw(&self, glyphs: Glyphs, draw: fn(&Decision, &str, Glyphs) -> String) -> String {
+        let line = self.node.line(glyphs);
+        let warnings = self.warnings.iter().map(|warning| format!("! {warning}\n"));
+        let each = self.decisions.iter().map(|decision| draw(decision, &line, glyphs));
+        let unchanged = self.unchanged.iter().map(|pod| format!("{} {pod}   unchanged\n", glyphs.yes()));
+        let failed =
+            self.failed.iter().map(|Failed { pod, message }| format!("{} {pod}   {message}\n", glyphs.no()));
+        warnings.chain(each).chain(unchanged).chain(failed).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The decision with what made its pod, if something did.
+fn owned(decision: Arc<Decision>, owner: Option<&Owner>) -> Arc<Decision> {
+    let Some(owner) = owner else { return decision };
+    Arc::new(Decision { owner: Some(owner.to_string()), ..Decision::clone(&decision) })
 }
 
 pub(super) async fn admit(
@@ -62,48 +90,67 @@ pub(super) async fn admit(
 ) -> Answered {
     let owner = node.changeable(&peer, &headers)?;
     let shape = Shape::of(query.as_deref())?;
-    let pods = pods_of(&node, &body(sent).await?)?;
+    let Sent { pods, owners, wholeness, warnings } = Sent::read(&node, &headers, shape, sent).await?;
     let only = pods.len() == 1;
-    let mut decisions =
-        Decided { node: node.line(), decisions: Vec::new(), unchanged: Vec::new(), failed: Vec::new() };
+    let mut decided = Decided::new(node.line(), warnings);
     for pod in pods {
         let name = format!("{}/{}", pod.namespace, pod.name);
+        let made_by = owners.get(&pod.uid);
         match node.ask(owner, Request::Admit(pod)).await {
-            Ok(Told::Decided(decision)) => decisions.decisions.push(decision),
+            Ok(Told::Decided(decision)) => decided.decisions.push(owned(decision, made_by)),
             Ok(Told::Answer(Answer::Failed(error))) if only => return Err(failed(&error)),
             Ok(Told::Answer(Answer::Failed(error))) => {
-                decisions.failed.push(Failed { pod: name, message: error.to_string() });
+                decided.failed.push(Failed { pod: name, message: error.to_string() });
             }
-            Ok(Told::Answer(Answer::Done | Answer::Unchanged)) => decisions.unchanged.push(name),
+            Ok(Told::Answer(Answer::Done | Answer::Unchanged)) => decided.unchanged.push(name),
             Err(failure) if only => return Err(failure),
-            Err(failure) => decisions.failed.push(Failed { pod: name, message: failure.text }),
+            Err(failure) => decided.failed.push(Failed { pod: name, message: failure.text }),
         }
     }
-    let is_done = decisions.failed.is_empty() && decisions.decisions.iter().all(|decision| decision.admitted);
-    Ok(with_outcome(is_done, shape.document("Decisions", decisions, drawn)?))
+    let outcome = decided.outcome(wholeness);
+    let draw = |decided: &Decided<'_>, glyphs| decided.draw(glyphs, render::decision);
+    Ok(with_outcome(outcome, shape.document("Decisions", decided, draw)?))
 }
 
-fn with_outcome(is_done: bool, mut response: Response) -> Response {
-    let outcome = if is_done { "done" } else { "some-refused" };
+fn with_outcome(outcome: &'static str, mut response: Response) -> Response {
     response.headers_mut().insert(OUTCOME, HeaderValue::from_static(outcome));
     response
 }
 
-pub(super) async fn explained(State(node): State<Node>, RawQuery(query): RawQuery, sent: Body) -> Answered {
+/// What [`admit`] would come to now, of which nothing happens.
+pub(super) async fn explained(
+    State(node): State<Node>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    sent: Body,
+) -> Answered {
     let shape = Shape::of(query.as_deref())?;
-    let pods = pods_of(&node, &body(sent).await?)?;
+    let Sent { pods, owners, wholeness, warnings } = Sent::read(&node, &headers, shape, sent).await?;
+    let only = pods.len() == 1;
+    let snapshot = node.snapshot();
+    let mut decided = Decided::new(node.line(), warnings);
+    let mut open = Vec::new();
+    for pod in pods {
+        let name = || format!("{}/{}", pod.namespace, pod.name);
+        match snapshot.answer_to(&pod) {
+            None => open.push(pod),
+            Some(Answer::Failed(error)) if only => return Err(failed(&error)),
+            Some(Answer::Failed(error)) => {
+                decided.failed.push(Failed { pod: name(), message: error.to_string() });
+            }
+            Some(Answer::Done | Answer::Unchanged) => decided.unchanged.push(name()),
+        }
+    }
     let Ok(_place) = EXPLAINING.acquire().await else { return Err(stopped()) };
-    let (shared, snapshot) = (node.shared.clone(), node.snapshot());
+    let shared = node.shared.clone();
     let thinking = tokio::task::spawn_blocking(move || {
-        pods.iter().map(|pod| Arc::new(explain::explain(&shared.node, &snapshot, pod))).collect::<Vec<_>>()
+        let explained = explain::explain(&shared.node, &snapshot.ledger, &open);
+        open.iter().map(|pod| pod.uid.clone()).zip(explained).collect::<Vec<_>>()
     });
-    let decisions = thinking.await.map_err(|error| Failure::ours(&error.to_string()))?;
-    let is_done = decisions.iter().all(|decision| decision.admitted);
-    let decisions = Decided { node: node.line(), decisions, unchanged: Vec::new(), failed: Vec::new() };
-    let draw = |decisions: &Decided<'_>, glyphs| {
-        let line = decisions.node.line(glyphs);
-        let each = decisions.decisions.iter().map(|decision| render::explanation(decision, &line, glyphs));
-        each.collect::<Vec<_>>().join("\n")
-    };
-    Ok(with_outcome(is_done, shape.document("Explanation", decisions, draw)?))
+    let explained = thinking.await.map_err(|error| Failure::ours(&error.to_string()))?;
+    let each = explained.into_iter().map(|(uid, decision)| owned(Arc::new(decision), owners.get(&uid)));
+    decided.decisions.extend(each);
+    let outcome = decided.outcome(wholeness);
+    let draw = |decided: &Decided<'_>, glyphs| decided.draw(glyphs, render::explanation);
+    Ok(with_outcome(outcome, shape.document("Explanation", decided, draw)?))
 }

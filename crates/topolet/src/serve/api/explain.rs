@@ -1,10 +1,11 @@
 //! What would be decided on a pod now, without deciding it. Device plugins are not asked: a plugin that would be is
 //! taken to agree.
 
+use std::sync::Arc;
+
 use device_manager::{AllocateReply, DeviceIds, Question, Replies, Reply};
-use node_agent::Snapshot;
 use pod_spec::Pod;
-use topology_admission::{Detail, Tries, Verdict};
+use topology_admission::{Detail, Ledger, Tries, Verdict};
 
 use crate::decision::{Decision, Facts, Note};
 use crate::node::LoadedNode;
@@ -12,21 +13,36 @@ use crate::node::LoadedNode;
 /// More questions than any pod leads to.
 const QUESTIONS: usize = 10_000;
 
-pub(super) fn explain(node: &LoadedNode, snapshot: &Snapshot, pod: &Pod) -> Decision {
-    let before = &snapshot.ledger;
+/// What would be decided on pods that come one after the other.
+pub(super) fn explain(node: &LoadedNode, before: &Ledger, pods: &[Arc<Pod>]) -> Vec<Decision> {
+    let mut ledger = before.clone();
+    let mut decisions = Vec::new();
+    for pod in pods {
+        let (decision, after) = one(node, &ledger, pod);
+        decisions.push(decision);
+        ledger = after.unwrap_or(ledger);
+    }
+    decisions
+}
+
+/// What would be decided on one, and the ledger with it if it would be admitted.
+fn one(node: &LoadedNode, before: &Ledger, pod: &Pod) -> (Decision, Option<Ledger>) {
     let mut replies = Replies::new();
     let mut asked = 0;
-    let mut decision = loop {
+    let (mut decision, after) = loop {
         let (attempt, trace) = node.node.trace_with(Detail::Merges, before, pod, &replies);
         let facts = Facts { node, before, ledger: &attempt.after, pod, trace: &trace, moved: &attempt.moved };
         match &attempt.verdict {
-            Verdict::Admitted(placement) => break facts.admitted(placement),
+            Verdict::Admitted(placement) => {
+                let decision = facts.admitted(placement);
+                break (decision, before.commit(attempt).ok());
+            }
             Verdict::Refused(refused) => {
                 let tries = Tries::default();
                 let explained = node.node.explain(before, pod, &replies, (refused, &trace), tries);
-                break facts.refused(refused, &explained);
+                break (facts.refused(refused, &explained), None);
             }
-            Verdict::NeedsPlugin(_) if asked == QUESTIONS => break facts.undecided(),
+            Verdict::NeedsPlugin(_) if asked == QUESTIONS => break (facts.undecided(), None),
             Verdict::NeedsPlugin(question) => {
                 replies.insert(question.clone(), agreed(question));
                 asked += 1;
@@ -37,7 +53,7 @@ pub(super) fn explain(node: &LoadedNode, snapshot: &Snapshot, pod: &Pod) -> Deci
         let text = "device plugins were not asked: they are taken to agree".to_owned();
         decision.notes.push(Note { containers: Vec::new(), text });
     }
-    decision
+    (decision, after)
 }
 
 fn agreed(question: &Question) -> Reply {

@@ -82,6 +82,9 @@ pub(super) async fn decisions(State(node): State<Node>, RawQuery(query): RawQuer
     };
     let last = LastDecisions { node: node.line(), decisions: node.shared.log.last(count) };
     shape.document("Decisions", last, |last, glyphs| {
+        if last.decisions.is_empty() {
+            return "no decisions since the daemon started\n".to_owned();
+        }
         let line = last.node.line(glyphs);
         let each = last.decisions.iter().map(|logged| {
             format!(

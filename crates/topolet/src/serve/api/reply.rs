@@ -9,8 +9,14 @@ use crate::arguments::Format;
 use crate::document::Document;
 use crate::render::Glyphs;
 
-/// Says what has become of pods: `done`, or `some-refused`.
+/// Says what has become of pods.
 pub(crate) const OUTCOME: &str = "topolet-outcome";
+/// All are admitted, or were already.
+pub(crate) const DONE: &str = "done";
+/// Some are not.
+pub(crate) const SOME_REFUSED: &str = "some-refused";
+/// Some of what was sent was left out.
+pub(crate) const PARTIAL: &str = "partial";
 
 /// How an answer is written: `?output=json|yaml|table` and `&glyphs=ascii|unicode`.
 #[derive(Clone, Copy, Debug)]

@@ -12,10 +12,10 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use node_agent::{Answer, Request, RequestError, Snapshot};
-use pod_spec::{Phase, Pod};
+use pod_spec::Pod;
 use tokio::sync::oneshot;
 use topology_admission::SourcesReady;
-use topology_manifest::{MAX_BYTES, Source, Style, read_pods_with};
+use topology_manifest::MAX_BYTES;
 
 use super::access::Peer;
 use super::reply::{Failure, text};
@@ -155,19 +155,6 @@ pub(super) async fn body(body: Body) -> Result<Vec<u8>, Failure> {
         }
         Ok(Ok(bytes)) => Ok(bytes.into()),
     }
-}
-
-/// The pods of a body, ready to be decided on.
-pub(super) fn pods_of(node: &Node, body: &[u8]) -> Result<Vec<Arc<Pod>>, Failure> {
-    let pod_level = node.shared.node.node.pod_level().counts();
-    let pods = Source::from_bytes("request", body)
-        .and_then(|source| read_pods_with(&source, pod_level))
-        .map_err(|error| Failure::wrong(error.render(Style::Unicode)))?;
-    let pods: Vec<Pod> = pods.into_iter().filter(|pod| pod.phase == Phase::Active).collect();
-    if pods.is_empty() {
-        return Err(Failure::wrong("there is no pod in the body that has not ended"));
-    }
-    Ok(pods.into_iter().map(|pod| Arc::new(pod.delivered().with_defaults(pod_level))).collect())
 }
 
 /// A pod that runs, was refused or waits.

@@ -1,0 +1,98 @@
+//! Pods that are sent. What makes pods becomes as many as it has; what has none is told of and left out.
+
+use std::collections::BTreeMap;
+use std::str;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue};
+use pod_spec::{Phase, Pod, PodUid};
+use topology_manifest::{Manifests, Owner, Refusal, Source, Style, read_manifests};
+
+use super::reply::{Failure, Shape};
+use super::routes::{Node, body};
+use crate::pods::Wholeness;
+use crate::render::Glyphs;
+
+/// Says what the body is called where it comes from; a message about it says so too.
+pub(crate) const FILE: &str = "topolet-file";
+/// What it is called if nobody says. Longer names are not repeated.
+const NAMELESS: &str = "request";
+const LONGEST: usize = 4096;
+
+/// Pods that are ready to be decided on, at least one.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub(super) pods: Vec<Arc<Pod>>,
+    pub(super) owners: BTreeMap<PodUid, Owner>,
+    pub(super) wholeness: Wholeness,
+    /// What is left out, and what of the pods nobody looks at.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Sent {
+    /// Reads a body. What an API server would refuse refuses all of it.
+    pub(super) async fn read(
+        node: &Node,
+        headers: &HeaderMap,
+        shape: Shape,
+        sent: Body,
+    ) -> Result<Self, Failure> {
+        let sent = body(sent).await?;
+        let style = match shape.glyphs {
+            Glyphs::Unicode => Style::Unicode,
+            Glyphs::Ascii => Style::Ascii,
+        };
+        let pod_level = node.shared.node.node.pod_level().counts();
+        let read = Source::from_bytes(name(headers.get(FILE)), &sent)
+            .and_then(|source| read_manifests(&source, pod_level))
+            .map_err(|error| Failure::wrong(error.render(style)))?;
+        let Manifests { pods, owners, refused, skipped, not_considered, .. } = read;
+        if !refused.is_empty() {
+            let each = refused.iter().map(|refusal: &Refusal| refusal.render(style));
+            return Err(Failure::wrong(each.collect::<Vec<_>>().join("\n")));
+        }
+        let wholeness = if skipped.is_empty() { Wholeness::Whole } else { Wholeness::Partial };
+        let (active, ended): (Vec<Pod>, Vec<Pod>) =
+            pods.into_iter().partition(|pod| pod.phase == Phase::Active);
+        let ended =
+            ended.iter().map(|pod| format!("pod {}/{} has ended and is left out", pod.namespace, pod.name));
+        let warnings = skipped.iter().map(ToString::to_string).chain(ended);
+        let warnings: Vec<String> = warnings.chain(not_considered.iter().map(ToString::to_string)).collect();
+        if active.is_empty() {
+            let nothing = "there is no pod in it".to_owned();
+            return Err(Failure::wrong(if warnings.is_empty() { nothing } else { warnings.join("\n") }));
+        }
+        let pods = active.into_iter().map(|pod| Arc::new(pod.delivered().with_defaults(pod_level)));
+        Ok(Self { pods: pods.collect(), owners, wholeness, warnings })
+    }
+}
+
+/// What messages call the body.
+fn name(said: Option<&HeaderValue>) -> &str {
+    let said = said.and_then(|said| str::from_utf8(said.as_bytes()).ok());
+    let is_name = |said: &&str| (1..=LONGEST).contains(&said.len()) && !said.chars().any(char::is_control);
+    said.filter(is_name).unwrap_or(NAMELESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::name;
+
+    #[test]
+    fn names_of_files_are_said_as_they_are() {
+        for (said, expected) in [
+            ("pods.yaml", "pods.yaml"),
+            ("müll/pods 2.yaml", "müll/pods 2.yaml"),
+            ("", "request"),
+            ("a\tb", "request"),
+            (&"x".repeat(5000), "request"),
+        ] {
+            assert_eq!(name(HeaderValue::from_bytes(said.as_bytes()).ok().as_ref()), expected);
+        }
+        assert_eq!(name(HeaderValue::from_bytes(b"\xff").ok().as_ref()), "request");
+        assert_eq!(name(None), "request");
+    }
+}
