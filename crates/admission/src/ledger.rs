@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use cpu_manager::{ContainerId, Holdings as CpuHoldings};
-use device_manager::{Holdings as DeviceHoldings, Inventory};
+use device_manager::{Holdings as DeviceHoldings, Inventory, Moment};
 use memory_manager::Holdings as MemoryHoldings;
 use pod_spec::{ContainerKey, Pod, PodUid, ResourceName};
 use thiserror::Error;
@@ -35,7 +35,8 @@ pub struct Ledger {
     /// `None`: memory manager policy `None`.
     pub(crate) memory: Option<MemoryHoldings>,
     pub(crate) devices: DeviceHoldings,
-    /// What the kubelet's state file has of devices: what was held when one was last given out or listed.
+    /// What the kubelet's state file has of devices. It is written when some are given out, and when a plugin lists
+    /// its own or is forgotten; not when dead pods are collected, and not when a plugin goes away.
     pub(crate) device_file: DeviceHoldings,
     /// Which devices there are; they come and go with their plugins.
     pub(crate) inventory: Inventory,
@@ -109,11 +110,21 @@ impl Ledger {
         &self.inventory
     }
 
-    /// The ledger of a node with other devices; what is held stays held.
+    /// The ledger of a node whose plugins have listed other devices, or were forgotten; what is held stays held, and
+    /// is stored.
     #[must_use]
     pub fn with_inventory(&self, inventory: Inventory) -> Self {
         let mut after = Self { inventory, ..self.changed() };
         after.store_devices();
+        after
+    }
+
+    /// The ledger of a node that a plugin has left: its devices are not healthy any more. Nothing is stored, so a start
+    /// after it ([`Node::resume`](crate::Node::resume)) finds what was held when the kubelet last wrote its file.
+    #[must_use]
+    pub fn disconnect(&self, resource: &ResourceName, now: Moment) -> Self {
+        let mut after = self.changed();
+        after.inventory.disconnect(resource, now);
         after
     }
 

@@ -95,6 +95,19 @@ impl Quantity {
         self.amount.as_int64()
     }
 
+    /// Whether it has the big inner form: read from a text like `1.5Gi` or `1Pi`, or from one of many digits, or
+    /// the result of arithmetic with one that has it.
+    #[must_use]
+    pub const fn is_big(&self) -> bool {
+        matches!(self.amount, Amount::Big(_))
+    }
+
+    /// The same in the big inner form, which it takes on in Kubernetes where it is compared with a big one.
+    #[must_use]
+    pub fn into_big(self) -> Self {
+        Self { amount: Amount::Big(self.amount.to_decimal()), ..self }
+    }
+
     /// Whole units, rounded away from zero: 1 for `100m`. As in Kubernetes, values past 64 bits give 0 or wrap
     /// around (`1e19` gives 0), and negative ones of the big form can be wrong (`-0.5n` gives 1); for the exact
     /// figure see [`Quantity::ceil_units`].

@@ -35,6 +35,25 @@ fn keeps_or_rewrites_the_text() {
 }
 
 #[test]
+fn the_inner_form_comes_with_the_text_and_with_arithmetic() {
+    for (text, is_big) in [
+        ("1536Mi", false),
+        ("1.5Gi", true),
+        ("1Pi", true),
+        ("1.5G", false),
+        ("12345678901234567890", true),
+        ("1e19", false),
+    ] {
+        assert_eq!(quantity(text).is_big(), is_big, "{text}");
+    }
+    assert!((quantity("1.5Gi") + quantity("512Mi")).is_big());
+    let small = quantity("2Gi");
+    let big = small.clone().into_big();
+    assert_eq!((small.as_int64(), big.as_int64()), (Some(2 << 30), None));
+    assert_eq!((small == big, big.to_string()), (true, "2Gi".to_owned()));
+}
+
+#[test]
 fn refuses_with_the_texts_of_kubernetes() {
     for text in ["", " 1", "1 Gi", "1B", "1e3.5", "1e1e1", "1..2", "1\n", "ä", "1µ"] {
         assert_eq!(text.parse::<Quantity>().unwrap_err(), ParseError::Format, "{text:?}");

@@ -215,8 +215,12 @@ fn add(sum: &mut ResourceList, more: &ResourceList) {
 /// What is absent is not zero: a negative amount, which is refused later, stays negative.
 fn raise(floor: &mut ResourceList, to: &ResourceList) {
     for (resource, amount) in to {
-        if floor.get(resource).is_none_or(|own| amount > own) {
-            floor.insert(resource.clone(), amount.clone());
-        }
+        let raised = match floor.get(resource) {
+            Some(own) if amount <= own => continue,
+            // Comparing changes the inner form, on which it hangs whether there is an integer.
+            Some(own) if own.is_big() => amount.clone().into_big(),
+            None | Some(_) => amount.clone(),
+        };
+        floor.insert(resource.clone(), raised);
     }
 }

@@ -2,7 +2,7 @@
 //! do, and what comes later follows from which it was.
 //!
 //! A case is played with the devices as they are named, and if that is not what the kubelet did, with their names
-//! exchanged among each resource's: other devices are chosen then. If one of these gives its answer, the answer is one
+//! exchanged among each resource's: other devices are chosen then, but for those that a plugin prefers. If one of these gives its answer, the answer is one
 //! of several, which is a listed difference.
 
 use std::collections::BTreeMap;
@@ -65,15 +65,15 @@ fn rename_listed(value: &mut Value, within: Option<&BTreeMap<String, String>>, n
         Value::Object(fields) => {
             let resource = fields.get("resource").and_then(Value::as_str).and_then(|name| names.get(name));
             let within = resource.or(within).cloned();
-            for (field, value) in fields {
-                match (field.as_str(), &within, value) {
-                    ("id", Some(names), Value::String(id)) => {
-                        if let Some((other, _)) = names.iter().find(|(_, own)| *own == id) {
-                            id.clone_from(other);
-                        }
-                    }
-                    (_, within, value) => rename_listed(value, within.as_ref(), names),
-                }
+            for value in fields.values_mut() {
+                rename_listed(value, within.as_ref(), names);
+            }
+            let own = fields.get("id").and_then(Value::as_str);
+            let renamed = within.iter().flatten().find(|(_, name)| own == Some(name.as_str()));
+            if let Some((other, own)) = renamed {
+                fields.insert("id".to_owned(), other.as_str().into());
+                // A plugin with a preference goes by its own names.
+                fields.insert("called".to_owned(), own.as_str().into());
             }
         }
         Value::Array(values) => {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use device_manager::{
-    AllocateReply, Device, DeviceIds, Endpoint, Health, Inventory, Life, PluginOptions, Question, Reply,
-    RpcCode, RpcError,
+    AllocateReply, Device, DeviceId, DeviceIds, Endpoint, Health, Inventory, Life, PluginOptions, Question,
+    Reply, RpcCode, RpcError,
 };
 use pod_spec::ResourceName;
 use serde_json::Value;
@@ -57,11 +57,19 @@ impl Plugin {
         })
     }
 
+    /// What the plugin itself calls a device, whatever its id here.
+    fn called<'a>(&'a self, id: &'a DeviceId) -> &'a str {
+        let device = self.devices.iter().find(|device| text(&device["id"]) == id.as_str());
+        device.and_then(|device| device["called"].as_str()).unwrap_or(id.as_str())
+    }
+
     fn answer(&self, question: &Question) -> Reply {
         match question {
             Question::Preferred { available, must_include, size, .. } => {
                 let size = usize::try_from(*size).unwrap_or(usize::MAX);
                 let mut chosen: BTreeSet<_> = must_include.clone();
+                let mut available: Vec<_> = available.iter().collect();
+                available.sort_by_key(|id| self.called(id));
                 for id in available {
                     if chosen.len() >= size {
                         break;

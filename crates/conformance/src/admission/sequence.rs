@@ -156,9 +156,8 @@ impl Kubelet<'_> {
                 Ok(self.amounts())
             }
             "unplug" => {
-                self.change_devices(|_, inventory| {
-                    inventory.disconnect(&text(&step["resource"]).into(), Moment::default());
-                });
+                let resource = text(&step["resource"]).into();
+                self.ledger = self.ledger.disconnect(&resource, Moment::default());
                 Ok(self.amounts())
             }
             "restart" => self.restart(step),

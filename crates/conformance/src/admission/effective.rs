@@ -1,0 +1,111 @@
+//! Effective requests and limits, and the QoS class.
+//!
+//! Copies of a quantity in the big inner form share their number in the kubelet. Where it asks for what a pod needs with
+//! overhead, the overhead of such an amount at pod level stays in the pod, and every later question sees it. The product
+//! does not do that. A case that asks several questions is one of listed difference if the answers are the kubelet's when
+//! each question leaves its overhead in exactly those amounts.
+
+use pod_spec::{Amounts, Container, Overhead, Pod, PodLevelResources, ResourceList};
+use serde_json::{Map, Value, json};
+use topology_manifest::{Source, read_pods_with};
+
+use crate::case::{Case, Outcome};
+use crate::corpus::Corpus;
+
+pub(super) fn effective(_: &Corpus, case: &Case) -> Outcome {
+    let gate = case.input["config"]["featureGates"]["PodLevelResources"].as_bool();
+    let pod_level = if gate == Some(false) { PodLevelResources::Ignored } else { PodLevelResources::Count };
+    let manifest = case.input["pod"].to_string();
+    let pod =
+        Source::from_bytes("pod", manifest.as_bytes()).and_then(|source| read_pods_with(&source, pod_level));
+    let pod = match pod.as_deref() {
+        Ok([pod]) => pod,
+        Ok(pods) => return Outcome::Failed { got: json!({ "pods": pods.len() }) },
+        Err(error) => return Outcome::Failed { got: json!({ "error": error.to_string() }) },
+    };
+    let report = |leaves| report(Asked { pod: pod.clone(), leaves }, pod_level);
+    match case.compare(report(Leaves::Nothing)) {
+        Outcome::Failed { .. } if case.compare(report(Leaves::Overhead)) == Outcome::Passed => {
+            Outcome::Listed
+        }
+        outcome => outcome,
+    }
+}
+
+/// What a question leaves in the pod.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leaves {
+    Nothing,
+    /// What it added, where numbers are shared.
+    Overhead,
+}
+
+/// A pod that questions are asked about.
+struct Asked {
+    pod: Pod,
+    leaves: Leaves,
+}
+
+impl Asked {
+    fn effective(&mut self, which: Amounts, overhead: Overhead) -> Value {
+        // The gate is for defaults and classes: amounts at pod level count whatever it says.
+        let answer = listed(&self.pod.effective(which, PodLevelResources::Count, overhead));
+        if self.leaves == Leaves::Overhead
+            && overhead == Overhead::Added
+            && let Some(resources) = &mut self.pod.resources
+        {
+            let own = match which {
+                Amounts::Requests => &mut resources.requests,
+                Amounts::Limits => &mut resources.limits,
+            };
+            for (resource, amount) in own.iter_mut().filter(|(resource, _)| resource.is_pod_level()) {
+                let is_added = which == Amounts::Requests || !amount.is_zero();
+                if let Some(more) = self.pod.overhead.get(resource).filter(|_| is_added && amount.is_big()) {
+                    *amount += more;
+                }
+            }
+        }
+        answer
+    }
+}
+
+/// The questions in the order in which they are asked.
+fn report(mut asked: Asked, pod_level: PodLevelResources) -> Value {
+    let qos = asked.pod.qos_class(pod_level).name();
+    let requests = asked.effective(Amounts::Requests, Overhead::Added);
+    let requests_alone = asked.effective(Amounts::Requests, Overhead::LeftOut);
+    let limits = asked.effective(Amounts::Limits, Overhead::Added);
+    let limits_alone = asked.effective(Amounts::Limits, Overhead::LeftOut);
+    let pod = asked.pod;
+    let of_containers = pod.effective(Amounts::Requests, PodLevelResources::Ignored, Overhead::Added);
+    let mut report = json!({
+        "containerRequests": listed(&of_containers),
+        "containers": pod.containers.iter().map(container).collect::<Vec<_>>(),
+        "limits": limits,
+        "limitsNoOverhead": limits_alone,
+        "podLevelResourcesSet": pod.has_pod_level_resources(),
+        "qos": qos,
+        "requests": requests,
+        "requestsNoOverhead": requests_alone,
+    });
+    if let Some(resources) = &pod.resources {
+        report["podResources"] = amounts(&resources.requests, &resources.limits);
+    }
+    report
+}
+
+fn container(container: &Container) -> Value {
+    let mut shown = amounts(&container.requests, &container.limits);
+    shown["name"] = json!(container.name.as_str());
+    shown["guaranteedEquivalent"] = json!(container.is_guaranteed_equivalent());
+    shown
+}
+
+fn amounts(requests: &ResourceList, limits: &ResourceList) -> Value {
+    json!({ "requests": listed(requests), "limits": listed(limits) })
+}
+
+fn listed(list: &ResourceList) -> Value {
+    let amounts = list.iter().map(|(name, amount)| (name.to_string(), json!(amount.canonical().to_string())));
+    Value::Object(amounts.collect::<Map<_, _>>())
+}
