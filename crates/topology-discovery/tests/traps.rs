@@ -19,6 +19,28 @@ fn said(found: &Discovery) -> Vec<String> {
     found.problems.iter().map(ToString::to_string).collect()
 }
 
+#[test]
+fn what_is_said_of_threads_and_pages_fits_the_cpus_and_nodes() {
+    let smt = |name: &str| format!("{CPUS}/smt/{name}");
+    let as_read =
+        |path: &str, other: String| format!("{path} contradicts {other}: each is taken as it reads");
+    let cpu_topology = format!("{CPUS}/cpu*/topology");
+    for (path, text, expected) in [
+        (smt("active"), "0", as_read(&smt("active"), cpu_topology)),
+        // Two threads of each core may run, and no CPU is offline.
+        (smt("control"), "2", as_read(&smt("control"), format!("{CPUS}/online"))),
+    ] {
+        assert_eq!(said(&Small::server().with(&path, text).read()), [expected]);
+    }
+    let nodes = ["node0", "node1"].map(|node| format!("{NODES}/{node}/hugepages"));
+    let of_no_node = Small::server().without(&nodes[0]).without(&nodes[1]);
+    let missing = nodes.map(|node| format!("{node}/hugepages-1048576kB/nr_hugepages is missing: left out"));
+    assert_eq!(said(&of_no_node.clone().read()), missing);
+    // Kernels that list no isolated CPUs may count pages for the machine alone.
+    let old = of_no_node.without(&format!("{CPUS}/isolated")).without(&format!("{CPUS}/smt"));
+    assert_eq!(said(&old.read()), [] as [&str; 0]);
+}
+
 /// The server with its second node under another number.
 fn second_node_is(id: &str) -> Small {
     let mut server = Small::server();
@@ -62,7 +84,13 @@ fn a_core_is_what_the_kernel_calls_siblings_and_no_number() {
     }
     let found = server.read();
     assert_eq!(cores(&found), ["0,4", "1,5", "2,6", "3,7"]);
+    assert_eq!(said(&found), [] as [&str; 0]);
     assert_eq!(found.info.topology.unwrap()[0].cores.as_ref().unwrap().len(), 4);
+
+    // One thread has a number of its own.
+    let found = Small::server().with(&format!("{CPUS}/cpu5/topology/core_id"), "0").read();
+    let [own, first] = ["cpu5", "cpu1"].map(|cpu| format!("{CPUS}/{cpu}/topology/core_id"));
+    assert_eq!(said(&found), [format!("{own} contradicts {first}: what was read first is believed")]);
 }
 
 #[test]

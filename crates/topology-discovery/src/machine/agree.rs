@@ -10,10 +10,13 @@ use super::cpus::has_topology;
 use crate::kernel::{CPUS, HUGEPAGES, Kernel, NODES};
 use crate::problem::Assumed;
 
+/// Files about threads, below the folder of the CPUs.
+const SMT: [&str; 2] = ["smt/active", "smt/control"];
+
 /// Reports what in a machine does not fit together.
 pub(super) fn check(kernel: &Kernel<'_>, parts: &MachineParts) {
     cpu_lists(kernel, parts);
-    smt(kernel);
+    smt(kernel, parts);
     // A kernel without NUMA support has one node and no folder of it.
     if kernel.numbered(NODES, "node").is_some_and(|ids| !ids.is_empty()) {
         node_lists(kernel, parts);
@@ -44,19 +47,33 @@ fn cpu_lists(kernel: &Kernel<'_>, parts: &MachineParts) {
 
 /// Both files about threads came with one kernel, 4.19, which had the list of isolated CPUs and, where there are NUMA
 /// nodes, that of nodes with memory already.
-fn smt(kernel: &Kernel<'_>) {
-    let files = ["smt/active", "smt/control"].map(|name| format!("{CPUS}/{name}"));
-    let is_there = |path: &String| kernel.tree.target(path).is_some();
-    if !files.iter().any(is_there) {
+fn smt(kernel: &Kernel<'_>, parts: &MachineParts) {
+    let files = SMT.map(|name| format!("{CPUS}/{name}"));
+    if !files.iter().any(|path| is_there(kernel, path)) {
         return;
     }
     let isolated = format!("{CPUS}/isolated");
     for path in files.iter().chain([&isolated]) {
         kernel.missing_unless_there(path, Assumed::Unknown);
     }
-    if is_there(&format!("{NODES}/online")) {
+    if is_there(kernel, &format!("{NODES}/online")) {
         kernel.missing_unless_there(&format!("{NODES}/has_memory"), Assumed::Unknown);
     }
+    let [active, control] = &files;
+    // Threads are active while a core has two that run.
+    let is_active = parts.cores.iter().any(|core| core.cpus.len() > 1);
+    if parts.smt.active.is_some_and(|told| told != is_active) {
+        kernel.contradicts(active, &format!("{CPUS}/cpu*/topology"), Assumed::AsRead);
+    }
+    // The kernel names a number of threads where it lets some of each core run and keeps the others offline.
+    let is_number = parts.smt.control.as_ref().is_some_and(|control| control.parse::<u32>().is_ok());
+    if is_number && parts.cpus.offline.is_empty() {
+        kernel.contradicts(control, &format!("{CPUS}/online"), Assumed::AsRead);
+    }
+}
+
+fn is_there(kernel: &Kernel<'_>, path: &str) -> bool {
+    kernel.tree.target(path).is_some()
 }
 
 /// Every node is listed for what it has.
@@ -93,12 +110,13 @@ fn has_memory(node: &Node) -> bool {
     node.memory.is_some_and(|bytes| bytes > 0)
 }
 
-/// Each node with memory has pages of each size, and they add up to those of the machine. Old kernels count them for
-/// the machine alone.
+/// Each node with memory has pages of each size, and they add up to those of the machine. Kernels before 2.6.32 count
+/// them for the machine alone; the list of isolated CPUs came with 4.2.
 fn hugepages(kernel: &Kernel<'_>, parts: &MachineParts) {
     let file = |folder: &str, size: u64| format!("{folder}/hugepages-{size}kB/nr_hugepages");
     let nodes = || parts.nodes.iter().flat_map(|node| &node.hugepages);
-    if nodes().next().is_none() {
+    let is_old = ["isolated"].iter().chain(&SMT).all(|name| !is_there(kernel, &format!("{CPUS}/{name}")));
+    if is_old && nodes().next().is_none() {
         return;
     }
     let sizes: BTreeSet<u64> =

@@ -68,6 +68,7 @@ struct Facts {
 pub(super) fn packages_and_cores(kernel: &Kernel<'_>, online: &CpuSet) -> (Vec<Package>, Vec<Core>) {
     let packages = packages(kernel, online);
     let kinds = Kinds::read(kernel);
+    let mut numbering = Numbering::default();
     let mut cores: Vec<Core> = Vec::new();
     // Which cores have and lack a file that only newer kernels write.
     let (mut dies, mut clusters) = ([CpuSet::new(), CpuSet::new()], [CpuSet::new(), CpuSet::new()]);
@@ -90,10 +91,10 @@ pub(super) fn packages_and_cores(kernel: &Kernel<'_>, online: &CpuSet) -> (Vec<P
             let mut cpus = facts.threads.as_ref().map_or_else(CpuSet::new, |(_, threads)| threads & &left);
             cpus.insert(cpu);
             left = &left - &cpus;
-            if let Some((name, threads)) = facts.threads {
-                siblings_agree(kernel, cpu, name, &(&threads & online), &cpus);
+            if let Some((name, threads)) = &facts.threads {
+                siblings_agree(kernel, cpu, name, &(threads & online), &cpus);
             }
-            dies_agree(kernel, cpu, facts.die, &cpus);
+            places_agree(kernel, cpu, &facts, &cpus, &mut numbering);
             // The kernel writes -1, or the same in 16 bits, where the hardware has no such thing.
             let known = |number: Option<i64>| number.filter(|number| *number != -1 && *number != 0xffff);
             let (die, cluster, kind) = (known(facts.die), known(facts.cluster), kinds.of(cpu));
@@ -103,6 +104,7 @@ pub(super) fn packages_and_cores(kernel: &Kernel<'_>, online: &CpuSet) -> (Vec<P
     for (name, [having, lacking]) in [("die_id", &dies), ("cluster_id", &clusters)] {
         some_lack(kernel, &format!("topology/{name}"), having, lacking);
     }
+    numbering.complain(kernel);
     (packages, cores)
 }
 
@@ -131,14 +133,40 @@ fn siblings_agree(kernel: &Kernel<'_>, first: CpuId, name: &'static str, named: 
     }
 }
 
-/// Reports threads of a core that are on another die than the first of them.
-fn dies_agree(kernel: &Kernel<'_>, first: CpuId, die: Option<i64>, core: &CpuSet) {
-    let file = |cpu: CpuId| format!("{}/die_id", topology(cpu));
-    for cpu in core.iter().filter(|cpu| *cpu != first) {
-        let path = file(cpu);
-        let own = kernel.number(&path, Assumed::Unknown);
-        if own.zip(die).is_some_and(|(own, die)| own != die) {
-            kernel.contradicts(&path, &file(first), Assumed::FirstRead);
+/// How the threads of all cores are numbered.
+#[derive(Default)]
+struct Numbering {
+    /// Whether threads of some core have one number.
+    is_by_core: bool,
+    /// Files of threads that have another number than the first of their core, with that one's file.
+    others: Vec<(String, String)>,
+}
+
+impl Numbering {
+    /// Reports threads with numbers of their own, unless all have such: Bulldozer's count the halves of a module.
+    fn complain(self, kernel: &Kernel<'_>) {
+        for (path, first) in self.others.iter().filter(|_| self.is_by_core) {
+            kernel.contradicts(path, first, Assumed::FirstRead);
+        }
+    }
+}
+
+/// Reports threads of a core that are of another die or cluster than the first of them, and notes their numbers.
+fn places_agree(kernel: &Kernel<'_>, first: CpuId, facts: &Facts, core: &CpuSet, numbering: &mut Numbering) {
+    let file = |cpu: CpuId, name: &str| format!("{}/{name}", topology(cpu));
+    for (name, told) in [("core_id", facts.core_id), ("die_id", facts.die), ("cluster_id", facts.cluster)] {
+        // What the first of them lacks is said where all CPUs are compared.
+        let Some(told) = told else { continue };
+        for cpu in core.iter().filter(|cpu| *cpu != first) {
+            let path = file(cpu, name);
+            match kernel.number(&path, Assumed::Unknown) {
+                Some(own) if name == "core_id" && own != told => {
+                    numbering.others.push((path, file(first, name)));
+                }
+                Some(own) if own != told => kernel.contradicts(&path, &file(first, name), Assumed::FirstRead),
+                Some(_) => numbering.is_by_core |= name == "core_id",
+                None => kernel.missing_unless_there(&path, Assumed::FirstRead),
+            }
         }
     }
 }
