@@ -242,7 +242,8 @@ impl Starting<'_> {
             wrapped_tables: self.compat.wrapped_tables,
             readmission: self.compat.readmission,
         };
-        let policy = memory_manager::Static::new(self.view.nodes(), self.view.node_memory(), &config)?;
+        let policy = memory_manager::Static::new(self.view.nodes(), self.view.node_memory(), &config)
+            .map_err(|error| StartError::all(error.alternatives()))?;
         Ok(Some(match self.options.memory_nodes {
             MemoryNodes::All => policy,
             MemoryNodes::WithCpus => policy.within(self.nodes_with_cpus()),

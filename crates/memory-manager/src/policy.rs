@@ -69,6 +69,19 @@ pub enum ConfigError {
     NothingReserved,
 }
 
+impl ConfigError {
+    /// Every error that the kubelet could report instead, this one first: of several wrong sums it tells any.
+    #[must_use]
+    pub fn alternatives(self) -> Vec<Self> {
+        match self {
+            Self::OtherSum(OtherSums(sums)) => {
+                sums.into_iter().map(|sum| Self::OtherSum(OtherSums(vec![sum]))).collect()
+            }
+            only => vec![only],
+        }
+    }
+}
+
 /// Every resource of which that is so, at least one. The kubelet tells any, here the first.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{}", self.shown())]

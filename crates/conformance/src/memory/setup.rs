@@ -161,8 +161,5 @@ fn unreadable(what: &impl ToString) -> Fault {
 }
 
 fn texts(error: &ConfigError) -> Vec<String> {
-    match error {
-        ConfigError::OtherSum(sums) => sums.iter().map(ToString::to_string).collect(),
-        error => vec![error.to_string()],
-    }
+    error.clone().alternatives().iter().map(ToString::to_string).collect()
 }
