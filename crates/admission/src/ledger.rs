@@ -213,7 +213,7 @@ impl Ledger {
     }
 
     /// The ledger in which `pod` does not run and holds nothing.
-    fn without(&self, pod: &PodUid) -> Self {
+    pub(crate) fn without(&self, pod: &PodUid) -> Self {
         let mut after = self.changed();
         let dead = after.dead;
         after.end_pod(pod);

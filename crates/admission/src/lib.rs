@@ -36,6 +36,7 @@ mod asks;
 mod other_node;
 mod resume;
 mod stored;
+mod runs;
 
 pub use attempt::{Attempt, Placed, Placement, Rules, Verdict};
 pub use change::{Asks, Change};
