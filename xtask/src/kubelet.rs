@@ -1,4 +1,5 @@
-//! The Go module that requires the kubelet, and `cargo xtask kubelet-vectors`: its answers to the committed cases.
+//! The Go module that requires the kubelet; `cargo xtask kubelet-vectors`: its answers to the committed cases; and
+//! `cargo xtask kubelet-node`: its managers in a folder that we watch, or have written.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -31,6 +32,30 @@ impl KubeletVectors {
             command.arg("--write");
         }
         run(&mut command)
+    }
+}
+
+/// Has the kubelet's own managers write a folder that `topolet serve --observe` watches, and start from folders that
+/// topolet has written. Ends by itself.
+#[derive(Debug, clap::Args)]
+pub(crate) struct KubeletNode {}
+
+impl KubeletNode {
+    #[expect(clippy::unused_self, reason = "every command is run alike")]
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        go_build(&["admission"])?;
+        run(&mut cargo(&["test", "--package", "topolet", "--test", "kubelet_node", "--", "--nocapture"]))
+    }
+
+    /// For tests that run it when it is there. In CI it has to be; elsewhere it is said that it is not.
+    pub(crate) fn build() -> anyhow::Result<()> {
+        match go_build(&["admission"]) {
+            Err(error) if std::env::var_os("CI").is_none() => {
+                eprintln!("skipped: the kubelet's own managers: {error:#}");
+                Ok(())
+            }
+            built => built.map(drop),
+        }
     }
 }
 

@@ -91,3 +91,52 @@ fn a_node_of_others_is_watched_and_not_touched() {
     assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>());
     assert_eq!(before, after, "nothing is written");
 }
+
+#[test]
+fn what_is_assumed_of_the_kubelet_is_said() {
+    let (root, own) = (Folder::new(), Folder::new());
+    let owner = Daemon::start(root.path(), &[]);
+    owner.kill();
+    let socket = own.path().join("observe.sock");
+    let watching = ["--socket", socket.to_str().unwrap()];
+    let watcher = Daemon::observe(root.path(), &watching).at(&socket);
+    until("a watcher", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
+    let is_said =
+        |text: &str| text.contains("there is no config.yaml in") && text.contains("pinned is assumed");
+    assert!(is_said(&watcher.log().join("\n")), "{:?}", watcher.log());
+    for path in ["/v1/machine", "/v1/machine?output=table", "/v1/decisions", "/v1/decisions?output=table"] {
+        let said = watcher.get(path).body;
+        assert!(is_said(&said), "{path}: {said}");
+    }
+
+    // The kubelet goes on with another policy.
+    let state = root.path().join("cpu_manager_state");
+    let before = fs::read(&state).unwrap();
+    let other = r#"{"policyName":"none","defaultCpuSet":"","checksum":1353318690}"#;
+    fs::write(&state, other).unwrap();
+    let told = r#"is of CPU manager policy "none", and configuration pinned has "static""#;
+    until("a warning", || watcher.log().iter().any(|line| line.contains(told)).then_some(()));
+    let said = watcher.get("/v1/machine?output=table").body;
+    assert!(said.contains("what is known stays as it was") && said.contains(told), "{said}");
+    assert_eq!(watcher.get("/readyz").status, 503);
+    fs::write(&state, before).unwrap();
+    until("the old one", || (watcher.get("/readyz").status == 200).then_some(()));
+    assert!(!watcher.get("/v1/machine").body.contains("stays as it was"));
+    drop(watcher);
+
+    // Nor is it started with.
+    fs::write(&state, other).unwrap();
+    let refused = Daemon::observe(root.path(), &watching);
+    until("a refusal", || refused.log().iter().any(|line| line.contains(told)).then_some(()));
+
+    // With its own configuration there is nothing to be said.
+    fs::write(
+        root.path().join("config.yaml"),
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n",
+    )
+    .unwrap();
+    fs::remove_file(root.path().join("memory_manager_state")).unwrap();
+    let watcher = Daemon::observe(root.path(), &watching).at(&socket);
+    until("a watcher", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
+    assert!(!watcher.get("/v1/machine").body.contains("notes"));
+}

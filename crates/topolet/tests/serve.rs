@@ -6,7 +6,7 @@ mod daemon;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use daemon::plugin::{Plugin, Script, device, register, request};
@@ -261,80 +261,6 @@ fn the_pod_resources_service_tells_what_pods_hold() {
     let allocatable = client.allocatable().unwrap();
     assert_eq!(allocatable.cpus.len(), 92);
     assert_eq!(allocatable.devices.len(), 3);
-}
-
-/// The kubelet's own programs, where `cargo xtask conformance --live` has built them.
-fn ask_kubelet(program: &str, case: &Value) -> Option<Value> {
-    let target = Path::new(env!("CARGO_BIN_EXE_topolet")).parent()?.parent()?;
-    let oracle = target.join("oracle");
-    let path = oracle.join("bin").join(program);
-    if !path.is_file() {
-        eprintln!("skipped: {} is not built; `cargo xtask conformance --live` builds it", path.display());
-        return None;
-    }
-    let mut child = Command::new(path)
-        .arg("run")
-        .current_dir(oracle)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("{case}\n").as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-    Some(answer["result"].clone())
-}
-
-#[test]
-fn the_kubelets_own_code_starts_from_our_files() {
-    const NAME: &str = "cascadelake-snc2-2lm-4n";
-    let target = Path::new(env!("CARGO_BIN_EXE_topolet")).parent().unwrap().parent().unwrap();
-    let machine = target.join(format!("oracle/machineinfo/{NAME}.json"));
-    let Ok(text) = fs::read(&machine) else {
-        eprintln!(
-            "skipped: {} is not there; `cargo xtask conformance --live` puts it there",
-            machine.display()
-        );
-        return;
-    };
-    let root = Folder::new();
-    let daemon = Daemon::on_machine(machine.to_str().unwrap(), root.path());
-    for (name, cpus) in [("a", 3), ("b", 6), ("c", 1), ("gone", 2)] {
-        let body = format!(
-            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  initContainers:\n  - name: init\n    \
-             resources: {{limits: {{cpu: 2, memory: 2Gi}}}}\n  containers:\n  - name: app\n    resources: \
-             {{limits: {{cpu: {cpus}, memory: {cpus}Gi}}}}\n"
-        );
-        assert_eq!(daemon.ask("POST", "/v1/pods", &body).status, 200);
-        let started = format!("/v1/pods/default/{name}/containers/app/started");
-        assert_eq!(daemon.ask("POST", &started, &format!("{{\"id\": \"{name}\"}}")).status, 200);
-    }
-    assert_eq!(daemon.ask("DELETE", "/v1/pods/default/gone", "").status, 200);
-    daemon.kill();
-    let files = files(root.path());
-    let cpus = json!({
-        "id": "ours", "kind": "start", "machine": NAME, "policy": "static", "reservedSet": "0,1,40,41",
-        "reservedCPU": "4", "file": files["cpu_manager_state"],
-    });
-    let Some(result) = ask_kubelet("cpu", &cpus) else { return };
-    let held: Value = serde_json::from_str(&files["cpu_manager_state"]).unwrap();
-    assert_eq!(result["state"]["assignments"], held["entries"], "{result}");
-    assert_eq!(held["entries"].as_object().unwrap().len(), 3);
-
-    let machine: Value = serde_json::from_slice(&text).unwrap();
-    let nodes = machine["topology"].as_array().unwrap().iter().map(|node| {
-        let pages = node["hugepages"].as_array().cloned().unwrap_or_default();
-        let pages: Vec<Value> =
-            pages.iter().map(|pages| json!([pages["page_size"], pages["num_pages"]])).collect();
-        json!({ "id": node["node_id"], "memory": node["memory"], "hugepages": pages })
-    });
-    let memory = json!({
-        "id": "ours", "kind": "start", "nodes": nodes.collect::<Vec<_>>(),
-        "reserved": [{"node": 0, "limits": {"memory": "1Gi"}}, {"node": 1, "limits": {"memory": "1Gi"}}],
-        "file": files["memory_manager_state"],
-    });
-    let Some(result) = ask_kubelet("memory", &memory) else { return };
-    assert_eq!(result["file_unchanged"], true, "{result}");
 }
 
 #[test]

@@ -24,7 +24,9 @@ use crate::node_file::Packed;
 use crate::render::Glyphs;
 use crate::state;
 
-pub(crate) use self::configuration::{ReadConfiguration, from_file as read_configuration, own_options};
+pub(crate) use self::configuration::{
+    PINNED, ReadConfiguration, from_file as read_configuration, own_options,
+};
 pub(crate) use self::configuration_text::{text as configuration_text, value as configuration_value};
 pub(crate) use self::devices::DeviceText;
 pub(crate) use self::machine::{LoadedMachine, files_of};

@@ -44,7 +44,7 @@ use self::api::{Listeners, Token};
 use self::owner::{Message, OwnerThread, WAITING};
 use self::plugins::Sockets;
 use self::scribe::Scribe;
-use self::shared::{Log, Mode, Shared};
+use self::shared::{Log, Mode, Notes, Shared};
 use crate::arguments::{MachineArguments, RulesArguments};
 use crate::machine_view::MachineView;
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
@@ -85,7 +85,7 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     let now = move || Moment(began.elapsed());
     let (owner, repairs) = start::owner(setup.root, &store, &node, setup.damaged, now())?;
     let (agent, effects) = Agent::new(owner, store, &now);
-    let shared = Arc::new(shared(node, &machine, agent.snapshot(), Mode::Serve)?);
+    let shared = Arc::new(shared(node, &machine, agent.snapshot(), Mode::Serve, Notes::default())?);
     shared.metrics.repaired(&repairs);
 
     let (sender, events) = mpsc::sync_channel(WAITING);
@@ -119,8 +119,12 @@ pub(crate) fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
     let (node, machine) = load(setup)?;
     let runtime = runtime()?;
     let listeners = listen(setup, &runtime)?;
+    let assumed = observe::assumed(setup, &machine);
+    for note in &assumed {
+        tracing::warn!("{note}");
+    }
     let first = observe::read(setup.root, &node)?;
-    let shared = Arc::new(shared(node, &machine, first, Mode::Observe)?);
+    let shared = Arc::new(shared(node, &machine, first, Mode::Observe, Notes::new(assumed))?);
     observe::start(setup.root, shared.clone())?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
     let router = api::router(shared, None);
@@ -142,6 +146,7 @@ fn shared(
     machine: &LoadedMachine,
     snapshot: node_agent::Snapshot,
     mode: Mode,
+    notes: Notes,
 ) -> anyhow::Result<Shared> {
     let kubelet = KubeletView::new(&machine.info);
     let view = MachineView::new(machine, kubelet.as_ref().ok());
@@ -153,6 +158,7 @@ fn shared(
         snapshot: ArcSwap::from_pointee(snapshot),
         log: Log::default(),
         mode,
+        notes,
     })
 }
 

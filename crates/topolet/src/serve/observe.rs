@@ -1,11 +1,14 @@
 //! A node that a kubelet owns: its files are read when they change, and nothing is written.
 //!
-//! The kubelet writes its three files one after the other. They are read twice and taken when nothing has changed
-//! in between; what does not fit together is looked at again, and what was known before stays until then.
+//! The kubelet writes its three files one after the other, and one of them in two steps. They are taken when all have
+//! stood still ([`look`]); what does not fit together is looked at again, and what was known before stays until then.
+
+mod look;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -13,72 +16,116 @@ use anyhow::bail;
 use cpuset::CpuSet;
 use device_manager::{Device, DeviceId, Inventory};
 use device_plugin::{ClientError, PodEntry, PodResourcesClient};
+use kubelet_checkpoint::store::StateFile;
 use node_agent::{Record, Snapshot, Source, files};
 use pod_spec::{ContainerName, Pod, PodUid, ResourceName};
 
+use self::look::Look;
+use super::Setup;
 use super::shared::Shared;
-use crate::node::LoadedNode;
+use super::watch::watcher;
+use crate::node::{LoadedMachine, LoadedNode, PINNED};
 use crate::state::{self, PodNames, StateFolder};
 
-/// How often the files are looked at.
+/// How often the files are looked at if nothing tells of a change.
 const EVERY: Duration = Duration::from_millis(500);
-/// How often they are read at once until they stand still.
-const READS: usize = 20;
+/// A kubelet admits a pod in several writes; they are read when there has been none for so long.
+const QUIET: Duration = Duration::from_millis(20);
+/// They are read after so many writes even if there are more.
+const LATEST: u32 = 10;
 /// How long the kubelet may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
 
+/// What is taken for true of the kubelet without having been told: its configuration, if nothing names one.
+pub(super) fn assumed(setup: &Setup<'_>, machine: &LoadedMachine) -> Vec<String> {
+    let is_packed = machine.packed.as_ref().is_some_and(|packed| packed.config.is_some());
+    if setup.rules.config.is_some() || is_packed {
+        return Vec::new();
+    }
+    vec![format!(
+        "the kubelet's configuration is not known: there is no config.yaml in {}, and no --config. The built-in \
+         configuration {PINNED} is assumed, so what is explained and counted may be wrong",
+        setup.root.display()
+    )]
+}
+
 /// What a kubelet has written, as a snapshot.
 pub(super) fn read(root: &Path, node: &LoadedNode) -> anyhow::Result<Snapshot> {
-    let folder = settled(root)?;
-    snapshot(root, &folder, node)
+    snapshot(root, &Look::settled(root)?.folder, node)
 }
 
 /// Goes on reading for the rest of the program.
 pub(super) fn start(root: &Path, shared: Arc<Shared>) -> anyhow::Result<()> {
-    let root: PathBuf = root.to_path_buf();
-    thread::Builder::new().name("observe".to_owned()).spawn(move || {
-        let mut last = None;
-        let mut told = String::new();
-        loop {
-            thread::sleep(EVERY);
-            let looked = settled(&root).and_then(|folder| {
-                if last.as_ref() == Some(&folder) {
-                    return Ok(());
-                }
-                let snapshot = snapshot(&root, &folder, &shared.node)?;
-                shared.snapshot.store(Arc::new(snapshot));
-                last = Some(folder);
-                Ok(())
-            });
-            match looked {
-                Ok(()) => told.clear(),
-                Err(error) => {
-                    let text = format!("{error:#}");
-                    if text != told {
-                        tracing::warn!("what is known stays as it was: {text}");
-                        told = text;
-                    }
-                }
-            }
-        }
-    })?;
+    let watching = Watching { root: root.to_path_buf(), shared, served: None, odd: None };
+    thread::Builder::new().name("observe".to_owned()).spawn(move || watching.run())?;
     Ok(())
 }
 
-/// The files of one moment.
-fn settled(root: &Path) -> anyhow::Result<StateFolder> {
-    let mut before = StateFolder::read(root)?;
-    for _ in 0..READS {
-        let now = StateFolder::read(root)?;
-        if now == before {
-            return Ok(now);
+struct Watching {
+    root: PathBuf,
+    shared: Arc<Shared>,
+    /// What is served.
+    served: Option<Look>,
+    /// What was found last and does not fit together.
+    odd: Option<Look>,
+}
+
+impl Watching {
+    fn run(mut self) {
+        let (sender, changes) = mpsc::sync_channel(1);
+        let folders = [self.root.clone(), self.root.join(StateFile::Device.path()).with_file_name("")];
+        let there: Vec<PathBuf> = folders.into_iter().filter(|folder| folder.is_dir()).collect();
+        let _watcher = watcher(&there, EVERY, sender);
+        loop {
+            self.look();
+            pause(&changes);
         }
-        before = now;
     }
-    bail!("the files in {} never stand still", root.display())
+
+    fn look(&mut self) {
+        let look = match Look::settled(&self.root) {
+            Ok(look) => look,
+            Err(error) => return self.stale(&error),
+        };
+        if self.served.as_ref() == Some(&look) {
+            return self.shared.notes.fresh();
+        }
+        match snapshot(&self.root, &look.folder, &self.shared.node) {
+            Ok(snapshot) => {
+                self.shared.snapshot.store(Arc::new(snapshot));
+                self.served = Some(look);
+                self.shared.notes.fresh();
+            }
+            // It may be between two writes. What stands like this for longer is told.
+            Err(error) if self.odd.as_ref() == Some(&look) => self.stale(&error),
+            Err(_) => self.odd = Some(look),
+        }
+    }
+
+    fn stale(&self, error: &anyhow::Error) {
+        let text = format!("what is known stays as it was: {error:#}");
+        if self.shared.notes.stale(&text) {
+            tracing::warn!("{text}");
+        }
+    }
+}
+
+/// Until something has changed and no more does, or it is time to look in any case.
+fn pause(changes: &Receiver<()>) {
+    match changes.recv_timeout(EVERY) {
+        Ok(()) => {
+            let mut waited = 0;
+            while waited < LATEST && changes.recv_timeout(QUIET).is_ok() {
+                waited += 1;
+            }
+        }
+        Err(RecvTimeoutError::Timeout) => {}
+        Err(RecvTimeoutError::Disconnected) => thread::sleep(EVERY),
+    }
 }
 
 fn snapshot(root: &Path, folder: &StateFolder, node: &LoadedNode) -> anyhow::Result<Snapshot> {
+    of_same_policies(folder, node)?;
     let told = Told::ask(root, node);
     let mut names = PodNames::read(None, root)?;
     if let (None, Ok(told)) = (names.known(), &told) {
@@ -99,6 +146,28 @@ fn snapshot(root: &Path, folder: &StateFolder, node: &LoadedNode) -> anyhow::Res
         places: Vec::new(),
         behind: None,
     })
+}
+
+/// Whether the files are of the policies that the configuration has.
+fn of_same_policies(folder: &StateFolder, node: &LoadedNode) -> anyhow::Result<()> {
+    let contents = folder.contents_of_any();
+    let cpu = contents.cpu.and_then(|read| Some(read.ok()?.policy));
+    let memory = contents.memory.and_then(|read| Some(read.ok()?.state.policy));
+    let policies = [
+        (StateFile::Cpu, "CPU", cpu, files::cpu_policy(&node.node)),
+        (StateFile::Memory, "memory", memory, files::memory_policy(&node.node)),
+    ];
+    for (file, manager, stored, configured) in policies {
+        if let Some(stored) = stored.filter(|stored| stored != configured) {
+            bail!(
+                "{} is of {manager} manager policy \"{stored}\", and configuration {} has \"{configured}\": \
+                 --config names the one that the kubelet has",
+                file.path(),
+                node.line.configuration
+            );
+        }
+    }
+    Ok(())
 }
 
 /// What the kubelet answers about itself.

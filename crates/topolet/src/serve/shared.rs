@@ -25,6 +25,7 @@ pub(super) struct Shared {
     pub(super) metrics: Metrics,
     pub(super) log: Log,
     pub(super) mode: Mode,
+    pub(super) notes: Notes,
 }
 
 /// What is done with the node.
@@ -34,6 +35,46 @@ pub(super) enum Mode {
     Serve,
     /// A kubelet owns it, and is watched.
     Observe,
+}
+
+/// What whoever asks must know beside the answer.
+#[derive(Default)]
+pub(super) struct Notes {
+    /// From the start on.
+    lasting: Vec<String>,
+    /// Why what is known is not what is there; empty: it is.
+    stale: Mutex<String>,
+}
+
+impl Notes {
+    pub(super) fn new(lasting: Vec<String>) -> Self {
+        Self { lasting, stale: Mutex::default() }
+    }
+
+    /// What is known is what is there.
+    pub(super) fn fresh(&self) {
+        self.stale.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// What is known is not what is there; whether that is new.
+    pub(super) fn stale(&self, why: &str) -> bool {
+        let mut stale = self.stale.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = *stale != why;
+        if is_new {
+            why.clone_into(&mut stale);
+        }
+        is_new
+    }
+
+    /// Why what is known is not what is there.
+    pub(super) fn why_stale(&self) -> Option<String> {
+        let stale = self.stale.lock().unwrap_or_else(PoisonError::into_inner);
+        (!stale.is_empty()).then(|| stale.clone())
+    }
+
+    pub(super) fn all(&self) -> Vec<String> {
+        self.lasting.iter().cloned().chain(self.why_stale()).collect()
+    }
 }
 
 /// The last decisions, oldest first.

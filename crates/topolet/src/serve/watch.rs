@@ -38,7 +38,7 @@ pub(super) fn start(
 
 fn watch(path: &Path, mut folder: Folder, owner: &SyncSender<Message>) {
     let (sender, changes) = mpsc::sync_channel(1);
-    let _watcher = watcher(path, sender);
+    let _watcher = watcher(&[path.to_path_buf()], EVERY, sender);
     let mut is_told = false;
     loop {
         match folder.read() {
@@ -71,9 +71,12 @@ fn watch(path: &Path, mut folder: Folder, owner: &SyncSender<Message>) {
     }
 }
 
-/// Has the channel told of changes; `None` if nothing can be watched.
-fn watcher(path: &Path, changed: SyncSender<()>) -> Option<notify::RecommendedWatcher> {
-    let watched: PathBuf = path.to_path_buf();
+/// Has the channel told of changes in folders; `None` if they cannot be watched, and are only listed every so often.
+pub(super) fn watcher(
+    folders: &[PathBuf],
+    every: Duration,
+    changed: SyncSender<()>,
+) -> Option<notify::RecommendedWatcher> {
     let watching = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         let is_change = event.as_ref().map_or(true, |event| !event.kind.is_access());
         if is_change {
@@ -82,13 +85,15 @@ fn watcher(path: &Path, changed: SyncSender<()>) -> Option<notify::RecommendedWa
         }
     })
     .and_then(|mut watcher| {
-        watcher.watch(&watched, RecursiveMode::NonRecursive)?;
+        for folder in folders {
+            watcher.watch(folder, RecursiveMode::NonRecursive)?;
+        }
         Ok(watcher)
     });
     match watching {
         Ok(watcher) => Some(watcher),
         Err(error) => {
-            tracing::warn!(%error, folder = %path.display(), "folder is not watched, but listed every {EVERY:?}");
+            tracing::warn!(%error, ?folders, "folders are not watched, but listed every {every:?}");
             None
         }
     }

@@ -78,6 +78,13 @@ impl Daemon {
         Self::spawn(MACHINE, root, config, &[]).ready()
     }
 
+    /// One that only looks, without having been told a configuration.
+    pub fn observe(root: &Path, more: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_topolet"));
+        command.args(["serve", "--observe", "--machine", MACHINE]).arg("--root").arg(root).args(more);
+        Self::spawned(&mut command, root)
+    }
+
     /// The same on another machine.
     pub fn on_machine(machine: &str, root: &Path) -> Self {
         Self::spawn(machine, root, "pinned", &[]).ready()

@@ -6,6 +6,7 @@
 //	admission run            cases on stdin, results on stdout (JSON lines)
 //	admission vectors        cases on stdin, {"id","case","result"} on stdout, each run several times
 //	admission bench          work to be timed on stdin, times on stdout
+//	admission drive DIR      a node whose root folder is DIR: see drive.go
 package main
 
 import (
@@ -227,7 +228,7 @@ func supervise(limit time.Duration) {
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: admission run|vectors|bench")
+		fmt.Fprintln(os.Stderr, "usage: admission run|vectors|bench|drive")
 		os.Exit(2)
 	}
 	klog.SetOutput(io.Discard)
@@ -280,6 +281,15 @@ func main() {
 		testing.Init()
 		_ = flag.Set("test.benchtime", each.String())
 		_ = enc.Encode(benchOne(*each))
+	case "drive":
+		if len(os.Args) != 3 {
+			fmt.Fprintln(os.Stderr, "usage: admission drive DIR")
+			os.Exit(2)
+		}
+		if err := drive(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	default:
 		fmt.Fprintln(os.Stderr, "unknown command")
 		os.Exit(2)

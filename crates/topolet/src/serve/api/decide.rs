@@ -144,7 +144,7 @@ pub(super) async fn explained(
     let Ok(_place) = EXPLAINING.acquire().await else { return Err(stopped()) };
     let shared = node.shared.clone();
     let thinking = tokio::task::spawn_blocking(move || {
-        let explained = explain::explain(&shared.node, &snapshot.ledger, &open);
+        let explained = explain::explain(&shared.node, shared.mode, &snapshot.ledger, &open);
         open.iter().map(|pod| pod.uid.clone()).zip(explained).collect::<Vec<_>>()
     });
     let explained = thinking.await.map_err(|error| Failure::ours(&error.to_string()))?;

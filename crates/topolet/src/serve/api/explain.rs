@@ -9,16 +9,22 @@ use topology_admission::{Detail, Ledger, Tries, Verdict};
 
 use crate::decision::{Decision, Facts, Note};
 use crate::node::LoadedNode;
+use crate::serve::shared::Mode;
 
 /// More questions than any pod leads to.
 const QUESTIONS: usize = 10_000;
 
 /// What would be decided on pods that come one after the other.
-pub(super) fn explain(node: &LoadedNode, before: &Ledger, pods: &[Arc<Pod>]) -> Vec<Decision> {
+pub(super) fn explain(node: &LoadedNode, mode: Mode, before: &Ledger, pods: &[Arc<Pod>]) -> Vec<Decision> {
     let mut ledger = before.clone();
     let mut decisions = Vec::new();
     for pod in pods {
-        let (decision, after) = one(node, &ledger, pod);
+        let (mut decision, after) = one(node, &ledger, pod);
+        if mode == Mode::Observe {
+            let text = "pods with nothing of their own are not in the kubelet's files: whether all requests together \
+                        fit the node was not looked at";
+            decision.notes.push(Note { containers: Vec::new(), text: text.to_owned() });
+        }
         decisions.push(decision);
         ledger = after.unwrap_or(ledger);
     }

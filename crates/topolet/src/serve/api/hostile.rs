@@ -14,7 +14,7 @@ use super::access::Peer;
 use super::router;
 use crate::arguments::{Arguments, Command};
 use crate::node::{LoadedMachine, LoadedNode};
-use crate::serve::shared::Mode;
+use crate::serve::shared::{Mode, Notes};
 
 /// The routes of a small node whose owner has stopped: what is well-formed comes as far as that.
 fn routes() -> Router {
@@ -27,7 +27,7 @@ fn routes() -> Router {
         let node = LoadedNode::on(&machine, &admit.pods.rules, None)?;
         let ledger = node.empty_ledger();
         let snapshot = Owner::new(node.node.clone(), &ledger, []).snapshot();
-        crate::serve::shared(node, &machine, snapshot, Mode::Serve)
+        crate::serve::shared(node, &machine, snapshot, Mode::Serve, Notes::default())
     };
     let shared = parts().unwrap_or_else(|error| panic!("{error:#}"));
     let (owner, _) = mpsc::sync_channel(1);

@@ -49,7 +49,24 @@ pub(super) async fn describe(
 
 pub(super) async fn machine(State(node): State<Node>, RawQuery(query): RawQuery) -> Answered {
     let shape = Shape::of(query.as_deref())?;
-    shape.document("Topology", &node.shared.machine, |_, _| node.shared.drawing.clone())
+    let machine = Noted { content: &node.shared.machine, notes: node.shared.notes.all() };
+    shape.document("Topology", machine, |machine, _| {
+        format!("{}{}", noted(&machine.notes), node.shared.drawing)
+    })
+}
+
+/// Something with what must be known beside it.
+#[derive(Serialize)]
+struct Noted<'a> {
+    #[serde(flatten)]
+    content: &'a serde_json::Value,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+}
+
+/// A line for each note.
+fn noted(notes: &[String]) -> String {
+    notes.iter().map(|note| format!("! {note}\n")).collect()
 }
 
 pub(super) async fn held(State(node): State<Node>, RawQuery(query): RawQuery) -> Answered {
@@ -71,6 +88,8 @@ pub(super) async fn held(State(node): State<Node>, RawQuery(query): RawQuery) ->
 #[derive(Serialize)]
 struct LastDecisions<'a> {
     node: &'a NodeLine,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     decisions: Vec<Arc<LoggedDecision>>,
 }
 
@@ -80,7 +99,8 @@ pub(super) async fn decisions(State(node): State<Node>, RawQuery(query): RawQuer
         None => DECISIONS,
         Some(limit) => limit.parse().map_err(|_| Failure::wrong("limit is a number"))?,
     };
-    let last = LastDecisions { node: node.line(), decisions: node.shared.log.last(count) };
+    let notes = node.shared.notes.all();
+    let last = LastDecisions { node: node.line(), notes, decisions: node.shared.log.last(count) };
     shape.document("Decisions", last, |last, glyphs| {
         if last.decisions.is_empty() {
             return "no decisions since the daemon started\n".to_owned();
@@ -94,7 +114,7 @@ pub(super) async fn decisions(State(node): State<Node>, RawQuery(query): RawQuer
                 render::decision(&logged.decision, &line, glyphs)
             )
         });
-        each.collect::<Vec<_>>().join("\n")
+        format!("{}{}", noted(&last.notes), each.collect::<Vec<_>>().join("\n"))
     })
 }
 

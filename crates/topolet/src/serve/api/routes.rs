@@ -136,6 +136,9 @@ pub(super) fn failed(error: &RequestError) -> Failure {
 async fn ready(State(node): State<Node>) -> Answered {
     let snapshot = node.snapshot();
     let not = |why: String| Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, why));
+    if let Some(why) = node.shared.notes.why_stale() {
+        return not(why);
+    }
     match &snapshot.behind {
         Some(why) => not(format!("state is behind on disk: {why}")),
         None if node.shared.mode == Mode::Serve && snapshot.ledger.sources() == SourcesReady::No => {

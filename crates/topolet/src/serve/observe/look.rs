@@ -1,0 +1,75 @@
+//! The three files of one moment.
+//!
+//! A kubelet replaces each file whole, one after the other. A look counts only if the next one is the same, down to
+//! which file it was and when it last changed: then all three have been there together in between.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use kubelet_checkpoint::store::StateFile;
+
+use crate::state::StateFolder;
+
+/// How often the files are read at once until they stand still.
+const READS: usize = 20;
+
+/// What was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Look {
+    pub(super) folder: StateFolder,
+    /// As they were before the contents were read.
+    stamps: [Option<Stamp>; 3],
+}
+
+/// Which file it is, and its last change. A file that has another's name and contents has not its stamp.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Stamp {
+    inode: u64,
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl Look {
+    /// The files of one moment.
+    ///
+    /// # Errors
+    /// They cannot be read, none is there, or they change all the time.
+    pub(super) fn settled(root: &Path) -> anyhow::Result<Self> {
+        let mut before = Self::once(root)?;
+        for _ in 0..READS {
+            let now = Self::once(root)?;
+            if now == before {
+                return Ok(now);
+            }
+            before = now;
+        }
+        bail!("the files in {} never stand still", root.display())
+    }
+
+    fn once(root: &Path) -> anyhow::Result<Self> {
+        let mut stamps = [None; 3];
+        for (stamp, file) in stamps.iter_mut().zip(StateFile::ALL) {
+            let path = root.join(file.path());
+            *stamp = Stamp::of(&path).with_context(|| format!("failed to look at {}", path.display()))?;
+        }
+        Ok(Self { folder: StateFolder::read(root)?, stamps })
+    }
+}
+
+impl Stamp {
+    /// `None`: there is no such file.
+    fn of(path: &Path) -> io::Result<Option<Self>> {
+        match fs::metadata(path) {
+            Ok(about) => Ok(Some(Self {
+                inode: about.ino(),
+                size: about.size(),
+                changed: (about.ctime(), about.ctime_nsec()),
+            })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
