@@ -10,6 +10,7 @@
 mod source;
 mod problem;
 mod error;
+mod outline;
 mod yaml;
 mod node;
 mod quantity;
@@ -48,7 +49,7 @@ pub use scenario::{
     Place, Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPod, SchedulerName,
     Spans, TracedPod, read_scenario,
 };
-pub use source::{MAX_BYTES, Source};
+pub use source::{MAX_BYTES, MAX_LIST_BYTES, Source};
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

@@ -12,8 +12,8 @@ use crate::node::{Field, Node};
 use crate::pods::{Identity, read_body};
 use crate::problem::Shown;
 use crate::workload::{Kind, Replicas};
-use crate::yaml::{Repeated, documents};
-use crate::{ManifestError, Problem, Source, Style, api};
+use crate::yaml::{Pieces, Repeated, documents};
+use crate::{MAX_BYTES, ManifestError, Problem, Source, Style, api};
 
 /// What a text holds.
 #[derive(Clone, Debug, Default)]
@@ -133,7 +133,7 @@ impl fmt::Display for NotConsidered {
 /// Reads every object of a text: `Pod` (`v1`), `Deployment`, `StatefulSet`, `ReplicaSet`, `DaemonSet` (`apps/v1`),
 /// `Job`, `CronJob` (`batch/v1`), `ReplicationController` (`v1`), and lists of them (`List`, `PodList` and so on).
 ///
-/// The text is YAML or JSON of at most 1 MiB. What makes pods becomes as many of them as it has replicas, a
+/// The text is YAML or JSON of at most 64 MiB, and each object of at most 1 MiB. What makes pods becomes as many of them as it has replicas, a
 /// `DaemonSet` one. Pods that a cluster lists keep their UIDs, their phase and the name of their node. Amounts are taken as they
 /// are written.
 ///
@@ -141,6 +141,10 @@ impl fmt::Display for NotConsidered {
 /// The text cannot be read at all.
 pub fn read_manifests(source: &Source<'_>, pod_level: PodLevelResources) -> Result<Manifests, ManifestError> {
     let mut reader = Reader { pod_level, ..Reader::default() };
+    if source.text.len() > MAX_BYTES {
+        reader.read_pieces(source)?;
+        return Ok(reader.read);
+    }
     for node in &documents(source, Repeated::Refused)? {
         reader.read_object(&Field::document(source, node), None);
     }
@@ -180,7 +184,51 @@ struct Header {
     kind: String,
 }
 
+/// What a list holds.
+enum Members {
+    /// Each says what it is.
+    Any,
+    /// All are this.
+    All(Header),
+}
+
+impl Members {
+    const fn implied(&self) -> Option<&Header> {
+        match self {
+            Self::Any => None,
+            Self::All(header) => Some(header),
+        }
+    }
+}
+
 impl Reader {
+    /// Reads a text that is too large to be one tree.
+    fn read_pieces(&mut self, source: &Source<'_>) -> Result<(), ManifestError> {
+        let pieces = Pieces::new(source)?;
+        for outline in pieces.outlines() {
+            let Some(header) = outline.header(source.text) else {
+                for node in &pieces.read(outline.whole.clone())? {
+                    self.read_object(&Field::document(source, node), None);
+                }
+                continue;
+            };
+            let header = Source { name: source.name, text: &header };
+            let Some(node) = pieces.read_header(&header)? else { continue };
+            let list = Field::document(&header, &node);
+            // Without its items a list says only what is wrong with itself.
+            self.read_object(&list, None);
+            let Some(members) = Header::read(&list).ok().and_then(|header| header.members()) else {
+                continue;
+            };
+            for item in &outline.items {
+                for node in &pieces.read_item(item.clone())? {
+                    self.read_object(&Field::document(source, node), members.implied());
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// `implied`: members of a list such as `PodList` do not say what they are.
     fn read_object(&mut self, object: &Field<'_>, implied: Option<&Header>) {
         if let Err(error) = self.try_object(object, implied) {
@@ -199,18 +247,10 @@ impl Reader {
             Some(header) => header.clone(),
             None => Header::read(object)?,
         };
-        if header.version == "v1" && header.kind == "List" {
-            return self.read_items(object, None);
+        if let Some(members) = header.members() {
+            return self.read_items(object, members.implied());
         }
         let Some(kind) = Kind::find(&header.version, &header.kind) else {
-            let member = header
-                .kind
-                .strip_suffix("List")
-                .map(|kind| Header { version: header.version.clone(), kind: kind.to_owned() });
-            if let Some(member) = member.filter(|member| Kind::find(&member.version, &member.kind).is_some())
-            {
-                return self.read_items(object, Some(&member));
-            }
             let name = object.descend(&["metadata", "name"])?;
             let name = name.map_or(Ok(""), |name| name.text("a name"))?.to_owned();
             let Header { version, kind } = header;
@@ -367,5 +407,15 @@ impl Header {
         let version = object.require("apiVersion", VERSION)?.text(VERSION)?.to_owned();
         let kind = object.require("kind", KIND)?.text(KIND)?.to_owned();
         Ok(Self { version, kind })
+    }
+
+    /// What it holds if it is a list.
+    fn members(&self) -> Option<Members> {
+        if self.version == "v1" && self.kind == "List" {
+            return Some(Members::Any);
+        }
+        let kind = self.kind.strip_suffix("List")?.to_owned();
+        Kind::find(&self.version, &kind)?;
+        Some(Members::All(Self { version: self.version.clone(), kind }))
     }
 }

@@ -48,6 +48,16 @@ pub(crate) struct Keyed<'a> {
     pub(crate) value: Field<'a>,
 }
 
+impl Node {
+    /// The members of a list; what is none is its own only one.
+    pub(crate) fn into_items(self) -> Vec<Self> {
+        match self.value {
+            Value::List(items) => items,
+            _ => vec![self],
+        }
+    }
+}
+
 impl<'a> Field<'a> {
     pub(crate) fn document(source: &'a Source<'a>, node: &'a Node) -> Self {
         Self { source, node, path: String::new() }

@@ -6,7 +6,7 @@ use k8s_quantity::ParseError;
 use thiserror::Error;
 
 use crate::Complaint;
-use crate::source::MAX_BYTES;
+use crate::source::{MAX_BYTES, MAX_LIST_BYTES};
 use crate::yaml::MAX_DEPTH;
 
 /// What is wrong.
@@ -16,6 +16,18 @@ pub enum Problem {
     /// The text is larger than [`MAX_BYTES`].
     #[error("the text has {bytes} bytes")]
     TooLarge {
+        /// How large it is.
+        bytes: usize,
+    },
+    /// The text is larger than [`MAX_LIST_BYTES`].
+    #[error("the text has {bytes} bytes")]
+    ListTooLarge {
+        /// How large it is.
+        bytes: usize,
+    },
+    /// An object of a text, or an item of a list, is larger than [`MAX_BYTES`].
+    #[error("what begins here has {bytes} bytes")]
+    ObjectTooLarge {
         /// How large it is.
         bytes: usize,
     },
@@ -164,7 +176,11 @@ impl Problem {
         Some(match self {
             Self::Syntax(_) | Self::NotUtf8 | Self::Refused(_) | Self::MisspeltField { .. } => return None,
             Self::TooManyPods(_) => "fewer pods, or smaller ones",
-            Self::TooLarge { .. } => {
+            Self::ListTooLarge { .. } => {
+                const { assert!(MAX_LIST_BYTES == 67_108_864, "the text below names the limit") };
+                "at most 67108864 bytes (64 MiB)"
+            }
+            Self::TooLarge { .. } | Self::ObjectTooLarge { .. } => {
                 const { assert!(MAX_BYTES == 1_048_576, "the text below names the limit") };
                 "at most 1048576 bytes (1 MiB)"
             }

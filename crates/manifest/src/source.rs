@@ -7,6 +7,10 @@ use crate::{ManifestError, Problem};
 /// The largest text that is read: 1 MiB, more than an API server stores of one object.
 pub const MAX_BYTES: usize = 1 << 20;
 
+/// The largest text with objects of a cluster that is read: 64 MiB, the pods of some ten thousand lines of `kubectl get
+/// pods`. No object in it is larger than [`MAX_BYTES`].
+pub const MAX_LIST_BYTES: usize = 64 << 20;
+
 /// A text to read, and what to call it in errors.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
@@ -23,8 +27,23 @@ impl<'a> Source<'a> {
     /// [`Problem::TooLarge`] and [`Problem::NotUtf8`].
     pub fn from_bytes(name: &'a str, bytes: &'a [u8]) -> Result<Self, ManifestError> {
         if bytes.len() > MAX_BYTES {
-            return Err(Self::too_large(name, bytes.len()));
+            return Err(Self::too_large(name, Problem::TooLarge { bytes: bytes.len() }));
         }
+        Self::from_utf8(name, bytes)
+    }
+
+    /// The same for [`read_manifests`](crate::read_manifests), which takes as much as [`MAX_LIST_BYTES`].
+    ///
+    /// # Errors
+    /// [`Problem::ListTooLarge`] and [`Problem::NotUtf8`].
+    pub fn from_list(name: &'a str, bytes: &'a [u8]) -> Result<Self, ManifestError> {
+        if bytes.len() > MAX_LIST_BYTES {
+            return Err(Self::too_large(name, Problem::ListTooLarge { bytes: bytes.len() }));
+        }
+        Self::from_utf8(name, bytes)
+    }
+
+    fn from_utf8(name: &'a str, bytes: &'a [u8]) -> Result<Self, ManifestError> {
         match core::str::from_utf8(bytes) {
             Ok(text) => Ok(Self { name, text }),
             Err(error) => {
@@ -38,11 +57,21 @@ impl<'a> Source<'a> {
 
     /// Refuses a text past [`MAX_BYTES`].
     pub(crate) fn check_size(&self) -> Result<(), ManifestError> {
-        if self.text.len() > MAX_BYTES { Err(Self::too_large(self.name, self.text.len())) } else { Ok(()) }
+        let bytes = self.text.len();
+        if bytes > MAX_BYTES { Err(Self::too_large(self.name, Problem::TooLarge { bytes })) } else { Ok(()) }
     }
 
-    fn too_large(name: &str, bytes: usize) -> ManifestError {
-        ManifestError::at(&Source { name, text: "" }, "", &(0..0), Problem::TooLarge { bytes })
+    /// Refuses a text past [`MAX_LIST_BYTES`].
+    pub(crate) fn check_list_size(&self) -> Result<(), ManifestError> {
+        let bytes = self.text.len();
+        if bytes > MAX_LIST_BYTES {
+            return Err(Self::too_large(self.name, Problem::ListTooLarge { bytes }));
+        }
+        Ok(())
+    }
+
+    fn too_large(name: &str, problem: Problem) -> ManifestError {
+        ManifestError::at(&Source { name, text: "" }, "", &(0..0), problem)
     }
 }
 
@@ -59,7 +88,7 @@ impl Position {
         let before = before(text, offset);
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
         let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
-        Self { line: before.matches('\n').count() + 1, column }
+        Self { line: before.bytes().filter(|byte| *byte == b'\n').count() + 1, column }
     }
 }
 
@@ -87,7 +116,7 @@ impl Excerpt {
         let line = head.rfind('\n').map_or(0, |end| end + 1);
         let tail = text.get(offset..).unwrap_or_default();
         let line_end = offset + tail.find(['\n', '\r']).unwrap_or(tail.len());
-        let number = head.matches('\n').count() + 1;
+        let number = head.bytes().filter(|byte| *byte == b'\n').count() + 1;
         let (start, end, first_line) = if line_end - line > MAX_LINE {
             let start = boundary(text, offset.saturating_sub(SHOWN_BEFORE).max(line));
             (start, boundary(text, (start + MAX_LINE).min(line_end)), number)

@@ -18,7 +18,8 @@ use serde_saphyr::{
 };
 
 use crate::node::{Entry, Node, Value};
-use crate::{ManifestError, Problem, Source};
+use crate::outline::{self, Outline};
+use crate::{MAX_BYTES, ManifestError, Problem, Source};
 
 /// What happens to a key that its mapping already has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,10 +34,8 @@ pub(crate) enum Repeated {
 pub(crate) fn documents(source: &Source<'_>, repeated: Repeated) -> Result<Vec<Node>, ManifestError> {
     source.check_size()?;
     let mut nodes = Vec::new();
-    for Part { text, start } in parts(source.text) {
-        let found = serde_saphyr::from_multiple_with_options::<Spanned<Raw>>(&text, options(repeated))
-            .map_err(|error| refused(source, start, &error))?;
-        nodes.extend(found.into_iter().map(|raw| node(raw, source.text, start)));
+    for part in parts(source) {
+        nodes.extend(part.read(source, repeated)?);
     }
     if nodes.is_empty() {
         return Err(ManifestError::at(source, "", &(0..0), Problem::Empty));
@@ -74,16 +73,93 @@ struct Part<'a> {
     start: usize,
 }
 
-/// The JSON documents, if there is nothing but such; else the whole text.
-fn parts(text: &str) -> Vec<Part<'_>> {
-    json_ranges(text).map_or_else(
-        || vec![Part { text: Cow::Borrowed(text), start: 0 }],
-        |ranges| {
+impl<'a> Part<'a> {
+    /// A range of a source, which is JSON or else YAML.
+    fn of(source: &Source<'a>, range: Range<usize>, language: Language) -> Self {
+        let text = source.text.get(range.clone()).unwrap_or_default();
+        let text = match language {
             // Strings of JSON have no tabs in them, so each one is a blank between values.
-            let part = |range: Range<usize>| Part {
-                start: range.start,
-                text: Cow::Owned(text.get(range).unwrap_or_default().replace('\t', " ")),
-            };
+            Language::Json if text.contains('\t') => Cow::Owned(text.replace('\t', " ")),
+            Language::Json | Language::Yaml => Cow::Borrowed(text),
+        };
+        Self { text, start: range.start }
+    }
+
+    fn read(&self, source: &Source<'_>, repeated: Repeated) -> Result<Vec<Node>, ManifestError> {
+        let found = serde_saphyr::from_multiple_with_options::<Spanned<Raw>>(&self.text, options(repeated))
+            .map_err(|error| refused(source, self.start, &error))?;
+        Ok(found.into_iter().map(|raw| node(raw, source.text, self.start)).collect())
+    }
+}
+
+/// In which language a text is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Language {
+    Json,
+    Yaml,
+}
+
+/// A text of many objects, of which not all are in memory as trees at a time.
+pub(crate) struct Pieces<'a> {
+    source: &'a Source<'a>,
+    language: Language,
+    outlines: Vec<Outline>,
+}
+
+impl<'a> Pieces<'a> {
+    /// Cuts a text that may be as large as a list.
+    pub(crate) fn new(source: &'a Source<'a>) -> Result<Self, ManifestError> {
+        source.check_list_size()?;
+        let (language, outlines) = match json_ranges(source.text) {
+            Some(ranges) => {
+                let outline = |range| outline::of_json(source.text, range);
+                (Language::Json, ranges.into_iter().map(outline).collect())
+            }
+            None => (Language::Yaml, outline::of_yaml(source.text)),
+        };
+        Ok(Self { source, language, outlines })
+    }
+
+    /// The documents; at least one.
+    pub(crate) fn outlines(&self) -> &[Outline] {
+        &self.outlines
+    }
+
+    /// A document, or an item of one.
+    pub(crate) fn read(&self, range: Range<usize>) -> Result<Vec<Node>, ManifestError> {
+        if range.len() > MAX_BYTES {
+            let problem = Problem::ObjectTooLarge { bytes: range.len() };
+            return Err(ManifestError::at(self.source, "", &(range.start..range.start), problem));
+        }
+        Part::of(self.source, range, self.language).read(self.source, Repeated::Refused)
+    }
+
+    /// What a list is without its items, which are empty lines in `header`.
+    pub(crate) fn read_header(&self, header: &Source<'_>) -> Result<Option<Node>, ManifestError> {
+        let bytes = header.text.bytes().filter(|byte| *byte != b'\n').count();
+        if bytes > MAX_BYTES {
+            return Err(ManifestError::at(header, "", &(0..0), Problem::ObjectTooLarge { bytes }));
+        }
+        let part = Part::of(header, 0..header.text.len(), self.language);
+        Ok(part.read(header, Repeated::Refused)?.into_iter().next())
+    }
+
+    /// An item of a list, which in YAML is a list of one.
+    pub(crate) fn read_item(&self, range: Range<usize>) -> Result<Vec<Node>, ManifestError> {
+        let nodes = self.read(range)?;
+        Ok(match self.language {
+            Language::Json => nodes,
+            Language::Yaml => nodes.into_iter().flat_map(Node::into_items).collect(),
+        })
+    }
+}
+
+/// The JSON documents, if there is nothing but such; else the whole text.
+fn parts<'a>(source: &Source<'a>) -> Vec<Part<'a>> {
+    json_ranges(source.text).map_or_else(
+        || vec![Part { text: Cow::Borrowed(source.text), start: 0 }],
+        |ranges| {
+            let part = |range| Part::of(source, range, Language::Json);
             ranges.into_iter().map(part).collect()
         },
     )

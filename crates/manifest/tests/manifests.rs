@@ -204,3 +204,80 @@ fn pods_of_templates_know_who_made_them() {
         [Some("Deployment web".to_owned()), Some("Deployment web".to_owned()), None]
     );
 }
+
+/// A pod as `kubectl get pods -o yaml` prints one, one level to the right.
+fn listed_pod(at: usize, cpus: &str) -> String {
+    format!(
+        "- apiVersion: v1\n  kind: Pod\n  metadata:\n    annotations:\n      note: |\n        - items:\n        ---\n    \
+         name: p{at}\n    namespace: many\n  spec:\n    containers:\n    - image: x/{at}\n      name: app\n      \
+         resources:\n        limits:\n          cpu: {cpus}\n          memory: 1Gi\n  status:\n    phase: Running\n"
+    )
+}
+
+fn large_list(pods: usize, faulty: Option<usize>) -> String {
+    let cpus = |at| if Some(at) == faulty { "'2 x'" } else { "\"2\"" };
+    let items: String = (0..pods).map(|at| listed_pod(at, cpus(at))).collect();
+    format!("apiVersion: v1\nitems:\n{items}kind: List\nmetadata:\n  resourceVersion: \"\"\n")
+}
+
+#[test]
+fn what_a_cluster_lists_may_be_large() {
+    const PODS: usize = 4000;
+    let text = large_list(PODS, None);
+    assert!(text.len() > topology_manifest::MAX_BYTES, "{}", text.len());
+    let all = read(&text);
+    assert!(all.is_whole());
+    assert_eq!(all.pods.len(), PODS);
+    // One by one they are the same pods.
+    for at in [0, 1, PODS / 2, PODS - 1] {
+        let alone = read(&format!("apiVersion: v1\nkind: List\nitems:\n{}", listed_pod(at, "\"2\"")));
+        assert_eq!(format!("{:?}", all.pods[at]), format!("{:?}", alone.pods[0]));
+    }
+
+    // The same in JSON, where members of a list do not say what they are.
+    let item = |at: usize| {
+        format!(
+            "{{\"metadata\": {{\"name\": \"p{at}\", \"namespace\": \"many\", \"annotations\": {{\"note\": \"{}\"}}}},\t\"spec\": \
+             {{\"containers\": [{{\"name\": \"app\", \"resources\": {{\"limits\": {{\"cpu\": \"2\", \"memory\": \"1Gi\"}}}}}}]}}}}",
+            "[{]}\\\",".repeat(20)
+        )
+    };
+    let items: Vec<String> = (0..PODS).map(item).collect();
+    let json =
+        format!("{{\"apiVersion\": \"v1\", \"items\": [\n{}\n], \"kind\": \"PodList\"}}", items.join(",\n"));
+    assert!(json.len() > topology_manifest::MAX_BYTES);
+    let listed = read(&json);
+    assert!(listed.is_whole(), "{:?}", listed.refused.first());
+    assert_eq!(format!("{:?}", listed.pods), format!("{:?}", all.pods));
+}
+
+#[test]
+fn faults_in_large_lists_have_their_lines() {
+    let text = large_list(4000, Some(3210));
+    let line = text.lines().position(|line| line.contains("'2 x'")).unwrap_or_default() + 1;
+    let read = read(&text);
+    assert_eq!((read.pods.len(), read.refused.len()), (3999, 1));
+    let shown = read.refused[0].render(Style::Ascii);
+    assert!(shown.contains(&format!(":{line}:")) && shown.contains("cpu: '2 x'"), "{shown}");
+
+    let other = text.replace("kind: List", "kind: NodeList");
+    let skipped = self::read(&other);
+    assert_eq!((skipped.pods.len(), skipped.skipped.len()), (0, 1));
+
+    let unknown = text.replace("kind: List\n", "kind: List\nkind: List\n");
+    let error =
+        read_manifests(&Source { name: "list.yaml", text: &unknown }, PodLevelResources::Count).unwrap_err();
+    let last = text.lines().position(|line| line == "kind: List").unwrap_or_default() + 2;
+    assert_eq!(error.line(), last, "{error}");
+}
+
+#[test]
+fn no_object_of_a_large_text_is_large_itself() {
+    let large = format!("{}---\n{}# {}\n", large_list(10, None), large_list(1, None), "x".repeat(2 << 20));
+    let error =
+        read_manifests(&Source { name: "list.yaml", text: &large }, PodLevelResources::Count).unwrap_err();
+    assert!(error.to_string().contains("what begins here has"), "{error}");
+    let bytes = vec![b' '; topology_manifest::MAX_LIST_BYTES + 1];
+    let error = Source::from_list("list.yaml", &bytes).unwrap_err();
+    assert!(error.render(Style::Ascii).contains("at most 67108864 bytes (64 MiB)"), "{error}");
+}

@@ -10,9 +10,18 @@ use serde::Serialize;
 use crate::arguments::Format;
 use crate::node::RELEASE;
 
-/// Reads a manifest or configuration; `-` is standard input. More than the reader takes is not read.
+/// Reads a configuration; `-` is standard input. More than the reader takes is not read.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let limit = topology_manifest::MAX_BYTES as u64 + 1;
+    read_up_to(path, topology_manifest::MAX_BYTES)
+}
+
+/// The same for what a cluster lists.
+pub(crate) fn read_list(path: &Path) -> anyhow::Result<Vec<u8>> {
+    read_up_to(path, topology_manifest::MAX_LIST_BYTES)
+}
+
+fn read_up_to(path: &Path, bytes: usize) -> anyhow::Result<Vec<u8>> {
+    let limit = bytes as u64 + 1;
     let mut bytes = Vec::new();
     if path.as_os_str() == "-" {
         io::stdin().lock().take(limit).read_to_end(&mut bytes).context("failed to read standard input")?;

@@ -64,8 +64,8 @@ pub(crate) fn from_files(
 }
 
 fn from_file(path: &Path, pod_level: PodLevelResources) -> anyhow::Result<Manifests> {
-    let bytes = document::read(path)?;
-    Source::from_bytes(&document::name(path), &bytes)
+    let bytes = document::read_list(path)?;
+    Source::from_list(&document::name(path), &bytes)
         .and_then(|source| read_manifests(&source, pod_level))
         .map_err(|error| anyhow!(error.render(manifest_style())))
 }
