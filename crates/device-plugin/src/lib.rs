@@ -21,6 +21,8 @@ pub mod authority;
 mod incoming;
 mod registration;
 mod plugins;
+mod wire;
+mod threads;
 mod client;
 mod errors;
 mod convert;

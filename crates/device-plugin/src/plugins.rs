@@ -1,60 +1,51 @@
 //! The plugins that are connected: how one comes, what it lists, what it is asked, and how it goes.
 
 use std::collections::BTreeMap;
-use std::future::Future;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use device_manager::{
-    ConnectionId, Connections, DeviceId, DeviceIds, PluginTime, Question, RegisterError, Reply, RpcError,
-};
+use device_manager::{ConnectionId, Connections, Question, RegisterError, Reply};
 use pod_spec::ResourceName;
-use thiserror::Error;
 use tokio::sync::{Semaphore, watch};
-use tonic::transport::Channel;
-use tonic::{Response, Status};
 
-use crate::client::{self, NotReached};
-use crate::convert;
 use crate::errors;
 use crate::event::{Event, Gone, Receipt};
 use crate::metrics::Metrics;
-use crate::proto::deviceplugin as messages;
-use crate::proto::deviceplugin::device_plugin_client::DevicePluginClient;
 use crate::setup::Times;
+use crate::threads::{Mutex, MutexGuard, spawn};
+use crate::wire::{ConnectError, Grpc, Wire};
 
 /// How many registrations are worked on at once; the next ones wait.
 const REGISTRATIONS: usize = 64;
 
 /// All plugins of a node.
-pub(crate) struct Plugins {
+pub(crate) struct Plugins<W: Wire = Grpc> {
+    wire: W,
     times: Times,
-    message_limit: usize,
     pub(crate) metrics: Metrics,
     tell: Box<dyn Fn(Event) + Send + Sync>,
-    table: Mutex<Table>,
+    table: Mutex<Table<W::Client>>,
     registrations: Semaphore,
 }
 
-/// Who is connected. Events are told while it is locked, so that they come in the order of what they tell.
-#[derive(Default)]
-struct Table {
+/// Who is connected. Events and answers are told while it is locked, so that they come in the order of what they tell.
+struct Table<C> {
     /// Which connection stands for a resource.
     connections: Connections,
     /// Those that are open, by what closes them when it is dropped.
     open: BTreeMap<ConnectionId, watch::Sender<()>>,
     /// Who is asked: not always who stands for the resource, since a plugin that failed to register again is still
     /// there.
-    asked: BTreeMap<ResourceName, Asked>,
+    asked: BTreeMap<ResourceName, Asked<C>>,
     last: u64,
 }
 
 /// A plugin that is asked.
 #[derive(Clone)]
-struct Asked {
+struct Asked<C> {
     connection: ConnectionId,
-    client: DevicePluginClient<Channel>,
+    client: C,
     closed: Closed,
 }
 
@@ -80,28 +71,25 @@ pub(crate) enum Stood {
     Nobody,
 }
 
-/// Why a plugin could not be connected. The texts are the kubelet's.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub(crate) enum ConnectError {
-    #[error("failed to dial device plugin: context deadline exceeded")]
-    Dial,
-    #[error(transparent)]
-    Options(RegisterError),
-}
-
-impl Plugins {
+impl<W: Wire> Plugins<W> {
     pub(crate) fn new(
+        wire: W,
         times: Times,
-        message_limit: usize,
         metrics: Metrics,
         tell: impl Fn(Event) + Send + Sync + 'static,
     ) -> Self {
+        let table = Table {
+            connections: Connections::default(),
+            open: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            last: 0,
+        };
         Self {
+            wire,
             times,
-            message_limit,
             metrics,
             tell: Box::new(tell),
-            table: Mutex::default(),
+            table: Mutex::new(table),
             registrations: Semaphore::new(REGISTRATIONS),
         }
     }
@@ -115,7 +103,7 @@ impl Plugins {
         &self.times
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, Table<W::Client>> {
         // Every change of it is complete before anything that could panic.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -129,7 +117,7 @@ impl Plugins {
     ) -> Result<(), ConnectError> {
         let _one_of_them = self.registrations.acquire().await;
         let (id, closed) = self.table().connecting(&resource);
-        let (client, options) = match self.introduced(&socket).await {
+        let (client, options) = match self.wire.introduced(&socket).await {
             Ok(introduced) => introduced,
             Err(error) => {
                 let mut table = self.table();
@@ -147,61 +135,38 @@ impl Plugins {
             }
             let asked = Asked { connection: id, client: client.clone(), closed: closed.clone() };
             table.asked.insert(resource.clone(), asked);
-            let options = convert::options(options);
             (self.tell)(Event::Registered { resource: resource.clone(), options, receipt });
         }
         // Whoever records may be gone; then nothing matters.
         let _ = recorded.await;
-        tokio::spawn(Arc::clone(self).listen(resource, client, closed));
+        spawn(Arc::clone(self).listen(resource, client, closed));
         Ok(())
     }
 
-    /// Reaches a plugin and asks what it wants to be asked.
-    async fn introduced(
-        &self,
-        socket: &Path,
-    ) -> Result<(DevicePluginClient<Channel>, messages::DevicePluginOptions), ConnectError> {
-        let channel = client::dial(socket, self.times.dial).await.map_err(|NotReached| ConnectError::Dial)?;
-        let mut client = DevicePluginClient::new(channel).max_decoding_message_size(self.message_limit);
-        let call = client.get_device_plugin_options(messages::Empty {});
-        let told = answered(call, self.times.plugin).await;
-        let options = told.map_err(|error| ConnectError::Options(RegisterError::Options(error)))?;
-        Ok((client, options))
-    }
-
     /// Tells every list of a plugin, until its stream ends. It is never connected again.
-    async fn listen(
-        self: Arc<Self>,
-        resource: ResourceName,
-        mut client: DevicePluginClient<Channel>,
-        mut closed: Closed,
-    ) {
+    async fn listen(self: Arc<Self>, resource: ResourceName, mut client: W::Client, mut closed: Closed) {
+        let still_open = closed.clone();
         let why = tokio::select! {
-            why = self.lists(&resource, &mut client, closed.clone()) => why,
+            biased;
             () = closed.wait() => return,
+            why = self.lists(&resource, &mut client, still_open) => why,
         };
         if self.gone(&resource, why) == Stood::Nobody {
             self.tell(Event::EndedUnnoticed { resource });
         }
     }
 
-    async fn lists(
-        &self,
-        resource: &ResourceName,
-        client: &mut DevicePluginClient<Channel>,
-        closed: Closed,
-    ) -> Gone {
-        let mut stream = match client.list_and_watch(messages::Empty {}).await {
-            Ok(response) => response.into_inner(),
-            Err(status) => return Gone::StreamFailed(errors::rpc_error(&status)),
+    async fn lists(&self, resource: &ResourceName, client: &mut W::Client, closed: Closed) -> Gone {
+        let mut lists = match self.wire.lists(client).await {
+            Ok(lists) => lists,
+            Err(error) => return Gone::StreamFailed(error),
         };
         loop {
-            let list = match stream.message().await {
-                Ok(Some(list)) => list,
+            let devices = match self.wire.next(&mut lists).await {
+                Ok(Some(devices)) => devices,
                 Ok(None) => return Gone::StreamEnded,
-                Err(status) => return Gone::StreamFailed(errors::rpc_error(&status)),
+                Err(error) => return Gone::StreamFailed(error),
             };
-            let devices = convert::devices(list);
             let (receipt, recorded) = Receipt::new();
             {
                 let _told_in_order = self.table();
@@ -219,7 +184,9 @@ impl Plugins {
     pub(crate) fn gone(&self, resource: &ResourceName, why: Gone) -> Stood {
         let mut table = self.table();
         let Some(connection) = table.connections.gone(resource) else { return Stood::Nobody };
-        table.close(resource, connection);
+        table.open.remove(&connection);
+        // Even if an older one still works: who is told that it has gone does not expect answers.
+        table.asked.remove(resource);
         (self.tell)(Event::Gone { resource: resource.clone(), why });
         Stood::Somebody
     }
@@ -235,58 +202,39 @@ impl Plugins {
         table.asked.clear();
     }
 
-    /// Asks the plugin.
-    pub(crate) async fn ask(&self, question: &Question) -> Reply {
-        let asked = self.table().asked.get(question.resource()).cloned();
-        let Some(Asked { mut client, mut closed, .. }) = asked else {
-            return Reply::Failed(errors::closing());
-        };
-        let began = Instant::now();
-        let reply = tokio::select! {
-            reply = self.call(&mut client, question) => reply,
-            () = closed.wait() => Err(errors::closing()),
-        };
-        if let Question::Allocate { resource, .. } = question {
-            self.metrics.observe_allocation(resource, began.elapsed());
-        }
-        reply.unwrap_or_else(Reply::Failed)
-    }
-
-    async fn call(
-        &self,
-        client: &mut DevicePluginClient<Channel>,
-        question: &Question,
-    ) -> Result<Reply, RpcError> {
-        match question {
-            Question::Preferred { available, must_include, size, .. } => {
-                let request = messages::ContainerPreferredAllocationRequest {
-                    available_device_i_ds: texts(available),
-                    must_include_device_i_ds: texts(must_include),
-                    allocation_size: i32::try_from(*size).unwrap_or(i32::MAX),
-                };
-                let request = messages::PreferredAllocationRequest { container_requests: vec![request] };
-                let told = answered(client.get_preferred_allocation(request), self.times.plugin).await?;
-                let first = told.container_responses.into_iter().next().unwrap_or_default();
-                Ok(Reply::Preferred(first.device_i_ds.iter().map(|id| DeviceId::new(id)).collect()))
+    /// Asks the plugin, and hands its answer on while nothing else can be told: so nobody hears an answer of a plugin
+    /// after it has been told that this one has gone or that another has come. If another has come meanwhile, that one
+    /// is asked.
+    pub(crate) async fn ask<T>(&self, question: Question, answered: impl FnOnce(Question, Reply) -> T) -> T {
+        loop {
+            let asked = {
+                let table = self.table();
+                match table.asked.get(question.resource()) {
+                    Some(asked) => asked.clone(),
+                    None => return answered(question, Reply::Failed(errors::closing())),
+                }
+            };
+            let Asked { connection, mut client, mut closed } = asked;
+            let began = Instant::now();
+            let reply = tokio::select! {
+                biased;
+                () = closed.wait() => Err(errors::closing()),
+                reply = self.wire.call(&mut client, &question) => reply,
+            };
+            if let Question::Allocate { resource, .. } = &question {
+                self.metrics.observe_allocation(resource, began.elapsed());
             }
-            Question::Allocate { devices, .. } => {
-                let request = messages::ContainerAllocateRequest { devices_ids: texts(devices) };
-                let request = messages::AllocateRequest { container_requests: vec![request] };
-                let told = answered(client.allocate(request), self.times.plugin).await?;
-                let first = told.container_responses.first();
-                Ok(first.map_or(Reply::NothingAllocated, |first| Reply::Allocated(convert::reply(first))))
-            }
-            Question::PreStart { devices, .. } => {
-                let request = messages::PreStartContainerRequest { devices_ids: texts(devices) };
-                let within = PluginTime::Within(self.times.pre_start);
-                answered(client.pre_start_container(request), within).await?;
-                Ok(Reply::Started)
+            let table = self.table();
+            match table.asked.get(question.resource()) {
+                Some(now) if now.connection != connection => {}
+                Some(_) => return answered(question, reply.unwrap_or_else(Reply::Failed)),
+                None => return answered(question, Reply::Failed(errors::closing())),
             }
         }
     }
 }
 
-impl Table {
+impl<C> Table<C> {
     /// One more connection, which stands for the resource from now on.
     fn connecting(&mut self, resource: &ResourceName) -> (ConnectionId, Closed) {
         self.last += 1;
@@ -296,29 +244,8 @@ impl Table {
         self.open.insert(id, close);
         (id, Closed(closed))
     }
-
-    fn close(&mut self, resource: &ResourceName, connection: ConnectionId) {
-        self.open.remove(&connection);
-        if self.asked.get(resource).is_some_and(|asked| asked.connection == connection) {
-            self.asked.remove(resource);
-        }
-    }
 }
 
-fn texts(ids: &DeviceIds) -> Vec<String> {
-    ids.iter().map(|id| id.as_str().to_owned()).collect()
-}
-
-/// What comes of a call within a time. When the time is up the call is cancelled.
-pub(crate) async fn answered<T>(
-    call: impl Future<Output = Result<Response<T>, Status>>,
-    time: PluginTime,
-) -> Result<T, RpcError> {
-    let answer = match time {
-        PluginTime::Unlimited => call.await,
-        PluginTime::Within(limit) => {
-            tokio::time::timeout(limit, call).await.map_err(|_| errors::out_of_time())?
-        }
-    };
-    answer.map(Response::into_inner).map_err(|status| errors::rpc_error(&status))
-}
+#[cfg(test)]
+#[path = "plugins_models.rs"]
+mod models;

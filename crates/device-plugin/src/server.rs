@@ -20,6 +20,7 @@ use crate::registration::Registrar;
 use crate::registry::Registry;
 use crate::setup::Setup;
 use crate::sockets::{self, StartError};
+use crate::wire::Grpc;
 
 /// Threads that serve; what they do is short.
 const THREADS: usize = 2;
@@ -80,7 +81,8 @@ impl Server {
 
         let metrics = Metrics::default();
         let limit = setup.messages.bytes();
-        let plugins = Arc::new(Plugins::new(setup.times, limit, metrics.clone(), tell));
+        let wire = Grpc { times: setup.times, message_limit: limit };
+        let plugins = Arc::new(Plugins::new(wire, setup.times, metrics.clone(), tell));
         let registrar = Registrar { folder: folders.device_plugins.clone(), plugins: Arc::clone(&plugins) };
         let registrar = RegistrationServer::new(registrar).max_decoding_message_size(limit);
         let lister = Lister::new(pod_resources, metrics.clone());
@@ -106,21 +108,19 @@ impl Server {
     #[must_use]
     pub fn ask(&self, question: &Question) -> Reply {
         match &self.runtime {
-            Some(runtime) => runtime.handle().block_on(self.plugins.ask(question)),
+            Some(runtime) => runtime.handle().block_on(self.plugins.ask(question.clone(), |_, reply| reply)),
             None => Reply::Failed(crate::errors::closing()),
         }
     }
 
-    /// Asks a plugin, and has `answered` called with what it says, from a thread of the server. `answered` must not
-    /// wait.
+    /// Asks a plugin, and has `answered` called with what it says, from a thread of the server, as events are told: in
+    /// order with them, and `answered` must not wait. A plugin that is replaced while it is asked is not listened to:
+    /// the new one is asked.
     pub fn ask_then(&self, question: Question, answered: impl FnOnce(Question, Reply) + Send + 'static) {
         match &self.runtime {
             Some(runtime) => {
                 let plugins = Arc::clone(&self.plugins);
-                runtime.spawn(async move {
-                    let reply = plugins.ask(&question).await;
-                    answered(question, reply);
-                });
+                runtime.spawn(async move { plugins.ask(question, answered).await });
             }
             None => answered(question, Reply::Failed(crate::errors::closing())),
         }

@@ -9,9 +9,9 @@ use tonic::transport::Channel;
 
 use super::{Amounts, PodEntry};
 use crate::client;
-use crate::plugins::answered;
 use crate::proto::podresources as messages;
 use crate::proto::podresources::pod_resources_lister_client::PodResourcesListerClient;
+use crate::wire::answered;
 
 /// The largest answer that is taken.
 const MAX_ANSWER: usize = 64 << 20;

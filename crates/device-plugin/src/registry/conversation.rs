@@ -9,9 +9,10 @@ use tonic::transport::Channel;
 
 use crate::client;
 use crate::event::Gone;
-use crate::plugins::{Plugins, answered};
+use crate::plugins::Plugins;
 use crate::proto::pluginregistration as messages;
 use crate::proto::pluginregistration::registration_client::RegistrationClient;
+use crate::wire::answered;
 
 /// The type of plugins that are for this.
 const DEVICE_PLUGIN: &str = "DevicePlugin";
