@@ -33,6 +33,7 @@ pub(crate) use self::machine::{LoadedMachine, files_of};
 pub(crate) use self::proposal::propose;
 
 /// A node that can decide.
+#[derive(Clone)]
 pub(crate) struct LoadedNode {
     pub(crate) node: Arc<Node>,
     pub(crate) cpus: CpuTable,
@@ -207,7 +208,7 @@ fn start_failed(error: &StartError, config: &str, machine: &str) -> anyhow::Erro
 pub(crate) const RELEASE: &str = "v1.36.3";
 
 /// The node that decided: machine and rules.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NodeLine {
     pub(crate) machine: String,

@@ -89,21 +89,19 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     shared.metrics.repaired(&repairs);
 
     let (sender, events) = mpsc::sync_channel(WAITING);
-    let sockets = Sockets::default();
+    let sockets = Sockets::open(setup.root, &shared, sender.clone())?;
     let thread = OwnerThread {
         agent,
         shared: shared.clone(),
-        events,
-        sender: sender.clone(),
-        scribe: Scribe::start(shared.clone())?,
+        inbox: Box::new(events),
+        scribe: Box::new(Scribe::start(shared.clone())?),
         plugins: Box::new(sockets.clone()),
         enforcer: enforce::enforcer(&setup.cgroups, &shared)?,
-        began,
+        clock: Box::new(now),
         waiting: HashMap::new(),
         tickets: 0,
     }
     .start(effects)?;
-    sockets.open(setup.root, &shared, sender.clone())?;
     watch::start(setup.manifests, shared.node.node.pod_level().counts(), sender.clone())?;
     tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
     let router = api::router(shared, Some(sender.clone()));

@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use device_manager::{Moment, Question, Reply};
+use device_manager::{Moment, Question};
 use kubelet_checkpoint::store::Fs;
 use node_agent::{Agent, Answer, Effect, Enforcement, Event, Request, Ticket};
 use tokio::sync::oneshot;
 
-use super::scribe::{Job, Scribe};
+use super::scribe::Job;
 use super::shared::Shared;
 use crate::decision::Decision;
 
@@ -41,10 +41,28 @@ pub(super) enum Told {
     Answer(Answer),
 }
 
+/// The end of the channel where the owner is.
+pub(super) trait Inbox: Send {
+    /// The next message, if one comes in time.
+    fn next(&mut self, within: Duration) -> Result<Message, RecvTimeoutError>;
+}
+
+impl Inbox for Receiver<Message> {
+    fn next(&mut self, within: Duration) -> Result<Message, RecvTimeoutError> {
+        self.recv_timeout(within)
+    }
+}
+
 /// Who asks plugins.
 pub(super) trait Plugins: Send {
-    /// Asks, and has `answered` called with the answer, from any thread.
-    fn ask(&self, question: Question, answered: Box<dyn FnOnce(Question, Reply) + Send>);
+    /// Asks. The answer comes as a message, from another thread: this one may not wait for room among them.
+    fn ask(&self, question: Question);
+}
+
+/// Who writes decisions up, and answers who waits for them.
+pub(super) trait Writer: Send {
+    /// Has it written. May wait until others are.
+    fn write(&self, job: Job);
 }
 
 /// Who writes CPUs and memory nodes of running containers.
@@ -60,37 +78,36 @@ pub(super) trait Enforcer: Send {
 pub(super) struct OwnerThread<F: Fs> {
     pub(super) agent: Agent<F>,
     pub(super) shared: Arc<Shared>,
-    pub(super) events: Receiver<Message>,
-    /// The other end of it, for answers of plugins.
-    pub(super) sender: SyncSender<Message>,
-    pub(super) scribe: Scribe,
+    pub(super) inbox: Box<dyn Inbox>,
+    pub(super) scribe: Box<dyn Writer>,
     pub(super) plugins: Box<dyn Plugins>,
     pub(super) enforcer: Box<dyn Enforcer>,
-    pub(super) began: Instant,
+    pub(super) clock: Box<dyn Fn() -> Moment + Send>,
     /// Who waits for an answer.
     pub(super) waiting: HashMap<Ticket, oneshot::Sender<Told>>,
     pub(super) tickets: u64,
 }
 
-impl<F: Fs> OwnerThread<F>
-where
-    Agent<F>: Send + 'static,
-{
+impl<F: Fs> OwnerThread<F> {
     /// Starts it; `effects` are what the agent had to say when it started.
-    pub(super) fn start(mut self, effects: Vec<Effect>) -> anyhow::Result<JoinHandle<()>> {
-        let thread = thread::Builder::new().name("owner".to_owned()).spawn(move || {
-            self.publish();
-            self.apply(effects);
-            self.run();
-        })?;
-        Ok(thread)
+    pub(super) fn start(mut self, effects: Vec<Effect>) -> anyhow::Result<JoinHandle<()>>
+    where
+        Agent<F>: Send + 'static,
+    {
+        Ok(thread::Builder::new().name("owner".to_owned()).spawn(move || self.run(effects))?)
     }
 
-    fn run(&mut self) {
-        let mut next = Instant::now() + EVERY;
+    /// Works until it is told to stop.
+    pub(super) fn run(&mut self, effects: Vec<Effect>) {
+        self.publish();
+        self.apply(effects);
+        let mut timer = (self.clock)().0 + EVERY;
         loop {
-            let wait = next.saturating_duration_since(Instant::now());
-            let (event, then) = match self.events.recv_timeout(wait) {
+            let left = timer.saturating_sub((self.clock)().0);
+            // What was put off has its turn however much comes in.
+            let received =
+                if left.is_zero() { Err(RecvTimeoutError::Timeout) } else { self.inbox.next(left) };
+            let (event, then) = match received {
                 Ok(Message::Event(event)) => (event, None),
                 Ok(Message::EventThen(event, then)) => (event, Some(then)),
                 Ok(Message::Ask(request, answer)) => {
@@ -100,18 +117,17 @@ where
                     (Event::Request(ticket, request), None)
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    next = Instant::now() + EVERY;
+                    timer = (self.clock)().0 + EVERY;
                     (Event::Timer, None)
                 }
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
             };
-            let began = self.began;
-            let effects = self.agent.handle(&move || Moment(began.elapsed()), event);
+            let effects = self.agent.handle(&*self.clock, event);
+            // Who is answered sees what it was told.
+            self.publish();
             if let Some(then) = then {
                 then();
             }
-            // Who is answered sees what it was told.
-            self.publish();
             self.apply(effects);
         }
     }
@@ -128,7 +144,7 @@ where
         for effect in places.into_iter().chain(others) {
             match effect {
                 Effect::Answer(ticket, answer) if is_placed => {
-                    if let Some(asked) = self.waiting.remove(&ticket) {
+                    if let Some(asked) = self.asked(ticket) {
                         self.enforcer.after(Box::new(move || {
                             // Who asked may have gone.
                             let _ = asked.send(Told::Answer(answer));
@@ -138,17 +154,10 @@ where
                 Effect::Answer(ticket, answer) => self.answer(ticket, Told::Answer(answer)),
                 Effect::Decided(decided) => {
                     self.shared.metrics.decided(&decided);
-                    let answer = decided.ticket.and_then(|ticket| self.waiting.remove(&ticket));
+                    let answer = decided.ticket.and_then(|ticket| self.asked(ticket));
                     self.scribe.write(Job { decided, answer });
                 }
-                Effect::Ask(question) => {
-                    let owner = self.sender.clone();
-                    let answered = move |question, reply| {
-                        // Nobody is left to be told once the owner has stopped.
-                        let _ = owner.send(Message::Event(Event::Replied(question, reply)));
-                    };
-                    self.plugins.ask(question, Box::new(answered));
-                }
+                Effect::Ask(question) => self.plugins.ask(question),
                 Effect::Enforce(enforcement) => self.enforcer.enforce(enforcement),
                 Effect::Ended(uid, why) => tracing::info!(%uid, ?why, "pod ended"),
                 Effect::Counted(changes) => self.shared.metrics.cpus(&changes),
@@ -161,9 +170,20 @@ where
     }
 
     fn answer(&mut self, ticket: Ticket, told: Told) {
-        if let Some(answer) = self.waiting.remove(&ticket) {
+        if let Some(answer) = self.asked(ticket) {
             // Who asked may have gone.
             let _ = answer.send(told);
         }
     }
+
+    /// Who waits for the answer to a request. There is one answer to each.
+    fn asked(&mut self, ticket: Ticket) -> Option<oneshot::Sender<Told>> {
+        let asked = self.waiting.remove(&ticket);
+        debug_assert!(asked.is_some(), "{ticket:?} is answered twice");
+        asked
+    }
 }
+
+#[cfg(test)]
+#[path = "owner_models.rs"]
+mod models;

@@ -1,11 +1,11 @@
 //! Device plugins and the pod resources service, between their sockets and the owner.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
-use device_manager::{Question, Reply, RpcCode, RpcError};
+use device_manager::Question;
 use device_plugin::{
     Amounts, Asked, ContainerEntry, Event as Said, Folders, MemoryEntry, PodEntry, PodResources, Server,
     Setup, Snapshot as Told,
@@ -18,27 +18,28 @@ use super::owner::{Message, Plugins};
 use super::shared::Shared;
 use crate::node::LoadedNode;
 
-/// The sockets, once they are open.
-#[derive(Clone, Default)]
-pub(super) struct Sockets(Arc<OnceLock<Server>>);
+/// The sockets, open while somebody has them.
+#[derive(Clone)]
+pub(super) struct Sockets {
+    server: Arc<Server>,
+    owner: SyncSender<Message>,
+}
 
 impl Sockets {
-    /// Opens them below the root.
+    /// Opens them below the root. What comes in waits for the owner.
     pub(super) fn open(
-        &self,
         root: &Path,
         shared: &Arc<Shared>,
         owner: SyncSender<Message>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Self> {
         let root = std::path::absolute(root).context("failed to find out which folder this is in")?;
         let setup = Setup::new(Folders::below(&root));
-        let tell = move |said| tell(&owner, said);
+        let teller = owner.clone();
+        let tell = move |said| tell(&teller, said);
         let server = Server::start(&setup, Arc::new(Books(shared.clone())), tell)
             .context("failed to open the sockets for device plugins")?;
         shared.metrics.add(|registry| server.metrics().register(registry));
-        // They are opened once.
-        let _ = self.0.set(server);
-        Ok(())
+        Ok(Self { server: Arc::new(server), owner })
     }
 }
 
@@ -73,13 +74,12 @@ fn tell(owner: &SyncSender<Message>, said: Said) {
 }
 
 impl Plugins for Sockets {
-    fn ask(&self, question: Question, answered: Box<dyn FnOnce(Question, Reply) + Send>) {
-        if let Some(server) = self.0.get() {
-            server.ask_then(question, answered);
-        } else {
-            let message = "the sockets for device plugins are not open".to_owned();
-            answered(question, Reply::Failed(RpcError { code: RpcCode(14), message }));
-        }
+    fn ask(&self, question: Question) {
+        let owner = self.owner.clone();
+        self.server.ask_then(question, move |question, reply| {
+            // Nobody is left to be told once the owner has stopped.
+            let _ = owner.send(Message::Event(Event::Replied(question, reply)));
+        });
     }
 }
 

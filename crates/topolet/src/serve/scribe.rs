@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use topology_admission::{Tries, Verdict};
 
 use super::clock;
-use super::owner::Told;
+use super::owner::{Told, Writer};
 use super::shared::{LoggedDecision, Shared};
 use crate::decision::{Decision, Facts};
 
@@ -32,28 +32,38 @@ impl Scribe {
     pub(super) fn start(shared: Arc<Shared>) -> anyhow::Result<Self> {
         let (sender, jobs) = mpsc::sync_channel::<Job>(WAITING);
         thread::Builder::new().name("scribe".to_owned()).spawn(move || {
-            for Job { decided, answer } in jobs {
-                let decision = Arc::new(written_up(&shared, &decided));
-                log(&decided, &decision);
-                shared.log.add(LoggedDecision {
-                    time: clock::now(),
-                    source: match decided.source {
-                        Source::Folder => "folder",
-                        Source::Request => "request",
-                    },
-                    took_microseconds: u64::try_from(decided.took.as_micros()).unwrap_or(u64::MAX),
-                    decision: decision.clone(),
-                });
-                if let Some(answer) = answer {
-                    // Who asked may have gone.
-                    let _ = answer.send(Told::Decided(decision));
-                }
+            for job in jobs {
+                job.done(&shared);
             }
         })?;
         Ok(Self(sender))
     }
+}
 
-    pub(super) fn write(&self, job: Job) {
+impl Job {
+    /// Writes it up, and tells who waits for it.
+    pub(super) fn done(self, shared: &Shared) {
+        let Self { decided, answer } = self;
+        let decision = Arc::new(written_up(shared, &decided));
+        log(&decided, &decision);
+        shared.log.add(LoggedDecision {
+            time: clock::now(),
+            source: match decided.source {
+                Source::Folder => "folder",
+                Source::Request => "request",
+            },
+            took_microseconds: u64::try_from(decided.took.as_micros()).unwrap_or(u64::MAX),
+            decision: decision.clone(),
+        });
+        if let Some(answer) = answer {
+            // Who asked may have gone.
+            let _ = answer.send(Told::Decided(decision));
+        }
+    }
+}
+
+impl Writer for Scribe {
+    fn write(&self, job: Job) {
         // It ends only after its owner.
         let _ = self.0.send(job);
     }
