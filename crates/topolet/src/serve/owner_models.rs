@@ -611,15 +611,15 @@ fn play(model: fn(), orders: usize) {
 
 #[test]
 fn pods_and_containers_in_any_order() {
-    play(pods_and_containers, 800);
+    play(pods_and_containers, 400);
 }
 
 #[test]
 fn plugins_are_replaced_in_any_order() {
-    play(plugins_are_replaced, 800);
+    play(plugins_are_replaced, 400);
 }
 
 #[test]
 fn a_stop_at_any_time_keeps_what_was_promised() {
-    play(a_stop_keeps_what_was_promised, 800);
+    play(a_stop_keeps_what_was_promised, 400);
 }

@@ -103,7 +103,7 @@ pub(super) async fn decisions(State(node): State<Node>, RawQuery(query): RawQuer
     let last = LastDecisions { node: node.line(), notes, decisions: node.shared.log.last(count) };
     shape.document("Decisions", last, |last, glyphs| {
         if last.decisions.is_empty() {
-            return "no decisions since the daemon started\n".to_owned();
+            return format!("{}no decisions since the daemon started\n", noted(&last.notes));
         }
         let line = last.node.line(glyphs);
         let each = last.decisions.iter().map(|logged| {
