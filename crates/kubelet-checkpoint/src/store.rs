@@ -6,6 +6,8 @@
 //! lock, so it must not run.
 
 mod fs;
+#[cfg(feature = "testing")]
+mod simulated;
 
 use std::ffi::OsString;
 use std::io;
@@ -15,6 +17,8 @@ use std::vec::Vec;
 use thiserror::Error;
 
 pub use fs::{Disk, Fs};
+#[cfg(feature = "testing")]
+pub use simulated::{Fault, SimulatedDisk};
 
 /// A larger file is neither read nor written: 64 MiB.
 pub const MAX_SIZE: usize = 64 << 20;

@@ -1,230 +1,64 @@
 //! A machine that stops in the middle of a write leaves the old file or the new one, whole.
 
-#![cfg(feature = "std")]
+#![cfg(feature = "testing")]
 #![expect(clippy::unwrap_used, reason = "a folder that cannot be made fails the test")]
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
-use kubelet_checkpoint::store::{Doing, Fs, StateFile, Store, StoreError};
+use kubelet_checkpoint::store::{Doing, Fault, Fs as _, SimulatedDisk, StateFile, Store, StoreError};
 
-/// A disk that keeps only what was synced, and stops at one operation.
-#[derive(Clone, Default)]
-struct Model(Rc<RefCell<State>>);
-
-#[derive(Default)]
-struct State {
-    /// Every file ever created, by number.
-    files: Vec<Contents>,
-    /// Names as programs see them.
-    names: BTreeMap<PathBuf, usize>,
-    /// Names as they were when the folder was synced last.
-    durable: BTreeMap<PathBuf, usize>,
-    /// Changes of names since then: a stop may keep any beginning of them.
-    pending: Vec<Change>,
-    operations: usize,
-    fault: Option<Fault>,
-    /// How much of its last write such a stop leaves.
-    short: usize,
-}
-
-#[derive(Clone, Copy)]
-enum Fault {
-    /// The machine stops at this operation, from 0: it and all that follow fail.
-    Stop(usize),
-    /// Only this operation fails.
-    Once(usize),
-}
-
-#[derive(Clone, Default)]
-struct Contents {
-    written: Vec<u8>,
-    synced: bool,
-}
-
-#[derive(Clone)]
-enum Change {
-    Create(PathBuf, usize),
-    Rename(PathBuf, PathBuf),
-    Remove(PathBuf),
-}
-
-fn apply(names: &mut BTreeMap<PathBuf, usize>, change: &Change) {
-    match change {
-        Change::Create(path, file) => {
-            names.insert(path.clone(), *file);
-        }
-        Change::Rename(from, to) => {
-            if let Some(file) = names.remove(from) {
-                names.insert(to.clone(), file);
-            }
-        }
-        Change::Remove(path) => {
-            names.remove(path);
-        }
-    }
-}
-
-impl Model {
-    /// Counts an operation; an error if the machine has stopped.
-    fn step(&self) -> io::Result<()> {
-        let mut state = self.0.borrow_mut();
-        let at = state.operations;
-        state.operations += 1;
-        match state.fault {
-            Some(Fault::Stop(stops_at)) if at >= stops_at => Err(io::Error::other("stopped")),
-            Some(Fault::Once(fails)) if at == fails => Err(io::Error::other("no space left on device")),
-            _ => Ok(()),
-        }
-    }
-
-    fn change(&self, change: Change) {
-        let mut state = self.0.borrow_mut();
-        apply(&mut state.names, &change);
-        state.pending.push(change);
-    }
-
-    /// What the file at `path` may be after the stop: for each beginning of the pending changes. Of a file that was
-    /// not synced any part may be there.
-    fn after_stop(&self, path: &Path) -> Vec<Option<Contents>> {
-        let state = self.0.borrow();
-        (0..=state.pending.len())
-            .map(|kept| {
-                let mut names = state.durable.clone();
-                state.pending[..kept].iter().for_each(|change| apply(&mut names, change));
-                names.get(path).map(|file| state.files[*file].clone())
-            })
-            .collect()
-    }
-}
-
-impl Fs for Model {
-    type File = usize;
-    type Lock = ();
-
-    fn create(&self, path: &Path) -> io::Result<usize> {
-        self.step()?;
-        let file = {
-            let mut state = self.0.borrow_mut();
-            state.files.push(Contents::default());
-            state.files.len() - 1
-        };
-        self.change(Change::Create(path.to_path_buf(), file));
-        Ok(file)
-    }
-
-    fn write(&self, file: &mut usize, contents: &[u8]) -> io::Result<()> {
-        let stopped = self.step();
-        let mut state = self.0.borrow_mut();
-        let kept = if stopped.is_ok() { contents.len() } else { state.short.min(contents.len()) };
-        let written = &mut state.files[*file];
-        written.written.extend(&contents[..kept]);
-        written.synced = false;
-        stopped
-    }
-
-    fn sync(&self, file: &mut usize) -> io::Result<()> {
-        self.step()?;
-        self.0.borrow_mut().files[*file].synced = true;
-        Ok(())
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.step()?;
-        self.change(Change::Rename(from.to_path_buf(), to.to_path_buf()));
-        Ok(())
-    }
-
-    fn sync_folder(&self, _: &Path) -> io::Result<()> {
-        self.step()?;
-        let mut state = self.0.borrow_mut();
-        state.durable = state.names.clone();
-        state.pending.clear();
-        Ok(())
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.step()?;
-        self.change(Change::Remove(path.to_path_buf()));
-        Ok(())
-    }
-
-    fn read(&self, path: &Path, at_most: usize) -> io::Result<Vec<u8>> {
-        let state = self.0.borrow();
-        let file = state.names.get(path).ok_or(io::ErrorKind::NotFound)?;
-        Ok(state.files[*file].written.iter().take(at_most).copied().collect())
-    }
-
-    fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {
-        let state = self.0.borrow();
-        let inside = state.names.keys().filter(|path| path.parent() == Some(folder));
-        Ok(inside.filter_map(|path| Some(path.file_name()?.to_owned())).collect())
-    }
-
-    fn lock(&self, _: &Path) -> io::Result<Option<()>> {
-        Ok(Some(()))
-    }
-}
-
+/// The kubelet's root on the simulated disk.
+const ROOT: &str = "/kubelet";
 const WRITES: usize = 20;
 
 fn contents(write: usize) -> Vec<u8> {
     format!("{{\"policyName\":\"static\",\"write\":{write}}}").into_bytes()
 }
 
-/// Writes until one fails; how many returned well, and the disk.
-fn until(fault: Option<Fault>, short: usize) -> (usize, Model) {
-    let model = Model::default();
-    model.0.borrow_mut().fault = fault;
-    model.0.borrow_mut().short = short;
-    let store = Store::on(model.clone(), Path::new("/kubelet")).unwrap();
-    let done = (0..WRITES).take_while(|write| store.write(StateFile::Cpu, &contents(*write)).is_ok()).count();
-    (done, model)
+/// Writes until one fails; how many returned well.
+fn write_on(disk: &SimulatedDisk) -> usize {
+    let store = Store::on(disk.clone(), Path::new(ROOT)).unwrap();
+    (0..WRITES).take_while(|write| store.write(StateFile::Cpu, &contents(*write)).is_ok()).count()
+}
+
+/// The file as it is on a disk.
+fn found(disk: &SimulatedDisk) -> Option<Vec<u8>> {
+    Store::on(disk.clone(), Path::new(ROOT)).unwrap().read(StateFile::Cpu).unwrap()
 }
 
 #[test]
 fn a_stop_at_any_operation_leaves_the_old_file_or_the_new_one_whole() {
-    let (done, model) = until(None, 0);
-    assert_eq!(done, WRITES);
-    let operations = model.0.borrow().operations;
-    assert_eq!(operations, WRITES * 5, "create, write, sync, rename, sync the folder");
-    let path = Path::new("/kubelet").join(StateFile::Cpu.path());
-    for stops_at in 0..=operations {
-        for short in [0, 10, 1000] {
-            let (done, model) = until(Some(Fault::Stop(stops_at)), short);
-            let old = done.checked_sub(1).map(contents);
-            for found in model.after_stop(&path) {
-                if let Some(found) = &found {
-                    assert!(found.synced, "stop at operation {stops_at}: the file may be torn");
-                }
-                let found = found.map(|found| found.written);
-                assert!(
-                    found == old || found == Some(contents(done)),
-                    "stop at operation {stops_at}: {done} writes had returned, and the file is {found:?}"
-                );
-            }
+    let whole = SimulatedDisk::default();
+    assert_eq!(write_on(&whole), WRITES);
+    assert_eq!(whole.operations(), WRITES * 5, "create, write, sync, rename, sync the folder");
+    for stops_at in 0..=whole.operations() {
+        let disk = SimulatedDisk::failing(Fault::Stop(stops_at));
+        let done = write_on(&disk);
+        let old = done.checked_sub(1).map(contents);
+        for left in disk.after_stop() {
+            let found = found(&left);
+            assert!(
+                found == old || found == Some(contents(done)),
+                "stop at operation {stops_at}: {done} writes had returned, and the file is {found:?}"
+            );
         }
     }
 }
 
 #[test]
 fn after_a_failed_operation_the_old_file_or_the_new_one_is_there_and_the_next_write_works() {
-    let path = Path::new("/kubelet").join(StateFile::Cpu.path());
     for fails in 0..WRITES * 5 {
-        let (done, model) = until(Some(Fault::Once(fails)), 10);
+        let disk = SimulatedDisk::failing(Fault::Once(fails));
+        let done = write_on(&disk);
         assert_eq!(done, fails / 5);
-        let found = model.read(&path, usize::MAX).ok();
         let old = done.checked_sub(1).map(contents);
-        assert!(found == old || found == Some(contents(done)), "operation {fails}: {found:?}");
-        let names: Vec<PathBuf> = model.0.borrow().names.keys().cloned().collect();
-        assert!(names.iter().all(|name| *name == path), "operation {fails} leaves {names:?}");
-        let store = Store::on(model.clone(), Path::new("/kubelet")).unwrap();
+        let is = found(&disk);
+        assert!(is == old || is == Some(contents(done)), "operation {fails}: {is:?}");
+        let names = disk.list(Path::new(ROOT)).unwrap();
+        assert!(names.iter().all(|name| name == StateFile::Cpu.path()), "operation {fails} leaves {names:?}");
+        let store = Store::on(disk.clone(), Path::new(ROOT)).unwrap();
         store.write(StateFile::Cpu, b"{}").unwrap();
-        assert_eq!(model.read(&path, usize::MAX).unwrap(), b"{}");
+        assert_eq!(found(&disk).unwrap(), b"{}");
     }
 }
 

@@ -13,6 +13,7 @@
 //! - The files that are written next are such that [`Found::strict`] starts from them.
 
 mod backup;
+mod believed;
 mod cpus;
 mod damage;
 mod devices;

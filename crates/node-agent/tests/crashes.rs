@@ -9,11 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::disk::{Disk, Fault};
 use common::{node, pod, uid};
 use cpuset::CpuSet;
 use device_manager::{AllocateReply, Device, DeviceId, Inventory, Moment, PluginOptions, Question, Reply};
-use kubelet_checkpoint::store::Store;
+use kubelet_checkpoint::store::{Fault, SimulatedDisk, Store};
 use node_agent::{
     Agent, Answer, Effect, Event, Found, Listing, Others, Owner, PluginEvent, Request, Source, Ticket,
 };
@@ -104,10 +103,10 @@ fn scenario() -> Vec<Step> {
     ]
 }
 
-type TestAgent = Agent<Disk>;
+type TestAgent = Agent<SimulatedDisk>;
 
 /// Starts the node from what is on the disk.
-fn start(disk: &Disk) -> TestAgent {
+fn start(disk: &SimulatedDisk) -> TestAgent {
     let store = Store::on(disk.clone(), Path::new(ROOT)).unwrap();
     let node = node();
     let start = Found::read(&store).unwrap().strict(&node).unwrap();
@@ -183,7 +182,7 @@ fn assert_sound(agent: &TestAgent, context: &str) {
 
 /// Runs the scenario until the disk stops; what had been told before the event in which it did, what may be true since
 /// then, and the folder.
-fn run(disk: &Disk) -> (Vec<Told>, Vec<Arc<Pod>>) {
+fn run(disk: &SimulatedDisk) -> (Vec<Told>, Vec<Arc<Pod>>) {
     let mut folder: Vec<Arc<Pod>> = Vec::new();
     let mut agent = start(disk);
     let mut told = vec![state(&agent)];
@@ -202,7 +201,7 @@ fn run(disk: &Disk) -> (Vec<Told>, Vec<Arc<Pod>>) {
 
 #[test]
 fn the_scenario_does_what_it_should() {
-    let disk = Disk::default();
+    let disk = SimulatedDisk::default();
     let mut agent = start(&disk);
     let mut outcomes = Vec::new();
     for Step { event, .. } in scenario() {
@@ -240,12 +239,12 @@ fn the_scenario_does_what_it_should() {
 
 #[test]
 fn killed_at_every_file_operation_nothing_is_lost_and_nothing_owned_twice() {
-    let whole = Disk::default();
+    let whole = SimulatedDisk::default();
     let (all, _) = run(&whole);
     let operations = whole.operations();
     let mut disks = 0;
     for stops_at in 0..operations {
-        let disk = Disk::failing(Fault::Stop(stops_at));
+        let disk = SimulatedDisk::failing(Fault::Stop(stops_at));
         let (told, folder) = run(&disk);
         // Answers are given when an event has been handled: of the one in which it stopped nobody heard.
         let events = told.len() - 1;
@@ -281,11 +280,11 @@ fn killed_at_every_file_operation_nothing_is_lost_and_nothing_owned_twice() {
 
 #[test]
 fn after_one_failed_operation_what_is_on_disk_is_what_was_told() {
-    let whole = Disk::default();
+    let whole = SimulatedDisk::default();
     run(&whole);
     for fails in 0..whole.operations() {
         let context = format!("operation {fails} fails");
-        let disk = Disk::failing(Fault::Once(fails));
+        let disk = SimulatedDisk::failing(Fault::Once(fails));
         let mut folder = Vec::new();
         let mut agent = start(&disk);
         for Step { event, folder: now } in scenario() {

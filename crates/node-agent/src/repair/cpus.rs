@@ -40,57 +40,15 @@ impl Work<'_> {
             Some(state) if self.other_policy(FILE, Some(&state.policy), files::cpu_policy(self.node)) => None,
             state => state,
         };
-        let granted: Held = self.granted_cpus();
+        let granted: Held = self.granted(|grants| grants.cpus.clone());
         if self.found.cpu.is_none() && granted.values().any(|cpus| !cpus.containers.is_empty()) {
             self.missing(FILE);
         }
-        let said = state.as_ref().map(said).unwrap_or_default();
-        let held = self.merged_cpus(said, granted, state.is_some());
+        let held = self.believed(FILE, state.as_ref().map(said), granted, shown);
         let held = self.without_bubbles(held, pod_level, cause);
         let held = self.on_this_machine(policy, held);
         self.shared(policy, &held, state.as_ref());
         if is_lost { Evidence::Lost(FILE) } else { Evidence::There }
-    }
-
-    /// What pods' own files say.
-    fn granted_cpus(&self) -> Held {
-        let records = self.pods.iter().filter_map(|(uid, known)| Some((uid, known.record.as_ref()?)));
-        let granted =
-            records.filter_map(|(uid, record)| Some((uid.clone(), record.grants.as_ref()?.cpus.clone()?)));
-        granted.collect()
-    }
-
-    /// What is believed: of each pod what its own file says, else what the state file does.
-    fn merged_cpus(&mut self, mut said: Held, granted: Held, is_there: bool) -> Held {
-        let gone: Vec<(PodUid, String)> = said
-            .iter()
-            .filter(|(pod, _)| !self.is_here(pod))
-            .map(|(pod, cpus)| (pod.clone(), words::cpus(&all_of(cpus))))
-            .collect();
-        said.retain(|pod, _| self.is_here(pod));
-        self.gone(FILE, gone);
-        for (pod, own) in granted {
-            let other = said.remove(&pod).unwrap_or_default();
-            if is_there && other != own {
-                let shown = |cpus: &Cpus| match all_of(cpus) {
-                    none if none.is_empty() => "no CPUs of its own".to_owned(),
-                    some => words::cpus(&some),
-                };
-                let told = [
-                    format!(
-                        "{} has {} in it, and {} by its own file",
-                        self.name(&pod),
-                        shown(&other),
-                        shown(&own)
-                    ),
-                    String::new(),
-                    "its own file is believed".to_owned(),
-                ];
-                self.add(Cause::Disagreement, FILE, told, &[]);
-            }
-            said.insert(pod, own);
-        }
-        said
     }
 
     /// Without the gate a pod holds nothing as a whole.
@@ -312,6 +270,13 @@ fn said(state: &CpuState) -> Held {
         said.entry(pod.clone()).or_default().whole = Some(whole.clone());
     }
     said
+}
+
+fn shown(cpus: &Cpus) -> String {
+    match all_of(cpus) {
+        none if none.is_empty() => "no CPUs of its own".to_owned(),
+        some => words::cpus(&some),
+    }
 }
 
 /// All CPUs of a pod.

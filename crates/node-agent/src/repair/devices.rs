@@ -19,13 +19,13 @@ type OfPods = BTreeMap<PodUid, BTreeMap<(ContainerName, ResourceName), Held>>;
 impl Work<'_> {
     pub(super) fn devices(&mut self) {
         let read = self.found.device.as_deref().map(|file| (file, DeviceFile::read(file)));
-        let mut said = OfPods::new();
+        let mut said = None;
         let mut registered = BTreeSet::new();
         let mut is_read = false;
         if let Some((file, read)) = read {
             is_read = matches!(read.fault, None | Some(FileError::Corrupt { .. })) && !newer(&read);
             if is_read {
-                said = of_pods(&files::devices(&read.state));
+                said = Some(of_pods(&files::devices(&read.state)));
                 registered.extend(read.state.registered.into_iter().flatten().map(|(name, _)| name));
             }
             let fault = match &read.fault {
@@ -42,14 +42,11 @@ impl Work<'_> {
             };
             self.whole_file(FILE, fault, is_read, true);
         }
-        let records = self.pods.iter().filter_map(|(uid, known)| Some((uid, known.record.as_ref()?)));
-        let granted: OfPods = records
-            .filter_map(|(uid, record)| Some((uid.clone(), record.grants.as_ref()?.devices.clone())))
-            .collect();
+        let granted: OfPods = self.granted(|grants| Some(grants.devices.clone()));
         if self.found.device.is_none() && granted.values().any(|of| !of.is_empty()) {
             self.missing(FILE);
         }
-        let held = self.merged_devices(said, granted, is_read);
+        let held = self.believed(FILE, said, granted, shown);
         // What is held is of a plugin that had registered, even if nothing says so any more.
         if !is_read {
             registered.extend(held.values().flat_map(|of| of.keys().map(|(_, resource)| resource.clone())));
@@ -60,36 +57,6 @@ impl Work<'_> {
         });
         self.result.start.stored.devices = Holdings::new(all);
         self.result.start.registered = registered.into_iter().collect();
-    }
-
-    fn merged_devices(&mut self, mut said: OfPods, granted: OfPods, is_there: bool) -> OfPods {
-        let gone: Vec<(PodUid, String)> = said
-            .iter()
-            .filter(|(pod, _)| !self.is_here(pod))
-            .map(|(pod, of)| (pod.clone(), shown(of)))
-            .collect();
-        said.retain(|pod, _| self.is_here(pod));
-        self.gone(FILE, gone);
-        for (pod, own) in granted {
-            let other = said.remove(&pod).unwrap_or_default();
-            if is_there && other != own {
-                let told = [
-                    format!(
-                        "{} has {} in it, and {} by its own file",
-                        self.name(&pod),
-                        shown(&other),
-                        shown(&own)
-                    ),
-                    String::new(),
-                    "its own file is believed".to_owned(),
-                ];
-                self.add(Cause::Disagreement, FILE, told, &[]);
-            }
-            if !own.is_empty() {
-                said.insert(pod, own);
-            }
-        }
-        said
     }
 
     /// Each device with one pod.

@@ -38,12 +38,11 @@ impl Work<'_> {
             state => state,
         };
         let stored = state.as_ref().map(|state| self.stored(state));
-        let granted = self.granted_memory();
+        let granted: Held = self.granted(|grants| grants.memory.clone());
         if self.found.memory.is_none() && granted.values().any(|memory| !memory.containers.is_empty()) {
             self.missing(FILE);
         }
-        let said = stored.as_ref().map(said).unwrap_or_default();
-        let held = self.merged_memory(said, granted, stored.is_some());
+        let held = self.believed(FILE, stored.as_ref().map(said), granted, shown);
         let held = self.installed(policy, held, pod_level);
         let nodes = stored.map(|stored| stored.nodes);
         let is_new = self.found.memory.is_none() && held.is_empty();
@@ -69,43 +68,6 @@ impl Work<'_> {
                 }
             }
         }
-    }
-
-    fn granted_memory(&self) -> Held {
-        let records = self.pods.iter().filter_map(|(uid, known)| Some((uid, known.record.as_ref()?)));
-        let granted =
-            records.filter_map(|(uid, record)| Some((uid.clone(), record.grants.as_ref()?.memory.clone()?)));
-        granted.collect()
-    }
-
-    fn merged_memory(&mut self, mut said: Held, granted: Held, is_there: bool) -> Held {
-        let gone: Vec<(PodUid, String)> = said
-            .iter()
-            .filter(|(pod, _)| !self.is_here(pod))
-            .map(|(pod, memory)| (pod.clone(), shown(memory)))
-            .collect();
-        said.retain(|pod, _| self.is_here(pod));
-        self.gone(FILE, gone);
-        for (pod, own) in granted {
-            let other = said.remove(&pod).unwrap_or_default();
-            if is_there && other != own {
-                let told = [
-                    format!(
-                        "{} has {} in it, and {} by its own file",
-                        self.name(&pod),
-                        shown(&other),
-                        shown(&own)
-                    ),
-                    String::new(),
-                    "its own file is believed".to_owned(),
-                ];
-                self.add(Cause::Disagreement, FILE, told, &[]);
-            }
-            if own != Memory::default() {
-                said.insert(pod, own);
-            }
-        }
-        said
     }
 
     /// Blocks only where this machine has the resource.

@@ -3,8 +3,6 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 #![expect(clippy::unwrap_used, reason = "fixtures of this file are right")]
 
-pub mod disk;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};

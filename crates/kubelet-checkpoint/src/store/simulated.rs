@@ -1,4 +1,4 @@
-//! A disk that keeps what was synced, and stops or fails at one operation.
+//! A disk in memory that keeps what was synced, and stops or fails at one operation. Feature `testing`.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -6,14 +6,32 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::borrow::ToOwned as _;
+use std::vec;
+use std::vec::Vec;
 
-use kubelet_checkpoint::store::Fs;
+use super::Fs;
 
-/// Clones are the same disk.
-#[derive(Clone, Default)]
-pub struct Disk(Rc<RefCell<State>>);
+/// A disk whose machine may stop. Clones are the same disk.
+///
+/// ```
+/// use std::path::Path;
+/// use kubelet_checkpoint::store::{Fault, SimulatedDisk, StateFile, Store};
+///
+/// // Creating the file and writing it are done; the machine stops before it is synced.
+/// let disk = SimulatedDisk::failing(Fault::Stop(2));
+/// let store = Store::on(disk.clone(), Path::new("/kubelet"))?;
+/// assert!(store.write(StateFile::Cpu, b"{}").is_err());
+///
+/// for left in disk.after_stop() {
+///     assert_eq!(Store::on(left, Path::new("/kubelet"))?.read(StateFile::Cpu)?, None);
+/// }
+/// # Ok::<(), kubelet_checkpoint::store::StoreError>(())
+/// ```
+#[derive(Clone, Default, Debug)]
+pub struct SimulatedDisk(Rc<RefCell<State>>);
 
-#[derive(Default)]
+#[derive(Default, Debug)]
 struct State {
     /// Every file ever created, by number: its contents, and how much of them is durable.
     files: Vec<(Vec<u8>, usize)>,
@@ -38,7 +56,7 @@ pub enum Fault {
     Once(usize),
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum Change {
     Create(PathBuf, usize),
     Rename(PathBuf, PathBuf),
@@ -61,17 +79,23 @@ fn apply(names: &mut Names, change: &Change) {
     }
 }
 
-impl Disk {
+impl SimulatedDisk {
+    /// An empty disk on which this goes wrong.
+    #[must_use]
     pub fn failing(fault: Fault) -> Self {
         let disk = Self::default();
         disk.0.borrow_mut().fault = Some(fault);
         disk
     }
 
+    /// How many operations that change something were begun.
+    #[must_use]
     pub fn operations(&self) -> usize {
         self.0.borrow().operations
     }
 
+    /// Whether the machine has stopped.
+    #[must_use]
     pub fn is_stopped(&self) -> bool {
         let state = self.0.borrow();
         matches!(state.fault, Some(Fault::Stop(at)) if state.operations > at)
@@ -79,6 +103,7 @@ impl Disk {
 
     /// Every disk that there may be after the stop: of the names of each folder that were changed since it was synced
     /// any beginning, and of a file what was synced.
+    #[must_use]
     pub fn after_stop(&self) -> Vec<Self> {
         let state = self.0.borrow();
         let mut all = vec![state.durable.clone()];
@@ -124,7 +149,7 @@ impl Disk {
     }
 }
 
-impl Fs for Disk {
+impl Fs for SimulatedDisk {
     type File = usize;
     type Lock = ();
 

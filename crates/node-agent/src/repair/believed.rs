@@ -1,0 +1,51 @@
+//! What is believed of who holds what: of each pod what its own file says, else what the state file does.
+
+use std::collections::BTreeMap;
+
+use kubelet_checkpoint::store::StateFile;
+use pod_spec::PodUid;
+
+use super::{Cause, Work};
+use crate::grants::Grants;
+
+impl Work<'_> {
+    /// What pods' own files say of one kind of thing.
+    pub(super) fn granted<T>(&self, kind: impl Fn(&Grants) -> Option<T>) -> BTreeMap<PodUid, T> {
+        let records = self.pods.iter().filter_map(|(uid, known)| Some((uid, known.record.as_ref()?)));
+        records.filter_map(|(uid, record)| Some((uid.clone(), kind(record.grants.as_ref()?)?))).collect()
+    }
+
+    /// What is believed, of pods that are here and hold something; the other pods of the file, and where the two
+    /// disagree, are told. `file_says` is `None` where there is no file to disagree with.
+    pub(super) fn believed<T: Default + PartialEq>(
+        &mut self,
+        file: StateFile,
+        file_says: Option<BTreeMap<PodUid, T>>,
+        granted: BTreeMap<PodUid, T>,
+        shown: impl Fn(&T) -> String,
+    ) -> BTreeMap<PodUid, T> {
+        let is_there = file_says.is_some();
+        let mut held = file_says.unwrap_or_default();
+        let gone: Vec<(PodUid, String)> = held
+            .iter()
+            .filter(|(pod, _)| !self.is_here(pod))
+            .map(|(pod, theirs)| (pod.clone(), shown(theirs)))
+            .collect();
+        held.retain(|pod, _| self.is_here(pod));
+        self.gone(file, gone);
+        for (pod, own) in granted {
+            let other = held.remove(&pod).unwrap_or_default();
+            if is_there && other != own {
+                let name = self.name(&pod);
+                let found =
+                    format!("{name} has {} in it, and {} by its own file", shown(&other), shown(&own));
+                let told = [found, String::new(), "its own file is believed".to_owned()];
+                self.add(Cause::Disagreement, file, told, &[]);
+            }
+            if own != T::default() {
+                held.insert(pod, own);
+            }
+        }
+        held
+    }
+}
