@@ -39,5 +39,5 @@ pub use pod_resources::{
     Snapshot,
 };
 pub use server::Server;
-pub use setup::{Folders, Setup, Times};
+pub use setup::{Folders, Questions, Setup, Times};
 pub use sockets::StartError;

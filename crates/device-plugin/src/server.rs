@@ -85,7 +85,7 @@ impl Server {
         let plugins = Arc::new(Plugins::new(wire, setup.times, metrics.clone(), tell));
         let registrar = Registrar { folder: folders.device_plugins.clone(), plugins: Arc::clone(&plugins) };
         let registrar = RegistrationServer::new(registrar).max_decoding_message_size(limit);
-        let lister = Lister::new(pod_resources, metrics.clone());
+        let lister = Lister::new(pod_resources, metrics.clone(), setup.questions);
         let lister = PodResourcesListerServer::new(lister).max_decoding_message_size(limit);
         let routers = [bounded().add_service(registrar), bounded().add_service(lister)];
         let (stop, stopped) = watch::channel(false);

@@ -14,6 +14,18 @@ pub struct Setup {
     pub times: Times,
     /// How large a message may be.
     pub messages: PluginMessages,
+    /// How many questions about pods are answered.
+    pub questions: Questions,
+}
+
+/// How many questions the pod resources service answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Questions {
+    /// Ten at once and a hundred a second, as the kubelet; what is above is refused.
+    #[default]
+    Rated,
+    /// Each.
+    All,
 }
 
 /// The folders that plugins, and those who ask about pods, have compiled in. Each must be an absolute path.
@@ -89,6 +101,11 @@ impl Setup {
     /// These folders, and the defaults.
     #[must_use]
     pub fn new(folders: Folders) -> Self {
-        Self { folders, times: Times::default(), messages: PluginMessages::default() }
+        Self {
+            folders,
+            times: Times::default(),
+            messages: PluginMessages::default(),
+            questions: Questions::default(),
+        }
     }
 }

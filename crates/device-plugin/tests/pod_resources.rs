@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use device_manager::{DeviceEntry, RpcCode};
 use device_plugin::{
-    Amounts, ClientError, ContainerEntry, MemoryEntry, PodEntry, PodResourcesClient, Snapshot,
+    Amounts, ClientError, ContainerEntry, MemoryEntry, PodEntry, PodResourcesClient, Questions, Setup,
+    Snapshot,
 };
 use pod_spec::ContainerName;
 use support::{Folder, Node, exported};
@@ -88,6 +89,14 @@ fn more_than_ten_questions_at_once_are_too_many() {
     let served = 200 - u32::try_from(refused.len()).unwrap();
     println!("{served} served of 200, {granted:.0} granted");
     assert!(f64::from(served) <= granted, "{served} served, {granted} granted");
+}
+
+#[test]
+fn all_questions_are_answered_where_they_are_not_rated() {
+    let folder = Folder::new();
+    let _node = Node::with(&Setup { questions: Questions::All, ..support::setup(&folder) }).unwrap();
+    let mut client = connect(&folder);
+    assert!((0..200).all(|_| client.list().is_ok()));
 }
 
 #[test]

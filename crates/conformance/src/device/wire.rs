@@ -11,7 +11,9 @@ use std::time::Duration;
 use device_manager::{AllocateReply, PluginTime, Question, Reply};
 use device_plugin::proto::deviceplugin::RegisterRequest;
 use device_plugin::proto::deviceplugin::registration_client::RegistrationClient;
-use device_plugin::{Event, Folders, PodResourcesClient, Server, Setup, Snapshot, Times, container_setup};
+use device_plugin::{
+    Event, Folders, PodResourcesClient, Questions, Server, Setup, Snapshot, Times, container_setup,
+};
 use pod_spec::ResourceName;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -100,7 +102,8 @@ impl Wire {
             retry: Duration::from_hours(1),
             ..Times::default()
         };
-        let setup = Setup { times, ..Setup::new(self.folders()) };
+        // Cases ask more in a moment than the kubelet answers in one.
+        let setup = Setup { times, questions: Questions::All, ..Setup::new(self.folders()) };
         let told = Arc::clone(&self.told);
         let server = Server::start(&setup, told, move |event| drop(tell.send(event)));
         self.server = Some(server.map_err(|error| error.to_string())?);
@@ -222,21 +225,15 @@ impl Wire {
     pub(in crate::device) fn pod_resources<T>(
         &self,
         snapshot: Snapshot,
-        mut ask: impl FnMut(&mut PodResourcesClient) -> Result<T, device_plugin::ClientError>,
+        ask: impl FnOnce(&mut PodResourcesClient) -> Result<T, device_plugin::ClientError>,
     ) -> Result<T, String> {
-        const TOO_MANY: device_manager::RpcCode = device_manager::RpcCode(8);
         self.told.tell(snapshot);
         let socket = self.folders().pod_resources.join("kubelet.sock");
         let mut client = PodResourcesClient::connect(&socket, PATIENCE).map_err(|error| error.to_string())?;
-        loop {
-            match ask(&mut client) {
-                Err(device_plugin::ClientError::Failed(error)) if error.code == TOO_MANY => {
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-                Err(device_plugin::ClientError::Failed(error)) => return Err(error.message),
-                other => return other.map_err(|error| error.to_string()),
-            }
-        }
+        ask(&mut client).map_err(|error| match error {
+            device_plugin::ClientError::Failed(error) => error.message,
+            other => other.to_string(),
+        })
     }
 }
 

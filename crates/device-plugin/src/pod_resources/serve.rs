@@ -10,23 +10,31 @@ use super::{Asked, PodResources, Snapshot};
 use crate::metrics::{Method, Metrics};
 use crate::proto::podresources as messages;
 use crate::proto::podresources::pod_resources_lister_server::PodResourcesLister;
+use crate::setup::Questions;
 
 /// The service of one socket.
 pub(crate) struct Lister {
     source: Arc<dyn PodResources>,
     metrics: Metrics,
-    bucket: Mutex<Bucket>,
+    /// Where questions are rated.
+    bucket: Option<Mutex<Bucket>>,
 }
 
 impl Lister {
-    pub(crate) fn new(source: Arc<dyn PodResources>, metrics: Metrics) -> Self {
-        Self { source, metrics, bucket: Mutex::new(Bucket::new(Instant::now())) }
+    pub(crate) fn new(source: Arc<dyn PodResources>, metrics: Metrics, questions: Questions) -> Self {
+        let bucket = match questions {
+            Questions::Rated => Some(Mutex::new(Bucket::new(Instant::now()))),
+            Questions::All => None,
+        };
+        Self { source, metrics, bucket }
     }
 
     /// What there is to tell, if there have not been too many questions.
     async fn snapshot(&self, method: Method) -> Result<Arc<Snapshot>, Status> {
-        let is_granted = self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now());
-        if !is_granted {
+        let take = |bucket: &Mutex<Bucket>| {
+            bucket.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now())
+        };
+        if !self.bucket.as_ref().is_none_or(take) {
             return Err(Status::resource_exhausted("rejected by rate limit"));
         }
         self.metrics.count_question(method);
