@@ -1,9 +1,7 @@
 //! What a decision costs in memory.
 
-#[path = "../benches/cases/mod.rs"]
 mod cases;
 
-use cases::Allocates;
 use topology_hint::Answers;
 
 #[test]
@@ -12,9 +10,7 @@ fn families_allocate_nothing() {
     for case in cases::all() {
         case.run(&mut answers);
         let counted = allocation_counter::measure(|| case.run(&mut answers)).count_total;
-        if case.allocates == Allocates::Nothing {
-            assert_eq!(counted, 0, "{}, to be reached in {} ns", case.name, case.must_reach);
-        }
+        assert_eq!(counted, 0, "{}", case.name);
     }
 }
 
