@@ -10,8 +10,9 @@ use cpuset::{CpuSet, ParseError, go_quote};
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 use thiserror::Error;
 
+use crate::format::{Attempt, unknown};
 use crate::go::{Go, TypeName, checksum, dumped, parse};
-use crate::{FileError, Oddities, Oddity, PodLevel, Refused};
+use crate::{FileError, Oddities, Oddity, PodLevel, Refused, UnknownFormat};
 use wire::{Body, V1, V2, V3};
 
 /// What the CPU manager holds, as it is written.
@@ -283,11 +284,20 @@ impl CpuFile {
         }
     }
 
-    /// Whether a newer kubelet wrote a file, which v1.36 may refuse for any reason, or take for empty. True for files
-    /// of all three kinds.
+    /// What is in a whole file that no known format has: v1.36 may refuse it for any reason, or take it for empty.
+    /// `None`: its format is known, or it is no whole JSON text.
     #[must_use]
-    pub fn is_newer_format(file: &[u8]) -> bool {
-        parse(file, &mut V1::default()).1.is_newer_format()
+    pub fn unknown_format(file: &[u8]) -> Option<UnknownFormat> {
+        let is_sealed = [PodLevel::Off, PodLevel::On].into_iter().any(|pod_level| {
+            match Self::read(file, pod_level, &ContainerIds::new()) {
+                // Somebody who edits a file takes the checksum away; then it says who holds what all the same.
+                Ok(read) => !read.oddities.has_no_checksum() || !read.entries.is_empty(),
+                Err(error) => matches!(error, CpuError::UnknownContainer(_)),
+            }
+        });
+        let newest = Attempt::of(file, V3(Body::begun()));
+        let older = [Attempt::of(file, V2(Body::begun())), Attempt::of(file, V1::default())];
+        unknown(&newest, &older, is_sealed, "V1, V2 and V3, which kubelets up to v1.36 write")
     }
 
     /// What a manager of that policy starts with. Of several faults the kubelet reports any; here it is the first by

@@ -10,8 +10,9 @@ use alloc::vec::Vec;
 
 use pod_spec::{ContainerName, PodUid, ResourceName};
 
+use crate::format::{Attempt, unknown};
 use crate::go::{Go as _, checksum, dumped, parse};
-use crate::{FileError, List, Map, Oddities};
+use crate::{FileError, List, Map, Oddities, UnknownFormat};
 use wire::File;
 
 /// What the device manager holds, as it is written. The kubelet's order of entries and devices is random; here it is
@@ -94,5 +95,14 @@ impl DeviceFile {
             Ok(()) => Some(FileError::Corrupt { stored: read.checksum, computed }),
         };
         Self { state: read.data.0, fault, oddities }
+    }
+
+    /// What is in a whole file that no known format has: v1.36 starts with nothing then. `None`: its format is known,
+    /// or it is no whole JSON text.
+    #[must_use]
+    pub fn unknown_format(file: &[u8]) -> Option<UnknownFormat> {
+        let is_sealed = Self::read(file).fault.is_none();
+        let newest = Attempt::of(file, File { data: wire::Data(DeviceState::default()), checksum: 0 });
+        unknown(&newest, &[], is_sealed, "that with the members \"Data\" and \"Checksum\"")
     }
 }

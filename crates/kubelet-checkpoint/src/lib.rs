@@ -36,9 +36,11 @@ pub mod device;
 pub mod store;
 mod error;
 mod oddity;
+mod format;
 mod go;
 
 pub use error::{FileError, Refused};
+pub use format::UnknownFormat;
 pub use go::{JsonError, JsonFault, List, Map};
 pub use oddity::{Oddities, Oddity};
 

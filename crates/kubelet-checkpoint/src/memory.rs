@@ -13,8 +13,9 @@ use pod_spec::{ContainerName, PodUid, ResourceName};
 use thiserror::Error;
 use topology_model::NodeId;
 
+use crate::format::{Attempt, unknown};
 use crate::go::{Go, TypeName, checksum, dumped, parse};
-use crate::{FileError, List, Map, Oddities, Oddity, PodLevel, Refused};
+use crate::{FileError, List, Map, Oddities, Oddity, PodLevel, Refused, UnknownFormat};
 use wire::{V1, V2};
 
 /// What the memory manager holds, as it is written.
@@ -238,6 +239,20 @@ impl MemoryFile {
             return Err(FileError::Corrupt { stored, computed });
         }
         Ok(Self { format: MemoryFormat::V1, state: wire.0.into(), checksum: stored, oddities })
+    }
+
+    /// What is in a whole file that no known format has: v1.36 may refuse it for any reason, or take it for empty.
+    /// `None`: its format is known, or it is no whole JSON text.
+    #[must_use]
+    pub fn unknown_format(file: &[u8]) -> Option<UnknownFormat> {
+        let is_sealed = [PodLevel::Off, PodLevel::On].into_iter().any(|pod_level| {
+            // Somebody who edits a file takes the checksum away; then it says who holds what all the same.
+            Self::read(file, pod_level)
+                .is_ok_and(|read| !read.oddities.has_no_checksum() || !read.state.entries.is_empty())
+        });
+        let newest = Attempt::of(file, V2(wire::Body::begun()));
+        let older = [Attempt::of(file, V1(wire::Body::begun()))];
+        unknown(&newest, &older, is_sealed, "V1 and V2, which kubelets up to v1.36 write")
     }
 
     /// What a manager of that policy starts with.

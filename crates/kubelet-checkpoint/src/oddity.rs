@@ -54,6 +54,12 @@ impl Oddities {
         self.0.is_empty()
     }
 
+    /// Whether nothing proves that the file is whole.
+    #[must_use]
+    pub fn has_no_checksum(&self) -> bool {
+        self.0.iter().any(|(_, oddity)| *oddity == Oddity::NoChecksum)
+    }
+
     /// Whether a newer kubelet wrote the file.
     #[must_use]
     pub fn is_newer_format(&self) -> bool {

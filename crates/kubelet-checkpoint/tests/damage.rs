@@ -227,7 +227,6 @@ fn what_the_kubelet_takes_is_taken_and_named() {
         assert_eq!(&read.policy, policy, "{shown}");
         assert!(read.oddities.iter().any(|(_, found)| found == oddity), "{shown}: {:?}", read.oddities);
         let is_newer = matches!(oddity, Oddity::NewerFormat(_));
-        assert_eq!(CpuFile::is_newer_format(file), is_newer, "{shown}");
         assert_eq!(read.oddities.is_newer_format(), is_newer, "{shown}");
     }
 }

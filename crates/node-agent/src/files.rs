@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use device_manager::{AllocateReply, DeviceId, Held, HeldOn, Inventory};
-use kubelet_checkpoint::PodLevel;
-use kubelet_checkpoint::cpu::{CpuFormat, CpuState};
-use kubelet_checkpoint::device::{DeviceEntry, DeviceState};
-use kubelet_checkpoint::memory::{Block, MemoryFormat, MemoryState, MemoryTable, NodeState, PodEntry};
+use kubelet_checkpoint::cpu::{CpuFile, CpuFormat, CpuState};
+use kubelet_checkpoint::device::{DeviceEntry, DeviceFile, DeviceState};
+use kubelet_checkpoint::memory::{
+    Block, MemoryFile, MemoryFormat, MemoryState, MemoryTable, NodeState, PodEntry,
+};
 use kubelet_checkpoint::store::StateFile;
+use kubelet_checkpoint::{PodLevel, UnknownFormat};
 use memory_manager::{Stored, StoredBlock, StoredNode, StoredTable};
 use pod_spec::ContainerName;
 use topology_admission::{Ledger, Node};
@@ -43,6 +45,33 @@ pub fn text(file: StateFile, node: &Node, ledger: &Ledger) -> String {
         StateFile::Memory => memory_state(node, ledger).encode(MemoryFormat::from(pod_level(node))),
         StateFile::Device => device_state(ledger.devices(), ledger.inventory()).encode(),
     }
+}
+
+/// A state file whose format is not known. What it holds is not known either, so nothing may be given out beside it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "{} is {format}. It is left as it is: run the kubelet that wrote it, or move the file away if no container on \
+     this node holds anything",
+    .file.path()
+)]
+pub struct UnknownFile {
+    /// Which.
+    pub file: StateFile,
+    /// What is in it.
+    pub format: UnknownFormat,
+}
+
+/// Whether the format of a state file is known; of one that is torn it is.
+///
+/// # Errors
+/// It is not.
+pub fn known(file: StateFile, contents: &[u8]) -> Result<(), UnknownFile> {
+    let unknown = match file {
+        StateFile::Cpu => CpuFile::unknown_format(contents),
+        StateFile::Memory => MemoryFile::unknown_format(contents),
+        StateFile::Device => DeviceFile::unknown_format(contents),
+    };
+    unknown.map_or(Ok(()), |format| Err(UnknownFile { file, format }))
 }
 
 /// Whether a state file is the same after a change of the ledger.

@@ -1,6 +1,7 @@
 //! A node that starts again from whatever is in its folder.
 //!
-//! [`Found::repair`] always makes a [`Start`]. A pod's own file says that the pod is here and what it was granted; the
+//! [`Found::repair`] makes a [`Start`] of anything but a file of a format that it does not know, if nothing else says
+//! what may be in that. A pod's own file says that the pod is here and what it was granted; the
 //! state files are made anew from that where they say something else, and are believed for pods that have no such file,
 //! as in a kubelet's folder. What cannot be proven is not handed out: a pod that may not have what it was granted is
 //! quarantined, which means that it stays recorded with what it still has for itself alone, until it is deleted.
@@ -32,7 +33,7 @@ use topology_admission::{Ledger, Node};
 pub use backup::{Kept, mend};
 
 use crate::effect::FileName;
-use crate::files;
+use crate::files::{self, UnknownFile};
 use crate::record::Record;
 use crate::start::{Found, Start};
 
@@ -57,8 +58,6 @@ pub enum Cause {
     Unreadable,
     /// A file is not there that should be.
     Missing,
-    /// A newer kubelet wrote the file.
-    NewerFormat,
     /// A kubelet with another feature gate wrote it.
     OtherGate,
     /// Another policy wrote it.
@@ -91,10 +90,9 @@ pub enum Cause {
 
 impl Cause {
     /// All, most harmful first.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 16] = [
         Self::Unreadable,
         Self::Missing,
-        Self::NewerFormat,
         Self::OtherGate,
         Self::OtherPolicy,
         Self::CpusGone,
@@ -117,7 +115,6 @@ impl Cause {
         match self {
             Self::Unreadable => "unreadable",
             Self::Missing => "missing",
-            Self::NewerFormat => "newerFormat",
             Self::OtherGate => "otherGate",
             Self::OtherPolicy => "otherPolicy",
             Self::CpusGone => "cpusGone",
@@ -180,16 +177,22 @@ pub struct Repaired {
 }
 
 impl Found {
-    /// What a node goes on with, whatever is there.
-    #[must_use]
-    pub fn repair(&self, node: &Node, runs: &Runs) -> Repaired {
+    /// What a node goes on with, whatever is there; but for a file of a format that is not known, where pods' own
+    /// files do not say all that may be in it.
+    ///
+    /// # Errors
+    /// There is such a file.
+    pub fn repair(&self, node: &Node, runs: &Runs) -> Result<Repaired, UnknownFile> {
+        if self.pods.is_empty() || *runs != Runs::Recorded {
+            self.known()?;
+        }
         let mut work = Work { node, found: self, runs, pods: BTreeMap::new(), result: Repaired::default() };
         work.pods();
         let lost = work.cpus();
         let lost_memory = work.memory();
         work.devices();
         work.unproven(lost, lost_memory);
-        work.finish()
+        Ok(work.finish())
     }
 }
 

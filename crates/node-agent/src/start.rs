@@ -15,7 +15,7 @@ use thiserror::Error;
 use topology_admission::{Ledger, Node, ResumeError, StoredHoldings};
 
 use crate::effect::PODS;
-use crate::files::{self, NullBooks};
+use crate::files::{self, NullBooks, UnknownFile};
 use crate::record::{Record, RecordError};
 
 /// What is in a node's folder, unread.
@@ -64,6 +64,9 @@ pub enum StartError {
         #[source]
         error: RecordError,
     },
+    /// A file of devices whose format is not known; a kubelet would start without it.
+    #[error(transparent)]
+    UnknownFile(#[from] UnknownFile),
     /// What was stored does not fit this node.
     #[error(transparent)]
     Resume(#[from] ResumeError),
@@ -134,6 +137,18 @@ impl Found {
         cpu.is_none() && memory.is_none() && device.is_none() && pods.is_empty()
     }
 
+    /// Whether the formats of all files are known.
+    ///
+    /// # Errors
+    /// The first whose format is not.
+    pub fn known(&self) -> Result<(), UnknownFile> {
+        let files = [&self.cpu, &self.memory, &self.device];
+        for (file, contents) in StateFile::ALL.into_iter().zip(files) {
+            contents.as_deref().map_or(Ok(()), |contents| files::known(file, contents))?;
+        }
+        Ok(())
+    }
+
     /// What a kubelet would go on with, which does not start if a file is not as it should be. A damaged file of
     /// devices is no file, as for the kubelet.
     ///
@@ -157,6 +172,7 @@ impl Found {
             };
         }
         if let Some(file) = &self.device {
+            files::known(StateFile::Device, file)?;
             let read = DeviceFile::read(file);
             if read.fault.is_none() {
                 start.stored.devices = files::devices(&read.state);

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cpuset::CpuSet;
@@ -156,7 +156,7 @@ fn state(shape: &Shape, pods: &[(u32, u32, u32)], prefix: &str) -> (Disk, Ledger
 /// Starts from `disk`, checks what always holds, and gives what was found and the files afterwards.
 fn start(disk: &Disk, shape: &Shape, runs: &Runs) -> (Repaired, Ledger, Disk) {
     let node = node(shape);
-    let mut repaired = found(disk).repair(&node, runs);
+    let mut repaired = found(disk).repair(&node, runs).unwrap();
     let ledger =
         repaired.start.ledger(&node, Inventory::new(node.nodes().clone()), Moment::default()).unwrap();
     one_owner(&ledger);
@@ -168,7 +168,7 @@ fn start(disk: &Disk, shape: &Shape, runs: &Runs) -> (Repaired, Ledger, Disk) {
         };
     }
     // The files that are mended are enough, and those that the owner writes at once are taken too.
-    let again = found(&after).repair(&node, runs);
+    let again = found(&after).repair(&node, runs).unwrap();
     assert_eq!(again.findings, [], "after {:?}", repaired.findings);
     let mut owner = Owner::new(node.clone(), &ledger, repaired.start.records.clone());
     drive(&mut owner, &mut after);
@@ -183,6 +183,37 @@ fn start(disk: &Disk, shape: &Shape, runs: &Runs) -> (Repaired, Ledger, Disk) {
         }
     }
     (repaired, ledger, after)
+}
+
+/// The same, unless damage made a file one of no known format, which may hold anything: that is left as it is.
+fn start_if_known(disk: &Disk, shape: &Shape, runs: &Runs) {
+    match found(disk).repair(&node(shape), runs) {
+        Ok(_) => drop(start(disk, shape, runs)),
+        Err(unknown) => assert_eq!(found(disk).known(), Err(unknown)),
+    }
+}
+
+#[test]
+fn a_file_of_a_format_to_come_is_left_alone_unless_pods_say_what_they_hold() {
+    let (mut disk, before) = state(&USUAL, &PODS_HERE, "a");
+    for (file, text) in [
+        (StateFile::Cpu, r#"{"data":"{}","dataChecksum":1}"#),
+        (StateFile::Memory, r#"{"policyName":"Static","tiers":{"0":"hbm"},"checksum":7}"#),
+        (StateFile::Device, r#"{"Data":{"Claims":[],"RegisteredDevices":{}},"Checksum":7}"#),
+    ] {
+        disk.insert(PathBuf::from(file.path()), text.into());
+        let mut alone = disk.clone();
+        alone.retain(|path, _| path == Path::new(file.path()));
+        for runs in [Runs::Recorded, Runs::Unknown, Runs::These(BTreeMap::new())] {
+            let refused = found(&alone).repair(&node(&USUAL), &runs).unwrap_err();
+            assert_eq!(refused.file, file);
+        }
+    }
+    assert!(found(&disk).repair(&node(&USUAL), &Runs::Unknown).is_err());
+    let (repaired, after, _) = start(&disk, &USUAL, &Runs::Recorded);
+    assert_eq!(repaired.findings.iter().filter(|repair| repair.cause == Cause::Unreadable).count(), 3);
+    assert!(repaired.quarantined.is_empty());
+    nothing_is_lost(&before, &after, &CpuSet::new(), &BTreeSet::new());
 }
 
 fn one_owner(ledger: &Ledger) {
@@ -375,6 +406,11 @@ proptest! {
         let (mut disk, before) = state(&USUAL, &pods, "a");
         let (other, _) = state(&USUAL, &others, "a");
         let path = damage.apply(&mut disk, &other);
+        if found(&disk).repair(&node(&USUAL), &Runs::Recorded).is_err() {
+            // A member of another name, and no pod's own file that would say what is held.
+            prop_assert!(!disk.keys().any(|path| path.starts_with(PODS)));
+            return Ok(());
+        }
         let (repaired, after, _) = start(&disk, &USUAL, &Runs::Recorded);
         // A pod is here as long as its file is, and where that is another node's it says what it says.
         let is_own = |pod: &&PodUid| {
@@ -420,9 +456,9 @@ proptest! {
             if disk.is_empty() { break }
             damage.apply(&mut disk, &other);
         }
-        start(&disk, &now, &runs);
+        start_if_known(&disk, &now, &runs);
         // As in a kubelet's folder, in which pods have no files.
         disk.retain(|path, _| !path.starts_with(PODS));
-        start(&disk, &now, &Runs::Unknown);
+        start_if_known(&disk, &now, &Runs::Unknown);
     }
 }

@@ -9,7 +9,7 @@ const FILES: [&str; 3] =
     ["cpu_manager_state", "memory_manager_state", "device-plugins/kubelet_internal_checkpoint"];
 
 /// Folders, the exit status of their repair, and the files that are replaced.
-const FOLDERS: [(&str, i32, &[&str]); 18] = [
+const FOLDERS: [(&str, i32, &[&str]); 17] = [
     ("healthy", 0, &[]),
     ("torn", 2, &[FILES[0]]),
     ("empty", 2, &[FILES[1]]),
@@ -18,7 +18,6 @@ const FOLDERS: [(&str, i32, &[&str]); 18] = [
     ("other-form", 2, &[FILES[1]]),
     ("other-policy", 0, &[FILES[0], FILES[1]]),
     ("other-gate", 0, &[FILES[0], FILES[1]]),
-    ("newer", 0, &[FILES[0], FILES[1]]),
     ("cpus-offline", 2, &[FILES[0]]),
     ("cpus-new", 0, &[FILES[0]]),
     ("two-owners", 2, &[FILES[0], FILES[2]]),
@@ -47,12 +46,24 @@ impl Copy {
         Self(root)
     }
 
+    /// All files but sockets and the lock.
+    fn contents(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let folders = [self.0.clone(), self.0.join("device-plugins")];
+        let paths = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+        let files = paths.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+        let files = files.filter(|path| !path.ends_with(".topolet.lock"));
+        let mut all: Vec<_> = files.map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+        all.sort();
+        all
+    }
+
     fn run(&self, command: &str) -> (Option<i32>, String) {
         let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
-            .args(["state", command, "--machine", "xeon-2s-96cpu-sriov", "--pods"])
+            .args(["state", command, "--pods"])
             .arg(fixtures().join("pods"))
             .arg("--state")
             .arg(&self.0)
+            .args(["--machine", "xeon-2s-96cpu-sriov"].iter().filter(|_| command != "show"))
             .output()
             .unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
@@ -101,4 +112,59 @@ fn earlier_backups_are_kept() {
     let read = |number: u32| fs::read(copy.0.join(format!("{}.bak-{number}", FILES[0]))).unwrap();
     assert_eq!(read(1), fs::read(fixtures().join("torn").join(FILES[0])).unwrap());
     assert_eq!(read(2), b"{");
+}
+
+/// What a kubelet to come could write, whose checksum covers more than is known here.
+const STRANGE: [(&str, &str, &str); 3] = [
+    (
+        FILES[0],
+        r#"{"policyName":"static","defaultCpuSet":"0,7-95","entries":{"u":{"app":"1-6"}},"lent":{"u":"3"},"checksum":9}"#,
+        r#"it has member "lent"; known are V1, V2 and V3, which kubelets up to v1.36 write"#,
+    ),
+    (
+        FILES[1],
+        r#"{"data":"{\"policyName\":\"Static\"}","dataChecksum":3735928559}"#,
+        r#"it has members "data", "dataChecksum"; known are V1 and V2, which kubelets up to v1.36 write"#,
+    ),
+    (
+        FILES[2],
+        r#"{"Data":{"PodDeviceEntries":[{"PodUID":"u","ContainerName":"app","ResourceName":"r","DeviceIDs":{"0":["d"]},"AllocResp":"","Health":"ok"}],"RegisteredDevices":{}},"Checksum":9}"#,
+        r#"it has member "Health"; known are that with the members "Data" and "Checksum""#,
+    ),
+];
+
+#[test]
+fn a_format_that_is_not_known_is_left_alone() {
+    for (name, contents, told) in STRANGE {
+        let copy = Copy::of("healthy", "strange");
+        fs::write(copy.0.join(name), contents).unwrap();
+        let before = copy.contents();
+        let state = copy.0.to_str().unwrap();
+        let socket = format!("{state}.sock");
+        let node = ["--machine", "xeon-2s-96cpu-sriov"];
+        let what = format!("{name} is of a format that is not known here");
+        // Who would write, or count on what is held, says one thing and does nothing.
+        for words in [
+            vec!["state", "repair", "--state", state],
+            vec!["state", "repair", "--dry-run", "--state", state],
+            vec!["admit", "--state", state, "-f", "../../fixtures/state/pods.yaml"],
+            vec!["serve", "--socket", &socket, "--root", state],
+            vec!["serve", "--observe", "--socket", &socket, "--root", state],
+        ] {
+            let output =
+                Command::new(env!("CARGO_BIN_EXE_topolet")).args(&words).args(node).output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");
+            assert!(said.contains(&what) && said.contains(told), "{words:?}: {said}");
+            assert!(said.contains("run the kubelet that wrote it, or move the file away"), "{said}");
+        }
+        assert_eq!(copy.contents(), before, "{name}");
+        // Who only looks says what it is, and the rest.
+        for command in ["check", "show"] {
+            let (code, said) = copy.run(command);
+            assert_eq!(code, Some(2), "{name}: {said}");
+            assert!(said.contains(told), "{command}: {said}");
+        }
+        assert_eq!(copy.contents(), before, "{name}");
+    }
 }

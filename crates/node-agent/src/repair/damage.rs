@@ -3,7 +3,7 @@
 use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile, CpuFormat, CpuState};
 use kubelet_checkpoint::memory::{MemoryFile, MemoryState};
-use kubelet_checkpoint::{FileError, Oddities, Oddity};
+use kubelet_checkpoint::{FileError, Oddities};
 
 use super::Cause;
 
@@ -29,12 +29,11 @@ impl Fault {
     }
 }
 
-const NEWER: &str = "written by a newer kubelet (v1.37 or later), in a format that v1.36 does not know";
 const AS_WRITTEN: &str = "that what it says is true, where nothing contradicts it";
 
 pub(super) fn cpus(file: &[u8], pod_level: PodLevel) -> Read<CpuState> {
-    if CpuFile::is_newer_format(file) {
-        return Read { state: None, fault: Some(Fault::new(Cause::NewerFormat, NEWER, "")) };
+    if let Some(format) = CpuFile::unknown_format(file) {
+        return Read { state: None, fault: Some(Fault::new(Cause::Unreadable, format.to_string(), "")) };
     }
     let read = |file: &[u8], pod_level| CpuFile::read(file, pod_level, &ContainerIds::new());
     let state = |read: CpuFile| {
@@ -68,8 +67,8 @@ pub(super) fn cpus(file: &[u8], pod_level: PodLevel) -> Read<CpuState> {
 }
 
 pub(super) fn memory(file: &[u8], pod_level: PodLevel) -> Read<MemoryState> {
-    if CpuFile::is_newer_format(file) {
-        return Read { state: None, fault: Some(Fault::new(Cause::NewerFormat, NEWER, "")) };
+    if let Some(format) = MemoryFile::unknown_format(file) {
+        return Read { state: None, fault: Some(Fault::new(Cause::Unreadable, format.to_string(), "")) };
     }
     let error = match MemoryFile::read(file, pod_level) {
         Ok(read) => return Read { fault: odd(&read.oddities), state: Some(read.state) },
@@ -126,7 +125,7 @@ fn other_gate(configured: PodLevel) -> Fault {
 
 /// What a kubelet takes and did not write.
 pub(super) fn odd(oddities: &Oddities) -> Option<Fault> {
-    let (_, first) = oddities.iter().find(|(_, odd)| !matches!(odd, Oddity::NewerFormat(_)))?;
+    let (_, first) = oddities.iter().next()?;
     let others = oddities.iter().count() - 1;
     let more = if others == 0 { String::new() } else { format!(", and {others} more such things") };
     Some(Fault::new(Cause::Odd, format!("not as a kubelet writes it: {first}{more}"), AS_WRITTEN))

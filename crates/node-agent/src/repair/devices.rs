@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use device_manager::{DeviceId, Held, Holdings};
+use kubelet_checkpoint::FileError;
 use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::store::StateFile;
-use kubelet_checkpoint::{FileError, Oddity};
 use pod_spec::{ContainerName, PodUid, ResourceName};
 
 use super::damage::{self, Fault};
@@ -23,22 +23,21 @@ impl Work<'_> {
         let mut registered = BTreeSet::new();
         let mut is_read = false;
         if let Some((file, read)) = read {
-            is_read = matches!(read.fault, None | Some(FileError::Corrupt { .. })) && !newer(&read);
+            let unknown = DeviceFile::unknown_format(file);
+            is_read = unknown.is_none() && matches!(read.fault, None | Some(FileError::Corrupt { .. }));
             if is_read {
                 said = Some(of_pods(&files::devices(&read.state)));
                 registered.extend(read.state.registered.into_iter().flatten().map(|(name, _)| name));
             }
-            let fault = match &read.fault {
-                None => damage::odd(&read.oddities),
-                Some(error) => Some(Fault {
-                    cause: if is_read || !read.oddities.is_newer_format() {
-                        Cause::Unreadable
-                    } else {
-                        Cause::NewerFormat
-                    },
-                    found: damage::damage(error, file),
-                    assumed: if is_read { damage::as_written().to_owned() } else { String::new() },
-                }),
+            let unreadable = |found| Fault {
+                cause: Cause::Unreadable,
+                found,
+                assumed: if is_read { damage::as_written().to_owned() } else { String::new() },
+            };
+            let fault = match (&unknown, &read.fault) {
+                (Some(format), _) => Some(unreadable(format.to_string())),
+                (None, Some(error)) => Some(unreadable(damage::damage(error, file))),
+                (None, None) => damage::odd(&read.oddities),
             };
             self.whole_file(FILE, fault, is_read, true);
         }
@@ -107,10 +106,6 @@ impl Work<'_> {
         }
         held
     }
-}
-
-fn newer(read: &DeviceFile) -> bool {
-    read.oddities.iter().any(|(_, odd)| matches!(odd, Oddity::NewerFormat(_)))
 }
 
 fn of_pods(held: &Holdings) -> OfPods {

@@ -101,7 +101,9 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     if found.is_empty() {
         bail!("{} holds no state: nothing is to be repaired", root.display());
     }
-    let mut repaired = found.repair(&node.node, &runs(&found, &names));
+    let mut repaired = found
+        .repair(&node.node, &runs(&found, &names))
+        .with_context(|| format!("cannot repair {}", root.display()))?;
     let ledger =
         repaired.start.ledger(&node.node, Inventory::new(node.node.nodes().clone()), Moment::default())?;
     let mended = repaired.settle(&node.node, &ledger);

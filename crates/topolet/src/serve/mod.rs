@@ -118,10 +118,10 @@ pub(crate) fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
     let runtime = runtime()?;
     let listeners = listen(setup, &runtime)?;
     let assumed = observe::assumed(setup, &machine);
+    let first = observe::read(setup.root, &node)?;
     for note in &assumed {
         tracing::warn!("{note}");
     }
-    let first = observe::read(setup.root, &node)?;
     let shared = Arc::new(shared(node, &machine, first, Mode::Observe, Notes::new(assumed))?);
     observe::start(setup.root, shared.clone())?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");

@@ -125,6 +125,9 @@ fn pause(changes: &Receiver<()>) {
 }
 
 fn snapshot(root: &Path, folder: &StateFolder, node: &LoadedNode) -> anyhow::Result<Snapshot> {
+    if let Some(unknown) = folder.unknown().into_iter().next() {
+        return Err(unknown.into());
+    }
     of_same_policies(folder, node)?;
     let told = Told::ask(root, node);
     let mut names = PodNames::read(None, root)?;

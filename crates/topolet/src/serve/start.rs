@@ -34,7 +34,7 @@ pub(super) fn owner(
         let ledger = start.ledger(&node.node, inventory, now).with_context(cannot)?;
         return Ok((Owner::new(node.node.clone(), &ledger, start.records), Vec::new()));
     }
-    let mut repaired = found.repair(&node.node, &Runs::Recorded);
+    let mut repaired = found.repair(&node.node, &Runs::Recorded).with_context(cannot)?;
     let ledger = repaired.start.ledger(&node.node, inventory, now).with_context(cannot)?;
     let mended = repaired.settle(&node.node, &ledger);
     for Repair { file, found, assumed, done, quarantined, .. } in &repaired.findings {

@@ -4,9 +4,9 @@ mod cpus;
 mod devices;
 mod memory;
 
-use kubelet_checkpoint::cpu::CpuFile;
 use kubelet_checkpoint::store::StateFile;
 use kubelet_checkpoint::{FileError, JsonFault, Oddities, Oddity, PodLevel};
+use node_agent::files::{self, UnknownFile};
 use pod_spec::PodUid;
 use topology_admission::Node;
 
@@ -58,9 +58,7 @@ impl Checking<'_> {
 
     /// What the kubelet takes although it did not write it.
     fn odd(&mut self, file: StateFile, oddities: &Oddities) {
-        for (offset, oddity) in
-            oddities.iter().filter(|(_, oddity)| !matches!(oddity, Oddity::NewerFormat(_)))
-        {
+        for (offset, oddity) in oddities.iter() {
             let (what, help) = match oddity {
                 Oddity::NoChecksum => {
                     (oddity.to_string(), "it is given one when the kubelet next writes the file")
@@ -74,20 +72,17 @@ impl Checking<'_> {
         }
     }
 
-    /// Whether a newer kubelet wrote the file, which is told.
-    fn is_newer(&mut self, file: StateFile, contents: &[u8], kubelet: &str) -> bool {
-        let is_newer = CpuFile::is_newer_format(contents);
-        if is_newer {
-            self.add(
-                Problem::NewerFormat,
-                file,
-                "written by a newer kubelet (v1.37 or later), in a format that v1.36 does not know"
-                    .to_owned(),
-                kubelet.to_owned(),
-                "run the newer kubelet; to go back to v1.36, drain the node and delete the file",
-            );
-        }
-        is_newer
+    /// Whether the format of the file is not known, which is told.
+    fn is_unknown(&mut self, file: StateFile, contents: &[u8], kubelet: &str) -> bool {
+        let Err(UnknownFile { format, .. }) = files::known(file, contents) else { return false };
+        self.add(
+            Problem::UnknownFormat,
+            file,
+            format.to_string(),
+            kubelet.to_owned(),
+            "run the kubelet that wrote it; to go back to v1.36, drain the node and delete the file",
+        );
+        true
     }
 
     /// What is held for pods that are not there any more.

@@ -9,8 +9,8 @@ use serde::Serialize;
 pub(crate) enum Problem {
     /// The file is torn, or no state file, or changed by somebody else.
     Unreadable,
-    /// A newer kubelet wrote it.
-    NewerFormat,
+    /// A kubelet of another release wrote it, in a format that is not known.
+    UnknownFormat,
     /// A kubelet with another feature gate wrote it.
     OtherGate,
     /// Another policy wrote it.

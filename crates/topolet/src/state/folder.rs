@@ -8,6 +8,7 @@ use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile};
 use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
 use kubelet_checkpoint::store::{self, StateFile};
+use node_agent::files::{self, UnknownFile};
 
 /// The files as they are; `None` where there is none.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct Contents {
     pub(crate) cpu: Option<Result<CpuFile, CpuError>>,
     pub(crate) memory: Option<Result<MemoryFile, MemoryError>>,
     pub(crate) device: Option<DeviceFile>,
+    /// Files of formats that are not known: what was read of them is not what they hold.
+    pub(crate) unknown: Vec<UnknownFile>,
 }
 
 impl StateFolder {
@@ -56,14 +59,26 @@ impl StateFolder {
             cpu: self.cpu.as_deref().map(|file| CpuFile::read(file, pod_level, &ContainerIds::new())),
             memory: self.memory.as_deref().map(|file| Ok(MemoryFile::read(file, pod_level)?)),
             device: self.device.as_deref().map(DeviceFile::read),
+            unknown: self.unknown(),
         }
+    }
+
+    /// The files of formats that are not known.
+    pub(crate) fn unknown(&self) -> Vec<UnknownFile> {
+        let files = StateFile::ALL.into_iter().zip([&self.cpu, &self.memory, &self.device]);
+        files.filter_map(|(file, contents)| files::known(file, contents.as_deref()?).err()).collect()
     }
 
     /// What is in the files, whichever kubelet wrote them.
     pub(crate) fn contents_of_any(&self) -> Contents {
         let off = self.contents(PodLevel::Off);
         let on = self.contents(PodLevel::On);
-        Contents { cpu: either(off.cpu, on.cpu), memory: either(off.memory, on.memory), device: off.device }
+        Contents {
+            cpu: either(off.cpu, on.cpu),
+            memory: either(off.memory, on.memory),
+            device: off.device,
+            unknown: off.unknown,
+        }
     }
 }
 

@@ -25,6 +25,9 @@ pub(crate) fn ledger(folder: &StateFolder, node: &LoadedNode, names: &PodNames) 
         topology_admission::PodLevel::Managed => PodLevel::On,
         topology_admission::PodLevel::Ignored | topology_admission::PodLevel::NotPinned => PodLevel::Off,
     };
+    if let Some(unknown) = folder.unknown().into_iter().next() {
+        return Err(unknown.into());
+    }
     let contents = folder.contents(pod_level);
     let mut pods = Pods::new();
     let mut stored = StoredHoldings::default();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use kubelet_checkpoint::store::StateFile;
+use node_agent::files::UnknownFile;
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde::Serialize;
 
@@ -88,6 +89,10 @@ fn unreadable(file: StateFile, error: &impl std::fmt::Display) -> FileLine {
     FileLine { file: file.path(), contents: format!("cannot be read: {error}"), readable: false }
 }
 
+fn of_unknown_format(UnknownFile { file, format }: &UnknownFile) -> FileLine {
+    FileLine { file: file.path(), contents: format!("is {format}"), readable: false }
+}
+
 fn none(file: StateFile) -> FileLine {
     line(file, "is not there".to_owned())
 }
@@ -98,6 +103,9 @@ fn of<'o>(owners: &'o mut Owners, pod: &PodUid, container: &ContainerName) -> &'
 
 fn cpus(contents: &Contents, owners: &mut Owners) -> FileLine {
     let file = StateFile::Cpu;
+    if let Some(unknown) = contents.unknown.iter().find(|unknown| unknown.file == file) {
+        return of_unknown_format(unknown);
+    }
     let read = match &contents.cpu {
         None => return none(file),
         Some(Err(error)) => return unreadable(file, error),
@@ -121,6 +129,9 @@ fn cpus(contents: &Contents, owners: &mut Owners) -> FileLine {
 
 fn memory(contents: &Contents, owners: &mut Owners) -> FileLine {
     let file = StateFile::Memory;
+    if let Some(unknown) = contents.unknown.iter().find(|unknown| unknown.file == file) {
+        return of_unknown_format(unknown);
+    }
     let read = match &contents.memory {
         None => return none(file),
         Some(Err(error)) => return unreadable(file, error),
@@ -146,6 +157,9 @@ fn memory(contents: &Contents, owners: &mut Owners) -> FileLine {
 
 fn devices(contents: &Contents, owners: &mut Owners) -> FileLine {
     let file = StateFile::Device;
+    if let Some(unknown) = contents.unknown.iter().find(|unknown| unknown.file == file) {
+        return of_unknown_format(unknown);
+    }
     let Some(read) = &contents.device else { return none(file) };
     if let Some(fault) = &read.fault {
         return unreadable(file, fault);

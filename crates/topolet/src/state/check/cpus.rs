@@ -21,7 +21,7 @@ impl Checking<'_> {
             Ok(read) => read,
             Err(error) => {
                 let refused = refused(&error);
-                if !self.is_newer(FILE, file, &refused) {
+                if !self.is_unknown(FILE, file, &refused) {
                     self.unreadable_cpus(file, &error, refused);
                 }
                 return;
@@ -29,7 +29,7 @@ impl Checking<'_> {
         };
         let restored = read.restore(policy);
         let kubelet = restored.as_ref().err().map_or_else(|| "takes it for empty".to_owned(), refused);
-        if self.is_newer(FILE, file, &kubelet) {
+        if self.is_unknown(FILE, file, &kubelet) {
             return;
         }
         self.odd(FILE, &read.oddities);

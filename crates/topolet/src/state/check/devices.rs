@@ -19,12 +19,13 @@ const STARTS_EMPTY: &str =
 impl Checking<'_> {
     pub(super) fn devices(&mut self, file: &[u8]) {
         let read = DeviceFile::read(file);
-        let is_newer = self.is_newer(FILE, file, STARTS_EMPTY);
+        let is_unknown = self.is_unknown(FILE, file, STARTS_EMPTY);
+        if is_unknown {
+            return;
+        }
         if let Some(fault) = read.fault {
-            if !is_newer {
-                let help = "before the kubelet starts, delete the pods that hold devices";
-                self.add(Problem::Unreadable, FILE, damage(&fault, file), STARTS_EMPTY.to_owned(), help);
-            }
+            let help = "before the kubelet starts, delete the pods that hold devices";
+            self.add(Problem::Unreadable, FILE, damage(&fault, file), STARTS_EMPTY.to_owned(), help);
             return;
         }
         self.odd(FILE, &read.oddities);

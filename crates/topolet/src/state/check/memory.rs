@@ -28,7 +28,7 @@ impl Checking<'_> {
             Err(error) => {
                 let what = damage(&error, file);
                 let refused = refused(&error.into());
-                if !self.is_newer(FILE, file, &refused) {
+                if !self.is_unknown(FILE, file, &refused) {
                     self.unreadable_memory(file, what, refused);
                 }
                 return;
@@ -36,7 +36,7 @@ impl Checking<'_> {
         };
         let refusal = read.restore(policy).err();
         let kubelet = refusal.as_ref().map_or_else(|| "takes it for empty".to_owned(), refused);
-        if self.is_newer(FILE, file, &kubelet) {
+        if self.is_unknown(FILE, file, &kubelet) {
             return;
         }
         self.odd(FILE, &read.oddities);
