@@ -349,7 +349,7 @@ impl Day {
         let Ok(store) = Store::on(files, Path::new("/")) else { panic!("nobody has the folder") };
         let node = &shared.node.node;
         let found = Found::read(&store).unwrap_or_else(|error| panic!("{error}"));
-        let repaired = found.repair(node, &Runs::Recorded);
+        let repaired = found.repair(node, &Runs::Recorded).unwrap_or_else(|unknown| panic!("{unknown}"));
         assert!(repaired.findings.is_empty(), "{:?}", repaired.findings);
         let restarted = repaired.start.ledger(node, last.ledger.inventory().clone(), Moment::default());
         let restarted = restarted.unwrap_or_else(|error| panic!("{error}"));
