@@ -22,6 +22,8 @@ use crate::cpu::listed;
 use order::{Order, in_any_order};
 use setup::{Fault, Made, Setup};
 
+pub(crate) use setup::sums;
+
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
     Some(match kind {
         "flag" => flag,

@@ -124,6 +124,16 @@ fn with_memory(change: impl FnOnce(&mut MemoryState)) -> Folder {
     Folder { memory: state.encode(MemoryFormat::V1).into_bytes(), ..healthy() }
 }
 
+/// The books of a node.
+fn node_of(state: &mut MemoryState, id: i64) -> &mut NodeState {
+    state.nodes.as_mut().unwrap().get_mut(&NodeId(id)).unwrap().as_mut().unwrap()
+}
+
+/// What is written of its memory.
+fn memory_of(node: &mut NodeState) -> &mut MemoryTable {
+    node.memory.as_mut().unwrap().get_mut(&ResourceName::new("memory")).unwrap().as_mut().unwrap()
+}
+
 fn replaced(file: &[u8], from: &str, to: &str) -> Vec<u8> {
     let text = String::from_utf8(file.to_vec()).unwrap();
     assert!(text.contains(from), "{from} is in {text}");
@@ -218,15 +228,8 @@ fn untrue() -> Vec<(&'static str, Folder)> {
         (
             "books",
             with_memory(|state| {
-                let node = state.nodes.as_mut().unwrap().get_mut(&NodeId(0)).unwrap().as_mut().unwrap();
-                let memory = node
-                    .memory
-                    .as_mut()
-                    .unwrap()
-                    .get_mut(&ResourceName::new("memory"))
-                    .unwrap()
-                    .as_mut()
-                    .unwrap();
+                let node = node_of(state, 0);
+                let memory = memory_of(node);
                 memory.reserved -= 2 * GI;
                 memory.free += 2 * GI;
                 node.assignments = 2;
@@ -236,15 +239,7 @@ fn untrue() -> Vec<(&'static str, Folder)> {
         (
             "less-memory",
             with_memory(|state| {
-                let node = state.nodes.as_mut().unwrap().get_mut(&NodeId(1)).unwrap().as_mut().unwrap();
-                let memory = node
-                    .memory
-                    .as_mut()
-                    .unwrap()
-                    .get_mut(&ResourceName::new("memory"))
-                    .unwrap()
-                    .as_mut()
-                    .unwrap();
+                let memory = memory_of(node_of(state, 1));
                 memory.total += 16 << 20;
                 memory.allocatable += 16 << 20;
                 memory.free += 16 << 20;

@@ -1,6 +1,6 @@
 //! What the memory manager makes of a machine before anything runs on it.
 
-use k8s_quantity::{Format, ParseError, Quantity};
+use k8s_quantity::ParseError;
 use memory_manager::{
     Config, PodLevel, Readmission, Reservation, Reservations, Static, StoredTable, WrappedTables,
 };
@@ -11,6 +11,7 @@ use topology_model::{NodeId, NodeMemory, Nodes};
 use super::{cadvisor, described_machine};
 use crate::case::{Case, Outcome, text};
 use crate::corpus::Corpus;
+use crate::memory::sums;
 
 pub(crate) fn memory(corpus: &Corpus, case: &Case) -> Outcome {
     let info = match described_machine(corpus, case) {
@@ -84,15 +85,4 @@ fn reservations(reserved: &Value) -> Result<Vec<Reservation>, ParseError> {
         all.push(Reservation { node: NodeId(id.parse().unwrap_or_default()), limits });
     }
     Ok(all)
-}
-
-/// All of what is reserved is reserved on nodes.
-fn sums(reserved: &[Reservation]) -> ResourceList {
-    let mut sums = ResourceList::new();
-    for (resource, amount) in reserved.iter().flat_map(|kept| &kept.limits) {
-        let sum = sums.entry(ResourceName::clone(resource));
-        let sum = sum.or_insert_with(|| Quantity::from_units(0, Format::DecimalSi));
-        *sum = &*sum + amount;
-    }
-    sums
 }

@@ -146,7 +146,7 @@ pub(super) fn reserved_memory(value: &Value) -> Result<Vec<ReservedMemory>, Stri
 }
 
 /// What the node keeps for itself where all of it is reserved on nodes.
-fn sums(reserved: &[Reservation]) -> ResourceList {
+pub(crate) fn sums(reserved: &[Reservation]) -> ResourceList {
     let mut sums = ResourceList::new();
     for (resource, amount) in reserved.iter().flat_map(|kept| &kept.limits) {
         let sum = sums.entry(ResourceName::clone(resource));

@@ -1,12 +1,12 @@
 //! A disk in memory that keeps what was synced, and stops or fails at one operation. Feature `testing`.
 
+use std::borrow::ToOwned as _;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::borrow::ToOwned as _;
 use std::vec;
 use std::vec::Vec;
 
