@@ -230,7 +230,8 @@ mod tests {
             line("c", "one", "5-6", &[]),
             line("d", "one", "six", &[]),
         ];
-        let shares = Shares::new(&Shown { files: Vec::new(), containers }, None);
+        let shares =
+            Shares::new(&Shown { files: Vec::new(), containers, quarantined: BTreeMap::new() }, None);
         assert_eq!(
             shares.pods.iter().map(|pod| pod.told(Glyphs::Unicode).join("; ")).collect::<Vec<_>>(),
             ["CPUs 1-3; 3Gi on NUMA 0; 2×1Gi on NUMA 0", "CPUs 4-5; 4Gi on NUMA 0-1", "CPUs 5-6"]

@@ -63,6 +63,14 @@ fn a_node_of_others_is_watched_and_not_touched() {
     admit("last", "cpu: 6, memory: 2Gi");
     until("the last pod", || watcher.prints(&["get", "pods"]).contains("last").then_some(()));
 
+    // Whom a repair has quarantined is known by a file of ours.
+    let mark = root.path().join("topolet-quarantine.json");
+    fs::write(&mark, r#"{"pods":{"default_first":{"name":"default/first","why":"of two owners"}}}"#).unwrap();
+    let is_marked = || watcher.prints(&["get", "pods"]).contains("Quarantined");
+    until("the mark", || is_marked().then_some(()));
+    fs::remove_file(&mark).unwrap();
+    until("no mark", || (!is_marked()).then_some(()));
+
     let before = tree(root.path());
     let metrics = watcher.get("/metrics").body;
     assert!(

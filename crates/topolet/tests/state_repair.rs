@@ -93,11 +93,13 @@ fn every_folder_is_repaired_and_what_was_there_is_kept() {
             }
         }
         let (code, told) = copy.run("check");
-        assert_eq!(code, Some(0), "{name} after its repair: {told}");
-        assert!(told.contains("the kubelet starts from these files"), "{name}: {told}");
-        assert!(!told.contains("! "), "{name}: {told}");
+        assert_eq!(code, Some(status), "{name} after its repair: {told}");
+        let is_known = |line: &str| line.contains("is quarantined since a repair");
+        assert_eq!(told.lines().any(is_known), status == 2, "{name}: {told}");
+        assert_eq!(told.contains("the kubelet starts from these files"), status == 0, "{name}: {told}");
+        assert!(!told.contains("does not start") && !told.contains("! "), "{name}: {told}");
         let (code, told) = copy.run("repair");
-        assert_eq!(code, Some(0), "{name} again: {told}");
+        assert_eq!(code, Some(status), "{name} again: {told}");
         assert!(told.contains("nothing to repair"), "{name}: {told}");
     }
 }
@@ -167,4 +169,46 @@ fn a_format_that_is_not_known_is_left_alone() {
         }
         assert_eq!(copy.contents(), before, "{name}");
     }
+}
+
+#[test]
+fn who_is_quarantined_is_known_until_it_is_gone() {
+    let copy = Copy::of("two-owners", "quarantine");
+    let mark = copy.0.join("topolet-quarantine.json");
+    copy.run("check");
+    assert!(!mark.exists(), "who only looks writes nothing");
+    let (_, told) = copy.run("repair");
+    assert!(told.contains("topolet-quarantine.json keeps who is quarantined"), "{told}");
+    let why = "is quarantined since a repair: ran/dpdk-7 and ran/upf-0 both hold CPUs 3-4";
+    for command in ["show", "check"] {
+        let (code, told) = copy.run(command);
+        assert_eq!(code, Some(2), "{told}");
+        for pod in ["ran/dpdk-7", "ran/upf-0"] {
+            assert!(told.contains(&format!("{pod} {why}")), "{command}: {told}");
+        }
+        assert!(told.contains("the files before the repair are cpu_manager_state.bak-1"), "{told}");
+    }
+    let before = fs::read(&mark).unwrap();
+    let (code, told) = copy.run("repair");
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("ran/upf-0 is still quarantined since an earlier repair"), "{told}");
+    assert_eq!(fs::read(&mark).unwrap(), before);
+
+    // One of them is deleted.
+    let pods = copy.0.join("pods");
+    fs::create_dir_all(pods.join("ran_dpdk-7_5e0f3f5c-7e5b-4a3e-9c57-2f4f1b8f6d07")).unwrap();
+    let show = Command::new(env!("CARGO_BIN_EXE_topolet"))
+        .args(["state", "show", "--state"])
+        .args([&copy.0, Path::new("--pods"), &pods])
+        .output()
+        .unwrap();
+    let told = String::from_utf8(show.stdout).unwrap();
+    assert!(told.contains("ran/dpdk-7 is quarantined") && !told.contains("ran/upf-0 is"), "{told}");
+    // Somebody has seen to the rest.
+    fs::remove_file(&mark).unwrap();
+    let (_, told) = copy.run("show");
+    assert!(!told.contains("quarantined"), "{told}");
+    fs::write(&mark, "{").unwrap();
+    let (code, _) = copy.run("show");
+    assert_eq!(code, Some(1), "a file that does not say who is no file that says nobody");
 }

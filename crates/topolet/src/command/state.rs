@@ -14,7 +14,7 @@ use crate::document::Document;
 use crate::node::{LoadedMachine, LoadedNode, NodeLine};
 use crate::node_file::Packed;
 use crate::render::{self, Screen};
-use crate::state::{self, Finding, PodNames, Problem, StateFolder};
+use crate::state::{self, Finding, PodNames, Problem, Quarantine, StateFolder};
 
 #[derive(Args, Debug)]
 pub(crate) struct StateArguments {
@@ -81,6 +81,19 @@ fn read(arguments: &FolderArguments, packed: Option<&Packed>) -> anyhow::Result<
     state::of_node(state, arguments.pods.as_deref(), packed)?.context("there is no state")
 }
 
+/// The pods of it that are quarantined; a node file says nothing of that.
+fn quarantine(
+    arguments: &FolderArguments,
+    packed: Option<&Packed>,
+    folder: &StateFolder,
+    names: &PodNames,
+) -> anyhow::Result<Quarantine> {
+    match (&arguments.state, packed.and_then(|packed| packed.state.as_ref())) {
+        (None, Some(_)) => Ok(Quarantine::default()),
+        (given, _) => Quarantine::of(given.as_deref().unwrap_or(Path::new(state::OWN)), folder, names),
+    }
+}
+
 fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let machine = arguments.machine.as_deref().map(LoadedMachine::named).transpose()?;
     let packed = machine.as_ref().and_then(|machine| machine.packed.as_deref());
@@ -88,9 +101,10 @@ fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcom
         bail!("{file} has no state of a kubelet: expected a node file, as topolet capture --node writes it");
     }
     let (folder, names) = read(&arguments.folder, packed)?;
-    let shown = state::shown(&folder.contents_of_any(), &names);
-    let outcome =
-        if shown.files.iter().all(|line| line.readable) { Outcome::Done } else { Outcome::SomethingWrong };
+    let mut shown = state::shown(&folder.contents_of_any(), &names);
+    shown.quarantined = quarantine(&arguments.folder, packed, &folder, &names)?.pods;
+    let is_right = shown.files.iter().all(|line| line.readable) && shown.quarantined.is_empty();
+    let outcome = if is_right { Outcome::Done } else { Outcome::SomethingWrong };
     match Document::new("State", &shown).text(arguments.output.output)? {
         Some(text) => screen.print(&text)?,
         None => screen.show(&render::shown(&shown, screen.glyphs))?,
@@ -114,7 +128,8 @@ fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outc
     for warning in &node.warnings {
         screen.warn(warning);
     }
-    let findings = state::check(&folder, &node.node, &names);
+    let quarantine = quarantine(&arguments.folder, machine.packed.as_deref(), &folder, &names)?;
+    let findings = state::check(&folder, &node.node, &names, &quarantine);
     let is_wrong = findings.iter().any(|finding| finding.problem != Problem::Odd);
     let document = Document::new("StateCheck", Checked { node: &node.line, findings: &findings });
     if let Some(text) = document.text(arguments.output.output)? {

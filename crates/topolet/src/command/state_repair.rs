@@ -18,7 +18,7 @@ use crate::arguments::{MachineArguments, OutputArguments, RulesArguments};
 use crate::document::Document;
 use crate::node::{LoadedMachine, LoadedNode, NodeLine};
 use crate::render::{self, Screen};
-use crate::state::{self, PodNames};
+use crate::state::{self, PodNames, Quarantine, Quarantined, StateFolder};
 
 #[derive(Args, Debug)]
 pub(crate) struct StateRepairArguments {
@@ -44,6 +44,9 @@ pub(crate) struct StateRepair<'a> {
     pub(crate) dry_run: bool,
     pub(crate) repairs: Vec<RepairLine>,
     pub(crate) quarantined: Vec<QuarantinedLine>,
+    /// Since an earlier repair, by UID.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) still_quarantined: BTreeMap<String, Quarantined>,
     pub(crate) files: Vec<FileLine>,
 }
 
@@ -107,18 +110,42 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     let ledger =
         repaired.start.ledger(&node.node, Inventory::new(node.node.nodes().clone()), Moment::default())?;
     let mended = repaired.settle(&node.node, &ledger);
-    let files = match &store {
-        Some(store) => mend(store, &mended)?.into_iter().map(FileLine::from).collect(),
+    let folder = StateFolder { cpu: found.cpu, memory: found.memory, device: found.device };
+    let earlier = Quarantine::of(root, &folder, &names)?;
+    let mut told = told(&repaired, &names, &node.line, arguments.dry_run);
+    let mut quarantine = Quarantine { pods: told.quarantined.iter().map(QuarantinedLine::kept).collect() };
+    told.files = match &store {
+        Some(store) => {
+            // First, so that whoever stops in between knows: what is not mended yet is found again.
+            with(&quarantine, &earlier).write(store)?;
+            let kept = mend(store, &mended)?;
+            let backups = kept.iter().filter_map(|kept| kept.backup.as_deref().map(text));
+            let backups: Vec<String> = backups.collect();
+            for quarantined in quarantine.pods.values_mut() {
+                quarantined.backups.clone_from(&backups);
+            }
+            with(&quarantine, &earlier).write(store)?;
+            kept.into_iter().map(FileLine::from).collect()
+        }
         None => mended.iter().map(FileLine::from).collect(),
     };
-    let told = told(&repaired, &names, &node.line, files, arguments.dry_run);
+    told.still_quarantined = earlier.pods;
+    told.still_quarantined.retain(|uid, _| !quarantine.pods.contains_key(uid));
     if let Some(text) = Document::new("StateRepair", &told).text(arguments.output.output)? {
         screen.print(&text)?;
     } else {
         let headline = node.line.headline(screen.glyphs);
         screen.show(&format!("{headline}\n{}", render::repairs(&told, screen.glyphs)))?;
     }
-    Ok(if told.quarantined.is_empty() { Outcome::Done } else { Outcome::SomethingWrong })
+    let is_right = told.quarantined.is_empty() && told.still_quarantined.is_empty();
+    Ok(if is_right { Outcome::Done } else { Outcome::SomethingWrong })
+}
+
+/// What was quarantined earlier is too.
+fn with(quarantine: &Quarantine, earlier: &Quarantine) -> Quarantine {
+    let mut all = earlier.clone();
+    all.pods.extend(quarantine.pods.iter().map(|(uid, quarantined)| (uid.clone(), quarantined.clone())));
+    all
 }
 
 /// Which pods there are: those that are given, else those that have files of their own, else any.
@@ -130,13 +157,7 @@ fn runs(found: &Found, names: &PodNames) -> Runs {
     }
 }
 
-fn told<'a>(
-    repaired: &Repaired,
-    names: &PodNames,
-    node: &'a NodeLine,
-    files: Vec<FileLine>,
-    dry_run: bool,
-) -> StateRepair<'a> {
+fn told<'a>(repaired: &Repaired, names: &PodNames, node: &'a NodeLine, dry_run: bool) -> StateRepair<'a> {
     let recorded = repaired.start.records.iter();
     let recorded: BTreeMap<&PodUid, String> = recorded
         .map(|record| (&record.pod.uid, format!("{}/{}", record.pod.namespace, record.pod.name)))
@@ -155,7 +176,22 @@ fn told<'a>(
         uid: uid.to_string(),
         why: why.clone(),
     });
-    StateRepair { node, dry_run, repairs: repairs.collect(), quarantined: quarantined.collect(), files }
+    StateRepair {
+        node,
+        dry_run,
+        repairs: repairs.collect(),
+        quarantined: quarantined.collect(),
+        still_quarantined: BTreeMap::new(),
+        files: Vec::new(),
+    }
+}
+
+impl QuarantinedLine {
+    /// As it is kept beside the state.
+    fn kept(&self) -> (String, Quarantined) {
+        let Self { pod, uid, why } = self;
+        (uid.clone(), Quarantined { name: pod.clone(), why: why.clone(), backups: Vec::new() })
+    }
 }
 
 fn text(path: &Path) -> String {

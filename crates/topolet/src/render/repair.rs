@@ -2,6 +2,7 @@
 
 use super::{Glyphs, columns};
 use crate::command::StateRepair;
+use crate::state::QUARANTINE;
 
 /// What was found, assumed and done, and where the old files are.
 pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {
@@ -26,6 +27,18 @@ pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {
             (Some(backup), false) => format!("{} is replaced; what it was is {backup}\n", file.file),
             (None, false) => format!("{} is new\n", file.file),
         });
+    }
+    for earlier in told.still_quarantined.values() {
+        let (no, name, why) = (glyphs.no(), &earlier.name, &earlier.why);
+        text.push_str(&format!(
+            "{no} {name} is still quarantined since an earlier repair: {why}{}\n",
+            earlier.kept()
+        ));
+    }
+    if !(told.still_quarantined.is_empty() && (told.quarantined.is_empty() || told.dry_run)) {
+        text.push_str(&format!(
+            "{QUARANTINE} keeps who is quarantined, until the pod is deleted or you remove the file\n"
+        ));
     }
     let quarantined = match told.quarantined.len() {
         0 => String::new(),

@@ -9,6 +9,11 @@ pub(crate) fn shown(shown: &Shown, glyphs: Glyphs) -> String {
     let files = shown.files.iter().map(|line| vec![line.file.to_owned(), line.contents.clone()]);
     let mut text = format!("kubelet state {} rules of kubelet {RELEASE}\n", glyphs.dot());
     text.push_str(&columns(files, ""));
+    for quarantined in shown.quarantined.values() {
+        let kept = quarantined.kept();
+        let (no, name, why) = (glyphs.no(), &quarantined.name, &quarantined.why);
+        text.push_str(&format!("{no} {name} is quarantined since a repair: {why}{kept}\n"));
+    }
     if shown.containers.is_empty() {
         text.push_str("\nNo container holds anything of its own.\n");
         return text;

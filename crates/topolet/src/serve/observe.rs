@@ -25,7 +25,7 @@ use super::Setup;
 use super::shared::Shared;
 use super::watch::watcher;
 use crate::node::{LoadedMachine, LoadedNode, PINNED};
-use crate::state::{self, PodNames, StateFolder};
+use crate::state::{self, PodNames, Quarantine, StateFolder};
 
 /// How often the files are looked at if nothing tells of a change.
 const EVERY: Duration = Duration::from_millis(500);
@@ -138,8 +138,13 @@ fn snapshot(root: &Path, folder: &StateFolder, node: &LoadedNode) -> anyhow::Res
     if let Ok(told) = told {
         ledger = ledger.with_inventory(told.inventory);
     }
+    let quarantine = Quarantine::of(root, folder, &names)?;
     let record = |(arrival, pod): (u64, &Pod)| {
-        (pod.uid.clone(), Arc::new(Record::new(Arc::new(pod.clone()), Source::Request, arrival)))
+        let mut record = Record::new(Arc::new(pod.clone()), Source::Request, arrival);
+        let quarantined = quarantine.pods.get(pod.uid.as_str());
+        record.quarantine =
+            quarantined.map(|quarantined| format!("{}{}", quarantined.why, quarantined.kept()));
+        (pod.uid.clone(), Arc::new(record))
     };
     Ok(Snapshot {
         pods: (0..).zip(ledger.pods()).map(record).collect(),

@@ -8,6 +8,7 @@ use kubelet_checkpoint::store::Store;
 use node_agent::{Found, Owner, Repair, Runs, mend};
 
 use crate::node::LoadedNode;
+use crate::state::{Quarantine, Quarantined};
 
 /// What is done with state that is not as it should be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +28,15 @@ pub(super) fn owner(
     now: Moment,
 ) -> anyhow::Result<(Owner, Vec<Repair>)> {
     let found = Found::read(store)?;
+    // Pods of this node have it in their own files too; those of a kubelet's have nothing else.
+    match Quarantine::read(root) {
+        Ok(quarantine) => {
+            for (uid, Quarantined { name, why, .. }) in quarantine.pods {
+                tracing::error!(pod = name, uid, why, "pod is quarantined since a repair");
+            }
+        }
+        Err(error) => tracing::error!("{error:#}"),
+    }
     let cannot = || format!("cannot start from {}", root.display());
     let inventory = node.inventory.clone();
     if damaged == Damaged::Refuse {

@@ -10,10 +10,15 @@ use node_agent::files::{self, UnknownFile};
 use pod_spec::PodUid;
 use topology_admission::Node;
 
-use super::{Finding, Findings, PodNames, Problem, StateFolder};
+use super::{Finding, Findings, PodNames, Problem, QUARANTINE, Quarantine, Quarantined, StateFolder};
 
 /// Checks the files against a node that is as strict as the kubelet.
-pub(crate) fn check(folder: &StateFolder, node: &Node, names: &PodNames) -> Vec<Finding> {
+pub(crate) fn check(
+    folder: &StateFolder,
+    node: &Node,
+    names: &PodNames,
+    quarantine: &Quarantine,
+) -> Vec<Finding> {
     let pod_level = match node.pod_level() {
         topology_admission::PodLevel::Managed => PodLevel::On,
         topology_admission::PodLevel::Ignored | topology_admission::PodLevel::NotPinned => PodLevel::Off,
@@ -27,6 +32,9 @@ pub(crate) fn check(folder: &StateFolder, node: &Node, names: &PodNames) -> Vec<
     }
     if let Some(file) = &folder.device {
         checking.devices(file);
+    }
+    for quarantined in quarantine.pods.values() {
+        checking.quarantined(quarantined);
     }
     checking.found.sorted()
 }
@@ -70,6 +78,17 @@ impl Checking<'_> {
             };
             self.add(Problem::Odd, file, what, "takes it as it is".to_owned(), help);
         }
+    }
+
+    /// What a repair has left behind.
+    fn quarantined(&mut self, quarantined: &Quarantined) {
+        let Quarantined { name, why, .. } = quarantined;
+        let told = [
+            format!("{name} is quarantined since a repair: {why}{}", quarantined.kept()),
+            "does not know: the pod may go on running on what another has by now".to_owned(),
+            format!("delete the pod, or remove {QUARANTINE} when you have seen to it"),
+        ];
+        self.found.add_at(Problem::Quarantined, QUARANTINE, told);
     }
 
     /// Whether the format of the file is not known, which is told.

@@ -19,6 +19,8 @@ pub(crate) enum Problem {
     Unknown,
     /// Two have the same.
     Overlap,
+    /// A repair has found a conflict that the files do not show any more.
+    Quarantined,
     /// What is held, free and installed do not add up.
     Sums,
     /// Something is held for a pod that is not there any more.
@@ -48,8 +50,13 @@ pub(crate) struct Findings(Vec<Finding>);
 
 impl Findings {
     pub(crate) fn add(&mut self, problem: Problem, file: StateFile, told: [String; 3]) {
+        self.add_at(problem, file.path(), told);
+    }
+
+    /// About any file.
+    pub(crate) fn add_at(&mut self, problem: Problem, file: &'static str, told: [String; 3]) {
         let [what, kubelet, help] = told;
-        self.0.push(Finding { problem, file: file.path(), what, kubelet, help });
+        self.0.push(Finding { problem, file, what, kubelet, help });
     }
 
     pub(crate) fn len(&self) -> usize {

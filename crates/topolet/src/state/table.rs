@@ -7,13 +7,16 @@ use node_agent::files::UnknownFile;
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde::Serialize;
 
-use super::{Contents, PodNames};
+use super::{Contents, PodNames, Quarantined};
 
 /// The files, and what each container holds.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Shown {
     pub(crate) files: Vec<FileLine>,
     pub(crate) containers: Vec<ContainerLine>,
+    /// Pods that a repair left in conflict, by UID.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) quarantined: BTreeMap<String, Quarantined>,
 }
 
 /// One file in a few words.
@@ -78,7 +81,7 @@ pub(crate) fn shown(contents: &Contents, names: &PodNames) -> Shown {
         })
         .collect();
     containers.sort_by(|a, b| (&a.pod, &a.uid, &a.container).cmp(&(&b.pod, &b.uid, &b.container)));
-    Shown { files, containers }
+    Shown { files, containers, quarantined: BTreeMap::new() }
 }
 
 fn line(file: StateFile, contents: String) -> FileLine {

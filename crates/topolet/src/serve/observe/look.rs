@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use kubelet_checkpoint::store::StateFile;
 
-use crate::state::StateFolder;
+use crate::state::{QUARANTINE, StateFolder};
 
 /// How often the files are read at once until they stand still.
 const READS: usize = 20;
@@ -21,7 +21,8 @@ const READS: usize = 20;
 pub(super) struct Look {
     pub(super) folder: StateFolder,
     /// As they were before the contents were read.
-    stamps: [Option<Stamp>; 3],
+    /// The last is that of the file that says who is quarantined, which nobody else changes.
+    stamps: [Option<Stamp>; 4],
 }
 
 /// Which file it is, and its last change. A file that has another's name and contents has not its stamp.
@@ -50,9 +51,10 @@ impl Look {
     }
 
     fn once(root: &Path) -> anyhow::Result<Self> {
-        let mut stamps = [None; 3];
-        for (stamp, file) in stamps.iter_mut().zip(StateFile::ALL) {
-            let path = root.join(file.path());
+        let mut stamps = [None; 4];
+        let files = StateFile::ALL.map(StateFile::path).into_iter().chain([QUARANTINE]);
+        for (stamp, file) in stamps.iter_mut().zip(files) {
+            let path = root.join(file);
             *stamp = Stamp::of(&path).with_context(|| format!("failed to look at {}", path.display()))?;
         }
         Ok(Self { folder: StateFolder::read(root)?, stamps })

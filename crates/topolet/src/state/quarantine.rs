@@ -1,0 +1,111 @@
+//! Pods that a repair left in conflict: they may not have what they were granted.
+//!
+//! The kubelet's files have no place for that, and after a repair they look as if nothing had been. So it is kept in a
+//! file beside them, which counts for a pod as long as the pod holds anything, or until somebody removes the file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::Context as _;
+use kubelet_checkpoint::store::{self, Store};
+use node_agent::files;
+use pod_spec::PodUid;
+use serde::{Deserialize, Serialize};
+
+use super::{PodNames, StateFolder};
+
+/// The file's name, below the kubelet's root.
+pub(crate) const QUARANTINE: &str = "topolet-quarantine.json";
+
+/// Which pods, and why.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Quarantine {
+    /// By UID.
+    pub(crate) pods: BTreeMap<String, Quarantined>,
+}
+
+/// One of them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Quarantined {
+    /// As it was known then.
+    pub(crate) name: String,
+    pub(crate) why: String,
+    /// What the files were before the repair, below the root.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) backups: Vec<String>,
+}
+
+impl Quarantine {
+    /// What is in a folder; nothing, if there is no such file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    pub(crate) fn read(root: &Path) -> anyhow::Result<Self> {
+        let path = root.join(QUARANTINE);
+        let Some(text) = store::read(&path)? else { return Ok(Self::default()) };
+        serde_json::from_slice(&text).with_context(|| {
+            format!(
+                "{} does not say which pods are quarantined, as it should: remove it when you have seen to them",
+                path.display()
+            )
+        })
+    }
+
+    /// The pods of it that still hold anything. Where a file cannot be read, nobody knows better.
+    pub(crate) fn of(root: &Path, folder: &StateFolder, names: &PodNames) -> anyhow::Result<Self> {
+        let mut all = Self::read(root)?;
+        if let Some(holders) = holders(folder) {
+            all.pods.retain(|uid, _| {
+                let uid = PodUid::new(uid);
+                holders.contains(&uid) && !names.is_gone(&uid)
+            });
+        }
+        Ok(all)
+    }
+
+    /// Puts it beside the state files. Without any pod there is no file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn write(&self, store: &Store) -> anyhow::Result<()> {
+        if self.pods.is_empty() {
+            return Ok(store.remove_at(Path::new(QUARANTINE))?);
+        }
+        let text = serde_json::to_string_pretty(self).context("failed to write down who is quarantined")?;
+        Ok(store.write_at(Path::new(QUARANTINE), (text + "\n").as_bytes())?)
+    }
+}
+
+impl Quarantined {
+    /// Where the files are as they were.
+    pub(crate) fn kept(&self) -> String {
+        if self.backups.is_empty() {
+            return String::new();
+        }
+        format!("; the files before the repair are {}", self.backups.join(", "))
+    }
+}
+
+/// Everybody who holds something; `None`: a file cannot be read.
+fn holders(folder: &StateFolder) -> Option<BTreeSet<PodUid>> {
+    let contents = folder.contents_of_any();
+    if !contents.unknown.is_empty() {
+        return None;
+    }
+    let mut all = BTreeSet::new();
+    if let Some(read) = contents.cpu {
+        let read = read.ok()?;
+        all.extend(read.entries.into_keys().chain(read.pod_entries.into_keys()));
+    }
+    if let Some(read) = contents.memory {
+        let state = read.ok()?.state;
+        all.extend(state.entries.into_keys().chain(state.pod_entries.into_keys()));
+    }
+    if let Some(read) = contents.device {
+        if read.fault.is_some() {
+            return None;
+        }
+        all.extend(files::devices(&read.state).iter().map(|(pod, ..)| pod.clone()));
+    }
+    Some(all)
+}
