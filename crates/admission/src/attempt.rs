@@ -3,6 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use cpu_manager::Granted as GrantedCpus;
 use device_manager::{DeviceIds, Question, Replies};
@@ -134,6 +135,17 @@ impl Node {
         self.trace_with(Detail::Short, ledger, pod, replies)
     }
 
+    /// The same, with how long each merge took by a clock, which is read before and after it.
+    pub fn trace_timed(
+        &self,
+        clock: &dyn Fn() -> Duration,
+        ledger: &Ledger,
+        pod: &Pod,
+        replies: &Replies,
+    ) -> (Attempt, Trace) {
+        self.traced(Detail::Short, clock, ledger, (pod, replies))
+    }
+
     /// The same, with as much as is asked for.
     pub fn trace_with(
         &self,
@@ -142,9 +154,20 @@ impl Node {
         pod: &Pod,
         replies: &Replies,
     ) -> (Attempt, Trace) {
+        self.traced(detail, &|| Duration::ZERO, ledger, (pod, replies))
+    }
+
+    fn traced(
+        &self,
+        detail: Detail,
+        clock: &dyn Fn() -> Duration,
+        ledger: &Ledger,
+        (pod, replies): (&Pod, &Replies),
+    ) -> (Attempt, Trace) {
         let mut trace = Trace { detail, ..Trace::default() };
         let pod = Arc::new(self.classified(pod.clone()));
-        let attempt = Steps::new(self, self.rules(), ledger.clone(), &pod, replies).traced(&mut trace).run();
+        let steps = Steps::new(self, self.rules(), ledger.clone(), &pod, replies);
+        let attempt = steps.timed(clock).traced(&mut trace).run();
         let attempt = attempt.unless_asking(ledger);
         (attempt, trace)
     }

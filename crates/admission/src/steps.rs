@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use device_manager::{Question, Replies};
 use memory_manager::Moved;
@@ -28,6 +29,7 @@ pub(crate) struct Steps<'a> {
     pub(crate) pod: &'a Pod,
     pub(crate) replies: &'a Replies,
     trace: Option<&'a mut Trace>,
+    clock: &'a dyn Fn() -> Duration,
     before: Version,
     requests: Requests,
     pub(crate) after: Ledger,
@@ -67,6 +69,7 @@ impl<'a> Steps<'a> {
             pod,
             replies,
             trace: None,
+            clock: &|| Duration::ZERO,
             before,
             requests,
             after,
@@ -80,6 +83,11 @@ impl<'a> Steps<'a> {
 
     pub(crate) fn traced(self, trace: &'a mut Trace) -> Self {
         Self { trace: Some(trace), ..self }
+    }
+
+    /// Measures merges by a clock.
+    pub(crate) fn timed(self, clock: &'a dyn Fn() -> Duration) -> Self {
+        Self { clock, ..self }
     }
 
     /// For those who only want to know whether.
@@ -190,9 +198,12 @@ impl<'a> Steps<'a> {
                 Ok(None) | Err(_) => {}
             }
         }
+        let began = (self.clock)();
         let merged = self.node.merge(self.rules.policy, &self.answers);
+        let took = (self.clock)().saturating_sub(began);
         if let Some(trace) = &mut self.trace {
             let mut traced = UnitTrace::new(self.node, &self.after, unit, &self.answers, merged);
+            traced.took = took;
             if trace.detail == Detail::Merges {
                 traced.merge = Some(self.node.merge_trace(self.rules.policy, &self.answers));
             }

@@ -2,6 +2,7 @@
 //! merged hint.
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use memory_manager::{AllocateError, Enough, HeldBack};
 use numa_bitmask::NodeMask;
@@ -60,6 +61,8 @@ pub struct UnitTrace {
     pub search: Search,
     /// How the merge came out; `None` unless [`Detail::Merges`] was asked for.
     pub merge: Option<MergeTrace>,
+    /// How long the merge took; zero without a clock.
+    pub took: Duration,
 }
 
 /// One resource of a unit.
@@ -168,7 +171,7 @@ impl UnitTrace {
             Err(MergeError::Unfinished { best, .. }) => (best, Search::Cut),
             Err(MergeError::MissingDistance(_)) => (None, Search::Complete),
         };
-        Self { unit: name, resources, merged, search, merge: None }
+        Self { unit: name, resources, merged, search, merge: None, took: Duration::ZERO }
     }
 }
 

@@ -52,7 +52,7 @@ impl<F: Fs> Agent<F> {
     fn work(&mut self, clock: &dyn Fn() -> Moment) -> Vec<Effect> {
         loop {
             let began = clock();
-            let Some(plan) = self.owner.next(began) else { break };
+            let Some(plan) = self.owner.next_timed(clock) else { break };
             let plan = plan.worked(clock().0.saturating_sub(began.0));
             let written = self.write(plan.writes());
             self.owner.settle(clock(), plan, &written);

@@ -210,12 +210,17 @@ impl Owner {
     /// The next change; `None` if there is none, or all wait for a plugin. It is to be settled before the next is
     /// asked for.
     pub fn next(&mut self, now: Moment) -> Option<Plan> {
+        self.next_timed(&|| now)
+    }
+
+    /// The same by a clock, with which decisions are measured.
+    pub fn next_timed(&mut self, clock: &dyn Fn() -> Moment) -> Option<Plan> {
         while let Some(change) = self.changes.pop_front() {
             if let Some(plan) = self.plan(change) {
                 return Some(plan);
             }
         }
-        self.plan_admission(now)
+        self.plan_admission(clock)
     }
 
     /// What is to be done that has come up since the last time.

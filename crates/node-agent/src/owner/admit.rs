@@ -38,14 +38,15 @@ impl Admission {
 }
 
 impl Owner {
-    pub(super) fn plan_admission(&mut self, now: Moment) -> Option<Plan> {
+    pub(super) fn plan_admission(&mut self, clock: &dyn Fn() -> Moment) -> Option<Plan> {
         self.turn_away_twins();
         let first = self.admissions.front_mut()?;
         if first.asked.is_some() {
             return None;
         }
-        first.began.get_or_insert(now);
-        let (attempt, trace) = self.node.trace(&self.ledger, &first.pod, &first.replies);
+        first.began.get_or_insert_with(clock);
+        let clock = || clock().0;
+        let (attempt, trace) = self.node.trace_timed(&clock, &self.ledger, &first.pod, &first.replies);
         if let Verdict::NeedsPlugin(question) = &attempt.verdict {
             first.asked = Some(question.clone());
             self.effects.push(Effect::Ask(question.clone()));
