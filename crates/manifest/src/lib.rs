@@ -31,7 +31,7 @@ mod function_pool;
 mod scenario;
 
 pub use accepted::{NotAccepted, read_accepted_pods};
-pub use api::Complaint;
+pub use api::{Complaint, WrongName, check_node_name};
 pub use devices::{
     DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, PciClass, PciSelector, read_devices,
 };

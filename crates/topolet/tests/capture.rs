@@ -36,7 +36,8 @@ fn what_is_captured_is_shown_as_the_machine_itself() {
         // What is there is not written over.
         let before = std::fs::read(folder.join(&file)).unwrap();
         assert!(
-            error(&topolet(&["capture", &file, "-m", "gh200-9node"], &folder)).contains("failed to create")
+            error(&topolet(&["capture", &file, "-m", "gh200-9node"], &folder))
+                .contains("is there already, and is not written over")
         );
         assert!(std::fs::read(folder.join(&file)).unwrap() == before);
     }

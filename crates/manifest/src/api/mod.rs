@@ -17,6 +17,7 @@ mod resources;
 mod workload;
 
 pub use complaint::Complaint;
+pub use names::{WrongName, check_node_name};
 pub(crate) use workload::check;
 
 use core::ops::Range;

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use thiserror::Error;
+
 pub(super) type Wrong = Vec<Cow<'static, str>>;
 
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
@@ -43,6 +45,20 @@ pub(super) fn dns_subdomain(text: &str) -> Wrong {
         wrong.push(SUBDOMAIN.into());
     }
     wrong
+}
+
+/// Why a text cannot be a node's name, in the API server's words.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{}", .0.join(", "))]
+pub struct WrongName(Wrong);
+
+/// Whether a text can be a node's name.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn check_node_name(text: &str) -> Result<(), WrongName> {
+    let wrong = dns_subdomain(text);
+    if wrong.is_empty() { Ok(()) } else { Err(WrongName(wrong)) }
 }
 
 /// The key of a label, or a resource: a name, with a domain and a slash before it or not.

@@ -1,7 +1,7 @@
 //! `topolet capture`: a machine's topology as a file that can be read elsewhere, and whether it is still that machine.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
@@ -13,6 +13,9 @@ use crate::machine_change::changes;
 use crate::node::{LoadedMachine, files_of};
 use crate::node_file::{Elsewhere, Gathered, Given, Packing};
 use crate::render::{Screen, columns};
+
+/// How names of captures end.
+const SUFFIX: &str = ".tar.zst";
 
 #[derive(Args, Debug)]
 pub(crate) struct CaptureArguments {
@@ -54,6 +57,11 @@ pub(crate) struct OfNode {
 }
 
 pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let path = arguments.file.display();
+    // What is written under another name cannot be read.
+    if !arguments.check && !arguments.file.to_string_lossy().ends_with(SUFFIX) {
+        bail!("a capture is a {SUFFIX}, by which it is known when it is read: {path}{SUFFIX}");
+    }
     let (name, tree) = files_of(&arguments.machine)?;
     if arguments.check {
         return check(arguments, &name, &tree, screen);
@@ -73,8 +81,12 @@ pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Resul
         capture
     };
     let archive = capture.archive()?;
-    let path = arguments.file.display();
-    let mut file = File::create_new(&arguments.file).with_context(|| format!("failed to create {path}"))?;
+    let mut file = match File::create_new(&arguments.file) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("{path} is there already, and is not written over")
+        }
+        created => created.with_context(|| format!("failed to create {path}"))?,
+    };
     file.write_all(&archive)
         .and_then(|()| file.sync_all())
         .with_context(|| format!("failed to write {path}"))?;

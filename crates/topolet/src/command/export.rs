@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use device_manager::Replies;
 use node_config::KubeletConfiguration;
 use pod_spec::Pod;
 use topology_admission::{Compat, Ledger, Verdict};
+use topology_manifest::check_node_name;
 use topology_model::KubeletView;
 
 use crate::Outcome;
@@ -102,6 +103,8 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let fingerprint = fingerprint(&ledger, method, screen);
     let seen = Seen { node: &node.node, view: &view, config: &config, ledger: &ledger };
     let name = arguments.node_name.clone().unwrap_or_else(|| host_name(arguments, &machine));
+    check_node_name(&name)
+        .map_err(|wrong| anyhow!("no node can be called {name:?}: {wrong}; --node-name gives another"))?;
     let object = NodeResourceTopology::new(&name, seen, fingerprint.as_ref().map(|own| (own, method)));
     screen.print(&match arguments.output {
         ObjectFormat::Yaml => serde_saphyr::to_string(&object)?,
@@ -151,5 +154,5 @@ fn fingerprint(ledger: &Ledger, method: Method, screen: Screen) -> Option<Finger
 fn host_name(arguments: &NrtArguments, machine: &LoadedMachine) -> String {
     let own = (arguments.machine.machine == "live")
         .then(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
-    own.flatten().map_or_else(|| machine.name.clone(), |name| name.trim().to_owned())
+    own.flatten().map_or_else(|| machine.name.clone(), |name| name.trim().to_lowercase())
 }

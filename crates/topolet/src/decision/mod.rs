@@ -217,7 +217,7 @@ impl Facts<'_> {
     /// The pod and what was looked at, and nothing of what came of it.
     pub(crate) fn undecided(&self) -> Decision {
         Decision {
-            pod: format!("{}/{}", self.pod.namespace, self.pod.name),
+            pod: full_name(self.pod),
             owner: None,
             admitted: false,
             qos_class: self.pod.qos_class(self.node.node.pod_level().counts()).name(),
@@ -232,7 +232,7 @@ impl Facts<'_> {
     fn named(&self, uid: &PodUid) -> String {
         match self.before.pods().find(|pod| pod.uid == *uid) {
             Some(pod) if pod.namespace == self.pod.namespace => pod.name.clone(),
-            Some(pod) => format!("{}/{}", pod.namespace, pod.name),
+            Some(pod) => full_name(pod),
             // Containers of its own that were served before are in the way too.
             None if *uid == self.pod.uid => self.pod.name.clone(),
             None => uid.to_string(),
@@ -325,6 +325,11 @@ impl Facts<'_> {
             held_by: cell.holders.iter().map(|pod| self.named(pod)).collect(),
         }
     }
+}
+
+/// `NAMESPACE/NAME`, or the UID of a pod of which state files alone tell.
+fn full_name(pod: &Pod) -> String {
+    if pod.namespace.is_empty() { pod.name.clone() } else { format!("{}/{}", pod.namespace, pod.name) }
 }
 
 fn amount(resource: &ResourceName, value: u64) -> Amount {
