@@ -42,19 +42,20 @@ pub struct Start {
     pub records: Vec<Record>,
 }
 
-/// Why a node does not start. The texts are the kubelet's where it has one.
+/// Why a node does not start. The texts are the kubelet's where it has one; those of the managers say their causes
+/// themselves.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// The CPU manager's file.
     #[error("start cpu manager error: {}", .0.refused(&kubelets(StateFile::Cpu)))]
-    Cpu(#[source] CpuError),
+    Cpu(CpuError),
     /// The memory manager's file.
     #[error("start memory manager error: {}", .0.refused(&kubelets(StateFile::Memory)))]
-    Memory(#[source] MemoryError),
+    Memory(MemoryError),
     /// The memory manager's file, on which a kubelet crashes.
     #[error("start memory manager error: {0}")]
-    NullBooks(#[from] NullBooks),
+    NullBooks(NullBooks),
     /// A pod's file.
     #[error("failed to read {path}")]
     Pod {
@@ -167,7 +168,7 @@ impl Found {
             let read = MemoryFile::read(file, pod_level).map_err(|error| StartError::Memory(error.into()))?;
             let state = read.restore(files::memory_policy(node)).map_err(StartError::Memory)?;
             start.stored.memory = match node.memory() {
-                Some(_) => Some(files::memory(state)?),
+                Some(_) => Some(files::memory(state).map_err(StartError::NullBooks)?),
                 None => None,
             };
         }

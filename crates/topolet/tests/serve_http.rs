@@ -220,4 +220,5 @@ fn roots_that_are_not_ours_are_refused() {
     fs::write(root.path().join("cpu_manager_state"), "{\"policyName\":\"sta").unwrap();
     let said = refused(&["--root", shown, "--strict"]);
     assert!(said.contains("could not restore state from checkpoint: unexpected end of JSON input"), "{said}");
+    assert!(said.trim_end().ends_with("before restarting Kubelet"), "and nothing is said twice: {said}");
 }

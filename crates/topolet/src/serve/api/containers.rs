@@ -119,8 +119,40 @@ fn cgroup_of(pid: u32) -> Result<PathBuf, Failure> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).map_err(|error| {
         Failure::wrong(format!("pid: failed to read the cgroup of process {pid}: {error}"))
     })?;
+    below_root(FsPath::new(of_version_2(&text).map_err(|why| {
+        Failure::wrong(format!(
+            "pid: process {pid} {why}, and containers are kept on their CPUs by cgroups of version 2 alone: give the id \
+             without a pid, or cgroup"
+        ))
+    })?))
+}
+
+/// The cgroup v2 in a text like `/proc/self/cgroup`, which is not the root; else what there is instead.
+fn of_version_2(text: &str) -> Result<&str, &'static str> {
     let path = text.lines().find_map(|line| line.strip_prefix("0::"));
-    let path =
-        path.ok_or_else(|| Failure::wrong(format!("pid: process {pid} is in no cgroup of version 2")))?;
-    below_root(FsPath::new(path))
+    match path.filter(|path| *path != "/") {
+        Some(path) => Ok(path),
+        None if text.lines().any(|line| !line.starts_with("0::")) => Err("is in cgroups of version 1"),
+        None if path.is_some() => Err("is in no cgroup but the root"),
+        None => Err("is in no cgroup"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_version_2;
+
+    #[test]
+    fn processes_of_hosts_with_other_cgroups_are_told_apart() {
+        for (text, expected) in [
+            ("0::/kubepods.slice/c1\n", Ok("/kubepods.slice/c1")),
+            ("3:cpuset:/kubepods/c1\n0::/kubepods/c1\n", Ok("/kubepods/c1")),
+            ("3:cpuset:/kubepods/c1\n1:name=systemd:/\n", Err("is in cgroups of version 1")),
+            ("3:cpuset:/kubepods/c1\n0::/\n", Err("is in cgroups of version 1")),
+            ("0::/\n", Err("is in no cgroup but the root")),
+            ("", Err("is in no cgroup")),
+        ] {
+            assert_eq!(of_version_2(text), expected, "{text:?}");
+        }
+    }
 }
