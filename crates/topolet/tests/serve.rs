@@ -230,6 +230,7 @@ fn all_metrics_of_the_kubelet_are_there_and_no_others_under_its_names() {
     assert_eq!(kubelets, expected);
     for own in [
         "topolet_attempt_duration_microseconds_count",
+        "topolet_merge_duration_microseconds_count",
         "topolet_admission_duration_microseconds_count",
         "topolet_work_limit_reached_total",
         "topolet_state_write_failures_total",

@@ -30,8 +30,23 @@ use crate::node::LoadedNode;
 const ADMISSION_BUCKETS: [f64; 15] =
     [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6, 819.2];
 /// Upper bounds of latencies in microseconds.
-const MICROSECONDS: [f64; 12] =
-    [10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0, 10_000.0, 100_000.0, 1_000_000.0];
+const MICROSECONDS: [f64; 15] = [
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    25.0,
+    50.0,
+    100.0,
+    250.0,
+    500.0,
+    1000.0,
+    2500.0,
+    5000.0,
+    10_000.0,
+    100_000.0,
+    1_000_000.0,
+];
 
 /// Reasons that the kubelet counts under their own names.
 const OWN_REASONS: [&str; 20] = [
@@ -78,6 +93,7 @@ pub(super) struct Metrics {
     allocation_errors: Family<Allocation, Counter>,
     assignments: Family<Assignment, Plain>,
     attempts: Histogram,
+    merges: Histogram,
     admissions: Histogram,
     work_limit: Counter,
     not_written: Counter,
@@ -112,6 +128,7 @@ impl Metrics {
             allocation_errors: Family::default(),
             assignments: Family::default(),
             attempts: Histogram::new(MICROSECONDS),
+            merges: Histogram::new(MICROSECONDS),
             admissions: Histogram::new(MICROSECONDS),
             work_limit: Counter::default(),
             not_written: Counter::default(),
@@ -244,6 +261,11 @@ impl Metrics {
             self.attempts.clone(),
         );
         to.register(
+            "topolet_merge_duration_microseconds",
+            "Time to merge what the managers answered for one container, or for a pod as a whole",
+            self.merges.clone(),
+        );
+        to.register(
             "topolet_admission_duration_microseconds",
             "Time from the first look at a pod until its decision is safe on disk, plugins included",
             self.admissions.clone(),
@@ -271,6 +293,9 @@ impl Metrics {
         self.duration.observe(whole_milliseconds(decided.took));
         self.admissions.observe(microseconds(decided.took));
         self.attempts.observe(microseconds(decided.worked));
+        for unit in &decided.trace.units {
+            self.merges.observe(microseconds(unit.took));
+        }
         let scope = Alignment::new(self.scope, "numa_node");
         if counted.aligned > 0 {
             self.aligned.get_or_create(&scope).add(counted.aligned.into());
