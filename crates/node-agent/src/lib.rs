@@ -19,6 +19,7 @@ mod agent;
 mod start;
 mod repair;
 mod folder;
+pub mod words;
 
 pub use agent::Agent;
 pub use effect::{

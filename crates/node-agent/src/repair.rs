@@ -20,7 +20,6 @@ mod damage;
 mod devices;
 mod memory;
 mod pods;
-mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -36,6 +35,7 @@ use crate::effect::FileName;
 use crate::files::{self, UnknownFile};
 use crate::record::Record;
 use crate::start::{Found, Start};
+use crate::words;
 
 /// What is known of the pods that there are, besides their own files.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

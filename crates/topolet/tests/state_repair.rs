@@ -212,3 +212,17 @@ fn who_is_quarantined_is_known_until_it_is_gone() {
     let (code, _) = copy.run("show");
     assert_eq!(code, Some(1), "a file that does not say who is no file that says nobody");
 }
+
+#[test]
+fn a_machine_with_torn_state_is_drawn_and_something_is_wrong() {
+    for (name, status) in [("healthy", 0), ("torn", 2), ("newer", 2)] {
+        let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
+            .args(["topology", "--machine", "xeon-2s-96cpu-sriov", "--state"])
+            .arg(fixtures().join(name))
+            .output()
+            .unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(status), "{name}: {told}");
+        assert_eq!(told.contains("cpu_manager_state"), status == 2, "{name}: {told}");
+    }
+}

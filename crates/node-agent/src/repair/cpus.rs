@@ -10,9 +10,10 @@ use kubelet_checkpoint::store::StateFile;
 use pod_spec::{ContainerName, PodUid};
 
 use super::damage::{self, Fault, Read};
-use super::{Cause, Evidence, Work, words};
+use super::{Cause, Evidence, Work};
 use crate::files;
 use crate::grants::Cpus;
+use crate::words;
 
 const FILE: StateFile = StateFile::Cpu;
 
@@ -178,29 +179,44 @@ impl Work<'_> {
         };
         let gone = &state.shared - policy.all();
         if !gone.is_empty() {
-            let found =
-                format!("{} in the shared pool are not on this machine, or are offline", words::cpus(&gone));
+            let found = format!(
+                "{} in the shared pool {} not on this machine, or offline",
+                words::cpus(&gone),
+                words::are(&gone)
+            );
             tell(Cause::CpusGone, found, "taken out of the shared pool");
         }
         let both = &state.shared & &said_owned;
         if !both.is_empty() {
-            let found = format!("{} of containers are in the shared pool as well", words::cpus(&both));
+            let found = format!(
+                "{} of containers {} in the shared pool as well",
+                words::cpus(&both),
+                words::are(&both)
+            );
             tell(Cause::SharedPool, found, "taken out of the shared pool: the containers keep them");
         }
         let kept = &(&(&state.shared & policy.all()) - shared) - owned;
         if !kept.is_empty() {
-            let found =
-                format!("{} in the shared pool are kept for the system alone now", words::cpus(&kept));
+            let found = format!(
+                "{} in the shared pool {} kept for the system alone now",
+                words::cpus(&kept),
+                words::are(&kept)
+            );
             tell(Cause::Reserved, found, "taken out of the shared pool");
         }
         let new = &(shared - &state.shared) - &said_owned;
         let (reserved, new) = (&new & policy.reserved(), &new - policy.reserved());
         if !reserved.is_empty() {
-            let found = format!("reserved {} are not in the shared pool", words::cpus(&reserved));
+            let found = format!(
+                "reserved {} {} not in the shared pool",
+                words::cpus(&reserved),
+                words::are(&reserved)
+            );
             tell(Cause::Reserved, found, "put into the shared pool");
         }
         if !new.is_empty() {
-            let found = format!("{} are neither held by anybody nor shared", words::cpus(&new));
+            let found =
+                format!("{} {} neither held by anybody nor shared", words::cpus(&new), words::are(&new));
             let done = "put into the shared pool";
             self.add(
                 Cause::CpusNew,

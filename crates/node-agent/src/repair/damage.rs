@@ -6,6 +6,7 @@ use kubelet_checkpoint::memory::{MemoryFile, MemoryState};
 use kubelet_checkpoint::{FileError, Oddities};
 
 use super::Cause;
+use crate::words;
 
 /// A file as far as it can be read.
 pub(super) struct Read<T> {
@@ -56,11 +57,11 @@ pub(super) fn cpus(file: &[u8], pod_level: PodLevel) -> Read<CpuState> {
     if let Some((error, stored)) = changed
         && let Ok((state, _)) = read(&unsealed(file, stored), pod_level).and_then(state)
     {
-        let fault = Fault::new(Cause::Unreadable, damage(&error, file), AS_WRITTEN);
+        let fault = Fault::new(Cause::Unreadable, words::damage(&error, file), AS_WRITTEN);
         return Read { state: Some(state), fault: Some(fault) };
     }
     let found = match &error {
-        CpuError::File(error) => damage(error, file),
+        CpuError::File(error) => words::damage(error, file),
         other => other.to_string(),
     };
     Read { state: None, fault: Some(Fault::new(Cause::Unreadable, found, "")) }
@@ -84,21 +85,7 @@ pub(super) fn memory(file: &[u8], pod_level: PodLevel) -> Read<MemoryState> {
         _ => None,
     };
     let assumed = if state.is_some() { AS_WRITTEN } else { "" };
-    Read { fault: Some(Fault::new(Cause::Unreadable, damage(&error, file), assumed)), state }
-}
-
-/// What is wrong with a file that cannot be read.
-pub(super) fn damage(error: &FileError, file: &[u8]) -> String {
-    match error {
-        FileError::Json(_) if file.is_empty() => "empty: a write never got any further".to_owned(),
-        FileError::Json(error) => {
-            format!("no state file of a kubelet from byte {} on: {error}", error.offset)
-        }
-        FileError::Corrupt { stored, computed } => format!(
-            "changed after it was written: its checksum is {stored}, and that of its contents is {computed}"
-        ),
-        other => other.to_string(),
-    }
+    Read { fault: Some(Fault::new(Cause::Unreadable, words::damage(&error, file), assumed)), state }
 }
 
 /// What is taken of a file of devices whose checksum is wrong.

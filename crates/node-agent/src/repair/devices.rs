@@ -9,8 +9,9 @@ use kubelet_checkpoint::store::StateFile;
 use pod_spec::{ContainerName, PodUid, ResourceName};
 
 use super::damage::{self, Fault};
-use super::{Cause, Work, words};
+use super::{Cause, Work};
 use crate::files;
+use crate::words;
 
 const FILE: StateFile = StateFile::Device;
 
@@ -36,7 +37,7 @@ impl Work<'_> {
             };
             let fault = match (&unknown, &read.fault) {
                 (Some(format), _) => Some(unreadable(format.to_string())),
-                (None, Some(error)) => Some(unreadable(damage::damage(error, file))),
+                (None, Some(error)) => Some(unreadable(words::damage(error, file))),
                 (None, None) => damage::odd(&read.oddities),
             };
             self.whole_file(FILE, fault, is_read, true);

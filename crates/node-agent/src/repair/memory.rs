@@ -10,9 +10,10 @@ use pod_spec::{PodUid, ResourceName};
 use topology_model::NodeId;
 
 use super::damage::{self, Read};
-use super::{Cause, Evidence, Work, words};
+use super::{Cause, Evidence, Work};
 use crate::files;
 use crate::grants::Memory;
+use crate::words;
 
 const FILE: StateFile = StateFile::Memory;
 
@@ -199,8 +200,8 @@ impl Work<'_> {
             if held > booked {
                 let told = [
                     format!(
-                        "pods hold {} bytes of {resource} more than there is for pods where they hold it",
-                        held - booked
+                        "pods hold {} of {resource} more than there is for pods where they hold it",
+                        words::bytes(u64::try_from(held - booked).unwrap_or(u64::MAX))
                     ),
                     String::new(),
                     "they keep it; no more is given out there until enough of it is free".to_owned(),
@@ -224,22 +225,32 @@ fn compare(
         ("is kept for the system", was.system_reserved, is.system_reserved),
     ] {
         if was != is {
-            drifted.push(format!("NUMA {id}: {is} bytes of {resource} {what}, {was} before"));
+            drifted.push(format!(
+                "NUMA {id}: {} of {resource} {what}, {} before",
+                words::bytes(is),
+                words::bytes(was)
+            ));
         }
     }
     let is_drifted = was.total != is.total || was.system_reserved != is.system_reserved;
     if !is_drifted && was.allocatable != is.allocatable {
         drifted.push(format!(
-            "NUMA {id}: pods can have {} bytes of {resource}, {} before",
-            is.allocatable, was.allocatable
+            "NUMA {id}: pods can have {} of {resource}, {} before",
+            words::bytes(is.allocatable),
+            words::bytes(was.allocatable)
         ));
     } else if was.reserved != is.reserved {
         books.push(format!(
-            "NUMA {id}: {} bytes of {resource} booked, and the blocks of its pods sum to {}",
-            was.reserved, is.reserved
+            "NUMA {id}: {} of {resource} booked, and the blocks of its pods sum to {}",
+            words::bytes(was.reserved),
+            words::bytes(is.reserved)
         ));
     } else if !is_drifted && was.free != is.free {
-        books.push(format!("NUMA {id}: {} bytes of {resource} free, and it should be {}", was.free, is.free));
+        books.push(format!(
+            "NUMA {id}: {} of {resource} free, and it should be {}",
+            words::bytes(was.free),
+            words::bytes(is.free)
+        ));
     }
 }
 
@@ -270,7 +281,7 @@ fn said(stored: &Stored) -> Held {
 fn words_of(block: &StoredBlock) -> String {
     let StoredBlock { nodes, resource, size } = block;
     let nodes = words::list(nodes.iter().map(ToString::to_string));
-    format!("{size} bytes of {resource} on NUMA {nodes}")
+    format!("{} of {resource} on NUMA {nodes}", words::bytes(*size))
 }
 
 fn shown(memory: &Memory) -> String {

@@ -68,6 +68,7 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
     let shares = shown.as_ref().map(|shown| Shares::new(shown, loaded.machine.as_ref()));
     view.problems.extend(shares.iter().flat_map(|shares| shares.notes.clone()));
     let pods = shown.as_ref().map_or_else(String::new, |shown| format!("\n{}", render::holders(shown)));
+    let is_whole = shown.iter().flat_map(|shown| &shown.files).all(|line| line.readable);
     view.containers = shown.map(|shown| shown.containers);
     let document = |format| Document::new("Topology", &view).text(format).map(Option::unwrap_or_default);
     let hardware = || -> anyhow::Result<&Machine> {
@@ -91,7 +92,7 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
         }
         TopologyFormat::MachineInfo => screen.print(&(machine_info_to_json(&loaded.info)? + "\n"))?,
     }
-    Ok(Outcome::Done)
+    Ok(if is_whole { Outcome::Done } else { Outcome::SomethingWrong })
 }
 
 /// What the machine's containers hold, if it is known.

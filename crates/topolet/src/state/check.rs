@@ -5,7 +5,7 @@ mod devices;
 mod memory;
 
 use kubelet_checkpoint::store::StateFile;
-use kubelet_checkpoint::{FileError, JsonFault, Oddities, Oddity, PodLevel};
+use kubelet_checkpoint::{Oddities, Oddity, PodLevel};
 use node_agent::files::{self, UnknownFile};
 use pod_spec::PodUid;
 use topology_admission::Node;
@@ -118,30 +118,4 @@ impl Checking<'_> {
             }
         }
     }
-}
-
-/// What is wrong with a file that cannot be read.
-fn damage(error: &FileError, file: &[u8]) -> String {
-    match error {
-        FileError::Json(error) => match &error.fault {
-            JsonFault::UnexpectedEnd if file.is_empty() => "empty: a write never got any further".to_owned(),
-            JsonFault::UnexpectedEnd => format!("torn: it breaks off after {} bytes", file.len()),
-            JsonFault::InvalidCharacter { .. } => {
-                format!("no JSON at {}: {error}", place(file, error.offset))
-            }
-            _ => format!("not of the kubelet's form at {}: {error}", place(file, error.offset)),
-        },
-        FileError::Corrupt { stored, computed } => format!(
-            "changed after it was written: its checksum is {stored}, and that of its contents is {computed}"
-        ),
-        other => other.to_string(),
-    }
-}
-
-/// A byte of a file as line and column, from 1.
-fn place(file: &[u8], offset: usize) -> String {
-    let before = file.get(..offset).unwrap_or(file);
-    let line = before.split(|byte| *byte == b'\n').count();
-    let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
-    format!("line {line}, column {column}")
 }

@@ -4,11 +4,11 @@ use cpuset::CpuSet;
 use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile, CpuFormat, CpuState};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::files;
+use node_agent::{files, words};
 use pod_spec::PodUid;
 
 use super::super::Problem;
-use super::{Checking, DELETE, damage, kubelets, no_start};
+use super::{Checking, DELETE, kubelets, no_start};
 
 const FILE: StateFile = StateFile::Cpu;
 
@@ -64,7 +64,7 @@ impl Checking<'_> {
         }
         let what = match (error, CpuFile::fault_as(own, file)) {
             // A file of the oldest format has its own reasons.
-            (CpuError::File(_), Some(fault)) => damage(&fault, file),
+            (CpuError::File(_), Some(fault)) => words::damage(&fault, file),
             (error, _) => error.to_string(),
         };
         self.add(Problem::Unreadable, FILE, what, refused, DELETE);
@@ -73,7 +73,7 @@ impl Checking<'_> {
     /// What the CPUs of a file are on this machine, whichever policy wrote it.
     fn cpu_state(&mut self, state: &CpuState) {
         let held = held_by_pod(state);
-        self.gone(FILE, held.iter().map(|(pod, cpus)| (*pod, format!("CPUs {cpus}"))));
+        self.gone(FILE, held.iter().map(|(pod, cpus)| (*pod, words::cpus(cpus))));
         let Some(manager) = self.node.cpus() else { return };
         if state.policy != "static" {
             return;
@@ -92,7 +92,11 @@ impl Checking<'_> {
         let unknown = &all - manager.all();
         if !unknown.is_empty() {
             let holders = holders(self, state, &held, &unknown);
-            let what = format!("CPUs {unknown} are offline or not of this machine; {holders}");
+            let what = format!(
+                "{} {} offline or not of this machine; {holders}",
+                words::cpus(&unknown),
+                words::are(&unknown)
+            );
             self.add(
                 Problem::Unknown,
                 FILE,
@@ -104,8 +108,12 @@ impl Checking<'_> {
         for (pod, cpus) in &held {
             let both = cpus & &state.shared;
             if !both.is_empty() {
-                let what =
-                    format!("CPUs {both} are {}'s own and in the shared pool too", self.names.name(pod));
+                let what = format!(
+                    "{} {} {}'s own and in the shared pool too",
+                    words::cpus(&both),
+                    words::are(&both),
+                    self.names.name(pod)
+                );
                 self.add(Problem::Overlap, FILE, what, kubelet(), DELETE);
             }
         }
@@ -114,7 +122,8 @@ impl Checking<'_> {
                 let both = cpus & theirs;
                 if !both.is_empty() {
                     let (one, two) = (self.names.name(pod), self.names.name(other));
-                    let what = format!("CPUs {both} are held by {one} and by {two}");
+                    let what =
+                        format!("{} {} held by {one} and by {two}", words::cpus(&both), words::are(&both));
                     let kubelet = "does not look for this: both run on them".to_owned();
                     self.add(Problem::Overlap, FILE, what, kubelet, "delete one of the two pods");
                 }
@@ -122,7 +131,11 @@ impl Checking<'_> {
         }
         let nobody = &(manager.all() - &all) - manager.reserved();
         if !nobody.is_empty() {
-            let what = format!("CPUs {nobody} of this machine are in no pool: they are new, or online again");
+            let what = format!(
+                "{} of this machine {} in no pool: new, or online again",
+                words::cpus(&nobody),
+                words::are(&nobody)
+            );
             self.add(Problem::Sums, FILE, what, kubelet(), DELETE);
         }
         // What else keeps the kubelet from starting, as it says it.

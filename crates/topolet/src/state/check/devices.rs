@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kubelet_checkpoint::device::{DeviceFile, DeviceState};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::files;
+use node_agent::{files, words};
 use pod_spec::PodUid;
 
 use super::super::Problem;
-use super::{Checking, damage};
+use super::Checking;
 
 const FILE: StateFile = StateFile::Device;
 
@@ -25,7 +25,7 @@ impl Checking<'_> {
         }
         if let Some(fault) = read.fault {
             let help = "before the kubelet starts, delete the pods that hold devices";
-            self.add(Problem::Unreadable, FILE, damage(&fault, file), STARTS_EMPTY.to_owned(), help);
+            self.add(Problem::Unreadable, FILE, words::damage(&fault, file), STARTS_EMPTY.to_owned(), help);
             return;
         }
         self.odd(FILE, &read.oddities);

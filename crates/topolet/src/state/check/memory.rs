@@ -6,12 +6,12 @@ use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
 use kubelet_checkpoint::store::StateFile;
 use memory_manager::{StateError, Stored, StoredBlock, StoredNode, StoredTable};
-use node_agent::files;
+use node_agent::{files, words};
 use pod_spec::{PodUid, ResourceName};
 use topology_model::NodeId;
 
 use super::super::Problem;
-use super::{Checking, DELETE, damage, kubelets, no_start};
+use super::{Checking, DELETE, kubelets, no_start};
 use crate::render::Amount;
 
 const FILE: StateFile = StateFile::Memory;
@@ -26,7 +26,7 @@ impl Checking<'_> {
         let read = match MemoryFile::read(file, self.pod_level) {
             Ok(read) => read,
             Err(error) => {
-                let what = damage(&error, file);
+                let what = words::damage(&error, file);
                 let refused = refused(&error.into());
                 if !self.is_unknown(FILE, file, &refused) {
                     self.unreadable_memory(file, what, refused);
