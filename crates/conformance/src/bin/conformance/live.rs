@@ -69,58 +69,70 @@ impl Live {
             if asked.is_empty() {
                 continue;
             }
-            eprintln!("{domain}: asking {} cases", asked.len());
-            let mut differing = Vec::new();
-            for (case, outcome) in ask(&programs, program, domain, &corpus, &asked)? {
-                if matches!(outcome, Outcome::Failed { .. }) {
-                    differing.push((case, outcome));
-                } else {
-                    report.count(&case, outcome);
-                }
-            }
-            for _ in 0..AGAIN {
-                let questions: Vec<Value> = differing.iter().map(|(case, _)| case.input.clone()).collect();
-                if questions.is_empty() {
-                    break;
-                }
-                eprintln!("{domain}: asking {} that differ again", questions.len());
-                let again = ask(&programs, program, domain, &corpus, &questions)?;
-                let mut left = Vec::new();
-                for (before, (case, outcome)) in differing.into_iter().zip(again) {
-                    // A run that took too long says nothing.
-                    if matches!(outcome, Outcome::Failed { .. }) || case.expected == Expected::Hang {
-                        left.push(before);
-                    } else {
-                        report.count(&case, Outcome::Listed);
-                    }
-                }
-                differing = left;
-            }
-            for (case, outcome) in differing {
-                report.count(&case, outcome);
-            }
+            let asking = Asking { programs: &programs, program, domain, corpus: &corpus };
+            asking.count(&asked, report)?;
         }
         Ok(())
     }
 }
 
-/// The kubelet's answers, and what ours are beside them.
-fn ask(
-    programs: &Programs,
-    program: &str,
-    domain: &str,
-    corpus: &Corpus,
-    questions: &[Value],
-) -> anyhow::Result<Vec<(Case, Outcome)>> {
-    let answers = programs.ask(program, domain, questions)?;
-    let (answered, asked) = (answers.len(), questions.len());
-    ensure!(answered == asked, "{program} answered {answered} of {asked} cases");
-    let played = questions.iter().zip(answers).map(|(question, answer)| {
-        let case = Case::answered(domain, "", question.clone(), answer)?;
-        let outcome = conformance::play(corpus, &case);
-        Ok((case, outcome))
-    });
-    played.collect()
+/// One domain's program, and what its answers are compared with.
+struct Asking<'a> {
+    programs: &'a Programs,
+    program: &'a str,
+    domain: &'a str,
+    corpus: &'a Corpus,
+}
+
+impl Asking<'_> {
+    /// Asks and counts; what differs is asked again.
+    fn count(&self, questions: &[Value], report: &mut Report) -> anyhow::Result<()> {
+        let domain = self.domain;
+        eprintln!("{domain}: asking {} cases", questions.len());
+        let mut differing = Vec::new();
+        for (case, outcome) in self.ask(questions)? {
+            if matches!(outcome, Outcome::Failed { .. }) {
+                differing.push((case, outcome));
+            } else {
+                report.count(&case, outcome);
+            }
+        }
+        for _ in 0..AGAIN {
+            if differing.is_empty() {
+                break;
+            }
+            eprintln!("{domain}: asking {} that differ again", differing.len());
+            let questions: Vec<Value> = differing.iter().map(|(case, _)| case.input.clone()).collect();
+            let again = self.ask(&questions)?;
+            let mut left = Vec::new();
+            for (before, (case, outcome)) in differing.into_iter().zip(again) {
+                // A run that took too long says nothing.
+                if matches!(outcome, Outcome::Failed { .. }) || case.expected == Expected::Hang {
+                    left.push(before);
+                } else {
+                    report.count(&case, Outcome::Listed);
+                }
+            }
+            differing = left;
+        }
+        for (case, outcome) in differing {
+            report.count(&case, outcome);
+        }
+        Ok(())
+    }
+
+    /// The kubelet's answers, and what ours are beside them.
+    fn ask(&self, questions: &[Value]) -> anyhow::Result<Vec<(Case, Outcome)>> {
+        let answers = self.programs.ask(self.program, self.domain, questions)?;
+        let (answered, asked) = (answers.len(), questions.len());
+        ensure!(answered == asked, "{} answered {answered} of {asked} cases", self.program);
+        let played = questions.iter().zip(answers).map(|(question, answer)| {
+            let case = Case::answered(self.domain, "", question.clone(), answer)?;
+            let outcome = conformance::play(self.corpus, &case);
+            Ok((case, outcome))
+        });
+        played.collect()
+    }
 }
 
 /// The cases of a domain that are played here, and those that are not.
