@@ -6,6 +6,7 @@ mod debian;
 mod ci;
 mod codegen;
 mod fixtures;
+mod fuzz;
 mod hwloc;
 mod instructions;
 mod kubelet;
@@ -32,6 +33,7 @@ enum Command {
     Codegen(codegen::Codegen),
     Conformance(conformance::Conformance),
     Fixtures(fixtures::Fixtures),
+    Fuzz(fuzz::Fuzz),
     Hwloc(hwloc::Hwloc),
     Instructions(instructions::Instructions),
     KubeletVectors(kubelet::KubeletVectors),
@@ -61,6 +63,7 @@ impl Command {
             Self::Codegen(codegen) => codegen.run(),
             Self::Conformance(conformance) => conformance.run(),
             Self::Fixtures(fixtures) => fixtures.run(),
+            Self::Fuzz(fuzz) => fuzz.run(),
             Self::Hwloc(hwloc) => hwloc.run(),
             Self::Instructions(instructions) => instructions.run(),
             Self::KubeletVectors(vectors) => vectors.run(),

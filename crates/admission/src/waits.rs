@@ -3,6 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+use device_manager::AllocateError;
 use pod_spec::{Pod, PodUid, ResourceName};
 
 use crate::change::Change;
@@ -45,7 +46,11 @@ impl Trial<'_> {
     fn worth_waiting_for(&self) -> Vec<PodUid> {
         let ledger = self.ledger;
         let holders = match &self.refused.cause {
-            Cause::Shortage(_) | Cause::NobodyToPreempt(_) | Cause::Mismatch(_) => BTreeSet::new(),
+            // The first two are told by what pods ask for; nobody's end makes another node of it, nor brings back a plugin.
+            Cause::Shortage(_)
+            | Cause::NobodyToPreempt(_)
+            | Cause::Mismatch(_)
+            | Cause::Devices(AllocateError::Unregistered(_)) => BTreeSet::new(),
             _ => ledger.holders(),
         };
         let has_some = |other: &Pod| match &self.refused.cause {

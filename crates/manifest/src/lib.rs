@@ -29,6 +29,7 @@ mod devices;
 mod pod_resources;
 mod function_pool;
 mod scenario;
+mod plain;
 
 pub use accepted::{NotAccepted, read_accepted_pods};
 pub use api::{Complaint, WrongName, check_node_name};
@@ -40,6 +41,7 @@ pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, Re
 pub use kubelet::{KubeletConfigRead, Warning, read_kubelet_config};
 pub use manifests::{Manifests, NotConsidered, Owner, Refusal, Skipped, read_manifests};
 pub use own::read_own_options;
+pub use plain::plain_json;
 pub use pod_resources::{
     DevicesOn, MemoryOn, NodeHoldings, PodHoldings, PodResourcesRead, read_pod_resources,
 };

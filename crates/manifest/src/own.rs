@@ -27,17 +27,18 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
     let mut options = OwnOptions::default();
     for node in &documents(source, Repeated::Refused)? {
         let document = Field::document(source, node);
-        known_fields(&document, &["apiVersion", "kind", "cpu", "memory"], "cpu or memory")?;
-        let version = document.require("apiVersion", VERSION)?;
-        if version.text(VERSION)? != "topolet.dev/v1alpha1" {
-            let found = version.text(VERSION)?.to_owned();
-            return Err(version.fail(Problem::ApiVersion { found, expected: VERSION }));
-        }
         let kind = document.require("kind", KIND)?;
         if kind.text(KIND)? != "TopoletConfiguration" {
             let found = kind.text(KIND)?.to_owned();
             return Err(kind.fail(Problem::Kind { found, expected: KIND }));
         }
+        let version = document.require("apiVersion", VERSION)?;
+        if version.text(VERSION)? != "topolet.dev/v1alpha1" {
+            let found = version.text(VERSION)?.to_owned();
+            return Err(version.fail(Problem::ApiVersion { found, expected: VERSION }));
+        }
+        // After that: of another kind all fields are other ones.
+        known_fields(&document, &["apiVersion", "kind", "cpu", "memory"], "cpu or memory")?;
         if let Some(cpu) = document.get("cpu")? {
             known_fields(&cpu, &["cacheAlignment"], "cacheAlignment")?;
             let words = [("bestEffort", CacheAlignment::BestEffort), ("required", CacheAlignment::Required)];

@@ -211,15 +211,16 @@ const FIELDS: [&str; 9] =
     ["apiVersion", "kind", "seed", "runs", "scheduler", "machines", "configurations", "pods", "arrivals"];
 
 fn read_document(document: &Field<'_>) -> Result<Scenario, ManifestError> {
-    let mut known = FIELDS.to_vec();
-    known.push("trace");
-    let expected = "seed, runs, scheduler, machines, configurations, pods, arrivals or trace";
-    known_fields(document, &known, expected)?;
+    header(document, "kind", "Scenario", |found| Problem::Kind { found, expected: "kind Scenario" })?;
     header(document, "apiVersion", "topolet.dev/v1alpha1", |found| Problem::ApiVersion {
         found,
         expected: "apiVersion topolet.dev/v1alpha1",
     })?;
-    header(document, "kind", "Scenario", |found| Problem::Kind { found, expected: "kind Scenario" })?;
+    // After that: of another kind all fields are other ones.
+    let mut known = FIELDS.to_vec();
+    known.push("trace");
+    let expected = "seed, runs, scheduler, machines, configurations, pods, arrivals or trace";
+    known_fields(document, &known, expected)?;
     let machines = at_least_one(document, "machines", "a list of at least one machine", read_machine)?;
     let configurations = match document.get("configurations")? {
         Some(list) => list.items()?.iter().map(read_configuration).collect::<Result<Vec<_>, _>>()?,

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
 use topology_admission::{Ledger, Node};
-use topology_manifest::{ManifestError, Source as Text, read_pods_with};
+use topology_manifest::{ManifestError, Source as Text, plain_json, read_pods_with};
 
 use crate::grants::{Grants, NoCpus, Wire};
 
@@ -109,11 +109,6 @@ struct Own {
     quarantine: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct File {
-    topolet: Own,
-}
-
 impl Record {
     /// A pod that comes now.
     #[must_use]
@@ -169,14 +164,24 @@ impl Record {
         text: &[u8],
         pod_level: PodLevelResources,
     ) -> Result<Self, RecordError> {
-        let pods = Text::from_bytes(name, text)
-            .and_then(|text| read_pods_with(&text, pod_level))
-            .map_err(|error| RecordError::Manifest(Box::new(error)))?;
+        let pods = |text: &[u8]| {
+            Text::from_bytes(name, text)
+                .and_then(|text| read_pods_with(&text, pod_level))
+                .map_err(|error| RecordError::Manifest(Box::new(error)))
+        };
+        let mut file: Value = match serde_json::from_slice(text) {
+            Ok(file) => file,
+            // A reader of manifests says better where it is torn.
+            Err(error) => return pods(text).and(Err(RecordError::Own(error))),
+        };
+        // What plugins say may be long, and have characters that no manifest has.
+        let own = file.as_object_mut().and_then(|members| members.remove("topolet")).unwrap_or_default();
+        let pods = pods(plain_json(&file.to_string()).as_bytes())?;
         let count = pods.len();
         let Some(pod) = pods.into_iter().next().filter(|_| count == 1) else {
             return Err(RecordError::Count(count));
         };
-        let File { topolet: own } = serde_json::from_slice(text).map_err(RecordError::Own)?;
+        let own: Own = serde_json::from_value(own).map_err(RecordError::Own)?;
         let running = own.running.into_iter().map(|(id, running)| (ContainerId::from(id.as_str()), running));
         let pod = Arc::new(pod);
         Ok(Self {

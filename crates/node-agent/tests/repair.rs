@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod common;
+mod starting;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,16 +13,14 @@ use cpuset::CpuSet;
 use device_manager::{AllocateReply, Device, Inventory, Moment, PluginOptions, Reply};
 use k8s_quantity::{Format, Quantity};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::{
-    Cause, Effect, Event, FileName, Found, Owner, PODS, PluginEvent, Repaired, Request, Runs, Ticket, Written,
-};
+use node_agent::{Cause, Effect, Event, FileName, Owner, PODS, PluginEvent, Repaired, Request, Runs, Ticket};
 use node_config::KubeletConfiguration;
 use pod_spec::{Container, ContainerKey, ContainerName, Pod, PodUid, ResourceName, Role};
 use proptest::prelude::*;
 use topology_admission::{Compat, Ledger, Node};
 use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
 
-type Disk = BTreeMap<PathBuf, Vec<u8>>;
+use starting::{Disk, drive, found};
 
 const VF: &str = "example.com/vf";
 
@@ -94,30 +95,6 @@ fn pod(name: &str, cpus: u32, gib: u32, devices: u32) -> Arc<Pod> {
     Arc::new(pod)
 }
 
-fn found(disk: &Disk) -> Found {
-    let file = |file: StateFile| disk.get(&FileName::State(file).path()).cloned();
-    let pods = disk.iter().filter(|(path, _)| path.starts_with(PODS));
-    Found {
-        cpu: file(StateFile::Cpu),
-        memory: file(StateFile::Memory),
-        device: file(StateFile::Device),
-        pods: pods.map(|(path, text)| (path.clone(), text.clone())).collect(),
-    }
-}
-
-fn drive(owner: &mut Owner, disk: &mut Disk) -> Vec<Effect> {
-    while let Some(plan) = owner.next(Moment::default()) {
-        for write in plan.writes() {
-            match &write.text {
-                Some(text) => disk.insert(write.file.path(), text.clone().into_bytes()),
-                None => disk.remove(&write.file.path()),
-            };
-        }
-        owner.settle(Moment::default(), plan, &Written::All);
-    }
-    owner.take_effects()
-}
-
 /// Pods of so many CPUs, GiB and devices, every one with a container that runs.
 fn state(shape: &Shape, pods: &[(u32, u32, u32)], prefix: &str) -> (Disk, Ledger) {
     let node = node(shape);
@@ -153,44 +130,15 @@ fn state(shape: &Shape, pods: &[(u32, u32, u32)], prefix: &str) -> (Disk, Ledger
     (disk, ledger)
 }
 
-/// Starts from `disk`, checks what always holds, and gives what was found and the files afterwards.
+/// Starts from `disk` on a node of that shape, checks what always holds, and gives what was found and the files
+/// afterwards.
 fn start(disk: &Disk, shape: &Shape, runs: &Runs) -> (Repaired, Ledger, Disk) {
-    let node = node(shape);
-    let mut repaired = found(disk).repair(&node, runs).unwrap();
-    let ledger =
-        repaired.start.ledger(&node, Inventory::new(node.nodes().clone()), Moment::default()).unwrap();
-    one_owner(&ledger);
-    let mut after = disk.clone();
-    for mended in repaired.settle(&node, &ledger) {
-        match mended.text {
-            Some(text) => after.insert(mended.path, text.into_bytes()),
-            None => after.remove(&mended.path),
-        };
-    }
-    // The files that are mended are enough, and those that the owner writes at once are taken too.
-    let again = found(&after).repair(&node, runs).unwrap();
-    assert_eq!(again.findings, [], "after {:?}", repaired.findings);
-    let mut owner = Owner::new(node.clone(), &ledger, repaired.start.records.clone());
-    drive(&mut owner, &mut after);
-    let strict = found(&after).strict(&node).unwrap();
-    let restarted = strict.ledger(&node, Inventory::new(node.nodes().clone()), Moment::default()).unwrap();
-    assert_eq!(restarted.cpus(), ledger.cpus());
-    assert_eq!(restarted.devices(), ledger.devices());
-    assert_eq!(strict.records.len(), repaired.start.records.len());
-    for uid in repaired.quarantined.keys() {
-        if let Some(record) = strict.records.iter().find(|record| record.pod.uid == *uid) {
-            assert!(record.quarantine.is_some(), "{uid} is marked");
-        }
-    }
-    (repaired, ledger, after)
+    starting::start(disk, &node(shape), runs)
 }
 
 /// The same, unless damage made a file one of no known format, which may hold anything: that is left as it is.
 fn start_if_known(disk: &Disk, shape: &Shape, runs: &Runs) {
-    match found(disk).repair(&node(shape), runs) {
-        Ok(_) => drop(start(disk, shape, runs)),
-        Err(unknown) => assert_eq!(found(disk).known(), Err(unknown)),
-    }
+    starting::start_if_known(disk, &node(shape), runs);
 }
 
 #[test]
@@ -214,22 +162,6 @@ fn a_file_of_a_format_to_come_is_left_alone_unless_pods_say_what_they_hold() {
     assert_eq!(repaired.findings.iter().filter(|repair| repair.cause == Cause::Unreadable).count(), 3);
     assert!(repaired.quarantined.is_empty());
     nothing_is_lost(&before, &after, &CpuSet::new(), &BTreeSet::new());
-}
-
-fn one_owner(ledger: &Ledger) {
-    if let Some(held) = ledger.cpus() {
-        assert_eq!(held.two_owners(), None);
-        for (pod, container, cpus) in held.iter() {
-            assert!(cpus.is_disjoint(held.shared()), "{pod} {container}");
-        }
-    }
-    let mut devices = BTreeMap::new();
-    for (pod, _, resource, held) in ledger.devices().iter() {
-        for id in held.devices() {
-            let owner = devices.entry((resource.clone(), id)).or_insert_with(|| pod.clone());
-            assert_eq!(owner, pod, "a device of two pods");
-        }
-    }
 }
 
 /// What pods of `before` that are still recorded held is held, but for `lost`.
@@ -307,6 +239,37 @@ fn cpus_of_the_system_and_cpus_that_are_gone_are_told_and_taken() {
     let (repaired, after, _) = start(&disk, &now, &Runs::Recorded);
     assert!(repaired.findings.iter().any(|repair| repair.cause == Cause::CpusGone));
     nothing_is_lost(&before, &after, &"6-11".parse().unwrap(), &BTreeSet::new());
+}
+
+/// Plugins call their devices what they like, and answer at length.
+#[test]
+fn whatever_a_plugin_says_a_pods_own_file_is_read_again() {
+    let node = common::node();
+    let resource = ResourceName::new(VF);
+    let names = ["\u{7f}", "\u{9b}", "\u{2028}", "\u{feff}", "\u{ffff}", "\u{1f600}", "\"\\: {", ""];
+    let devices = names.map(|name| Device::new(&format!("vf{name}"), &[0]));
+    let reply = Reply::Allocated(AllocateReply(vec![0xff; 400 << 10].into()));
+    let mut disk = Disk::new();
+    let ledger = node.empty_ledger().with_inventory(Inventory::new(node.nodes().clone()));
+    let mut owner = Owner::new(node.clone(), &ledger, []);
+    let count = u32::try_from(names.len()).unwrap();
+    let mut events = vec![
+        Event::Request(Ticket(0), Request::Admit(common::pod("a", 1, count))),
+        Event::Plugin(PluginEvent::Listed(resource.clone(), devices.to_vec())),
+        Event::Plugin(PluginEvent::Registered(resource, PluginOptions::default())),
+    ];
+    while let Some(event) = events.pop() {
+        owner.handle(Moment::default(), event);
+        for effect in drive(&mut owner, &mut disk) {
+            if let Effect::Ask(question) = effect {
+                events.push(Event::Replied(question, reply.clone()));
+            }
+        }
+    }
+    let (repaired, after, _) = starting::start(&disk, &node, &Runs::Recorded);
+    assert_eq!(repaired.findings, []);
+    let held: usize = after.devices().iter().map(|(_, _, _, held)| held.devices().len()).sum();
+    assert_eq!(held, names.len());
 }
 
 /// What is done to a folder.

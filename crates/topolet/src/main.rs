@@ -2,6 +2,7 @@
 //!
 //! The commands are thin: they read what they are given ([`node`]), ask the `topology-admission` crate, and show the
 //! answer ([`render`]). Nothing here decides anything about a pod.
+#![cfg_attr(fuzzing, no_main)]
 
 mod arguments;
 mod command;
@@ -21,13 +22,15 @@ mod export;
 mod render;
 mod serve;
 mod client;
+#[cfg(fuzzing)]
+mod fuzzing;
 
-use std::process::ExitCode;
-
-use clap::Parser;
-
-use crate::arguments::Arguments;
-use crate::render::Screen;
+#[cfg(not(fuzzing))]
+use {
+    crate::{arguments::Arguments, render::Screen},
+    clap::Parser,
+    std::process::ExitCode,
+};
 
 /// What a command came to; the exit status is made of it. Of several the last counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -42,9 +45,12 @@ enum Outcome {
     Partial,
 }
 
+#[cfg(not(fuzzing))]
 const SOME_REFUSED: u8 = 2;
+#[cfg(not(fuzzing))]
 const FAILED: u8 = 1;
 
+#[cfg(not(fuzzing))]
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

@@ -29,13 +29,19 @@ const MAX_WINDOW: u64 = 64 << 20;
 const MAX_NAME: u64 = 4096;
 const MAX_DEPTH: usize = 64;
 
+/// What everything begins with that zstd packs.
+const ZSTD: [u8; 4] = 0xfd2f_b528_u32.to_le_bytes();
+
 /// What is wrong with an archive.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ArchiveError {
-    /// Not packed by zstd, or with too large a window.
-    #[error("not a zstd archive that can be read: {0}")]
-    NotZstd(String),
+    /// Not packed by zstd.
+    #[error("it is not packed by zstd")]
+    NotZstd,
+    /// Packed by zstd in a way that is not read, such as with too large a window.
+    #[error("it is packed by zstd in a way that cannot be read: {0}")]
+    Packing(String),
     /// It ends early, or its content is damaged, or no tar archive.
     #[error("archive is damaged after {entries} entries")]
     Damaged {
@@ -72,12 +78,20 @@ pub enum ArchiveError {
 
 /// Unpacks an archive. Devices, sockets and other things that are neither file, folder nor link are left out.
 pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
+    if bytes.is_empty() {
+        return Err(ArchiveError::Empty);
+    }
+    if !bytes.starts_with(&ZSTD) {
+        return Err(ArchiveError::NotZstd);
+    }
     let decoder = StreamingDecoder::new_with_max_window_size(bytes, MAX_WINDOW)
-        .map_err(|error| ArchiveError::NotZstd(error.to_string()))?;
+        .map_err(|error| ArchiveError::Packing(error.to_string()))?;
     let mut blocks = Blocks::new(Limited { inner: decoder, left: MAX_STREAM });
     let mut tree = MemoryTree::new();
     let mut names = LongNames::default();
     let mut content = Vec::new();
+    // The last folder whose name is right.
+    let mut folder = String::new();
     // Names take memory too; those that only lead to others count once.
     let mut names_len = 0;
     let damaged = |entries: usize| move |error: io::Error| ArchiveError::Damaged { entries, error };
@@ -100,16 +114,19 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
             Some(path) => path.into(),
             None => text_of(header.path_bytes())?,
         };
-        let (mut depth, mut climbs) = (0, false);
-        for name in components(&path) {
-            depth += 1;
-            climbs |= name == "..";
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", &path));
+        // Most files lie in the same folder as the one before.
+        if above != folder {
+            if components(above).count() > MAX_DEPTH {
+                return Err(ArchiveError::NameTooLong);
+            }
+            if components(above).any(|name| name == "..") {
+                return Err(ArchiveError::Name(path.clone().into_owned()));
+            }
+            above.clone_into(&mut folder);
         }
-        if depth > MAX_DEPTH {
-            return Err(ArchiveError::NameTooLong);
-        }
-        if climbs {
-            return Err(ArchiveError::Name(path.into_owned()));
+        if name == ".." {
+            return Err(ArchiveError::Name(path.clone().into_owned()));
         }
         names_len += path.len() + long_link.as_ref().map_or(0, String::len);
         if tree.content_len() + names_len > MAX_CONTENT {

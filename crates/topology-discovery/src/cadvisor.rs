@@ -8,6 +8,7 @@
 
 mod caches;
 mod counts;
+mod online;
 mod pages;
 mod scan;
 mod topology;

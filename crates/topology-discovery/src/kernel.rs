@@ -30,6 +30,15 @@ const MAX_PROBLEMS: usize = 1000;
 /// More bytes than all files of the largest machine have together.
 const MAX_READ: usize = 128 << 20;
 
+/// `FOLDER/NAME`. Tens of thousands of paths are made, and to format one takes several times as long.
+pub(crate) fn below(folder: &str, name: &str) -> String {
+    let mut path = String::with_capacity(folder.len() + 1 + name.len());
+    path.push_str(folder);
+    path.push('/');
+    path.push_str(name);
+    path
+}
+
 /// A file's content, that it is not there, or why it cannot be read.
 type Content<'t> = Result<Option<Bytes<'t>>, String>;
 
@@ -67,12 +76,9 @@ struct PathHasher(u64);
 
 impl Hasher for PathHasher {
     fn write(&mut self, bytes: &[u8]) {
-        for part in bytes.chunks(8) {
-            let mut word = [0; 8];
-            for (to, from) in word.iter_mut().zip(part) {
-                *to = *from;
-            }
-            let word = u64::from_le_bytes(word);
+        let (words, rest) = bytes.as_chunks();
+        let rest = rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        for word in words.iter().map(|word| u64::from_le_bytes(*word)).chain([rest]) {
             self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
     }
@@ -209,7 +215,7 @@ impl<'t> Kernel<'t> {
         names: &[&'static str],
     ) -> Option<(&'static str, CpuSet)> {
         names.iter().find_map(|name| {
-            let path = format!("{folder}/{name}");
+            let path = below(folder, name);
             let cpus = if name.ends_with("list") {
                 self.cpu_list(&path, Assumed::Unknown)
             } else {

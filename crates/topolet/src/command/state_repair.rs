@@ -86,9 +86,7 @@ pub(crate) struct FileLine {
 
 pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let root = arguments.folder.state.as_deref().unwrap_or(Path::new(state::OWN));
-    if !root.is_dir() {
-        bail!("state folder {} does not exist", root.display());
-    }
+    state::must_be_folder(root)?;
     let machine = LoadedMachine::load(&arguments.machine)?;
     let names = PodNames::read(arguments.folder.pods.as_deref(), root)?;
     // What is written is for a kubelet, which is stricter; but its limit on nodes is no matter of state files.

@@ -6,6 +6,7 @@ mod not_pinned;
 mod placed;
 mod why;
 
+use device_manager::AllocateError;
 use memory_manager::Moved;
 use pod_spec::{Pod, PodUid, ResourceName};
 use serde::Serialize;
@@ -203,7 +204,13 @@ impl Facts<'_> {
             why: self.why(refused),
             fits_empty_node: match explanation.on_empty_node {
                 // That is not about what is free.
-                _ if matches!(refused.cause, Cause::Mismatch(_)) => None,
+                _ if matches!(
+                    refused.cause,
+                    Cause::Mismatch(_) | Cause::Devices(AllocateError::Unregistered(_))
+                ) =>
+                {
+                    None
+                }
                 OnEmptyNode::Fits => Some(true),
                 OnEmptyNode::DoesNotFit => Some(false),
                 OnEmptyNode::Unknown => None,
@@ -305,6 +312,10 @@ impl Facts<'_> {
     /// One of the unit's; `None` for a provider that tells no amounts.
     fn resource(&self, unit: &UnitTrace, row: &ResourceTrace) -> Option<ResourceView> {
         let amounts = row.amounts.as_ref()?;
+        // Devices of which no plugin tells: that there are none would be wrong.
+        if row.resource.as_str().contains('/') && !self.before.inventory().is_registered(&row.resource) {
+            return None;
+        }
         let there = self.nodes().iter().zip(&amounts.nodes).map(|((index, id), there)| NodeView {
             node: id.0,
             fits: unit.standing(row, index) == Standing::Fits,

@@ -1,6 +1,7 @@
 //! Why no node set would do, in one sentence: which node lacked what.
 
 use cpu_manager::{AllocateError, WholeCoresError};
+use device_manager::AllocateError as DevicesError;
 use topology_admission::{Answered, Cause, Cell, Refused, ResourceTrace, Shortage, Standing, UnitTrace};
 use topology_policy::KubeletPolicy;
 
@@ -26,6 +27,9 @@ impl Facts<'_> {
             }),
             Cause::Cpus(AllocateError::WholeCores(error)) => whole_cores(error),
             Cause::Memory(_) => missing(rows).or_else(|| self.held_back()),
+            Cause::Devices(DevicesError::Unregistered(resource)) => Some(format!(
+                "pods hold {resource}, and which devices of it the node has is not known: no device plugin of it has registered, and no --devices FILE says"
+            )),
             // For the rest their messages say it.
             _ => missing(rows),
         }

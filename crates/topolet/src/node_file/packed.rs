@@ -9,6 +9,7 @@ use kubelet_checkpoint::store::StateFile;
 use pod_spec::{PodUid, ResourceName};
 use serde::{Deserialize, Serialize};
 use topology_discovery::SysfsTree;
+use topology_manifest::plain_json;
 
 use super::Devices;
 use super::device_names::DeviceNames;
@@ -119,7 +120,8 @@ impl Contents {
             add(PODS, serde_json::to_vec_pretty(&pods)?);
         }
         if !self.devices.is_empty() {
-            add(DEVICES, serde_json::to_vec_pretty(&inventory(&self.devices, &names))?);
+            let devices = serde_json::to_string_pretty(&inventory(&self.devices, &names))?;
+            add(DEVICES, plain_json(&devices).into_bytes());
         }
         let head = Head {
             api_version: API_VERSION.to_owned(),

@@ -14,6 +14,8 @@ mod sent;
 #[cfg(test)]
 mod hostile;
 
+#[cfg(fuzzing)]
+pub(super) use access::Peer;
 pub(super) use access::Token;
 pub(super) use listen::{Listeners, serve};
 pub(crate) use reply::{OUTCOME, PARTIAL, SOME_REFUSED};

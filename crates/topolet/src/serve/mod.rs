@@ -23,6 +23,8 @@ mod enforce;
 mod log;
 mod systemd;
 mod clock;
+#[cfg(fuzzing)]
+mod fuzzing;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -52,6 +54,8 @@ use crate::render::{self, Glyphs};
 
 pub(crate) use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED};
 pub(crate) use self::enforce::CgroupRoot;
+#[cfg(fuzzing)]
+pub(crate) use self::fuzzing::requests;
 pub(crate) use self::log::LoggingFormat;
 pub(crate) use self::start::Damaged;
 

@@ -1,5 +1,6 @@
 //! The three files of a kubelet's root folder, or of a copy of it.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -27,11 +28,20 @@ pub(crate) struct Contents {
     pub(crate) unknown: Vec<UnknownFile>,
 }
 
+/// Whether there is such a folder; what is there instead if not.
+pub(crate) fn must_be_folder(root: &Path) -> anyhow::Result<()> {
+    let shown = root.display();
+    match root.metadata() {
+        Ok(about) if about.is_dir() => Ok(()),
+        Ok(_) => bail!("{shown} is a file; the state is a kubelet's root folder, such as /var/lib/kubelet"),
+        Err(error) if error.kind() == ErrorKind::NotFound => bail!("state folder {shown} does not exist"),
+        Err(error) => Err(error).with_context(|| format!("failed to read state folder {shown}")),
+    }
+}
+
 impl StateFolder {
     pub(crate) fn read(root: &Path) -> anyhow::Result<Self> {
-        if !root.is_dir() {
-            bail!("state folder {} does not exist", root.display());
-        }
+        must_be_folder(root)?;
         let read = |file| -> anyhow::Result<Option<Vec<u8>>> {
             let path: PathBuf = root.join(StateFile::path(file));
             store::read(&path).with_context(|| format!("failed to read the state in {}", root.display()))

@@ -11,7 +11,7 @@ mod table;
 
 pub(crate) use check::check;
 pub(crate) use finding::{Finding, Findings, Problem};
-pub(crate) use folder::{Contents, StateFolder};
+pub(crate) use folder::{Contents, StateFolder, must_be_folder};
 pub(crate) use names::{OWN, POD_LOGS, PodNames};
 pub(crate) use quarantine::{QUARANTINE, Quarantine, Quarantined};
 pub(crate) use resume::ledger;

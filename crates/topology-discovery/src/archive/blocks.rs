@@ -69,7 +69,12 @@ impl<R: Read> Blocks<R> {
 
 /// The sum of a header's bytes, with blanks where the sum itself is.
 fn checksum(header: &[u8; BLOCK]) -> u32 {
-    let sum = |bytes: &[u8]| bytes.iter().map(|byte| u32::from(*byte)).sum::<u32>();
-    let own = header.get(148..156).unwrap_or_default();
-    sum(header) - sum(own) + 8 * u32::from(b' ')
+    // Eight bytes at a time in four lanes of sixteen bits, which hold 2 * 64 of them.
+    const LANES: u64 = 0x00ff_00ff_00ff_00ff;
+    let (words, _) = header.as_chunks();
+    let words = words.iter().map(|word| u64::from_le_bytes(*word));
+    let lanes = words.map(|word| (word & LANES) + (word >> 8 & LANES)).sum::<u64>();
+    let all: u32 = (0..4).map(|lane| (lanes >> (16 * lane) & 0xffff) as u32).sum();
+    let own: u32 = header.iter().skip(148).take(8).map(|byte| u32::from(*byte)).sum();
+    all - own + 8 * u32::from(b' ')
 }

@@ -7,7 +7,7 @@
 use topology_model::{Cache, MachineNode};
 
 use super::{CpuArchitecture, Reader, scan};
-use crate::kernel::CPUS;
+use crate::kernel::{CPUS, below};
 
 impl Reader<'_, '_> {
     /// Adds its caches to a node and its cores.
@@ -40,11 +40,11 @@ impl Reader<'_, '_> {
         let folder = format!("{CPUS}/cpu{cpu}/cache");
         let names = self.kernel.tree.list(&folder)?;
         let indexes = names.iter().filter(|name| name.starts_with("index"));
-        indexes.map(|name| self.cache(&format!("{folder}/{name}"))).collect()
+        indexes.map(|name| self.cache(&below(&folder, name))).collect()
     }
 
     fn cache(&self, folder: &str) -> Option<(Cache, usize)> {
-        let file = |name: &str| self.text(&format!("{folder}/{name}")).ok().flatten();
+        let file = |name: &str| self.text(&below(folder, name)).ok().flatten();
         let id = match self.architecture {
             CpuArchitecture::S390x => 0,
             _ => scan::signed(&file("id")?)?,

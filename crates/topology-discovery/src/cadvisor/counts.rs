@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::topology::{is_online, numbered_names};
+use super::topology::numbered_names;
 use super::{CpuArchitecture, Reader, scan};
 use crate::kernel::CPUS;
 
@@ -23,7 +23,7 @@ impl Reader<'_, '_> {
     }
 
     fn count_in_folders(&self, file: &str) -> usize {
-        let online = self.online_text();
+        let online = self.online();
         let names = self.kernel.tree.list(CPUS).unwrap_or_default();
         let mut values = BTreeSet::new();
         for name in numbered_names(&names, "cpu") {
@@ -33,7 +33,7 @@ impl Reader<'_, '_> {
                 }
                 return 0;
             };
-            if !is_online(online.as_deref(), digits) {
+            if !online.has(digits) {
                 continue;
             }
             // A missing file counts as zero.

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use cpuset::{CpuSet, go_atoi};
 use topology_model::{MachineCore, MachineNode};
 
+use super::online::Online;
 use super::{CpuArchitecture, Holes, Reader, TopologyError, scan};
-use crate::kernel::{CPUS, NODES};
+use crate::kernel::{CPUS, NODES, below};
 use crate::problem::Assumed;
 
 /// A CPU's number, and the folder that it is read from.
@@ -24,15 +25,15 @@ impl Reader<'_, '_> {
     /// The nodes, and how many CPUs there are.
     pub(super) fn topology(&self) -> Result<(Option<Vec<MachineNode>>, i64), TopologyError> {
         let names = self.kernel.tree.list(NODES).unwrap_or_default();
-        let online = self.online_text();
+        let online = self.online();
         let mut nodes = Vec::new();
         for name in numbered_names(&names, "node") {
             let path = format!("{NODES}/{name}");
-            let node = self.node(name, &path, online.as_deref()).map(Some);
+            let node = self.node(name, &path, &online).map(Some);
             nodes.extend(self.mend(node, &path, Assumed::LeftOut, || None)?);
         }
         if nodes.is_empty() {
-            return self.packages(online.as_deref());
+            return self.packages(&online);
         }
         let threads = |core: &MachineCore| core.thread_ids.as_ref().map_or(0, Vec::len);
         let cpus: usize =
@@ -40,7 +41,7 @@ impl Reader<'_, '_> {
         Ok((Some(nodes), i64::try_from(cpus).unwrap_or(i64::MAX)))
     }
 
-    fn node(&self, name: &str, path: &str, online: Option<&str>) -> Result<MachineNode, TopologyError> {
+    fn node(&self, name: &str, path: &str, online: &Online) -> Result<MachineNode, TopologyError> {
         let id = go_atoi(scan::leading_digits(name.strip_prefix("node").unwrap_or(name)))?;
         let cores = self.node_cores(path, online)?;
         let mut node = MachineNode { id, cores, ..MachineNode::default() };
@@ -56,7 +57,7 @@ impl Reader<'_, '_> {
     fn node_cores(
         &self,
         path: &str,
-        online: Option<&str>,
+        online: &Online,
     ) -> Result<Option<Vec<MachineCore>>, TopologyError> {
         let names = self.kernel.tree.list(path).unwrap_or_default();
         let mut folders = self.cpu_folders(path, numbered_names(&names, "cpu"))?;
@@ -99,10 +100,10 @@ impl Reader<'_, '_> {
         Ok(folders)
     }
 
-    fn cores(&self, folders: &[CpuFolder], online: Option<&str>) -> Result<Vec<MachineCore>, TopologyError> {
+    fn cores(&self, folders: &[CpuFolder], online: &Online) -> Result<Vec<MachineCore>, TopologyError> {
         let mut cores: Vec<MachineCore> = Vec::new();
         for folder in folders {
-            if !is_online(online, &folder.digits) {
+            if !online.has(&folder.digits) {
                 continue;
             }
             let core = self.core_of(folder);
@@ -121,8 +122,9 @@ impl Reader<'_, '_> {
 
     /// The ids of a CPU's core; `None` if a file is missing, as where the CPU is offline.
     fn core_of(&self, folder: &CpuFolder) -> Result<Option<MachineCore>, TopologyError> {
+        let topology = below(&folder.path, "topology");
         let file = |name: &str| {
-            let text = self.text(&format!("{}/topology/{name}", folder.path));
+            let text = self.text(&below(&topology, name));
             text.map(|text| text.map(|text| text.trim().to_owned())).map_err(TopologyError::Unreadable)
         };
         let Some(core_id) = file("core_id")? else { return Ok(None) };
@@ -165,7 +167,7 @@ impl Reader<'_, '_> {
     }
 
     /// Packages in place of nodes, ascending by id: cAdvisor's own order differs from run to run.
-    fn packages(&self, online: Option<&str>) -> Result<(Option<Vec<MachineNode>>, i64), TopologyError> {
+    fn packages(&self, online: &Online) -> Result<(Option<Vec<MachineNode>>, i64), TopologyError> {
         let names = self.kernel.tree.list(CPUS).unwrap_or_default();
         let names: Vec<_> = numbered_names(&names, "cpu").collect();
         if names.is_empty() {
@@ -191,12 +193,12 @@ impl Reader<'_, '_> {
         Ok((Some(nodes).filter(|nodes| !nodes.is_empty()), count))
     }
 
-    /// The list of CPUs that are online; `None` if there is no such file, and then all are.
-    pub(super) fn online_text(&self) -> Option<String> {
-        let path = format!("{CPUS}/online");
-        match self.text(&path) {
-            Ok(text) => text.map(|text| text.trim().to_owned()),
-            Err(_) => Some(String::new()),
+    /// The CPUs that are online; all if there is no list of them.
+    pub(super) fn online(&self) -> Online {
+        match self.text(&format!("{CPUS}/online")) {
+            Ok(Some(text)) => Online::read(text.trim()),
+            Ok(None) => Online::All,
+            Err(_) => Online::read(""),
         }
     }
 }
@@ -218,27 +220,4 @@ pub(super) fn numbered_names<'a>(names: &'a [String], prefix: &'a str) -> impl I
         let rest = name.strip_prefix(prefix);
         rest.is_some_and(|rest| rest.ends_with(|last: char| last.is_ascii_digit()))
     })
-}
-
-/// Whether a CPU is in the list of those online. Parts are looked at from the left; a bad one ends the search.
-pub(super) fn is_online(list: Option<&str>, digits: &str) -> bool {
-    let Some(list) = list else { return true };
-    let number = |text: &str| -> Option<u16> {
-        text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
-    };
-    let Some(cpu) = number(digits) else { return false };
-    for part in list.split(',') {
-        let mut ends = part.split('-').map(number);
-        match (ends.next(), ends.next(), ends.next()) {
-            (Some(Some(only)), None, None) if only == cpu => return true,
-            (Some(Some(_)), None, None) => {}
-            (Some(Some(first)), Some(Some(last)), None) if first <= last => {
-                if (first..=last).contains(&cpu) {
-                    return true;
-                }
-            }
-            _ => return false,
-        }
-    }
-    false
 }

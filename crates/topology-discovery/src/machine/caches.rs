@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cpuset::{CpuId, CpuSet};
 use topology_model::{CacheKind, CpuCache};
 
-use crate::kernel::{CPUS, Kernel};
+use crate::kernel::{CPUS, Kernel, below};
 use crate::problem::Assumed;
 
 /// Names of the files that hold the CPUs of a cache.
@@ -114,7 +114,7 @@ impl All {
 }
 
 fn cache(kernel: &Kernel<'_>, folder: &str, cpu: CpuId, online: &CpuSet) -> Option<(CpuCache, &'static str)> {
-    let file = |name: &str| format!("{folder}/{name}");
+    let file = |name: &str| below(folder, name);
     let level = file("level");
     let Some(level) = kernel.parsed(&level, Assumed::LeftOut, str::parse) else {
         kernel.missing_unless_there(&level, Assumed::LeftOut);

@@ -6,7 +6,7 @@ use cpuset::{CpuId, CpuSet};
 use topology_model::{Core, CoreKind, CpuLists, Package, PackageId};
 
 use super::agree::some_lack;
-use crate::kernel::{CPUS, Kernel};
+use crate::kernel::{CPUS, Kernel, below};
 use crate::problem::Assumed;
 
 /// Names of the files that hold the threads of a core, newest first.
@@ -153,7 +153,7 @@ impl Numbering {
 
 /// Reports threads of a core that are of another die or cluster than the first of them, and notes their numbers.
 fn places_agree(kernel: &Kernel<'_>, first: CpuId, facts: &Facts, core: &CpuSet, numbering: &mut Numbering) {
-    let file = |cpu: CpuId, name: &str| format!("{}/{name}", topology(cpu));
+    let file = |cpu: CpuId, name: &str| below(&topology(cpu), name);
     for (name, told) in [("core_id", facts.core_id), ("die_id", facts.die), ("cluster_id", facts.cluster)] {
         // What the first of them lacks is said where all CPUs are compared.
         let Some(told) = told else { continue };
@@ -173,7 +173,7 @@ fn places_agree(kernel: &Kernel<'_>, first: CpuId, facts: &Facts, core: &CpuSet,
 
 fn facts(kernel: &Kernel<'_>, cpu: CpuId) -> Facts {
     let folder = topology(cpu);
-    let number = |name: &str| kernel.number(&format!("{folder}/{name}"), Assumed::Unknown);
+    let number = |name: &str| kernel.number(&below(&folder, name), Assumed::Unknown);
     let core_id = number("core_id");
     if core_id.is_none() {
         kernel.missing_unless_there(&format!("{folder}/core_id"), Assumed::Unknown);
@@ -191,7 +191,7 @@ fn packages(kernel: &Kernel<'_>, online: &CpuSet) -> Vec<Package> {
     let mut left = online.clone();
     while let Some(cpu) = left.first() {
         left.remove(cpu);
-        let path = format!("{}/physical_package_id", topology(cpu));
+        let path = below(&topology(cpu), "physical_package_id");
         let number = kernel.number(&path, Assumed::Unknown);
         if let Some(number) = number.filter(|number| *number >= 0) {
             numbered.entry(number).or_default().insert(cpu);

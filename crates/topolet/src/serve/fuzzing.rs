@@ -1,0 +1,115 @@
+//! Requests of any kind at a node whose owner is at work.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, OnceLock, mpsc};
+use std::time::Instant;
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Request as HttpRequest, StatusCode};
+use axum::{Extension, Router};
+use clap::Parser as _;
+use device_manager::Moment;
+use kubelet_checkpoint::store::Store;
+use node_agent::{Agent, Owner, Request};
+use tower::ServiceExt as _;
+
+use super::api::{Peer, router};
+use super::enforce::{self, CgroupRoot};
+use super::owner::{Message, OwnerThread, WAITING};
+use super::plugins::Sockets;
+use super::scribe::Scribe;
+use super::shared::{Mode, Shared};
+use crate::arguments::{Arguments, Command};
+use crate::node::{LoadedMachine, LoadedNode};
+
+/// A node that is served, but for its sockets.
+struct Served {
+    runtime: tokio::runtime::Runtime,
+    routes: Router,
+    owner: mpsc::SyncSender<Message>,
+    shared: Arc<Shared>,
+}
+
+impl Served {
+    fn start() -> anyhow::Result<Self> {
+        let words = ["topolet", "admit", "-f", "-", "--machine", "xeon-cxl-4node", "--config", "pinned"];
+        let Arguments { command: Command::Admit(admit), .. } = Arguments::try_parse_from(words)? else {
+            anyhow::bail!("it is another command");
+        };
+        let machine = LoadedMachine::load(&admit.pods.machine)?;
+        let node = LoadedNode::on(&machine, &admit.pods.rules, None)?;
+        let memory = Path::new("/dev/shm");
+        let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let root = parent.join(format!("topolet-fuzz-{}", std::process::id()));
+        Agent::make_folders(&root)?;
+        let began = Instant::now();
+        let now = move || Moment(began.elapsed());
+        let owner = Owner::new(node.node.clone(), &node.empty_ledger(), []);
+        let (agent, effects) = Agent::new(owner, Store::open(&root)?, &now);
+        let shared = Arc::new(super::shared(node, &machine, agent.snapshot(), Mode::Serve)?);
+        let (sender, events) = mpsc::sync_channel(WAITING);
+        let thread = OwnerThread {
+            agent,
+            shared: shared.clone(),
+            events,
+            sender: sender.clone(),
+            scribe: Scribe::start(shared.clone())?,
+            plugins: Box::new(Sockets::default()),
+            enforcer: enforce::enforcer(&CgroupRoot::Off, &shared)?,
+            began,
+            waiting: HashMap::new(),
+            tickets: 0,
+        };
+        thread.start(effects)?;
+        let routes = router(shared.clone(), Some(sender.clone())).layer(Extension(Peer::Unix { user: 0 }));
+        Ok(Self { runtime: super::runtime()?, routes, owner: sender, shared })
+    }
+
+    /// One request: a line with its method and where it goes, then its body.
+    fn request(&self, text: &[u8]) {
+        let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
+        let (line, body) = text.split_at(end);
+        let Some((method, uri)) = std::str::from_utf8(line).ok().and_then(|line| line.split_once(' ')) else {
+            return;
+        };
+        let body = Body::from(body.get(1..).unwrap_or_default().to_vec());
+        let Ok(request) = HttpRequest::builder().method(method).uri(uri).body(body) else { return };
+        self.runtime.block_on(async {
+            let Ok(reply) = self.routes.clone().oneshot(request).await;
+            assert_ne!(reply.status(), StatusCode::INTERNAL_SERVER_ERROR, "{method} {uri}");
+            to_bytes(reply.into_body(), usize::MAX).await.unwrap_or_else(|error| panic!("{error}"));
+        });
+    }
+
+    /// Deletes all pods, after which nothing may be held.
+    fn empty(&self) {
+        let snapshot = self.shared.snapshot.load_full();
+        let waiting = snapshot.waiting.iter().map(|pod| pod.uid.clone());
+        let uids = snapshot.pods.keys().chain(snapshot.refused.keys()).cloned().chain(waiting);
+        for uid in uids.collect::<Vec<_>>() {
+            let (answer, told) = tokio::sync::oneshot::channel();
+            self.owner
+                .send(Message::Ask(Request::Delete(uid), answer))
+                .unwrap_or_else(|error| panic!("{error}"));
+            told.blocking_recv().unwrap_or_else(|error| panic!("{error}"));
+        }
+        let snapshot = self.shared.snapshot.load_full();
+        assert!(snapshot.pods.is_empty() && snapshot.refused.is_empty() && snapshot.waiting.is_empty());
+        if let Some(held) = snapshot.ledger.cpus() {
+            assert_eq!(held.iter().count(), 0, "CPUs are held by nobody");
+        }
+        assert_eq!(snapshot.behind, None);
+    }
+}
+
+/// Requests, one after the other with a NUL between: none breaks a route or the owner, whatever is in it, and when all
+/// pods are deleted nothing is held.
+pub(crate) fn requests(bytes: &[u8]) {
+    static SERVED: OnceLock<Served> = OnceLock::new();
+    let served = SERVED.get_or_init(|| Served::start().unwrap_or_else(|error| panic!("{error:#}")));
+    for text in bytes.split(|byte| *byte == 0).take(16) {
+        served.request(text);
+    }
+    served.empty();
+}

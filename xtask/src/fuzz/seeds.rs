@@ -1,0 +1,257 @@
+//! What a fuzz target begins with: the fixtures, as each target reads them.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use crate::root;
+
+/// Files that are larger are no good seeds.
+const LARGEST: usize = 64 << 10;
+/// The state files of a folder.
+const STATE: [&str; 3] =
+    ["cpu_manager_state", "memory_manager_state", "device-plugins/kubelet_internal_checkpoint"];
+/// A pod's own file, as `topolet serve` keeps it.
+const RECORD: &str = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default","uid":"u1"},"spec":{"containers":[{"name":"app","resources":{"limits":{"cpu":"2","memory":"2Gi"},"requests":{"cpu":"2","memory":"2Gi"}}}]},"topolet":{"arrival":0,"source":"request","running":{"c1":{"container":"app"}}}}"#;
+
+/// Writes the seeds of a target into a folder; what is there already stays.
+pub(super) fn write(target: &str, folder: &Path) -> anyhow::Result<()> {
+    for (at, seed) in of(target)?.into_iter().enumerate() {
+        let path = folder.join(format!("seed-{at}"));
+        fs::write(&path, seed).with_context(|| format!("failed to write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn of(target: &str) -> anyhow::Result<Vec<Vec<u8>>> {
+    Ok(match target {
+        "values" => texts(&[
+            "1Gi",
+            "1.5",
+            "100m",
+            "1e3",
+            "-0.5n",
+            "12E-2",
+            "9223372036854775807",
+            "0-3,8-11",
+            "0,2,4-7",
+            "1m30s",
+            "1.5h",
+            "-10ms",
+            "0000:18:01.1",
+            "00000000,ffffffff",
+            "\"1Gi\"",
+            "null",
+        ]),
+        "machine_info" => {
+            let mut seeds = files(&["fixtures/kubelet/discovery", "fixtures/machines"])?;
+            seeds.extend(texts(&["0-3,8-11", "ff,00000000,ffffffff", "2x2x4x2", "numa:2 core:4 pu:2"]));
+            seeds
+        }
+        "machine" => vec![MACHINE.join("\0").into_bytes()],
+        "archive" => {
+            let mut seeds = files(&["crates/machine-fixtures/machines"])?;
+            seeds.push(tar(&MACHINE_FILES)?);
+            seeds
+        }
+        "manifest" => manifests()?,
+        "state" => state_folders()?.into_iter().flatten().filter(|file| !file.is_empty()).collect(),
+        "start" => state_folders()?
+            .into_iter()
+            .map(|mut files| {
+                files.push(RECORD.as_bytes().to_vec());
+                files.join(&0)
+            })
+            .collect(),
+        "plugin" => plugin(),
+        "authority" => vec![AUTHORITY.to_vec()],
+        "commands" => commands()?,
+        "requests" => requests(),
+        _ => Vec::new(),
+    })
+}
+
+fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}
+
+/// All files below folders, in the order of their paths.
+fn files(folders: &[&str]) -> anyhow::Result<Vec<Vec<u8>>> {
+    let mut found = Vec::new();
+    for folder in folders {
+        let path = root().join(folder);
+        let mut entries: Vec<_> = fs::read_dir(&path)
+            .and_then(Iterator::collect)
+            .with_context(|| format!("failed to read {}", path.display()))?;
+        entries.sort_by_key(fs::DirEntry::path);
+        for entry in entries.iter().map(fs::DirEntry::path).filter(|path| path.is_file()) {
+            let content = fs::read(&entry).with_context(|| format!("failed to read {}", entry.display()))?;
+            if content.len() <= LARGEST {
+                found.push(content);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn manifests() -> anyhow::Result<Vec<Vec<u8>>> {
+    files(&[
+        "fixtures/pods",
+        "fixtures/pods/refused",
+        "fixtures/configs",
+        "fixtures/devices",
+        "fixtures/scenarios",
+    ])
+}
+
+/// The three files of every folder of states; one that is missing is empty.
+fn state_folders() -> anyhow::Result<Vec<Vec<Vec<u8>>>> {
+    let path = root().join("fixtures/state");
+    let mut folders: Vec<_> =
+        fs::read_dir(&path).and_then(Iterator::collect).context("failed to read fixtures/state")?;
+    folders.sort_by_key(fs::DirEntry::path);
+    let read = |folder: &fs::DirEntry| {
+        STATE.iter().map(|file| fs::read(folder.path().join(file)).unwrap_or_default()).collect::<Vec<_>>()
+    };
+    Ok(folders.iter().map(read).filter(|files| files.iter().any(|file| !file.is_empty())).collect())
+}
+
+/// The texts of a small machine in the order of `fuzz_targets/machine.rs`.
+const MACHINE: [&str; 22] = [
+    "0-1\n",
+    "0-1\n",
+    "0\n",
+    "0\n",
+    "3\n",
+    "0-1\n",
+    "1\n",
+    "Data\n",
+    "32K\n",
+    "0\n",
+    "3\n",
+    "0\n",
+    "0-1\n",
+    "10\n",
+    "Node 0 MemTotal:       16000000 kB\n",
+    "4\n",
+    "0x020000\n",
+    "0\n",
+    "0-1\n",
+    "0\n",
+    "MemTotal:       16000000 kB\n",
+    "processor\t: 0\nphysical id\t: 0\ncore id\t: 0\n",
+];
+
+/// The same in few files, as an archive has them.
+const MACHINE_FILES: [(&str, &str); 9] = [
+    ("sys/devices/system/cpu/online", "0-1\n"),
+    ("sys/devices/system/cpu/cpu0/topology/core_id", "0\n"),
+    ("sys/devices/system/cpu/cpu0/topology/thread_siblings", "1\n"),
+    ("sys/devices/system/cpu/cpu1/topology/core_id", "1\n"),
+    ("sys/devices/system/node/online", "0\n"),
+    ("sys/devices/system/node/node0/cpulist", "0-1\n"),
+    ("sys/devices/system/node/node0/distance", "10\n"),
+    ("sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:       16000000 kB\n"),
+    ("node/node.json", "{}"),
+];
+
+fn tar(files: &[(&str, &str)]) -> anyhow::Result<Vec<u8>> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for (path, content) in files {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, path, content.as_bytes())?;
+    }
+    let mut link = tar::Header::new_ustar();
+    link.set_entry_type(tar::EntryType::Symlink);
+    link.set_size(0);
+    archive.append_link(
+        &mut link,
+        "sys/bus/pci/devices/0000:00:01.0",
+        "../../../devices/pci0000:00/0000:00:01.0",
+    )?;
+    Ok(archive.into_inner()?)
+}
+
+/// A field of a message that holds bytes; shorter than 128.
+fn field(number: u8, content: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(content.len()).unwrap_or(0);
+    [&[number << 3 | 2, length], content].concat()
+}
+
+/// Lists of devices, and answers to `Allocate`.
+fn plugin() -> Vec<Vec<u8>> {
+    // NUMANode { ID: 1 } in TopologyInfo in Device.
+    let topology = field(3, &field(1, &[8, 1]));
+    let device = |id: &str| [field(1, id.as_bytes()), field(2, b"Healthy"), topology.clone()].concat();
+    let list = [field(1, &device("vf0")), field(1, &device("vf1"))].concat();
+    let environment = field(1, &[field(1, b"VF"), field(2, b"vf0")].concat());
+    let reply = [environment, field(2, &[field(1, b"/a"), field(2, b"/b")].concat())].concat();
+    let head = [2, 0, u8::try_from(list.len()).unwrap_or(0)];
+    vec![[&head[..], &list, &reply].concat()]
+}
+
+/// SETTINGS, and HEADERS of a call to `/v1beta1.Registration/Register` with a name that is put into the table.
+const AUTHORITY: &[u8] = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00\
+    \x00\x00\x33\x01\x04\x00\x00\x00\x01\x83\x86\x41\x0alocalhost1\
+    \x44\x1e/v1beta1.Registration/Register\x40\x02te\x01a\
+    \x00\x00\x05\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00";
+
+/// Every command with files that it is meant to read; the letters are those of `crates/topolet/src/fuzzing.rs`.
+fn commands() -> anyhow::Result<Vec<Vec<u8>>> {
+    let mut seeds = Vec::new();
+    let mut add = |letters: &str, files: Vec<Vec<u8>>| {
+        for (at, file) in files.into_iter().enumerate() {
+            // Every file for one of the commands, and the first ones for all.
+            let letters: Vec<u8> = letters.bytes().collect();
+            let some = if at < 3 { &letters[..] } else { &letters[at % letters.len()..][..1] };
+            seeds.extend(some.iter().map(|letter| [&[*letter][..], &file].concat()));
+        }
+    };
+    add("ABCDTU", files(&["fixtures/pods", "fixtures/pods/refused"])?);
+    add("E", files(&["fixtures/scenarios"])?);
+    add("FGH", files(&["fixtures/configs"])?);
+    add("IJ", files(&["fixtures/devices"])?);
+    add("KL", files(&["fixtures/kubelet/discovery", "fixtures/machines"])?);
+    add("MN", files(&["crates/machine-fixtures/machines"])?);
+    let states = state_folders()?;
+    let nth = |at: usize| {
+        let files = states.iter().filter_map(|files| files.get(at)).filter(|file| !file.is_empty());
+        files.cloned().collect::<Vec<_>>()
+    };
+    add("OR", nth(0));
+    add("PS", nth(1));
+    add("Q", nth(2));
+    Ok(seeds)
+}
+
+/// Conversations with the daemon.
+fn requests() -> Vec<Vec<u8>> {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: app, image: i, resources: \
+               {limits: {cpu: 2, memory: 1Gi}}}]}\n";
+    let started = "POST /v1/pods/default/a/containers/app/started\n{\"id\": \"containerd://c1\", \"cgroup\": \"/sys/fs/cgroup/a\"}";
+    let exited = "POST /v1/pods/default/a/containers/app/exited\n{\"id\": \"c1\"}";
+    let conversations: [&[&str]; 3] = [
+        &[
+            &format!("POST /v1/pods?output=table\n{pod}"),
+            started,
+            "GET /v1/pods/default/a",
+            exited,
+            "DELETE /v1/pods/default/a",
+        ],
+        &[
+            &format!("POST /v1/explain?output=yaml&glyphs=ascii\n{pod}"),
+            "GET /v1/machine?output=table",
+            "GET /v1/state",
+        ],
+        &[
+            "GET /v1/pods?namespace=default&output=yaml",
+            "GET /v1/decisions?limit=3",
+            "GET /metrics",
+            "GET /readyz",
+        ],
+    ];
+    conversations.iter().map(|parts| parts.join("\0").into_bytes()).collect()
+}
