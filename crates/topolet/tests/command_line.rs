@@ -87,3 +87,16 @@ fn every_command_is_completed_and_has_a_manual_page() {
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn memory_of_the_whole_is_that_of_its_nodes() {
+    let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/machines/2n-8cpu.json");
+    let more = std::fs::read_to_string(machine).unwrap().replace("34359738368", "35433480192");
+    let file = std::env::temp_dir().join(format!("topolet-memory-{}.json", std::process::id()));
+    std::fs::write(&file, more).unwrap();
+    let shown = topolet(&["topology", "--machine", file.to_str().unwrap()]);
+    std::fs::remove_file(&file).unwrap();
+    let head = shown.lines().next().unwrap();
+    assert!(head.contains(" 32Gi "), "{shown}");
+    assert_eq!(shown.matches("16Gi").count(), 2, "{shown}");
+}

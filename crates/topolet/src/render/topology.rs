@@ -57,7 +57,10 @@ pub(crate) fn summary(view: &MachineView, glyphs: Glyphs) -> String {
         let size = cache.size.map_or_else(String::new, |size| format!(" of {}", Amount::Bytes(size)));
         format!("{} {}{size}", cache.count, cache.name)
     }));
-    parts.extend(view.memory.map(|bytes| Amount::Bytes(bytes).to_string()));
+    // What the kernel says of the whole can be a little more than its nodes have, which are below.
+    let add = |sum: u64, node: &NodeView| Some(sum.saturating_add(node.memory?));
+    let of_nodes = view.nodes.iter().try_fold(0, add).filter(|sum| *sum > 0);
+    parts.extend(of_nodes.or(view.memory).map(|bytes| Amount::Bytes(bytes).to_string()));
     parts.join(&format!(" {} ", glyphs.dot()))
 }
 
