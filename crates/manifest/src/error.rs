@@ -47,6 +47,13 @@ impl ManifestError {
         }))
     }
 
+    /// The same in a text of which what was read is a part that begins there.
+    pub(crate) fn after(mut self, start: Position) -> Self {
+        self.0.position = self.0.position.after(start);
+        self.0.excerpt.first_line += start.line - 1;
+        self
+    }
+
     /// The name of the source.
     #[must_use]
     pub fn file(&self) -> &str {

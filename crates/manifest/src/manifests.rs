@@ -11,8 +11,9 @@ use pod_spec::{Pod, PodLevelResources, PodUid};
 use crate::node::{Field, Node};
 use crate::pods::{Identity, read_body};
 use crate::problem::Shown;
+use crate::source::Place;
 use crate::workload::{Kind, Replicas};
-use crate::yaml::{Pieces, Repeated, documents};
+use crate::yaml::{Piece, Pieces, Repeated, documents};
 use crate::{MAX_BYTES, ManifestError, Problem, Source, Style, api};
 
 /// What a text holds.
@@ -98,7 +99,7 @@ pub struct Skipped {
     pub kind: String,
     /// Its name; may be empty.
     pub name: String,
-    place: String,
+    place: Place,
 }
 
 impl fmt::Display for Skipped {
@@ -117,7 +118,7 @@ pub struct NotConsidered {
     pub name: String,
     /// Its `spec.resourceClaims`, by name.
     pub claims: Vec<String>,
-    place: String,
+    place: Place,
 }
 
 impl fmt::Display for NotConsidered {
@@ -204,12 +205,11 @@ impl Members {
 impl Reader {
     /// Reads a text that is too large to be one tree.
     fn read_pieces(&mut self, source: &Source<'_>) -> Result<(), ManifestError> {
-        let pieces = Pieces::new(source)?;
-        for outline in pieces.outlines() {
+        let (mut pieces, outlines) = Pieces::new(source)?;
+        for outline in outlines {
             let Some(header) = outline.header(source.text) else {
-                for node in &pieces.read(outline.whole.clone())? {
-                    self.read_object(&Field::document(source, node), None);
-                }
+                let piece = pieces.next(outline.whole.clone());
+                self.read_piece(&piece, &pieces.read(&piece)?, None);
                 continue;
             };
             let header = Source { name: source.name, text: &header };
@@ -221,12 +221,30 @@ impl Reader {
                 continue;
             };
             for item in &outline.items {
-                for node in &pieces.read_item(item.clone())? {
-                    self.read_object(&Field::document(source, node), members.implied());
-                }
+                let piece = pieces.next(item.clone());
+                self.read_piece(&piece, &pieces.read_item(&piece)?, members.implied());
             }
         }
         Ok(())
+    }
+
+    /// Reads objects of a part of a text; what is said of them is at its place in the whole.
+    fn read_piece(&mut self, piece: &Piece<'_>, nodes: &[Node], implied: Option<&Header>) {
+        let Manifests { refused, skipped, not_considered, .. } = &self.read;
+        let before = (refused.len(), skipped.len(), not_considered.len());
+        for node in nodes {
+            self.read_object(&Field::document(&piece.source, node), implied);
+        }
+        let Manifests { refused, skipped, not_considered, .. } = &mut self.read;
+        for refusal in refused.iter_mut().skip(before.0) {
+            let causes = core::mem::take(&mut refusal.causes).into_iter();
+            refusal.causes = causes.map(|cause| cause.after(piece.start)).collect();
+        }
+        let skipped = skipped.iter_mut().skip(before.1).map(|skipped| &mut skipped.place);
+        let others = not_considered.iter_mut().skip(before.2).map(|other| &mut other.place);
+        for place in skipped.chain(others) {
+            place.position = place.position.after(piece.start);
+        }
     }
 
     /// `implied`: members of a list such as `PodList` do not say what they are.

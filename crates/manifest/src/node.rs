@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use crate::problem::Shown;
-use crate::source::Position;
+use crate::source::{Place, Position};
 use crate::{ManifestError, Problem, Source};
 
 /// A value and the bytes it was read from.
@@ -71,10 +71,10 @@ impl<'a> Field<'a> {
         ManifestError::at(self.source, &self.path, span, problem)
     }
 
-    /// The place for a person: `pods.yaml:3:5`.
-    pub(crate) fn place(&self) -> String {
-        let Position { line, column } = Position::of(self.source.text, self.node.span.start);
-        format!("{}:{line}:{column}", self.source.name)
+    /// The place for a person.
+    pub(crate) fn place(&self) -> Place {
+        let position = Position::of(self.source.text, self.node.span.start);
+        Place { file: self.source.name.to_owned(), position }
     }
 
     pub(crate) fn unexpected(&self, expected: &'static str) -> ManifestError {

@@ -1,5 +1,6 @@
 //! A text with a name, and places in it.
 
+use core::fmt;
 use core::ops::Range;
 
 use crate::{ManifestError, Problem};
@@ -83,12 +84,35 @@ pub(crate) struct Position {
 }
 
 impl Position {
+    /// Where every text begins.
+    pub(crate) const START: Self = Self { line: 1, column: 1 };
+
+    /// The position in a text of which this one's begins at `start`.
+    pub(crate) const fn after(self, start: Self) -> Self {
+        let column = if self.line == 1 { self.column + start.column - 1 } else { self.column };
+        Self { line: self.line + start.line - 1, column }
+    }
+
     /// The position of a byte; past the end, that of the end.
     pub(crate) fn of(text: &str, offset: usize) -> Self {
         let before = before(text, offset);
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
         let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
         Self { line: before.bytes().filter(|byte| *byte == b'\n').count() + 1, column }
+    }
+}
+
+/// Where something is, for a person. Displays as `pods.yaml:3:5`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(crate) file: String,
+    pub(crate) position: Position,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Position { line, column } = self.position;
+        write!(f, "{}:{line}:{column}", self.file)
     }
 }
 

@@ -19,6 +19,7 @@ use serde_saphyr::{
 
 use crate::node::{Entry, Node, Value};
 use crate::outline::{self, Outline};
+use crate::source::Position;
 use crate::{MAX_BYTES, ManifestError, Problem, Source};
 
 /// What happens to a key that its mapping already has.
@@ -103,12 +104,20 @@ enum Language {
 pub(crate) struct Pieces<'a> {
     source: &'a Source<'a>,
     language: Language,
-    outlines: Vec<Outline>,
+    /// So many bytes have been passed, and what is after them.
+    passed: (usize, Position),
+}
+
+/// A part of a text, as a text of its own.
+pub(crate) struct Piece<'a> {
+    pub(crate) source: Source<'a>,
+    /// Where it begins in the whole.
+    pub(crate) start: Position,
 }
 
 impl<'a> Pieces<'a> {
-    /// Cuts a text that may be as large as a list.
-    pub(crate) fn new(source: &'a Source<'a>) -> Result<Self, ManifestError> {
+    /// A text that may be as large as a list, and its documents, of which there is at least one.
+    pub(crate) fn new(source: &'a Source<'a>) -> Result<(Self, Vec<Outline>), ManifestError> {
         source.check_list_size()?;
         let (language, outlines) = match json_ranges(source.text) {
             Some(ranges) => {
@@ -117,21 +126,28 @@ impl<'a> Pieces<'a> {
             }
             None => (Language::Yaml, outline::of_yaml(source.text)),
         };
-        Ok(Self { source, language, outlines })
+        Ok((Self { source, language, passed: (0, Position::START) }, outlines))
     }
 
-    /// The documents; at least one.
-    pub(crate) fn outlines(&self) -> &[Outline] {
-        &self.outlines
+    /// A document or an item of one. They are to be taken in their order, so that lines are counted once.
+    pub(crate) fn next(&mut self, range: Range<usize>) -> Piece<'a> {
+        let (bytes, before) = self.passed;
+        let passed = self.source.text.get(bytes..range.start).unwrap_or_default();
+        let start = Position::of(passed, passed.len()).after(before);
+        self.passed = (range.start, start);
+        let text = self.source.text.get(range).unwrap_or_default();
+        Piece { source: Source { name: self.source.name, text }, start }
     }
 
-    /// A document, or an item of one.
-    pub(crate) fn read(&self, range: Range<usize>) -> Result<Vec<Node>, ManifestError> {
-        if range.len() > MAX_BYTES {
-            let problem = Problem::ObjectTooLarge { bytes: range.len() };
-            return Err(ManifestError::at(self.source, "", &(range.start..range.start), problem));
-        }
-        Part::of(self.source, range, self.language).read(self.source, Repeated::Refused)
+    pub(crate) fn read(&self, piece: &Piece<'_>) -> Result<Vec<Node>, ManifestError> {
+        let source = &piece.source;
+        let bytes = source.text.len();
+        let read = if bytes > MAX_BYTES {
+            Err(ManifestError::at(source, "", &(0..0), Problem::ObjectTooLarge { bytes }))
+        } else {
+            Part::of(source, 0..bytes, self.language).read(source, Repeated::Refused)
+        };
+        read.map_err(|error| error.after(piece.start))
     }
 
     /// What a list is without its items, which are empty lines in `header`.
@@ -145,8 +161,8 @@ impl<'a> Pieces<'a> {
     }
 
     /// An item of a list, which in YAML is a list of one.
-    pub(crate) fn read_item(&self, range: Range<usize>) -> Result<Vec<Node>, ManifestError> {
-        let nodes = self.read(range)?;
+    pub(crate) fn read_item(&self, piece: &Piece<'_>) -> Result<Vec<Node>, ManifestError> {
+        let nodes = self.read(piece)?;
         Ok(match self.language {
             Language::Json => nodes,
             Language::Yaml => nodes.into_iter().flat_map(Node::into_items).collect(),

@@ -272,6 +272,23 @@ fn faults_in_large_lists_have_their_lines() {
 }
 
 #[test]
+fn faults_in_large_json_have_their_columns() {
+    let pod = |at: usize, cpus: &str| {
+        format!(
+            "{{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{{\"name\":\"p{at}\"}},\"spec\":{{\"containers\":[{{\"name\":\"app\",\
+             \"image\":\"{}\",\"resources\":{{\"limits\":{{\"cpu\":{cpus}}}}}}}]}}}}",
+            "x".repeat(400)
+        )
+    };
+    let items: Vec<String> = (0..3000).map(|at| pod(at, if at == 2000 { "[2]" } else { "2" })).collect();
+    let text = format!("{{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{}]}}", items.join(","));
+    let read = read(&text);
+    assert_eq!((read.pods.len(), read.refused.len()), (2999, 1));
+    let cause = &read.refused[0].causes[0];
+    assert_eq!((cause.line(), cause.column()), (1, text.find("[2]").unwrap_or_default() + 1));
+}
+
+#[test]
 fn no_object_of_a_large_text_is_large_itself() {
     let large = format!("{}---\n{}# {}\n", large_list(10, None), large_list(1, None), "x".repeat(2 << 20));
     let error =
