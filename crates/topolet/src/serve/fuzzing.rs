@@ -19,7 +19,7 @@ use super::enforce::{self, CgroupRoot};
 use super::owner::{Message, OwnerThread, WAITING};
 use super::plugins::Sockets;
 use super::scribe::Scribe;
-use super::shared::{Mode, Shared};
+use super::shared::{Mode, Notes, Shared};
 use crate::arguments::{Arguments, Command};
 use crate::node::{LoadedMachine, LoadedNode};
 
@@ -47,17 +47,17 @@ impl Served {
         let now = move || Moment(began.elapsed());
         let owner = Owner::new(node.node.clone(), &node.empty_ledger(), []);
         let (agent, effects) = Agent::new(owner, Store::open(&root)?, &now);
-        let shared = Arc::new(super::shared(node, &machine, agent.snapshot(), Mode::Serve)?);
+        let shared =
+            Arc::new(super::shared(node, &machine, agent.snapshot(), Mode::Serve, Notes::default())?);
         let (sender, events) = mpsc::sync_channel(WAITING);
         let thread = OwnerThread {
             agent,
             shared: shared.clone(),
-            events,
-            sender: sender.clone(),
-            scribe: Scribe::start(shared.clone())?,
-            plugins: Box::new(Sockets::default()),
+            inbox: Box::new(events),
+            scribe: Box::new(Scribe::start(shared.clone())?),
+            plugins: Box::new(Sockets::open(&root, &shared, sender.clone())?),
             enforcer: enforce::enforcer(&CgroupRoot::Off, &shared)?,
-            began,
+            clock: Box::new(now),
             waiting: HashMap::new(),
             tickets: 0,
         };
