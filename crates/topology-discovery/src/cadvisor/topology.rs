@@ -54,11 +54,7 @@ impl Reader<'_, '_> {
     }
 
     /// The cores of a node; `None` if its folder names no CPU.
-    fn node_cores(
-        &self,
-        path: &str,
-        online: &Online,
-    ) -> Result<Option<Vec<MachineCore>>, TopologyError> {
+    fn node_cores(&self, path: &str, online: &Online) -> Result<Option<Vec<MachineCore>>, TopologyError> {
         let names = self.kernel.tree.list(path).unwrap_or_default();
         let mut folders = self.cpu_folders(path, numbered_names(&names, "cpu"))?;
         if self.holes == Holes::Mend {
