@@ -9,7 +9,7 @@ use crate::package::Package;
 use crate::plugins::Plugins;
 use crate::test::Test;
 use crate::tidy::Tidy;
-use crate::{cargo, root, run};
+use crate::{cargo, fuzz, root, run};
 
 /// Structure, format, lints, documentation, packages, conformance, tests; ends with the summary of the tests.
 #[derive(Debug, clap::Args)]
@@ -28,6 +28,7 @@ impl Ci {
         Plugins {}.run()?;
         KubeletNode::build()?;
         run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
+        fuzz::check()?;
         run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
         Package {}.run()?;
         Hwloc { install: self.test.install }.run()?;

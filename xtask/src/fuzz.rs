@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 
-use crate::{root, run, target};
+use crate::{cargo, root, run, target};
 
 /// Runs fuzz targets, one after the other; needs the nightly toolchain and `cargo install cargo-fuzz`.
 #[derive(Debug, clap::Args)]
@@ -65,6 +65,12 @@ impl Fuzz {
     }
 }
 
+/// Whether all targets still compile: the toolchain that is pinned will do for that, and no engine is needed.
+pub(crate) fn check() -> anyhow::Result<()> {
+    let mut check = cargo(&["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
+    run(check.arg(target().join("fuzz-check")).env("RUSTFLAGS", "--cfg fuzzing --deny warnings"))
+}
+
 struct Ran {
     is_clean: bool,
     stats: Stats,
@@ -99,7 +105,7 @@ fn fuzz(name: &str, seconds: u64) -> anyhow::Result<Ran> {
     seeds::write(name, &corpus)?;
     // All code is safe: what the sanitizers find cannot be there, and they take half of the speed.
     let built = target().join("fuzz");
-    let cargo = |command: &str| {
+    let nightly = |command: &str| {
         let mut cargo = Command::new("cargo");
         // Another toolchain than that which runs this.
         cargo.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").current_dir(root());
@@ -109,9 +115,9 @@ fn fuzz(name: &str, seconds: u64) -> anyhow::Result<Ran> {
             .arg(name);
         cargo
     };
-    run(&mut cargo("build"))?;
+    run(&mut nightly("build"))?;
     let dictionary = root().join("fuzz/dictionaries").join(dictionary(name));
-    let mut engine = cargo("run");
+    let mut engine = nightly("run");
     engine.arg(&corpus).arg("--").args([LONGEST, LARGEST_MEMORY, LARGEST_INPUT]);
     engine.args(["-print_final_stats=1", "-close_fd_mask=1"]).arg(format!("-max_total_time={seconds}"));
     engine.arg(format!("-dict={}", dictionary.display()));
