@@ -2,7 +2,7 @@
 //! inventories and scenarios of simulations, in YAML or JSON.
 //!
 //! Text becomes values, or one [`ManifestError`] that says what is wrong, on which line, and what was expected.
-//! Nothing that comes in makes it panic, and a megabyte is the most that it reads.
+//! Nothing that comes in makes it panic. A megabyte is the most that it reads, of lists of a cluster 64.
 //!
 //! It opens no files and knows no machine: it is handed text with a name, and hands out values. Whether a pod fits,
 //! whether a configuration is valid and which devices a selector means is decided elsewhere.

@@ -1,0 +1,303 @@
+//! Reads object by object.
+
+use std::collections::BTreeSet;
+
+use pod_spec::{Pod, PodLevelResources, PodUid};
+
+use super::{Manifests, NotConsidered, Owner, Refusal, Skipped};
+use crate::node::{Field, Node};
+use crate::pods::{Identity, read_body};
+use crate::workload::{Kind, Replicas};
+use crate::yaml::{Piece, Pieces, Repeated, documents};
+use crate::{MAX_BYTES, ManifestError, Problem, Source, api};
+
+/// What one text may become; no node has as many pods.
+const MAX_PODS: u64 = 10_000;
+/// Values and letters that copies of templates may have together: some hundred mebibytes.
+const MAX_COPIED: u64 = 16 << 20;
+
+/// Reads objects into [`Manifests`].
+pub(super) struct Reader {
+    read: Manifests,
+    pod_level: PodLevelResources,
+    names: BTreeSet<(String, String)>,
+    uids: BTreeSet<PodUid>,
+    copied: u64,
+}
+
+/// What an object says that it is, or what its list implies.
+#[derive(Clone)]
+struct Header {
+    version: String,
+    kind: String,
+}
+
+/// What a list holds.
+enum Members {
+    /// Each says what it is.
+    Any,
+    /// All are this.
+    All(Header),
+}
+
+impl Members {
+    const fn implied(&self) -> Option<&Header> {
+        match self {
+            Self::Any => None,
+            Self::All(header) => Some(header),
+        }
+    }
+}
+
+impl Reader {
+    pub(super) fn new(pod_level: PodLevelResources) -> Self {
+        let (names, uids) = (BTreeSet::new(), BTreeSet::new());
+        Self { read: Manifests::default(), pod_level, names, uids, copied: 0 }
+    }
+
+    /// Every object of a text.
+    pub(super) fn read(mut self, source: &Source<'_>) -> Result<Manifests, ManifestError> {
+        if source.text.len() > MAX_BYTES {
+            self.read_pieces(source)?;
+            return Ok(self.read);
+        }
+        for node in &documents(source, Repeated::Refused)? {
+            self.read_object(&Field::document(source, node), None);
+        }
+        Ok(self.read)
+    }
+
+    /// Reads a text that is too large to be one tree.
+    fn read_pieces(&mut self, source: &Source<'_>) -> Result<(), ManifestError> {
+        let (mut pieces, outlines) = Pieces::new(source)?;
+        for outline in outlines {
+            let Some(header) = outline.header(source.text) else {
+                let piece = pieces.next(outline.whole.clone());
+                self.read_piece(&piece, &pieces.read(&piece)?, None);
+                continue;
+            };
+            let header = Source { name: source.name, text: &header };
+            let Some(node) = pieces.read_header(&header)? else { continue };
+            let list = Field::document(&header, &node);
+            // Without its items a list says only what is wrong with itself.
+            self.read_object(&list, None);
+            let Some(members) = Header::read(&list).ok().and_then(|header| header.members()) else {
+                continue;
+            };
+            for item in &outline.items {
+                let piece = pieces.next(item.clone());
+                self.read_piece(&piece, &pieces.read_item(&piece)?, members.implied());
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads objects of a part of a text; what is said of them is at its place in the whole.
+    fn read_piece(&mut self, piece: &Piece<'_>, nodes: &[Node], implied: Option<&Header>) {
+        let Manifests { refused, skipped, not_considered, .. } = &self.read;
+        let before = (refused.len(), skipped.len(), not_considered.len());
+        for node in nodes {
+            self.read_object(&Field::document(&piece.source, node), implied);
+        }
+        let Manifests { refused, skipped, not_considered, .. } = &mut self.read;
+        for refusal in refused.iter_mut().skip(before.0) {
+            let causes = core::mem::take(&mut refusal.causes).into_iter();
+            refusal.causes = causes.map(|cause| cause.after(piece.start)).collect();
+        }
+        let skipped = skipped.iter_mut().skip(before.1).map(|skipped| &mut skipped.place);
+        let others = not_considered.iter_mut().skip(before.2).map(|other| &mut other.place);
+        for place in skipped.chain(others) {
+            place.position = place.position.after(piece.start);
+        }
+    }
+
+    /// `implied`: members of a list such as `PodList` do not say what they are.
+    fn read_object(&mut self, object: &Field<'_>, implied: Option<&Header>) {
+        if let Err(error) = self.try_object(object, implied) {
+            let text = |path: &[&str]| {
+                let field = object.descend(path).ok().flatten();
+                field.and_then(|field| field.text("").ok()).unwrap_or_default().to_owned()
+            };
+            let kind = implied.map_or_else(|| text(&["kind"]), |header| header.kind.clone());
+            let name = text(&["metadata", "name"]);
+            self.read.refused.push(Refusal { kind, name, causes: vec![error] });
+        }
+    }
+
+    fn try_object(&mut self, object: &Field<'_>, implied: Option<&Header>) -> Result<(), ManifestError> {
+        let header = match implied {
+            Some(header) => header.clone(),
+            None => Header::read(object)?,
+        };
+        if let Some(members) = header.members() {
+            return self.read_items(object, members.implied());
+        }
+        let Some(kind) = Kind::find(&header.version, &header.kind) else {
+            let name = object.descend(&["metadata", "name"])?;
+            let name = name.map_or(Ok(""), |name| name.text("a name"))?.to_owned();
+            let Header { version, kind } = header;
+            self.read.skipped.push(Skipped { version, kind, name, place: object.place() });
+            return Ok(());
+        };
+        let causes = api::check(object, kind)?;
+        if causes.is_empty() {
+            return self.read_pods(object, kind);
+        }
+        let name = object.descend(&["metadata", "name"])?;
+        let name = name.map_or(Ok(""), |name| name.text("a name"))?.to_owned();
+        self.read.refused.push(Refusal { kind: header.kind, name, causes });
+        Ok(())
+    }
+
+    fn read_items(&mut self, list: &Field<'_>, implied: Option<&Header>) -> Result<(), ManifestError> {
+        for item in list.get("items")?.map_or(Ok(Vec::new()), |items| items.items())? {
+            // Complaints are about the member, as if it were alone.
+            self.read_object(&item.at_path(String::new()), implied);
+        }
+        Ok(())
+    }
+
+    fn read_pods(&mut self, object: &Field<'_>, kind: Kind) -> Result<(), ManifestError> {
+        let text = |path: &[&str]| {
+            let field = object.descend(path)?;
+            Ok::<_, ManifestError>(field.map_or(Ok(""), |field| field.text("a text"))?.to_owned())
+        };
+        let namespace = Some(text(&["metadata", "namespace"])?).filter(|namespace| !namespace.is_empty());
+        let namespace = namespace.unwrap_or_else(|| "default".to_owned());
+        let (name, prefix) = (text(&["metadata", "name"])?, text(&["metadata", "generateName"])?);
+        let template = object.descend(kind.template())?.unwrap_or_else(|| object.clone());
+        let spec = template.require("spec", "a mapping with the pod's containers")?;
+        let pods = if kind == Kind::Pod && !name.is_empty() {
+            let (identity, place) = self.listed(object, namespace, name.clone())?;
+            let metadata = object.get("metadata")?;
+            let pod = read_body(identity, metadata.as_ref(), &spec, Some(object))?;
+            self.claim(&pod, &place)?;
+            vec![pod]
+        } else {
+            let prefix = match (kind, name.is_empty()) {
+                (_, false) => format!("{name}-"),
+                (Kind::Pod, true) => prefix,
+                (_, true) => format!("{prefix}0-"),
+            };
+            self.copies(object, kind, &template, (&namespace, &prefix))?
+        };
+        self.note_claims(&spec, kind, &name)?;
+        if kind != Kind::Pod {
+            let owner = Owner { kind: kind.name(), name };
+            self.read.owners.extend(pods.iter().map(|pod| (pod.uid.clone(), owner.clone())));
+        }
+        self.read.pods.extend(pods.into_iter().map(|pod| pod.with_defaults(self.pod_level)));
+        Ok(())
+    }
+
+    /// A pod that has a name, and perhaps a UID: who it is, and where that is written.
+    fn listed<'a>(
+        &self,
+        object: &Field<'a>,
+        namespace: String,
+        name: String,
+    ) -> Result<(Identity, Field<'a>), ManifestError> {
+        let metadata = object.require("metadata", "a mapping with the pod's name")?;
+        let place = metadata.require("name", "the pod's name")?;
+        if self.names.contains(&(namespace.clone(), name.clone())) {
+            return Err(place.fail(Problem::DuplicatePod(format!("{namespace}/{name}"))));
+        }
+        let Some(uid) = metadata.get("uid")? else { return Ok((Identity::made_up(namespace, name), place)) };
+        let text = crate::names::check_name(&uid)?;
+        if self.uids.contains(text) {
+            return Err(uid.fail(Problem::DuplicatePod(text.to_owned())));
+        }
+        Ok((Identity { uid: PodUid::new(text), namespace, name }, uid))
+    }
+
+    /// A pod takes its name and UID.
+    fn claim(&mut self, pod: &Pod, place: &Field<'_>) -> Result<(), ManifestError> {
+        self.names.insert((pod.namespace.clone(), pod.name.clone()));
+        if self.uids.insert(pod.uid.clone()) {
+            Ok(())
+        } else {
+            Err(place.fail(Problem::DuplicatePod(pod.uid.to_string())))
+        }
+    }
+
+    /// The pods of a template, each with the next number that is free.
+    fn copies(
+        &mut self,
+        object: &Field<'_>,
+        kind: Kind,
+        template: &Field<'_>,
+        (namespace, prefix): (&str, &str),
+    ) -> Result<Vec<Pod>, ManifestError> {
+        let Replicas { count, first } = kind.replicas(object)?;
+        self.check_amount(object, template.node, count)?;
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let spec = template.require("spec", "a mapping with the pod's containers")?;
+        let metadata = template.get("metadata")?;
+        let mut pods = Vec::new();
+        let mut numbers = u64::from(first)..;
+        while pods.len() < usize::try_from(count).unwrap_or(usize::MAX) {
+            let Some(number) = numbers.next() else { break };
+            let name = format!("{prefix}{number}");
+            if self.names.contains(&(namespace.to_owned(), name.clone())) {
+                continue;
+            }
+            let identity = Identity::made_up(namespace.to_owned(), name);
+            let pod = match pods.first() {
+                None => read_body(identity, metadata.as_ref(), &spec, None)?,
+                Some(pod) => {
+                    let Identity { uid, namespace, name } = identity;
+                    Pod { uid, namespace, name, ..Pod::clone(pod) }
+                }
+            };
+            self.claim(&pod, object)?;
+            pods.push(pod);
+        }
+        Ok(pods)
+    }
+
+    /// A small text cannot become more pods than memory holds.
+    fn check_amount(&mut self, object: &Field<'_>, template: &Node, count: u32) -> Result<(), ManifestError> {
+        let (count, weight) = (u64::from(count), u64::try_from(template.weight()).unwrap_or(u64::MAX));
+        self.copied = self.copied.saturating_add(count.saturating_mul(weight));
+        let before = u64::try_from(self.read.pods.len()).unwrap_or(u64::MAX);
+        if before.saturating_add(count) > MAX_PODS || self.copied > MAX_COPIED {
+            return Err(object.fail(Problem::TooManyPods(count)));
+        }
+        Ok(())
+    }
+
+    fn note_claims(&mut self, spec: &Field<'_>, kind: Kind, name: &str) -> Result<(), ManifestError> {
+        let Some(list) = spec.get("resourceClaims")? else { return Ok(()) };
+        let mut claims = Vec::new();
+        for claim in list.items()? {
+            claims.push(claim.require("name", "the claim's name")?.text("the claim's name")?.to_owned());
+        }
+        if !claims.is_empty() {
+            let (kind, name, place) = (kind.name(), name.to_owned(), list.place());
+            self.read.not_considered.push(NotConsidered { kind, name, claims, place });
+        }
+        Ok(())
+    }
+}
+
+impl Header {
+    fn read(object: &Field<'_>) -> Result<Self, ManifestError> {
+        const KIND: &str = "the object's kind, such as Pod or Deployment";
+        const VERSION: &str = "the kind's version, such as v1 or apps/v1";
+        let version = object.require("apiVersion", VERSION)?.text(VERSION)?.to_owned();
+        let kind = object.require("kind", KIND)?.text(KIND)?.to_owned();
+        Ok(Self { version, kind })
+    }
+
+    /// What it holds if it is a list.
+    fn members(&self) -> Option<Members> {
+        if self.version == "v1" && self.kind == "List" {
+            return Some(Members::Any);
+        }
+        let kind = self.kind.strip_suffix("List")?.to_owned();
+        Kind::find(&self.version, &kind)?;
+        Some(Members::All(Self { version: self.version.clone(), kind }))
+    }
+}

@@ -1,0 +1,240 @@
+//! Reads the parts of a scenario.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pod_spec::PodLevelResources;
+
+use super::spans::{SPAN, read_spans, span};
+use super::{
+    Place, Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPod, SchedulerName,
+    TracedPod,
+};
+use crate::devices::known_fields;
+use crate::node::{Field, Keyed, Value};
+use crate::pods::read_inline_pod;
+use crate::{ManifestError, Problem};
+
+/// More is a typing error, or more than a simulation should be asked.
+const MOST_PODS: u64 = 10_000_000;
+const MOST_MACHINES: u64 = 10_000;
+const MOST_RUNS: u64 = 1000;
+const MOST_WEIGHT: u64 = 1_000_000;
+
+const FIELDS: [&str; 9] =
+    ["apiVersion", "kind", "seed", "runs", "scheduler", "machines", "configurations", "pods", "arrivals"];
+
+pub(super) fn document(document: &Field<'_>) -> Result<Scenario, ManifestError> {
+    header(document, "kind", "Scenario", |found| Problem::Kind { found, expected: "kind Scenario" })?;
+    header(document, "apiVersion", "topolet.dev/v1alpha1", |found| Problem::ApiVersion {
+        found,
+        expected: "apiVersion topolet.dev/v1alpha1",
+    })?;
+    // After that: of another kind all fields are other ones.
+    let mut known = FIELDS.to_vec();
+    known.push("trace");
+    let expected = "seed, runs, scheduler, machines, configurations, pods, arrivals or trace";
+    known_fields(document, &known, expected)?;
+    let machines = at_least_one(document, "machines", "a list of at least one machine", read_machine)?;
+    let configurations = match document.get("configurations")? {
+        Some(list) => list.items()?.iter().map(read_configuration).collect::<Result<Vec<_>, _>>()?,
+        None => Vec::new(),
+    };
+    let mut names = BTreeSet::new();
+    if let Some(twin) = configurations.iter().find(|own| !names.insert(own.name.as_str())) {
+        let found = format!("there is a configuration {:?} already", twin.name);
+        return Err(Scenario::refuse(
+            document.source,
+            &twin.place,
+            found,
+            "configurations of different names",
+        ));
+    }
+    let pods = at_least_one(document, "pods", "a list of at least one kind of pod", read_kind)?;
+    let mut kinds = BTreeMap::new();
+    for (at, kind) in pods.iter().enumerate() {
+        if kinds.insert(kind.pod.name.as_str(), at).is_some() {
+            let found = format!("there is a pod {:?} already", kind.pod.name);
+            return Err(Scenario::refuse(document.source, &kind.place, found, "pods of different names"));
+        }
+    }
+    let arrivals = match (document.get("arrivals")?, document.get("trace")?) {
+        (Some(arrivals), None) => read_arrivals(&arrivals)?,
+        (None, Some(trace)) => ScenarioArrivals::Trace(read_trace(&trace, &kinds)?),
+        (None, None) => {
+            let expected = "when pods come: drawn, or as recorded";
+            return Err(document.fail(Problem::Missing { field: "arrivals or trace", expected }));
+        }
+        (Some(_), Some(trace)) => {
+            let found = "a trace beside arrivals".to_owned();
+            return Err(trace.fail(Problem::Unexpected { found, expected: "one of the two" }));
+        }
+    };
+    Ok(Scenario {
+        seed: number(document, "seed", 0..=u64::MAX, "a number, 0 or more")?.unwrap_or(0),
+        runs: number(document, "runs", 1..=MOST_RUNS, "a number of runs, 1 to 1000")?
+            .and_then(|runs| u32::try_from(runs).ok())
+            .unwrap_or(1),
+        scheduler: read_scheduler(document)?,
+        machines,
+        configurations,
+        pods,
+        arrivals,
+    })
+}
+
+fn header(
+    document: &Field<'_>,
+    key: &'static str,
+    wanted: &'static str,
+    other: impl FnOnce(String) -> Problem,
+) -> Result<(), ManifestError> {
+    let field = document.require(key, wanted)?;
+    let found = field.text(wanted)?;
+    if found == wanted { Ok(()) } else { Err(field.fail(other(found.to_owned()))) }
+}
+
+fn at_least_one<T>(
+    document: &Field<'_>,
+    key: &'static str,
+    expected: &'static str,
+    read: impl Fn(&Field<'_>) -> Result<T, ManifestError>,
+) -> Result<Vec<T>, ManifestError> {
+    let list = document.require(key, expected)?;
+    let items = list.items()?;
+    if items.is_empty() {
+        return Err(list.fail(Problem::Unexpected { found: "an empty list".to_owned(), expected }));
+    }
+    items.iter().map(read).collect()
+}
+
+fn read_scheduler(document: &Field<'_>) -> Result<SchedulerName, ManifestError> {
+    const EXPECTED: &str = "spread, pack or blind";
+    let Some(field) = document.get("scheduler")? else { return Ok(SchedulerName::default()) };
+    match field.text(EXPECTED)? {
+        "spread" => Ok(SchedulerName::Spread),
+        "pack" => Ok(SchedulerName::Pack),
+        "blind" => Ok(SchedulerName::Blind),
+        _ => Err(field.unexpected(EXPECTED)),
+    }
+}
+
+fn read_machine(field: &Field<'_>) -> Result<ScenarioMachine, ManifestError> {
+    const MACHINE: &str = "the name of a built-in machine, or a path";
+    let known = ["machine", "count", "hugepages", "devices"];
+    known_fields(field, &known, "machine, count, hugepages or devices")?;
+    let count = number(field, "count", 1..=MOST_MACHINES, "a number of machines, 1 to 10000")?.unwrap_or(1);
+    Ok(ScenarioMachine {
+        machine: field.require("machine", MACHINE)?.text(MACHINE)?.to_owned(),
+        count: usize::try_from(count).unwrap_or(usize::MAX),
+        hugepages: optional(field, "hugepages", "pages as in 0:1Gi=16,1:1Gi=16")?,
+        devices: optional(field, "devices", "the path of a device inventory")?,
+        place: Place::of(field),
+    })
+}
+
+fn read_configuration(field: &Field<'_>) -> Result<ScenarioConfiguration, ManifestError> {
+    const NAME: &str = "what the configuration is called";
+    const KNOWN: [&str; 7] =
+        ["name", "config", "topoletConfig", "policy", "scope", "cpuOptions", "topologyOptions"];
+    let expected = "name, config, topoletConfig, policy, scope, cpuOptions or topologyOptions";
+    known_fields(field, &KNOWN, expected)?;
+    let name = field.require("name", NAME)?;
+    let text = name.text(NAME)?;
+    if text.is_empty() || text.chars().any(char::is_control) || text.chars().count() > 80 {
+        return Err(name.unexpected("a name of one line, at most 80 letters"));
+    }
+    Ok(ScenarioConfiguration {
+        name: text.to_owned(),
+        config: optional(field, "config", "pinned, kubelet-defaults, or the path of a file")?,
+        topolet_config: optional(field, "topoletConfig", "the path of a file")?,
+        policy: optional(field, "policy", "a policy of the Topology Manager")?,
+        scope: optional(field, "scope", "container or pod")?,
+        cpu_options: read_options(field, "cpuOptions")?,
+        topology_options: read_options(field, "topologyOptions")?,
+        place: Place::of(field),
+    })
+}
+
+fn optional(
+    field: &Field<'_>,
+    key: &'static str,
+    expected: &'static str,
+) -> Result<Option<String>, ManifestError> {
+    field.get(key)?.map(|field| field.text(expected).map(str::to_owned)).transpose()
+}
+
+/// Options by name, as text: what is right is for who uses them to say.
+fn read_options(field: &Field<'_>, key: &'static str) -> Result<BTreeMap<String, String>, ManifestError> {
+    let Some(options) = field.get(key)? else { return Ok(BTreeMap::new()) };
+    let option = |Keyed { key, value, .. }: Keyed<'_>| {
+        let text = match &value.node.value {
+            Value::Bool(value) => value.to_string(),
+            Value::Text(text) | Value::Number(text) => text.clone(),
+            Value::Null | Value::List(_) | Value::Map(_) => {
+                return Err(value.unexpected("true, false or a number"));
+            }
+        };
+        Ok((key.to_owned(), text))
+    };
+    options.entries()?.into_iter().map(option).collect()
+}
+
+fn read_kind(field: &Field<'_>) -> Result<ScenarioPod, ManifestError> {
+    const POD: &str = "a pod with metadata and spec";
+    known_fields(field, &["weight", "lifetime", "pod"], "weight, lifetime or pod")?;
+    let pod = field.require("pod", POD)?;
+    let weight = number(field, "weight", 1..=MOST_WEIGHT, "a weight, 1 to 1000000")?.unwrap_or(1);
+    Ok(ScenarioPod {
+        pod: read_inline_pod(&pod)?.with_defaults(PodLevelResources::Count),
+        weight: u32::try_from(weight).unwrap_or(u32::MAX),
+        lifetime: field.get("lifetime")?.map(|lifetime| read_spans(&lifetime)).transpose()?,
+        place: Place::of(&pod),
+    })
+}
+
+fn read_arrivals(field: &Field<'_>) -> Result<ScenarioArrivals, ManifestError> {
+    const COUNT: &str = "a number of pods, 1 to 10000000";
+    known_fields(field, &["count", "every"], "count or every")?;
+    let missing = || field.fail(Problem::Missing { field: "count", expected: COUNT });
+    let count = number(field, "count", 1..=MOST_PODS, COUNT)?.ok_or_else(missing)?;
+    let every =
+        read_spans(&field.require("every", "the time between two pods, such as {exponential: 30s}")?)?;
+    Ok(ScenarioArrivals::Drawn { count: usize::try_from(count).unwrap_or(usize::MAX), every })
+}
+
+fn read_trace(list: &Field<'_>, kinds: &BTreeMap<&str, usize>) -> Result<Vec<TracedPod>, ManifestError> {
+    const POD: &str = "the name of a pod of this scenario";
+    let mut trace: Vec<TracedPod> = Vec::new();
+    for field in list.items()? {
+        known_fields(&field, &["at", "pod", "stays"], "at, pod or stays")?;
+        let at_field = field.require("at", SPAN)?;
+        let at = span(&at_field)?;
+        if let Some(last) = trace.last().filter(|last| last.at > at) {
+            let found = format!("{at:?} after {:?}", last.at);
+            return Err(at_field.fail(Problem::Unexpected { found, expected: "pods in the order of time" }));
+        }
+        let name = field.require("pod", POD)?;
+        let Some(pod) = kinds.get(name.text(POD)?).copied() else { return Err(name.unexpected(POD)) };
+        let stays = field.get("stays")?.map(|field| span(&field)).transpose()?;
+        trace.push(TracedPod { at, pod, stays });
+    }
+    if trace.is_empty() {
+        let found = "an empty list".to_owned();
+        return Err(list.fail(Problem::Unexpected { found, expected: "at least one pod" }));
+    }
+    Ok(trace)
+}
+
+/// A whole number in a range; `None` where nothing is written.
+fn number(
+    field: &Field<'_>,
+    key: &'static str,
+    range: core::ops::RangeInclusive<u64>,
+    expected: &'static str,
+) -> Result<Option<u64>, ManifestError> {
+    let Some(field) = field.get(key)? else { return Ok(None) };
+    let Value::Number(text) = &field.node.value else { return Err(field.unexpected(expected)) };
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    let number = number.ok_or_else(|| field.fail(Problem::Range { found: text.clone(), expected }))?;
+    Ok(Some(number))
+}
