@@ -112,6 +112,30 @@ fn killed_and_started_again_the_node_is_as_it_was() {
 }
 
 #[test]
+fn who_was_quarantined_by_a_repair_and_holds_nothing_is_forgotten() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    let file = root.path().join("pod.yaml");
+    fs::write(&file, pod("there", "cpu: 2, memory: 1Gi")).unwrap();
+    daemon.prints(&["apply", "-f", file.to_str().unwrap()]);
+    daemon.kill();
+    let mark = root.path().join("topolet-quarantine.json");
+    let known = |name: &str| (name.to_owned(), json!({ "name": name, "why": "two owners" }));
+    let pods: serde_json::Map<_, _> = ["default_there", "default_gone"].map(known).into_iter().collect();
+    fs::write(&mark, json!({ "pods": pods }).to_string()).unwrap();
+
+    let daemon = Daemon::start(root.path(), &[]);
+    let told = until("who is quarantined", || {
+        Some(daemon.log().join("\n")).filter(|log| log.contains("default_there"))
+    });
+    assert!(!told.contains("default_gone"), "{told}");
+    daemon.kill();
+    let left: Value = serde_json::from_str(&fs::read_to_string(&mark).unwrap()).unwrap();
+    let left = left["pods"].as_object().unwrap().keys().map(String::as_str);
+    assert_eq!(left.collect::<Vec<_>>(), ["default_there"]);
+}
+
+#[test]
 fn a_bad_manifest_is_told_once_and_harms_no_other() {
     let (root, manifests) = (Folder::new(), Folder::new());
     let file = |name: &str| manifests.path().join(name);

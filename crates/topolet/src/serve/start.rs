@@ -8,7 +8,7 @@ use kubelet_checkpoint::store::Store;
 use node_agent::{Found, Owner, Repair, Runs, mend};
 
 use crate::node::LoadedNode;
-use crate::state::{Quarantine, Quarantined};
+use crate::state::{PodNames, Quarantine, Quarantined, StateFolder};
 
 /// What is done with state that is not as it should be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,20 +28,12 @@ pub(super) fn owner(
     now: Moment,
 ) -> anyhow::Result<(Owner, Vec<Repair>)> {
     let found = Found::read(store)?;
-    // Pods of this node have it in their own files too; those of a kubelet's have nothing else.
-    match Quarantine::read(root) {
-        Ok(quarantine) => {
-            for (uid, Quarantined { name, why, .. }) in quarantine.pods {
-                tracing::error!(pod = name, uid, why, "pod is quarantined since a repair");
-            }
-        }
-        Err(error) => tracing::error!("{error:#}"),
-    }
     let cannot = || format!("cannot start from {}", root.display());
     let inventory = node.inventory.clone();
     if damaged == Damaged::Refuse {
         let start = found.strict(&node.node).with_context(cannot)?;
         let ledger = start.ledger(&node.node, inventory, now).with_context(cannot)?;
+        quarantined(root, store);
         return Ok((Owner::new(node.node.clone(), &ledger, start.records), Vec::new()));
     }
     let mut repaired = found.repair(&node.node, &Runs::Recorded).with_context(cannot)?;
@@ -61,5 +53,29 @@ pub(super) fn owner(
         let backup = kept.backup.unwrap_or_default();
         tracing::info!(file = %kept.path.display(), backup = %backup.display(), "file is replaced");
     }
+    quarantined(root, store);
     Ok((Owner::new(node.node.clone(), &ledger, repaired.start.records), repaired.findings))
+}
+
+/// Tells who is quarantined since a repair by hand. Pods of this node have it in their own files too; those of a
+/// kubelet's have nothing else.
+fn quarantined(root: &Path, store: &Store) {
+    match still_quarantined(root, store) {
+        Ok(quarantine) => {
+            for (uid, Quarantined { name, why, .. }) in quarantine.pods {
+                tracing::error!(pod = name, uid, why, "pod is quarantined since a repair");
+            }
+        }
+        Err(error) => tracing::error!("{error:#}"),
+    }
+}
+
+/// Those who hold anything yet. The others are forgotten: another pod of the same name may come to the same UID.
+fn still_quarantined(root: &Path, store: &Store) -> anyhow::Result<Quarantine> {
+    let known = Quarantine::read(root)?;
+    let still = Quarantine::of(root, &StateFolder::read(root)?, &PodNames::default())?;
+    if still != known {
+        still.write(store)?;
+    }
+    Ok(still)
 }
