@@ -125,7 +125,7 @@ fn workloads_become_their_pods_and_what_has_none_is_named() {
     let again = daemon.topolet(&["apply", "-f", workloads]);
     let said = String::from_utf8(again.stdout).unwrap();
     assert!(
-        said.ends_with("✔ ran/upf-0   unchanged\n\n✔ ran/upf-1   unchanged\n\n✔ ran/report-0   unchanged\n"),
+        said.ends_with("✔ ran/upf-0   unchanged\n✔ ran/upf-1   unchanged\n✔ ran/report-0   unchanged\n"),
         "{said}"
     );
     assert_eq!(daemon.prints(&["delete", "pod", "ran/upf-1"]), "pod ran/upf-1 deleted\n");

@@ -1,5 +1,6 @@
 //! Pods that are decided on, or about which is asked what would be decided.
 
+use std::iter;
 use std::sync::{Arc, LazyLock};
 
 use axum::Extension;
@@ -66,12 +67,14 @@ impl<'a> Decided<'a> {
 
     fn draw(&self, glyphs: Glyphs, draw: fn(&Decision, &str, Glyphs) -> String) -> String {
         let line = self.node.line(glyphs);
-        let warnings = self.warnings.iter().map(|warning| format!("! {warning}\n"));
+        let warnings: String = self.warnings.iter().map(|warning| format!("! {warning}\n")).collect();
         let each = self.decisions.iter().map(|decision| draw(decision, &line, glyphs));
         let unchanged = self.unchanged.iter().map(|pod| format!("{} {pod}   unchanged\n", glyphs.yes()));
         let failed =
             self.failed.iter().map(|Failed { pod, message }| format!("{} {pod}   {message}\n", glyphs.no()));
-        warnings.chain(each).chain(unchanged).chain(failed).collect::<Vec<_>>().join("\n")
+        let rest: String = unchanged.chain(failed).collect();
+        let parts = iter::once(warnings).chain(each).chain([rest]).filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join("\n")
     }
 }
 
