@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use conformance::{Case, Corpus, Expected, Outcome, Report};
 use serde_json::{Value, json};
 
@@ -124,8 +124,6 @@ impl Asking<'_> {
     /// The kubelet's answers, and what ours are beside them.
     fn ask(&self, questions: &[Value]) -> anyhow::Result<Vec<(Case, Outcome)>> {
         let answers = self.programs.ask(self.program, self.domain, questions)?;
-        let (answered, asked) = (answers.len(), questions.len());
-        ensure!(answered == asked, "{} answered {answered} of {asked} cases", self.program);
         let played = questions.iter().zip(answers).map(|(question, answer)| {
             let case = Case::answered(self.domain, "", question.clone(), answer)?;
             let outcome = conformance::play(self.corpus, &case);

@@ -23,6 +23,14 @@ pub(super) const DOMAINS: &[(&str, &str)] = &[
 /// the answers that follow.
 const WITHIN: [&str; 2] = ["device", "memory"];
 
+/// How a program ended.
+enum Ended {
+    /// By itself, after the last case.
+    Answered,
+    /// At a case that it gave up; those after it are to be asked again.
+    GaveUp,
+}
+
 /// The built programs and their data.
 pub(super) struct Programs {
     folder: PathBuf,
@@ -102,12 +110,13 @@ impl Programs {
     ) -> anyhow::Result<Vec<Value>> {
         let mut answers = Vec::with_capacity(lines.len());
         while let Some(left) = lines.get(answers.len()..).filter(|left| !left.is_empty()) {
-            let before = answers.len();
-            self.ask_once(program, domain, form, left, &mut answers)?;
-            if answers.len() == before {
-                break;
+            match self.ask_once(program, domain, form, left, &mut answers)? {
+                Ended::GaveUp => {}
+                Ended::Answered => break,
             }
         }
+        let (answered, asked) = (answers.len(), lines.len());
+        ensure!(answered == asked, "{program} answered {answered} of {asked} cases");
         Ok(answers)
     }
 
@@ -119,7 +128,7 @@ impl Programs {
         form: &[&str],
         lines: &[&str],
         answers: &mut Vec<Value>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Ended> {
         let path = self.folder.join(format!("{domain}.cases"));
         fs::write(&path, lines.join("\n") + "\n")?;
         let mut command = self.command(program, form);
@@ -135,12 +144,12 @@ impl Programs {
             if is_running {
                 child.kill()?;
                 child.wait()?;
-                return Ok(());
+                return Ok(Ended::GaveUp);
             }
         }
         let status = child.wait()?;
         ensure!(status.success(), "`{program} {}` failed: {status}", form.join(" "));
-        Ok(())
+        Ok(Ended::Answered)
     }
 
     fn command(&self, program: &str, form: &[&str]) -> Command {
