@@ -2,8 +2,8 @@
 //! do, and what comes later follows from which it was.
 //!
 //! A case is played with the devices as they are named, and if that is not what the kubelet did, with their names
-//! exchanged among each resource's: other devices are chosen then, but for those that a plugin prefers. If one of these gives its answer, the answer is one
-//! of several, which is a listed difference.
+//! exchanged among each resource's: other devices are chosen then, but for those that a plugin prefers. If one of
+//! these gives its answer, the answer is one of several, which is a listed difference.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
