@@ -247,5 +247,4 @@ impl<C> Table<C> {
 }
 
 #[cfg(test)]
-#[path = "plugins_models.rs"]
 mod models;

@@ -185,5 +185,4 @@ impl<F: Fs> OwnerThread<F> {
 }
 
 #[cfg(test)]
-#[path = "owner_models.rs"]
 mod models;
