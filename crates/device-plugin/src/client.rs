@@ -40,6 +40,15 @@ pub(crate) async fn dial(socket: &Path, within: Duration) -> Result<Channel, Not
     }
 }
 
+/// Connects to a server that listens, or does not: a socket that is not there, or that its server has left behind, will
+/// not come to life.
+pub(crate) async fn reach(socket: &Path, within: Duration) -> Result<Channel, NotReached> {
+    match timeout_at(Instant::now() + within, connect(socket)).await {
+        Ok(Ok(channel)) => Ok(channel),
+        Ok(Err(_)) | Err(_) => Err(NotReached),
+    }
+}
+
 /// Connects once, and waits for the first word of the other side. The connection is never made anew.
 async fn connect(socket: &Path) -> Result<Channel, tonic::transport::Error> {
     let (heard, first_word) = oneshot::channel();

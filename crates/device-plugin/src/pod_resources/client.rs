@@ -44,12 +44,8 @@ impl PodResourcesClient {
     /// each answer may take.
     pub fn connect(socket: &Path, within: Duration) -> Result<Self, ClientError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        // A socket that is not there will not come.
-        if !socket.exists() {
-            return Err(ClientError::NotServed(socket.to_path_buf()));
-        }
-        let dialled = runtime.block_on(client::dial(socket, within));
-        let channel = dialled.map_err(|client::NotReached| ClientError::NotServed(socket.to_path_buf()))?;
+        let reached = runtime.block_on(client::reach(socket, within));
+        let channel = reached.map_err(|client::NotReached| ClientError::NotServed(socket.to_path_buf()))?;
         let client = PodResourcesListerClient::new(channel).max_decoding_message_size(MAX_ANSWER);
         Ok(Self { runtime, client, within: PluginTime::Within(within) })
     }

@@ -51,7 +51,7 @@ pub(super) fn assumed(setup: &Setup<'_>, machine: &LoadedMachine) -> Vec<String>
 
 /// What a kubelet has written, as a snapshot.
 pub(super) fn read(root: &Path, node: &LoadedNode) -> anyhow::Result<Snapshot> {
-    snapshot(root, &Look::settled(root)?.folder, node)
+    snapshot(root, &Look::settled(root)?, node)
 }
 
 /// Goes on reading for the rest of the program.
@@ -90,7 +90,7 @@ impl Watching {
         if self.served.as_ref() == Some(&look) {
             return self.shared.notes.fresh();
         }
-        match snapshot(&self.root, &look.folder, &self.shared.node) {
+        match snapshot(&self.root, &look, &self.shared.node) {
             Ok(snapshot) => {
                 self.shared.snapshot.store(Arc::new(snapshot));
                 self.served = Some(look);
@@ -124,12 +124,16 @@ fn pause(changes: &Receiver<()>) {
     }
 }
 
-fn snapshot(root: &Path, folder: &StateFolder, node: &LoadedNode) -> anyhow::Result<Snapshot> {
+fn snapshot(root: &Path, look: &Look, node: &LoadedNode) -> anyhow::Result<Snapshot> {
+    let folder = &look.folder;
     if let Some(unknown) = folder.unknown().into_iter().next() {
         return Err(unknown.into());
     }
     of_same_policies(folder, node)?;
     let told = Told::ask(root, node);
+    if let Err(error) = &told {
+        tracing::warn!("names of pods and free devices are not known: {error}");
+    }
     let mut names = PodNames::read(None, root)?;
     if let (None, Ok(told)) = (names.known(), &told) {
         names = told.names(folder);
@@ -138,7 +142,7 @@ fn snapshot(root: &Path, folder: &StateFolder, node: &LoadedNode) -> anyhow::Res
     if let Ok(told) = told {
         ledger = ledger.with_inventory(told.inventory);
     }
-    let quarantine = Quarantine::of(root, folder, &names)?;
+    let quarantine = Quarantine::parse(root, look.quarantine.as_deref())?.still(folder, &names);
     let record = |(arrival, pod): (u64, &Pod)| {
         let mut record = Record::new(Arc::new(pod.clone()), Source::Request, arrival);
         let quarantined = quarantine.pods.get(pod.uid.as_str());
@@ -186,7 +190,7 @@ struct Told {
 
 impl Told {
     fn ask(root: &Path, node: &LoadedNode) -> Result<Self, ClientError> {
-        let socket = root.join("pod-resources/kubelet.sock");
+        let socket = root.join(look::SOCKET);
         let mut client = PodResourcesClient::connect(&socket, ANSWER)?;
         let pods = client.list()?;
         let mut devices: BTreeMap<ResourceName, BTreeMap<DeviceId, Vec<i64>>> = BTreeMap::new();

@@ -41,26 +41,41 @@ impl Quarantine {
     /// # Errors
     /// It cannot be read, or is damaged.
     pub(crate) fn read(root: &Path) -> anyhow::Result<Self> {
-        let path = root.join(QUARANTINE);
-        let Some(text) = store::read(&path)? else { return Ok(Self::default()) };
-        serde_json::from_slice(&text).with_context(|| {
+        Self::parse(root, store::read(&root.join(QUARANTINE))?.as_deref())
+    }
+
+    /// What the file in a folder says; nothing, if there is none.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub(crate) fn parse(root: &Path, text: Option<&[u8]>) -> anyhow::Result<Self> {
+        let Some(text) = text else { return Ok(Self::default()) };
+        serde_json::from_slice(text).with_context(|| {
             format!(
                 "{} does not say which pods are quarantined, as it should: remove it when you have seen to them",
-                path.display()
+                root.join(QUARANTINE).display()
             )
         })
     }
 
-    /// The pods of it that still hold anything. Where a file cannot be read, nobody knows better.
+    /// The pods in a folder's file that still hold anything.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
     pub(crate) fn of(root: &Path, folder: &StateFolder, names: &PodNames) -> anyhow::Result<Self> {
-        let mut all = Self::read(root)?;
+        Ok(Self::read(root)?.still(folder, names))
+    }
+
+    /// The pods of it that still hold anything. Where a file cannot be read, nobody knows better.
+    #[must_use]
+    pub(crate) fn still(mut self, folder: &StateFolder, names: &PodNames) -> Self {
         if let Some(holders) = holders(folder) {
-            all.pods.retain(|uid, _| {
+            self.pods.retain(|uid, _| {
                 let uid = PodUid::new(uid);
                 holders.contains(&uid) && !names.is_gone(&uid)
             });
         }
-        Ok(all)
+        self
     }
 
     /// Puts it beside the state files. Without any pod there is no file.

@@ -1,4 +1,4 @@
-//! The three files of one moment.
+//! The files of one moment.
 //!
 //! A kubelet replaces each file whole, one after the other. A look counts only if the next one is the same, down to
 //! which file it was and when it last changed: then all three have been there together in between.
@@ -9,10 +9,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use kubelet_checkpoint::store::StateFile;
+use kubelet_checkpoint::store::{self, StateFile};
 
 use crate::state::{QUARANTINE, StateFolder};
 
+/// Where a kubelet answers who asks what its pods hold, below its root.
+pub(super) const SOCKET: &str = "pod-resources/kubelet.sock";
 /// How often the files are read at once until they stand still.
 const READS: usize = 20;
 
@@ -20,8 +22,10 @@ const READS: usize = 20;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Look {
     pub(super) folder: StateFolder,
-    /// As they were before the contents were read.
-    /// The last is that of the file that says who is quarantined, which nobody else changes.
+    /// The file that says who is quarantined, which no kubelet writes.
+    pub(super) quarantine: Option<Vec<u8>>,
+    /// As they were before the contents were read, in the order of [`StateFile::ALL`]. The last is that of the socket on
+    /// which a kubelet answers, which it makes anew when it starts.
     stamps: [Option<Stamp>; 4],
 }
 
@@ -52,12 +56,13 @@ impl Look {
 
     fn once(root: &Path) -> anyhow::Result<Self> {
         let mut stamps = [None; 4];
-        let files = StateFile::ALL.map(StateFile::path).into_iter().chain([QUARANTINE]);
+        let files = StateFile::ALL.map(StateFile::path).into_iter().chain([SOCKET]);
         for (stamp, file) in stamps.iter_mut().zip(files) {
             let path = root.join(file);
             *stamp = Stamp::of(&path).with_context(|| format!("failed to look at {}", path.display()))?;
         }
-        Ok(Self { folder: StateFolder::read(root)?, stamps })
+        let quarantine = store::read(&root.join(QUARANTINE))?;
+        Ok(Self { folder: StateFolder::read(root)?, quarantine, stamps })
     }
 }
 
