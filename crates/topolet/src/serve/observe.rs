@@ -131,18 +131,16 @@ fn snapshot(root: &Path, look: &Look, node: &LoadedNode) -> anyhow::Result<Snaps
     }
     of_same_policies(folder, node)?;
     let told = Told::ask(root, node);
-    if let Err(error) = &told {
-        tracing::warn!("names of pods and free devices are not known: {error}");
-    }
     let mut names = PodNames::read(None, root)?;
     if let (None, Ok(told)) = (names.known(), &told) {
         names = told.names(folder);
     }
     let mut ledger = state::ledger(folder, node, &names)?;
-    if let Ok(told) = told {
-        ledger = ledger.with_inventory(told.inventory);
-    }
     let quarantine = Quarantine::parse(root, look.quarantine.as_deref())?.still(folder, &names);
+    match told {
+        Ok(told) => ledger = ledger.with_inventory(told.inventory),
+        Err(error) => tracing::warn!("names of pods and free devices are not known: {error}"),
+    }
     let record = |(arrival, pod): (u64, &Pod)| {
         let mut record = Record::new(Arc::new(pod.clone()), Source::Request, arrival);
         let quarantined = quarantine.pods.get(pod.uid.as_str());
