@@ -107,6 +107,8 @@ pub(crate) fn of_json(text: &str, whole: Range<usize>) -> Outline {
     let bytes = text.as_bytes().get(whole.clone()).unwrap_or_default();
     let (mut items, mut item) = (Vec::new(), None);
     let (mut depth, mut is_list) = (0_usize, false);
+    // A second list of that name stays where it is, and is refused as one.
+    let mut was_list = false;
     let mut string = None;
     let (mut last, mut key) = (&bytes[..0], &bytes[..0]);
     let mut is_escaped = false;
@@ -134,7 +136,10 @@ pub(crate) fn of_json(text: &str, whole: Range<usize>) -> Outline {
             b'"' => string = Some(at + 1),
             b':' if depth == 1 => key = last,
             b'[' | b'{' => {
-                is_list |= depth == 1 && *byte == b'[' && key == b"items";
+                if depth == 1 && *byte == b'[' && key == b"items" {
+                    is_list = !was_list;
+                    was_list = true;
+                }
                 depth += 1;
             }
             b']' | b'}' => {
@@ -184,6 +189,7 @@ mod tests {
             ),
             ("{\"x\": {\"items\": [1]}, \"items\": []}", vec![], ""),
             ("[1, 2]", vec![], ""),
+            ("{\"items\": [1], \"items\": [2]}", vec!["1"], "{\"items\": [], \"items\": [2]}"),
         ] {
             let outline = of_json(text, 0..text.len());
             assert_eq!(cut(text, &outline), items, "{text}");

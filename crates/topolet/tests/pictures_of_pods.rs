@@ -3,15 +3,15 @@
 
 use std::process::Command;
 
-/// What is drawn of the server that the state in the fixtures is from.
-fn drawn(format: &str, state: &str) -> String {
+/// What is drawn of the server that the state in the fixtures is from, and with which exit status.
+fn drawn(format: &str, state: &str, status: i32) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
         .args(["topology", "--machine", "xeon-2s-96cpu-sriov", "-o", format])
         .args(["--state", &format!("../../fixtures/state/{state}"), "--pods", "../../fixtures/state/pods"])
         .env("LC_ALL", "C.UTF-8")
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(status), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -26,7 +26,7 @@ fn cpus(picture: &str, class: &str) -> Vec<String> {
 
 #[test]
 fn every_pod_has_its_colour() {
-    let picture = drawn("svg", "healthy");
+    let picture = drawn("svg", "healthy", 0);
     let of = |numbers: &[std::ops::RangeInclusive<u32>]| -> Vec<String> {
         let mut all: Vec<_> = numbers.iter().cloned().flatten().collect();
         // As they are drawn: core by core.
@@ -55,10 +55,10 @@ fn every_pod_has_its_colour() {
 
 #[test]
 fn files_that_contradict_themselves_are_drawn_as_they_are() {
-    let picture = drawn("svg", "two-owners");
+    let picture = drawn("svg", "two-owners", 0);
     assert!(!cpus(&picture, "cpu several").is_empty());
     assert!(picture.contains(">two pods hold the same, which no kubelet grants<"));
-    let picture = drawn("svg", "torn");
+    let picture = drawn("svg", "torn", 2);
     assert!(picture.contains(">cpu_manager_state cannot be read"), "the file is named");
     assert_eq!(cpus(&picture, "cpu").len(), 96, "nothing is known of any CPU");
 }

@@ -147,6 +147,12 @@ fn what_an_api_server_refuses_is_refused_and_the_file_named() {
     assert_eq!(daemon.prints(&["get", "pods"]), "no pods\n");
     let nameless = daemon.ask("POST", "/v1/pods", "kind: [");
     assert!(nameless.message().contains("request:1"), "{}", nameless.body);
+
+    let good = root.path().join("good.yaml");
+    fs::write(&good, pod("good", "cpu: 2, memory: 1Gi")).unwrap();
+    let both = daemon.topolet(&["apply", "-f", bad, "-f", good.to_str().unwrap()]);
+    assert_eq!(both.status.code(), Some(1));
+    assert!(daemon.prints(&["get", "pods"]).contains("good"), "the next file is applied");
 }
 
 fn over_tcp(address: &str, head: &str, body: &str) -> Reply {
@@ -208,6 +214,19 @@ fn roots_that_are_not_ours_are_refused() {
         assert!(refused(&["--root", other.to_str().unwrap()]).contains("belongs to user 12345"));
     } else {
         eprintln!("skipped: only root can give a folder away");
+    }
+    let kubelets = root.path().join("kubelet");
+    fs::create_dir(&kubelets).unwrap();
+    let state = kubelets.join("cpu_manager_state");
+    let held = fs::read("../../fixtures/state/healthy/cpu_manager_state").unwrap();
+    for (contents, who) in
+        [(held.as_slice(), "3 pods hold something"), (&held[..50], "pods may hold something")]
+    {
+        fs::write(&state, contents).unwrap();
+        let said = refused(&["--root", kubelets.to_str().unwrap()]);
+        assert!(said.contains("is a kubelet's") && said.contains(who), "{said}");
+        assert_eq!(fs::read(&state).unwrap(), contents, "nothing is changed");
+        assert_eq!(fs::read_dir(&kubelets).unwrap().count(), 1, "and nothing is made");
     }
     let long = "x".repeat(120);
     assert!(refused(&["--root", shown, "--socket", &long]).contains("too long"));

@@ -1,6 +1,6 @@
 //! Commands for a running `topolet serve`, in kubectl's words: `get pods`, `describe pod`, `apply -f`, `delete pod`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
 
@@ -171,18 +171,27 @@ pub(super) fn describe(arguments: &DescribeArguments, screen: Screen) -> anyhow:
     show(&reply, output.output, screen)
 }
 
-pub(super) fn apply(arguments: &ApplyArguments, screen: Screen) -> anyhow::Result<Outcome> {
+/// A file that cannot be applied does not keep the next from it, as with kubectl.
+pub(super) fn apply(arguments: &ApplyArguments, screen: Screen) -> Outcome {
     let mut outcome = Outcome::Done;
-    let route = if arguments.dry_run { "explain" } else { "pods" };
     for file in &arguments.files {
-        let bytes = document::read(file)?;
-        let name = document::name(file);
-        let body = Sent { name: Some(&name), bytes: &bytes };
-        let path = format!("/v1/{route}?{}", shape(&arguments.output, screen));
-        let reply = client::send(&arguments.socket.socket, "POST", &path, body)?.good()?;
-        outcome = outcome.max(show(&reply, arguments.output.output, screen)?);
+        let applied = apply_file(arguments, file, screen).unwrap_or_else(|error| {
+            screen.error(&error);
+            Outcome::Partial
+        });
+        outcome = outcome.max(applied);
     }
-    Ok(outcome)
+    outcome
+}
+
+fn apply_file(arguments: &ApplyArguments, file: &Path, screen: Screen) -> anyhow::Result<Outcome> {
+    let route = if arguments.dry_run { "explain" } else { "pods" };
+    let bytes = document::read(file)?;
+    let name = document::name(file);
+    let path = format!("/v1/{route}?{}", shape(&arguments.output, screen));
+    let body = Sent { name: Some(&name), bytes: &bytes };
+    let reply = client::send(&arguments.socket.socket, "POST", &path, body)?.good()?;
+    show(&reply, arguments.output.output, screen)
 }
 
 pub(super) fn delete(arguments: &DeleteArguments, screen: Screen) -> anyhow::Result<Outcome> {

@@ -6,8 +6,11 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use kubelet_checkpoint::store::StateFile;
 use nix::unistd::geteuid;
-use node_agent::Agent;
+use node_agent::{Agent, PODS};
+
+use crate::state::StateFolder;
 
 /// Only its owner writes to it, others may look for sockets in it.
 const MODE: u32 = 0o750;
@@ -24,7 +27,31 @@ pub(super) fn make(root: &Path) -> anyhow::Result<()> {
         _ => {}
     }
     check(root)?;
+    leave_to_its_kubelet(root)?;
     Agent::make_folders(root).with_context(|| format!("failed to make folders in root folder {shown}"))
+}
+
+/// Refuses a folder that was never served here and in whose state files pods hold something. Which pods these are, and
+/// that they run, only their kubelet knows; here they would lose what they hold.
+fn leave_to_its_kubelet(root: &Path) -> anyhow::Result<()> {
+    let shown = root.display();
+    let is_ours =
+        root.join(PODS).try_exists().with_context(|| format!("failed to look into root folder {shown}"))?;
+    if is_ours {
+        return Ok(());
+    }
+    let who = match StateFolder::of(root)?.holders() {
+        Some(holders) if holders.is_empty() => return Ok(()),
+        Some(holders) if holders.len() == 1 => "1 pod holds".to_owned(),
+        Some(holders) => format!("{} pods hold", holders.len()),
+        None => "pods may hold".to_owned(),
+    };
+    bail!(
+        "root folder {shown} is a kubelet's: {who} something by its state files, and would lose it here. \
+         `topolet serve --observe --root {shown}` watches it and changes nothing; if no kubelet runs there any more, \
+         remove {} first",
+        StateFile::ALL.map(StateFile::path).join(", ")
+    )
 }
 
 /// Nobody else may have put anything in it.

@@ -73,7 +73,7 @@ fn quarantined(root: &Path, store: &Store) {
 /// Those who hold anything yet. The others are forgotten: another pod of the same name may come to the same UID.
 fn still_quarantined(root: &Path, store: &Store) -> anyhow::Result<Quarantine> {
     let known = Quarantine::read(root)?;
-    let still = Quarantine::of(root, &StateFolder::read(root)?, &PodNames::default())?;
+    let still = Quarantine::of(root, &StateFolder::of(root)?, &PodNames::default())?;
     if still != known {
         still.write(store)?;
     }

@@ -1,5 +1,6 @@
 //! The three files of a kubelet's root folder, or of a copy of it.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
 use kubelet_checkpoint::store::{self, StateFile};
 use node_agent::files::{self, UnknownFile};
+use pod_spec::PodUid;
 
 /// The files as they are; `None` where there is none.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,22 +42,28 @@ pub(crate) fn must_be_folder(root: &Path) -> anyhow::Result<()> {
 }
 
 impl StateFolder {
+    /// The files of a folder in which there must be some.
     pub(crate) fn read(root: &Path) -> anyhow::Result<Self> {
         must_be_folder(root)?;
-        let read = |file| -> anyhow::Result<Option<Vec<u8>>> {
-            let path: PathBuf = root.join(StateFile::path(file));
-            store::read(&path).with_context(|| format!("failed to read the state in {}", root.display()))
-        };
-        let folder = Self {
-            cpu: read(StateFile::Cpu)?,
-            memory: read(StateFile::Memory)?,
-            device: read(StateFile::Device)?,
-        };
+        let folder = Self::of(root)?;
         if folder.is_empty() {
             let names = StateFile::ALL.map(StateFile::path).join(", ");
             bail!("{} holds no state of a kubelet: none of {names} is there", root.display());
         }
         Ok(folder)
+    }
+
+    /// What there is of them in a folder.
+    pub(crate) fn of(root: &Path) -> anyhow::Result<Self> {
+        let read = |file| -> anyhow::Result<Option<Vec<u8>>> {
+            let path: PathBuf = root.join(StateFile::path(file));
+            store::read(&path).with_context(|| format!("failed to read the state in {}", root.display()))
+        };
+        Ok(Self {
+            cpu: read(StateFile::Cpu)?,
+            memory: read(StateFile::Memory)?,
+            device: read(StateFile::Device)?,
+        })
     }
 
     /// Whether there is no file at all.
@@ -89,6 +97,30 @@ impl StateFolder {
             device: off.device,
             unknown: off.unknown,
         }
+    }
+
+    /// Everybody who holds something; `None`: a file cannot be read.
+    pub(crate) fn holders(&self) -> Option<BTreeSet<PodUid>> {
+        let contents = self.contents_of_any();
+        if !contents.unknown.is_empty() {
+            return None;
+        }
+        let mut all = BTreeSet::new();
+        if let Some(read) = contents.cpu {
+            let read = read.ok()?;
+            all.extend(read.entries.into_keys().chain(read.pod_entries.into_keys()));
+        }
+        if let Some(read) = contents.memory {
+            let state = read.ok()?.state;
+            all.extend(state.entries.into_keys().chain(state.pod_entries.into_keys()));
+        }
+        if let Some(read) = contents.device {
+            if read.fault.is_some() {
+                return None;
+            }
+            all.extend(files::devices(&read.state).iter().map(|(pod, ..)| pod.clone()));
+        }
+        Some(all)
     }
 }
 

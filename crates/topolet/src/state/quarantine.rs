@@ -3,12 +3,11 @@
 //! The kubelet's files have no place for that, and after a repair they look as if nothing had been. So it is kept in a
 //! file beside them, which counts for a pod as long as the pod holds anything, or until somebody removes the file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context as _;
 use kubelet_checkpoint::store::{self, Store};
-use node_agent::files;
 use pod_spec::PodUid;
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +68,7 @@ impl Quarantine {
     /// The pods of it that still hold anything. Where a file cannot be read, nobody knows better.
     #[must_use]
     pub(crate) fn still(mut self, folder: &StateFolder, names: &PodNames) -> Self {
-        if let Some(holders) = holders(folder) {
+        if let Some(holders) = folder.holders() {
             self.pods.retain(|uid, _| {
                 let uid = PodUid::new(uid);
                 holders.contains(&uid) && !names.is_gone(&uid)
@@ -99,28 +98,4 @@ impl Quarantined {
         }
         format!("; the files before the repair are {}", self.backups.join(", "))
     }
-}
-
-/// Everybody who holds something; `None`: a file cannot be read.
-fn holders(folder: &StateFolder) -> Option<BTreeSet<PodUid>> {
-    let contents = folder.contents_of_any();
-    if !contents.unknown.is_empty() {
-        return None;
-    }
-    let mut all = BTreeSet::new();
-    if let Some(read) = contents.cpu {
-        let read = read.ok()?;
-        all.extend(read.entries.into_keys().chain(read.pod_entries.into_keys()));
-    }
-    if let Some(read) = contents.memory {
-        let state = read.ok()?.state;
-        all.extend(state.entries.into_keys().chain(state.pod_entries.into_keys()));
-    }
-    if let Some(read) = contents.device {
-        if read.fault.is_some() {
-            return None;
-        }
-        all.extend(files::devices(&read.state).iter().map(|(pod, ..)| pod.clone()));
-    }
-    Some(all)
 }
