@@ -40,7 +40,11 @@ fn leave_to_its_kubelet(root: &Path) -> anyhow::Result<()> {
     if is_ours {
         return Ok(());
     }
-    let who = match StateFolder::of(root)?.holders() {
+    let folder = StateFolder::of(root)?;
+    if let Some(unknown) = folder.unknown().into_iter().next() {
+        return Err(unknown).with_context(|| format!("cannot start from {shown}"));
+    }
+    let who = match folder.holders() {
         Some(holders) if holders.is_empty() => return Ok(()),
         Some(holders) if holders.len() == 1 => "1 pod holds".to_owned(),
         Some(holders) => format!("{} pods hold", holders.len()),
