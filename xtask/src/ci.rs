@@ -4,7 +4,6 @@ use crate::codegen::Codegen;
 use crate::fixtures::Fixtures;
 use crate::hwloc::Hwloc;
 use crate::instructions::Instructions;
-use crate::kubelet::KubeletNode;
 use crate::package::Package;
 use crate::plugins::Plugins;
 use crate::test::Test;
@@ -26,7 +25,6 @@ impl Ci {
         Fixtures { check: true }.run()?;
         Codegen { check: true }.run()?;
         Plugins {}.run()?;
-        KubeletNode::build()?;
         run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
         fuzz::check()?;
         run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;

@@ -46,17 +46,6 @@ impl KubeletNode {
         go_build(&["admission"])?;
         run(&mut cargo(&["test", "--package", "topolet", "--test", "kubelet_node", "--", "--nocapture"]))
     }
-
-    /// For tests that run it when it is there. In CI it has to be; elsewhere it is said that it is not.
-    pub(crate) fn build() -> anyhow::Result<()> {
-        match go_build(&["admission"]) {
-            Err(error) if std::env::var_os("CI").is_none() => {
-                eprintln!("skipped: the kubelet's own managers: {error:#}");
-                Ok(())
-            }
-            built => built.map(drop),
-        }
-    }
 }
 
 /// Builds programs of the module and gives the folder that they are in.
