@@ -81,7 +81,7 @@ pub enum ReservationError {
     /// Some of the reserved CPUs are not there.
     #[error("reserved-cpus: {reserved} is not a subset of online-cpus: {online}")]
     NotOnline {
-        /// Those that were to be reserved.
+        /// Those that were to be reserved, as the configuration has them.
         reserved: String,
         /// Those that are there.
         online: CpuSet,
@@ -173,13 +173,13 @@ impl Reservation {
 }
 
 fn reserved_cpus(list: &str, online: &CpuSet) -> Result<CpuSet, ReservationError> {
-    let not_online = |reserved| ReservationError::NotOnline { reserved, online: online.clone() };
-    let cpus: CpuSet = match list.parse() {
-        Ok(cpus) => cpus,
-        Err(ParseError::TooLarge(_)) => return Err(not_online(list.to_owned())),
-        Err(error) => return Err(ReservationError::CpuList(error)),
-    };
-    if cpus.is_subset(online) { Ok(cpus) } else { Err(not_online(cpus.to_string())) }
+    // The kubelet repeats the text, in its order.
+    let not_online = || ReservationError::NotOnline { reserved: list.to_owned(), online: online.clone() };
+    match list.parse::<CpuSet>() {
+        Ok(cpus) if cpus.is_subset(online) => Ok(cpus),
+        Ok(_) | Err(ParseError::TooLarge(_)) => Err(not_online()),
+        Err(error) => Err(ReservationError::CpuList(error)),
+    }
 }
 
 fn amounts(of: ReservedFor, map: &BTreeMap<String, String>) -> Result<Amounts, Vec<ReservationError>> {
@@ -273,4 +273,28 @@ pub fn reserved_too_much(capacity: &Amounts, reserved: &Amounts) -> Vec<Reserved
 
 fn not_negative(amount: Quantity) -> Quantity {
     if amount.sign() == Sign::Negative { Quantity::from_units(0, amount.format()) } else { amount }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn reserved_cpus_that_are_not_online_are_repeated_as_written() {
+        let online: CpuSet = "0-7".parse().unwrap();
+        for (written, expected) in [
+            ("16,9", "reserved-cpus: 16,9 is not a subset of online-cpus: 0-7"),
+            ("9-9,0", "reserved-cpus: 9-9,0 is not a subset of online-cpus: 0-7"),
+            ("8,8", "reserved-cpus: 8,8 is not a subset of online-cpus: 0-7"),
+        ] {
+            let config = KubeletConfiguration {
+                reserved_system_cpus: Some(written.to_owned()),
+                ..KubeletConfiguration::default()
+            };
+            let faults = Reservation::check(&config, &online).unwrap_err();
+            assert_eq!(faults.first().map(ToString::to_string).as_deref(), Some(expected));
+        }
+    }
 }
