@@ -10,6 +10,7 @@ mod fuzz;
 mod hwloc;
 mod instructions;
 mod kubelet;
+mod object_fields;
 mod package;
 mod pictures;
 mod plugins;
@@ -38,6 +39,7 @@ enum Command {
     Instructions(instructions::Instructions),
     KubeletVectors(kubelet::KubeletVectors),
     KubeletNode(kubelet::KubeletNode),
+    ObjectFields(object_fields::ObjectFields),
     Package(package::Package),
     Pictures(pictures::Pictures),
     Plugins(plugins::Plugins),
@@ -68,6 +70,7 @@ impl Command {
             Self::Instructions(instructions) => instructions.run(),
             Self::KubeletVectors(vectors) => vectors.run(),
             Self::KubeletNode(node) => node.run(),
+            Self::ObjectFields(fields) => fields.run(),
             Self::Package(package) => package.run(),
             Self::Pictures(pictures) => pictures.run(),
             Self::Plugins(plugins) => plugins.run(),

@@ -4,7 +4,7 @@ use core::fmt;
 
 use pod_spec::{Pod, PodLevelResources};
 
-use crate::{ManifestError, Refusal, Source, read_manifests, read_pods_with};
+use crate::{ManifestError, Refusal, Source, UnknownFields, Warning, read_manifests, read_pods_with};
 
 /// Why none of a text's pods is taken. Displays as kubectl shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,17 +34,28 @@ impl From<ManifestError> for NotAccepted {
     }
 }
 
-/// [`read_pods_with`] for pods that no API server has looked at: one that it would refuse refuses them all.
+/// Pods of a file, and what in them was ignored.
+#[derive(Clone, Debug, Default)]
+pub struct AcceptedPods {
+    /// The pods, in order.
+    pub pods: Vec<Pod>,
+    /// Fields that pods do not have, which the kubelet ignores as well.
+    pub unknown_fields: Vec<Warning>,
+}
+
+/// [`read_pods_with`] for pods that no API server has looked at: one that it would refuse refuses them all. Fields that
+/// pods do not have are ignored and reported, as the kubelet ignores them in files.
 ///
 /// # Errors
 /// Everything that an API server would complain of; else the first thing that is wrong.
 pub fn read_accepted_pods(
     source: &Source<'_>,
     pod_level: PodLevelResources,
-) -> Result<Vec<Pod>, NotAccepted> {
-    let refused = read_manifests(source, pod_level)?.refused;
-    if !refused.is_empty() {
-        return Err(NotAccepted::Refused(refused));
+) -> Result<AcceptedPods, NotAccepted> {
+    let read = read_manifests(source, pod_level, UnknownFields::Report)?;
+    if !read.refused.is_empty() {
+        return Err(NotAccepted::Refused(read.refused));
     }
-    Ok(read_pods_with(source, pod_level)?)
+    let pods = read_pods_with(source, pod_level)?;
+    Ok(AcceptedPods { pods, unknown_fields: read.unknown_fields })
 }

@@ -31,7 +31,7 @@ mod function_pool;
 mod scenario;
 mod plain;
 
-pub use accepted::{NotAccepted, read_accepted_pods};
+pub use accepted::{AcceptedPods, NotAccepted, read_accepted_pods};
 pub use api::{Complaint, WrongName, check_node_name};
 pub use devices::{
     DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, PciClass, PciSelector, read_devices,
@@ -39,7 +39,7 @@ pub use devices::{
 pub use error::{ManifestError, Style};
 pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, ReportedNodes};
 pub use kubelet::{KubeletConfigRead, Warning, read_kubelet_config};
-pub use manifests::{Manifests, NotConsidered, Owner, Refusal, Skipped, read_manifests};
+pub use manifests::{Manifests, NotConsidered, Owner, Refusal, Skipped, UnknownFields, read_manifests};
 pub use own::read_own_options;
 pub use plain::plain_json;
 pub use pod_resources::{

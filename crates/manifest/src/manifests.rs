@@ -13,7 +13,8 @@ use pod_spec::{Pod, PodLevelResources, PodUid};
 use self::reader::Reader;
 use crate::problem::Shown;
 use crate::source::Place;
-use crate::{ManifestError, Problem, Source, Style};
+use crate::workload::Kind;
+use crate::{ManifestError, Problem, Source, Style, Warning};
 
 /// What a text holds.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +29,8 @@ pub struct Manifests {
     pub skipped: Vec<Skipped>,
     /// What pods ask for that nobody here looks at. The pods are in `pods`.
     pub not_considered: Vec<NotConsidered>,
+    /// Fields that their objects do not have and that were ignored ([`UnknownFields`]).
+    pub unknown_fields: Vec<Warning>,
 }
 
 impl Manifests {
@@ -37,6 +40,18 @@ impl Manifests {
     pub fn is_whole(&self) -> bool {
         self.refused.is_empty() && self.skipped.is_empty()
     }
+}
+
+/// What becomes of objects with fields that their kind does not have in Kubernetes v1.36.3.
+///
+/// An object that an API server has written (it has a `metadata.resourceVersion`) was accepted there, so its unknown
+/// fields are those of another release. They are always ignored and reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UnknownFields {
+    /// The object is refused, as by kubectl's strict validation.
+    Refuse,
+    /// The fields are ignored and reported in [`Manifests::unknown_fields`], as by a kubelet that reads files.
+    Report,
 }
 
 /// What makes a pod. Displays as `Deployment web`.
@@ -63,7 +78,8 @@ pub struct Refusal {
     /// Its name; may be empty.
     pub name: String,
     /// All that is wrong with it, each with its place; one to a hundred. What an API server would complain of are
-    /// [`Problem::Refused`]; anything else stands alone.
+    /// [`Problem::Refused`]; an object with unknown fields has only those ([`Problem::UnknownObjectField`]); anything
+    /// else stands alone.
     pub causes: Vec<ManifestError>,
 }
 
@@ -75,8 +91,29 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    /// The API server's words for strict decoding, with what may have been meant.
+    fn write_unknown_fields(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, .. } = self;
+        let version = Kind::version_of(kind);
+        write!(f, "{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: ")?;
+        for (at, cause) in self.causes.iter().enumerate() {
+            write!(f, "{}{}", if at > 0 { ", " } else { "" }, cause.title())?;
+            if let Problem::UnknownObjectField { meant: Some(meant), .. } = cause.problem() {
+                write!(f, " (did you mean {meant:?}?)")?;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [first, ..] = self.causes.as_slice()
+            && matches!(first.problem(), Problem::UnknownObjectField { .. })
+        {
+            return self.write_unknown_fields(f);
+        }
         match self.causes.as_slice() {
             // What is no complaint of an API server's has words of its own.
             [only] if !matches!(only.problem(), Problem::Refused(_)) => return write!(f, "{only}"),
@@ -135,10 +172,15 @@ impl fmt::Display for NotConsidered {
 ///
 /// The text is YAML or JSON of at most 64 MiB, and each object of at most 1 MiB. What makes pods becomes as many of
 /// them as it has replicas, a `DaemonSet` one. Pods that a cluster lists keep their UIDs, their phase and the name of
-/// their node. Amounts are taken as they are written.
+/// their node. Amounts are taken as they are written. `unknown` says what becomes of objects with fields that their
+/// kind does not have.
 ///
 /// # Errors
 /// The text cannot be read at all.
-pub fn read_manifests(source: &Source<'_>, pod_level: PodLevelResources) -> Result<Manifests, ManifestError> {
-    Reader::new(pod_level).read(source)
+pub fn read_manifests(
+    source: &Source<'_>,
+    pod_level: PodLevelResources,
+    unknown: UnknownFields,
+) -> Result<Manifests, ManifestError> {
+    Reader::new(pod_level, unknown).read(source)
 }

@@ -15,7 +15,7 @@ use crate::names::{check_name, check_namespace};
 use crate::node::{Field, Value};
 use crate::quantity::resource_list;
 use crate::yaml::{Repeated, documents};
-use crate::{ManifestError, Problem, Source};
+use crate::{ManifestError, Problem, Source, api};
 
 const KINDS: &str = "kind Pod, or List with pods as its items";
 
@@ -48,6 +48,9 @@ pub fn read_pods_with(source: &Source<'_>, pod_level: PodLevelResources) -> Resu
 
 /// A pod that another document holds, without `apiVersion` and `kind`.
 pub(crate) fn read_inline_pod(field: &Field<'_>) -> Result<Pod, ManifestError> {
+    if let Some(unknown) = api::unknown_fields_of(field, "Pod").into_iter().next() {
+        return Err(unknown);
+    }
     let mut pods = Pods::default();
     pods.read_pod(field, Header::Implied)?;
     pods.read.pop().ok_or_else(|| field.unexpected("a pod"))

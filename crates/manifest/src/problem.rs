@@ -147,6 +147,14 @@ pub enum Problem {
         /// The field that may have been meant.
         meant: &'static str,
     },
+    /// A field of an object that its kind does not have; an API server's words.
+    #[error("unknown field \"{path}\"")]
+    UnknownObjectField {
+        /// Its path in the object: `spec.containers[0].resource`.
+        path: String,
+        /// A field that there is and that may have been meant.
+        meant: Option<&'static str>,
+    },
     /// What an API server would refuse, in its words.
     #[error("{0}")]
     Refused(Complaint),
@@ -174,7 +182,12 @@ impl Problem {
     #[must_use]
     pub fn expected(&self) -> Option<&str> {
         Some(match self {
-            Self::Syntax(_) | Self::NotUtf8 | Self::Refused(_) | Self::MisspeltField { .. } => return None,
+            Self::Syntax(_)
+            | Self::NotUtf8
+            | Self::Refused(_)
+            | Self::MisspeltField { .. }
+            | Self::UnknownObjectField { meant: Some(_), .. } => return None,
+            Self::UnknownObjectField { meant: None, .. } => "a field of Kubernetes v1.36.3",
             Self::TooManyPods(_) => "fewer pods, or smaller ones",
             Self::ListTooLarge { .. } => {
                 const { assert!(MAX_LIST_BYTES == 67_108_864, "the text below names the limit") };
@@ -216,7 +229,9 @@ impl Problem {
     /// What is to be done about it, as a fragment: `expected ...`, `did you mean ...?`.
     pub(crate) fn advice(&self) -> Option<String> {
         match self {
-            Self::MisspeltField { meant, .. } => Some(format!("did you mean {meant}?")),
+            Self::MisspeltField { meant, .. } | Self::UnknownObjectField { meant: Some(meant), .. } => {
+                Some(format!("did you mean {meant}?"))
+            }
             other => other.expected().map(|expected| format!("expected {expected}")),
         }
     }

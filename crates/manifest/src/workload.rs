@@ -41,9 +41,26 @@ pub(crate) struct Replicas {
 }
 
 impl Kind {
+    /// Every kind that is read.
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 8] = {
+        let mut all = [Self::Pod; KINDS.len()];
+        let mut at = 0;
+        while at < KINDS.len() {
+            all[at] = KINDS[at].2;
+            at += 1;
+        }
+        all
+    };
+
     /// The kind of an object.
     pub(crate) fn find(version: &str, kind: &str) -> Option<Self> {
         KINDS.iter().find(|(known, name, _)| (*known, *name) == (version, kind)).map(|(_, _, kind)| *kind)
+    }
+
+    /// The `apiVersion` of its objects; empty for a kind that is not read.
+    pub(crate) fn version_of(kind: &str) -> &'static str {
+        KINDS.iter().find(|(_, name, _)| *name == kind).map_or("", |(version, ..)| version)
     }
 
     /// Its name.

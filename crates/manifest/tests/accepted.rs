@@ -10,7 +10,7 @@ const GOOD: &str =
 fn check(text: &str, expected: &str) {
     let source = Source { name: "pods.yaml", text };
     let found = match read_accepted_pods(&source, PodLevelResources::Count) {
-        Ok(pods) => pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>().join(" "),
+        Ok(read) => read.pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>().join(" "),
         Err(error) => error.to_string(),
     };
     assert_eq!(found, expected, "{text}");

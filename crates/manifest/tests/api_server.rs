@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use pod_spec::PodLevelResources;
 use serde_json::Value;
-use topology_manifest::{Manifests, Problem, Source, Style, read_manifests};
+use topology_manifest::{Manifests, Problem, Source, Style, UnknownFields, read_manifests};
 
 fn read(text: &str) -> Manifests {
     let source = Source { name: "pods.yaml", text };
-    read_manifests(&source, PodLevelResources::Count)
+    read_manifests(&source, PodLevelResources::Count, UnknownFields::Refuse)
         .unwrap_or_else(|error| panic!("{}", error.render(Style::Ascii)))
 }
 

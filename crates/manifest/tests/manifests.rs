@@ -1,11 +1,11 @@
 //! Objects that make pods, lists of them, and those that make none.
 
 use pod_spec::{Phase, PodLevelResources};
-use topology_manifest::{Manifests, Source, Style, read_manifests};
+use topology_manifest::{Manifests, Source, Style, UnknownFields, read_manifests};
 
 fn read(text: &str) -> Manifests {
     let source = Source { name: "all.yaml", text };
-    read_manifests(&source, PodLevelResources::Count)
+    read_manifests(&source, PodLevelResources::Count, UnknownFields::Refuse)
         .unwrap_or_else(|error| panic!("{}", error.render(Style::Ascii)))
 }
 
@@ -265,8 +265,12 @@ fn faults_in_large_lists_have_their_lines() {
     assert_eq!((skipped.pods.len(), skipped.skipped.len()), (0, 1));
 
     let unknown = text.replace("kind: List\n", "kind: List\nkind: List\n");
-    let error =
-        read_manifests(&Source { name: "list.yaml", text: &unknown }, PodLevelResources::Count).unwrap_err();
+    let error = read_manifests(
+        &Source { name: "list.yaml", text: &unknown },
+        PodLevelResources::Count,
+        UnknownFields::Refuse,
+    )
+    .unwrap_err();
     let last = text.lines().position(|line| line == "kind: List").unwrap_or_default() + 2;
     assert_eq!(error.line(), last, "{error}");
 }
@@ -291,8 +295,12 @@ fn faults_in_large_json_have_their_columns() {
 #[test]
 fn no_object_of_a_large_text_is_large_itself() {
     let large = format!("{}---\n{}# {}\n", large_list(10, None), large_list(1, None), "x".repeat(2 << 20));
-    let error =
-        read_manifests(&Source { name: "list.yaml", text: &large }, PodLevelResources::Count).unwrap_err();
+    let error = read_manifests(
+        &Source { name: "list.yaml", text: &large },
+        PodLevelResources::Count,
+        UnknownFields::Refuse,
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("what begins here has"), "{error}");
     let bytes = vec![b' '; topology_manifest::MAX_LIST_BYTES + 1];
     let error = Source::from_list("list.yaml", &bytes).unwrap_err();

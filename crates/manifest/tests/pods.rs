@@ -1,7 +1,7 @@
 //! Manifests as people write them, and what is read from them.
 
 use pod_spec::{Amounts, Pod, PodLevelResources, QosClass, ResourceList, Role};
-use topology_manifest::{Source, Style, read_manifests, read_pods};
+use topology_manifest::{Source, Style, UnknownFields, read_manifests, read_pods};
 
 fn pods(text: &str) -> Vec<Pod> {
     read_pods(&Source { name: "pods.yaml", text })
@@ -108,7 +108,7 @@ fn every_committed_pod_is_read() {
         }
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
         let source = Source { name: &path.display().to_string(), text: &text };
-        let read = read_manifests(&source, PodLevelResources::Count)
+        let read = read_manifests(&source, PodLevelResources::Count, UnknownFields::Refuse)
             .unwrap_or_else(|error| panic!("{}", error.render(Style::Ascii)));
         assert!(!read.pods.is_empty(), "{path:?}");
         assert!(read.refused.is_empty(), "{path:?}: {}", read.refused[0]);

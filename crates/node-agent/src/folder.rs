@@ -189,8 +189,8 @@ fn pods(path: &Path, text: &[u8], pod_level: PodLevelResources) -> Result<Vec<Ar
     let read = Text::from_bytes(&name, text)
         .map_err(NotAccepted::from)
         .and_then(|text| read_accepted_pods(&text, pod_level));
-    let pods = read.map_err(|error| error.to_string())?;
-    let active = pods.into_iter().filter(|pod| pod.phase == Phase::Active);
+    let read = read.map_err(|error| error.to_string())?;
+    let active = read.pods.into_iter().filter(|pod| pod.phase == Phase::Active);
     Ok(active
         .map(|mut pod| {
             pod.constraints.origin = Origin::Static;

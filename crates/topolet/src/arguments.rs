@@ -70,6 +70,8 @@ pub(crate) struct PodsArguments {
     #[arg(short, long = "filename", value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
+    pub(crate) reading: ReadingArguments,
+    #[command(flatten)]
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
     pub(crate) rules: RulesArguments,
@@ -80,6 +82,19 @@ pub(crate) struct PodsArguments {
     /// pods -o yaml` prints. What others hold is free.
     #[arg(long, value_name = "PATH")]
     pub(crate) pods: Option<PathBuf>,
+}
+
+/// How manifests of pods are read.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct ReadingArguments {
+    /// Ignores fields that pods of Kubernetes v1.36.3 do not have, with a warning. Without it such a field refuses its
+    /// object, as kubectl's validation does.
+    #[arg(long)]
+    pub(crate) lenient: bool,
+    /// The pods are static pods of the kubelet's manifests folder: critical, so they preempt others. Pods of files in
+    /// /etc/kubernetes/manifests are static without it.
+    #[arg(long = "static")]
+    pub(crate) are_static: bool,
 }
 
 /// Which machine.

@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
-use pod_spec::{Phase, Pod, PodLevelResources, PodUid};
-use topology_manifest::{Manifests, Owner, Refusal, Source, read_manifests};
+use pod_spec::{Origin, Phase, Pod, PodLevelResources, PodUid};
+use topology_manifest::{
+    ManifestError, Manifests, Owner, Problem, Refusal, Source, UnknownFields, read_manifests,
+};
 
+use crate::arguments::ReadingArguments;
 use crate::document;
 use crate::render::{Screen, manifest_style};
 
@@ -33,13 +36,19 @@ pub(crate) enum Wholeness {
 /// The pods of all files. What is no pod is named on standard error, and so is what an API server would refuse.
 pub(crate) fn from_files(
     files: &[PathBuf],
+    reading: ReadingArguments,
     pod_level: PodLevelResources,
     screen: Screen,
 ) -> anyhow::Result<Asked> {
+    let unknown = if reading.lenient { UnknownFields::Report } else { UnknownFields::Refuse };
     let mut asked = Asked::default();
     for path in files {
-        let Manifests { pods, owners, refused, skipped, not_considered, .. } = from_file(path, pod_level)?;
-        let render = |refusal: &Refusal| refusal.render(manifest_style());
+        let Manifests { mut pods, owners, refused, skipped, not_considered, unknown_fields } =
+            from_file(path, pod_level, unknown)?;
+        if reading.are_static || is_manifests_folder(path) {
+            make_static(&mut pods, &owners)?;
+        }
+        let render = |refusal: &Refusal| format!("{}{}", refusal.render(manifest_style()), way_out(refusal));
         // With nothing else to do it is the error of the whole command.
         if pods.is_empty() && skipped.is_empty() && files.len() == 1 && !refused.is_empty() {
             bail!(refused.iter().map(render).collect::<Vec<_>>().join("\n"));
@@ -53,6 +62,9 @@ pub(crate) fn from_files(
             screen.warn(format_args!("error: {skipped}"));
             asked.wholeness = Wholeness::Partial;
         }
+        for unknown in &unknown_fields {
+            screen.warn(unknown.render(manifest_style()));
+        }
         for not_considered in &not_considered {
             screen.warn(format_args!("warning: {not_considered}"));
         }
@@ -63,10 +75,36 @@ pub(crate) fn from_files(
     Ok(asked)
 }
 
-fn from_file(path: &Path, pod_level: PodLevelResources) -> anyhow::Result<Manifests> {
+/// How an object is admitted all the same, as a line.
+fn way_out(refusal: &Refusal) -> &'static str {
+    let is_unknown = |cause: &ManifestError| matches!(cause.problem(), Problem::UnknownObjectField { .. });
+    if refusal.causes.iter().any(is_unknown) { "\n--lenient ignores unknown fields" } else { "" }
+}
+
+/// Where kubelets usually read the manifests of static pods.
+const STATIC_PODS: &str = "/etc/kubernetes/manifests";
+
+/// Whether a file is in the folder of a kubelet's static pods.
+fn is_manifests_folder(path: &Path) -> bool {
+    let folder = path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));
+    folder.is_some_and(|folder| folder == Path::new(STATIC_PODS))
+}
+
+/// The pods are those of a kubelet's manifests folder, which takes pods only.
+fn make_static(pods: &mut [Pod], owners: &BTreeMap<PodUid, Owner>) -> anyhow::Result<()> {
+    if let Some(owner) = owners.values().next() {
+        bail!("{owner} is no static pod: a kubelet reads only `kind: Pod` from its manifests folder");
+    }
+    for pod in pods {
+        pod.constraints.origin = Origin::Static;
+    }
+    Ok(())
+}
+
+fn from_file(path: &Path, pod_level: PodLevelResources, unknown: UnknownFields) -> anyhow::Result<Manifests> {
     let bytes = document::read_list(path)?;
     Source::from_list(&document::name(path), &bytes)
-        .and_then(|source| read_manifests(&source, pod_level))
+        .and_then(|source| read_manifests(&source, pod_level, unknown))
         .map_err(|error| anyhow!(error.render(manifest_style())))
 }
 
@@ -93,7 +131,7 @@ fn refuse_twins(pods: &[Pod]) -> anyhow::Result<()> {
 /// The pods that there are on a node, by UID as `NAMESPACE/NAME`: all of the file, since what is missing would count
 /// as gone.
 pub(crate) fn names(path: &Path) -> anyhow::Result<BTreeMap<PodUid, String>> {
-    let Manifests { pods, refused, .. } = from_file(path, PodLevelResources::Count)?;
+    let Manifests { pods, refused, .. } = from_file(path, PodLevelResources::Count, UnknownFields::Report)?;
     if let Some(refusal) = refused.first() {
         bail!(refusal.render(manifest_style()));
     }

@@ -8,6 +8,7 @@
 //! Values of the wrong type are not complaints: an API server refuses such an object before it looks at it.
 
 mod complaint;
+mod fields;
 mod names;
 mod metadata;
 mod pod;
@@ -17,6 +18,7 @@ mod resources;
 mod workload;
 
 pub use complaint::Complaint;
+pub(crate) use fields::{unknown_fields, unknown_fields_of};
 pub use names::{WrongName, check_node_name};
 pub(crate) use workload::check;
 

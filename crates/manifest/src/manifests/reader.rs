@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use pod_spec::{Pod, PodLevelResources, PodUid};
 
-use super::{Manifests, NotConsidered, Owner, Refusal, Skipped};
+use super::{Manifests, NotConsidered, Owner, Refusal, Skipped, UnknownFields};
 use crate::node::{Field, Node};
 use crate::pods::{Identity, read_body};
 use crate::workload::{Kind, Replicas};
 use crate::yaml::{Piece, Pieces, Repeated, documents};
-use crate::{MAX_BYTES, ManifestError, Problem, Source, api};
+use crate::{MAX_BYTES, ManifestError, Problem, Source, Warning, api};
 
 /// What one text may become; no node has as many pods.
 const MAX_PODS: u64 = 10_000;
@@ -20,6 +20,7 @@ const MAX_COPIED: u64 = 16 << 20;
 pub(super) struct Reader {
     read: Manifests,
     pod_level: PodLevelResources,
+    unknown: UnknownFields,
     names: BTreeSet<(String, String)>,
     uids: BTreeSet<PodUid>,
     copied: u64,
@@ -50,9 +51,9 @@ impl Members {
 }
 
 impl Reader {
-    pub(super) fn new(pod_level: PodLevelResources) -> Self {
+    pub(super) fn new(pod_level: PodLevelResources, unknown: UnknownFields) -> Self {
         let (names, uids) = (BTreeSet::new(), BTreeSet::new());
-        Self { read: Manifests::default(), pod_level, names, uids, copied: 0 }
+        Self { read: Manifests::default(), pod_level, unknown, names, uids, copied: 0 }
     }
 
     /// Every object of a text.
@@ -94,15 +95,18 @@ impl Reader {
 
     /// Reads objects of a part of a text; what is said of them is at its place in the whole.
     fn read_piece(&mut self, piece: &Piece<'_>, nodes: &[Node], implied: Option<&Header>) {
-        let Manifests { refused, skipped, not_considered, .. } = &self.read;
-        let before = (refused.len(), skipped.len(), not_considered.len());
+        let Manifests { refused, skipped, not_considered, unknown_fields, .. } = &self.read;
+        let before = (refused.len(), skipped.len(), not_considered.len(), unknown_fields.len());
         for node in nodes {
             self.read_object(&Field::document(&piece.source, node), implied);
         }
-        let Manifests { refused, skipped, not_considered, .. } = &mut self.read;
+        let Manifests { refused, skipped, not_considered, unknown_fields, .. } = &mut self.read;
         for refusal in refused.iter_mut().skip(before.0) {
             let causes = core::mem::take(&mut refusal.causes).into_iter();
             refusal.causes = causes.map(|cause| cause.after(piece.start)).collect();
+        }
+        for Warning(unknown) in unknown_fields.iter_mut().skip(before.3) {
+            *unknown = unknown.clone().after(piece.start);
         }
         let skipped = skipped.iter_mut().skip(before.1).map(|skipped| &mut skipped.place);
         let others = not_considered.iter_mut().skip(before.2).map(|other| &mut other.place);
@@ -139,7 +143,10 @@ impl Reader {
             self.read.skipped.push(Skipped { version, kind, name, place: object.place() });
             return Ok(());
         };
-        let causes = api::check(object, kind)?;
+        let causes = match self.undecodable(object, kind)? {
+            none if none.is_empty() => api::check(object, kind)?,
+            unknown => unknown,
+        };
         if causes.is_empty() {
             return self.read_pods(object, kind);
         }
@@ -147,6 +154,17 @@ impl Reader {
         let name = name.map_or(Ok(""), |name| name.text("a name"))?.to_owned();
         self.read.refused.push(Refusal { kind: header.kind, name, causes });
         Ok(())
+    }
+
+    /// Unknown fields for which the object is refused; others are noted.
+    fn undecodable(&mut self, object: &Field<'_>, kind: Kind) -> Result<Vec<ManifestError>, ManifestError> {
+        let unknown = api::unknown_fields(object, kind);
+        let was_accepted = object.descend(&["metadata", "resourceVersion"])?.is_some();
+        if self.unknown == UnknownFields::Refuse && !was_accepted {
+            return Ok(unknown);
+        }
+        self.read.unknown_fields.extend(unknown.into_iter().map(Warning));
+        Ok(Vec::new())
     }
 
     fn read_items(&mut self, list: &Field<'_>, implied: Option<&Header>) -> Result<(), ManifestError> {

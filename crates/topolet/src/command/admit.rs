@@ -31,7 +31,8 @@ pub(super) fn run(arguments: &AdmitArguments, screen: Screen) -> anyhow::Result<
 /// Everything that the arguments name: the node, what runs on it, and the pods in question.
 pub(super) fn read(arguments: &PodsArguments, screen: Screen) -> anyhow::Result<(LoadedNode, Ledger, Asked)> {
     let node = LoadedNode::load(&arguments.machine, &arguments.rules)?;
-    let asked = pods::from_files(&arguments.files, node.node.pod_level().counts(), screen)?;
+    let asked =
+        pods::from_files(&arguments.files, arguments.reading, node.node.pod_level().counts(), screen)?;
     let ledger = node.ledger(arguments.state.as_deref(), arguments.pods.as_deref())?;
     Ok((node, ledger, asked))
 }

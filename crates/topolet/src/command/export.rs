@@ -12,7 +12,7 @@ use topology_manifest::check_node_name;
 use topology_model::KubeletView;
 
 use crate::Outcome;
-use crate::arguments::{MachineArguments, RulesArguments};
+use crate::arguments::{MachineArguments, ReadingArguments, RulesArguments};
 use crate::decision::warning_of_pod;
 use crate::export::{Fingerprint, Method, NodeResourceTopology, Seen};
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
@@ -40,6 +40,8 @@ pub(crate) struct NrtArguments {
     /// Pods that are admitted first, as YAML or JSON; `-` reads standard input.
     #[arg(short, long = "filename", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArguments,
     #[command(flatten)]
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
@@ -89,7 +91,8 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
     } else {
         Method::All
     };
-    let asked = pods::from_files(&arguments.files, node.node.pod_level().counts(), screen)?;
+    let asked =
+        pods::from_files(&arguments.files, arguments.reading, node.node.pod_level().counts(), screen)?;
     let mut outcome =
         if asked.wholeness == Wholeness::Whole { Outcome::Done } else { Outcome::SomethingWrong };
     let mut ledger = stored;

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use pod_spec::PodLevelResources;
 
 use crate::Outcome;
-use crate::arguments::{Format, MachineArguments, RulesArguments};
+use crate::arguments::{Format, MachineArguments, ReadingArguments, RulesArguments};
 use crate::document::Document;
 use crate::node::{DeviceText, LoadedMachine};
 use crate::pods;
@@ -26,6 +26,8 @@ pub(crate) struct SimulateArguments {
     /// Draws from this seed instead of the scenario's.
     #[arg(long, value_name = "NUMBER", conflicts_with = "find_max")]
     pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArguments,
     #[command(flatten)]
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
@@ -78,10 +80,13 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()>
     }
 }
 
-/// Machines and rules are in the scenario; it would be wrong to pass over what is said beside it.
+/// A scenario has machines, rules and pods; arguments about them would be ignored.
 fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<()> {
     let RulesArguments { config, topolet_config, policy, scope, devices } = &arguments.rules;
+    let ReadingArguments { lenient, are_static } = arguments.reading;
     let said = [
+        ("--lenient", lenient),
+        ("--static", are_static),
         ("--machine", arguments.machine.machine != "live"),
         ("--hugepages", arguments.machine.hugepages.is_some()),
         ("--config", config.is_some()),
@@ -91,14 +96,16 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
         ("--devices", devices.is_some()),
     ];
     match said.into_iter().find(|(_, is_said)| *is_said) {
-        Some((name, _)) => bail!("{name} is said in the scenario itself; it goes with --find-max"),
+        Some((name, _)) => {
+            bail!("{name} goes with --find-max: a scenario names its own machines, rules and pods")
+        }
         None => Ok(()),
     }
 }
 
 fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()> {
     let files = std::slice::from_ref(&arguments.file);
-    let found = pods::from_files(files, PodLevelResources::Count, screen)?.pods;
+    let found = pods::from_files(files, arguments.reading, PodLevelResources::Count, screen)?.pods;
     // The copies of a workload are one kind of pod.
     let Some((pod, _)) = found.split_first().filter(|(pod, others)| {
         others.iter().all(|other| other.containers == pod.containers && other.resources == pod.resources)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue};
 use pod_spec::{Phase, Pod, PodUid};
-use topology_manifest::{Manifests, Owner, Refusal, Source, Style, read_manifests};
+use topology_manifest::{Manifests, Owner, Refusal, Source, Style, UnknownFields, read_manifests};
 
 use super::reply::{Failure, Shape};
 use super::routes::{Node, body};
@@ -45,9 +45,9 @@ impl Sent {
         };
         let pod_level = node.shared.node.node.pod_level().counts();
         let read = Source::from_bytes(name(headers.get(FILE)), &sent)
-            .and_then(|source| read_manifests(&source, pod_level))
+            .and_then(|source| read_manifests(&source, pod_level, UnknownFields::Refuse))
             .map_err(|error| Failure::wrong(error.render(style)))?;
-        let Manifests { pods, owners, refused, skipped, not_considered, .. } = read;
+        let Manifests { pods, owners, refused, skipped, not_considered, unknown_fields, .. } = read;
         if !refused.is_empty() {
             let each = refused.iter().map(|refusal: &Refusal| refusal.render(style));
             return Err(Failure::wrong(each.collect::<Vec<_>>().join("\n")));
@@ -58,7 +58,9 @@ impl Sent {
         let ended =
             ended.iter().map(|pod| format!("pod {}/{} has ended and is left out", pod.namespace, pod.name));
         let warnings = skipped.iter().map(ToString::to_string).chain(ended);
-        let warnings: Vec<String> = warnings.chain(not_considered.iter().map(ToString::to_string)).collect();
+        let unknown = unknown_fields.iter().map(|unknown| unknown.as_error().to_string());
+        let warnings = warnings.chain(not_considered.iter().map(ToString::to_string)).chain(unknown);
+        let warnings: Vec<String> = warnings.collect();
         if active.is_empty() {
             let nothing = "there is no pod in it".to_owned();
             return Err(Failure::wrong(if warnings.is_empty() { nothing } else { warnings.join("\n") }));

@@ -30,8 +30,8 @@ fn pod(name: &str, cpus: u32, devices: u32) -> Arc<Pod> {
          resources: {{limits: {{cpu: {cpus}, memory: 1Gi{device}}}}}\n"
     );
     let read = read_accepted_pods(&Source { name: "model", text: &text }, PodLevelResources::Count);
-    let pods = read.unwrap_or_else(|error| panic!("{error}"));
-    let pod = pods.into_iter().next().unwrap_or_else(|| panic!("there is one"));
+    let read = read.unwrap_or_else(|error| panic!("{error}"));
+    let pod = read.pods.into_iter().next().unwrap_or_else(|| panic!("there is one"));
     Arc::new(pod.delivered().with_defaults(PodLevelResources::Count))
 }
 
