@@ -233,15 +233,15 @@ impl Node {
     /// }
     /// assert_eq!(cpus, ["1", "2", "4", "5"]);
     /// let held = ledger.held_by("nic").map(|(container, grant)| (container.pod.to_string(), Queue::of(grant).node));
-    /// let expected = [("a", 0), ("b", 0), ("c", 1), ("d", 1)].map(|(name, node)| (format!("default/{name}"), node));
+    /// let expected = [("a", 0), ("b", 0), ("c", 1), ("d", 1)].map(|(name, node)| (format!("default_{name}"), node));
     /// assert_eq!(held.collect::<Vec<_>>(), expected);
     ///
     /// // A fifth has to wait for any of them.
     /// let (attempt, trace) = node.trace(&ledger, &pod("e"), &Replies::new());
     /// let Verdict::Refused(refused) = &attempt.verdict else { panic!("no queue is left") };
     /// let told = node.explain(&ledger, &pod("e"), &Replies::new(), (refused, &trace), Tries::default());
-    /// assert_eq!(told.would_fit[0].change, Change::Wait(vec!["default/a".into()]));
-    /// let ledger = ledger.release(&"default/a".into());
+    /// assert_eq!(told.would_fit[0].change, Change::Wait(vec!["default_a".into()]));
+    /// let ledger = ledger.release(&"default_a".into());
     /// assert!(matches!(node.attempt(&ledger, &pod("e"), &Replies::new()).verdict, Verdict::Admitted(_)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

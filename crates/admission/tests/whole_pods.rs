@@ -194,7 +194,7 @@ fn a_provider_of_your_own_takes_part() {
     assert_eq!(cpus, ["12-13"], "the CPUs follow the dongle");
     let (refusal, ledger) = refused(&node, &ledger, &pod("b", &["2"]));
     assert_eq!(refusal.reason, Reason::TopologyAffinity);
-    let ledger = ledger.release(&PodUid::new("ran/a"));
+    let ledger = ledger.release(&PodUid::new("ran_a"));
     let (cpus, _) = admitted(&node, &ledger, &pod("b", &["2"]));
     assert_eq!(cpus, ["12-13"], "the dongle is free again");
 }
@@ -221,8 +221,8 @@ fn what_would_have_fitted_has_been_tried() {
     };
     let changes: Vec<_> = explained.would_fit.into_iter().map(|fit| fit.change).collect();
     let expected = [
-        Change::Wait(vec![PodUid::new("ran/a")]),
-        Change::Wait(vec![PodUid::new("ran/b")]),
+        Change::Wait(vec![PodUid::new("ran_a")]),
+        Change::Wait(vec![PodUid::new("ran_b")]),
         Change::AskLess(vec![ask("3", "1")]),
         Change::Policy(KubeletPolicy::BestEffort),
     ];
@@ -251,7 +251,7 @@ fn pods_that_are_preempted_leave_nothing_behind() {
     let node = node(SINGLE, Scope::Container, Compat::default());
     let (_, mut ledger) = admitted(&node, &node.empty_ledger(), &pod("large", &["3", "4", "4"]));
     for container in ["c0", "c1", "c2"] {
-        let key = ContainerKey { pod: PodUid::new("ran/large"), container: container.into() };
+        let key = ContainerKey { pod: PodUid::new("ran_large"), container: container.into() };
         ledger = ledger.create(&key, ContainerId::from(container));
     }
     let mut critical = pod("critical", &["4"]);
@@ -259,13 +259,13 @@ fn pods_that_are_preempted_leave_nothing_behind() {
     critical.constraints.priority = 2_000_000_000;
     let attempt = node.attempt(&ledger, &critical, &Replies::default());
     let Verdict::Admitted(placement) = &attempt.verdict else { panic!("{:?}", attempt.verdict) };
-    assert_eq!(placement.preempted, [PodUid::new("ran/large")]);
+    assert_eq!(placement.preempted, [PodUid::new("ran_large")]);
     let ledger = ledger.commit(attempt).unwrap();
     assert_eq!(ledger.pods().count(), 1);
     // Its containers are gone now.
-    let ledger = ledger.release(&PodUid::new("ran/large"));
+    let ledger = ledger.release(&PodUid::new("ran_large"));
     assert_eq!(shared(&ledger), "0-15");
-    assert!(ledger.hints().all(|(container, _)| container.pod.as_str() == "ran/critical"));
+    assert!(ledger.hints().all(|(container, _)| container.pod.as_str() == "ran_critical"));
 }
 
 /// Two nodes of 16 GiB each, of which 1 GiB is reserved on node 0.
@@ -304,21 +304,21 @@ fn a_group_that_nobody_needs_any_more_is_dissolved_where_that_is_wanted() {
         // The first needs both nodes, the second is booked in their group, and the first leaves.
         let (_, ledger) = admitted(&node, &node.empty_ledger(), &with_memory("wide", "20Gi"));
         let (_, ledger) = admitted(&node, &ledger, &with_memory("guest", "2Gi"));
-        let ledger = ledger.release(&PodUid::new("ran/wide"));
+        let ledger = ledger.release(&PodUid::new("ran_wide"));
         let attempt = node.attempt(&ledger, &with_memory("narrow", "12Gi"), &Replies::default());
         let nodes = |ledger: &Ledger, name: &str| {
             ledger.memory().unwrap().nodes_of(&PodUid::new(name), &"c0".into()).map(NodeMask::len)
         };
-        assert_eq!(nodes(&ledger, "ran/guest"), Some(2), "the guest is bound to both");
+        assert_eq!(nodes(&ledger, "ran_guest"), Some(2), "the guest is bound to both");
         let Verdict::Admitted(_) = &attempt.verdict else { panic!("{regroup:?}: {:?}", attempt.verdict) };
         let moved = attempt.moved.len();
         let ledger = ledger.commit(attempt).unwrap();
         match regroup {
             // Best-effort takes the group again; restricted would refuse.
-            Regroup::Never => assert_eq!((moved, nodes(&ledger, "ran/narrow")), (0, Some(2))),
+            Regroup::Never => assert_eq!((moved, nodes(&ledger, "ran_narrow")), (0, Some(2))),
             Regroup::WhenUnneeded => {
-                assert_eq!((moved, nodes(&ledger, "ran/narrow")), (1, Some(1)));
-                assert_eq!(nodes(&ledger, "ran/guest"), Some(1), "the guest has moved to one node");
+                assert_eq!((moved, nodes(&ledger, "ran_narrow")), (1, Some(1)));
+                assert_eq!(nodes(&ledger, "ran_guest"), Some(1), "the guest has moved to one node");
             }
         }
     }

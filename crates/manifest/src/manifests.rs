@@ -172,7 +172,7 @@ impl fmt::Display for NotConsidered {
 ///
 /// The text is YAML or JSON of at most 64 MiB, and each object of at most 1 MiB. What makes pods becomes as many of
 /// them as it has replicas, a `DaemonSet` one. Pods that a cluster lists keep their UIDs, their phase and the name of
-/// their node. Amounts are taken as they are written. `unknown` says what becomes of objects with fields that their
+/// their node; a mirror of a static pod has the UID by which its node knows that pod. Amounts are taken as they are written. `unknown` says what becomes of objects with fields that their
 /// kind does not have.
 ///
 /// # Errors

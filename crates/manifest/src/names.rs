@@ -8,10 +8,15 @@ const MAX_NAME: usize = 253;
 /// Kubernetes' limit for qualified names of resources: a prefix, a slash and a name.
 const MAX_RESOURCE: usize = 253 + 1 + 63;
 
-/// A name of a pod or container, or a UID. Capital letters are let pass, since documents about Kubernetes have them
+/// A name of a pod or container. Capital letters are let pass, since documents about Kubernetes have them
 /// in their examples.
 pub(crate) fn check_name<'a>(field: &Field<'a>) -> Result<&'a str, ManifestError> {
     check(field, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'), MAX_NAME)
+}
+
+/// A UID: an API server's, or one that is made here of namespace and name, which has a `_`.
+pub(crate) fn check_uid<'a>(field: &Field<'a>) -> Result<&'a str, ManifestError> {
+    check(field, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'), 2 * MAX_NAME + 1)
 }
 
 /// A namespace: as a name, without dots.

@@ -11,7 +11,7 @@ use pod_spec::{
 };
 
 use crate::constraints::read_constraints;
-use crate::names::{check_name, check_namespace};
+use crate::names::{check_name, check_namespace, check_uid};
 use crate::node::{Field, Value};
 use crate::quantity::resource_list;
 use crate::yaml::{Repeated, documents};
@@ -107,7 +107,7 @@ impl Pods {
             return Err(name_field.fail(Problem::DuplicatePod(format!("{namespace}/{name}"))));
         }
         let (uid, uid_field) = match metadata.get("uid")? {
-            Some(field) => (PodUid::new(check_name(&field)?), field),
+            Some(field) => (PodUid::new(check_uid(&field)?), field),
             None => (PodUid::new(&format!("{namespace}_{name}")), name_field),
         };
         if !self.uids.insert(uid.clone()) {

@@ -85,7 +85,7 @@ impl Pod {
     #[must_use]
     pub fn new(namespace: &str, name: &str, containers: Vec<Container>) -> Self {
         Self {
-            uid: PodUid::new(&format!("{namespace}/{name}")),
+            uid: PodUid::new(&format!("{namespace}_{name}")),
             namespace: namespace.into(),
             name: name.into(),
             containers,

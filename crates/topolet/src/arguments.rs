@@ -75,13 +75,25 @@ pub(crate) struct PodsArguments {
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
     pub(crate) rules: RulesArguments,
-    /// A kubelet's root folder or a copy of it: the node goes on from what its state files say instead of empty.
+    #[command(flatten)]
+    pub(crate) residents: ResidentsArguments,
+}
+
+/// What runs on the node.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ResidentsArguments {
+    /// A kubelet's root folder or a copy of it, whose state files say what pods hold. Without it the node file's state,
+    /// or of `live` that in /var/lib/kubelet, else nothing runs.
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// Which pods of the state there are, as a folder like /var/log/pods or manifests with UIDs, such as `kubectl get
-    /// pods -o yaml` prints. What others hold is free.
+    /// Which pods run: manifests with UIDs, such as `kubectl get pods -o yaml` prints, with which requests, host ports
+    /// and the number of pods count too; or a folder like /var/log/pods, which has names only. What other pods hold is
+    /// free. Of `live` /var/log/pods is read.
     #[arg(long, value_name = "PATH")]
     pub(crate) pods: Option<PathBuf>,
+    /// Nothing runs on the node, whatever its state files say.
+    #[arg(long, conflicts_with_all = ["state", "pods"])]
+    pub(crate) empty: bool,
 }
 
 /// How manifests of pods are read.
@@ -116,7 +128,7 @@ pub(crate) struct MachineArguments {
 pub(crate) struct RulesArguments {
     /// `KubeletConfiguration`, `KubeletConfig` or a kubelet's /configz as YAML or JSON; `pinned` for the built-in one
     /// that pins as much as possible, `kubelet-defaults` for the kubelet's own, which pin nothing.
-    /// Without it that of a node file, else `pinned`.
+    /// Without it that of a node file, or of `live` that of its kubelet, else `pinned`.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
     /// Options of topolet's own, which no kubelet has: `cpu.cacheAlignment`, `memory.nodes`, `memory.regroup`,

@@ -8,12 +8,13 @@
 mod packed;
 mod device_names;
 mod gather;
+mod this_node;
 
 use device_manager::Device;
 use pod_spec::ResourceName;
 
-pub(crate) use gather::{Elsewhere, Gathered, Given};
-pub(crate) use packed::{Contents, Packed, Packing};
+pub(crate) use gather::{CONFIGS, Elsewhere, Gathered, Given};
+pub(crate) use packed::{Contents, Gap, Packed, Packing, Source};
 
 /// The devices of each resource.
 type Devices = Vec<(ResourceName, Vec<Device>)>;

@@ -128,12 +128,14 @@ fn refuse_twins(pods: &[Pod]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The pods that there are on a node, by UID as `NAMESPACE/NAME`: all of the file, since what is missing would count
-/// as gone.
-pub(crate) fn names(path: &Path) -> anyhow::Result<BTreeMap<PodUid, String>> {
+/// The pods that a file lists, running or not: all of them, since a pod that is missing counts as gone.
+///
+/// # Errors
+/// The file cannot be read, or one of its pods.
+pub(crate) fn listed(path: &Path) -> anyhow::Result<Vec<Pod>> {
     let Manifests { pods, refused, .. } = from_file(path, PodLevelResources::Count, UnknownFields::Report)?;
     if let Some(refusal) = refused.first() {
         bail!(refusal.render(manifest_style()));
     }
-    Ok(pods.into_iter().map(|pod| (pod.uid.clone(), format!("{}/{}", pod.namespace, pod.name))).collect())
+    Ok(pods.into_iter().map(Pod::delivered).collect())
 }

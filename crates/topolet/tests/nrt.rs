@@ -5,6 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use k8s_quantity::Quantity;
+use kubelet_checkpoint::cpu::{CpuFormat, CpuState};
+use node_agent::{Record, Source};
+use pod_spec::PodUid;
 use serde_json::Value;
 
 /// The schema of version `v1alpha2`.
@@ -168,4 +171,111 @@ fn pods_without_names_have_no_fingerprint() {
     let (object, said) = export(&["-m", "xeon-2s-96cpu-sriov", "--state", "fixtures/state/healthy"]);
     assert_eq!(attribute(&object, "nodeTopologyPodsFingerprint"), None);
     assert!(said.contains("known by UID alone"), "{said}");
+}
+
+/// A folder of its own for a test, gone afterwards.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("topolet-nrt-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What goes wrong.
+fn failure(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
+        .args(["export", "nrt", "-m", "xeon-2s-96cpu-sriov"])
+        .args(arguments)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .output()
+        .unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_list_without_pods_is_no_fingerprint_of_an_empty_node() {
+    let folder = Folder::new("lists");
+    let own = folder.0.join("own.yaml");
+    std::fs::write(&own, "apiVersion: topolet.dev/v1alpha1\nkind: Pods\npods: []\n").unwrap();
+    for path in [&folder.0.join("."), &own] {
+        let error = failure(&["--state", "fixtures/state/healthy", "--pods", path.to_str().unwrap()]);
+        assert!(error.contains("has no pods: expected"), "{error}");
+    }
+}
+
+#[test]
+fn the_fingerprint_is_of_all_pods_where_all_are_known() {
+    let state = ["-m", "xeon-2s-96cpu-sriov", "--state", "fixtures/state/healthy", "--pods"];
+    let (names, _) = export(&[&state[..], &["fixtures/state/pods"]].concat());
+    let (all, _) = export(&[&state[..], &["fixtures/state/running.yaml"]].concat());
+    let method = |object| attribute(object, "nodeTopologyPodsFingerprintMethod").map(str::to_owned);
+    assert_eq!(method(&names).as_deref(), Some("with-exclusive-resources"));
+    assert_eq!(method(&all).as_deref(), Some("all"));
+    let fingerprint = |object| attribute(object, "nodeTopologyPodsFingerprint").map(str::to_owned);
+    assert_ne!(fingerprint(&names), fingerprint(&all), "the fourth pod holds nothing of its own");
+}
+
+#[test]
+fn what_pods_hold_that_are_gone_is_available() {
+    let state = ["-m", "xeon-2s-96cpu-sriov", "--state", "fixtures/state/healthy", "--pods"];
+    // upf-0 is not in this list.
+    let (object, _) = export(&[&state[..], &["fixtures/state/pods.yaml"]].concat());
+    let (before, _) = export(&[&state[..], &["fixtures/state/pods"]].concat());
+    let cpus = |object| amount(object, "node-0", "cpu", "available");
+    assert_eq!((cpus(&before), cpus(&object)), (34, 38));
+}
+
+/// The names and UIDs that pods of a folder served here have are accepted wherever pods are listed.
+#[test]
+fn uids_that_were_made_up_here_are_accepted_everywhere() {
+    const UID: &str = "ran_nouid";
+    let folder = Folder::new("uids");
+    let manifest = "apiVersion: v1\nkind: Pod\nmetadata: {namespace: ran, name: nouid, uid: ran_nouid}\nspec:\n  containers:\n  \
+                    - {name: c, image: i, resources: {limits: {cpu: 2, memory: 1Gi}, requests: {cpu: 2, memory: 1Gi}}}\n";
+    let write = |path: &str, text: &str| {
+        let path = folder.0.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    };
+    let cpus: cpuset::CpuSet = "1,49".parse().unwrap();
+    let all: cpuset::CpuSet = "0-95".parse().unwrap();
+    let state = CpuState {
+        policy: "static".into(),
+        shared: &all - &cpus,
+        containers: [(PodUid::new(UID), [("c".into(), cpus)].into())].into(),
+        ..CpuState::default()
+    };
+    write("root/cpu_manager_state", &state.encode(CpuFormat::V2));
+    write("pods.yaml", manifest);
+    std::fs::create_dir_all(folder.0.join("logs/ran_nouid_ran_nouid")).unwrap();
+    let source = topology_manifest::Source { name: "pod", text: manifest };
+    let pod = topology_manifest::read_pods(&source).unwrap().remove(0);
+    let record = Record::new(pod.into(), Source::Request, 1).text();
+    write("root/topolet/pods/ran_nouid.json", &record);
+
+    let root = folder.0.join("root").display().to_string();
+    let export = |pods: Option<&str>| {
+        let pods = pods.map(|path| folder.0.join(path).display().to_string());
+        let pods = pods.iter().flat_map(|path| ["--pods", path]);
+        let arguments = ["-m", "xeon-2s-96cpu-sriov", "--state", &root];
+        let (object, said) = export(&arguments.into_iter().chain(pods).collect::<Vec<_>>());
+        assert_eq!(said, "");
+        let fingerprint = attribute(&object, "nodeTopologyPodsFingerprint").map(str::to_owned);
+        (fingerprint.unwrap(), amount(&object, "node-0", "cpu", "available"))
+    };
+    let own = export(None);
+    assert_eq!(own.1, 44, "its two CPUs are held");
+    for path in ["pods.yaml", "logs", "root/topolet/pods"] {
+        assert_eq!(export(Some(path)), own, "{path}");
+    }
 }

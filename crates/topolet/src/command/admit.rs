@@ -14,6 +14,7 @@ use crate::document::Document;
 use crate::node::{LoadedNode, NodeLine};
 use crate::pods::{self, Asked, Wholeness};
 use crate::render::{self, Screen};
+use crate::state::Residents;
 
 #[derive(Args, Debug)]
 pub(crate) struct AdmitArguments {
@@ -24,17 +25,20 @@ pub(crate) struct AdmitArguments {
 }
 
 pub(super) fn run(arguments: &AdmitArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let (node, ledger, asked) = read(&arguments.pods, screen)?;
-    decide(&node, ledger, &asked, Depth::Short, (arguments.output.output, screen))
+    let (node, residents, asked) = read(&arguments.pods, screen)?;
+    decide(&node, residents, &asked, Depth::Short, (arguments.output.output, screen))
 }
 
 /// Everything that the arguments name: the node, what runs on it, and the pods in question.
-pub(super) fn read(arguments: &PodsArguments, screen: Screen) -> anyhow::Result<(LoadedNode, Ledger, Asked)> {
+pub(super) fn read(
+    arguments: &PodsArguments,
+    screen: Screen,
+) -> anyhow::Result<(LoadedNode, Residents, Asked)> {
     let node = LoadedNode::load(&arguments.machine, &arguments.rules)?;
     let asked =
         pods::from_files(&arguments.files, arguments.reading, node.node.pod_level().counts(), screen)?;
-    let ledger = node.ledger(arguments.state.as_deref(), arguments.pods.as_deref())?;
-    Ok((node, ledger, asked))
+    let residents = node.residents(&arguments.residents)?;
+    Ok((node, residents, asked))
 }
 
 /// How much is told of each decision.
@@ -48,8 +52,12 @@ pub(super) enum Depth {
 
 /// All decisions, as they are written.
 #[derive(Debug, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names are those of the document")]
 struct Decisions<'a> {
     node: &'a NodeLine,
+    /// What was not looked at, since it is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     decisions: Vec<Decision>,
 }
 
@@ -57,13 +65,15 @@ struct Decisions<'a> {
 #[derive(Debug, Serialize)]
 struct Explanations<'a> {
     node: &'a NodeLine,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     pods: Vec<Decision>,
 }
 
 /// Decides on the pods in order and shows each decision.
 pub(super) fn decide(
     node: &LoadedNode,
-    mut ledger: Ledger,
+    residents: Residents,
     asked: &Asked,
     depth: Depth,
     (format, screen): (Format, Screen),
@@ -71,9 +81,13 @@ pub(super) fn decide(
     for warning in &node.warnings {
         screen.warn(warning);
     }
+    let Residents { mut ledger, line, notes, .. } = residents;
     let mut decisions = Vec::new();
     if format == Format::Table {
-        screen.show(&node.line.headline(screen.glyphs))?;
+        let mut head = node.line.headline(screen.glyphs);
+        head.extend(line.map(|line| format!("{line}\n")));
+        head.extend(notes.iter().map(|note| format!("! {note}\n")));
+        screen.show(&head)?;
     }
     for pod in &asked.pods {
         let mut decision;
@@ -96,9 +110,12 @@ pub(super) fn decide(
         Wholeness::Whole => Outcome::SomeRefused,
     };
     let text = match depth {
-        Depth::Short => Document::new("Decisions", Decisions { node: &node.line, decisions }).text(format),
+        Depth::Short => {
+            Document::new("Decisions", Decisions { node: &node.line, notes, decisions }).text(format)
+        }
         Depth::Whole(_) => {
-            Document::new("Explanation", Explanations { node: &node.line, pods: decisions }).text(format)
+            Document::new("Explanation", Explanations { node: &node.line, notes, pods: decisions })
+                .text(format)
         }
     };
     if let Some(text) = text? {

@@ -28,7 +28,7 @@ pub(crate) enum ConfigCommand {
 #[derive(Args, Debug)]
 pub(crate) struct ConfigCheckArguments {
     /// `KubeletConfiguration`, `KubeletConfig` or a kubelet's /configz as YAML or JSON. Without it that of a node
-    /// file, else `kubelet-defaults`.
+    /// file, or of `live` that of its kubelet, else `kubelet-defaults`.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
     /// Prints nothing but the proposed configuration, as a file that a kubelet reads.
@@ -60,7 +60,10 @@ pub(super) fn run(arguments: &ConfigArguments, screen: Screen) -> anyhow::Result
 }
 
 fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let machine = LoadedMachine::load(&arguments.machine)?;
+    let machine = LoadedMachine::load_node(&arguments.machine)?;
+    if arguments.config.is_none() {
+        machine.config_gaps().iter().for_each(|gap| screen.warn(gap));
+    }
     let view = KubeletView::new(&machine.info)
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
     let (read, text) = node::configuration_to_check(arguments.config.as_deref(), &machine, &view)?;

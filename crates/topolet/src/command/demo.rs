@@ -10,6 +10,7 @@ use crate::arguments::{Format, MachineArguments, OutputArguments, RulesArguments
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 use crate::pods::Asked;
 use crate::render::{Screen, manifest_style};
+use crate::state::Residents;
 
 /// The machine that Intel's guide to NUMA-aware pods describes.
 const MACHINE: &str = "xeon-2s-96cpu-sriov";
@@ -37,7 +38,7 @@ pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<O
     let node = LoadedNode::on(&machine, &rules, Some(devices))?;
     let asked = Asked { pods: pods.into_iter().map(Pod::delivered).collect(), ..Asked::default() };
     let format = (arguments.output.output, screen);
-    let outcome = admit::decide(&node, node.empty_ledger(), &asked, Depth::Short, format)?;
+    let outcome = admit::decide(&node, Residents::none(&node, Vec::new()), &asked, Depth::Short, format)?;
     if arguments.output.output == Format::Table {
         screen.print(
             "\nThe same on your machine: topolet topology; topolet admit -f pods.yaml\n\

@@ -20,7 +20,7 @@ pub(crate) struct ExplainArguments {
 }
 
 pub(super) fn run(arguments: &ExplainArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let (node, ledger, asked) = admit::read(&arguments.pods, screen)?;
+    let (node, residents, asked) = admit::read(&arguments.pods, screen)?;
     let depth = Depth::Whole(Tries(arguments.tries));
-    admit::decide(&node, ledger, &asked, depth, (arguments.output.output, screen))
+    admit::decide(&node, residents, &asked, depth, (arguments.output.output, screen))
 }

@@ -12,7 +12,7 @@ use topology_manifest::check_node_name;
 use topology_model::KubeletView;
 
 use crate::Outcome;
-use crate::arguments::{MachineArguments, ReadingArguments, RulesArguments};
+use crate::arguments::{MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments};
 use crate::decision::warning_of_pod;
 use crate::export::{Fingerprint, Method, NodeResourceTopology, Seen};
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
@@ -46,13 +46,8 @@ pub(crate) struct NrtArguments {
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
     pub(crate) rules: RulesArguments,
-    /// A kubelet's root folder or a copy of it: what its state files say is held.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state: Option<PathBuf>,
-    /// Which pods of the state there are and what they are called, as a folder like /var/log/pods or manifests with
-    /// UIDs, such as `kubectl get pods -o yaml` prints.
-    #[arg(long, value_name = "PATH")]
-    pub(crate) pods: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) residents: ResidentsArguments,
     /// How to print.
     #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
     pub(crate) output: ObjectFormat,
@@ -73,7 +68,7 @@ pub(super) fn run(arguments: &ExportArguments, screen: Screen) -> anyhow::Result
 }
 
 fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let machine = LoadedMachine::load(&arguments.machine)?;
+    let machine = LoadedMachine::load_node(&arguments.machine)?;
     let view = KubeletView::new(&machine.info)
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
     let devices = arguments.rules.devices.as_deref().map(DeviceText::read).transpose()?;
@@ -84,18 +79,20 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
     for warning in &node.warnings {
         screen.warn(warning);
     }
-    let stored = node.ledger(arguments.state.as_deref(), arguments.pods.as_deref())?;
-    // State files know of those pods alone that hold something.
-    let method = if arguments.state.is_some() || stored.pods().next().is_some() {
-        Method::WithExclusiveResources
-    } else {
-        Method::All
-    };
+    let residents = node.residents(&arguments.residents)?;
+    for (resource, count) in &residents.devices_left_out {
+        screen.warn(format_args!(
+            "warning: {count} devices of {resource} are left out: the kubelet's checkpoint does not say on which NUMA \
+             nodes they are; --devices with its podresources answers does"
+        ));
+    }
+    let method = if residents.are_all_known { Method::All } else { Method::WithExclusiveResources };
     let asked =
         pods::from_files(&arguments.files, arguments.reading, node.node.pod_level().counts(), screen)?;
     let mut outcome =
         if asked.wholeness == Wholeness::Whole { Outcome::Done } else { Outcome::SomethingWrong };
-    let mut ledger = stored;
+    // What pods hold that are gone is available.
+    let mut ledger = residents.ledger.collect();
     for pod in &asked.pods {
         let (after, admitted) = admit(&node, &ledger, pod, screen)?;
         ledger = after;

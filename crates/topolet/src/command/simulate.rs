@@ -112,7 +112,7 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()>
     }) else {
         bail!("--find-max is for one kind of pod, and {} has {}", arguments.file.display(), found.len());
     };
-    let machine = LoadedMachine::load(&arguments.machine)?;
+    let machine = LoadedMachine::load_node(&arguments.machine)?;
     let devices = arguments.rules.devices.as_deref().map(Path::new).map(DeviceText::read).transpose()?;
     let question = Question { machine: &machine, rules: &arguments.rules, devices };
     let found = simulation::find_max(&question, pod)?;

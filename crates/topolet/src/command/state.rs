@@ -14,7 +14,7 @@ use crate::document::Document;
 use crate::node::{LoadedMachine, LoadedNode, NodeLine};
 use crate::node_file::Packed;
 use crate::render::{self, Screen};
-use crate::state::{self, Finding, PodNames, Problem, Quarantine, StateFolder};
+use crate::state::{self, Finding, Problem, Quarantine, Resident};
 
 #[derive(Args, Debug)]
 pub(crate) struct StateArguments {
@@ -75,23 +75,16 @@ pub(super) fn run(arguments: &StateArguments, screen: Screen) -> anyhow::Result<
     }
 }
 
-fn read(arguments: &FolderArguments, packed: Option<&Packed>) -> anyhow::Result<(StateFolder, PodNames)> {
+fn read(arguments: &FolderArguments, packed: Option<&Packed>) -> anyhow::Result<Resident> {
     let is_packed = packed.is_some_and(|packed| packed.state.is_some());
     let state = arguments.state.as_deref().or((!is_packed).then(|| Path::new(state::OWN)));
     state::of_node(state, arguments.pods.as_deref(), packed)?.context("there is no state")
 }
 
 /// The pods of it that are quarantined; a node file says nothing of that.
-fn quarantine(
-    arguments: &FolderArguments,
-    packed: Option<&Packed>,
-    folder: &StateFolder,
-    names: &PodNames,
-) -> anyhow::Result<Quarantine> {
-    match (&arguments.state, packed.and_then(|packed| packed.state.as_ref())) {
-        (None, Some(_)) => Ok(Quarantine::default()),
-        (given, _) => Quarantine::of(given.as_deref().unwrap_or(Path::new(state::OWN)), folder, names),
-    }
+fn quarantine(resident: &Resident) -> anyhow::Result<Quarantine> {
+    let Resident { folder, names, root, .. } = resident;
+    root.as_deref().map_or_else(|| Ok(Quarantine::default()), |root| Quarantine::of(root, folder, names))
 }
 
 fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcome> {
@@ -100,9 +93,9 @@ fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcom
     if let (Some(file), None) = (&arguments.machine, packed.and_then(|packed| packed.state.as_ref())) {
         bail!("{file} has no state of a kubelet: expected a node file, as topolet capture --node writes it");
     }
-    let (folder, names) = read(&arguments.folder, packed)?;
-    let mut shown = state::shown(&folder.contents_of_any(), &names);
-    shown.quarantined = quarantine(&arguments.folder, packed, &folder, &names)?.pods;
+    let resident = read(&arguments.folder, packed)?;
+    let mut shown = state::shown(&resident.folder.contents_of_any(), &resident.names);
+    shown.quarantined = quarantine(&resident)?.pods;
     let is_right = shown.files.iter().all(|line| line.readable) && shown.quarantined.is_empty();
     let outcome = if is_right { Outcome::Done } else { Outcome::SomethingWrong };
     match Document::new("State", &shown).text(arguments.output.output)? {
@@ -120,16 +113,16 @@ struct Checked<'a> {
 }
 
 fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let machine = LoadedMachine::load(&arguments.machine)?;
-    let (folder, names) = read(&arguments.folder, machine.packed.as_deref())?;
+    let machine = LoadedMachine::load_node(&arguments.machine)?;
+    let resident = read(&arguments.folder, machine.packed.as_deref())?;
     // As strict as the kubelet, but for its limit on nodes, which is no matter of state files.
     let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
     let node = LoadedNode::with(&machine, &arguments.rules, None, compat)?;
     for warning in &node.warnings {
         screen.warn(warning);
     }
-    let quarantine = quarantine(&arguments.folder, machine.packed.as_deref(), &folder, &names)?;
-    let findings = state::check(&folder, &node.node, &names, &quarantine);
+    let quarantine = quarantine(&resident)?;
+    let findings = state::check(&resident.folder, &node.node, &resident.names, &quarantine);
     let is_wrong = findings.iter().any(|finding| finding.problem != Problem::Odd);
     let document = Document::new("StateCheck", Checked { node: &node.line, findings: &findings });
     if let Some(text) = document.text(arguments.output.output)? {

@@ -88,7 +88,8 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     let root = arguments.folder.state.as_deref().unwrap_or(Path::new(state::OWN));
     state::must_be_folder(root)?;
     let machine = LoadedMachine::load(&arguments.machine)?;
-    let names = PodNames::read(arguments.folder.pods.as_deref(), root)?;
+    let holders = StateFolder::of(root)?.holders();
+    let names = PodNames::read(arguments.folder.pods.as_deref(), root, holders.as_ref())?;
     // What is written is for a kubelet, which is stricter; but its limit on nodes is no matter of state files.
     let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
     let node = LoadedNode::with(&machine, &arguments.rules, None, compat)?;

@@ -1,7 +1,5 @@
 //! `topolet topology`: a machine as it is, and where the kubelet sees it otherwise.
 
-use std::path::PathBuf;
-
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -9,7 +7,7 @@ use topology_discovery::machine_info_to_json;
 use topology_model::{KubeletView, Machine};
 
 use crate::Outcome;
-use crate::arguments::{Format, MachineArguments};
+use crate::arguments::{Format, MachineArguments, ResidentsArguments};
 use crate::document::Document;
 use crate::machine_view::MachineView;
 use crate::node::LoadedMachine;
@@ -21,15 +19,10 @@ use crate::state::{self, Shown};
 pub(crate) struct TopologyArguments {
     #[command(flatten)]
     pub(crate) machine: MachineArguments,
-    /// The root folder of the machine's kubelet, or a copy of it: who holds which CPUs, memory and devices is drawn
-    /// too, as it is for a node file that has such state.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state: Option<PathBuf>,
-    /// Which pods there are, so that they have names: a folder like /var/log/pods, or manifests with UIDs.
-    #[arg(long, value_name = "PATH")]
-    pub(crate) pods: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) residents: ResidentsArguments,
     /// Names the built-in machines.
-    #[arg(long, conflicts_with_all = ["machine", "hugepages", "state", "pods"])]
+    #[arg(long, conflicts_with_all = ["machine", "hugepages", "state", "pods", "empty"])]
     pub(crate) list: bool,
     /// How to print.
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
@@ -58,7 +51,7 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
     if arguments.list {
         return list(format, screen);
     }
-    let loaded = LoadedMachine::load(&arguments.machine)?;
+    let loaded = LoadedMachine::load_node(&arguments.machine)?;
     let kubelet = KubeletView::new(&loaded.info);
     let mut view = MachineView::new(&loaded, kubelet.as_ref().ok());
     if let Err(error) = kubelet {
@@ -66,6 +59,7 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
     }
     let shown = held(arguments, &loaded)?;
     let shares = shown.as_ref().map(|shown| Shares::new(shown, loaded.machine.as_ref()));
+    view.problems.extend(loaded.packed.iter().flat_map(|packed| &packed.gaps).map(ToString::to_string));
     view.problems.extend(shares.iter().flat_map(|shares| shares.notes.clone()));
     let pods = shown.as_ref().map_or_else(String::new, |shown| format!("\n{}", render::holders(shown)));
     let is_whole = shown.iter().flat_map(|shown| &shown.files).all(|line| line.readable);
@@ -97,12 +91,11 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
 
 /// What the machine's containers hold, if it is known.
 fn held(arguments: &TopologyArguments, loaded: &LoadedMachine) -> anyhow::Result<Option<Shown>> {
-    if arguments.output == TopologyFormat::MachineInfo && arguments.state.is_some() {
+    if arguments.output == TopologyFormat::MachineInfo && arguments.residents.state.is_some() {
         bail!("cAdvisor's MachineInfo has no pods in it: expected no --state");
     }
-    let found =
-        state::of_node(arguments.state.as_deref(), arguments.pods.as_deref(), loaded.packed.as_deref())?;
-    Ok(found.map(|(folder, names)| state::shown(&folder.contents_of_any(), &names)))
+    let found = arguments.residents.of_node(loaded.packed.as_deref())?;
+    Ok(found.map(|resident| state::shown(&resident.folder.contents_of_any(), &resident.names)))
 }
 
 /// The built-in machines.

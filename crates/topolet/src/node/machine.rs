@@ -11,7 +11,7 @@ use topology_model::{Machine, MachineInfo};
 
 use super::hugepages;
 use crate::arguments::MachineArguments;
-use crate::node_file::Packed;
+use crate::node_file::{Gap, Packed};
 
 /// A machine that has been read.
 pub(crate) struct LoadedMachine {
@@ -44,6 +44,28 @@ impl LoadedMachine {
             machine.other_hugepages = true;
         }
         Ok(machine)
+    }
+
+    /// The machine with all that is known of it as a node: where it is this machine, or a folder in which the root of
+    /// a machine is mounted, what its kubelet keeps there.
+    pub(crate) fn load_node(arguments: &MachineArguments) -> anyhow::Result<Self> {
+        let mut machine = Self::load(arguments)?;
+        if machine.packed.is_none()
+            && let Some(root) = root(&arguments.machine)
+        {
+            machine.packed = Packed::of_root(root).map(Arc::new);
+        }
+        Ok(machine)
+    }
+
+    /// Why the configuration of the node's kubelet is not known, as warnings.
+    pub(crate) fn config_gaps(&self) -> Vec<String> {
+        let gaps = self.packed.iter().flat_map(|packed| &packed.gaps);
+        let texts = gaps.filter_map(|gap| match gap {
+            Gap::Config(text) => Some(format!("warning: {text}")),
+            Gap::Residents(_) => None,
+        });
+        texts.collect()
     }
 
     /// The machine that a `--machine` argument means.
@@ -110,6 +132,13 @@ impl LoadedMachine {
             packed: None,
         })
     }
+}
+
+/// The root of the machine that a `--machine` argument means, if it is there as folders.
+fn root(name: &str) -> Option<&Path> {
+    let path = if name == "live" { "/" } else { name };
+    let is_path = path.contains(['/', '.']) && Path::new(path).is_dir();
+    is_path.then(|| Path::new(path))
 }
 
 fn is_xml(path: &Path) -> bool {

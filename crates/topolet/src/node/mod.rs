@@ -7,7 +7,6 @@ mod hugepages;
 mod machine;
 mod proposal;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,10 +18,10 @@ use serde::Serialize;
 use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_model::{CpuTable, KubeletView};
 
-use crate::arguments::{MachineArguments, RulesArguments};
-use crate::node_file::Packed;
+use crate::arguments::{MachineArguments, ResidentsArguments, RulesArguments};
+use crate::node_file::{Gap, Packed};
 use crate::render::Glyphs;
-use crate::state;
+use crate::state::Residents;
 
 pub(crate) use self::configuration::{
     PINNED, ReadConfiguration, from_file as read_configuration, own_options,
@@ -71,12 +70,22 @@ impl Keeping {
 }
 
 impl LoadedNode {
-    /// What runs on it: as the state says that is given, else as the node file does, else nothing.
-    pub(crate) fn ledger(&self, state: Option<&Path>, pods: Option<&Path>) -> anyhow::Result<Ledger> {
-        match state::of_node(state, pods, self.packed.as_deref())? {
-            Some((folder, names)) => state::ledger(&folder, self, &names),
-            None => Ok(self.empty_ledger()),
+    /// What runs on it: as the state says that is given, else as the node's own does, else nothing.
+    ///
+    /// # Errors
+    /// The state cannot be read, or a kubelet would not start from it.
+    pub(crate) fn residents(&self, given: &ResidentsArguments) -> anyhow::Result<Residents> {
+        match given.of_node(self.packed.as_deref())? {
+            Some(resident) => Residents::new(self, given, &resident),
+            None if given.empty => Ok(Residents::none(self, Vec::new())),
+            None => Ok(Residents::none(self, self.resident_gaps())),
         }
+    }
+
+    /// Why what runs here is not known, as text to be shown.
+    pub(crate) fn resident_gaps(&self) -> Vec<String> {
+        let gaps = self.packed.iter().flat_map(|packed| &packed.gaps);
+        gaps.filter(|gap| matches!(gap, Gap::Residents(_))).map(ToString::to_string).collect()
     }
 
     /// The node with its devices, on which nothing runs.
@@ -86,7 +95,7 @@ impl LoadedNode {
 
     /// Reads everything that the arguments name and puts it together.
     pub(crate) fn load(machine: &MachineArguments, rules: &RulesArguments) -> anyhow::Result<Self> {
-        let loaded = LoadedMachine::load(machine)?;
+        let loaded = LoadedMachine::load_node(machine)?;
         let devices = rules.devices.as_deref().map(DeviceText::read).transpose()?;
         Self::on(&loaded, rules, devices)
     }
@@ -122,11 +131,16 @@ impl LoadedNode {
             .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
         let packed = machine.packed.as_deref();
         let packed_config = packed.and_then(|packed| packed.config.as_deref());
-        let read = match (&rules.config, packed_config) {
-            (None, Some(text)) => configuration::from_text(&format!("of {}", machine.name), text)?,
+        let read = match (&rules.config, packed.zip(packed_config)) {
+            (None, Some((packed, text))) => {
+                configuration::from_text(&packed.config_name(&machine.name), text)?
+            }
             (given, _) => configuration::read(given.as_deref(), &view)?,
         };
         let mut warnings = read.rendered();
+        if rules.config.is_none() {
+            warnings.extend(machine.config_gaps());
+        }
         let (mut name, mut config) = (read.name, read.config);
         if let Some(policy) = &rules.policy {
             name.push_str(&format!(" with --policy {policy}"));
@@ -179,10 +193,11 @@ pub(crate) fn configuration_to_check(
     machine: &LoadedMachine,
     view: &KubeletView,
 ) -> anyhow::Result<(ReadConfiguration, String)> {
-    let packed = machine.packed.as_deref().and_then(|packed| packed.config.as_deref());
+    let packed = machine.packed.as_deref().and_then(|packed| Some((packed, packed.config.as_deref()?)));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if let (None, Some(packed)) = (given, packed) {
-        return Ok((configuration::from_text(&format!("of {}", machine.name), packed)?, text(packed)));
+    if let (None, Some((packed, config))) = (given, packed) {
+        let read = configuration::from_text(&packed.config_name(&machine.name), config)?;
+        return Ok((read, text(config)));
     }
     let given = given.unwrap_or(configuration::DEFAULTS);
     if configuration::is_built_in(given) {

@@ -1,9 +1,11 @@
 //! What goes into a node file: what is given, else what another node file has, else what lies where a kubelet of this
 //! machine keeps it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use pod_spec::PodUid;
 use topology_model::KubeletView;
 
 use super::{Contents, Packed};
@@ -12,7 +14,7 @@ use crate::node::{self, DeviceText, LoadedMachine};
 use crate::state::{self, PodNames, StateFolder};
 
 /// Where a kubelet's configuration usually is.
-const CONFIGS: [&str; 5] = [
+pub(crate) const CONFIGS: [&str; 5] = [
     "/var/lib/kubelet/config.yaml",
     "/etc/kubernetes/kubelet.conf",
     "/etc/kubernetes/kubelet/config.json",
@@ -58,13 +60,12 @@ struct Gathering<'a> {
 
 impl Gathering<'_> {
     fn gather(mut self, given: &Given<'_>) -> anyhow::Result<Gathered> {
-        let contents = Contents {
-            config: self.config(given.config)?,
-            own_config: self.own_config(given.own_config)?,
-            state: self.state(given.state)?,
-            pods: self.pods(given.pods)?,
-            devices: self.devices(given.devices)?,
-        };
+        let (config, own_config) = (self.config(given.config)?, self.own_config(given.own_config)?);
+        let state = self.state(given.state)?;
+        let holders = state.as_ref().and_then(StateFolder::holders);
+        let pods = self.pods(given.pods, holders.as_ref())?;
+        let devices = self.devices(given.devices)?;
+        let contents = Contents { config, own_config, state, pods, devices };
         Ok(Gathered { contents, told: self.told })
     }
 
@@ -135,9 +136,13 @@ impl Gathering<'_> {
         Ok(packed)
     }
 
-    fn pods(&mut self, given: Option<&Path>) -> anyhow::Result<PodNames> {
+    fn pods(&mut self, given: Option<&Path>, holders: Option<&BTreeSet<PodUid>>) -> anyhow::Result<PodNames> {
         let path = self.found(given, &[state::POD_LOGS]);
-        let names = path.as_deref().map(PodNames::from_path).transpose()?;
+        let names = match (given, &path) {
+            (Some(given), _) => Some(PodNames::from_path(given, holders)?),
+            (None, Some(logs)) => Some(PodNames::of_logs(logs)?),
+            (None, None) => None,
+        };
         let names = names.or_else(|| self.packed.map(|packed| packed.pods.clone())).unwrap_or_default();
         self.tell(
             "pods",

@@ -1,6 +1,8 @@
 //! What is in a node file beside the machine: how it is written, and how it is read.
 
+use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use device_manager::{Device, Health};
@@ -60,7 +62,38 @@ pub(crate) struct Contents {
     pub(super) devices: Devices,
 }
 
-/// A node file's contents as other commands take them.
+/// Where the parts of a node come from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    /// A node file.
+    File,
+    /// The folders of the machine's own kubelet.
+    Kubelet {
+        /// Its root folder.
+        root: PathBuf,
+        /// The path of its configuration, if one was found.
+        config: Option<String>,
+    },
+}
+
+/// A part of a node that could not be read, as text to be shown.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Gap {
+    /// Its configuration.
+    Config(String),
+    /// What runs there.
+    Residents(String),
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(text) | Self::Residents(text) => f.write_str(text),
+        }
+    }
+}
+
+/// The parts of a node beside its machine, as commands take them: from a node file, or from where a kubelet keeps them.
 #[derive(Debug)]
 pub(crate) struct Packed {
     pub(crate) config: Option<Vec<u8>>,
@@ -68,6 +101,9 @@ pub(crate) struct Packed {
     pub(crate) state: Option<StateFolder>,
     pub(crate) pods: PodNames,
     pub(crate) devices: Option<Vec<u8>>,
+    pub(crate) source: Source,
+    /// What could not be read, so that decisions may be about another node.
+    pub(crate) gaps: Vec<Gap>,
 }
 
 /// Files to be packed by path, and what is to be said about them.
@@ -189,6 +225,22 @@ fn inventory(devices: &[(ResourceName, Vec<Device>)], names: &DeviceNames) -> se
 }
 
 impl Packed {
+    /// What the configuration is called.
+    pub(crate) fn config_name(&self, machine: &str) -> String {
+        match &self.source {
+            Source::Kubelet { config: Some(path), .. } => path.clone(),
+            Source::Kubelet { config: None, .. } | Source::File => format!("of {machine}"),
+        }
+    }
+
+    /// The folder that the state was read from; `None`: a node file.
+    pub(crate) fn state_root(&self) -> Option<&Path> {
+        match &self.source {
+            Source::Kubelet { root, .. } => Some(root),
+            Source::File => None,
+        }
+    }
+
     /// What a node file says beside the machine; `None` for a captured machine, which has nothing else.
     pub(crate) fn read(file: &str, tree: &SysfsTree) -> anyhow::Result<Option<Self>> {
         let content = |path: &str| -> anyhow::Result<Option<Vec<u8>>> {
@@ -234,6 +286,8 @@ impl Packed {
             state: (!state.is_empty()).then_some(state),
             pods,
             devices: content(DEVICES)?,
+            source: Source::File,
+            gaps: Vec::new(),
         }))
     }
 }

@@ -187,7 +187,9 @@ const MOST_RESERVATIONS: usize = 8;
 pub(crate) fn found_max(found: &FoundMax, glyphs: Glyphs) -> String {
     let dot = glyphs.dot();
     let FoundMax { pod, machine, configuration, .. } = found;
-    let mut text = format!("{machine} {dot} configuration {configuration} {dot} how many of {pod} fit\n\n");
+    let mut text = format!(
+        "{machine} {dot} configuration {configuration} {dot} how many of {pod} fit the empty node\n\n"
+    );
     let notes = notes(&found.variants);
     let mut policies = vec!["POLICY".to_owned()];
     let mut scopes = vec!["SCOPE".to_owned()];

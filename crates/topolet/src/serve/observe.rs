@@ -131,11 +131,11 @@ fn snapshot(root: &Path, look: &Look, node: &LoadedNode) -> anyhow::Result<Snaps
     }
     of_same_policies(folder, node)?;
     let told = Told::ask(root, node);
-    let mut names = PodNames::read(None, root)?;
+    let mut names = PodNames::read(None, root, folder.holders().as_ref())?;
     if let (None, Ok(told)) = (names.known(), &told) {
         names = told.names(folder);
     }
-    let mut ledger = state::ledger(folder, node, &names)?;
+    let (mut ledger, _) = state::ledger(folder, node, &names)?;
     let quarantine = Quarantine::parse(root, look.quarantine.as_deref())?.still(folder, &names);
     match told {
         Ok(told) => ledger = ledger.with_inventory(told.inventory),

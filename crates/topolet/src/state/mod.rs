@@ -3,8 +3,10 @@
 mod check;
 mod finding;
 mod folder;
+mod listed;
 mod names;
 mod quarantine;
+mod residents;
 mod resume;
 mod source;
 mod table;
@@ -14,7 +16,8 @@ pub(crate) use finding::{Finding, Findings, Problem};
 pub(crate) use folder::{Contents, StateFolder, must_be_folder};
 pub(crate) use names::{OWN, POD_LOGS, PodNames};
 pub(crate) use quarantine::{QUARANTINE, Quarantine, Quarantined};
-pub(crate) use resume::ledger;
+pub(crate) use residents::{Resident, Residents};
+pub(crate) use resume::{Requests, ledger};
 pub(crate) use source::of_node;
 pub(crate) use table::{ContainerLine, Shown, shown};
 #[cfg(test)]

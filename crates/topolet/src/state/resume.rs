@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::anyhow;
+use cpuset::CpuSet;
 use k8s_quantity::{Format, Quantity};
 use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::cpu::CpuFile;
@@ -19,8 +20,22 @@ use crate::node::LoadedNode;
 /// What each container of each pod holds, which is what it asked for: only Guaranteed containers are written down.
 type Pods = BTreeMap<PodUid, BTreeMap<ContainerName, ResourceList>>;
 
-/// The ledger of the node as the files have it. Pods that are known to be gone hold nothing.
-pub(crate) fn ledger(folder: &StateFolder, node: &LoadedNode, names: &PodNames) -> anyhow::Result<Ledger> {
+/// Which requests of running pods are known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Requests {
+    /// All.
+    OfEveryPod,
+    /// Only what state files say is held, so others may be missing from every sum.
+    WhatIsHeld,
+}
+
+/// The ledger of the node as the files have it. Pods that are known to be gone hold nothing; pods whose manifests are
+/// known count with what they request.
+pub(crate) fn ledger(
+    folder: &StateFolder,
+    node: &LoadedNode,
+    names: &PodNames,
+) -> anyhow::Result<(Ledger, Requests)> {
     let pod_level = match node.node.pod_level() {
         topology_admission::PodLevel::Managed => PodLevel::On,
         topology_admission::PodLevel::Ignored | topology_admission::PodLevel::NotPinned => PodLevel::Off,
@@ -37,8 +52,12 @@ pub(crate) fn ledger(folder: &StateFolder, node: &LoadedNode, names: &PodNames) 
             .and_then(|read: CpuFile| read.restore(policy))
             .map_err(|error| refused("cpu", &error.refused(&kubelets(StateFile::Cpu))))?;
         let held = files::cpus(&state);
+        let mut counted: BTreeMap<&PodUid, CpuSet> = BTreeMap::new();
         for (pod, container, cpus) in held.iter() {
-            book(&mut pods, pod, container, "cpu", cpus.len() as u64);
+            // CPUs that an init container has handed on are in both containers' entries.
+            let counted = counted.entry(pod).or_default();
+            book(&mut pods, pod, container, "cpu", (cpus.len() - cpus.intersection_len(counted)) as u64);
+            *counted |= cpus;
         }
         stored.cpus = Some(held);
     }
@@ -66,10 +85,9 @@ pub(crate) fn ledger(folder: &StateFolder, node: &LoadedNode, names: &PodNames) 
             book(&mut pods, pod, container, resource.as_str(), held.devices().len() as u64);
         }
     }
-    let residents =
-        pods.into_iter().filter(|(uid, _)| !names.is_gone(uid)).map(|(uid, of)| pod(uid, of, names));
+    let (residents, requests) = residents(pods, names);
     let ledger = node.node.restore(stored, residents).map_err(|error| refused("", &error))?;
-    Ok(ledger.with_inventory(node.inventory.clone()))
+    Ok((ledger.with_inventory(node.inventory.clone()), requests))
 }
 
 fn refused(manager: &str, error: &impl std::fmt::Display) -> anyhow::Error {
@@ -81,6 +99,33 @@ fn book(pods: &mut Pods, pod: &PodUid, container: &ContainerName, resource: &str
     let of_container = pods.entry(pod.clone()).or_default().entry(container.clone()).or_default();
     let amount = Quantity::from_units(i64::try_from(amount).unwrap_or(i64::MAX), Format::BinarySi);
     of_container.insert(ResourceName::new(resource), amount);
+}
+
+/// Every pod that is known to run: as its manifest has it, else as far as its holdings tell.
+fn residents(holders: Pods, names: &PodNames) -> (Vec<Pod>, Requests) {
+    let mut known = if names.knows_requests() { Requests::OfEveryPod } else { Requests::WhatIsHeld };
+    let mut residents = names.specs().clone();
+    for (uid, held) in holders {
+        let is_known = residents.get(&uid).is_some_and(|spec| requests(spec, &held));
+        if !is_known && !names.is_gone(&uid) {
+            known = Requests::WhatIsHeld;
+            residents.insert(uid.clone(), pod(uid, held, names));
+        }
+    }
+    (residents.into_values().collect(), known)
+}
+
+/// Whether a manifest requests what its pod holds; one that was written down for its name and UID alone does not.
+fn requests(spec: &Pod, held: &BTreeMap<ContainerName, ResourceList>) -> bool {
+    let at_pod_level = spec.has_pod_level_resources();
+    held.iter().all(|(name, amounts)| {
+        let requested = |resource| {
+            spec.container(name).is_none_or(|container| {
+                container.requests.contains_key(resource) || container.limits.contains_key(resource)
+            })
+        };
+        at_pod_level || amounts.keys().all(requested)
+    })
 }
 
 /// A pod that runs, as far as its holdings tell.

@@ -1,18 +1,24 @@
-//! Which state a command means: a folder's, or a node file's.
+//! Which state a command means: a folder's, or the node's own.
 
 use std::path::Path;
 
-use super::{PodNames, StateFolder};
+use super::{PodNames, Resident, StateFolder};
 use crate::node_file::Packed;
 
-/// The state that is given, else that of the node file, with the pods that there are; `None` if neither has any.
+/// The state that is given, else the node's own, with the pods that there are; `None` if neither has any.
+///
+/// # Errors
+/// It cannot be read, or pods are named without a state.
 pub(crate) fn of_node(
     state: Option<&Path>,
     pods: Option<&Path>,
     packed: Option<&Packed>,
-) -> anyhow::Result<Option<(StateFolder, PodNames)>> {
+) -> anyhow::Result<Option<Resident>> {
     if let Some(path) = state {
-        return Ok(Some((StateFolder::read(path)?, PodNames::read(pods, path)?)));
+        let folder = StateFolder::read(path)?;
+        let names = PodNames::of_state(pods, path, folder.holders().as_ref())?;
+        let from = path.display().to_string();
+        return Ok(Some(Resident { folder, names, from, root: Some(path.to_path_buf()) }));
     }
     let Some((packed, folder)) = packed.and_then(|packed| Some((packed, packed.state.as_ref()?))) else {
         anyhow::ensure!(
@@ -22,8 +28,10 @@ pub(crate) fn of_node(
         return Ok(None);
     };
     let names = match pods {
-        Some(path) => PodNames::from_path(path)?,
+        Some(path) => PodNames::from_path(path, folder.holders().as_ref())?,
         None => packed.pods.clone(),
     };
-    Ok(Some((folder.clone(), names)))
+    let root = packed.state_root();
+    let from = root.map_or_else(|| "the node file".to_owned(), |root| root.display().to_string());
+    Ok(Some(Resident { folder: folder.clone(), names, from, root: root.map(Path::to_path_buf) }))
 }

@@ -1,0 +1,107 @@
+//! What runs on a node before anything is decided there, and how much of it is known.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use kubelet_checkpoint::device::DeviceFile;
+use pod_spec::ResourceName;
+use topology_admission::Ledger;
+
+use super::{PodNames, Requests, StateFolder, ledger};
+use crate::arguments::ResidentsArguments;
+use crate::node::LoadedNode;
+use crate::node_file::Packed;
+
+/// What runs on a node.
+pub(crate) struct Residents {
+    pub(crate) ledger: Ledger,
+    /// How many pods run there, and by which files, as text to be shown; `None`: nothing is said to run.
+    pub(crate) line: Option<String>,
+    /// Whether every pod that runs is known, not only those that hold something.
+    pub(crate) are_all_known: bool,
+    /// Devices of the kubelet's checkpoint that are not in the node's inventory: how many of each resource.
+    pub(crate) devices_left_out: BTreeMap<ResourceName, usize>,
+    /// What decisions leave out since it is not known, as text to be shown.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What is said where the manifests of running pods are not known.
+const NO_REQUESTS: &str = "not looked at: the node-wide fit (requests, number of pods, host ports), since the manifests \
+    of running pods are not known; --pods takes them from `kubectl get pods -A --field-selector spec.nodeName=NODE -o yaml`";
+
+/// State files and the pods that they are about.
+pub(crate) struct Resident {
+    pub(crate) folder: StateFolder,
+    pub(crate) names: PodNames,
+    /// Where they are from, as text to be shown.
+    pub(crate) from: String,
+    /// The kubelet's root folder; `None`: a node file.
+    pub(crate) root: Option<PathBuf>,
+}
+
+impl ResidentsArguments {
+    /// The state that is given, else the node's own, with the pods that there are; `None` if neither has any, or if an
+    /// empty node is asked for.
+    ///
+    /// # Errors
+    /// It cannot be read, or pods are named without a state.
+    pub(crate) fn of_node(&self, packed: Option<&Packed>) -> anyhow::Result<Option<Resident>> {
+        if self.empty {
+            return Ok(None);
+        }
+        super::of_node(self.state.as_deref(), self.pods.as_deref(), packed)
+    }
+}
+
+impl Residents {
+    /// Nothing is known to run.
+    pub(crate) fn none(node: &LoadedNode, notes: Vec<String>) -> Self {
+        Self {
+            ledger: node.empty_ledger(),
+            line: None,
+            are_all_known: true,
+            devices_left_out: BTreeMap::new(),
+            notes,
+        }
+    }
+
+    /// What the state files say, and the manifests of pods as far as they are known.
+    ///
+    /// # Errors
+    /// The files cannot be read, or a kubelet with this configuration would not start from them.
+    pub(crate) fn new(
+        node: &LoadedNode,
+        given: &ResidentsArguments,
+        resident: &Resident,
+    ) -> anyhow::Result<Self> {
+        let Resident { folder, names, from, .. } = resident;
+        let (found, way_out) = match given.state {
+            Some(_) => (ledger(folder, node, names), ""),
+            None => (
+                ledger(folder, node, names)
+                    .context("failed to read what runs here; --empty decides without it"),
+                "; --empty leaves them out",
+            ),
+        };
+        let (ledger, requests) = found?;
+        let count = ledger.pods().count();
+        let pods = if count == 1 { "pod" } else { "pods" };
+        let line = Some(format!("beside {count} {pods} of {from}{way_out}"));
+        let mut notes = if given.state.is_none() { node.resident_gaps() } else { Vec::new() };
+        let are_all_known = requests == Requests::OfEveryPod;
+        if !are_all_known {
+            notes.push(NO_REQUESTS.to_owned());
+        }
+        let devices_left_out = devices_left_out(node, folder);
+        Ok(Self { ledger, line, are_all_known, devices_left_out, notes })
+    }
+}
+
+/// Devices that plugins had registered by the kubelet's checkpoint, of resources that the inventory does not have.
+fn devices_left_out(node: &LoadedNode, folder: &StateFolder) -> BTreeMap<ResourceName, usize> {
+    let read = folder.device.as_deref().map(DeviceFile::read).filter(|read| read.fault.is_none());
+    let registered = read.iter().flat_map(|read| read.state.registered.iter().flatten());
+    let left_out = registered.filter(|(resource, _)| !node.inventory.is_registered(resource));
+    left_out.map(|(resource, ids)| (resource.clone(), ids.iter().flatten().count())).collect()
+}

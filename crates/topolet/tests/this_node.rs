@@ -1,0 +1,199 @@
+//! This node means this node: what its kubelet keeps holds for every command, or is said not to.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const MACHINE: &str = "xeon-2s-96cpu-sriov";
+
+/// The configuration of the node: what the state in `fixtures/state/healthy` was written under, and aligned.
+const CONFIG: &str = "\
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cpuManagerPolicy: static
+reservedSystemCPUs: 0,24,48,72
+memoryManagerPolicy: Static
+topologyManagerPolicy: single-numa-node
+systemReserved: {memory: 1948Mi}
+reservedMemory:
+- {numaNode: 0, limits: {memory: 1Gi}}
+- {numaNode: 1, limits: {memory: 1Gi}}
+";
+
+/// The root of a machine as folders, gone afterwards.
+struct Root(PathBuf);
+
+impl Root {
+    /// The machine alone.
+    fn machine(name: &str) -> Self {
+        let root = std::env::temp_dir().join(format!("topolet-root-{name}-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        let archive = machine_fixtures::archive(MACHINE).unwrap();
+        let decoder = ruzstd::decoding::StreamingDecoder::new(archive).unwrap();
+        tar::Archive::new(decoder).unpack(&root).unwrap();
+        Self(root)
+    }
+
+    /// With all that a kubelet keeps there.
+    fn node(name: &str) -> Self {
+        let root = Self::machine(name);
+        root.write("var/lib/kubelet/config.yaml", CONFIG);
+        for file in
+            ["cpu_manager_state", "memory_manager_state", "device-plugins/kubelet_internal_checkpoint"]
+        {
+            root.write(
+                &format!("var/lib/kubelet/{file}"),
+                &fs::read_to_string(fixture(&format!("state/healthy/{file}"))).unwrap(),
+            );
+        }
+        for pod in fs::read_dir(fixture("state/pods")).unwrap() {
+            fs::create_dir_all(root.0.join("var/log/pods").join(pod.unwrap().file_name())).unwrap();
+        }
+        root
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn path(&self, path: &str) -> String {
+        self.0.join(path).display().to_string()
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn fixture(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name).display().to_string()
+}
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_topolet")).env("LC_ALL", "C.UTF-8").args(arguments).output().unwrap()
+}
+
+fn topolet(arguments: &[&str]) -> (String, String) {
+    let Output { stdout, stderr, .. } = run(arguments);
+    (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let (out, error) = topolet(&[arguments, &["-o", "json"]].concat());
+    serde_json::from_str(&out).unwrap_or_else(|_| panic!("{arguments:?}: {out}{error}"))
+}
+
+#[test]
+fn admit_and_explain_decide_beside_what_runs_there_by_the_nodes_own_rules() {
+    let root = Root::node("admit");
+    let (machine, pod, devices) =
+        (root.0.display().to_string(), fixture("pods/dpdk.yaml"), fixture("devices/intel-2s-16vf.yaml"));
+    let asked = ["-f", &pod, "--devices", &devices, "-m", &machine];
+    let given = [
+        "--state",
+        &root.path("var/lib/kubelet"),
+        "--pods",
+        &root.path("var/log/pods"),
+        "--config",
+        &root.path("var/lib/kubelet/config.yaml"),
+    ];
+    for command in ["admit", "explain"] {
+        let own = json(&[&[command], &asked[..]].concat());
+        assert_eq!(own, json(&[&[command], &asked[..], &given].concat()), "{command}");
+        assert_eq!(own["node"]["topologyPolicy"], "single-numa-node");
+        assert_eq!(own["node"]["configuration"], root.path("var/lib/kubelet/config.yaml"));
+    }
+    let (text, _) = topolet(&[&["admit"], &asked[..]].concat());
+    let kubelet = root.path("var/lib/kubelet");
+    assert!(text.contains(&format!("beside 3 pods of {kubelet}; --empty leaves them out")), "{text}");
+    assert!(text.contains("\n  testpmd    0     7-10,55-58"), "{text}");
+    let (text, _) = topolet(&[&["admit", "--empty"], &asked[..]].concat());
+    assert!(!text.contains("beside") && text.contains("\n  testpmd    0     1-4,49-52"), "{text}");
+}
+
+#[test]
+fn every_other_command_is_about_the_node_as_well() {
+    let root = Root::node("commands");
+    let machine = root.0.display().to_string();
+    let config = root.path("var/lib/kubelet/config.yaml");
+    let pod = fixture("pods/aligned.yaml");
+    let (text, _) = topolet(&["simulate", "--find-max", "-f", &pod, "-m", &machine]);
+    assert!(
+        text.contains(&format!("configuration {config}")) && text.contains("fit the empty node"),
+        "{text}"
+    );
+    let (text, _) = topolet(&["config", "check", "-m", &machine]);
+    assert!(text.contains(&config), "{text}");
+    let (text, _) = topolet(&["topology", "-m", &machine]);
+    assert!(text.contains("ran/dpdk-7"), "{text}");
+    let (text, _) = topolet(&["topology", "--empty", "-m", &machine]);
+    assert!(!text.contains("ran/dpdk-7"), "{text}");
+    let (text, _) = topolet(&["state", "check", "-m", &machine]);
+    assert!(text.contains(&config), "{text}");
+    let (own, warning) = topolet(&["export", "nrt", "-m", &machine, "--node-name", "a"]);
+    assert!(warning.contains("4 devices of intel.com/sriov_vf are left out"), "{warning}");
+    let state = root.path("var/lib/kubelet");
+    let given = ["--state", &state, "--pods", &root.path("var/log/pods"), "--config", &config, "-m", MACHINE];
+    assert_eq!(own, topolet(&[&["export", "nrt", "--node-name", "a"], &given[..]].concat()).0);
+}
+
+#[test]
+fn a_machine_without_a_kubelet_is_empty_and_pinned() {
+    let root = Root::machine("alone");
+    let (text, error) =
+        topolet(&["admit", "-f", &fixture("pods/aligned.yaml"), "-m", &root.0.display().to_string()]);
+    assert!(text.contains("configuration pinned ·") && !text.contains("beside"), "{text}{error}");
+    assert!(!error.contains("kubelet was not found"), "{error}");
+}
+
+#[test]
+fn a_node_whose_configuration_is_elsewhere_is_said_to_be_another() {
+    let root = Root::node("elsewhere");
+    fs::rename(root.0.join("var/lib/kubelet/config.yaml"), root.0.join("kubelet.yaml")).unwrap();
+    let pod = fixture("pods/aligned.yaml");
+    let asked = ["admit", "-f", &pod, "-m", &root.0.display().to_string()];
+    let (text, error) = topolet(&asked);
+    assert!(error.contains(
+        "the configuration of this node's kubelet was not found in /var/lib/kubelet/config.yaml, "
+    ));
+    assert!(error.contains("--config names it"), "{error}");
+    assert!(text.contains("configuration pinned ·"), "{text}");
+    let (text, error) = topolet(&[&asked[..], &["--config", &root.path("kubelet.yaml")]].concat());
+    assert!(error.is_empty() && text.contains("single-numa-node"), "{text}{error}");
+}
+
+#[test]
+fn state_that_does_not_fit_names_the_way_out() {
+    let root = Root::node("other");
+    let asked = [
+        "admit",
+        "-f",
+        &fixture("pods/aligned.yaml"),
+        "-m",
+        &root.0.display().to_string(),
+        "--config",
+        "kubelet-defaults",
+    ];
+    let output = run(&asked);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(error.contains("--empty decides without it") && error.contains("policy"), "{error}");
+    assert!(run(&[&asked[..], &["--empty"]].concat()).status.success());
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_is_said() {
+    let root = Root::node("unreadable");
+    fs::remove_file(root.0.join("var/lib/kubelet/config.yaml")).unwrap();
+    fs::create_dir(root.0.join("var/lib/kubelet/config.yaml")).unwrap();
+    let (_, error) =
+        topolet(&["admit", "-f", &fixture("pods/aligned.yaml"), "-m", &root.0.display().to_string()]);
+    assert!(error.contains("the configuration of this node's kubelet cannot be read"), "{error}");
+}
