@@ -2,6 +2,7 @@
 
 mod merge;
 mod held_back;
+mod not_checked;
 mod not_pinned;
 mod placed;
 mod why;
@@ -18,7 +19,7 @@ use topology_hint::Affinity;
 use topology_model::Nodes;
 
 pub(crate) use self::merge::{CandidateView, MergeView};
-pub(crate) use self::not_pinned::{not_checked, unknown_resources, warning_of_pod};
+pub(crate) use self::not_checked::{NotChecked, not_checked, unknown_resources, warning_of_pod};
 use crate::node::LoadedNode;
 use crate::render::Amount;
 
@@ -76,6 +77,9 @@ pub(crate) struct UnitView {
     pub(crate) nodes: Option<String>,
     pub(crate) preferred: bool,
     pub(crate) resources: Vec<ResourceView>,
+    /// What it asks for and no device plugin has registered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_checked: Vec<NotChecked>,
     /// How the merge came out; explanations have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) merge: Option<MergeView>,
@@ -134,6 +138,9 @@ pub(crate) struct ContainerView {
     pub(crate) memory: Vec<BlockView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) devices: Vec<DevicesView>,
+    /// What it asks for and no device plugin has registered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_checked: Vec<NotChecked>,
 }
 
 /// Memory bound to nodes.
@@ -218,7 +225,8 @@ impl Facts<'_> {
             would_fit: self.would_fits(explanation),
             search_cut: explanation.search == Search::Cut,
         };
-        Decision { refusal: Some(refusal), ..self.undecided() }
+        let notes = self.not_checked_note(not_checked::Verdict::Refused).into_iter().collect();
+        Decision { refusal: Some(refusal), notes, ..self.undecided() }
     }
 
     /// The pod and what was looked at, and nothing of what came of it.
@@ -278,7 +286,7 @@ impl Facts<'_> {
             Change::Scope(scope) => ("scope", scope.name().to_owned()),
             _ => ("change", "something else".to_owned()),
         };
-        FitView { change, detail, result: self.places(&fit.placement) }
+        FitView { change, detail, result: self.places(&fit.placement) + &self.unless_checked() }
     }
 
     /// Other amounts; where a pod has several containers, with theirs.
@@ -305,6 +313,7 @@ impl Facts<'_> {
             nodes: hint.and_then(|hint| shown(hint.affinity, self.nodes())),
             preferred: hint.is_some_and(topology_hint::Hint::is_preferred),
             resources: traced.resources.iter().filter_map(|row| self.resource(traced, row)).collect(),
+            not_checked: self.unit_not_checked(&traced.unit),
             merge: traced.merge.as_ref().map(|merge| self.merge(merge)),
         }
     }

@@ -1,13 +1,11 @@
 //! What an admitted pod was *not* given, and why: the commoner failure, since nobody reports it.
 
-use std::collections::BTreeSet;
-
 use cpu_manager::{Granted, NotPinned};
-use device_manager::Inventory;
-use pod_spec::{Container, Pod, PodLevelResources, ResourceName};
-use topology_admission::{Node, Placed, Placement, Search};
+use pod_spec::{Container, PodLevelResources};
+use topology_admission::{Placed, Placement, Search};
 use topology_policy::KubeletPolicy;
 
+use super::not_checked::Verdict;
 use super::{Facts, Note, shown};
 
 impl Facts<'_> {
@@ -21,7 +19,7 @@ impl Facts<'_> {
         }
         notes.extend(self.not_aligned_notes(placement));
         notes.extend(self.not_pinned_notes(placement));
-        notes.extend(self.unknown_resources());
+        notes.extend(self.not_checked_note(Verdict::Admitted));
         notes
     }
 
@@ -123,52 +121,6 @@ impl Facts<'_> {
         }
         notes
     }
-
-    fn unknown_resources(&self) -> Option<Note> {
-        let names = unknown_resources(&self.node.node, self.ledger.inventory(), self.pod);
-        (!names.is_empty()).then(|| Note {
-            containers: Vec::new(),
-            text: format!(
-                "admitted WITHOUT {}: {} (--devices says what there is)",
-                names.join(" and "),
-                why_not_checked(&names)
-            ),
-        })
-    }
-}
-
-/// Why nobody asks for [`unknown_resources`].
-fn why_not_checked(names: &[&str]) -> String {
-    let them = if names.len() == 1 { "it" } else { "them" };
-    format!("no device plugin has {them} here, and the kubelet does not check what it does not know")
-}
-
-/// Resources that a pod asks for and the node does not have, in ascending order: the kubelet leaves them to the
-/// scheduler and checks nothing.
-pub(crate) fn unknown_resources<'a>(node: &Node, inventory: &Inventory, pod: &'a Pod) -> Vec<&'a str> {
-    let is_unknown = |resource: &&ResourceName| {
-        resource.as_str().contains('/')
-            && !inventory.is_registered(resource)
-            && !node.allocatable().contains_key(resource.as_str())
-    };
-    let asked = pod.containers.iter().flat_map(|container| container.limits.keys());
-    let unknown: BTreeSet<&str> = asked.filter(is_unknown).map(ResourceName::as_str).collect();
-    unknown.into_iter().collect()
-}
-
-/// What is said of [`unknown_resources`] where decisions come without what is told of them, if there are any; `place`
-/// says of what or where.
-pub(crate) fn not_checked(names: &[&str], place: &str) -> Option<String> {
-    let are = if names.len() == 1 { "is" } else { "are" };
-    let why = why_not_checked(names);
-    (!names.is_empty()).then(|| format!("{} {place} {are} not checked: {why}", names.join(" and ")))
-}
-
-/// The same as a warning about a pod.
-pub(crate) fn warning_of_pod(node: &Node, inventory: &Inventory, pod: &Pod) -> Option<String> {
-    let place = format!("of pod {}/{}", pod.namespace, pod.name);
-    let text = not_checked(&unknown_resources(node, inventory, pod), &place)?;
-    Some(format!("warning: {text} (--devices says what there is)"))
 }
 
 /// One note for all containers of which the same is to be said.

@@ -35,6 +35,11 @@ impl Facts<'_> {
                     nodes: nodes.show(block.nodes.mask()).to_string(),
                 })
                 .collect(),
+            not_checked: self
+                .pod
+                .container(&placed.name)
+                .map(|container| self.container_not_checked(container))
+                .unwrap_or_default(),
             devices: placed
                 .devices
                 .iter()

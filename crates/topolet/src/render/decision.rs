@@ -1,6 +1,8 @@
 //! A decision for a person: what was asked, what each node could give, what was given or why not.
 
-use crate::decision::{CellView, ContainerView, Decision, NodeView, RefusalView, ResourceView};
+use crate::decision::{
+    CellView, ContainerView, Decision, NodeView, NotChecked, RefusalView, ResourceView, UnitView,
+};
 use crate::render::{Amount, Glyphs, columns, ranges};
 
 /// Beyond so many nodes only those that come nearest are shown.
@@ -12,7 +14,7 @@ pub(crate) fn decision(decision: &Decision, node: &str, glyphs: Glyphs) -> Strin
     if let Some(refusal) = &decision.refusal {
         text.push_str(&line("node", node));
         if let Some(unit) = decision.units.last() {
-            text.push_str(&resources(&unit.resources, Columns::Nearest, glyphs));
+            text.push_str(&resources(unit, Columns::Nearest, glyphs));
         }
         text.push_str(&reasons(refusal, glyphs));
     }
@@ -57,6 +59,7 @@ fn container(container: &ContainerView) -> Vec<String> {
     });
     let devices =
         container.devices.iter().map(|devices| format!("{} {}", devices.resource, devices.ids.join(" ")));
+    let not_checked = container.not_checked.iter().map(|asked| format!("{} {NOT_CHECKED}", asked.resource));
     let cpus = match (&container.exclusive_cpus, &container.cpu_nodes) {
         (Some(cpus), nodes) if *nodes == container.nodes => cpus.clone(),
         (Some(cpus), Some(nodes)) => format!("{cpus} on NUMA {nodes}"),
@@ -69,7 +72,7 @@ fn container(container: &ContainerView) -> Vec<String> {
         container.nodes.clone().unwrap_or_else(|| "any".to_owned()),
         cpus,
         joined(memory),
-        joined(devices),
+        joined(devices.chain(not_checked)),
     ]
 }
 
@@ -118,8 +121,9 @@ pub(super) enum Columns {
 }
 
 /// One row for each resource, one column for each node worth showing; nodes that are alike share one.
-pub(super) fn resources(resources: &[ResourceView], which: Columns, glyphs: Glyphs) -> String {
-    let Some(first) = resources.first() else { return String::new() };
+pub(super) fn resources(unit: &UnitView, which: Columns, glyphs: Glyphs) -> String {
+    let resources = unit.resources.as_slice();
+    let Some(first) = resources.first() else { return not_checked_rows(unit) };
     let elsewhere = resources.iter().any(|resource| resource.elsewhere.is_some());
     let mut like: Vec<Column> = Vec::new();
     for (at, node) in first.nodes.iter().enumerate() {
@@ -145,7 +149,7 @@ pub(super) fn resources(resources: &[ResourceView], which: Columns, glyphs: Glyp
     for at in 0..tables {
         let part = shown.iter().skip(at * MOST_COLUMNS).take(MOST_COLUMNS);
         let elsewhere = elsewhere && at + 1 == tables;
-        text.push_str(&table(resources, &part.collect::<Vec<_>>(), elsewhere));
+        text.push_str(&table(unit, &part.collect::<Vec<_>>(), elsewhere));
     }
     if !empty.is_empty() {
         let ids = ranges(empty.iter().flat_map(|column| column.nodes.iter().copied()));
@@ -157,7 +161,17 @@ pub(super) fn resources(resources: &[ResourceView], which: Columns, glyphs: Glyp
     text
 }
 
-fn table(resources: &[ResourceView], shown: &[&Column], elsewhere: bool) -> String {
+/// Where a unit asks for nothing that was checked.
+fn not_checked_rows(unit: &UnitView) -> String {
+    columns(unit.not_checked.iter().map(not_checked), "  ")
+}
+
+fn not_checked(asked: &NotChecked) -> Vec<String> {
+    vec![asked.resource.clone(), asked.asked.to_string(), NOT_CHECKED.to_owned()]
+}
+
+fn table(unit: &UnitView, shown: &[&Column], elsewhere: bool) -> String {
+    let resources = unit.resources.as_slice();
     let mut head = vec!["RESOURCE".to_owned(), "ASKED".to_owned()];
     head.extend(shown.iter().map(|column| {
         let each = if column.nodes.len() > 1 { " each" } else { "" };
@@ -175,9 +189,11 @@ fn table(resources: &[ResourceView], shown: &[&Column], elsewhere: bool) -> Stri
         }
         row
     });
-    columns(std::iter::once(head).chain(rows), "  ")
+    columns(std::iter::once(head).chain(rows).chain(unit.not_checked.iter().map(not_checked)), "  ")
 }
 
+/// In place of amounts that nobody knows.
+const NOT_CHECKED: &str = "? not checked";
 /// A cell without content.
 const NOTHING: &str = "none";
 

@@ -31,7 +31,7 @@ fn unit(unit: &UnitView, is_refused: bool, glyphs: Glyphs) -> String {
         .map_or_else(|| "the pod as a whole".to_owned(), |name| format!("container {name}"));
     let mark = if is_refused { glyphs.no() } else { glyphs.yes() };
     let mut text = format!("\n  {mark} {whose}\n");
-    text.push_str(&decision::resources(&unit.resources, Columns::All, glyphs));
+    text.push_str(&decision::resources(unit, Columns::All, glyphs));
     let Some(merge) = &unit.merge else { return text };
     text.push_str(&listed("answers", answers(merge)));
     text.push_str(&listed("node sets", candidates(merge, glyphs)));
