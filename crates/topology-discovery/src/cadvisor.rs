@@ -19,11 +19,14 @@ use cpuset::{AtoiError, go_quote};
 use thiserror::Error;
 use topology_model::MachineInfo;
 
-use crate::kernel::{Bytes, CPUS, HUGEPAGES, Kernel, MEMINFO};
+use crate::kernel::{Bytes, CPUS, HUGEPAGES, Kernel, MEMINFO, no_line};
 use crate::problem::Assumed;
 use crate::tree::SysfsTree;
 
-const CPUINFO: &str = "proc/cpuinfo";
+/// The processors in words.
+pub(crate) const CPUINFO: &str = "proc/cpuinfo";
+/// The clock by which cAdvisor goes, where it is there.
+pub(crate) const MAX_FREQUENCY: &str = "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq";
 
 /// The architecture that cAdvisor was built for; it reads some files on some of them only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -180,7 +183,7 @@ pub fn read_as_cadvisor(
 
 /// What cAdvisor would report if what it stumbles over were mended; what was mended is reported to `kernel`.
 pub(crate) fn read_mended(kernel: &Kernel<'_>) -> Result<CadvisorInfo, CadvisorError> {
-    let text = kernel.text(CPUINFO, Assumed::Unknown).unwrap_or_default();
+    let text = kernel.text(CPUINFO, Assumed::CpuFolders).unwrap_or_default();
     let architecture = CpuArchitecture::of_cpuinfo(&text);
     Reader { kernel, holes: Holes::Mend, architecture }.read()
 }
@@ -202,11 +205,16 @@ struct Reader<'k, 't> {
 
 impl<'t> Reader<'_, 't> {
     fn read(&self) -> Result<CadvisorInfo, CadvisorError> {
-        let cpuinfo = self.mend(self.must_read(CPUINFO), CPUINFO, Assumed::Unknown, String::new)?;
-        let cpu_frequency_khz = self.mend(self.clock(&cpuinfo), CPUINFO, Assumed::Zero, || 0)?;
-        let meminfo = self.mend(self.must_read(MEMINFO).map(Some), MEMINFO, Assumed::SumOfNodes, || None)?;
-        let known_total = self.capacity(meminfo.as_deref(), "MemTotal:", Assumed::SumOfNodes)?;
-        let swap_capacity = self.capacity(meminfo.as_deref(), "SwapTotal:", Assumed::Zero)?.unwrap_or(0);
+        let cpuinfo = self.mend(self.must_read(CPUINFO), CPUINFO, Assumed::CpuFolders, String::new)?;
+        let cpu_frequency_khz = self.khz(&cpuinfo)?;
+        let meminfo = self.must_read(MEMINFO);
+        let meminfo = if self.holes == Holes::Mend { meminfo.ok() } else { Some(meminfo?) };
+        let known_total =
+            meminfo.as_deref().map(|text| self.capacity(text, "MemTotal")).transpose()?.flatten();
+        let swap = meminfo.as_deref().map(|text| self.capacity(text, "SwapTotal")).transpose()?;
+        if swap == Some(None) {
+            self.kernel.lacks(MEMINFO, &no_line("SwapTotal"), Assumed::NoSwap);
+        }
         let hugepages = self.hugepages(HUGEPAGES)?;
         let (topology, num_cpus, topology_error) = match self.topology() {
             Ok((topology, num_cpus)) => (topology, num_cpus, None),
@@ -218,8 +226,15 @@ impl<'t> Reader<'_, 't> {
                 (None, 0, Some(error))
             }
         };
-        let sum = || topology.iter().flatten().fold(0u64, |sum, node| sum.saturating_add(node.memory));
-        let memory_capacity = known_total.unwrap_or_else(sum);
+        let memory_capacity = known_total.unwrap_or_else(|| {
+            let sum = topology.iter().flatten().fold(0u64, |sum, node| sum.saturating_add(node.memory));
+            let assumed = if sum > 0 { Assumed::SumOfNodes } else { Assumed::Unknown };
+            match meminfo {
+                Some(_) => self.kernel.lacks(MEMINFO, &no_line("MemTotal"), assumed),
+                None => self.unreadable(MEMINFO, assumed),
+            }
+            sum
+        });
         let info = MachineInfo {
             num_cpus,
             num_physical_cores: self.count(&cpuinfo, "core id", "core_id"),
@@ -228,7 +243,7 @@ impl<'t> Reader<'_, 't> {
             num_drawers: self.count_on_s390x(&cpuinfo, "drawer id", "drawer_id"),
             cpu_frequency_khz,
             memory_capacity,
-            swap_capacity,
+            swap_capacity: swap.flatten().unwrap_or(0),
             hugepages,
             topology,
         };
@@ -248,7 +263,7 @@ impl<'t> Reader<'_, 't> {
                 if self.kernel.tree.target(path).is_none() {
                     self.kernel.missing(path, assumed);
                 } else {
-                    self.kernel.unusable(path, first_line(&error.to_string()), assumed);
+                    self.kernel.unusable(path, beginning(&error.to_string()), assumed);
                 }
                 Ok(fallback())
             }
@@ -270,32 +285,47 @@ impl<'t> Reader<'_, 't> {
         text.map(Cow::into_owned).ok_or_else(|| CadvisorError::NotThere(path.to_owned()))
     }
 
-    /// A total of `/proc/meminfo` in bytes; `None` if it is not there and that is mended. It wraps around, as
+    /// Reports a file that could not be read, with the reason if it is there.
+    fn unreadable(&self, path: &str, assumed: Assumed) {
+        match self.text(path) {
+            Err(reason) => self.kernel.unusable(path, &reason, assumed),
+            Ok(_) => self.kernel.missing_unless_there(path, assumed),
+        }
+    }
+
+    /// A total of `/proc/meminfo` in bytes; `None` if it is not there and that is to be mended. It wraps around, as
     /// cAdvisor's does.
-    fn capacity(
-        &self,
-        meminfo: Option<&str>,
-        name: &str,
-        assumed: Assumed,
-    ) -> Result<Option<u64>, CadvisorError> {
-        let Some(text) = meminfo else { return Ok(None) };
-        match scan::kilobytes(text, name) {
-            Some(digits) => {
-                let kib = scan::parse_uint(digits).map(Some).map_err(CadvisorError::from);
-                let kib = self.mend(kib, MEMINFO, assumed, || None)?;
-                Ok(kib.map(|kib| kib.wrapping_mul(1024)))
+    fn capacity(&self, meminfo: &str, name: &str) -> Result<Option<u64>, CadvisorError> {
+        let digits = scan::kilobytes(meminfo, &format!("{name}:"));
+        let kib = digits.map(scan::parse_uint).transpose();
+        match kib {
+            Ok(Some(kib)) => Ok(Some(kib.wrapping_mul(1024))),
+            _ if self.holes == Holes::Mend => Ok(None),
+            Ok(None) => Err(CadvisorError::NoMatch(meminfo.to_owned())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The clock in kHz; zero where it is not told and that is mended. The texts of cAdvisor quote all of the file,
+    /// so that which is reported is said in other words.
+    fn khz(&self, cpuinfo: &str) -> Result<u64, CadvisorError> {
+        match self.clock(cpuinfo) {
+            Err(error) if self.holes == Holes::Mend => {
+                match error {
+                    CadvisorError::NoClock(_) if cpuinfo.is_empty() => {}
+                    CadvisorError::NoClock(_) => {
+                        self.kernel.lacks(CPUINFO, "line cpu MHz or clock: NUMBER", Assumed::NoClock);
+                    }
+                    error => self.kernel.unusable(MAX_FREQUENCY, &error, Assumed::NoClock),
+                }
+                Ok(0)
             }
-            None if self.holes == Holes::Mend => {
-                self.kernel.unusable(MEMINFO, &format!("no line {name} NUMBER kB"), assumed);
-                Ok(None)
-            }
-            None => Err(CadvisorError::NoMatch(text.to_owned())),
+            clock => clock,
         }
     }
 
     fn clock(&self, cpuinfo: &str) -> Result<u64, CadvisorError> {
-        let path = format!("{CPUS}/cpu0/cpufreq/cpuinfo_max_freq");
-        if let Some(text) = self.text(&path).map_err(CadvisorError::Unreadable)? {
+        if let Some(text) = self.text(MAX_FREQUENCY).map_err(CadvisorError::Unreadable)? {
             let number = scan::unsigned(&text).map(|(number, _)| number);
             return number.ok_or_else(|| CadvisorError::Frequency(text.into_owned()));
         }
@@ -317,7 +347,7 @@ impl<'t> Reader<'_, 't> {
 }
 
 /// The beginning of a text that may quote a whole file.
-fn first_line(text: &str) -> &str {
+fn beginning(text: &str) -> &str {
     const MOST: usize = 120;
     let cut = text.char_indices().nth(MOST).map_or(text.len(), |(at, _)| at);
     text.get(..cut).unwrap_or(text)

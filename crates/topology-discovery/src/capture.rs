@@ -10,15 +10,12 @@ use cpuset::CpuSet;
 use thiserror::Error;
 
 use crate::archive::{MAX_CONTENT, PackError, pack};
+use crate::cadvisor::{CPUINFO, MAX_FREQUENCY};
 use crate::kernel::{CPUS, HUGEPAGES, MEMINFO, NODES, PCI};
+use crate::machine::{LOCAL, NODE_CPUS, PACKAGE, SHARED, THREADS};
 use crate::memory::MemoryTree;
 use crate::tree::{ReadError, SysfsTree};
 use crate::{Discovery, DiscoveryError, read};
-
-/// The processors in words.
-const CPUINFO: &str = "proc/cpuinfo";
-/// The clock by which cAdvisor goes, where it is there.
-const MAX_FREQUENCY: &str = "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq";
 
 /// Files of the folder of all CPUs, and of its folder `smt`.
 const OF_CPUS: [&str; 6] = ["online", "possible", "present", "isolated", "offline", "kernel_max"];
@@ -26,15 +23,15 @@ const OF_SMT: [&str; 2] = ["active", "control"];
 /// Files of a CPU's folder `topology`.
 const OF_TOPOLOGY: [&str; 6] =
     ["physical_package_id", "die_id", "cluster_id", "core_id", "book_id", "drawer_id"];
-/// The same CPUs under several names, as masks and as lists: one of each is enough. Masks come first, since every
-/// reader of such files knows them.
+/// The same CPUs under several names, as lists and as masks, in the order in which they are looked for: the first of
+/// each form is enough.
 const SIBLINGS: [&[&str]; 6] = [
-    &["thread_siblings", "thread_siblings_list", "core_cpus", "core_cpus_list"],
-    &["core_siblings", "core_siblings_list", "package_cpus", "package_cpus_list"],
-    &["die_cpus", "die_cpus_list"],
-    &["cluster_cpus", "cluster_cpus_list"],
-    &["book_siblings", "book_siblings_list"],
-    &["drawer_siblings", "drawer_siblings_list"],
+    &THREADS,
+    &PACKAGE,
+    &["die_cpus_list", "die_cpus"],
+    &["cluster_cpus_list", "cluster_cpus"],
+    &["book_siblings_list", "book_siblings"],
+    &["drawer_siblings_list", "drawer_siblings"],
 ];
 /// Files of a cache.
 const OF_CACHE: [&str; 8] = [
@@ -47,19 +44,12 @@ const OF_CACHE: [&str; 8] = [
     "physical_line_partition",
     "ways_of_associativity",
 ];
-/// CPUs of a cache.
-const SHARED: [&str; 2] = ["shared_cpu_map", "shared_cpu_list"];
 /// Files of the folder of all nodes.
 const OF_NODES: [&str; 6] =
     ["online", "possible", "has_cpu", "has_memory", "has_normal_memory", "has_generic_initiator"];
-/// CPUs of a node.
-const NODE_CPUS: [&str; 2] = ["cpumap", "cpulist"];
 /// Files of a PCI device.
 const OF_DEVICE: [&str; 7] =
     ["class", "vendor", "device", "revision", "numa_node", "sriov_numvfs", "sriov_totalvfs"];
-
-/// CPUs near to a PCI device.
-const LOCAL: [&str; 2] = ["local_cpus", "local_cpulist"];
 
 /// Why a machine cannot be captured.
 #[derive(Debug, Error)]
@@ -147,11 +137,8 @@ impl Taking<'_> {
         }
         self.changed(MEMINFO, texts::meminfo)?;
         // Without a fixed clock cAdvisor takes that of the moment, and does not start without one.
-        let clock = if self.tree.target(MAX_FREQUENCY).is_some() {
-            texts::Clock::LeftOut
-        } else {
-            texts::Clock::Kept
-        };
+        let has_clock = self.files.target(MAX_FREQUENCY).is_some();
+        let clock = if has_clock { texts::Clock::LeftOut } else { texts::Clock::Kept };
         self.changed(CPUINFO, |text| texts::cpuinfo(text, clock))
     }
 
@@ -162,13 +149,13 @@ impl Taking<'_> {
         if self.tree.list(&topology).is_some() {
             self.files.add_folder(&topology);
             self.each(&topology, &OF_TOPOLOGY)?;
-            SIBLINGS.iter().try_for_each(|names| self.first_of(&topology, names))?;
+            SIBLINGS.iter().try_for_each(|names| self.forms(&topology, names))?;
         }
         let caches = format!("{folder}/cache");
         for name in self.names(&caches, "index") {
             let folder = format!("{caches}/{name}");
             self.each(&folder, &OF_CACHE)?;
-            self.first_of(&folder, &SHARED)?;
+            self.forms(&folder, &SHARED)?;
         }
         Ok(())
     }
@@ -176,7 +163,7 @@ impl Taking<'_> {
     fn node(&mut self, folder: &str) -> Result<(), CaptureError> {
         self.files.add_folder(folder);
         self.file(&format!("{folder}/distance"))?;
-        self.first_of(folder, &NODE_CPUS)?;
+        self.forms(folder, &NODE_CPUS)?;
         self.changed(&format!("{folder}/meminfo"), texts::meminfo)?;
         for name in self.names(folder, "cpu") {
             self.link(folder, &name);
@@ -197,7 +184,7 @@ impl Taking<'_> {
         self.link(PCI, name);
         let Some(folder) = self.tree.target(&format!("{PCI}/{name}")) else { return Ok(()) };
         self.each(&folder, &OF_DEVICE)?;
-        self.first_of(&folder, &LOCAL)?;
+        self.forms(&folder, &LOCAL)?;
         for name in self.tree.list(&folder).unwrap_or_default() {
             let number = name.strip_prefix("virtfn");
             if name == "physfn"
@@ -209,13 +196,12 @@ impl Taking<'_> {
         Ok(())
     }
 
-    /// Names `PREFIXnumber` of a folder.
+    /// Names that begin with a prefix and end with a digit: those are looked at, by cAdvisor too.
     fn names(&self, folder: &str, prefix: &str) -> Vec<String> {
         let mut names = self.tree.list(folder).unwrap_or_default();
         names.retain(|name| {
             let number = name.strip_prefix(prefix);
-            number
-                .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+            number.is_some_and(|number| number.ends_with(|last: char| last.is_ascii_digit()))
         });
         names
     }
@@ -224,20 +210,25 @@ impl Taking<'_> {
         names.iter().try_for_each(|name| self.file(&format!("{folder}/{name}")))
     }
 
-    /// The first of some files that say the same, and those that say something else: kernels contradict themselves.
-    fn first_of(&mut self, folder: &str, names: &[&str]) -> Result<(), CaptureError> {
+    /// Of some files that say the same the first list and the first mask, and all that say something else: kernels
+    /// contradict themselves, and some readers know masks alone.
+    fn forms(&mut self, folder: &str, names: &[&str]) -> Result<(), CaptureError> {
         let mut taken: Option<Option<CpuSet>> = None;
+        let (mut has_list, mut has_mask) = (false, false);
         for name in names {
             let path = format!("{folder}/{name}");
             let Some(content) = self.content(&path)? else { continue };
+            let is_list = name.ends_with("list");
             let cpus = str::from_utf8(&content).ok().and_then(|text| {
-                if name.ends_with("list") {
+                if is_list {
                     CpuSet::from_kernel_list(text.trim()).ok()
                 } else {
                     CpuSet::from_kernel_mask(text.trim()).ok()
                 }
             });
-            if taken.as_ref().is_none_or(|first| cpus.is_none() || cpus != *first) {
+            let has_form = if is_list { &mut has_list } else { &mut has_mask };
+            if !*has_form || taken.as_ref().is_none_or(|first| cpus.is_none() || cpus != *first) {
+                *has_form = true;
                 self.add(&path, &content)?;
                 taken.get_or_insert(cpus);
             }

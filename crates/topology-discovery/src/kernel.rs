@@ -130,6 +130,18 @@ impl<'t> Kernel<'t> {
         self.report(path, Lack::Unusable { reason: reason.to_string(), assumed });
     }
 
+    /// Reports a part of a file that is missing, where the rest of the file is used.
+    pub(crate) fn lacks(&self, path: &str, what: &str, assumed: Assumed) {
+        self.report(path, Lack::Lacks { what: what.to_owned(), assumed });
+    }
+
+    /// Reports two files that say different things of the same fact, each with what it says.
+    pub(crate) fn differs(&self, one: (&str, String), other: (&str, String), assumed: Assumed) {
+        let ((path, value), (other, other_value)) = (one, other);
+        let lack = Lack::Differs { value, other: other.to_owned(), other_value, assumed };
+        self.report(path, lack);
+    }
+
     pub(crate) fn contradicts(&self, path: &str, other: &str, assumed: Assumed) {
         self.report(path, Lack::Contradicts { other: other.to_owned(), assumed });
     }
@@ -202,8 +214,8 @@ impl<'t> Kernel<'t> {
         self.parsed(path, assumed, CpuSet::from_kernel_mask)
     }
 
-    /// The CPUs of the first of some files that is there: lists by name, masks otherwise. All files of a name are
-    /// the same in content; newer kernels have more of them.
+    /// The CPUs of the first of some files that is there: lists by name, masks otherwise. The kernel writes the same
+    /// CPUs into all of them; one that has others is reported.
     pub(crate) fn cpus(&self, folder: &str, names: &[&'static str]) -> Option<CpuSet> {
         self.cpus_with_name(folder, names).map(|(_, cpus)| cpus)
     }
@@ -214,7 +226,22 @@ impl<'t> Kernel<'t> {
         folder: &str,
         names: &[&'static str],
     ) -> Option<(&'static str, CpuSet)> {
-        names.iter().find_map(|name| {
+        let mut all = self.cpus_of_each(folder, names);
+        let (first, cpus) = all.next()?;
+        for (name, others) in all.filter(|(_, others)| *others != cpus) {
+            let (one, other) = (below(folder, name), below(folder, first));
+            self.differs((&one, shown(&others)), (&other, shown(&cpus)), Assumed::Other);
+        }
+        Some((first, cpus))
+    }
+
+    /// The CPUs of each of some files that is there.
+    pub(crate) fn cpus_of_each(
+        &self,
+        folder: &str,
+        names: &[&'static str],
+    ) -> impl Iterator<Item = (&'static str, CpuSet)> {
+        names.iter().filter_map(move |name| {
             let path = below(folder, name);
             let cpus = if name.ends_with("list") {
                 self.cpu_list(&path, Assumed::Unknown)
@@ -269,9 +296,28 @@ impl<'t> Kernel<'t> {
         let text = self.text(path, assumed)?;
         let found = field_kib(&text, name).map(|kib| kib.saturating_mul(1024));
         if found.is_none() {
-            self.unusable(path, &format!("no line {name}: NUMBER kB"), assumed);
+            self.lacks(path, &no_line(name), assumed);
         }
         found
+    }
+}
+
+/// What a meminfo file lacks that does not have a number.
+pub(crate) fn no_line(name: &str) -> String {
+    format!("line {name}: NUMBER kB")
+}
+
+/// CPUs as they are told in a problem; a long list by its beginning and how many they are.
+pub(crate) fn shown(cpus: &CpuSet) -> String {
+    const MOST: usize = 60;
+    let list = cpus.to_string();
+    if list.is_empty() {
+        return "no CPUs".to_owned();
+    }
+    let beginning = list.get(..MOST).and_then(|beginning| beginning.rsplit_once(','));
+    match beginning {
+        Some((beginning, _)) => format!("CPUs {beginning},... ({} in all)", cpus.len()),
+        None => format!("CPUs {list}"),
     }
 }
 

@@ -6,11 +6,17 @@ mod cpus;
 mod nodes;
 mod pci;
 
+pub(crate) use caches::SHARED;
+pub(crate) use cpus::{PACKAGE, THREADS};
+pub(crate) use nodes::NODE_CPUS;
+pub(crate) use pci::LOCAL;
+
+use cpuset::CpuSet;
 use thiserror::Error;
 use topology_model::{InvalidMachine, Machine, MachineInfo, MachineParts, Smt};
 
 use crate::cadvisor::{self, CadvisorError};
-use crate::kernel::{CPUS, HUGEPAGES, Kernel, MEMINFO, field_kib};
+use crate::kernel::{CPUS, HUGEPAGES, Kernel, MEMINFO, field_kib, no_line};
 use crate::problem::{Assumed, Problem};
 use crate::tree::SysfsTree;
 
@@ -31,9 +37,14 @@ pub struct Discovery {
 #[non_exhaustive]
 pub enum DiscoveryError {
     /// There are no CPUs: this is no tree of a machine.
-    #[error("no CPU in sys/devices/system/cpu")]
+    #[error("there is no folder of a CPU, such as cpu0, in sys/devices/system/cpu")]
     NoCpus,
-    /// What was read is more than can be described: nodes past 64.
+    /// There are CPUs, and nothing says that one of them runs.
+    #[error(
+        "sys/devices/system/cpu has the folders of CPUs {0}, but nothing says which of them are online: it has no usable list `online`, and none of them has a topology folder"
+    )]
+    NoOnlineCpus(CpuSet),
+    /// What was read does not fit together.
     #[error(transparent)]
     Machine(#[from] InvalidMachine),
     /// cAdvisor's reading failed even though its holes were mended.
@@ -68,13 +79,13 @@ pub fn read(tree: &SysfsTree) -> Result<Discovery, DiscoveryError> {
 fn parts(kernel: &Kernel<'_>) -> Result<MachineParts, DiscoveryError> {
     let cpus = cpus::lists(kernel);
     if cpus.online.is_empty() {
-        return Err(DiscoveryError::NoCpus);
+        let folders = cpus::folders(kernel);
+        let is_tree = !folders.is_empty();
+        return Err(if is_tree { DiscoveryError::NoOnlineCpus(folders) } else { DiscoveryError::NoCpus });
     }
     let (packages, cores) = cpus::packages_and_cores(kernel, &cpus.online);
-    let meminfo = kernel.text(MEMINFO, Assumed::Unknown);
-    if meminfo.is_none() {
-        kernel.missing_unless_there(MEMINFO, Assumed::Unknown);
-    }
+    // Where it cannot be read, that is reported once it is known whether its nodes make up for it.
+    let meminfo = kernel.content(MEMINFO).ok().and_then(|_| kernel.text(MEMINFO, Assumed::Unknown));
     let field = |name| meminfo.as_deref().and_then(|text| field_kib(text, name));
     let memory = field("MemTotal").map(|kib| kib.saturating_mul(1024));
     let hugepages = kernel.hugepages(HUGEPAGES);
@@ -82,7 +93,7 @@ fn parts(kernel: &Kernel<'_>) -> Result<MachineParts, DiscoveryError> {
     let devices = pci::devices(kernel, &cpus.online, &nodes);
     let default_hugepage_kib = field("Hugepagesize");
     if meminfo.is_some() && default_hugepage_kib.is_none() && !hugepages.is_empty() {
-        kernel.unusable(MEMINFO, "no line Hugepagesize: NUMBER kB", Assumed::Unknown);
+        kernel.lacks(MEMINFO, &no_line("Hugepagesize"), Assumed::Unknown);
     }
     let parts = MachineParts {
         caches: caches::caches(kernel, &cpus.online),

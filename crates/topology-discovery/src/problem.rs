@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// So many problems of one kind are told one by one.
-const MOST_OF_A_KIND: usize = 4;
+const MOST_OF_A_KIND: usize = 2;
 
 /// Something missing or contradictory in a tree. The reading went on; [`Lack::assumed`] says with what.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -31,7 +31,25 @@ pub enum Lack {
         /// What stands in for it.
         assumed: Assumed,
     },
-    /// It says something else than another file.
+    /// It is there and used, but for a part of it that is missing.
+    Lacks {
+        /// The part.
+        what: String,
+        /// What stands in for it.
+        assumed: Assumed,
+    },
+    /// It says something else of a fact than another file, which says it too.
+    Differs {
+        /// What it says.
+        value: String,
+        /// The other file.
+        other: String,
+        /// What that says.
+        other_value: String,
+        /// Which of them is used.
+        assumed: Assumed,
+    },
+    /// It cannot be right together with another file.
     Contradicts {
         /// The other file.
         other: String,
@@ -62,9 +80,15 @@ pub enum Assumed {
     CoreOfItsOwn,
     /// The CPU's package is known from its number alone.
     PackageOfNumber,
+    /// Packages and cores are counted from the folders of the CPUs.
+    CpuFolders,
+    /// The clock is zero.
+    NoClock,
+    /// Swap is zero.
+    NoSwap,
     /// It is zero.
     Zero,
-    /// It is the sum over the nodes.
+    /// The machine's memory is the sum over its nodes.
     SumOfNodes,
     /// The entry is left out.
     LeftOut,
@@ -74,6 +98,12 @@ pub enum Assumed {
     AsRead,
     /// What it says, and the CPU itself.
     WithItself,
+    /// The other file is right.
+    Other,
+    /// A core has no CPUs of other packages.
+    CoreInPackage,
+    /// CPUs are of one core if they are siblings.
+    CoreOfSiblings,
 }
 
 impl Lack {
@@ -86,8 +116,11 @@ impl Lack {
     /// What stands in for it.
     #[must_use]
     pub const fn assumed(&self) -> Assumed {
-        let (Self::Missing { assumed } | Self::Unusable { assumed, .. } | Self::Contradicts { assumed, .. }) =
-            self;
+        let (Self::Missing { assumed }
+        | Self::Unusable { assumed, .. }
+        | Self::Lacks { assumed, .. }
+        | Self::Differs { assumed, .. }
+        | Self::Contradicts { assumed, .. }) = self;
         *assumed
     }
 }
@@ -98,6 +131,16 @@ impl fmt::Display for Problem {
         match &self.lack {
             Lack::Missing { assumed } => write!(f, "{path} is missing: {assumed}"),
             Lack::Unusable { reason, assumed } => write!(f, "{path} is unusable ({reason}): {assumed}"),
+            Lack::Lacks { what, assumed } => write!(f, "{path} has no {what}: {assumed}"),
+            Lack::Differs { value, other, other_value, assumed } => {
+                write!(f, "{path} has {value}, but {other} has {other_value}: ")?;
+                match assumed {
+                    Assumed::Other => {
+                        write!(f, "{} is believed", other.rsplit('/').next().unwrap_or(other))
+                    }
+                    assumed => assumed.fmt(f),
+                }
+            }
             Lack::Contradicts { other, assumed } => write!(f, "{path} contradicts {other}: {assumed}"),
         }
     }
@@ -168,12 +211,18 @@ impl fmt::Display for Assumed {
             Self::NodeOfNoOne => "no node names the CPU, the first node is taken",
             Self::CoreOfItsOwn => "the CPU is taken as a core of its own",
             Self::PackageOfNumber => "CPUs with one package number are taken as one package",
+            Self::CpuFolders => "packages and cores are counted from the CPU folders",
+            Self::NoClock => "the clock is taken as zero",
+            Self::NoSwap => "swap is taken as zero",
             Self::Zero => "taken as zero",
-            Self::SumOfNodes => "the sum over the nodes is taken",
+            Self::SumOfNodes => "the machine's memory is taken as the sum over its nodes",
             Self::LeftOut => "left out",
             Self::FirstRead => "what was read first is believed",
             Self::AsRead => "each is taken as it reads",
             Self::WithItself => "the CPU itself is added",
+            Self::Other => "the other file is believed",
+            Self::CoreInPackage => "a core has no CPUs of other packages",
+            Self::CoreOfSiblings => "CPUs are one core where they are siblings",
         })
     }
 }

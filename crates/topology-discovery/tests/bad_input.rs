@@ -259,15 +259,80 @@ fn links_in_an_archive_that_loop_or_climb_lead_nowhere() {
     }
 }
 
+/// Old kernels have folders of CPUs without a topology, and no list of those that run.
 #[test]
-fn more_nodes_than_a_mask_holds_are_refused() {
+fn folders_of_cpus_that_say_nothing_are_named() {
     let mut tree = MemoryTree::new();
-    tree.add_file(&format!("{CPUS}/online"), b"0\n");
-    for node in 0..65 {
-        tree.add_folder(&format!("sys/devices/system/node/node{node}"));
+    for cpu in 0..8 {
+        tree.add_folder(&format!("{CPUS}/cpu{cpu}"));
     }
-    let error = read(&SysfsTree::from(tree)).expect_err("65 nodes");
-    assert_eq!(error.to_string(), "machine has 65 NUMA nodes, more than the 64 that a node mask holds");
+    let error = read(&SysfsTree::from(tree)).expect_err("no CPU is known to run");
+    assert_eq!(
+        error.to_string(),
+        "sys/devices/system/cpu has the folders of CPUs 0-7, but nothing says which of them are online: \
+         it has no usable list `online`, and none of them has a topology folder"
+    );
+}
+
+/// What is said of a small machine whose `/proc/meminfo` is this, and whose nodes are this large.
+fn said_of_memory(name: &str, meminfo: Option<&str>, node: &str) -> Vec<String> {
+    let folder = Folder::with_two_cpus(name);
+    folder.add("proc/cpuinfo", "processor : 0\ncpu MHz : 1000.000\n");
+    folder.add("sys/devices/system/node/node0/meminfo", node);
+    if let Some(text) = meminfo {
+        folder.add("proc/meminfo", text);
+    }
+    let found = folder.read();
+    let own = found.problems.iter().filter(|problem| problem.path.ends_with("meminfo"));
+    own.map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_is_said_of_memory_is_one_true_sentence() {
+    let (node, no_node) = ("Node 0 MemTotal: 1024 kB\n", "Node 0 MemFree: 5 kB\n");
+    let nothing = "sys/devices/system/node/node0/meminfo has no line MemTotal: NUMBER kB: not known";
+    for (meminfo, node, expected) in [
+        (
+            None,
+            node,
+            &["proc/meminfo is missing: the machine's memory is taken as the sum over its nodes"][..],
+        ),
+        (None, no_node, &["proc/meminfo is missing: not known", nothing]),
+        (
+            Some("MemTotal: 5 kB\n"),
+            node,
+            &["proc/meminfo has no line SwapTotal: NUMBER kB: swap is taken as zero"],
+        ),
+        (
+            Some("SwapTotal: 0 kB\n"),
+            node,
+            &[
+                "proc/meminfo has no line MemTotal: NUMBER kB: the machine's memory is taken as the sum over its nodes",
+            ],
+        ),
+        (
+            Some("SwapTotal: 0 kB\n"),
+            no_node,
+            &["proc/meminfo has no line MemTotal: NUMBER kB: not known", nothing],
+        ),
+        (Some("MemTotal: 5 kB\nSwapTotal: 0 kB\n"), node, &[]),
+    ] {
+        assert_eq!(said_of_memory("memory", meminfo, node), expected, "{meminfo:?}");
+    }
+}
+
+#[test]
+fn a_machine_without_cpuinfo_says_so_once() {
+    let folder = Folder::with_two_cpus("cpuinfo");
+    assert_eq!(
+        said_of(&folder.read(), "proc/cpuinfo"),
+        ["proc/cpuinfo is missing: packages and cores are counted from the CPU folders"]
+    );
+    folder.add("proc/cpuinfo", "processor : 0\nflags : fpu\n");
+    assert_eq!(
+        said_of(&folder.read(), "proc/cpuinfo"),
+        ["proc/cpuinfo has no line cpu MHz or clock: NUMBER: the clock is taken as zero"]
+    );
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! Cores are groups of CPUs that the kernel calls siblings, caches are known by the CPUs that share them, distances
 //! go by node and not by position in a file. [`Machine::new`] checks that the parts fit each other and says what
-//! does not.
+//! does not. Nodes are named by their ids, so a machine may have more of them than a
+//! [`NodeMask`](numa_bitmask::NodeMask) holds; only the kubelet's view is limited to that.
 
 mod check;
 mod info;
@@ -18,18 +19,16 @@ pub use parts::{
 pub use pci::{DeviceNode, PciAddress, PciAddressError, PciDevice, Sriov};
 pub use pci_distance::PciDistance;
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 
 use cpuset::{CpuId, CpuSet};
-use numa_bitmask::{NodeIndex, NodeMask};
 
-use crate::{HugePages, NodeId, Nodes, ShowNodes};
+use crate::{HugePages, NodeId};
 
 /// A machine whose parts fit each other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Machine {
     parts: MachineParts,
-    ids: Nodes,
     places: BTreeMap<CpuId, Place>,
 }
 
@@ -38,7 +37,7 @@ pub struct Machine {
 struct Place {
     package: usize,
     core: usize,
-    node: NodeIndex,
+    node: usize,
 }
 
 impl Machine {
@@ -54,8 +53,8 @@ impl Machine {
         for node in &mut parts.nodes {
             node.hugepages.sort_by_key(|pages| pages.page_size_kib);
         }
-        let (ids, places) = check::check(&parts)?;
-        Ok(Self { parts, ids, places })
+        let places = check::check(&parts)?;
+        Ok(Self { parts, places })
     }
 
     /// Packages, by lowest CPU.
@@ -82,40 +81,27 @@ impl Machine {
         self.parts.caches.iter().filter(is_there)
     }
 
-    /// NUMA nodes, by position.
+    /// NUMA nodes, in ascending order of id.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.parts.nodes
     }
 
-    /// Ids and positions of the nodes.
-    #[must_use]
-    pub const fn node_ids(&self) -> &Nodes {
-        &self.ids
-    }
-
     /// The node with this id.
     #[must_use]
     pub fn node(&self, id: NodeId) -> Option<&Node> {
-        self.ids.index_of(id).and_then(|index| self.parts.nodes.get(index.get()))
+        self.parts.nodes.get(self.position(id)?)
     }
 
-    /// The position of a node id.
-    #[must_use]
-    pub fn index_of(&self, id: NodeId) -> Option<NodeIndex> {
-        self.ids.index_of(id)
+    fn position(&self, id: NodeId) -> Option<usize> {
+        self.parts.nodes.binary_search_by_key(&id, |node| node.id).ok()
     }
 
-    /// A mask in node ids: `0,8,250-252`.
+    /// The distance that node `from` reports to node `to`; 10 is local. `None`: the firmware does not say, or there
+    /// is no such node.
     #[must_use]
-    pub fn show(&self, mask: NodeMask) -> ShowNodes<'_> {
-        self.ids.show(mask)
-    }
-
-    /// The distance that node `from` reports to node `to`; 10 is local. `None`: the firmware does not say.
-    #[must_use]
-    pub fn distance(&self, from: NodeIndex, to: NodeIndex) -> Option<u32> {
-        self.parts.nodes.get(from.get())?.distances.as_ref()?.get(to.get()).copied()
+    pub fn distance(&self, from: NodeId, to: NodeId) -> Option<u32> {
+        self.node(from)?.distances.as_ref()?.get(self.position(to)?).copied()
     }
 
     /// PCI devices, by address.
@@ -198,13 +184,13 @@ impl Machine {
 
     /// The node of an online CPU.
     #[must_use]
-    pub fn node_of(&self, cpu: CpuId) -> Option<NodeIndex> {
-        self.places.get(&cpu).map(|place| place.node)
+    pub fn node_of(&self, cpu: CpuId) -> Option<NodeId> {
+        Some(self.parts.nodes.get(self.places.get(&cpu)?.node)?.id)
     }
 
     /// The nodes that have one of these CPUs.
     #[must_use]
-    pub fn nodes_of(&self, cpus: &CpuSet) -> NodeMask {
+    pub fn nodes_of(&self, cpus: &CpuSet) -> BTreeSet<NodeId> {
         cpus.iter().filter_map(|cpu| self.node_of(cpu)).collect()
     }
 

@@ -63,7 +63,10 @@ pub enum SyntheticError {
     /// More CPUs than a kernel numbers.
     #[error("more than 8192 CPUs")]
     TooManyCpus,
-    /// More nodes than a mask holds.
+    /// More nodes than a kernel has.
+    #[error("more than 1024 NUMA nodes")]
+    TooManyNodes,
+    /// Parts that do not fit each other.
     #[error(transparent)]
     Machine(#[from] InvalidMachine),
 }
@@ -160,6 +163,18 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_may_have_more_nodes_than_a_kubelet_decides_on() {
+        let text = "numa:128 core:2 pu:1";
+        let machine = machine(text);
+        let (last, cpu) = (NodeId(127), cpuset::CpuId::new(255).unwrap());
+        assert_eq!((machine.nodes().len(), machine.node_of(cpu)), (128, Some(last)));
+        assert_eq!(machine.distance(NodeId(0), last), Some(12));
+        assert_eq!(machine.nodes_of(machine.online()).len(), 128);
+        let error = KubeletView::new(&text.parse().unwrap()).unwrap_err();
+        assert_eq!(error.to_string(), "machine has 128 NUMA nodes, more than the 64 that a node mask holds");
+    }
+
+    #[test]
     fn what_is_no_machine_says_why() {
         for (text, message) in [
             ("", "the last level is not pu"),
@@ -172,7 +187,7 @@ mod tests {
             ("[numa pu:1", "\"numa pu:1\" is not closed"),
             ("pack:2 core:90 pu:90", "more than 8192 CPUs"),
             ("core:18446744073709551615 pu:18446744073709551615", "more than 8192 CPUs"),
-            ("numa:65 pu:1", "machine has 65 NUMA nodes, more than the 64 that a node mask holds"),
+            ("numa:1025 pu:1", "more than 1024 NUMA nodes"),
         ] {
             assert_eq!(text.parse::<Machine>().unwrap_err().to_string(), message, "{text}");
             assert_eq!(text.parse::<MachineInfo>().unwrap_err().to_string(), message, "{text}");

@@ -12,6 +12,7 @@ use topology_model::{MachineCore, MachineNode};
 use super::online::Online;
 use super::{CpuArchitecture, Holes, Reader, TopologyError, scan};
 use crate::kernel::{CPUS, NODES, below};
+use crate::machine::NODE_CPUS;
 use crate::problem::Assumed;
 
 /// A CPU's number, and the folder that it is read from.
@@ -47,7 +48,11 @@ impl Reader<'_, '_> {
         let mut node = MachineNode { id, cores, ..MachineNode::default() };
         self.add_caches(&mut node);
         let meminfo = format!("{path}/meminfo");
-        node.memory = self.mend(self.node_memory(&meminfo), &meminfo, Assumed::Zero, || 0)?;
+        node.memory = match self.node_memory(&meminfo) {
+            // The machine lacks it too, where it is reported.
+            Err(_) if self.holes == Holes::Mend => 0,
+            memory => memory?,
+        };
         node.hugepages = self.hugepages(&format!("{path}/hugepages"))?;
         node.distances = self.distances(&format!("{path}/distance"))?;
         Ok(node)
@@ -60,7 +65,7 @@ impl Reader<'_, '_> {
         if self.holes == Holes::Mend {
             // Captures lack the links, or have some that lead nowhere; the CPUs' own folders are as good.
             if folders.is_empty() {
-                let cpus = self.kernel.cpus(path, &["cpulist", "cpumap"]).unwrap_or_default();
+                let cpus = self.kernel.cpus(path, &NODE_CPUS).unwrap_or_default();
                 folders = folders_of(&cpus);
                 if !folders.is_empty() {
                     self.kernel.missing(&format!("{path}/cpu*"), Assumed::CpusOfMask);

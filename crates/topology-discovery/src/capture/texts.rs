@@ -4,7 +4,7 @@
 const MEMORY: [&str; 5] = ["MemTotal", "SwapTotal", "HugePages_Total", "Hugepagesize", "Hugetlb"];
 
 /// Lines of a processor that tell what it is and where, and neither which one it is nor what it does now.
-const PROCESSOR: [&str; 26] = [
+const PROCESSOR: [&str; 36] = [
     "processor",
     "vendor_id",
     "cpu family",
@@ -31,6 +31,17 @@ const PROCESSOR: [&str; 26] = [
     "platform",
     "arch",
     "family",
+    // RISC-V and MIPS are known by these.
+    "hart",
+    "isa",
+    "hart isa",
+    "mmu",
+    "uarch",
+    "mvendorid",
+    "marchid",
+    "mimpid",
+    "system type",
+    "cpu model",
 ];
 
 /// Lines of a clock.
@@ -45,14 +56,19 @@ pub(super) enum Clock {
 
 /// The lines of a meminfo file, of the machine or of a node, that do not change.
 pub(super) fn meminfo(text: &str) -> String {
-    // A node's lines begin with `Node 0`.
-    lines(text, |key| key.split_ascii_whitespace().next_back().is_some_and(|name| MEMORY.contains(&name)))
+    // A node's lines begin with `Node 0`, and cAdvisor takes a name that merely ends like one of these.
+    lines(text, |key| MEMORY.iter().any(|name| key.ends_with(name)))
 }
 
 /// The lines of cpuinfo that tell what processors there are. Serial numbers, which some kernels print there, are not
 /// among them.
 pub(super) fn cpuinfo(text: &str, clock: Clock) -> String {
-    lines(text, |key| PROCESSOR.contains(&key) || (clock == Clock::Kept && CLOCK.contains(&key)))
+    lines(text, |key| PROCESSOR.contains(&key) || (clock == Clock::Kept && is_clock(key)))
+}
+
+/// Whether cAdvisor finds a clock after it: it looks for how a name ends.
+fn is_clock(key: &str) -> bool {
+    CLOCK.iter().any(|name| key.ends_with(name))
 }
 
 /// The lines with these keys, and empty ones, which stand between processors.

@@ -1,13 +1,13 @@
 //! What one file says against what its neighbours say: values that read well and cannot both be right, and files that
 //! the kernel writes wherever it writes those beside them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use cpuset::CpuSet;
-use topology_model::{MachineParts, Node, NodeId};
+use cpuset::{CpuId, CpuSet};
+use topology_model::{Core, MachineParts, Node, NodeId};
 
-use super::cpus::has_topology;
-use crate::kernel::{CPUS, HUGEPAGES, Kernel, NODES};
+use super::cpus::{THREADS, has_topology, topology};
+use crate::kernel::{CPUS, HUGEPAGES, Kernel, NODES, below, shown};
 use crate::problem::Assumed;
 
 /// Files about threads, below the folder of the CPUs.
@@ -17,6 +17,8 @@ const SMT: [&str; 2] = ["smt/active", "smt/control"];
 pub(super) fn check(kernel: &Kernel<'_>, parts: &MachineParts) {
     cpu_lists(kernel, parts);
     smt(kernel, parts);
+    cores_and_nodes(kernel, parts);
+    core_numbers(kernel, parts);
     // A kernel without NUMA support has one node and no folder of it.
     if kernel.numbered(NODES, "node").is_some_and(|ids| !ids.is_empty()) {
         node_lists(kernel, parts);
@@ -74,6 +76,54 @@ fn smt(kernel: &Kernel<'_>, parts: &MachineParts) {
 
 fn is_there(kernel: &Kernel<'_>, path: &str) -> bool {
     kernel.tree.target(path).is_some()
+}
+
+/// The threads of a core are all near to one node.
+fn cores_and_nodes(kernel: &Kernel<'_>, parts: &MachineParts) {
+    let node_of: BTreeMap<CpuId, &Node> =
+        parts.nodes.iter().flat_map(|node| node.cpus.iter().map(move |cpu| (cpu, node))).collect();
+    for core in &parts.cores {
+        let Some(first) = core.cpus.first() else { continue };
+        let Some(home) = node_of.get(&first) else { continue };
+        let mut others = core.cpus.iter().filter_map(|cpu| node_of.get(&cpu));
+        let Some(other) = others.find(|other| other.id != home.id) else { continue };
+        let threads = topology(first);
+        let name = kernel.cpus_with_name(&threads, &THREADS).map_or(THREADS[0], |(name, _)| name);
+        let (path, node) = (below(&threads, name), format!("{NODES}/node{}", other.id));
+        kernel.differs((&path, shown(&core.cpus)), (&node, shown(&other.cpus)), Assumed::AsRead);
+    }
+}
+
+/// Cores of one package, node, die and cluster have different numbers, where the number is that of a core: on machines
+/// whose cores have several threads, and but for few of them. Elsewhere numbers repeat on machines that are sound.
+fn core_numbers(kernel: &Kernel<'_>, parts: &MachineParts) {
+    if parts.cores.iter().all(|core| core.cpus.len() < 2) {
+        return;
+    }
+    let owner = |cpu: CpuId, sets: &[&CpuSet]| sets.iter().position(|cpus| cpus.contains(cpu));
+    let packages: Vec<&CpuSet> = parts.packages.iter().map(|package| &package.cpus).collect();
+    let nodes: Vec<&CpuSet> = parts.nodes.iter().map(|node| &node.cpus).collect();
+    let mut numbered: BTreeMap<_, Vec<&Core>> = BTreeMap::new();
+    for core in parts.cores.iter().filter(|core| core.id >= 0) {
+        let Some(first) = core.cpus.first() else { continue };
+        let place = (owner(first, &packages), owner(first, &nodes), core.die, core.cluster);
+        numbered.entry((place, core.id)).or_default().push(core);
+    }
+    let repeated: Vec<_> = numbered.values().filter(|cores| cores.len() > 1).collect();
+    let count: usize = repeated.iter().map(|cores| cores.len()).sum();
+    if 2 * count > parts.cores.len() {
+        return;
+    }
+    for cores in repeated {
+        let [first, others @ ..] = cores.as_slice() else { continue };
+        for cpu in others.iter().filter_map(|core| core.cpus.first()) {
+            let folder = topology(cpu);
+            let Some((name, threads)) = kernel.cpus_with_name(&folder, &THREADS) else { continue };
+            let (path, id) = (below(&folder, name), below(&folder, "core_id"));
+            let number = format!("{}, as {} have", first.id, shown(&first.cpus));
+            kernel.differs((&path, shown(&threads)), (&id, number), Assumed::CoreOfSiblings);
+        }
+    }
 }
 
 /// Every node is listed for what it has.

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use cpuset::{CpuId, CpuSet};
 use topology_model::{CacheKind, CpuCache};
 
-use crate::kernel::{CPUS, Kernel, below};
+use crate::kernel::{CPUS, Kernel, below, shown};
 use crate::problem::Assumed;
 
 /// Names of the files that hold the CPUs of a cache.
-const SHARED: [&str; 2] = ["shared_cpu_list", "shared_cpu_map"];
+pub(crate) const SHARED: [&str; 2] = ["shared_cpu_list", "shared_cpu_map"];
 
 /// Every cache of the CPUs that are online. A CPU without a cache folder has none that is known.
 pub(super) fn caches(kernel: &Kernel<'_>, online: &CpuSet) -> Vec<CpuCache> {
@@ -70,20 +70,20 @@ impl All {
         {
             if before.cpus == cache.cpus {
                 read.times += 1;
-                let differs =
-                    |before: Option<u64>, own: Option<u64>| before.zip(own).is_some_and(|(a, b)| a != b);
-                if differs(before.size_kib, cache.size_kib) {
-                    let size = |folder: &str| format!("{folder}/size");
-                    kernel.contradicts(&size(&folder), &size(&read.folder), Assumed::FirstRead);
-                }
-                if before.id.zip(cache.id).is_some_and(|(a, b)| a != b) {
-                    let id = |folder: &str| format!("{folder}/id");
-                    kernel.contradicts(&id(&folder), &id(&read.folder), Assumed::FirstRead);
-                }
+                let differs = |name: &str, before: Option<String>, own: Option<String>| {
+                    if let Some((before, own)) = before.zip(own).filter(|(before, own)| before != own) {
+                        let (path, other) = (below(&folder, name), below(&read.folder, name));
+                        kernel.differs((&path, own), (&other, before), Assumed::FirstRead);
+                    }
+                };
+                let size = |cache: &CpuCache| cache.size_kib.map(|kib| format!("{kib}K"));
+                differs("size", size(before), size(&cache));
+                let id = |cache: &CpuCache| cache.id.map(|id| id.to_string());
+                differs("id", id(before), id(&cache));
                 return;
             }
-            let other = format!("{}/{}", read.folder, read.shared);
-            kernel.contradicts(&format!("{folder}/{shared}"), &other, Assumed::AsRead);
+            let (path, other) = (below(&folder, shared), below(&read.folder, read.shared));
+            kernel.differs((&path, shown(&cache.cpus)), (&other, shown(&before.cpus)), Assumed::AsRead);
         }
         for cpu in &cache.cpus {
             self.of.entry((level, kind, cpu)).or_insert(self.caches.len());

@@ -6,19 +6,23 @@ use cpuset::{CpuId, CpuSet};
 use topology_model::{Core, CoreKind, CpuLists, Package, PackageId};
 
 use super::agree::some_lack;
-use crate::kernel::{CPUS, Kernel, below};
+use crate::kernel::{CPUS, Kernel, below, shown};
 use crate::problem::Assumed;
 
 /// Names of the files that hold the threads of a core, newest first.
-const THREADS: [&str; 4] = ["thread_siblings_list", "core_cpus_list", "thread_siblings", "core_cpus"];
+pub(crate) const THREADS: [&str; 4] =
+    ["thread_siblings_list", "core_cpus_list", "thread_siblings", "core_cpus"];
 /// Names of the files that hold the CPUs of a package.
-const PACKAGE: [&str; 4] = ["core_siblings_list", "package_cpus_list", "core_siblings", "package_cpus"];
+pub(crate) const PACKAGE: [&str; 4] =
+    ["core_siblings_list", "package_cpus_list", "core_siblings", "package_cpus"];
+/// Name of the file that holds the number of a CPU's package.
+const PACKAGE_ID: &str = "physical_package_id";
 
 /// Which CPUs there are, and which run.
 pub(super) fn lists(kernel: &Kernel<'_>) -> CpuLists {
     let list = |name: &str| kernel.cpu_list(&format!("{CPUS}/{name}"), Assumed::Unknown);
     let present = list("present");
-    let folders: CpuSet = cpu_folders(kernel);
+    let folders = folders(kernel);
     let online = online(kernel, &folders);
     let there = present.as_ref().unwrap_or(&folders);
     CpuLists {
@@ -41,18 +45,19 @@ fn online(kernel: &Kernel<'_>, folders: &CpuSet) -> CpuSet {
     folders.iter().filter(|cpu| has_topology(kernel, *cpu)).collect()
 }
 
-fn cpu_folders(kernel: &Kernel<'_>) -> CpuSet {
+pub(super) fn folders(kernel: &Kernel<'_>) -> CpuSet {
     let numbers = kernel.numbered(CPUS, "cpu").unwrap_or_default();
     numbers.into_iter().filter_map(|number| CpuId::try_from(i64::from(number)).ok()).collect()
+}
+
+/// The folder of a CPU that says where it is.
+pub(super) fn topology(cpu: CpuId) -> String {
+    format!("{CPUS}/cpu{}/topology", cpu.get())
 }
 
 pub(super) fn has_topology(kernel: &Kernel<'_>, cpu: CpuId) -> bool {
     kernel.tree.list(&topology(cpu)).is_some()
         && kernel.number(&format!("{CPUS}/cpu{}/online", cpu.get()), Assumed::Unknown) != Some(0)
-}
-
-fn topology(cpu: CpuId) -> String {
-    format!("{CPUS}/cpu{}/topology", cpu.get())
 }
 
 /// What the folder of one CPU says.
@@ -92,7 +97,7 @@ pub(super) fn packages_and_cores(kernel: &Kernel<'_>, online: &CpuSet) -> (Vec<P
             cpus.insert(cpu);
             left = &left - &cpus;
             if let Some((name, threads)) = &facts.threads {
-                siblings_agree(kernel, cpu, name, &(threads & online), &cpus);
+                siblings_agree(kernel, cpu, name, &(threads & online), &cpus, &package.cpus);
             }
             places_agree(kernel, cpu, &facts, &cpus, &mut numbering);
             // The kernel writes -1, or the same in 16 bits, where the hardware has no such thing.
@@ -109,15 +114,28 @@ pub(super) fn packages_and_cores(kernel: &Kernel<'_>, online: &CpuSet) -> (Vec<P
 }
 
 /// Reports where the threads of a core do not call each other siblings: those that the first of them names and that
-/// are of other cores, and those of the core that name others.
-fn siblings_agree(kernel: &Kernel<'_>, first: CpuId, name: &'static str, named: &CpuSet, core: &CpuSet) {
+/// are of other cores or packages, and those of the core that name others.
+fn siblings_agree(
+    kernel: &Kernel<'_>,
+    first: CpuId,
+    name: &'static str,
+    named: &CpuSet,
+    core: &CpuSet,
+    package: &CpuSet,
+) {
     let file = |cpu: CpuId, name: &str| format!("{}/{name}", topology(cpu));
     let own = file(first, name);
     if !named.contains(first) {
         kernel.unusable(&own, &format!("CPU {} is not in it", first.get()), Assumed::WithItself);
     }
-    if let Some(other) = (named - core).first() {
-        kernel.contradicts(&own, &file(other, name), Assumed::FirstRead);
+    if let Some(other) = (named - package).first() {
+        let id = file(other, PACKAGE_ID);
+        let number = kernel.number(&id, Assumed::Unknown).unwrap_or(-1);
+        kernel.differs((&own, shown(named)), (&id, number.to_string()), Assumed::CoreInPackage);
+    } else if let Some(other) = (named - core).first() {
+        let theirs = kernel.cpus_with_name(&topology(other), &THREADS);
+        let theirs = theirs.map_or_else(String::new, |(_, theirs)| shown(&theirs));
+        kernel.differs((&own, shown(named)), (&file(other, name), theirs), Assumed::FirstRead);
     }
     for cpu in core.iter().filter(|cpu| *cpu != first) {
         let theirs = kernel.cpus_with_name(&topology(cpu), &THREADS);
@@ -126,7 +144,8 @@ fn siblings_agree(kernel: &Kernel<'_>, first: CpuId, name: &'static str, named: 
             Some((name, theirs))
                 if !core.is_subset(&theirs) || theirs.intersection_len(named) < named.len() =>
             {
-                kernel.contradicts(&file(cpu, name), &own, Assumed::FirstRead);
+                let path = file(cpu, name);
+                kernel.differs((&path, shown(&theirs)), (&own, shown(named)), Assumed::FirstRead);
             }
             _ => {}
         }
@@ -138,15 +157,16 @@ fn siblings_agree(kernel: &Kernel<'_>, first: CpuId, name: &'static str, named: 
 struct Numbering {
     /// Whether threads of some core have one number.
     is_by_core: bool,
-    /// Files of threads that have another number than the first of their core, with that one's file.
-    others: Vec<(String, String)>,
+    /// Files of threads that have another number than the first of their core, with that one's file, and what each
+    /// says.
+    others: Vec<[(String, i64); 2]>,
 }
 
 impl Numbering {
     /// Reports threads with numbers of their own, unless all have such: Bulldozer's count the halves of a module.
     fn complain(self, kernel: &Kernel<'_>) {
-        for (path, first) in self.others.iter().filter(|_| self.is_by_core) {
-            kernel.contradicts(path, first, Assumed::FirstRead);
+        for [(path, own), (first, told)] in self.others.iter().filter(|_| self.is_by_core) {
+            kernel.differs((path, own.to_string()), (first, told.to_string()), Assumed::CoreOfSiblings);
         }
     }
 }
@@ -161,9 +181,12 @@ fn places_agree(kernel: &Kernel<'_>, first: CpuId, facts: &Facts, core: &CpuSet,
             let path = file(cpu, name);
             match kernel.number(&path, Assumed::Unknown) {
                 Some(own) if name == "core_id" && own != told => {
-                    numbering.others.push((path, file(first, name)));
+                    numbering.others.push([(path, own), (file(first, name), told)]);
                 }
-                Some(own) if own != told => kernel.contradicts(&path, &file(first, name), Assumed::FirstRead),
+                Some(own) if own != told => {
+                    let other = (file(first, name), told.to_string());
+                    kernel.differs((&path, own.to_string()), (&other.0, other.1), Assumed::FirstRead);
+                }
                 Some(_) => numbering.is_by_core |= name == "core_id",
                 None => kernel.missing_unless_there(&path, Assumed::FirstRead),
             }
@@ -191,7 +214,7 @@ fn packages(kernel: &Kernel<'_>, online: &CpuSet) -> Vec<Package> {
     let mut left = online.clone();
     while let Some(cpu) = left.first() {
         left.remove(cpu);
-        let path = below(&topology(cpu), "physical_package_id");
+        let path = below(&topology(cpu), PACKAGE_ID);
         let number = kernel.number(&path, Assumed::Unknown);
         if let Some(number) = number.filter(|number| *number >= 0) {
             numbered.entry(number).or_default().insert(cpu);
@@ -210,8 +233,27 @@ fn packages(kernel: &Kernel<'_>, online: &CpuSet) -> Vec<Package> {
             numbered.entry(unknown).or_default().insert(cpu);
         }
     }
+    for (number, cpus) in numbered.iter().filter(|(number, _)| **number >= 0) {
+        package_agrees(kernel, *number, cpus, online);
+    }
     packages.extend(numbered.into_iter().map(|(number, cpus)| Package { id: PackageId(number), cpus }));
     packages
+}
+
+/// Reports CPUs of a package that name others as those of their package; of several that name the same, the first.
+fn package_agrees(kernel: &Kernel<'_>, number: i64, package: &CpuSet, online: &CpuSet) {
+    let mut told: Vec<CpuSet> = Vec::new();
+    for cpu in package {
+        let folder = topology(cpu);
+        let Some((name, siblings)) = kernel.cpus_with_name(&folder, &PACKAGE) else { continue };
+        let siblings = &siblings & online;
+        if siblings != *package && !told.contains(&siblings) {
+            let (path, id) = (below(&folder, name), below(&folder, PACKAGE_ID));
+            let of_number = format!("{number}, as {} have", shown(package));
+            kernel.differs((&path, shown(&siblings)), (&id, of_number), Assumed::PackageOfNumber);
+            told.push(siblings);
+        }
+    }
 }
 
 /// Which CPUs of a hybrid processor are fast and which are small.

@@ -3,8 +3,11 @@
 use cpuset::{CpuId, CpuSet};
 use topology_model::{CpuLists, HugePages, Node, NodeId, NodeLists};
 
-use crate::kernel::{Kernel, NODES};
+use crate::kernel::{Kernel, NODES, below, shown};
 use crate::problem::Assumed;
+
+/// Names of the files that hold the CPUs of a node.
+pub(crate) const NODE_CPUS: [&str; 2] = ["cpulist", "cpumap"];
 
 /// What the kernel lists nodes under.
 pub(super) fn lists(kernel: &Kernel<'_>) -> NodeLists {
@@ -33,25 +36,24 @@ pub(super) fn nodes(
         return vec![Node { id: NodeId(0), cpus, memory, hugepages, distances: None }];
     }
     let mut left = cpus.online.clone();
-    let mut nodes: Vec<_> = ids
-        .iter()
-        .map(|id| {
-            let folder = format!("{NODES}/node{id}");
-            let named = &node_cpus(kernel, &folder) & &cpus.online;
-            let own = &named & &left;
-            if own != named {
-                kernel.contradicts(&folder, NODES, Assumed::FirstNode);
-            }
-            left = &left - &own;
-            Node {
-                id: NodeId(i64::from(*id)),
-                cpus: own,
-                memory: node_memory(kernel, &folder),
-                hugepages: kernel.hugepages(&format!("{folder}/hugepages")),
-                distances: distances(kernel, &folder, &ids),
-            }
-        })
-        .collect();
+    let mut nodes: Vec<Node> = Vec::with_capacity(ids.len());
+    for id in &ids {
+        let folder = format!("{NODES}/node{id}");
+        let named = &node_cpus(kernel, &folder) & &cpus.online;
+        let own = &named & &left;
+        if let Some(before) = nodes.iter().find(|before| !before.cpus.is_disjoint(&named)) {
+            let other = format!("{NODES}/node{}", before.id);
+            kernel.differs((&folder, shown(&named)), (&other, shown(&before.cpus)), Assumed::FirstNode);
+        }
+        left = &left - &own;
+        nodes.push(Node {
+            id: NodeId(i64::from(*id)),
+            cpus: own,
+            memory: node_memory(kernel, &folder),
+            hugepages: kernel.hugepages(&format!("{folder}/hugepages")),
+            distances: distances(kernel, &folder, &ids),
+        });
+    }
     if let Some(first) = nodes.first_mut().filter(|_| !left.is_empty()) {
         kernel.missing(&format!("{NODES}/node*/cpu[{left}]"), Assumed::NodeOfNoOne);
         first.cpus |= &left;
@@ -67,21 +69,29 @@ fn node_cpus(kernel: &Kernel<'_>, folder: &str) -> CpuSet {
         .into_iter()
         .filter_map(|number| CpuId::try_from(i64::from(number)).ok())
         .collect();
-    let listed = kernel.cpus(folder, &["cpulist", "cpumap"]);
-    match listed {
-        Some(listed) if linked.is_empty() => {
-            if !listed.is_empty() {
-                kernel.missing(&format!("{folder}/cpu*"), Assumed::CpusOfMask);
-            }
-            listed
+    if linked.is_empty() {
+        let listed = kernel.cpus(folder, &NODE_CPUS).unwrap_or_default();
+        if !listed.is_empty() {
+            kernel.missing(&format!("{folder}/cpu*"), Assumed::CpusOfMask);
         }
-        // Links name CPUs that are offline too; lists do not.
-        Some(listed) if !listed.is_subset(&linked) => {
-            kernel.contradicts(&format!("{folder}/cpulist"), &format!("{folder}/cpu*"), Assumed::CpusOfLinks);
-            linked
-        }
-        _ => linked,
+        return listed;
     }
+    let differs = |name: &str, cpus: &CpuSet, other: &str, others: &CpuSet| {
+        let (path, other) = (below(folder, name), below(folder, other));
+        kernel.differs((&path, shown(cpus)), (&other, shown(others)), Assumed::CpusOfLinks);
+    };
+    // Links name CPUs that are offline too; lists do not.
+    let (fit, wrong): (Vec<_>, Vec<_>) =
+        kernel.cpus_of_each(folder, &NODE_CPUS).partition(|(_, cpus)| cpus.is_subset(&linked));
+    for (name, cpus) in &wrong {
+        differs(name, cpus, "cpu*", &linked);
+    }
+    if let [(first, cpus), (second, others)] = fit.as_slice()
+        && cpus != others
+    {
+        differs(second, others, first, cpus);
+    }
+    linked
 }
 
 fn node_memory(kernel: &Kernel<'_>, folder: &str) -> Option<u64> {

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use cpuset::CpuSet;
 use topology_model::{DeviceNode, Node, NodeId, PciAddress, PciDevice, Sriov};
 
-use crate::kernel::{Kernel, NODES, PCI};
+use crate::kernel::{Kernel, NODES, PCI, below, shown};
 use crate::problem::Assumed;
+
+/// Names of the files that hold the CPUs near to a device.
+pub(crate) const LOCAL: [&str; 2] = ["local_cpulist", "local_cpus"];
 
 /// The devices, by address.
 pub(super) fn devices(kernel: &Kernel<'_>, online: &CpuSet, nodes: &[Node]) -> Vec<PciDevice> {
@@ -93,15 +96,15 @@ fn device(
 
 /// The CPUs that are near a device: to the kernel, those of its node.
 fn local_cpus(kernel: &Kernel<'_>, path: &str, online: &CpuSet, nodes: &[Node], node: DeviceNode) -> CpuSet {
-    let Some((name, local)) = kernel.cpus_with_name(path, &["local_cpulist", "local_cpus"]) else {
+    let Some((name, local)) = kernel.cpus_with_name(path, &LOCAL) else {
         kernel.missing_unless_there(&format!("{path}/local_cpulist"), Assumed::Unknown);
         return CpuSet::new();
     };
     let local = &local & online;
     let node = nodes.iter().find(|other| DeviceNode::Known(other.id) == node);
     if let Some(node) = node.filter(|node| node.cpus != local) {
-        let node = format!("{NODES}/node{}", node.id.0);
-        kernel.contradicts(&format!("{path}/{name}"), &node, Assumed::AsRead);
+        let (path, folder) = (below(path, name), format!("{NODES}/node{}", node.id));
+        kernel.differs((&path, shown(&local)), (&folder, shown(&node.cpus)), Assumed::AsRead);
     }
     local
 }

@@ -4,11 +4,10 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use core::fmt;
 
 use cpuset::{CpuId, CpuSet};
-use numa_bitmask::NodeIndex;
 use thiserror::Error;
 
 use super::{MachineParts, Place};
-use crate::{NodeId, Nodes, PciAddress, TooManyNodes};
+use crate::{NodeId, PciAddress};
 
 /// What does not fit.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -20,9 +19,6 @@ pub enum InvalidMachine {
     /// There is no node.
     #[error("machine has no NUMA node")]
     NoNodes,
-    /// The nodes do not fit a mask.
-    #[error(transparent)]
-    Nodes(#[from] TooManyNodes),
     /// A node id that no kernel gives.
     #[error("NUMA node {0} is negative")]
     NegativeNode(NodeId),
@@ -117,8 +113,8 @@ impl fmt::Display for Part {
     }
 }
 
-/// Checks the parts, which are sorted, and gives node ids and the place of each CPU.
-pub(super) fn check(parts: &MachineParts) -> Result<(Nodes, BTreeMap<CpuId, Place>), InvalidMachine> {
+/// Checks the parts, which are sorted, and gives the place of each CPU.
+pub(super) fn check(parts: &MachineParts) -> Result<BTreeMap<CpuId, Place>, InvalidMachine> {
     let online = &parts.cpus.online;
     if online.is_empty() {
         return Err(InvalidMachine::NoCpus);
@@ -126,7 +122,7 @@ pub(super) fn check(parts: &MachineParts) -> Result<(Nodes, BTreeMap<CpuId, Plac
     if let Some(cpu) = (online & &parts.cpus.offline).first() {
         return Err(InvalidMachine::OnlineAndOffline(cpu));
     }
-    let ids = check_nodes(parts)?;
+    check_nodes(parts)?;
     let packages = owners(Part::Package, online, parts.packages.iter().map(|package| &package.cpus))?;
     let cores = owners(Part::Core, online, parts.cores.iter().map(|core| &core.cpus))?;
     let nodes = owners(Part::Node, online, parts.nodes.iter().map(|node| &node.cpus))?;
@@ -149,26 +145,25 @@ pub(super) fn check(parts: &MachineParts) -> Result<(Nodes, BTreeMap<CpuId, Plac
             return Err(InvalidMachine::CoreInTwoPackages(cpu));
         }
     }
-    check_devices(parts, &ids)?;
+    check_devices(parts)?;
     let mut places = BTreeMap::new();
     for cpu in online {
         let in_none = |part| InvalidMachine::InNone { part, cpu };
-        let node = nodes.get(&cpu).and_then(|at| NodeIndex::new(*at).ok());
         places.insert(
             cpu,
             Place {
                 package: *packages.get(&cpu).ok_or_else(|| in_none(Part::Package))?,
                 core: *cores.get(&cpu).ok_or_else(|| in_none(Part::Core))?,
-                node: node.ok_or_else(|| in_none(Part::Node))?,
+                node: *nodes.get(&cpu).ok_or_else(|| in_none(Part::Node))?,
             },
         );
     }
-    Ok((ids, places))
+    Ok(places)
 }
 
-fn check_nodes(parts: &MachineParts) -> Result<Nodes, InvalidMachine> {
-    let ids = Nodes::new(parts.nodes.iter().map(|node| node.id))?;
-    if ids.is_empty() {
+fn check_nodes(parts: &MachineParts) -> Result<(), InvalidMachine> {
+    let nodes = parts.nodes.len();
+    if nodes == 0 {
         return Err(InvalidMachine::NoNodes);
     }
     for pair in parts.nodes.windows(2) {
@@ -180,20 +175,21 @@ fn check_nodes(parts: &MachineParts) -> Result<Nodes, InvalidMachine> {
         if node.id.0 < 0 {
             return Err(InvalidMachine::NegativeNode(node.id));
         }
-        if let Some(row) = node.distances.as_ref().filter(|row| row.len() != ids.len()) {
-            return Err(InvalidMachine::Distances { node: node.id, got: row.len(), nodes: ids.len() });
+        if let Some(row) = node.distances.as_ref().filter(|row| row.len() != nodes) {
+            return Err(InvalidMachine::Distances { node: node.id, got: row.len(), nodes });
         }
     }
-    Ok(ids)
+    Ok(())
 }
 
-fn check_devices(parts: &MachineParts, ids: &Nodes) -> Result<(), InvalidMachine> {
+fn check_devices(parts: &MachineParts) -> Result<(), InvalidMachine> {
+    let nodes: BTreeSet<NodeId> = parts.nodes.iter().map(|node| node.id).collect();
     let mut addresses = BTreeSet::new();
     for device in &parts.devices {
         if !addresses.insert(device.address) {
             return Err(InvalidMachine::RepeatedDevice(device.address));
         }
-        if let Some(node) = device.node.id().filter(|id| ids.index_of(*id).is_none()) {
+        if let Some(node) = device.node.id().filter(|id| !nodes.contains(id)) {
             return Err(InvalidMachine::DeviceNode { device: device.address, node });
         }
     }

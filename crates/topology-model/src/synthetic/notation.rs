@@ -60,6 +60,9 @@ impl Level {
     }
 }
 
+/// As many NUMA nodes as a kernel can have. Each has a distance to each.
+const MOST_NODES: usize = 1024;
+
 impl Shape {
     pub(super) fn parse(text: &str) -> Result<Self, SyntheticError> {
         let mut shape = Self {
@@ -80,6 +83,9 @@ impl Shape {
         }
         if seen.last() != Some(&Level::Thread) {
             return Err(SyntheticError::NoThreads);
+        }
+        if shape.nodes > MOST_NODES {
+            return Err(SyntheticError::TooManyNodes);
         }
         if shape.cores == 0 {
             shape.cores = shape.cpus;
