@@ -63,6 +63,8 @@ pub struct ScenarioMachine {
     pub count: usize,
     /// Other huge pages than it has.
     pub hugepages: Option<String>,
+    /// Other memory of its NUMA nodes than it has.
+    pub memory: Option<String>,
     /// Path of its device inventory.
     pub devices: Option<String>,
     /// Where it is written.
@@ -157,7 +159,7 @@ impl Place {
 /// runs: 3                                # with seeds 7, 8 and 9; default 1
 /// scheduler: spread                      # or pack, or blind: one machine after the other, whatever they have
 /// machines:
-/// - {machine: spr-8480-snc4-8node, count: 4, hugepages: "0:1Gi=16", devices: devices.yaml}
+/// - {machine: spr-8480-snc4-8node, count: 4, hugepages: "0:1Gi=16", memory: "0=64Gi", devices: devices.yaml}
 /// configurations:                        # default: the built-in one
 /// - {name: strict, config: pinned, policy: single-numa-node, scope: pod, cpuOptions: {full-pcpus-only: true}}
 /// pods:

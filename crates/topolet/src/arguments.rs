@@ -121,6 +121,11 @@ pub(crate) struct MachineArguments {
     /// Huge pages to decide with instead of those that the machine has: NODE:SIZE=PAGES, as in `0:1Gi=16,1:1Gi=16`.
     #[arg(long, value_name = "PAGES")]
     pub(crate) hugepages: Option<String>,
+    /// Memory of NUMA nodes to decide with instead of what they have, or where the machine's files do not tell it:
+    /// NODE=SIZE, as in `0=64Gi,1=64Gi`. A size is all of a node's memory, huge pages included; the machine has the
+    /// sum of its nodes then.
+    #[arg(long, value_name = "MEMORY")]
+    pub(crate) memory: Option<String>,
 }
 
 /// By which rules it decides.

@@ -18,7 +18,7 @@ pub(crate) fn changes(before: &Machine, after: &Machine) -> Vec<String> {
     }
     changed(&mut lines, "online CPUs", list(before.online()), list(after.online()));
     changed(&mut lines, "offline CPUs", list(before.offline()), list(after.offline()));
-    let isolated = |machine: &Machine| machine.cpus().isolated.as_ref().map_or_else(String::new, list);
+    let isolated = |machine: &Machine| machine.cpus().isolated.as_ref().map_or("not known".to_owned(), list);
     changed(&mut lines, "isolated CPUs", isolated(before), isolated(after));
     let memory =
         |bytes: Option<u64>| bytes.map_or("not known".to_owned(), |bytes| Amount::Bytes(bytes).to_string());

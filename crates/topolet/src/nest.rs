@@ -5,8 +5,9 @@
 //! with the same CPUs are one place.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::render::{ranges, words};
 use crate::shares::Shares;
 use cpuset::CpuSet;
 use topology_model::{CacheKind, Core, CoreKind, CpuCache, Machine, Node, NodeId, Package, PciDevice};
@@ -41,14 +42,15 @@ pub(crate) enum Part<'m> {
     Cache(&'m CpuCache),
 }
 
-/// A PCI root complex.
+/// A PCI root complex, as far as it leads to devices near one node. Where its devices are near several nodes, each
+/// node has it: what the kernel says of a device counts over what its neighbours are near to.
 #[derive(Debug)]
 pub(crate) struct Root<'m> {
     pub(crate) domain: u32,
     pub(crate) bus: u8,
     /// What is plugged into it directly.
     pub(crate) devices: Vec<&'m PciDevice>,
-    /// The node of all its devices that do work; `None`: they have none, or several.
+    /// The node of those of its devices that are meant; `None`: it is not known.
     pub(crate) node: Option<NodeId>,
 }
 
@@ -56,6 +58,8 @@ pub(crate) struct Root<'m> {
 #[derive(Debug)]
 pub(crate) struct Nest<'m> {
     pub(crate) inside: Inside<'m>,
+    /// Nodes without CPUs, memory and PCI devices, where something else starts memory traffic.
+    pub(crate) initiators: Vec<NodeId>,
     /// Nodes that are a number and nothing else.
     pub(crate) empty: Vec<NodeId>,
 }
@@ -70,11 +74,12 @@ impl<'m> Nest<'m> {
             inside.smallest(&core.cpus).cores.push(core);
         }
         let roots = roots(machine);
-        let mut empty = Vec::new();
+        let of_initiators = machine.node_lists().has_generic_initiator.as_deref().unwrap_or_default();
+        let (mut initiators, mut empty) = (Vec::new(), Vec::new());
         for node in machine.nodes().iter().filter(|node| node.cpus.is_empty()) {
             let has_devices = machine.devices().iter().any(|device| device.node.id() == Some(node.id));
-            if node.memory.unwrap_or(0) == 0 && !has_devices {
-                empty.push(node.id);
+            if node.memory == Some(0) && !has_devices {
+                if of_initiators.contains(&node.id) { &mut initiators } else { &mut empty }.push(node.id);
             } else {
                 inside.smallest(&near(machine, node)).memory.push(node);
             }
@@ -86,7 +91,17 @@ impl<'m> Nest<'m> {
             });
             inside.smallest(&cpus).roots.push(root);
         }
-        Self { inside, empty }
+        Self { inside, initiators, empty }
+    }
+
+    /// A line for each kind of nodes without CPUs, memory and PCI devices.
+    pub(crate) fn bare(&self, machine: &Machine) -> Vec<String> {
+        let nothing = words::nothing(!machine.devices().is_empty());
+        let kinds = [(&self.initiators, words::INITIATOR_ONLY), (&self.empty, "")];
+        let kinds = kinds.into_iter().filter(|(nodes, _)| !nodes.is_empty());
+        let lines = kinds
+            .map(|(nodes, what)| format!("NUMA {}: {what}{nothing}", ranges(nodes.iter().map(|id| id.0))));
+        lines.collect()
     }
 }
 
@@ -148,26 +163,36 @@ fn near(machine: &Machine, node: &Node) -> CpuSet {
 }
 
 fn roots(machine: &Machine) -> Vec<Root<'_>> {
-    let mut roots: BTreeMap<(u32, u8), Vec<&PciDevice>> = BTreeMap::new();
+    let mut roots: BTreeMap<(u32, u8, Option<NodeId>), Vec<&PciDevice>> = BTreeMap::new();
     for device in machine.devices_behind(None) {
-        roots.entry(machine.pci_root(device)).or_default().push(device);
+        let (domain, bus) = machine.pci_root(device);
+        for node in nodes_of_work(machine, device) {
+            roots.entry((domain, bus, node)).or_default().push(device);
+        }
     }
-    let mut all = Vec::new();
-    for ((domain, bus), devices) in roots {
-        let own = machine.devices().iter().filter(|device| device.does_work());
-        let mut nodes =
-            own.filter(|device| machine.pci_root(device) == (domain, bus)).map(|device| device.node.id());
-        let Some(first) = nodes.next() else { continue };
-        let node = first.filter(|_| nodes.all(|other| other == first));
-        all.push(Root { domain, bus, devices, node });
-    }
-    all
+    let roots = roots.into_iter();
+    roots.map(|((domain, bus, node), devices)| Root { domain, bus, devices, node }).collect()
 }
 
-/// Whether a device, or one behind it, does work.
-pub(crate) fn leads_to_work(machine: &Machine, device: &PciDevice) -> bool {
-    device.does_work()
-        || machine.devices_behind(Some(device.address)).any(|behind| leads_to_work(machine, behind))
+/// The nodes of a device and of those behind it, as far as they do work.
+fn nodes_of_work(machine: &Machine, device: &PciDevice) -> BTreeSet<Option<NodeId>> {
+    let behind = machine.devices_behind(Some(device.address));
+    let mut nodes: BTreeSet<_> = behind.flat_map(|behind| nodes_of_work(machine, behind)).collect();
+    if device.does_work() {
+        nodes.insert(device.node.id());
+    }
+    nodes
+}
+
+/// Whether a device that does work is near this node.
+pub(crate) fn works_near(device: &PciDevice, node: Option<NodeId>) -> bool {
+    device.does_work() && device.node.id() == node
+}
+
+/// Whether a device near this node, or one behind it, does work.
+pub(crate) fn leads_to_work(machine: &Machine, device: &PciDevice, node: Option<NodeId>) -> bool {
+    works_near(device, node)
+        || machine.devices_behind(Some(device.address)).any(|behind| leads_to_work(machine, behind, node))
 }
 
 /// Devices beside each other that differ in nothing but their address, that one pod has or none, and that nothing is

@@ -32,7 +32,7 @@ const MACHINES: [(&str, usize, usize, usize, &[&str]); 6] = [
     ("xeon-2s-96cpu-sriov", 96, 48, 2, &["NUMA 1 94Gi 16×1Gi", "8× Ethernet VF 8086:1889"]),
     ("epyc-2s-96cpu-16l3-8gpu", 96, 48, 2, &["L3 16Mi", "3D controller 10de:20b0", "bridge 0000:21:00.0"]),
     ("spr-hbm-flat-snc4-16node", 128, 64, 2, &["NUMA 15 16Gi, no CPUs"]),
-    ("gb200-nvl4-34node", 144, 144, 2, &["NUMA 3-9,11-17,19-25,27-33: no CPUs, no memory, no devices"]),
+    ("gb200-nvl4-34node", 144, 144, 2, &["NUMA 3-9,11-17,19-25,27-33: no CPUs, no memory, no PCI devices"]),
     ("turin-9755-nps4-l3numa-32node", 512, 256, 2, &["NUMA 31 48Gi", "511"]),
     ("power8-phyp-1024cpu-16node", 1024, 128, 16, &["1023"]),
 ];

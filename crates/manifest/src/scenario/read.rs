@@ -120,13 +120,14 @@ fn read_scheduler(document: &Field<'_>) -> Result<SchedulerName, ManifestError> 
 
 fn read_machine(field: &Field<'_>) -> Result<ScenarioMachine, ManifestError> {
     const MACHINE: &str = "the name of a built-in machine, or a path";
-    let known = ["machine", "count", "hugepages", "devices"];
-    known_fields(field, &known, "machine, count, hugepages or devices")?;
+    let known = ["machine", "count", "hugepages", "memory", "devices"];
+    known_fields(field, &known, "machine, count, hugepages, memory or devices")?;
     let count = number(field, "count", 1..=MOST_MACHINES, "a number of machines, 1 to 10000")?.unwrap_or(1);
     Ok(ScenarioMachine {
         machine: field.require("machine", MACHINE)?.text(MACHINE)?.to_owned(),
         count: usize::try_from(count).unwrap_or(usize::MAX),
         hugepages: optional(field, "hugepages", "pages as in 0:1Gi=16,1:1Gi=16")?,
+        memory: optional(field, "memory", "memory as in 0=64Gi,1=64Gi")?,
         devices: optional(field, "devices", "the path of a device inventory")?,
         place: Place::of(field),
     })

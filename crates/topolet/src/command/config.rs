@@ -64,6 +64,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     if arguments.config.is_none() {
         machine.config_gaps().iter().for_each(|gap| screen.warn(gap));
     }
+    node::memory_must_be_known(&machine)?;
     let view = KubeletView::new(&machine.info)
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
     let (read, text) = node::configuration_to_check(arguments.config.as_deref(), &machine, &view)?;

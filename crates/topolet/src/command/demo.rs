@@ -26,7 +26,11 @@ pub(crate) struct DemoArguments {
 pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let source = Source { name: "demo/pods.yaml", text: PODS };
     let pods = read_pods(&source).map_err(|error| anyhow::anyhow!(error.render(manifest_style())))?;
-    let machine = LoadedMachine::load(&MachineArguments { machine: MACHINE.to_owned(), hugepages: None })?;
+    let machine = LoadedMachine::load(&MachineArguments {
+        machine: MACHINE.to_owned(),
+        hugepages: None,
+        memory: None,
+    })?;
     let rules = RulesArguments {
         config: None,
         topolet_config: None,

@@ -89,6 +89,7 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
         ("--static", are_static),
         ("--machine", arguments.machine.machine != "live"),
         ("--hugepages", arguments.machine.hugepages.is_some()),
+        ("--memory", arguments.machine.memory.is_some()),
         ("--config", config.is_some()),
         ("--topolet-config", topolet_config.is_some()),
         ("--policy", policy.is_some()),

@@ -4,7 +4,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use topology_discovery::machine_info_to_json;
-use topology_model::{KubeletView, Machine};
+use topology_model::Machine;
 
 use crate::Outcome;
 use crate::arguments::{Format, MachineArguments, ResidentsArguments};
@@ -22,7 +22,7 @@ pub(crate) struct TopologyArguments {
     #[command(flatten)]
     pub(crate) residents: ResidentsArguments,
     /// Names the built-in machines.
-    #[arg(long, conflicts_with_all = ["machine", "hugepages", "state", "pods", "empty"])]
+    #[arg(long, conflicts_with_all = ["machine", "hugepages", "memory", "state", "pods", "empty"])]
     pub(crate) list: bool,
     /// How to print.
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
@@ -52,11 +52,7 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
         return list(format, screen);
     }
     let loaded = LoadedMachine::load_node(&arguments.machine)?;
-    let kubelet = KubeletView::new(&loaded.info);
-    let mut view = MachineView::new(&loaded, kubelet.as_ref().ok());
-    if let Err(error) = kubelet {
-        view.kubelet_differs.push(format!("it would not start here: {error}"));
-    }
+    let mut view = MachineView::new(&loaded);
     let shown = held(arguments, &loaded)?;
     let shares = shown.as_ref().map(|shown| Shares::new(shown, loaded.machine.as_ref()));
     view.problems.extend(loaded.packed.iter().flat_map(|packed| &packed.gaps).map(ToString::to_string));

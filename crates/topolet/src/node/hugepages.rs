@@ -6,11 +6,13 @@ use anyhow::{Context, bail};
 use k8s_quantity::Quantity;
 use topology_model::{HugePages, MachineInfo};
 
+use super::memory;
 use crate::render::Amount;
 
 /// Sets the huge pages of nodes as `text` says. A page size exists on every node as soon as one has it, with no pages
-/// where none are said, as in the kernel.
-pub(crate) fn replace(info: &mut MachineInfo, text: &str) -> anyhow::Result<()> {
+/// where none are said, as in the kernel. Pages fit in the memory of their node, so that must not be among the
+/// `unknown`.
+pub(super) fn replace(info: &mut MachineInfo, text: &str, unknown: &[i64]) -> anyhow::Result<()> {
     let wanted = parse(text)?;
     let nodes = info.topology.as_deref_mut().unwrap_or_default();
     for (node, _) in wanted.keys() {
@@ -32,9 +34,13 @@ pub(crate) fn replace(info: &mut MachineInfo, text: &str) -> anyhow::Result<()> 
                 pages[at].num_pages = *count;
             }
         }
-        let used = pages.iter().fold(0_u64, |sum, entry| {
-            sum.saturating_add(entry.page_size_kib.saturating_mul(1024).saturating_mul(entry.num_pages))
-        });
+        let used = memory::used_by(pages);
+        if used > node.memory && unknown.contains(&node.id) {
+            let (id, used) = (node.id, Amount::Bytes(used));
+            bail!(
+                "--hugepages asks for {used} of huge pages on NUMA node {id}, and nothing tells how much memory that has: give it with --memory {id}=SIZE"
+            );
+        }
         if used > node.memory {
             let (used, memory) = (Amount::Bytes(used), Amount::Bytes(node.memory));
             bail!("--hugepages asks for {used} of huge pages on NUMA node {}, which has {memory}", node.id);
@@ -92,7 +98,7 @@ mod tests {
     #[test]
     fn pages_are_set_per_node_and_the_size_exists_everywhere() {
         let mut info = machine();
-        replace(&mut info, "8:1Gi=16,0:2Mi=512").unwrap();
+        replace(&mut info, "8:1Gi=16,0:2Mi=512", &[]).unwrap();
         let of = |info: &MachineInfo, at: usize| {
             let pages = info.topology.as_ref().unwrap()[at].hugepages.clone().unwrap();
             let mut pages: Vec<_> = pages.iter().map(|p| (p.page_size_kib, p.num_pages)).collect();
@@ -117,7 +123,9 @@ mod tests {
             ("0:1Gi=65", "--hugepages asks for 65Gi of huge pages on NUMA node 0, which has 64Gi"),
             ("0:1Gi=-1", "--hugepages: \"0:1Gi=-1\" is not NODE:SIZE=PAGES, as in 0:1Gi=16"),
         ] {
-            assert_eq!(replace(&mut machine(), text).unwrap_err().to_string(), error);
+            assert_eq!(replace(&mut machine(), text, &[]).unwrap_err().to_string(), error);
         }
+        let error = replace(&mut machine(), "0:1Gi=65", &[0, 8]).unwrap_err().to_string();
+        assert!(error.ends_with("give it with --memory 0=SIZE"), "{error}");
     }
 }

@@ -6,24 +6,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use topology_discovery::{Problem, SysfsTree};
+use topology_discovery::{Assumed, Problem, SysfsTree};
 use topology_model::{Machine, MachineInfo};
 
-use super::hugepages;
+use super::{hugepages, memory};
 use crate::arguments::MachineArguments;
 use crate::node_file::{Gap, Packed};
 
 /// A machine that has been read.
 pub(crate) struct LoadedMachine {
     pub(crate) name: String,
-    /// As the kubelet gets it, with the huge pages that were asked for.
+    /// As the kubelet gets it, with the memory and huge pages that were asked for.
     pub(crate) info: MachineInfo,
     /// As it is; `None` where only cAdvisor's view is known.
     pub(crate) machine: Option<Machine>,
     /// What could not be read, and what was assumed instead.
     pub(crate) problems: Vec<Problem>,
-    /// Whether it has other huge pages than it really has.
-    pub(crate) other_hugepages: bool,
+    /// What is not the machine's own but was asked for: `--memory 0=64Gi`.
+    pub(crate) given: Vec<String>,
     /// What a node file says beside the machine.
     pub(crate) packed: Option<Arc<Packed>>,
 }
@@ -39,9 +39,17 @@ const MAX_ARCHIVE: u64 = 64 << 20;
 impl LoadedMachine {
     pub(crate) fn load(arguments: &MachineArguments) -> anyhow::Result<Self> {
         let mut machine = Self::named(&arguments.machine)?;
+        if let Some(text) = &arguments.memory {
+            memory::replace(&mut machine, text)?;
+        }
         if let Some(pages) = &arguments.hugepages {
-            hugepages::replace(&mut machine.info, pages)?;
-            machine.other_hugepages = true;
+            let unknown = machine.nodes_of_unknown_memory();
+            hugepages::replace(&mut machine.info, pages, &unknown)?;
+            machine.set_hugepages_of_hardware()?;
+            machine.given.push(format!("--hugepages {pages}"));
+        }
+        if arguments.memory.is_some() {
+            memory::fits(&machine.info)?;
         }
         Ok(machine)
     }
@@ -68,20 +76,29 @@ impl LoadedMachine {
         texts.collect()
     }
 
+    /// A machine as it was read.
+    pub(super) const fn new(
+        name: String,
+        info: MachineInfo,
+        machine: Option<Machine>,
+        problems: Vec<Problem>,
+    ) -> Self {
+        Self { name, info, machine, problems, given: Vec::new(), packed: None }
+    }
+
+    /// Whether the kernel knows NUMA nodes. Without them one node holds everything, and cAdvisor takes the packages
+    /// for nodes.
+    pub(crate) fn has_numa_nodes(&self) -> bool {
+        !self.problems.iter().any(|problem| problem.lack.assumed() == Assumed::OneNode)
+    }
+
     /// The machine that a `--machine` argument means.
     pub(crate) fn named(name: &str) -> anyhow::Result<Self> {
         let path = Path::new(name);
         if name.contains(['/', '.']) && path.extension().is_some_and(|extension| extension == "json") {
             let info = topology_discovery::machine_info_from_json(&bytes(path, MAX_JSON)?)
                 .with_context(|| format!("failed to read {name}"))?;
-            return Ok(Self {
-                name: short(path),
-                info,
-                machine: None,
-                problems: Vec::new(),
-                other_hugepages: false,
-                packed: None,
-            });
+            return Ok(Self::new(short(path), info, None, Vec::new()));
         }
         if is_xml(path) {
             return Self::from_xml(name, path);
@@ -99,15 +116,7 @@ impl LoadedMachine {
             String::from_utf8(bytes(path, MAX_XML)?).with_context(|| format!("failed to read {name}"))?;
         let machine =
             read_with_hwloc(HwlocSource::Xml(&text)).with_context(|| format!("failed to read {name}"))?;
-        let (info, problems) = (MachineInfo::from(&machine), Vec::new());
-        Ok(Self {
-            name: short(path),
-            info,
-            machine: Some(machine),
-            problems,
-            other_hugepages: false,
-            packed: None,
-        })
+        Ok(Self::new(short(path), MachineInfo::from(&machine), Some(machine), Vec::new()))
     }
 
     #[cfg(not(feature = "hwloc"))]
@@ -122,15 +131,7 @@ impl LoadedMachine {
 
     fn read(name: &str, tree: &SysfsTree) -> anyhow::Result<Self> {
         let found = topology_discovery::read(tree).with_context(|| format!("failed to read {name}"))?;
-        let (machine, problems) = (Some(found.machine), found.problems);
-        Ok(Self {
-            name: name.to_owned(),
-            info: found.info,
-            machine,
-            problems,
-            other_hugepages: false,
-            packed: None,
-        })
+        Ok(Self::new(name.to_owned(), found.info, Some(found.machine), found.problems))
     }
 }
 

@@ -5,6 +5,7 @@ mod configuration_text;
 mod devices;
 mod hugepages;
 mod machine;
+mod memory;
 mod proposal;
 
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub(crate) use self::configuration::{
 pub(crate) use self::configuration_text::{text as configuration_text, value as configuration_value};
 pub(crate) use self::devices::DeviceText;
 pub(crate) use self::machine::{LoadedMachine, files_of};
+pub(crate) use self::memory::must_be_known as memory_must_be_known;
 pub(crate) use self::proposal::propose;
 
 /// A node that can decide.
@@ -152,6 +154,7 @@ impl LoadedNode {
         }
         change(&mut config);
         refuse_invalid(&config, &name)?;
+        warnings.extend(memory::must_be_known_by(machine, &config)?);
         let mut inventory = Inventory::new(view.nodes().clone());
         let packed_devices = packed.and_then(|packed| packed.devices.clone());
         let packed_devices =

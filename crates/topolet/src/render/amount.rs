@@ -7,7 +7,9 @@ use pod_spec::ResourceName;
 /// An amount of a resource: bytes for memory and huge pages, else a count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Amount {
-    /// Shown in binary units, with one decimal at most, rounded down: what is shown is really there.
+    /// Shown in binary units, exactly where two decimals or four digits are enough for that (`1.25Mi`, `5118Ki`), and
+    /// rounded down otherwise: what is shown is really there. Whole numbers from 10 on, and numbers with two
+    /// decimals below, can be rounded.
     Bytes(u64),
     /// Shown as it is.
     Count(u64),
@@ -29,33 +31,51 @@ impl fmt::Display for Amount {
             Self::Count(count) => return write!(f, "{count}"),
             Self::Bytes(bytes) => bytes,
         };
-        let units = [("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
+        let is_whole = |shift: u32| bytes.trailing_zeros() >= shift;
         // Terabytes only where nothing is lost: people compare 1536Gi with 1152Gi.
-        let unit = units.into_iter().find(|(name, shift)| {
-            bytes >> shift > 0 && (*shift <= 30 || bytes.trailing_zeros() >= *shift || *name != "Ti")
-        });
-        let Some((name, shift)) = unit else { return write!(f, "{bytes}") };
-        let (whole, tenths) = (bytes >> shift, (u128::from(bytes) * 10) >> shift);
-        let tenth = tenths - u128::from(whole) * 10;
-        if tenth == 0 || whole >= 10 {
-            write!(f, "{whole}{name}")
-        } else {
-            write!(f, "{whole}.{tenth}{name}")
+        let wanted = |(_, shift): &(&str, u32)| bytes >> shift > 0 && (*shift != 40 || is_whole(*shift));
+        let Some((name, shift)) = UNITS.into_iter().find(wanted) else { return write!(f, "{bytes}") };
+        let smaller = UNITS.into_iter().find(|(_, other)| *other + 10 == shift);
+        let exact = smaller.filter(|(_, shift)| is_whole(*shift) && bytes >> shift < MOST_EXACT);
+        let hundred = u128::from(bytes) * 100;
+        let (whole, hundredths) = (bytes >> shift, hundred >> shift);
+        match (hundredths % 100, exact) {
+            (0, _) if is_whole(shift) => write!(f, "{whole}{name}"),
+            (part, _) if hundredths << shift == hundred && part % 10 == 0 => {
+                write!(f, "{whole}.{}{name}", part / 10)
+            }
+            (part, _) if hundredths << shift == hundred => write!(f, "{whole}.{part:02}{name}"),
+            (_, Some((name, shift))) => write!(f, "{}{name}", bytes >> shift),
+            (part, None) if whole < 10 => write!(f, "{whole}.{part:02}{name}"),
+            (_, None) => write!(f, "{whole}{name}"),
         }
     }
 }
+
+/// Units with the power of two that each is, the largest first.
+const UNITS: [(&str, u32); 6] = [("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
+/// A number of more digits than this is rounded instead of told in a smaller unit.
+const MOST_EXACT: u64 = 10_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_rounded_down_to_what_is_there() {
+    fn sizes_are_exact_or_rounded_down_to_what_is_there() {
         for (bytes, shown) in [
             (0, "0"),
             (1023, "1023"),
             (1 << 30, "1Gi"),
             (3 << 29, "1.5Gi"),
+            (5 << 28, "1.25Gi"),
+            (1280 << 10, "1.25Mi"),
+            (5118 << 10, "5118Ki"),
+            (36_608 << 10, "35.75Mi"),
+            (1_230 << 20, "1230Mi"),
+            ((5 << 28) + 1, "1.25Gi"),
+            ((1 << 30) + 1, "1.00Gi"),
+            (u64::MAX, "15Ei"),
             ((16 << 30) - 1, "15Gi"),
             (67_283_976_192, "62Gi"),
             (1 << 40, "1Ti"),

@@ -6,12 +6,14 @@ mod simulation;
 mod state;
 mod repair;
 mod topology;
-mod words;
+pub(crate) mod words;
 mod tree;
 mod svg;
 mod config;
 mod decision;
 mod explanation;
+#[cfg(test)]
+mod places_agree;
 
 use comfy_table::{Table, presets};
 
@@ -38,6 +40,11 @@ pub(crate) fn columns(rows: impl IntoIterator<Item = Vec<String>>, indent: &str)
         column.set_padding((0, 2));
     }
     table.lines().map(|line| format!("{indent}{}\n", line.trim_end())).collect()
+}
+
+/// `1 core`, `2 cores`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Ascending numbers in list format: `0-3,8`.

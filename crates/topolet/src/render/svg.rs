@@ -100,7 +100,7 @@ enum Anchor {
 
 #[derive(Clone, Debug)]
 enum Shape {
-    Box { width: Pixels, height: Pixels, look: Look, owner: Owner },
+    Box { width: Pixels, height: Pixels, look: Look, owner: Owner, title: Option<String> },
     Text { text: String, size: Pixels, anchor: Anchor },
 }
 
@@ -115,13 +115,22 @@ struct Figure {
 impl Figure {
     /// An empty box.
     fn boxed(width: Pixels, height: Pixels, look: Look) -> Self {
-        Self { width, height, shapes: vec![(0, 0, Shape::Box { width, height, look, owner: Owner::Nobody })] }
+        let shape = Shape::Box { width, height, look, owner: Owner::Nobody, title: None };
+        Self { width, height, shapes: vec![(0, 0, shape)] }
     }
 
     /// The outermost box in the colour of whose it is.
     fn owned(mut self, by: Owner) -> Self {
         if let Some((_, _, Shape::Box { owner, .. })) = self.shapes.first_mut() {
             *owner = by;
+        }
+        self
+    }
+
+    /// The outermost box with a text that is shown to who points at it.
+    fn titled(mut self, text: String) -> Self {
+        if let Some((_, _, Shape::Box { title, .. })) = self.shapes.first_mut() {
+            *title = Some(text);
         }
         self
     }
@@ -215,19 +224,22 @@ fn written(figure: Figure, title: &str, shares: &Shares) -> String {
     text.push_str(".m{text-anchor:middle}\n.h{font-weight:bold}\n</style>\n");
     for (x, y, shape) in &page.shapes {
         match shape {
-            Shape::Box { width, height, look, owner } => {
+            Shape::Box { width, height, look, owner, title } => {
                 let mut class = look.class().to_owned();
-                // Pointing at it tells whose it is.
-                let mut end = "/>".to_owned();
+                // Pointing at it tells what and whose it is.
+                let mut told: Vec<&str> = title.iter().map(String::as_str).collect();
                 match owner {
                     Owner::Nobody => {}
                     Owner::Several => class.push_str(" several"),
                     Owner::Pod(pod) => {
                         class = format!("{class} {}", pods::class(*pod));
-                        let name = shares.pod(*pod).map_or("", |pod| &pod.name);
-                        end = format!("><title>{}</title></rect>", escaped(name));
+                        told.extend(shares.pod(*pod).map(|pod| pod.name.as_str()));
                     }
                 }
+                let end = match told.as_slice() {
+                    [] => "/>".to_owned(),
+                    told => format!("><title>{}</title></rect>", escaped(&told.join(", of "))),
+                };
                 text.push_str(&format!(
                     "<rect class=\"{class}\" x=\"{x}.5\" y=\"{y}.5\" width=\"{width}\" height=\"{height}\" rx=\"2\"{end}\n"
                 ));

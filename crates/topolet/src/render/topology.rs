@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use crate::machine_view::{DeviceGroup, MachineView, NodeView};
 use crate::node::RELEASE;
-use crate::render::{Amount, Glyphs, columns, ranges};
+use crate::render::{Amount, Glyphs, columns, counted, ranges, words};
 
 /// Up to so many nodes distances are drawn as a matrix.
 const LARGEST_MATRIX: usize = 16;
 
 /// The drawing with what pods hold below it, ending in a newline.
 pub(crate) fn topology(view: &MachineView, pods: &str, glyphs: Glyphs) -> String {
-    let mut drawing = nodes(&view.nodes, glyphs) + &distances(&view.nodes);
+    let mut drawing = nodes(view, glyphs) + &distances(&view.nodes);
     if !view.devices_without_node.is_empty() {
         drawing.push_str(&format!(
             "\nPCI devices of no known node: {}\n",
@@ -25,9 +25,11 @@ pub(crate) fn topology(view: &MachineView, pods: &str, glyphs: Glyphs) -> String
 pub(crate) fn frame(view: &MachineView, drawing: &str, glyphs: Glyphs) -> String {
     let mut text = headline(view, glyphs);
     text.push_str(drawing);
-    for (head, lines) in
-        [("the kubelet sees it otherwise", &view.kubelet_differs), ("problems", &view.problems)]
-    {
+    for (head, lines) in [
+        ("given instead of what the machine has", &view.given),
+        ("the kubelet sees another machine", &view.kubelet_differs),
+        ("problems", &view.problems),
+    ] {
         if !lines.is_empty() {
             text.push_str(&format!("\n{head}:\n"));
             text.extend(lines.iter().map(|line| format!("! {line}\n")));
@@ -50,8 +52,12 @@ pub(crate) fn summary(view: &MachineView, glyphs: Glyphs) -> String {
         counted(view.cpus, "CPU"),
         counted(view.nodes.len(), "NUMA node"),
     ];
-    if let Some(offline) = &view.offline_cpus {
-        parts[2].push_str(&format!(" ({offline} offline)"));
+    let isolated = view.isolated_cpus.as_ref().filter(|list| !list.is_empty());
+    let states = [("offline", view.offline_cpus.as_ref()), ("isolated", isolated)];
+    let states: Vec<_> =
+        states.iter().filter_map(|(state, list)| Some(format!("{} {state}", (*list)?))).collect();
+    if !states.is_empty() {
+        parts[2].push_str(&format!(" ({})", states.join("; ")));
     }
     parts.extend(view.caches.iter().map(|cache| {
         let size = cache.size.map_or_else(String::new, |size| format!(" of {}", Amount::Bytes(size)));
@@ -64,14 +70,11 @@ pub(crate) fn summary(view: &MachineView, glyphs: Glyphs) -> String {
     parts.join(&format!(" {} ", glyphs.dot()))
 }
 
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-fn nodes(nodes: &[NodeView], glyphs: Glyphs) -> String {
-    let head = ["NUMA", "PACKAGE", "CPUS", "CORES", "L3", "MEMORY", "HUGE PAGES", "PCI DEVICES"];
+fn nodes(view: &MachineView, glyphs: Glyphs) -> String {
+    let nodes = &view.nodes;
+    let head = ["NUMA", "PACKAGE", "CPUS", "CORES", "L3", "MEMORY", "HUGE PAGES", "DEVICES"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(nodes.iter().filter(|node| !node.is_empty()).map(|node| row(node, glyphs)));
+    rows.extend(nodes.iter().filter(|node| !node.is_bare()).map(|node| row(node, glyphs)));
     // A column in which nobody has anything says nothing.
     let used: Vec<bool> = (0..head.len()).map(|at| rows[1..].iter().any(|row| row[at] != NOTHING)).collect();
     let rows = rows.into_iter().map(|row| {
@@ -79,15 +82,21 @@ fn nodes(nodes: &[NodeView], glyphs: Glyphs) -> String {
         kept.map(|(cell, _)| cell).collect::<Vec<_>>()
     });
     let mut text = columns(rows, "");
-    let empty: Vec<i64> = nodes.iter().filter(|node| node.is_empty()).map(|node| node.id).collect();
-    if !empty.is_empty() {
-        text.push_str(&format!("{}  no CPUs, no memory, no devices\n", ranges(empty)));
+    for has_initiator in [true, false] {
+        let bare = nodes.iter().filter(|node| node.is_bare() && node.generic_initiator == has_initiator);
+        let ids: Vec<i64> = bare.map(|node| node.id).collect();
+        if !ids.is_empty() {
+            let what = if has_initiator { words::INITIATOR_ONLY } else { "" };
+            text.push_str(&format!("{}  {what}{}\n", ranges(ids), words::nothing(view.has_pci)));
+        }
     }
     text
 }
 
 /// A cell without content.
 const NOTHING: &str = "-";
+/// A cell of which nobody knows the content.
+const UNKNOWN: &str = "unknown";
 
 fn row(node: &NodeView, glyphs: Glyphs) -> Vec<String> {
     let or_nothing = |text: String| if text.is_empty() { NOTHING.to_owned() } else { text };
@@ -99,16 +108,24 @@ fn row(node: &NodeView, glyphs: Glyphs) -> Vec<String> {
         .map(|pages| format!("{}{}{}", pages.pages, glyphs.times(), Amount::Bytes(pages.page_size)));
     vec![
         node.id.to_string(),
-        or_nothing(ranges(node.packages.iter().copied())),
+        node.packages.as_ref().map_or(UNKNOWN.to_owned(), |ids| or_nothing(ranges(ids.iter().copied()))),
         or_nothing(node.cpus.clone()),
         count(node.cores),
         count(node.l3_caches),
-        node.memory
-            .filter(|bytes| *bytes > 0)
-            .map_or(NOTHING.to_owned(), |bytes| Amount::Bytes(bytes).to_string()),
+        match node.memory {
+            None => UNKNOWN.to_owned(),
+            Some(0) => NOTHING.to_owned(),
+            Some(bytes) => Amount::Bytes(bytes).to_string(),
+        },
         or_nothing(pages.collect::<Vec<_>>().join(" ")),
-        or_nothing(devices(&node.devices, glyphs)),
+        or_nothing(devices_of(node, glyphs)),
     ]
+}
+
+fn devices_of(node: &NodeView, glyphs: Glyphs) -> String {
+    let initiator = node.generic_initiator.then(|| words::INITIATOR.to_owned());
+    let pci = Some(devices(&node.devices, glyphs)).filter(|text| !text.is_empty());
+    initiator.into_iter().chain(pci).collect::<Vec<_>>().join(", ")
 }
 
 fn devices(groups: &[DeviceGroup], glyphs: Glyphs) -> String {
@@ -118,7 +135,7 @@ fn devices(groups: &[DeviceGroup], glyphs: Glyphs) -> String {
 
 /// A matrix where it can be read, else the range.
 fn distances(nodes: &[NodeView]) -> String {
-    let shown: Vec<usize> = (0..nodes.len()).filter(|at| !nodes[*at].is_empty()).collect();
+    let shown: Vec<usize> = (0..nodes.len()).filter(|at| !nodes[*at].is_bare()).collect();
     let between =
         |from: usize, to: usize| nodes[from].distances.as_ref().and_then(|row| row.get(to).copied());
     let known: BTreeSet<u32> =

@@ -3,7 +3,7 @@
 use topology_model::{DeviceNode, Machine, Node, NodeId, PciDevice, PciDistance, Sriov};
 
 use crate::nest::{Inside, Nest, Part, Place, Root, alike, device_groups, leads_to_work};
-use crate::render::{Glyphs, columns, ranges, words};
+use crate::render::{Glyphs, columns, words};
 use crate::shares::{Owner, PodIndex, Shares};
 
 /// Up to so many devices the distances between them are drawn.
@@ -20,10 +20,7 @@ pub(crate) fn tree(machine: &Machine, shares: &Shares, glyphs: Glyphs) -> String
     let nest = Nest::new(machine);
     let drawing = Drawing { machine, shares, glyphs };
     let mut lines = drawing.inside(&nest.inside, None);
-    if !nest.empty.is_empty() {
-        let ids = ranges(nest.empty.iter().map(|id| id.0));
-        lines.push(Line { text: format!("NUMA {ids}: no CPUs, no memory, no devices"), below: Vec::new() });
-    }
+    lines.extend(nest.bare(machine).into_iter().map(|text| Line { text, below: Vec::new() }));
     let mut text = String::new();
     draw(&lines, "", glyphs, &mut text);
     text.push_str(&drawing.distances());
@@ -61,7 +58,7 @@ impl Drawing<'_> {
             lines.push(Line { text: format!("{}{caches}", words::cores(&group)), below: Vec::new() });
         }
         lines.extend(inside.memory.iter().map(|node| {
-            let text = format!("{}, no CPUs", words::node(node, self.glyphs));
+            let text = format!("{}, no CPUs", words::node(self.machine, node, self.glyphs));
             Line { text, below: self.pods(node) }
         }));
         lines.extend(inside.roots.iter().map(|root| self.root(root, node)));
@@ -70,7 +67,8 @@ impl Drawing<'_> {
 
     fn place(&self, place: &Place<'_>, node: Option<NodeId>) -> Line {
         let dot = format!(" {} ", self.glyphs.dot());
-        let mut parts: Vec<_> = place.parts.iter().map(|part| words::part(*part, self.glyphs)).collect();
+        let mut parts: Vec<_> =
+            place.parts.iter().map(|part| words::part(self.machine, *part, self.glyphs)).collect();
         let plural = if place.cpus.len() == 1 { "" } else { "s" };
         parts.push(format!("CPU{plural} {}", place.cpus));
         let own = place.parts.iter().find_map(|part| match part {
@@ -119,13 +117,16 @@ impl Drawing<'_> {
         if let Some(own) = root.node.filter(|own| Some(*own) != node) {
             text.push_str(&format!(", near NUMA {own}"));
         }
-        Line { text, below: self.devices(root.devices.iter().copied(), root.node.or(node)) }
+        if root.node.is_none() {
+            text.push_str(", node not known");
+        }
+        Line { text, below: self.devices(root.devices.iter().copied(), root.node) }
     }
 
-    /// Devices beside each other that do work, or lead to one; those that are alike in one line.
+    /// Devices beside each other that do work near a node, or lead to one; those that are alike in one line.
     fn devices<'a>(&self, devices: impl Iterator<Item = &'a PciDevice>, node: Option<NodeId>) -> Vec<Line> {
         let mut lines = Vec::new();
-        let shown: Vec<_> = devices.filter(|device| leads_to_work(self.machine, device)).collect();
+        let shown: Vec<_> = devices.filter(|device| leads_to_work(self.machine, device, node)).collect();
         for group in device_groups(self.machine, self.shares, &shown) {
             let Some((first, last)) = group.first().zip(group.last()) else { continue };
             let below = self.devices(self.machine.devices_behind(Some(first.address)), node);
@@ -187,14 +188,14 @@ fn in_colour(pod: PodIndex, name: &str) -> String {
     format!("\x1b[{colour}m{name}\x1b[0m")
 }
 
-/// What has to be said of a device's node where it is not that of the place.
+/// What has to be said of a device's node where it is not that of its root.
 fn locality(device: &PciDevice, node: Option<NodeId>) -> String {
     match device.node {
         DeviceNode::Known(own) | DeviceNode::Inherited(own) if Some(own) != node => {
             format!(", near NUMA {own}")
         }
         DeviceNode::Inherited(_) => ", by its bridge".to_owned(),
-        DeviceNode::Unknown => ", node not known".to_owned(),
-        DeviceNode::Known(_) => String::new(),
+        DeviceNode::Unknown if node.is_some() => ", node not known".to_owned(),
+        DeviceNode::Unknown | DeviceNode::Known(_) => String::new(),
     }
 }

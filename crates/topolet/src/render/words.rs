@@ -1,30 +1,45 @@
 //! What the parts of a machine are called.
 
-use topology_model::{CacheKind, CoreKind, CpuCache, Node, PciDevice, Sriov};
+use topology_model::{CacheKind, CoreKind, CpuCache, Machine, Node, PciDevice, Sriov};
 
 use crate::nest::{CoreGroup, Part};
 use crate::render::{Amount, Glyphs};
 
+/// What a node has where something that is no CPU starts memory traffic.
+pub(crate) const INITIATOR: &str = "generic initiator";
+/// The same before what such a node lacks.
+pub(crate) const INITIATOR_ONLY: &str = "generic initiator; ";
+
+/// What a node lacks that is a number and nothing else. Where no PCI devices are known, nothing is said of them.
+pub(crate) const fn nothing(has_pci: bool) -> &'static str {
+    if has_pci { "no CPUs, no memory, no PCI devices" } else { "no CPUs, no memory" }
+}
+
 /// `package 0`, `NUMA 1 94Gi 16×1Gi`, `L3 32Mi`.
-pub(crate) fn part(part: Part<'_>, glyphs: Glyphs) -> String {
+pub(crate) fn part(machine: &Machine, part: Part<'_>, glyphs: Glyphs) -> String {
     match part {
+        Part::Package(package) if package.id.0 < 0 => "package of unknown number".to_owned(),
         Part::Package(package) => format!("package {}", package.id),
-        Part::Node(numa) => node(numa, glyphs),
+        Part::Node(numa) => node(machine, numa, glyphs),
         Part::Cache(own) => cache(own),
     }
 }
 
 /// `NUMA 1 94Gi 16×1Gi`.
-pub(crate) fn node(node: &Node, glyphs: Glyphs) -> String {
+pub(crate) fn node(machine: &Machine, node: &Node, glyphs: Glyphs) -> String {
     let mut text = format!("NUMA {}", node.id);
     match node.memory {
         Some(0) => text.push_str(" without memory"),
         Some(bytes) => text.push_str(&format!(" {}", Amount::Bytes(bytes))),
-        None => {}
+        None => text.push_str(" of unknown memory"),
     }
     for pages in node.hugepages.iter().filter(|pages| pages.num_pages > 0) {
         let size = Amount::Bytes(pages.page_size_kib.saturating_mul(1024));
         text.push_str(&format!(" {}{}{size}", pages.num_pages, glyphs.times()));
+    }
+    let initiators = machine.node_lists().has_generic_initiator.as_deref().unwrap_or_default();
+    if initiators.contains(&node.id) {
+        text.push_str(&format!(", {INITIATOR}"));
     }
     text
 }

@@ -40,7 +40,6 @@ use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::Agent;
 use tokio::signal::unix::{SignalKind, signal};
-use topology_model::KubeletView;
 
 use self::api::{Listeners, Token};
 use self::owner::{Message, OwnerThread, WAITING};
@@ -150,8 +149,7 @@ fn shared(
     mode: Mode,
     notes: Notes,
 ) -> anyhow::Result<Shared> {
-    let kubelet = KubeletView::new(&machine.info);
-    let view = MachineView::new(machine, kubelet.as_ref().ok());
+    let view = MachineView::new(machine);
     Ok(Shared {
         metrics: metrics::Metrics::new(&node, &snapshot),
         node,

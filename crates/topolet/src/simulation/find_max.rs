@@ -297,7 +297,7 @@ spec: {containers: [{name: a, resources: {limits: {cpu: 9, memory: 9Gi}}}, {name
     fn as_many_fit_as_can_be_admitted_one_by_one_on_every_machine() {
         let mut seen = BTreeMap::new();
         for name in machine_fixtures::names() {
-            let arguments = MachineArguments { machine: name.to_owned(), hugepages: None };
+            let arguments = MachineArguments { machine: name.to_owned(), hugepages: None, memory: None };
             let machine = LoadedMachine::load(&arguments).unwrap();
             let (rules, pods) = (rules(), pods());
             let question = Question { machine: &machine, rules: &rules, devices: None };

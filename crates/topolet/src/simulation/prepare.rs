@@ -21,7 +21,7 @@ use topology_model::CpuTable;
 use crate::arguments::{MachineArguments, RulesArguments};
 use crate::decision::{not_checked, unknown_resources};
 use crate::document;
-use crate::node::{DeviceText, LoadedMachine, LoadedNode};
+use crate::node::{DeviceText, LoadedMachine, LoadedNode, memory_must_be_known};
 use crate::render::manifest_style;
 
 /// A scenario that can be run.
@@ -178,8 +178,13 @@ impl Reading<'_> {
         let is_path = said.machine.contains(['/', '.']);
         let machine =
             if is_path { self.path(&said.machine).display().to_string() } else { said.machine.clone() };
-        LoadedMachine::load(&MachineArguments { machine, hugepages: said.hugepages.clone() })
-            .map_err(|error| self.refused(&said.place, format!("{error:#}"), "a machine that can be read"))
+        let (hugepages, memory) = (said.hugepages.clone(), said.memory.clone());
+        let machine = LoadedMachine::load(&MachineArguments { machine, hugepages, memory })
+            .map_err(|error| self.refused(&said.place, format!("{error:#}"), "a machine that can be read"))?;
+        memory_must_be_known(&machine).map_err(|error| {
+            self.refused(&said.place, format!("{error:#}"), "a machine whose memory is known")
+        })?;
+        Ok(machine)
     }
 
     fn node(

@@ -1,21 +1,26 @@
 //! PCI devices beside the CPUs that they are near to. Those behind one switch stand in one dashed box; bridges that
 //! lead to a single device are not drawn.
 
-use topology_model::{Machine, PciDevice};
+use topology_model::{Machine, NodeId, PciDevice};
 
 use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, pods, text_width};
-use crate::nest::{Root, device_groups, leads_to_work};
+use crate::nest::{Root, device_groups, leads_to_work, works_near};
 use crate::render::words;
 use crate::shares::{Owner, Shares};
 
 /// A root complex.
 pub(super) fn root(machine: &Machine, shares: &Shares, root: &Root<'_>) -> Figure {
     let mut text = format!("PCI {:04x}:{:02x}", root.domain, root.bus);
-    if root.node.is_none() {
-        text.push_str(", node not known");
+    match root.node {
+        None => text.push_str(", node not known"),
+        // It stands beside the CPUs of another node.
+        Some(id) if machine.node(id).is_none_or(|node| node.cpus.is_empty()) => {
+            text.push_str(&format!(", near NUMA {id}"));
+        }
+        Some(_) => {}
     }
     let mut figure = caption(&text);
-    for device in devices(machine, shares, root.devices.iter().copied()) {
+    for device in devices(machine, shares, root.devices.iter().copied(), root.node) {
         figure.put_below(device);
     }
     figure.in_box(Look::Root, (0, 0))
@@ -42,13 +47,14 @@ fn devices<'a>(
     machine: &Machine,
     shares: &Shares,
     devices: impl Iterator<Item = &'a PciDevice>,
+    node: Option<NodeId>,
 ) -> Vec<Figure> {
     let mut figures = Vec::new();
-    let shown: Vec<_> = devices.filter(|device| leads_to_work(machine, device)).collect();
+    let shown: Vec<_> = devices.filter(|device| leads_to_work(machine, device, node)).collect();
     for group in device_groups(machine, shares, &shown) {
         let Some((first, last)) = group.first().zip(group.last()) else { continue };
-        let behind = self::devices(machine, shares, machine.devices_behind(Some(first.address)));
-        if first.does_work() {
+        let behind = self::devices(machine, shares, machine.devices_behind(Some(first.address)), node);
+        if works_near(first, node) {
             figures.push(device(shares, first, last, group.len()));
         }
         match behind.len() {
@@ -78,7 +84,10 @@ fn device(shares: &Shares, first: &PciDevice, last: &PciDevice, count: usize) ->
         which.push_str(&format!(", {}", pods::short(pod)));
     }
     let width = text_width(&what, FONT).max(text_width(&which, SMALL_FONT)) + 2 * GAP;
-    let mut figure = Figure::boxed(width, FONT + SMALL_FONT + 2 * GAP, Look::Device).owned(owner);
+    let place = first.node.id().map_or("node not known".to_owned(), |id| format!("near NUMA {id}"));
+    let mut figure = Figure::boxed(width, FONT + SMALL_FONT + 2 * GAP, Look::Device)
+        .owned(owner)
+        .titled(format!("{which}: {what}, {place}"));
     figure.text(GAP, FONT + 4, &what, FONT, Anchor::Start);
     figure.text(GAP, FONT + SMALL_FONT + 8, &which, SMALL_FONT, Anchor::Start);
     figure

@@ -6,7 +6,7 @@ use topology_model::{Core, CpuCache, Machine, Node};
 
 use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, devices, grid, pods, text_width, written};
 use crate::nest::{CoreGroup, Inside, Nest, Part, Place, alike};
-use crate::render::{Glyphs, ranges, words};
+use crate::render::{Glyphs, words};
 use crate::shares::Shares;
 
 /// Up to so many cores each is drawn with its own caches.
@@ -28,9 +28,8 @@ pub(crate) fn picture(machine: &Machine, name: &str, summary: &str, shares: Opti
         page.put_below(small_text(&format!("each core has {caches}")));
     }
     page.put_below(drawing.inside(&nest.inside, 0));
-    if !nest.empty.is_empty() {
-        let ids = ranges(nest.empty.iter().map(|id| id.0));
-        page.put_below(Figure::bar(&format!("NUMA {ids}: no CPUs, no memory, no devices"), Look::Nothing, 0));
+    for text in nest.bare(machine) {
+        page.put_below(Figure::bar(&text, Look::Nothing, 0));
     }
     if let Some(shares) = shares {
         page.put_below(pods::legend(shares, page.width));
@@ -119,7 +118,7 @@ impl<'m> Drawing<'m> {
         let widths = place.parts.iter().map(|part| match part {
             Part::Node(node) => self.memory(node, 0).width,
             Part::Package(_) | Part::Cache(_) => {
-                text_width(&words::part(*part, Glyphs::Unicode), FONT) + 2 * GAP
+                text_width(&words::part(self.machine, *part, Glyphs::Unicode), FONT) + 2 * GAP
             }
         });
         let widest = widths.max().unwrap_or(0);
@@ -129,7 +128,7 @@ impl<'m> Drawing<'m> {
         let mut figure = Figure::default();
         let mut look = Look::Group;
         for part in &place.parts {
-            let text = words::part(*part, Glyphs::Unicode);
+            let text = words::part(self.machine, *part, Glyphs::Unicode);
             match part {
                 Part::Package(_) => {
                     look = Look::Package;
@@ -149,7 +148,7 @@ impl<'m> Drawing<'m> {
 
     /// A node's memory, at least so wide, over what pods have of it.
     fn memory(&self, node: &Node, at_least: Pixels) -> Figure {
-        let mut text = words::node(node, Glyphs::Unicode);
+        let mut text = words::node(self.machine, node, Glyphs::Unicode);
         if node.cpus.is_empty() {
             text.push_str(", no CPUs");
         }
