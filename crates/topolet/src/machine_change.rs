@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use cpuset::CpuSet;
+use topology_discovery::{Problem, fold};
 use topology_model::{
     CacheKind, Core, CoreKind, DeviceNode, HugePages, Machine, Node, PciDevice, Smt, Sriov,
 };
@@ -28,7 +29,9 @@ pub(crate) fn changes(before: &Machine, after: &Machine) -> Vec<String> {
     let packages = |machine: &Machine| -> BTreeMap<String, String> {
         let all = machine.packages().iter();
         all.map(|package| {
-            (format!("package {} from CPU {}", package.id, first(&package.cpus)), list(&package.cpus))
+            let number =
+                if package.id.0 < 0 { "of unknown number".to_owned() } else { package.id.to_string() };
+            (format!("package {number} from CPU {}", first(&package.cpus)), list(&package.cpus))
         })
         .collect()
     };
@@ -74,6 +77,17 @@ pub(crate) fn changes(before: &Machine, after: &Machine) -> Vec<String> {
         lines.push("the kernel's lists of CPUs and nodes".to_owned());
     }
     lines
+}
+
+/// A line for each problem of the files that came or went, those that are alike in one.
+pub(crate) fn changed_problems(before: &[Problem], after: &[Problem]) -> Vec<String> {
+    let only = |these: &[Problem], others: &[Problem]| -> Vec<String> {
+        let these: Vec<Problem> = these.iter().filter(|own| !others.contains(own)).cloned().collect();
+        fold(&these)
+    };
+    let gone = only(before, after).into_iter().map(|problem| format!("problem: {problem}: gone"));
+    let new = only(after, before).into_iter().map(|problem| format!("problem: {problem}: new"));
+    gone.chain(new).collect()
 }
 
 fn core(core: &Core) -> String {
@@ -176,6 +190,8 @@ fn paired(lines: &mut Vec<String>, before: &BTreeMap<String, String>, after: &BT
 
 #[cfg(test)]
 mod tests {
+    use topology_discovery::{Assumed, Lack};
+
     use super::*;
 
     /// Whether a change of a machine is told by a line that has these words.
@@ -188,6 +204,35 @@ mod tests {
         }
         assert_eq!(lines.is_empty(), words.is_empty(), "{lines:?}");
         assert!(changes(&after, &after).is_empty());
+    }
+
+    #[test]
+    fn unknown_isolated_cpus_are_not_told_as_none() {
+        let of = |isolated: Option<&str>| {
+            let mut parts = "core:4 pu:1".parse::<Machine>().unwrap().into_parts();
+            parts.cpus.isolated = isolated.map(|list| list.parse().unwrap());
+            Machine::new(parts).unwrap()
+        };
+        let (unknown, none, some) = (of(None), of(Some("")), of(Some("2-3")));
+        assert_eq!(changes(&none, &unknown), ["isolated CPUs: none before, not known now"]);
+        assert_eq!(changes(&unknown, &some), ["isolated CPUs: not known before, 2-3 now"]);
+    }
+
+    #[test]
+    fn problems_that_came_and_went_are_told() {
+        let problem = |cpu: u32, assumed| Problem {
+            path: format!("sys/devices/system/cpu/cpu{cpu}/topology/core_id"),
+            lack: Lack::Missing { assumed },
+        };
+        let before: Vec<_> = (0..8).map(|cpu| problem(cpu, Assumed::Unknown)).collect();
+        assert!(changed_problems(&before, &before).is_empty());
+        assert_eq!(
+            changed_problems(&before, &[problem(0, Assumed::Unknown), problem(1, Assumed::FirstRead)]),
+            [
+                "problem: sys/devices/system/cpu/cpu1/topology/core_id is missing: not known (and 6 more like it): gone",
+                "problem: sys/devices/system/cpu/cpu1/topology/core_id is missing: what was read first is believed: new"
+            ]
+        );
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use topology_discovery::{Capture, fold, read};
+use topology_discovery::{Capture, Discovery, fold, read};
 
 use crate::Outcome;
-use crate::machine_change::changes;
+use crate::machine_change::{changed_problems, changes};
 use crate::node::{LoadedMachine, files_of};
 use crate::node_file::{Elsewhere, Gathered, Given, Packing};
 use crate::render::{Screen, columns};
@@ -22,7 +22,8 @@ pub(crate) struct CaptureArguments {
     /// The file to write, NAME.tar.zst; `--machine FILE` reads it anywhere.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Writes nothing, but tells in what the machine differs from the one captured in FILE. Exit status 2 if it does.
+    /// Writes nothing, but tells in what the machine and the problems of its files differ from those captured in FILE.
+    /// Exit status 2 if they do.
     #[arg(long)]
     pub(crate) check: bool,
     /// Packs a node file: beside the topology the kubelet's state, the fields of its configuration that decide,
@@ -69,8 +70,11 @@ pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Resul
     let found = read(&tree).with_context(|| format!("failed to read {name}"))?;
     let capture = Capture::of(&tree).with_context(|| format!("failed to capture {name}"))?;
     let lost = changes(&found.machine, &capture.found().machine);
-    if !lost.is_empty() {
+    if !lost.is_empty() || found.info != capture.found().info {
         bail!("the capture of {name} would be another machine: {}", lost.join("; "));
+    }
+    for change in changed_problems(&found.problems, &capture.found().problems) {
+        screen.warn(format_args!("warning: the capture has other problems than {name}: {change}"));
     }
     let mut told = Vec::new();
     let capture = if arguments.node {
@@ -126,11 +130,15 @@ fn check(
 ) -> anyhow::Result<Outcome> {
     let file = &arguments.file.to_string_lossy();
     let captured = if file.contains(['/', '.']) { file.to_string() } else { format!("./{file}") };
-    let Some(captured) = LoadedMachine::named(&captured)?.machine else {
+    let loaded = LoadedMachine::named(&captured)?;
+    let Some(captured) = loaded.machine else {
         bail!("{file} says what cAdvisor sees, not what the machine is");
     };
-    let now = read(tree).with_context(|| format!("failed to read {name}"))?.machine;
-    let changes = changes(&captured, &now);
+    // As it would be captured now: files that cannot be read are no change.
+    let now = Capture::of(tree).with_context(|| format!("failed to read {name}"))?;
+    let Discovery { machine, problems, .. } = now.found();
+    let mut changes = changes(&captured, machine);
+    changes.extend(changed_problems(&loaded.problems, problems));
     if !changes.is_empty() {
         screen.print(&format!(
             "{name} is no longer what was captured in {file}:\n  {}\n",

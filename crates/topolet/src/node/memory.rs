@@ -127,14 +127,12 @@ fn advice(ids: &[i64]) -> String {
 impl LoadedMachine {
     /// The nodes as they are shown: those of the hardware where it is known.
     fn node_ids(&self) -> Vec<i64> {
-        match &self.machine {
-            Some(machine) => machine.nodes().iter().map(|node| node.id.0).collect(),
-            None => {
-                let mut ids: Vec<i64> = self.info.topology.iter().flatten().map(|node| node.id).collect();
-                ids.sort_unstable();
-                ids
-            }
+        if let Some(machine) = &self.machine {
+            return machine.nodes().iter().map(|node| node.id.0).collect();
         }
+        let mut ids: Vec<i64> = self.info.topology.iter().flatten().map(|node| node.id).collect();
+        ids.sort_unstable();
+        ids
     }
 
     /// Nodes of which nothing tells the memory. What cAdvisor prints has 0 there, as it has for a node without any;

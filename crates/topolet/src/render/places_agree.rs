@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use topology_model::{Machine, NodeId, PciAddress, PciDevice};
+use topology_model::{DeviceNode, Machine, NodeId, PciAddress, PciDevice};
 
 use crate::machine_view::{DeviceGroup, MachineView};
 use crate::node::LoadedMachine;
@@ -29,12 +29,12 @@ fn machines() -> Vec<LoadedMachine> {
 }
 
 /// The node of `near NUMA 3`, or that it is not known, where a text says so.
-fn place_in(text: &str) -> Option<Option<NodeId>> {
+fn place_in(text: &str) -> Option<DeviceNode> {
     let near = text.split("near NUMA ").nth(1).or_else(|| text.split("NUMA ").nth(1));
     let digits = near.and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
     match digits {
-        Some(id) => Some(Some(NodeId(id))),
-        None => text.contains("node not known").then_some(None),
+        Some(id) => Some(DeviceNode::Known(NodeId(id))),
+        None => text.contains("node not known").then_some(DeviceNode::Unknown),
     }
 }
 
@@ -59,7 +59,7 @@ fn of_tree(machine: &Machine) -> Vec<Shown> {
         let own = line.trim_start_matches(['│', '├', '└', '─', ' ']);
         above.retain(|(other, _)| *other < depth);
         let outer = above.last().and_then(|(_, node)| *node);
-        let node = place_in(own).unwrap_or(outer);
+        let node = place_in(own).map_or(outer, DeviceNode::id);
         above.push((depth, node));
         shown.extend(addresses_in(own).map(|(first, last, count)| (first, last, count, node)));
     }
@@ -73,7 +73,7 @@ fn of_picture(machine: &Machine) -> Vec<Shown> {
     let titles = text.split("<title>").skip(2).filter_map(|rest| rest.split("</title>").next());
     let shown = titles.filter_map(|title| {
         let (first, last, count) = addresses_in(title)?;
-        Some((first, last, count, place_in(title)?))
+        Some((first, last, count, place_in(title)?.id()))
     });
     shown.collect()
 }
