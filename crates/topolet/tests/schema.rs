@@ -77,6 +77,7 @@ fn all_that_is_printed_is_described() {
         "explain -m xeon-2s-96cpu-sriov -f pods/workloads.yaml -f pods/refused/smt.yaml --config configs/cpu-full-pcpus-only.yaml",
         "admit -m xeon-2s-96cpu-sriov -f pods/refused/device.yaml --state state/healthy --pods state/pods --devices devices/example.yaml",
         "admit -m xeon-2s-96cpu-sriov -f pods/cards.yaml --devices devices/example.yaml --policy best-effort",
+        "explain -m xeon-2s-96cpu-sriov -f pods/memory-groups.yaml --policy best-effort --scope pod",
     ];
     for session in sessions {
         let output = Command::new(env!("CARGO_BIN_EXE_topolet"))

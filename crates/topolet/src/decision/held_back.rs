@@ -4,6 +4,7 @@
 use memory_manager::{Bound, Enough, HeldBack};
 use numa_bitmask::NodeMask;
 use pod_spec::PodUid;
+use topology_admission::{ResourceTrace, Standing, UnitTrace};
 
 use super::{Facts, Note};
 use crate::render::ranges;
@@ -33,6 +34,25 @@ impl Facts<'_> {
         let told = bound.iter().take(MOST_NAMED).map(|bound| self.bound(bound, *enough));
         let told = and_more(&told.collect::<Vec<_>>(), bound.len(), ", ");
         Some(format!("{} {have} {rule}: {told}", self.numbered(nodes)))
+    }
+
+    /// Which nodes have free memory that a unit asks for and that they do not give alone, since they are of a group;
+    /// and who made the group.
+    pub(super) fn bound_memory(&self, unit: &UnitTrace) -> Option<String> {
+        let is_memory =
+            |row: &&ResourceTrace| row.resource.as_str() == "memory" || row.resource.is_hugepages();
+        let rows: Vec<&ResourceTrace> = unit.resources.iter().filter(is_memory).collect();
+        let is_closed = |node| rows.iter().any(|row| unit.standing(row, node) == Standing::Closed);
+        let closed: NodeMask =
+            self.nodes().iter().map(|(index, _)| index).filter(|index| is_closed(*index)).collect();
+        // The group can be one of this pod's own containers.
+        let found = [self.before, self.ledger].map(|ledger| ledger.memory().map(|held| held.bound(closed)));
+        let bound = found.into_iter().flatten().find(|bound| bound.iter().any(is_group))?;
+        let groups: Vec<&Bound> = bound.iter().filter(|bound| is_group(bound)).collect();
+        let told: Vec<String> =
+            groups.iter().take(MOST_NAMED).map(|bound| self.bound(bound, Enough::EachOf(closed))).collect();
+        let told = and_more(&told, groups.len(), ", ");
+        Some(format!("{told}; memory of a group serves only requests that need all its NUMA nodes"))
     }
 
     /// `NUMA 1 is grouped with NUMA 0 by pod large`.
@@ -81,6 +101,10 @@ impl Facts<'_> {
         let ids = self.nodes().ids_of(nodes).map(|id| id.0);
         format!("NUMA {}", ranges(ids))
     }
+}
+
+fn is_group(bound: &Bound) -> bool {
+    bound.nodes.len() > 1
 }
 
 /// `a, b and 4 more`.

@@ -80,6 +80,9 @@ pub(crate) struct UnitView {
     /// What it asks for and no device plugin has registered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) not_checked: Vec<NotChecked>,
+    /// Why nodes with enough free memory do not give it alone: they are of a group. Absent if none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bound_memory: Option<String>,
     /// How the merge came out; explanations have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) merge: Option<MergeView>,
@@ -314,6 +317,7 @@ impl Facts<'_> {
             preferred: hint.is_some_and(topology_hint::Hint::is_preferred),
             resources: traced.resources.iter().filter_map(|row| self.resource(traced, row)).collect(),
             not_checked: self.unit_not_checked(&traced.unit),
+            bound_memory: self.bound_memory(traced),
             merge: traced.merge.as_ref().map(|merge| self.merge(merge)),
         }
     }

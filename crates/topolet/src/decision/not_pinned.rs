@@ -2,7 +2,7 @@
 
 use cpu_manager::{Granted, NotPinned};
 use pod_spec::{Container, PodLevelResources};
-use topology_admission::{Placed, Placement, Search};
+use topology_admission::{Placed, Placement, Search, UnitName};
 use topology_policy::KubeletPolicy;
 
 use super::not_checked::Verdict;
@@ -115,7 +115,14 @@ impl Facts<'_> {
             if let Some(hint) = placed.hint.filter(|hint| !hint.is_preferred()) {
                 let nodes = shown(hint.affinity, self.nodes());
                 let nodes = nodes.map_or("any NUMA node".to_owned(), |nodes| format!("NUMA {nodes}"));
-                let text = format!("admitted, NOT aligned: the best there is is {nodes}, not preferred");
+                let mut text = format!("admitted, NOT aligned: the best there is is {nodes}, not preferred");
+                let unit = self.trace.units.iter().find(|unit| match &unit.unit {
+                    UnitName::Container(name) => *name == placed.name,
+                    UnitName::Pod => true,
+                });
+                if let Some(bound) = unit.and_then(|unit| self.bound_memory(unit)) {
+                    text.push_str(&format!("; {bound}"));
+                }
                 add(&mut notes, placed, text);
             }
         }

@@ -15,6 +15,16 @@ impl Facts<'_> {
     pub(super) fn why(&self, refused: &Refused) -> Option<String> {
         let unit = self.trace.units.last();
         let rows = unit.map_or(&[][..], |unit| &unit.resources);
+        let is_of_memory = matches!(refused.cause, Cause::NotAligned(_) | Cause::Memory(_));
+        let tells_bound = is_of_memory && self.trace.held_back.is_some() && missing(rows).is_none();
+        let bound = unit.filter(|_| !tells_bound).and_then(|unit| self.bound_memory(unit));
+        let told: Vec<String> = self.reason(refused).into_iter().chain(bound).collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    fn reason(&self, refused: &Refused) -> Option<String> {
+        let unit = self.trace.units.last();
+        let rows = unit.map_or(&[][..], |unit| &unit.resources);
         match &refused.cause {
             Cause::MergeFailed(error) => Some(error.to_string()),
             Cause::Shortage(shortages) => {

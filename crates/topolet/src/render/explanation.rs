@@ -32,6 +32,7 @@ fn unit(unit: &UnitView, is_refused: bool, glyphs: Glyphs) -> String {
     let mark = if is_refused { glyphs.no() } else { glyphs.yes() };
     let mut text = format!("\n  {mark} {whose}\n");
     text.push_str(&decision::resources(unit, Columns::All, glyphs));
+    text.extend(unit.bound_memory.as_ref().map(|bound| line("bound", bound)));
     let Some(merge) = &unit.merge else { return text };
     text.push_str(&listed("answers", answers(merge)));
     text.push_str(&listed("node sets", candidates(merge, glyphs)));
