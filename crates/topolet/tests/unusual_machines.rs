@@ -196,6 +196,29 @@ fn a_node_of_unknown_memory_beside_others_is_told_where_memory_decides() {
 }
 
 #[test]
+fn memory_of_nodes_that_nobody_knows_is_asked_for_where_it_is_to_be_pinned() {
+    let node = |at| format!("sys/devices/system/node/node{at}/meminfo");
+    let place = with_pod(&Tree::of_nodes(2).without(&node(0)).without(&node(1)), "total-only");
+    let admit = ["admit", "-m", "./machine", "-f", "pod.yaml"];
+    let warned = String::from_utf8_lossy(&place.topolet(&admit).stderr).into_owned();
+    assert!(warned.contains("NUMA 0-1 of machine has, and memory is not pinned"), "{warned}");
+    assert!(warned.contains("--memory 0=64Gi,1=64Gi"), "{warned}");
+    let config = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmemoryManagerPolicy: Static\nkubeReserved: {memory: 924Mi}\nreservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]\n";
+    std::fs::write(place.path().join("static.yaml"), config).unwrap();
+    let pinned = [admit.as_slice(), &["--config", "static.yaml"]].concat();
+    let error = place.error(&pinned);
+    assert!(
+        error.contains("memoryManagerPolicy Static decides by it")
+            && error.contains("--memory 0=64Gi,1=64Gi"),
+        "{error}"
+    );
+    let error = place.error(&["config", "check", "--config", "static.yaml", "-m", "./machine"]);
+    assert!(error.contains("memoryManagerPolicy Static decides by it"), "{error}");
+    let given = place.topolet(&[pinned.as_slice(), &["--memory", "0=64Gi,1=64Gi"]].concat());
+    assert_eq!(given.status.code(), Some(0), "{}", String::from_utf8_lossy(&given.stderr));
+}
+
+#[test]
 fn a_machine_of_another_architecture_is_captured_without_a_change() {
     let cpuinfo = "processor\t: 0\nhart\t\t: 1\nisa\t\t: rv64imafdc\nmmu\t\t: sv39\n";
     let place = Tree::of_nodes(2).with("proc/cpuinfo", cpuinfo).written("riscv");

@@ -41,7 +41,7 @@ pub enum DiscoveryError {
     NoCpus,
     /// There are CPUs, and nothing says that one of them runs.
     #[error(
-        "sys/devices/system/cpu has the folders of CPUs {0}, but nothing says which of them are online: it has no usable list `online`, and none of them has a topology folder"
+        "sys/devices/system/cpu has the folders of CPUs {0}, but nothing says which of them are online: it has no usable list `online`, and none of them has a topology folder. Write the list of those that run into sys/devices/system/cpu/online, such as {0}"
     )]
     NoOnlineCpus(CpuSet),
     /// What was read does not fit together.

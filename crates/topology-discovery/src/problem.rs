@@ -72,6 +72,8 @@ pub enum Assumed {
     CpusOfMask,
     /// The node's CPUs are those of its links.
     CpusOfLinks,
+    /// The node has no CPUs.
+    NodeWithoutCpus,
     /// The first node that names the CPU has it.
     FirstNode,
     /// The first node has the CPU, because no node names it.
@@ -86,8 +88,6 @@ pub enum Assumed {
     NoClock,
     /// Swap is zero.
     NoSwap,
-    /// It is zero.
-    Zero,
     /// The machine's memory is the sum over its nodes.
     SumOfNodes,
     /// The entry is left out.
@@ -207,6 +207,7 @@ impl fmt::Display for Assumed {
             Self::OneNode => "one node is taken to hold everything",
             Self::CpusOfMask => "the node's CPU mask is believed",
             Self::CpusOfLinks => "the node's CPU links are believed",
+            Self::NodeWithoutCpus => "the node is taken to have no CPUs",
             Self::FirstNode => "the CPU stays in the first node that names it",
             Self::NodeOfNoOne => "no node names the CPU, the first node is taken",
             Self::CoreOfItsOwn => "the CPU is taken as a core of its own",
@@ -214,7 +215,6 @@ impl fmt::Display for Assumed {
             Self::CpuFolders => "packages and cores are counted from the CPU folders",
             Self::NoClock => "the clock is taken as zero",
             Self::NoSwap => "swap is taken as zero",
-            Self::Zero => "taken as zero",
             Self::SumOfNodes => "the machine's memory is taken as the sum over its nodes",
             Self::LeftOut => "left out",
             Self::FirstRead => "what was read first is believed",

@@ -270,7 +270,21 @@ fn folders_of_cpus_that_say_nothing_are_named() {
     assert_eq!(
         error.to_string(),
         "sys/devices/system/cpu has the folders of CPUs 0-7, but nothing says which of them are online: \
-         it has no usable list `online`, and none of them has a topology folder"
+         it has no usable list `online`, and none of them has a topology folder. \
+         Write the list of those that run into sys/devices/system/cpu/online, such as 0-7"
+    );
+}
+
+/// As in captures that lack files: what is not there is not taken for an empty node without a word.
+#[test]
+fn a_node_of_which_nothing_tells_the_cpus_is_said_to_lack_that() {
+    let folder = Folder::with_two_cpus("bare-node");
+    folder.add("sys/devices/system/node/node0/cpumap", "3\n");
+    folder.add("sys/devices/system/node/node1/distance", "20 10\n");
+    let list = "sys/devices/system/node/node1/cpulist";
+    assert_eq!(
+        said_of(&folder.read(), list),
+        [format!("{list} is missing: the node is taken to have no CPUs")]
     );
 }
 

@@ -64,10 +64,12 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     if arguments.config.is_none() {
         machine.config_gaps().iter().for_each(|gap| screen.warn(gap));
     }
-    node::memory_must_be_known(&machine)?;
     let view = KubeletView::new(&machine.info)
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
     let (read, text) = node::configuration_to_check(arguments.config.as_deref(), &machine, &view)?;
+    if let Some(warning) = node::memory_must_be_known_by(&machine, &read.config)? {
+        screen.warn(warning);
+    }
     let proposal = node::propose(&read.config, &view);
     let outcome = |wrong: bool| if wrong { Outcome::SomethingWrong } else { Outcome::Done };
     let mut findings = config_check::check(&read.config, &text, &proposal, &view)?;

@@ -49,7 +49,7 @@ impl LoadedMachine {
             machine.given.push(format!("--hugepages {pages}"));
         }
         if arguments.memory.is_some() {
-            memory::fits(&machine.info)?;
+            memory::fits(&machine)?;
         }
         Ok(machine)
     }

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use k8s_quantity::Quantity;
 use node_config::KubeletConfiguration;
 use topology_discovery::Lack;
-use topology_model::{HugePages, Machine, MachineInfo, NodeId};
+use topology_model::{HugePages, Machine, NodeId};
 
 use super::LoadedMachine;
 use crate::render::{Amount, ranges};
@@ -59,11 +59,13 @@ fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }
 
-/// Whether the huge pages of each node fit in its memory.
-pub(super) fn fits(info: &MachineInfo) -> anyhow::Result<()> {
-    for node in info.topology.iter().flatten() {
+/// Whether the huge pages of each node fit in its memory, where that is known.
+pub(super) fn fits(machine: &LoadedMachine) -> anyhow::Result<()> {
+    let unknown = machine.nodes_of_unknown_memory();
+    let nodes = machine.info.topology.iter().flatten().filter(|_| machine.has_numa_nodes());
+    for node in nodes.filter(|node| !unknown.contains(&node.id)) {
         let pages = used_by(node.hugepages.as_deref().unwrap_or_default());
-        if pages > node.memory && node.memory > 0 {
+        if pages > node.memory {
             let (pages, memory) = (Amount::Bytes(pages), Amount::Bytes(node.memory));
             bail!(
                 "--memory gives NUMA node {} {memory}, and its huge pages need {pages}: give it more, or fewer pages with --hugepages",
@@ -95,24 +97,30 @@ pub(crate) fn must_be_known(machine: &LoadedMachine) -> anyhow::Result<()> {
 
 /// The same for the memory of each node, where the memory manager decides by that. Nodes that are unknown beside others
 /// that are known are taken as being without memory, which is what is returned to be shown.
-pub(super) fn must_be_known_by(
+pub(crate) fn must_be_known_by(
     machine: &LoadedMachine,
     config: &KubeletConfiguration,
 ) -> anyhow::Result<Option<String>> {
     must_be_known(machine)?;
     let unknown = machine.nodes_of_unknown_memory();
-    if unknown.is_empty() || config.memory_policy() != "Static" || !machine.has_numa_nodes() {
+    if unknown.is_empty() || !machine.has_numa_nodes() {
         return Ok(None);
     }
+    let is_whole = unknown.len() == machine.node_ids().len();
     let text = format!(
         "nothing tells how much memory NUMA {} of {} has",
         ranges(unknown.iter().copied()),
         machine.name
     );
-    if unknown.len() == machine.node_ids().len() {
-        bail!("{text}, and memoryManagerPolicy Static decides by it. {}", advice(&unknown));
-    }
-    Ok(Some(format!("warning: {text}: it is taken as having none. {}", advice(&unknown))))
+    let advice = advice(&unknown);
+    Ok(match (config.memory_policy(), config.topology_policy()) {
+        ("Static", _) if is_whole => bail!("{text}, and memoryManagerPolicy Static decides by it. {advice}"),
+        ("Static", _) => Some(format!("warning: {text}: it is taken as having none. {advice}")),
+        (_, "none") => None,
+        // The built-in configuration pins memory where some is known.
+        _ if is_whole => Some(format!("warning: {text}, and memory is not pinned. {advice}")),
+        _ => None,
+    })
 }
 
 fn advice(ids: &[i64]) -> String {
@@ -220,6 +228,8 @@ fn parse_part(part: &str) -> anyhow::Result<(i64, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use topology_model::MachineInfo;
+
     use super::*;
 
     /// A machine of hwloc's notation.
@@ -242,7 +252,7 @@ mod tests {
         {
             let mut server = machine(SERVER);
             replace(&mut server, text).unwrap();
-            fits(&server.info).unwrap();
+            fits(&server).unwrap();
             assert_eq!(memory_of(&server.info), (total, nodes.clone()), "{text}");
             let hardware = server.machine.unwrap();
             assert_eq!(hardware.memory().map(|bytes| bytes >> 30), Some(total), "{text}");
@@ -263,12 +273,16 @@ mod tests {
         ] {
             assert_eq!(replace(&mut machine(SERVER), text).unwrap_err().to_string(), error);
         }
-        let mut server = machine(SERVER);
-        replace(&mut server, "0=1Gi").unwrap();
-        assert_eq!(
-            fits(&server.info).unwrap_err().to_string(),
-            "--memory gives NUMA node 0 1Gi, and its huge pages need 2Gi: give it more, or fewer pages with --hugepages"
-        );
+        for (text, memory) in [("0=1Gi", "1Gi"), ("0=0", "0")] {
+            let mut server = machine(SERVER);
+            replace(&mut server, text).unwrap();
+            assert_eq!(
+                fits(&server).unwrap_err().to_string(),
+                format!(
+                    "--memory gives NUMA node 0 {memory}, and its huge pages need 2Gi: give it more, or fewer pages with --hugepages"
+                )
+            );
+        }
     }
 
     #[test]

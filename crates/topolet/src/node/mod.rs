@@ -30,7 +30,9 @@ pub(crate) use self::configuration::{
 pub(crate) use self::configuration_text::{text as configuration_text, value as configuration_value};
 pub(crate) use self::devices::DeviceText;
 pub(crate) use self::machine::{LoadedMachine, files_of};
-pub(crate) use self::memory::must_be_known as memory_must_be_known;
+pub(crate) use self::memory::{
+    must_be_known as memory_must_be_known, must_be_known_by as memory_must_be_known_by,
+};
 pub(crate) use self::proposal::propose;
 
 /// A node that can decide.

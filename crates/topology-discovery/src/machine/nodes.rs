@@ -70,7 +70,10 @@ fn node_cpus(kernel: &Kernel<'_>, folder: &str) -> CpuSet {
         .filter_map(|number| CpuId::try_from(i64::from(number)).ok())
         .collect();
     if linked.is_empty() {
-        let listed = kernel.cpus(folder, &NODE_CPUS).unwrap_or_default();
+        let Some(listed) = kernel.cpus(folder, &NODE_CPUS) else {
+            kernel.missing_unless_there(&below(folder, NODE_CPUS[0]), Assumed::NodeWithoutCpus);
+            return CpuSet::new();
+        };
         if !listed.is_empty() {
             kernel.missing(&format!("{folder}/cpu*"), Assumed::CpusOfMask);
         }
