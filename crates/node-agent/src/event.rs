@@ -7,6 +7,8 @@ use cpu_manager::ContainerId;
 use device_manager::{Device, PluginOptions, Question, Reply};
 use pod_spec::{ContainerKey, Pod, PodUid, ResourceName};
 
+use crate::listing::Listing;
+
 /// Whoever waits for an answer, numbered by who asks for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ticket(pub u64);
@@ -44,24 +46,6 @@ pub enum Request {
     },
     /// A container has ended, or has been removed. What it holds stays with its pod.
     Exited(ContainerId),
-}
-
-/// The pods of the watched folder.
-#[derive(Clone, Debug)]
-pub struct Listing {
-    /// Those that could be read.
-    pub pods: Vec<Arc<Pod>>,
-    /// What is known of those that are not among them.
-    pub others: Others,
-}
-
-/// What is known of pods that are not in a listing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Others {
-    /// Their manifests are not there.
-    Gone,
-    /// They may be in a file that cannot be read.
-    Unknown,
 }
 
 /// What a plugin says of itself.

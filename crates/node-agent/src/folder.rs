@@ -1,7 +1,8 @@
 //! The watched folder: each file in it holds pods that run as long as it is there.
 //!
-//! A file that cannot be read is told about once, until it changes; the pods that were in it before stay. A file that
-//! changes while it is read is left for the next time.
+//! A file is usable as a whole or not at all: one bad document spoils it, as in the kubelet. What is wrong with a file
+//! is logged once, until the file changes; the pods that came from it stay. A file that changes while it is read is
+//! left for the next time.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,7 @@ use pod_spec::{Origin, Phase, Pod, PodLevelResources, PodUid};
 use thiserror::Error;
 use topology_manifest::{MAX_BYTES, NotAccepted, Source as Text, read_accepted_pods};
 
-use crate::event::{Listing, Others};
+use crate::listing::{ListedPod, Listing, ManifestFile};
 
 /// A folder with manifests.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ struct Known {
     hash: Option<u64>,
     /// The pods when it could be read last; `None`: it never could.
     pods: Option<Vec<Arc<Pod>>>,
+    /// Why it cannot be used now.
+    fault: Option<String>,
 }
 
 /// The folder cannot be read.
@@ -101,28 +104,34 @@ impl Folder {
         Ok((listing, troubles))
     }
 
+    /// The files that cannot be used now, and why.
+    pub fn unusable(&self) -> impl Iterator<Item = (ManifestFile, &str)> {
+        self.files.iter().filter_map(|(path, known)| Some((ManifestFile::at(path), known.fault.as_deref()?)))
+    }
+
     /// All pods; of two that are the same the one in the first file, and the other is trouble.
     fn listing(&self) -> (Listing, Vec<Trouble>) {
         let mut twins = Vec::new();
         let mut uids: BTreeMap<PodUid, PathBuf> = BTreeMap::new();
         let mut names: BTreeMap<(String, String), PathBuf> = BTreeMap::new();
-        let mut listing = Listing { pods: Vec::new(), others: Others::Gone };
+        let mut listing = Listing::default();
         for (path, known) in &self.files {
-            let Some(pods) = &known.pods else {
-                listing.others = Others::Unknown;
-                continue;
-            };
-            for pod in pods {
-                let name = (pod.namespace.clone(), pod.name.clone());
-                match uids.get(&pod.uid).or_else(|| names.get(&name)) {
+            let file = ManifestFile::at(path);
+            // A file that has only been seen in the middle of a write may hold any of its pods.
+            if known.fault.is_some() || known.pods.is_none() {
+                listing.unusable.insert(file.clone());
+            }
+            for pod in known.pods.iter().flatten() {
+                let named = (pod.namespace.clone(), pod.name.clone());
+                match uids.get(&pod.uid).or_else(|| names.get(&named)) {
                     Some(first) if first != path => twins.push(Trouble {
                         file: path.clone(),
-                        what: format!("pod {}/{} is in {} already", name.0, name.1, first.display()),
+                        what: format!("pod {}/{} is in {} already", named.0, named.1, first.display()),
                     }),
                     _ => {
                         uids.insert(pod.uid.clone(), path.clone());
-                        names.insert(name, path.clone());
-                        listing.pods.push(pod.clone());
+                        names.insert(named, path.clone());
+                        listing.pods.push(ListedPod { pod: pod.clone(), file: file.clone() });
                     }
                 }
             }
@@ -153,9 +162,13 @@ impl Known {
         match read {
             Ok(pods) => {
                 self.pods = Some(pods);
+                self.fault = None;
                 None
             }
-            Err(what) => is_new.then_some(what),
+            Err(what) => {
+                self.fault = Some(what.clone());
+                is_new.then_some(what)
+            }
         }
     }
 }

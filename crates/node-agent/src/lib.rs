@@ -9,6 +9,7 @@
 
 mod owner;
 mod known;
+mod listing;
 mod event;
 mod effect;
 mod record;
@@ -25,9 +26,10 @@ pub use agent::Agent;
 pub use effect::{
     Answer, Decided, Effect, Enforcement, FileName, PODS, Place, RequestError, WhyEnded, Write, Written,
 };
-pub use event::{Event, Listing, Others, PluginEvent, Request, Ticket};
+pub use event::{Event, PluginEvent, Request, Ticket};
 pub use folder::{Folder, FolderError, Trouble};
 pub use grants::{Cpus, Grants, Memory, NoCpus};
+pub use listing::{ListedPod, Listing, ManifestFile};
 pub use owner::{Owner, Plan};
 pub use record::{Record, RecordError, Running, Source, manifest};
 pub use repair::{Cause, Kept, Mended, Repair, Repaired, Runs, mend};

@@ -16,6 +16,7 @@
 //! when the answer is there it is looked at anew.
 
 mod admit;
+mod listed;
 mod changes;
 mod places;
 mod start;
@@ -31,10 +32,10 @@ use pod_spec::{Pod, PodUid};
 use topology_admission::{Ledger, Node, SourcesReady};
 
 use crate::effect::{Answer, Effect, FileName, Place, RequestError, WhyEnded, Write, Written};
-use crate::event::{Event, Listing, Others, PluginEvent, Request, Ticket};
+use crate::event::{Event, PluginEvent, Request, Ticket};
 use crate::files;
 use crate::known::known;
-use crate::record::{Record, Source, manifest};
+use crate::record::{Record, Source};
 use crate::snapshot::{RefusedPod, Snapshot};
 use admit::Admission;
 use changes::{Change, Records};
@@ -182,7 +183,7 @@ impl Owner {
             Event::Request(ticket, Request::Exited(id)) => {
                 self.changes.push_back(Change::Exited { ticket, id });
             }
-            Event::Listed(listing) => self.listed(listing),
+            Event::Listed(listing) => self.listed(&listing),
             Event::Plugin(event) => self.plugin(now, event),
             Event::Replied(question, reply) => {
                 self.told_of_start(&question, &reply);
@@ -266,12 +267,10 @@ impl Owner {
 
     fn ask_to_delete(&mut self, ticket: Ticket, uid: &PodUid) {
         let shown = |pod: &Pod| format!("{}/{}", pod.namespace, pod.name);
-        let in_folder = |source: Source, pod: &Pod| match source {
-            Source::Folder => Some(RequestError::InFolder(shown(pod))),
-            Source::Request => None,
-        };
+        let in_folder =
+            |source: &Source, pod: &Pod| source.is_folder().then(|| RequestError::InFolder(shown(pod)));
         let refused = if let Some(record) = self.pods.get(uid) {
-            let refused = in_folder(record.source, &record.pod);
+            let refused = in_folder(&record.source, &record.pod);
             if refused.is_none() {
                 self.changes.push_back(Change::End {
                     uid: uid.clone(),
@@ -282,7 +281,7 @@ impl Owner {
             }
             refused
         } else if let Some(at) = self.admissions.iter().position(|waiting| waiting.pod.uid == *uid) {
-            let refused = in_folder(self.admissions[at].source, &self.admissions[at].pod);
+            let refused = in_folder(&self.admissions[at].source, &self.admissions[at].pod);
             if refused.is_none()
                 && let Some(waiting) = self.admissions.remove(at)
                 && let Some(asked) = waiting.ticket
@@ -292,7 +291,7 @@ impl Owner {
             }
             refused
         } else if let Some(pod) = self.refused.get(uid) {
-            let refused = in_folder(pod.source, &pod.pod);
+            let refused = in_folder(&pod.source, &pod.pod);
             if refused.is_none() {
                 self.forget_refused(uid);
             }
@@ -302,45 +301,6 @@ impl Owner {
         };
         let answer = refused.map_or(Answer::Done, Answer::Failed);
         self.effects.push(Effect::Answer(ticket, answer));
-    }
-
-    fn listed(&mut self, listing: Listing) {
-        let wanted: BTreeMap<&PodUid, &Arc<Pod>> = listing.pods.iter().map(|pod| (&pod.uid, pod)).collect();
-        let is_other = |record: &Record, pod: &Pod| *record.manifest != manifest(pod);
-        let ended: Vec<PodUid> = self
-            .pods
-            .values()
-            .filter(|record| record.source == Source::Folder)
-            .filter(|record| match wanted.get(&record.pod.uid) {
-                Some(pod) => is_other(record, pod),
-                None => listing.others == Others::Gone,
-            })
-            .map(|record| record.pod.uid.clone())
-            .collect();
-        for uid in &ended {
-            let why = WhyEnded::ManifestGone;
-            self.changes.push_back(Change::End { uid: uid.clone(), ticket: None, why });
-        }
-        // What waits or was refused is forgotten if its manifest is gone or another.
-        let is_wanted = |pod: &Pod| {
-            wanted.get(&pod.uid).is_some_and(|wanted| manifest(wanted) == manifest(pod))
-                || (listing.others == Others::Unknown && !wanted.contains_key(&pod.uid))
-        };
-        self.admissions.retain(|waiting| waiting.source != Source::Folder || is_wanted(&waiting.pod));
-        self.postponed.retain(|waiting| is_wanted(&waiting.pod));
-        self.refused.retain(|_, pod| pod.source != Source::Folder || is_wanted(&pod.pod));
-        for pod in listing.pods {
-            let stays = self.pods.contains_key(&pod.uid) && !ended.contains(&pod.uid);
-            let is_known = stays
-                || self.refused.get(&pod.uid).is_some_and(|refused| refused.source == Source::Folder)
-                || self.admissions.iter().chain(&self.postponed).any(|waiting| waiting.pod.uid == pod.uid);
-            if !is_known {
-                self.admissions.push_back(Waiting::new(pod, Source::Folder, None));
-            }
-        }
-        if self.ledger.sources() == SourcesReady::No {
-            self.changes.push_back(Change::SourcesReady);
-        }
     }
 
     fn plugin(&mut self, now: Moment, event: PluginEvent) {

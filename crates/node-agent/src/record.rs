@@ -20,14 +20,49 @@ use topology_admission::{Ledger, Node};
 use topology_manifest::{ManifestError, Source as Text, plain_json, read_pods_with};
 
 use crate::grants::{Grants, NoCpus, Wire};
+use crate::listing::ManifestFile;
 
 /// Where a pod came from, which decides who takes it away.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Source {
-    /// The watched folder: it goes when its manifest goes.
-    Folder,
+    /// A file of the watched folder: the pod goes when its manifest goes. `None`: an older release stored the pod
+    /// without its file.
+    Folder(Option<ManifestFile>),
     /// Somebody who asked: it goes when somebody says so.
+    Request,
+}
+
+impl Source {
+    /// Whether the pod came from the watched folder.
+    #[must_use]
+    pub const fn is_folder(&self) -> bool {
+        matches!(self, Self::Folder(_))
+    }
+
+    /// `folder` or `request`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Folder(_) => "folder",
+            Self::Request => "request",
+        }
+    }
+
+    /// The file of a pod of the folder.
+    #[must_use]
+    pub const fn file(&self) -> Option<&ManifestFile> {
+        match self {
+            Self::Folder(file) => file.as_ref(),
+            Self::Request => None,
+        }
+    }
+}
+
+/// The source as it is stored, without the file.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Kind {
+    Folder,
     Request,
 }
 
@@ -98,9 +133,13 @@ pub enum RecordError {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Own {
     arrival: u64,
-    source: Source,
+    source: Kind,
+    /// The file of a pod of the folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    manifest_file: Option<String>,
     #[serde(default)]
     running: BTreeMap<String, Running>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,7 +170,8 @@ impl Record {
         let running = self.running.iter().map(|(id, running)| (id.to_string(), running.clone()));
         let own = Own {
             arrival: self.arrival,
-            source: self.source,
+            source: if self.source.is_folder() { Kind::Folder } else { Kind::Request },
+            manifest_file: self.source.file().map(ToString::to_string),
             running: running.collect(),
             grants: self.grants.as_ref().map(Wire::from),
             quarantine: self.quarantine.clone(),
@@ -187,7 +227,10 @@ impl Record {
         Ok(Self {
             manifest: Arc::new(manifest(&pod)),
             pod,
-            source: own.source,
+            source: match own.source {
+                Kind::Folder => Source::Folder(own.manifest_file.as_deref().map(ManifestFile::new)),
+                Kind::Request => Source::Request,
+            },
             arrival: own.arrival,
             running: running.collect(),
             grants: own.grants.map(Grants::try_from).transpose()?,

@@ -13,9 +13,7 @@ use common::{node, pod, uid};
 use cpuset::CpuSet;
 use device_manager::{AllocateReply, Device, DeviceId, Inventory, Moment, PluginOptions, Question, Reply};
 use kubelet_checkpoint::store::{Fault, SimulatedDisk, Store};
-use node_agent::{
-    Agent, Answer, Effect, Event, Found, Listing, Others, Owner, PluginEvent, Request, Source, Ticket,
-};
+use node_agent::{Agent, Answer, Effect, Event, Found, Owner, PluginEvent, Request, Ticket};
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
 use topology_admission::{Ledger, Verdict};
 
@@ -51,7 +49,7 @@ fn devices() -> Event {
 }
 
 fn listing(pods: &[Arc<Pod>]) -> Event {
-    Event::Listed(Listing { pods: pods.to_vec(), others: Others::Gone })
+    common::listed(pods.iter().map(|pod| ("pods.yaml", pod.clone())), [])
 }
 
 /// Thirty of them: pods of the folder and of requests, with devices and without, admitted and refused; containers that
@@ -301,7 +299,7 @@ fn after_one_failed_operation_what_is_on_disk_is_what_was_told() {
         assert_eq!(state(&again), told, "{context}");
         let _ = handle(&mut again, listing(&folder));
         assert_eq!(state(&again), told, "{context}");
-        let of_folder = again.owner().pods().filter(|record| record.source == Source::Folder);
+        let of_folder = again.owner().pods().filter(|record| record.source.is_folder());
         assert_eq!(of_folder.count(), folder.len(), "{context}: pods of the folder are missing");
     }
 }

@@ -6,11 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Node1, pod, uid};
+use common::{Node1, listed, pod, uid};
 use device_manager::{AllocateReply, Device, Moment, PluginOptions, Question, Reply, RpcCode, RpcError};
-use node_agent::{
-    Answer, Effect, Event, Listing, Others, PluginEvent, Request, RequestError, Ticket, WhyEnded, Written,
-};
+use node_agent::{Answer, Effect, Event, PluginEvent, Request, RequestError, Ticket, WhyEnded, Written};
 use pod_spec::{ContainerKey, ContainerName};
 use topology_admission::Verdict;
 
@@ -100,21 +98,73 @@ fn a_container_keeps_its_place_over_a_restart_and_is_written_again() {
 #[test]
 fn the_folder_decides_on_its_pods() {
     let mut node = Node1::new();
-    let list = |pods: Vec<_>, others| Event::Listed(Listing { pods, others });
+    let list = |pods: Vec<_>| listed(pods.into_iter().map(|pod| ("pods.yaml", pod)), []);
     let both = vec![pod("a", 2, 0), pod("b", 2, 0)];
-    assert_eq!(told(&node.handle(list(both.clone(), Others::Gone))), ["a admitted", "b admitted"]);
-    assert_eq!(told(&node.handle(list(both, Others::Gone))), [""; 0]);
+    assert_eq!(told(&node.handle(list(both.clone()))), ["a admitted", "b admitted"]);
+    assert_eq!(told(&node.handle(list(both))), [""; 0]);
     assert_eq!(
         told(&node.handle(delete(1, "a"))),
         ["1: failed: pod default/a comes from the folder: remove its manifest there"]
     );
     let one = vec![pod("a", 2, 0)];
-    assert_eq!(told(&node.handle(list(one.clone(), Others::Unknown))), [""; 0], "b may be in a bad file");
-    assert_eq!(told(&node.handle(list(one, Others::Gone))), ["default_b ended"]);
+    assert_eq!(told(&node.handle(list(one))), ["default_b ended"]);
     let other = vec![pod("a", 3, 0)];
-    assert_eq!(told(&node.handle(list(other, Others::Gone))), ["default_a ended", "a admitted"]);
+    assert_eq!(told(&node.handle(list(other))), ["default_a ended", "a admitted"]);
     assert_eq!(told(&node.handle(admit(2, "c", 2))), ["c admitted"]);
-    assert_eq!(told(&node.handle(list(vec![], Others::Gone))), ["default_a ended"], "c is nobody's");
+    assert_eq!(told(&node.handle(list(vec![]))), ["default_a ended"], "c is nobody's");
+}
+
+#[test]
+fn an_unusable_file_holds_back_its_own_pods_and_no_others() {
+    let mut node = Node1::new();
+    let both = [("a.yaml", pod("a", 2, 0)), ("b.yaml", pod("b", 2, 0))];
+    assert_eq!(told(&node.handle(listed(both.clone(), []))), ["a admitted", "b admitted"]);
+    assert_eq!(told(&node.handle(listed([], ["a.yaml"]))), ["default_b ended"], "b's manifest is gone");
+    let other = [("c.yaml", pod("a", 3, 0))];
+    assert_eq!(told(&node.handle(listed(other, ["a.yaml"]))), [""; 0], "a stays as it is");
+    assert_eq!(told(&node.handle(listed([], ["new.yaml"]))), ["default_a ended"], "a.yaml is not there");
+}
+
+#[test]
+fn a_restart_remembers_which_file_a_pod_came_from() {
+    let mut node = Node1::new();
+    let both = [("a.yaml", pod("a", 2, 0)), ("b.yaml", pod("b", 2, 0))];
+    let _ = node.handle(listed(both, []));
+    let (mut node, _) = node.restarted();
+    assert_eq!(told(&node.handle(listed([], ["a.yaml"]))), ["default_b ended"]);
+    // A manifest that moves to another file is held back by that one from then on, after a restart too.
+    assert_eq!(told(&node.handle(listed([("moved.yaml", pod("a", 2, 0))], []))), [""; 0]);
+    let (mut node, _) = node.restarted();
+    assert_eq!(told(&node.handle(listed([], ["moved.yaml"]))), [""; 0]);
+    assert_eq!(told(&node.handle(listed([], ["a.yaml"]))), ["default_a ended"]);
+}
+
+#[test]
+fn a_pod_stored_without_its_file_stays_while_any_file_is_unusable() {
+    let mut node = Node1::new();
+    let _ = node.handle(listed([("a.yaml", pod("a", 2, 0))], []));
+    let path = PathBuf::from("topolet/pods/default_a.json");
+    let mut record: serde_json::Value = serde_json::from_str(&node.disk[&path]).unwrap();
+    let own = record["topolet"].as_object_mut().unwrap();
+    assert_eq!(own.remove("manifestFile").unwrap(), "a.yaml");
+    own.remove("checksum");
+    node.disk.insert(path, record.to_string());
+    let (mut node, _) = node.restarted();
+    assert_eq!(told(&node.handle(listed([], ["any.yaml"]))), [""; 0]);
+    assert_eq!(told(&node.handle(listed([], []))), ["default_a ended"]);
+}
+
+#[test]
+fn refused_and_waiting_pods_of_an_unusable_file_stay_as_they_are() {
+    let mut node = Node1::new();
+    let large = [("a.yaml", pod("large", 40, 0))];
+    assert_eq!(told(&node.handle(listed(large.clone(), []))).len(), 1);
+    let refused = |node: &Node1| node.owner.snapshot().refused.len();
+    let _ = node.handle(listed([], ["a.yaml"]));
+    assert_eq!(refused(&node), 1);
+    assert_eq!(told(&node.handle(listed(large, []))), [""; 0], "it is not decided on again");
+    let _ = node.handle(listed([], ["b.yaml"]));
+    assert_eq!(refused(&node), 0);
 }
 
 #[test]
@@ -217,8 +267,7 @@ fn a_full_disk_refuses_and_loses_nothing() {
     assert_eq!(node.owner.pods().count(), 1);
     assert!(node.owner.snapshot().behind.is_some());
     // Pods of the folder come when there is room again.
-    let listing = Listing { pods: vec![pod("f", 2, 0)], others: Others::Gone };
-    let _ = node.handle(Event::Listed(listing));
+    let _ = node.handle(listed([("f.yaml", pod("f", 2, 0))], []));
     assert_eq!(node.owner.pods().count(), 1);
     node.fails = None;
     assert_eq!(told(&node.handle(Event::Timer)), ["f admitted"]);

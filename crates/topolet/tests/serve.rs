@@ -150,7 +150,7 @@ fn a_bad_manifest_is_told_once_and_harms_no_other() {
     fs::copy(workloads, file("workloads.yaml")).unwrap();
     fs::write(file("refused.yaml"), pod("refused", "cpu: -1")).unwrap();
     std::os::unix::fs::symlink("nowhere", file("dangling.yaml")).unwrap();
-    let daemon = Daemon::start(root.path(), &["--manifests", manifests.path().to_str().unwrap()]);
+    let daemon = Daemon::watching(root.path(), manifests.path());
     let pods = || words(&daemon.prints(&["get", "pods"]));
     until("a pod", || pods().iter().any(|line| line.starts_with("default good Admitted")).then_some(()));
     assert_eq!(pods().len(), 2, "{:?}", pods());
@@ -176,6 +176,96 @@ fn a_bad_manifest_is_told_once_and_harms_no_other() {
         "{}",
         log.join("\n")
     );
+}
+
+#[test]
+fn a_broken_manifest_holds_back_its_own_pods_and_says_so() {
+    let (root, manifests) = (Folder::new(), Folder::new());
+    let file = |name: &str| manifests.path().join(name);
+    fs::write(file("dpdk.yaml"), pod("dpdk", "cpu: 4, memory: 4Gi")).unwrap();
+    fs::write(file("web.yaml"), format!("{}---\n{}", pod("web", "cpu: 2, memory: 1Gi"), pod("log", "")))
+        .unwrap();
+    let daemon = Daemon::watching(root.path(), manifests.path());
+    let names = |daemon: &Daemon| -> Vec<String> {
+        let listed: Value = serde_json::from_str(&daemon.get("/v1/pods").body).unwrap();
+        let pods = listed["pods"].as_array().unwrap();
+        pods.iter().map(|pod| pod["name"].as_str().unwrap().to_owned()).collect()
+    };
+    until("three pods", || (names(&daemon) == ["dpdk", "log", "web"]).then_some(()));
+    let unusable = |daemon: &Daemon, count: usize| {
+        let line = format!("topolet_manifests_unusable {count}");
+        daemon.get("/metrics").body.lines().any(|found| found == line).then_some(())
+    };
+    until("no unusable manifest", || unusable(&daemon, 0));
+    assert_eq!(daemon.get("/readyz").status, 200);
+
+    // One bad document spoils its whole file, as in the kubelet; others go on.
+    fs::write(file("web.yaml"), format!("{}---\nkind: Pod\n\tx\n", pod("new", ""))).unwrap();
+    fs::remove_file(file("dpdk.yaml")).unwrap();
+    fs::write(file("more.yaml"), pod("more", "")).unwrap();
+    until("what others say", || (names(&daemon) == ["log", "more", "web"]).then_some(()));
+    let not_ready = |daemon: &Daemon, parts: &[&str]| {
+        let reply = daemon.get("/readyz");
+        assert_eq!(reply.status, 503, "{}", reply.body);
+        let said = reply.message();
+        for part in parts {
+            assert!(said.contains(part), "{part} is not in {said}");
+        }
+        assert!(!said.contains('\n'), "{said}");
+    };
+    not_ready(
+        &daemon,
+        &["manifest web.yaml cannot be used", "pods default/log, default/web stay as they are"],
+    );
+    until("an unusable manifest", || unusable(&daemon, 1));
+    let told = |daemon: &Daemon| -> Vec<String> {
+        daemon.log().into_iter().filter(|line| line.contains("manifest cannot be used")).collect()
+    };
+    until("its log", || (!told(&daemon).is_empty()).then_some(()));
+    let log = told(&daemon);
+    assert_eq!(log.len(), 1, "{log:?}");
+    assert!(log[0].contains("WARN") && log[0].contains("web.yaml"), "{log:?}");
+    assert!(log[0].contains("pods default/log, default/web stay as they are"), "{log:?}");
+
+    // A restart beside the broken file keeps its pods, and carries out what happened to the others.
+    daemon.kill();
+    fs::remove_file(file("more.yaml")).unwrap();
+    fs::write(file("late.yaml"), pod("late", "")).unwrap();
+    let daemon = Daemon::watching(root.path(), manifests.path());
+    until("what others say", || (names(&daemon) == ["late", "log", "web"]).then_some(()));
+    not_ready(
+        &daemon,
+        &["manifest web.yaml cannot be used", "pods default/log, default/web stay as they are"],
+    );
+    fs::remove_file(file("web.yaml")).unwrap();
+    until("an end", || (names(&daemon) == ["late"]).then_some(()));
+    until("readiness", || (daemon.get("/readyz").status == 200).then_some(()));
+    until("no unusable manifest", || unusable(&daemon, 0));
+    // Each line of the log is an event.
+    assert!(daemon.log().iter().all(|line| line.contains("Z ")), "{:?}", daemon.log());
+}
+
+#[test]
+fn without_its_manifests_folder_a_daemon_is_not_ready_and_keeps_its_pods() {
+    let (root, parent) = (Folder::new(), Folder::new());
+    let manifests = parent.path().join("manifests");
+    fs::create_dir(&manifests).unwrap();
+    fs::write(manifests.join("web.yaml"), pod("web", "cpu: 2, memory: 1Gi")).unwrap();
+    let daemon = Daemon::watching(root.path(), &manifests);
+    let web = |daemon: &Daemon| daemon.prints(&["get", "pods"]).contains("web");
+    until("a pod", || web(&daemon).then_some(()));
+    daemon.kill();
+    fs::rename(&manifests, parent.path().join("elsewhere")).unwrap();
+    let daemon = Daemon::watching(root.path(), &manifests);
+    let said = until("a reason", || {
+        let said = daemon.get("/readyz").message();
+        said.contains("manifests folder").then_some(said)
+    });
+    assert!(said.contains("cannot be read: No such file"), "{said}");
+    assert!(said.contains("pod default/web stays as it is"), "{said}");
+    assert_eq!(daemon.get("/readyz").status, 503);
+    assert!(daemon.get("/metrics").body.lines().any(|line| line == "topolet_manifests_unusable 1"));
+    assert!(web(&daemon));
 }
 
 fn pod_resources(root: &Path) -> PodResourcesClient {

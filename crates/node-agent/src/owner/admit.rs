@@ -10,7 +10,7 @@ use topology_admission::{Counted, Ledger, Trace, Verdict};
 
 use super::{Owner, Plan, Staged, Waiting};
 use crate::effect::{Answer, Decided, Effect, FileName, RequestError, WhyEnded, Write, Written};
-use crate::record::{Record, Source};
+use crate::record::Record;
 use crate::snapshot::RefusedPod;
 
 /// An admission or refusal, worked out and not yet made.
@@ -61,7 +61,8 @@ impl Owner {
         counted.cpus.extend(self.released(booked.as_ref(), &after));
         let waiting = self.admissions.pop_front()?;
         let is_admitted = matches!(verdict, Verdict::Admitted(_));
-        let record = is_admitted.then(|| Record::new(waiting.pod.clone(), waiting.source, self.arrivals));
+        let record =
+            is_admitted.then(|| Record::new(waiting.pod.clone(), waiting.source.clone(), self.arrivals));
         let record = record.map(|record| Arc::new(record.holding(&self.node, &after)));
         let regrouped = moved.iter().filter_map(|moved| self.pods.get(&moved.pod));
         // Pods that go do not come back with a new file.
@@ -130,7 +131,7 @@ impl Owner {
             }
             (Verdict::Refused(refused), _) => self.remember_refused(RefusedPod {
                 pod: waiting.pod.clone(),
-                source: waiting.source,
+                source: waiting.source.clone(),
                 reason: refused.reason.clone(),
                 message: refused.message.clone(),
             }),
@@ -167,14 +168,11 @@ impl Owner {
 
     /// Who asked can ask again; what is in the folder is tried again with the next timer.
     fn not_stored(&mut self, waiting: Waiting, why: &str) {
-        match (waiting.ticket, waiting.source) {
-            (Some(ticket), _) => {
-                let error = RequestError::NotStored(why.to_owned());
-                self.effects.push(Effect::Answer(ticket, Answer::Failed(error)));
-            }
-            (None, Source::Folder | Source::Request) => {
-                self.postponed.push(Waiting::new(waiting.pod, waiting.source, None));
-            }
+        if let Some(ticket) = waiting.ticket {
+            let error = RequestError::NotStored(why.to_owned());
+            self.effects.push(Effect::Answer(ticket, Answer::Failed(error)));
+        } else {
+            self.postponed.push(Waiting::new(waiting.pod, waiting.source, None));
         }
     }
 }

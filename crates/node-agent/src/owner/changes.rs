@@ -13,7 +13,8 @@ use topology_admission::{Ledger, SourcesReady};
 use super::{Owner, Plan, Staged};
 use crate::effect::{Answer, Effect, FileName, RequestError, WhyEnded, Write, Written};
 use crate::event::Ticket;
-use crate::record::{Record, Running};
+use crate::listing::ManifestFile;
+use crate::record::{Record, Running, Source};
 
 /// A change that is next or waits in line.
 #[derive(Debug)]
@@ -37,6 +38,11 @@ pub(super) enum Change {
         ticket: Ticket,
         id: ContainerId,
     },
+    /// The manifest of a pod of the folder is in this file now.
+    File {
+        uid: PodUid,
+        file: ManifestFile,
+    },
     /// These are the devices.
     Inventory(Inventory),
 }
@@ -44,7 +50,7 @@ pub(super) enum Change {
 impl Change {
     const fn ticket(&self) -> Option<Ticket> {
         match self {
-            Self::Rewrite | Self::SourcesReady | Self::Inventory(_) => None,
+            Self::Rewrite | Self::SourcesReady | Self::File { .. } | Self::Inventory(_) => None,
             Self::End { ticket, .. } => *ticket,
             Self::Started { ticket, .. } | Self::Exited { ticket, .. } => Some(*ticket),
         }
@@ -79,6 +85,7 @@ impl Owner {
             Change::End { uid, .. } => self.end(uid),
             Change::Started { container, id, .. } => self.start(container, id, &change),
             Change::Exited { id, .. } => self.exit(id, &change),
+            Change::File { .. } => Ok(self.with_record(self.ledger.clone(), self.changed_record(&change))),
         };
         match planned {
             Ok((after, writes)) => {
@@ -142,26 +149,28 @@ impl Owner {
         (after, writes)
     }
 
-    /// The record that a change of a container gives.
+    /// The record that a change of a pod gives.
     fn changed_record(&self, change: &Change) -> Option<Record> {
-        let (record, id, running) = match change {
+        match change {
             Change::Started { container, id, cgroup, .. } => {
+                let mut record = Record::clone(self.pods.get(&container.pod)?);
                 let running = Running { container: container.container.clone(), cgroup: cgroup.clone() };
-                (self.pods.get(&container.pod)?, id, Some(running))
+                record.running.insert(id.clone(), running);
+                Some(record)
             }
             Change::Exited { id, .. } => {
-                (self.pods.values().find(|record| record.running.contains_key(id))?, id, None)
+                let running = self.pods.values().find(|record| record.running.contains_key(id))?;
+                let mut record = Record::clone(running);
+                record.running.remove(id);
+                Some(record)
             }
-            Change::Rewrite | Change::SourcesReady | Change::End { .. } | Change::Inventory(_) => {
-                return None;
+            Change::File { uid, file } => {
+                let mut record = Record::clone(self.pods.get(uid)?);
+                record.source = Source::Folder(Some(file.clone()));
+                Some(record)
             }
-        };
-        let mut record = Record::clone(record);
-        match running {
-            Some(running) => record.running.insert(id.clone(), running),
-            None => record.running.remove(id),
-        };
-        Some(record)
+            Change::Rewrite | Change::SourcesReady | Change::End { .. } | Change::Inventory(_) => None,
+        }
     }
 
     pub(super) fn settle_change(&mut self, change: Change, after: Ledger, written: &Written) {
@@ -197,7 +206,11 @@ impl Owner {
                 // It was created with what it had then, so that it is written again even if nothing changed.
                 self.places.remove(&id);
             }
-            Change::Rewrite | Change::SourcesReady | Change::Inventory(_) | Change::Exited { .. } => {}
+            Change::Rewrite
+            | Change::SourcesReady
+            | Change::Inventory(_)
+            | Change::Exited { .. }
+            | Change::File { .. } => {}
         }
         if let Some(ticket) = ticket {
             self.effects.push(Effect::Answer(ticket, Answer::Done));

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use device_manager::{Inventory, Moment};
 use k8s_quantity::{Format, Quantity};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::{Effect, Event, FileName, Found, Owner, PODS, Written};
+use node_agent::{Effect, Event, FileName, Found, ListedPod, Listing, ManifestFile, Owner, PODS, Written};
 use node_config::KubeletConfiguration;
 use pod_spec::{Container, ContainerName, Pod, PodUid, Role};
 use topology_admission::{Compat, Node};
@@ -75,6 +75,16 @@ pub fn pod(name: &str, cpus: u32, devices: u32) -> Arc<Pod> {
     let mut pod = Pod::new("default", name, vec![container]);
     pod.uid = uid(name);
     Arc::new(pod)
+}
+
+/// A listing of pods with the files that they are in, and of files that cannot be used.
+pub fn listed<'a>(
+    pods: impl IntoIterator<Item = (&'a str, Arc<Pod>)>,
+    unusable: impl IntoIterator<Item = &'a str>,
+) -> Event {
+    let pods = pods.into_iter().map(|(file, pod)| ListedPod { pod, file: ManifestFile::new(file) });
+    let unusable = unusable.into_iter().map(ManifestFile::new);
+    Event::Listed(Listing { pods: pods.collect(), unusable: unusable.collect() })
 }
 
 /// An owner and its files.

@@ -1,6 +1,10 @@
-//! What the daemon says while it runs, one line each, on standard error.
+//! What the daemon logs while it runs, one line for each event, on standard error.
+
+mod one_line;
 
 use clap::ValueEnum;
+
+use self::one_line::OneLine;
 
 /// How lines are written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
@@ -13,7 +17,10 @@ pub(crate) enum LoggingFormat {
 
 /// From now on everything is logged in that format.
 pub(super) fn start(format: LoggingFormat) {
-    let lines = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).with_target(false);
+    let lines = tracing_subscriber::fmt()
+        .with_writer(|| OneLine(std::io::stderr()))
+        .with_ansi(false)
+        .with_target(false);
     // A second daemon in one process would keep the first one's log.
     let _ = match format {
         LoggingFormat::Text => lines.try_init(),

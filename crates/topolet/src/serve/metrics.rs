@@ -24,6 +24,7 @@ use topology_policy::KubeletPolicy;
 
 use self::free::Free;
 use self::kinds::{Alignment, Allocation, Assignment, OfCause, OfNode, OfReason, Plain};
+use super::manifests::Manifests;
 use crate::node::LoadedNode;
 
 /// Upper bounds of `kubelet_topology_manager_admission_duration_ms`: 0.05, doubled 14 times.
@@ -159,9 +160,9 @@ impl Metrics {
     }
 
     /// All of them as text, with what there is now.
-    pub(super) fn text(&self, node: &LoadedNode, snapshot: &Snapshot) -> String {
+    pub(super) fn text(&self, node: &LoadedNode, snapshot: &Snapshot, manifests: &Manifests) -> String {
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        self.free.set(node, snapshot);
+        self.free.set(node, snapshot, manifests);
         let mut text = String::new();
         // Writing to a String does not fail.
         let _ = encode(&mut text, &registry);

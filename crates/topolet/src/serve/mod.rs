@@ -13,6 +13,7 @@ mod owner;
 mod scribe;
 mod shared;
 mod watch;
+mod manifests;
 mod plugins;
 mod observe;
 mod metrics;
@@ -42,6 +43,7 @@ use node_agent::Agent;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::api::{Listeners, Token};
+use self::manifests::Manifests;
 use self::owner::{Message, OwnerThread, WAITING};
 use self::plugins::Sockets;
 use self::scribe::Scribe;
@@ -105,7 +107,7 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
         tickets: 0,
     }
     .start(effects)?;
-    watch::start(setup.manifests, shared.node.node.pod_level().counts(), sender.clone())?;
+    watch::start(setup.manifests, &shared, sender.clone())?;
     tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
     let router = api::router(shared, Some(sender.clone()));
     let result = runtime.block_on(until_told(listeners, router, || thread.is_finished()));
@@ -159,6 +161,7 @@ fn shared(
         log: Log::default(),
         mode,
         notes,
+        manifests: Manifests::default(),
     })
 }
 

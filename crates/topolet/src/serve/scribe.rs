@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, SyncSender};
 use std::thread;
 
 use device_manager::Replies;
-use node_agent::{Decided, Source};
+use node_agent::Decided;
 use tokio::sync::oneshot;
 use topology_admission::{Tries, Verdict};
 
@@ -48,10 +48,7 @@ impl Job {
         log(&decided, &decision);
         shared.log.add(LoggedDecision {
             time: clock::now(),
-            source: match decided.source {
-                Source::Folder => "folder",
-                Source::Request => "request",
-            },
+            source: decided.source.name(),
             took_microseconds: u64::try_from(decided.took.as_micros()).unwrap_or(u64::MAX),
             decision: decision.clone(),
         });

@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use node_agent::Snapshot;
 use serde::Serialize;
 
+use super::manifests::Manifests;
 use super::metrics::Metrics;
 use crate::decision::Decision;
 use crate::node::LoadedNode;
@@ -26,6 +27,7 @@ pub(super) struct Shared {
     pub(super) log: Log,
     pub(super) mode: Mode,
     pub(super) notes: Notes,
+    pub(super) manifests: Manifests,
 }
 
 /// What is done with the node.

@@ -1,15 +1,17 @@
 //! The watched folder: read at once when something happens in it, and every now and then in any case.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::Duration;
 
-use node_agent::{Event, Folder, Listing, Others};
+use node_agent::{Event, Folder, FolderError, Listing, ManifestFile, Trouble};
 use notify::{RecursiveMode, Watcher as _};
-use pod_spec::PodLevelResources;
 
+use super::manifests::{held_back, kept};
 use super::owner::Message;
+use super::shared::Shared;
 
 /// As the kubelet's `fileCheckFrequency`.
 const EVERY: Duration = Duration::from_secs(20);
@@ -21,39 +23,41 @@ const LATEST: u32 = 20;
 /// Watches a folder for the rest of the program; without one there are no such pods.
 pub(super) fn start(
     folder: Option<&Path>,
-    pod_level: PodLevelResources,
+    shared: &Arc<Shared>,
     owner: SyncSender<Message>,
 ) -> anyhow::Result<()> {
     let Some(path) = folder.map(Path::to_path_buf) else {
-        let none = Listing { pods: Vec::new(), others: Others::Gone };
         // It ends only with the program.
-        let _ = owner.send(Message::Event(Event::Listed(none)));
+        let _ = owner.send(Message::Event(Event::Listed(Listing::default())));
         return Ok(());
     };
+    let shared = shared.clone();
+    let folder = Folder::new(&path, shared.node.node.pod_level().counts());
     thread::Builder::new()
         .name("manifests".to_owned())
-        .spawn(move || watch(&path, Folder::new(&path, pod_level), &owner))?;
+        .spawn(move || watch(&path, folder, &shared, &owner))?;
     Ok(())
 }
 
-fn watch(path: &Path, mut folder: Folder, owner: &SyncSender<Message>) {
+fn watch(path: &Path, mut folder: Folder, shared: &Shared, owner: &SyncSender<Message>) {
     let (sender, changes) = mpsc::sync_channel(1);
     let _watcher = watcher(&[path.to_path_buf()], EVERY, sender);
-    let mut is_told = false;
     loop {
         match folder.read() {
             Ok((listing, troubles)) => {
-                is_told = false;
-                for trouble in troubles {
-                    tracing::error!(file = %trouble.file.display(), "manifest cannot be used: {}", trouble.what);
+                // Who sees what follows from the listing sees what is wrong with it.
+                shared.manifests.read(folder.unusable().map(|(file, why)| (file, one_line(why))));
+                for trouble in &troubles {
+                    tell(shared, &listing, trouble);
                 }
                 if owner.send(Message::Event(Event::Listed(listing))).is_err() {
                     return;
                 }
             }
-            Err(error) => {
-                if !std::mem::replace(&mut is_told, true) {
-                    tracing::error!(cause = %error.error, "{error}: its pods stay as they are");
+            Err(FolderError { path, error }) => {
+                let why = format!("manifests folder {} cannot be read: {error}", path.display());
+                if shared.manifests.not_read(&why) {
+                    tracing::warn!("{why}: its pods stay as they are");
                 }
             }
         }
@@ -69,6 +73,24 @@ fn watch(path: &Path, mut folder: Folder, owner: &SyncSender<Message>) {
             Err(RecvTimeoutError::Disconnected) => thread::sleep(EVERY),
         }
     }
+}
+
+/// Logs what is wrong with a file, and which pods stay as they are for it.
+fn tell(shared: &Shared, listing: &Listing, trouble: &Trouble) {
+    let Trouble { file, what } = trouble;
+    let (shown, what) = (file.display(), one_line(what));
+    let name = ManifestFile::at(file);
+    if listing.unusable.contains(&name) {
+        let kept = kept(&held_back(&shared.snapshot.load(), &name));
+        tracing::warn!(file = %shown, "manifest cannot be used: {what}: {kept}");
+    } else {
+        tracing::warn!(file = %shown, "{what}: the one there is used");
+    }
+}
+
+/// A text of several lines as one.
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 /// Has the channel told of changes in folders; `None` if they cannot be watched, and are only listed every so often.

@@ -95,6 +95,15 @@ impl Daemon {
         Self::spawned(command(MACHINE, root, "pinned", &[]).env(name, value), root).ready()
     }
 
+    /// One with a manifests folder, which need not be as it should: it lives, and may not be ready.
+    pub fn watching(root: &Path, manifests: &Path) -> Self {
+        let daemon = Self::spawn(MACHINE, root, "pinned", &["--manifests", manifests.to_str().unwrap()]);
+        until("a daemon that lives", || {
+            daemon.try_get("/healthz").filter(|reply| reply.status == 200).map(drop)
+        });
+        daemon
+    }
+
     fn ready(self) -> Self {
         let daemon = self;
         until("a daemon that is ready", || {

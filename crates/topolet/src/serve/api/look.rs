@@ -12,7 +12,7 @@ use super::reply::{Failure, Shape, asked, text};
 use super::routes::{Answered, Node, find, no_pod};
 use crate::node::NodeLine;
 use crate::render;
-use crate::serve::shared::{DECISIONS, LoggedDecision};
+use crate::serve::shared::{DECISIONS, LoggedDecision, Shared};
 use crate::state::{self, PodNames, StateFolder};
 
 pub(super) async fn list(State(node): State<Node>, RawQuery(query): RawQuery) -> Answered {
@@ -120,5 +120,6 @@ pub(super) async fn decisions(State(node): State<Node>, RawQuery(query): RawQuer
 
 pub(super) async fn metrics(State(node): State<Node>) -> Answered {
     const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    Ok(text(KIND, node.shared.metrics.text(&node.shared.node, &node.snapshot())))
+    let Shared { metrics, node: of, manifests, .. } = &*node.shared;
+    Ok(text(KIND, metrics.text(of, &node.snapshot(), manifests)))
 }

@@ -148,7 +148,7 @@ pub(super) fn all(shared: &Shared, snapshot: &Snapshot) -> Vec<PodView> {
     let node = &shared.node;
     let admitted = snapshot.pods.values().map(|record| PodView::admitted(node, &snapshot.ledger, record));
     let refused = snapshot.refused.values().map(|refused| PodView::refused(node, refused));
-    let waiting = snapshot.waiting.iter().map(|pod| PodView::new(node, pod, "Waiting", Source::Request));
+    let waiting = snapshot.waiting.iter().map(|pod| PodView::new(node, pod, "Waiting", &Source::Request));
     let mut pods: Vec<PodView> = admitted.chain(refused).chain(waiting).collect();
     if shared.mode == Mode::Observe {
         for pod in &mut pods {
@@ -160,16 +160,13 @@ pub(super) fn all(shared: &Shared, snapshot: &Snapshot) -> Vec<PodView> {
 }
 
 impl PodView {
-    fn new(node: &LoadedNode, pod: &Pod, status: &'static str, source: Source) -> Self {
+    fn new(node: &LoadedNode, pod: &Pod, status: &'static str, source: &Source) -> Self {
         Self {
             namespace: pod.namespace.clone(),
             name: pod.name.clone(),
             uid: pod.uid.to_string(),
             status,
-            source: match source {
-                Source::Folder => "folder",
-                Source::Request => "request",
-            },
+            source: source.name(),
             qos_class: pod.qos_class(node.node.pod_level().counts()).name(),
             reason: None,
             message: None,
@@ -185,7 +182,7 @@ impl PodView {
         Self {
             containers: containers.collect(),
             message: record.quarantine.clone(),
-            ..Self::new(node, pod, status, record.source)
+            ..Self::new(node, pod, status, &record.source)
         }
     }
 
@@ -193,7 +190,7 @@ impl PodView {
         Self {
             reason: Some(refused.reason.to_string()),
             message: Some(refused.message.clone()),
-            ..Self::new(node, &refused.pod, "Refused", refused.source)
+            ..Self::new(node, &refused.pod, "Refused", &refused.source)
         }
     }
 }

@@ -132,11 +132,14 @@ pub(super) fn failed(error: &RequestError) -> Failure {
     Failure::new(status, error.to_string())
 }
 
-/// Whether the node has heard of all its pods, and what it holds is on disk.
+/// Whether the node knows all its pods, and what it holds is on disk.
 async fn ready(State(node): State<Node>) -> Answered {
     let snapshot = node.snapshot();
     let not = |why: String| Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, why));
     if let Some(why) = node.shared.notes.why_stale() {
+        return not(why);
+    }
+    if let Some(why) = node.shared.manifests.why_not_ready(&snapshot) {
         return not(why);
     }
     match &snapshot.behind {

@@ -11,6 +11,7 @@ use prometheus_client::registry::Registry;
 
 use super::kinds::{OfNode, OfResource};
 use crate::node::LoadedNode;
+use crate::serve::manifests::Manifests;
 
 #[derive(Default)]
 pub(super) struct Free {
@@ -19,6 +20,7 @@ pub(super) struct Free {
     devices: Family<OfResource, Gauge>,
     pods: Family<OfPhase, Gauge>,
     behind: Gauge,
+    unusable: Gauge,
 }
 
 /// Of pods.
@@ -46,9 +48,14 @@ impl Free {
             "1 if what is on disk is behind what is held, else 0",
             self.behind.clone(),
         );
+        to.register(
+            "topolet_manifests_unusable",
+            "Files of the manifests folder that cannot be used; the folder itself counts as one if it cannot be read",
+            self.unusable.clone(),
+        );
     }
 
-    pub(super) fn set(&self, node: &LoadedNode, snapshot: &Snapshot) {
+    pub(super) fn set(&self, node: &LoadedNode, snapshot: &Snapshot, manifests: &Manifests) {
         let ledger = &snapshot.ledger;
         if let (Some(policy), Some(held)) = (node.node.cpus(), ledger.cpus()) {
             let available = policy.available(held);
@@ -78,6 +85,7 @@ impl Free {
             self.pods.get_or_create(&OfPhase { phase }).set(count);
         }
         self.behind.set(i64::from(snapshot.behind.is_some()));
+        self.unusable.set(i64::try_from(manifests.unusable()).unwrap_or(i64::MAX));
     }
 
     fn set_devices(&self, snapshot: &Snapshot) {

@@ -9,7 +9,7 @@ mod stand_ins;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use node_agent::{Answer, Event, Listing, Others, PluginEvent, Request};
+use node_agent::{Answer, Event, ListedPod, Listing, ManifestFile, PluginEvent, Request};
 use pod_spec::{Pod, PodLevelResources};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread::JoinHandle;
@@ -33,6 +33,12 @@ fn pod(name: &str, cpus: u32, devices: u32) -> Arc<Pod> {
     let read = read.unwrap_or_else(|error| panic!("{error}"));
     let pod = read.pods.into_iter().next().unwrap_or_else(|| panic!("there is one"));
     Arc::new(pod.delivered().with_defaults(PodLevelResources::Count))
+}
+
+/// The pods of a file.
+fn listing(pods: Vec<Arc<Pod>>) -> Listing {
+    let listed = |pod| ListedPod { pod, file: ManifestFile::new("pods.yaml") };
+    Listing { pods: pods.into_iter().map(listed).collect(), ..Listing::default() }
 }
 
 fn join(threads: Vec<JoinHandle<()>>) {
@@ -65,8 +71,8 @@ fn pods_and_containers() {
         }),
         day.somebody(|client| {
             let pods = vec![pod("f", 2, 0)];
-            client.tell(Message::Event(Event::Listed(Listing { pods, others: Others::Gone })));
-            client.tell(Message::Event(Event::Listed(Listing { pods: Vec::new(), others: Others::Gone })));
+            client.tell(Message::Event(Event::Listed(listing(pods))));
+            client.tell(Message::Event(Event::Listed(Listing::default())));
         }),
         day.somebody(|client| {
             let mut version = client.look().ledger.version();

@@ -21,6 +21,7 @@ use super::VF;
 use super::stand_ins::{Channel, Files, ModelEnforcer, ModelInbox, ModelPlugins, ModelWriter, Order, pause};
 use crate::arguments::{Arguments, Command};
 use crate::node::{LoadedMachine, LoadedNode};
+use crate::serve::manifests::Manifests;
 use crate::serve::metrics::Metrics;
 use crate::serve::scribe::Job;
 use crate::serve::shared::{Log, Mode, Notes, Shared};
@@ -74,6 +75,7 @@ impl Day {
             log: Log::default(),
             mode: Mode::Serve,
             notes: Notes::default(),
+            manifests: Manifests::default(),
         });
         let owner = Channel::new();
         let (jobs, written_up) = mpsc::sync_channel::<Job>(1);

@@ -1,0 +1,68 @@
+//! What the watched folder holds: pods, each with the file that it came from, and files that cannot be used.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use pod_spec::Pod;
+
+/// The name of a manifest file in the watched folder, without the folder: the same file after the folder has moved.
+/// Bytes that are not UTF-8 are replaced.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ManifestFile(Arc<str>);
+
+impl ManifestFile {
+    /// The file of that name.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self(Arc::from(name))
+    }
+
+    /// The file at that path.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self::new(&path.file_name().unwrap_or_default().to_string_lossy())
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ManifestFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The pods of the watched folder at one moment.
+///
+/// An unusable file holds back its own pods only: a pod that came from it stays as it is, whatever other files hold. A
+/// pod whose file is not known, which an older release stored, stays while any file is unusable.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// The pods of the files that could be read.
+    pub pods: Vec<ListedPod>,
+    /// Files that are there and cannot be used.
+    pub unusable: BTreeSet<ManifestFile>,
+}
+
+/// A pod and the file that holds it.
+#[derive(Clone, Debug)]
+pub struct ListedPod {
+    /// The pod.
+    pub pod: Arc<Pod>,
+    /// Its file.
+    pub file: ManifestFile,
+}
+
+impl Listing {
+    /// Whether a pod of that file stays as it is, because the file cannot be used. `None`: its file is not known.
+    #[must_use]
+    pub fn holds_back(&self, file: Option<&ManifestFile>) -> bool {
+        file.map_or(!self.unusable.is_empty(), |file| self.unusable.contains(file))
+    }
+}

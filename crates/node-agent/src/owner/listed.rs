@@ -1,0 +1,118 @@
+//! What follows from a listing of the watched folder: pods that come, pods that go, and pods whose file is another one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pod_spec::{Pod, PodUid};
+use serde_json::Value;
+use topology_admission::SourcesReady;
+
+use super::changes::Change;
+use super::{Owner, Waiting};
+use crate::effect::WhyEnded;
+use crate::listing::{ListedPod, Listing, ManifestFile};
+use crate::record::{Source, manifest};
+
+/// What a listing wants of a pod of the folder.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wanted<'l> {
+    /// Its file cannot be used: it stays as it is.
+    HeldBack,
+    /// Its manifest has not changed, and is in this file now.
+    Same(&'l ManifestFile),
+    /// Its manifest is gone, or is another one.
+    Gone,
+}
+
+/// A listing, with its pods and their manifests by UID.
+struct Index<'l> {
+    listing: &'l Listing,
+    pods: BTreeMap<&'l PodUid, (&'l ListedPod, Value)>,
+}
+
+impl<'l> Index<'l> {
+    fn new(listing: &'l Listing) -> Self {
+        let pods = listing.pods.iter().map(|listed| (&listed.pod.uid, (listed, manifest(&listed.pod))));
+        Self { listing, pods: pods.collect() }
+    }
+
+    fn wants(&self, source: &Source, uid: &PodUid, own: &Value) -> Wanted<'l> {
+        if self.listing.holds_back(source.file()) {
+            return Wanted::HeldBack;
+        }
+        match self.pods.get(uid) {
+            Some((listed, manifest)) if manifest == own => Wanted::Same(&listed.file),
+            _ => Wanted::Gone,
+        }
+    }
+
+    /// Whether a pod that has not been admitted stays, with its source brought up to date.
+    fn keeps(&self, source: &mut Source, pod: &Pod) -> bool {
+        if !source.is_folder() {
+            return true;
+        }
+        match self.wants(source, &pod.uid, &manifest(pod)) {
+            Wanted::HeldBack => true,
+            Wanted::Same(file) => {
+                *source = Source::Folder(Some(file.clone()));
+                true
+            }
+            Wanted::Gone => false,
+        }
+    }
+}
+
+impl Owner {
+    pub(super) fn listed(&mut self, listing: &Listing) {
+        let index = Index::new(listing);
+        self.end_unwanted(&index);
+        self.admissions.retain_mut(|waiting| index.keeps(&mut waiting.source, &waiting.pod));
+        self.postponed.retain_mut(|waiting| index.keeps(&mut waiting.source, &waiting.pod));
+        self.refused.retain(|_, refused| {
+            let mut source = refused.source.clone();
+            let keeps = index.keeps(&mut source, &refused.pod);
+            if source != refused.source {
+                Arc::make_mut(refused).source = source;
+            }
+            keeps
+        });
+        self.admit_new(listing);
+        if self.ledger.sources() == SourcesReady::No {
+            self.changes.push_back(Change::SourcesReady);
+        }
+    }
+
+    /// Pods of the folder whose manifest is gone or another one end; of those that stay the file is kept up to date.
+    fn end_unwanted(&mut self, index: &Index<'_>) {
+        let of_folder = self.pods.values().filter(|record| record.source.is_folder());
+        let changes = of_folder.filter_map(|record| {
+            let uid = record.pod.uid.clone();
+            match index.wants(&record.source, &uid, &record.manifest) {
+                Wanted::HeldBack => None,
+                Wanted::Same(file) if record.source.file() == Some(file) => None,
+                Wanted::Same(file) => Some(Change::File { uid, file: file.clone() }),
+                Wanted::Gone => Some(Change::End { uid, ticket: None, why: WhyEnded::ManifestGone }),
+            }
+        });
+        self.changes.extend(changes.collect::<Vec<_>>());
+    }
+
+    /// Pods that nobody knows yet get in line.
+    fn admit_new(&mut self, listing: &Listing) {
+        let ends = |uid: &PodUid| {
+            self.changes.iter().any(|change| matches!(change, Change::End { uid: other, .. } if other == uid))
+        };
+        let is_known = |uid: &PodUid| {
+            let stays = self.pods.contains_key(uid) && !ends(uid);
+            stays
+                || self.refused.get(uid).is_some_and(|refused| refused.source.is_folder())
+                || self.admissions.iter().chain(&self.postponed).any(|waiting| waiting.pod.uid == *uid)
+        };
+        let new = listing.pods.iter().filter(|listed| !is_known(&listed.pod.uid)).map(|listed| {
+            let source = Source::Folder(Some(listed.file.clone()));
+            Waiting::new(listed.pod.clone(), source, None)
+        });
+        let new: Vec<Waiting> = new.collect();
+        self.admissions.extend(new);
+    }
+}
