@@ -100,7 +100,7 @@ fn main() {
         }
         std::thread::sleep(Duration::from_millis(10));
     };
-    while !connection.ask("GET", "/readyz", "").0.starts_with("ok") {}
+    while !connection.ask("GET", "/readyz", "").0.contains("\"ok\"") {}
 
     let mut times = Vec::new();
     let began = Instant::now();

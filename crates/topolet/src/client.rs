@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use crate::serve::FILE;
+use crate::serve::{FILE, OUTCOME};
 
 /// How long the daemon may be silent; a decision may wait for a plugin.
 const PATIENCE: Duration = Duration::from_secs(330);
@@ -29,9 +29,10 @@ impl Reply {
         fields.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     }
 
-    /// The reply to a request that went well; what the daemon says is wrong otherwise.
+    /// The reply to a request that was carried out, pods that were refused included; what the daemon says is wrong
+    /// otherwise.
     pub(crate) fn good(self) -> anyhow::Result<Self> {
-        if (200..300).contains(&self.status) {
+        if (200..300).contains(&self.status) || self.field(OUTCOME).is_some() {
             return Ok(self);
         }
         let said = serde_json::from_str::<serde_json::Value>(&self.body).ok();

@@ -296,7 +296,7 @@ fn all_metrics_of_the_kubelet_are_there_and_no_others_under_its_names() {
         pod("odd", "cpu: 3, memory: 1Gi"),
         pod("far", "cpu: 60, memory: 1Gi"),
     ] {
-        assert_eq!(daemon.ask("POST", "/v1/pods", &body).status, 200);
+        assert!(matches!(daemon.ask("POST", "/v1/pods", &body).status, 200 | 422));
     }
     let mut client = pod_resources(root.path());
     client.list().unwrap();

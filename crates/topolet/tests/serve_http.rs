@@ -21,7 +21,20 @@ fn requests_that_are_wrong_are_told_so() {
         ("GET", "/", "", 404, "nothing under this path"),
         ("GET", "/v1/pods/default/none", "", 404, "pod default/none is not here"),
         ("DELETE", "/v1/pods/default/none", "", 404, "pod default/none is not here"),
-        ("PUT", "/v1/pods", "", 405, ""),
+        ("PUT", "/v1/pods", "", 405, "does not take PUT"),
+        ("DELETE", "/v1/pods", "", 405, "does not take DELETE"),
+        ("POST", "/metrics", "", 405, "does not take POST"),
+        ("GET", "/v1/pods/default/%ff", "", 400, "path: "),
+        ("DELETE", "/v1/pods/%ff/a", "", 400, "path: "),
+        ("GET", "/v1/pods?namspace=default", "", 400, "unknown query parameter \"namspace\""),
+        ("GET", "/v1/pods?output=json&output=yaml", "", 400, "given twice"),
+        ("GET", "/v1/pods?glyphs=runes", "", 400, "glyphs is ascii or unicode"),
+        ("GET", "/metrics?name=x", "", 400, "unknown query parameter \"name\""),
+        ("GET", "/healthz?verbose", "", 400, "unknown query parameter \"verbose\""),
+        ("DELETE", "/v1/pods/default/none?dryRun=All", "", 400, "unknown query parameter \"dryRun\""),
+        ("POST", "/v1/pods?dryRun=Server", "", 400, "dryRun is All, or is not given"),
+        ("POST", "/v1/pods?dryRun=", "", 400, "dryRun is All, or is not given"),
+        ("POST", "/v1/explain?dryRun=All", "", 400, "unknown query parameter \"dryRun\""),
         ("GET", "/v1/pods?output=xml", "", 400, "output is json, yaml or table"),
         ("GET", "/v1/decisions?limit=many", "", 400, "limit is a number"),
         ("POST", "/v1/pods", "", 400, ""),
@@ -43,9 +56,113 @@ fn requests_that_are_wrong_are_told_so() {
     ] {
         let reply = daemon.ask(method, path, body);
         assert_eq!(reply.status, status, "{method} {path}: {}", reply.body);
-        assert!(reply.message().contains(said), "{method} {path}: {}", reply.body);
+        let error = reply.json("Error");
+        assert_eq!(error["code"], status, "{method} {path}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(said), "{method} {path}: {message}");
+        let is_drawn = |c: char| c.is_control() || ('\u{2500}'..='\u{257f}').contains(&c) || c == '|';
+        assert!(!message.contains("error:") && !message.contains(is_drawn), "{method} {path}: {message}");
     }
+    assert_eq!(daemon.ask("PUT", "/v1/pods", "").field("allow"), "GET,HEAD,POST");
     assert_eq!(daemon.get("/healthz").status, 200);
+}
+
+#[test]
+fn a_dry_run_as_kubernetes_clients_ask_for_it_admits_nothing() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    let small = pod("a", "cpu: 2, memory: 1Gi");
+    let reply = daemon.ask("POST", "/v1/pods?dryRun=All", &small);
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    let told = reply.json("Decisions");
+    assert_eq!(
+        (told["dryRun"].as_bool(), told["decisions"][0]["admitted"].as_bool()),
+        (Some(true), Some(true))
+    );
+    let large = daemon.ask("POST", "/v1/pods?dryRun=All", &pod("large", "cpu: 400, memory: 1Gi"));
+    assert_eq!(large.status, 422, "as it would be: {}", large.body);
+    assert_eq!(daemon.get("/v1/pods").json("Pods")["pods"], serde_json::json!([]));
+    assert_eq!(daemon.ask("POST", "/v1/pods", &small).status, 200);
+    let other = daemon.ask("POST", "/v1/pods?dryRun=All", &pod("a", "cpu: 4, memory: 1Gi"));
+    assert_eq!(other.status, 409, "{}", other.body);
+}
+
+#[test]
+fn a_refusal_is_an_error_by_its_status_and_a_list_is_told_pod_by_pod() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    let large = pod("large", "cpu: 400, memory: 1Gi");
+    let reply = daemon.ask("POST", "/v1/pods", &large);
+    assert_eq!(reply.status, 422, "{}", reply.body);
+    assert_eq!(reply.json("Decisions")["decisions"][0]["refusal"]["reason"], "TopologyAffinityError");
+    let explained = daemon.ask("POST", "/v1/explain", &large);
+    assert_eq!(explained.status, 200, "the question is answered");
+    assert_eq!(explained.json("Explanation")["decisions"][0]["admitted"], false);
+
+    // All the others are admitted; the status is that of the worst.
+    let (a, b) = (pod("a", "cpu: 2, memory: 1Gi"), pod("b", "cpu: 2, memory: 1Gi"));
+    let list = daemon.ask("POST", "/v1/pods", &format!("{a}---\n{}---\n{b}", pod("huge", "cpu: 400")));
+    assert_eq!(list.status, 422, "{}", list.body);
+    let told = list.json("Decisions");
+    let admitted: Vec<_> = (0..3).map(|at| told["decisions"][at]["admitted"].as_bool().unwrap()).collect();
+    assert_eq!(admitted, [true, false, true]);
+    let (other, c) = (pod("a", "cpu: 4, memory: 1Gi"), pod("c", "cpu: 2, memory: 1Gi"));
+    let list = daemon.ask("POST", "/v1/pods", &format!("{other}---\n{b}---\n{c}"));
+    assert_eq!(list.status, 409, "{}", list.body);
+    let told = list.json("Decisions");
+    assert_eq!(told["failed"][0]["pod"], "default/a");
+    assert_eq!(told["failed"][0]["code"], 409);
+    assert_eq!(told["unchanged"], serde_json::json!(["default/b"]));
+    assert_eq!(told["decisions"][0]["pod"], "default/c");
+    let alone = daemon.ask("POST", "/v1/pods", &other);
+    assert_eq!(alone.status, 409);
+    assert!(alone.json("Error")["message"].as_str().unwrap().contains("another manifest"));
+}
+
+#[test]
+fn what_is_done_is_told_as_json_and_in_the_form_that_is_accepted() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    assert_eq!(daemon.ask("POST", "/v1/pods", &pod("a", "cpu: 2, memory: 1Gi")).status, 200);
+    let path = "/v1/pods/default/a/containers/app";
+    for (step, kind) in [("started", "ContainerStarted"), ("exited", "ContainerExited")] {
+        let done = daemon.ask("POST", &format!("{path}/{step}"), "{\"id\": \"c1\"}").json(kind);
+        assert_eq!(
+            (&done["pod"], &done["container"], &done["id"]),
+            (&"default/a".into(), &"app".into(), &"c1".into())
+        );
+    }
+    assert_eq!(daemon.ask("DELETE", "/v1/pods/default/a", "").json("PodDeleted")["pod"], "default/a");
+    assert_eq!(daemon.get("/healthz").json("Health")["status"], "ok");
+    assert_eq!(daemon.get("/readyz").json("Health")["status"], "ok");
+    for (accept, path, status, kind) in [
+        ("application/yaml", "/v1/machine", 200, "application/yaml"),
+        ("application/json;q=0.1, application/yaml", "/v1/pods", 200, "application/yaml"),
+        ("text/plain", "/v1/pods", 200, "text/plain; charset=utf-8"),
+        ("text/plain", "/healthz", 200, "text/plain; charset=utf-8"),
+        ("text/html, */*;q=0.8", "/v1/state", 200, "application/json"),
+        ("application/yaml", "/v1/pods?output=json", 200, "application/json"),
+        ("application/xml", "/v1/pods", 406, "application/json"),
+        ("application/yaml", "/v1/none", 404, "application/json"),
+    ] {
+        let reply = daemon.ask_with("GET", path, &format!("Accept: {accept}\n"), "");
+        assert_eq!(reply.status, status, "{accept} {path}: {}", reply.body);
+        assert_eq!(reply.field("content-type"), kind, "{accept} {path}");
+    }
+    let not_acceptable = daemon.ask_with("GET", "/v1/pods", "Accept: application/xml\n", "");
+    assert!(not_acceptable.json("Error")["message"].as_str().unwrap().contains("application/yaml"));
+}
+
+#[test]
+fn a_wrong_manifest_is_drawn_for_people_and_a_sentence_for_programs() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    let wrong =
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: A}\nspec: {containers: [{name: app, image: i}]}\n";
+    let program = daemon.ask("POST", "/v1/pods", wrong).message();
+    assert!(program.starts_with("request:3:") && !program.contains('\n'), "{program}");
+    let person = daemon.ask("POST", "/v1/pods?glyphs=ascii", wrong).message();
+    assert!(person.starts_with("error: ") && person.contains("--> request:3:"), "{person}");
 }
 
 #[test]

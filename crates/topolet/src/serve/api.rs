@@ -3,6 +3,9 @@
 mod listen;
 mod access;
 mod routes;
+mod query;
+mod accept;
+mod segments;
 mod reply;
 mod decide;
 mod containers;

@@ -186,6 +186,16 @@ impl Daemon {
         .unwrap()
     }
 
+    /// The same with fields of a head, each ending in a line feed.
+    pub fn ask_with(&self, method: &str, path: &str, fields: &str, body: &str) -> Reply {
+        let fields = fields.replace('\n', "\r\n");
+        let length = body.len();
+        self.send(&format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{fields}Content-Length: {length}\r\n\r\n{body}"
+        ))
+        .unwrap()
+    }
+
     /// Bytes as they are; the answer, if there is one.
     pub fn send(&self, text: &str) -> Option<Reply> {
         let mut stream = UnixStream::connect(&self.socket).ok()?;
@@ -207,6 +217,7 @@ impl Drop for Daemon {
 
 pub struct Reply {
     pub status: u16,
+    head: String,
     pub body: String,
 }
 
@@ -214,7 +225,25 @@ impl Reply {
     pub fn of(answer: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(answer);
         let (head, body) = text.split_once("\r\n\r\n")?;
-        Some(Self { status: head.split(' ').nth(1)?.parse().ok()?, body: body.to_owned() })
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        Some(Self { status, head: head.to_owned(), body: body.to_owned() })
+    }
+
+    /// A field of the head; empty if it is not there.
+    pub fn field(&self, name: &str) -> &str {
+        let fields = self.head.lines().filter_map(|line| line.split_once(':'));
+        fields
+            .into_iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))
+            .map_or("", |(_, value)| value.trim())
+    }
+
+    /// The body as JSON, of the kind that is expected.
+    pub fn json(&self, kind: &str) -> serde_json::Value {
+        assert_eq!(self.field("content-type"), "application/json", "{}", self.body);
+        let document: serde_json::Value = serde_json::from_str(&self.body).unwrap();
+        assert_eq!(document["kind"], kind, "{document}");
+        document
     }
 
     pub fn message(&self) -> String {

@@ -4,26 +4,31 @@ use std::path::{Component, Path as FsPath, PathBuf};
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use cpu_manager::ContainerId;
 use node_agent::{Request, RequestError};
 use pod_spec::{ContainerKey, ContainerName, PodUid};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::access::Peer;
-use super::reply::Failure;
+use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node, body, failed, find};
+use super::segments::Segments;
 
 pub(super) async fn delete(
     State(node): State<Node>,
     Extension(peer): Extension<Peer>,
-    Path((namespace, name)): Path<(String, String)>,
+    Segments((namespace, name)): Segments<(String, String)>,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
+    let shape = Shape::alone(query.as_deref(), &headers)?;
     let owner = node.changeable(&peer, &headers)?;
     let uid = find(&node.snapshot(), &namespace, &name)?.uid.clone();
-    node.change(owner, Request::Delete(uid)).await
+    node.change(owner, Request::Delete(uid)).await?;
+    let done = Done { pod: format!("{namespace}/{name}"), container: None };
+    shape.document("PodDeleted", done, |done, _| format!("pod {} deleted\n", done.pod))
 }
 
 /// A container that has been created.
@@ -42,6 +47,33 @@ struct StartedBody {
 #[serde(deny_unknown_fields)]
 struct ExitedBody {
     id: String,
+}
+
+/// What has been done, and with what.
+#[derive(Serialize)]
+struct Done {
+    /// Namespace and name.
+    pod: String,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    container: Option<OneContainer>,
+}
+
+#[derive(Serialize)]
+struct OneContainer {
+    container: String,
+    id: String,
+}
+
+impl Done {
+    fn container(namespace: &str, name: &str, container: &str, id: &ContainerId) -> Self {
+        let container = OneContainer { container: container.to_owned(), id: id.to_string() };
+        Self { pod: format!("{namespace}/{name}"), container: Some(container) }
+    }
+
+    fn line(&self, verb: &str) -> String {
+        let of = self.container.as_ref().map_or("", |of| of.container.as_str());
+        format!("container {of} of pod {} {verb}\n", self.pod)
+    }
 }
 
 fn parsed<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, Failure> {
@@ -65,10 +97,12 @@ fn container_id(text: &str) -> Result<ContainerId, Failure> {
 pub(super) async fn started(
     State(node): State<Node>,
     Extension(peer): Extension<Peer>,
-    Path((namespace, name, container)): Path<(String, String, String)>,
+    Segments((namespace, name, container)): Segments<(String, String, String)>,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
     sent: Body,
 ) -> Answered {
+    let shape = Shape::alone(query.as_deref(), &headers)?;
     let owner = node.changeable(&peer, &headers)?;
     let sent = body(sent).await?;
     let StartedBody { id, cgroup, pid } = parsed(&sent)?;
@@ -79,17 +113,21 @@ pub(super) async fn started(
         (None, None) => None,
     };
     let pod: PodUid = find(&node.snapshot(), &namespace, &name)?.uid.clone();
+    let done = Done::container(&namespace, &name, &container, &id);
     let container = ContainerKey { pod, container: ContainerName::new(&container) };
-    node.change(owner, Request::Started { container, id, cgroup }).await
+    node.change(owner, Request::Started { container, id, cgroup }).await?;
+    shape.document("ContainerStarted", done, |done, _| done.line("started"))
 }
 
 pub(super) async fn exited(
     State(node): State<Node>,
     Extension(peer): Extension<Peer>,
-    Path((namespace, name, container)): Path<(String, String, String)>,
+    Segments((namespace, name, container)): Segments<(String, String, String)>,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
     sent: Body,
 ) -> Answered {
+    let shape = Shape::alone(query.as_deref(), &headers)?;
     let owner = node.changeable(&peer, &headers)?;
     let sent = body(sent).await?;
     let ExitedBody { id } = parsed(&sent)?;
@@ -100,7 +138,9 @@ pub(super) async fn exited(
     if running.is_none_or(|running| running.container.as_str() != container) {
         return Err(failed(&RequestError::NoContainerId(id)));
     }
-    node.change(owner, Request::Exited(id)).await
+    let done = Done::container(&namespace, &name, &container, &id);
+    node.change(owner, Request::Exited(id)).await?;
+    shape.document("ContainerExited", done, |done, _| done.line("exited"))
 }
 
 /// A path below the root of cgroups, which leads nowhere else.

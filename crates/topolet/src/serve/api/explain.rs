@@ -15,11 +15,17 @@ use crate::serve::shared::Mode;
 const QUESTIONS: usize = 10_000;
 
 /// What would be decided on pods that come one after the other.
-pub(super) fn explain(node: &LoadedNode, mode: Mode, before: &Ledger, pods: &[Arc<Pod>]) -> Vec<Decision> {
+pub(super) fn explain(
+    node: &LoadedNode,
+    mode: Mode,
+    detail: Detail,
+    before: &Ledger,
+    pods: &[Arc<Pod>],
+) -> Vec<Decision> {
     let mut ledger = before.clone();
     let mut decisions = Vec::new();
     for pod in pods {
-        let (mut decision, after) = one(node, &ledger, pod);
+        let (mut decision, after) = one(node, detail, &ledger, pod);
         if mode == Mode::Observe {
             let text = "pods with nothing of their own are not in the kubelet's files: whether all requests together \
                         fit the node was not looked at";
@@ -32,11 +38,11 @@ pub(super) fn explain(node: &LoadedNode, mode: Mode, before: &Ledger, pods: &[Ar
 }
 
 /// What would be decided on one, and the ledger with it if it would be admitted.
-fn one(node: &LoadedNode, before: &Ledger, pod: &Pod) -> (Decision, Option<Ledger>) {
+fn one(node: &LoadedNode, detail: Detail, before: &Ledger, pod: &Pod) -> (Decision, Option<Ledger>) {
     let mut replies = Replies::new();
     let mut asked = 0;
     let (mut decision, after) = loop {
-        let (attempt, trace) = node.node.trace_with(Detail::Merges, before, pod, &replies);
+        let (attempt, trace) = node.node.trace_with(detail, before, pod, &replies);
         let facts = Facts { node, before, ledger: &attempt.after, pod, trace: &trace, moved: &attempt.moved };
         match &attempt.verdict {
             Verdict::Admitted(placement) => {

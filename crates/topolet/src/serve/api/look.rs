@@ -2,23 +2,31 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
+use axum::http::HeaderMap;
 use kubelet_checkpoint::store::StateFile;
 use node_agent::{files, manifest};
 use serde::Serialize;
 
 use super::pods;
-use super::reply::{Failure, Shape, asked, text};
+use super::query::{GLYPHS, OUTPUT, Query};
+use super::reply::{Failure, Shape, text};
 use super::routes::{Answered, Node, find, no_pod};
+use super::segments::Segments;
 use crate::node::NodeLine;
 use crate::render;
 use crate::serve::shared::{DECISIONS, LoggedDecision, Shared};
 use crate::state::{self, PodNames, StateFolder};
 
-pub(super) async fn list(State(node): State<Node>, RawQuery(query): RawQuery) -> Answered {
-    let shape = Shape::of(query.as_deref())?;
+pub(super) async fn list(
+    State(node): State<Node>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, "namespace"])?;
+    let shape = Shape::of(&query, &headers)?;
     let mut all = pods::all(&node.shared, &node.snapshot());
-    if let Some(namespace) = asked(query.as_deref(), "namespace") {
+    if let Some(namespace) = query.get("namespace") {
         all.retain(|pod| pod.namespace == namespace);
     }
     let all = pods::Pods { node: node.line(), pods: all };
@@ -27,10 +35,11 @@ pub(super) async fn list(State(node): State<Node>, RawQuery(query): RawQuery) ->
 
 pub(super) async fn describe(
     State(node): State<Node>,
-    Path((namespace, name)): Path<(String, String)>,
+    Segments((namespace, name)): Segments<(String, String)>,
     RawQuery(query): RawQuery,
+    headers: HeaderMap,
 ) -> Answered {
-    let shape = Shape::of(query.as_deref())?;
+    let shape = Shape::alone(query.as_deref(), &headers)?;
     let snapshot = node.snapshot();
     let pod = find(&snapshot, &namespace, &name)?;
     let all = pods::all(&node.shared, &snapshot);
@@ -47,8 +56,12 @@ pub(super) async fn describe(
     shape.document("PodDescription", described, pods::description)
 }
 
-pub(super) async fn machine(State(node): State<Node>, RawQuery(query): RawQuery) -> Answered {
-    let shape = Shape::of(query.as_deref())?;
+pub(super) async fn machine(
+    State(node): State<Node>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    let shape = Shape::alone(query.as_deref(), &headers)?;
     let machine = Noted { content: &node.shared.machine, notes: node.shared.notes.all() };
     shape.document("Topology", machine, |machine, _| {
         format!("{}{}", noted(&machine.notes), node.shared.drawing)
@@ -69,8 +82,12 @@ fn noted(notes: &[String]) -> String {
     notes.iter().map(|note| format!("! {note}\n")).collect()
 }
 
-pub(super) async fn held(State(node): State<Node>, RawQuery(query): RawQuery) -> Answered {
-    let shape = Shape::of(query.as_deref())?;
+pub(super) async fn held(
+    State(node): State<Node>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    let shape = Shape::alone(query.as_deref(), &headers)?;
     let snapshot = node.snapshot();
     let text = |file| Some(files::text(file, &node.shared.node.node, &snapshot.ledger).into_bytes());
     let folder = StateFolder {
@@ -93,9 +110,14 @@ struct LastDecisions<'a> {
     decisions: Vec<Arc<LoggedDecision>>,
 }
 
-pub(super) async fn decisions(State(node): State<Node>, RawQuery(query): RawQuery) -> Answered {
-    let shape = Shape::of(query.as_deref())?;
-    let count = match asked(query.as_deref(), "limit") {
+pub(super) async fn decisions(
+    State(node): State<Node>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, "limit"])?;
+    let shape = Shape::of(&query, &headers)?;
+    let count = match query.get("limit") {
         None => DECISIONS,
         Some(limit) => limit.parse().map_err(|_| Failure::wrong("limit is a number"))?,
     };
@@ -118,8 +140,9 @@ pub(super) async fn decisions(State(node): State<Node>, RawQuery(query): RawQuer
     })
 }
 
-pub(super) async fn metrics(State(node): State<Node>) -> Answered {
+pub(super) async fn metrics(State(node): State<Node>, RawQuery(query): RawQuery) -> Answered {
     const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Query::read(query.as_deref(), &[])?;
     let Shared { metrics, node: of, manifests, .. } = &*node.shared;
     Ok(text(KIND, metrics.text(of, &node.snapshot(), manifests)))
 }

@@ -1,10 +1,12 @@
 //! Answers: documents as `topolet` prints them, and errors.
 
 use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use super::accept::{Offer, chosen};
+use super::query::{GLYPHS, OUTPUT, Query};
 use crate::arguments::Format;
 use crate::document::Document;
 use crate::render::Glyphs;
@@ -18,32 +20,50 @@ pub(crate) const SOME_REFUSED: &str = "some-refused";
 /// Some of what was sent was left out.
 pub(crate) const PARTIAL: &str = "partial";
 
-/// How an answer is written: `?output=json|yaml|table` and `&glyphs=ascii|unicode`.
+/// How an answer is written: `?output=json|yaml|table`, else what `Accept` prefers, else JSON.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) format: Format,
-    pub(super) glyphs: Glyphs,
+    /// From `&glyphs=ascii|unicode`: the answer is for a screen with such characters, and what is wrong with a
+    /// manifest is drawn with its lines. `None`: messages are plain sentences.
+    pub(super) screen: Option<Glyphs>,
 }
 
-/// One value of a query, taken as it is: nothing that is asked for needs escapes.
-pub(super) fn asked<'q>(query: Option<&'q str>, name: &str) -> Option<&'q str> {
-    let pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value)
-}
+/// The forms of a document.
+const FORMS: [Offer<Format>; 3] = [
+    Offer { form: Format::Json, names: &["application/json"], versions: &[] },
+    Offer {
+        form: Format::Yaml,
+        names: &["application/yaml", "application/x-yaml", "text/yaml"],
+        versions: &[],
+    },
+    Offer { form: Format::Table, names: &["text/plain"], versions: &[] },
+];
 
 impl Shape {
-    pub(super) fn of(query: Option<&str>) -> Result<Self, Failure> {
-        let format = match asked(query, "output").unwrap_or("json") {
-            "json" => Format::Json,
-            "yaml" => Format::Yaml,
-            "table" => Format::Table,
-            _ => return Err(Failure::wrong("output is json, yaml or table")),
+    pub(super) fn of(query: &Query, headers: &HeaderMap) -> Result<Self, Failure> {
+        let format = match query.get(OUTPUT) {
+            Some("json") => Format::Json,
+            Some("yaml") => Format::Yaml,
+            Some("table") => Format::Table,
+            Some(_) => return Err(Failure::wrong("output is json, yaml or table")),
+            None => chosen(headers, &FORMS).ok_or_else(|| {
+                let text = "Accept names none of application/json, application/yaml and text/plain";
+                Failure::new(StatusCode::NOT_ACCEPTABLE, text)
+            })?,
         };
-        let glyphs = match asked(query, "glyphs").unwrap_or("unicode") {
-            "ascii" => Glyphs::Ascii,
-            _ => Glyphs::Unicode,
+        let screen = match query.get(GLYPHS) {
+            None => None,
+            Some("ascii") => Some(Glyphs::Ascii),
+            Some("unicode") => Some(Glyphs::Unicode),
+            Some(_) => return Err(Failure::wrong("glyphs is ascii or unicode")),
         };
-        Ok(Self { format, glyphs })
+        Ok(Self { format, screen })
+    }
+
+    /// Of a path that takes no other parameters.
+    pub(super) fn alone(query: Option<&str>, headers: &HeaderMap) -> Result<Self, Failure> {
+        Self::of(&Query::read(query, &[OUTPUT, GLYPHS])?, headers)
     }
 
     /// A document in this shape; `table` draws it for people.
@@ -57,7 +77,8 @@ impl Shape {
             Format::Json => "application/json",
             Format::Yaml => "application/yaml",
             Format::Table => {
-                return Ok(text("text/plain; charset=utf-8", table(&content, self.glyphs)));
+                let glyphs = self.screen.unwrap_or(Glyphs::Unicode);
+                return Ok(text("text/plain; charset=utf-8", table(&content, glyphs)));
             }
         };
         let written = Document::new(kind, content).text(self.format);

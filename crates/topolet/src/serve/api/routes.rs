@@ -5,20 +5,21 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
-use axum::extract::{Request as HttpRequest, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{RawQuery, Request as HttpRequest, State};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use node_agent::{Answer, Request, RequestError, Snapshot};
 use pod_spec::Pod;
+use serde::Serialize;
 use tokio::sync::oneshot;
 use topology_admission::SourcesReady;
 use topology_manifest::MAX_BYTES;
 
 use super::access::Peer;
-use super::reply::{Failure, text};
+use super::reply::{Failure, Shape};
 use super::{containers, decide, look};
 use crate::node::NodeLine;
 use crate::serve::owner::{Message, Told};
@@ -51,9 +52,14 @@ pub(in crate::serve) fn router(shared: Arc<Shared>, owner: Option<SyncSender<Mes
         .route("/v1/state", get(look::held))
         .route("/v1/decisions", get(look::decisions))
         .route("/metrics", get(look::metrics))
-        .route("/healthz", get(async || text("text/plain; charset=utf-8", "ok\n".to_owned())))
+        .route("/healthz", get(alive))
         .route("/readyz", get(ready))
         .fallback(async || Failure::new(StatusCode::NOT_FOUND, "there is nothing under this path"))
+        .method_not_allowed_fallback(async |method: Method| {
+            let text =
+                format!("this path does not take {method}: nothing was done; Allow lists what it takes");
+            Failure::new(StatusCode::METHOD_NOT_ALLOWED, text)
+        })
         .layer(from_fn(for_us))
         .with_state(Node { shared, owner })
 }
@@ -102,11 +108,9 @@ impl Node {
     }
 
     /// Asks for something that is done or fails.
-    pub(super) async fn change(&self, owner: &SyncSender<Message>, request: Request) -> Answered {
+    pub(super) async fn change(&self, owner: &SyncSender<Message>, request: Request) -> Result<(), Failure> {
         match self.ask(owner, request).await? {
-            Told::Answer(Answer::Done | Answer::Unchanged) | Told::Decided(_) => {
-                Ok(text("text/plain; charset=utf-8", "done\n".to_owned()))
-            }
+            Told::Answer(Answer::Done | Answer::Unchanged) | Told::Decided(_) => Ok(()),
             Told::Answer(Answer::Failed(error)) => Err(failed(&error)),
         }
     }
@@ -133,7 +137,8 @@ pub(super) fn failed(error: &RequestError) -> Failure {
 }
 
 /// Whether the node knows all its pods, and what it holds is on disk.
-async fn ready(State(node): State<Node>) -> Answered {
+async fn ready(State(node): State<Node>, RawQuery(query): RawQuery, headers: HeaderMap) -> Answered {
+    let shape = Shape::alone(query.as_deref(), &headers)?;
     let snapshot = node.snapshot();
     let not = |why: String| Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, why));
     if let Some(why) = node.shared.notes.why_stale() {
@@ -147,8 +152,22 @@ async fn ready(State(node): State<Node>) -> Answered {
         None if node.shared.mode == Mode::Serve && snapshot.ledger.sources() == SourcesReady::No => {
             not("the manifests have not been read yet".to_owned())
         }
-        None => Ok(text("text/plain; charset=utf-8", "ok\n".to_owned())),
+        None => health(shape),
     }
+}
+
+/// That anything is answered.
+async fn alive(RawQuery(query): RawQuery, headers: HeaderMap) -> Answered {
+    health(Shape::alone(query.as_deref(), &headers)?)
+}
+
+#[derive(Serialize)]
+struct Health {
+    status: &'static str,
+}
+
+fn health(shape: Shape) -> Answered {
+    shape.document("Health", Health { status: "ok" }, |_, _| "ok\n".to_owned())
 }
 
 /// A whole body of bounded size.

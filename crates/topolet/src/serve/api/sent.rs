@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue};
 use pod_spec::{Phase, Pod, PodUid};
-use topology_manifest::{Manifests, Owner, Refusal, Source, Style, UnknownFields, read_manifests};
+use topology_manifest::{ManifestError, Manifests, Owner, Source, Style, UnknownFields, read_manifests};
 
 use super::reply::{Failure, Shape};
 use super::routes::{Node, body};
@@ -39,18 +39,16 @@ impl Sent {
         sent: Body,
     ) -> Result<Self, Failure> {
         let sent = body(sent).await?;
-        let style = match shape.glyphs {
-            Glyphs::Unicode => Style::Unicode,
-            Glyphs::Ascii => Style::Ascii,
-        };
         let pod_level = node.shared.node.node.pod_level().counts();
         let read = Source::from_bytes(name(headers.get(FILE)), &sent)
             .and_then(|source| read_manifests(&source, pod_level, UnknownFields::Refuse))
-            .map_err(|error| Failure::wrong(error.render(style)))?;
+            .map_err(|error| Failure::wrong(told(&error, shape.screen)))?;
         let Manifests { pods, owners, refused, skipped, not_considered, unknown_fields, .. } = read;
         if !refused.is_empty() {
-            let each = refused.iter().map(|refusal: &Refusal| refusal.render(style));
-            return Err(Failure::wrong(each.collect::<Vec<_>>().join("\n")));
+            let causes = refused.iter().flat_map(|refusal| &refusal.causes);
+            let each = causes.map(|cause| told(cause, shape.screen));
+            let between = if shape.screen.is_some() { "\n" } else { "; " };
+            return Err(Failure::wrong(each.collect::<Vec<_>>().join(between)));
         }
         let wholeness = if skipped.is_empty() { Wholeness::Whole } else { Wholeness::Partial };
         let (active, ended): (Vec<Pod>, Vec<Pod>) =
@@ -63,10 +61,20 @@ impl Sent {
         let warnings: Vec<String> = warnings.collect();
         if active.is_empty() {
             let nothing = "there is no pod in it".to_owned();
-            return Err(Failure::wrong(if warnings.is_empty() { nothing } else { warnings.join("\n") }));
+            let between = if shape.screen.is_some() { "\n" } else { "; " };
+            return Err(Failure::wrong(if warnings.is_empty() { nothing } else { warnings.join(between) }));
         }
         let pods = active.into_iter().map(|pod| Arc::new(pod.delivered().with_defaults(pod_level)));
         Ok(Self { pods: pods.collect(), owners, wholeness, warnings })
+    }
+}
+
+/// What is wrong with a manifest: its lines on a screen, else a sentence that names the place.
+fn told(error: &ManifestError, screen: Option<Glyphs>) -> String {
+    match screen {
+        Some(Glyphs::Unicode) => error.render(Style::Unicode),
+        Some(Glyphs::Ascii) => error.render(Style::Ascii),
+        None => error.to_string(),
     }
 }
 
