@@ -1,7 +1,7 @@
-//! The kubelet's metrics of plugins and of the pod resources service, by its names.
+//! The kubelet's metrics of plugins and of the pod resources service, by its names and with its help texts.
 //!
-//! Some of its counters do not end in `_total`, which the exposition format gives every counter; those are exported
-//! as of unknown type.
+//! OpenMetrics gives every counter the end `_total`. Some of the kubelet's counters do not have it; they are exported as
+//! of unknown type. `prometheus-client` ends each help text with a full stop of its own, beside that of the kubelet's.
 
 use std::fmt;
 use std::path::Path;
@@ -125,17 +125,17 @@ impl Metrics {
         // The format adds `_total` to what is a counter.
         registry.register(
             "kubelet_device_plugin_registration",
-            "Cumulative number of device plugin registrations. Broken down by resource name",
+            "[ALPHA] Cumulative number of device plugin registrations. Broken down by resource name.",
             self.registrations.clone(),
         );
         registry.register(
             "kubelet_device_plugin_alloc_duration_seconds",
-            "Duration in seconds to serve a device plugin Allocation request. Broken down by resource name",
+            "[ALPHA] Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.",
             self.allocations.clone(),
         );
         registry.register(
             "kubelet_pod_resources_endpoint_requests",
-            "Cumulative number of requests to the PodResource endpoint. Broken down by server api version",
+            "[ALPHA] Cumulative number of requests to the PodResource endpoint. Broken down by server api version.",
             self.asked.clone(),
         );
         let plain = [
@@ -161,13 +161,13 @@ impl Metrics {
         for (name, what, counter) in plain {
             registry.register(
                 format!("kubelet_pod_resources_endpoint_{name}"),
-                format!("Cumulative number of {what}. Broken down by server api version"),
+                format!("[ALPHA] Number of {what}. Broken down by server api version."),
                 counter.clone(),
             );
         }
         registry.register(
             "plugin_manager_total_plugins",
-            "Number of plugins in Plugin Manager",
+            "[ALPHA] Number of plugins in Plugin Manager",
             self.found.clone(),
         );
     }

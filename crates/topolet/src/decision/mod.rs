@@ -1,6 +1,7 @@
 //! A decision as it is written with `-o json`; the table is drawn from the same values.
 
 mod merge;
+mod gone;
 mod held_back;
 mod not_checked;
 mod not_pinned;
@@ -211,8 +212,13 @@ impl Facts<'_> {
             reason: refused.reason.to_string(),
             message: refused.message.clone(),
             container: refused.container.as_ref().map(ToString::to_string),
-            why: self.why(refused),
+            why: match &self.gone_plugins()[..] {
+                [] => self.why(refused),
+                gone => Some(self.with_gone(gone, refused, self.why(refused))),
+            },
             fits_empty_node: match explanation.on_empty_node {
+                // The empty node has no such plugin either, and it may come back.
+                _ if !self.gone_plugins().is_empty() => None,
                 // That is not about what is free.
                 _ if matches!(
                     refused.cause,

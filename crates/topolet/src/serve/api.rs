@@ -17,6 +17,7 @@ mod sent;
 #[cfg(test)]
 mod hostile;
 
+pub(super) use accept::{Offer, chosen};
 #[cfg(fuzzing)]
 pub(super) use access::Peer;
 pub(super) use access::Token;

@@ -1,8 +1,10 @@
 //! What is counted, under the kubelet's names where it has one, and what there is of the node right now.
 //!
-//! The exposition format adds `_total` to every counter. Some of the kubelet's have no such end and are exported as of
-//! unknown type. The sockets of plugins count for themselves and are added.
+//! Beside a kubelet, which counts for itself, nothing is exported under its names. The sockets of plugins count for
+//! themselves and are added. Counters start at 0 with the program: pods that run already are not counted again.
 
+mod exposition;
+mod go_float;
 mod free;
 mod kinds;
 
@@ -13,7 +15,6 @@ use cpu_manager::{Aligned, Assigned, Change, Metric};
 use memory_manager::Counted as CountedMemory;
 use node_agent::{Decided, Repair, Snapshot};
 use node_config::Scope;
-use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -22,32 +23,19 @@ use prometheus_client::registry::Registry;
 use topology_admission::{Cause, PodLevel, Search, Verdict};
 use topology_policy::KubeletPolicy;
 
+pub(super) use self::exposition::Exposition;
 use self::free::Free;
+pub(super) use self::free::Now;
 use self::kinds::{Alignment, Allocation, Assignment, OfCause, OfNode, OfReason, Plain};
-use super::manifests::Manifests;
+use super::shared::Mode;
 use crate::node::LoadedNode;
 
 /// Upper bounds of `kubelet_topology_manager_admission_duration_ms`: 0.05, doubled 14 times.
 const ADMISSION_BUCKETS: [f64; 15] =
     [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6, 819.2];
-/// Upper bounds of latencies in microseconds.
-const MICROSECONDS: [f64; 15] = [
-    1.0,
-    2.5,
-    5.0,
-    10.0,
-    25.0,
-    50.0,
-    100.0,
-    250.0,
-    500.0,
-    1000.0,
-    2500.0,
-    5000.0,
-    10_000.0,
-    100_000.0,
-    1_000_000.0,
-];
+/// Upper bounds of latencies in seconds, from a microsecond on.
+const SECONDS: [f64; 15] =
+    [1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.1, 1.0];
 
 /// Reasons that the kubelet counts under their own names.
 const OWN_REASONS: [&str; 20] = [
@@ -105,7 +93,7 @@ pub(super) struct Metrics {
 
 impl Metrics {
     /// Those of a node that holds what `snapshot` says.
-    pub(super) fn new(node: &LoadedNode, snapshot: &Snapshot) -> Self {
+    pub(super) fn new(node: &LoadedNode, snapshot: &Snapshot, mode: Mode) -> Self {
         let metrics = Self {
             registry: Mutex::new(Registry::default()),
             scope: match node.node.scope() {
@@ -128,9 +116,9 @@ impl Metrics {
             allocations: Family::default(),
             allocation_errors: Family::default(),
             assignments: Family::default(),
-            attempts: Histogram::new(MICROSECONDS),
-            merges: Histogram::new(MICROSECONDS),
-            admissions: Histogram::new(MICROSECONDS),
+            attempts: Histogram::new(SECONDS),
+            merges: Histogram::new(SECONDS),
+            admissions: Histogram::new(SECONDS),
             work_limit: Counter::default(),
             not_written: Counter::default(),
             drift: Counter::default(),
@@ -138,9 +126,11 @@ impl Metrics {
             free: Free::default(),
         };
         metrics.add(|registry| {
-            metrics.register_kubelets(registry, node.node.pod_level());
-            metrics.register_own(registry);
-            metrics.free.register(registry);
+            if mode == Mode::Serve {
+                metrics.register_kubelets(registry, node.node.pod_level());
+                metrics.register_own(registry);
+            }
+            metrics.free.register(registry, mode);
         });
         if node.node.policy() != KubeletPolicy::None {
             for scope in ["container", "pod"] {
@@ -159,61 +149,58 @@ impl Metrics {
         register(&mut self.registry.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// All of them as text, with what there is now.
-    pub(super) fn text(&self, node: &LoadedNode, snapshot: &Snapshot, manifests: &Manifests) -> String {
+    /// All of them, with what there is now.
+    pub(super) fn text(&self, exposition: Exposition, now: &Now<'_>) -> String {
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        self.free.set(node, snapshot, manifests);
-        let mut text = String::new();
-        // Writing to a String does not fail.
-        let _ = encode(&mut text, &registry);
-        text
+        self.free.set(now);
+        exposition.write(&registry)
     }
 
     fn register_kubelets(&self, to: &mut Registry, pod_level: PodLevel) {
-        // The format ends a help text with a dot of its own.
+        // `_total` is left out of counters' names, and added when they are written.
         to.register(
             "kubelet_topology_manager_admission_requests",
-            "[ALPHA] The number of admission requests where resources have to be aligned",
+            "[ALPHA] The number of admission requests where resources have to be aligned.",
             self.requests.clone(),
         );
         to.register(
             "kubelet_topology_manager_admission_errors",
-            "[ALPHA] The number of admission request failures where resources could not be aligned",
+            "[ALPHA] The number of admission request failures where resources could not be aligned.",
             self.errors.clone(),
         );
         to.register(
             "kubelet_topology_manager_admission_duration_ms",
-            "[ALPHA] Duration in milliseconds to serve a pod admission request",
+            "[ALPHA] Duration in milliseconds to serve a pod admission request.",
             self.duration.clone(),
         );
         to.register(
             "kubelet_container_aligned_compute_resources_count",
-            "[ALPHA] Cumulative number of aligned compute resources allocated to containers by alignment type",
+            "[ALPHA] Cumulative number of aligned compute resources allocated to containers by alignment type.",
             self.aligned.clone(),
         );
         to.register(
             "kubelet_container_aligned_compute_resources_failure_count",
-            "[ALPHA] Cumulative number of failures to allocate aligned compute resources to containers by alignment type",
+            "[ALPHA] Cumulative number of failures to allocate aligned compute resources to containers by alignment type.",
             self.not_aligned.clone(),
         );
         to.register(
             "kubelet_admission_rejections",
-            "[ALPHA] Cumulative number pod admission rejections by the Kubelet",
+            "[ALPHA] Cumulative number pod admission rejections by the Kubelet.",
             self.rejections.clone(),
         );
         to.register(
             "kubelet_cpu_manager_pinning_requests",
-            "[ALPHA] The number of cpu core allocations which required pinning",
+            "[ALPHA] The number of cpu core allocations which required pinning.",
             self.pinning_requests.clone(),
         );
         to.register(
             "kubelet_cpu_manager_pinning_errors",
-            "[ALPHA] The number of cpu core allocations which required pinning failed",
+            "[ALPHA] The number of cpu core allocations which required pinning failed.",
             self.pinning_errors.clone(),
         );
         to.register(
             "kubelet_cpu_manager_shared_pool_size_millicores",
-            "[ALPHA] The size of the shared CPU pool for non-guaranteed QoS pods, in millicores",
+            "[ALPHA] The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.",
             self.shared_pool.clone(),
         );
         to.register(
@@ -228,28 +215,28 @@ impl Metrics {
         );
         to.register(
             "kubelet_memory_manager_pinning_requests",
-            "[ALPHA] The number of memory pages allocations which required pinning",
+            "[ALPHA] The number of memory pages allocations which required pinning.",
             self.memory_requests.clone(),
         );
         to.register(
             "kubelet_memory_manager_pinning_errors",
-            "[ALPHA] The number of memory pages allocations which required pinning that failed",
+            "[ALPHA] The number of memory pages allocations which required pinning that failed.",
             self.memory_errors.clone(),
         );
         if pod_level == PodLevel::Managed {
             to.register(
                 "resource_manager_allocations",
-                "[ALPHA] The number of resource allocations performed by a manager",
+                "[ALPHA] Number of exclusive resource allocations performed by a resource manager.",
                 self.allocations.clone(),
             );
             to.register(
                 "resource_manager_allocation_errors",
-                "[ALPHA] The number of resource allocations by a manager that failed",
+                "[ALPHA] Number of errors encountered during exclusive resource allocation.",
                 self.allocation_errors.clone(),
             );
             to.register(
                 "resource_manager_container_assignments",
-                "[ALPHA] The cumulative number of containers by what they were assigned",
+                "[ALPHA] Number of containers with a specific type of resource assignment.",
                 self.assignments.clone(),
             );
         }
@@ -257,32 +244,36 @@ impl Metrics {
 
     fn register_own(&self, to: &mut Registry) {
         to.register(
-            "topolet_attempt_duration_microseconds",
-            "Time to work a decision on a pod out",
+            "topolet_attempt_duration_seconds",
+            "Time to compute a decision on a pod.",
             self.attempts.clone(),
         );
         to.register(
-            "topolet_merge_duration_microseconds",
-            "Time to merge what the managers answered for one container, or for a pod as a whole",
+            "topolet_merge_duration_seconds",
+            "Time to merge what the managers answered for one container, or for a pod as a whole.",
             self.merges.clone(),
         );
         to.register(
-            "topolet_admission_duration_microseconds",
-            "Time from the first look at a pod until its decision is safe on disk, plugins included",
+            "topolet_admission_duration_seconds",
+            "Time from the first look at a pod until its decision is safe on disk, plugins included.",
             self.admissions.clone(),
         );
         to.register(
             "topolet_work_limit_reached",
-            "Decisions on pods for which the search for NUMA nodes was cut",
+            "Decisions on pods for which the search for NUMA nodes was cut.",
             self.work_limit.clone(),
         );
-        to.register("topolet_state_write_failures", "Writes of state that failed", self.not_written.clone());
+        to.register("topolet_state_write_failures", "Writes of state that failed.", self.not_written.clone());
         to.register(
             "topolet_cpuset_drift",
-            "Cgroups that were found other than they should be",
+            "Containers whose CPUs or memory nodes something else had changed.",
             self.drift.clone(),
         );
-        to.register("topolet_repairs", "What was found wrong and mended", self.repairs.clone());
+        to.register(
+            "topolet_repairs",
+            "Faults of the stored state that were repaired at the start.",
+            self.repairs.clone(),
+        );
     }
 
     /// A pod has been decided on.
@@ -292,10 +283,10 @@ impl Metrics {
         self.errors.inc_by(counted.errors.into());
         // Whole milliseconds, cut off, as in the kubelet.
         self.duration.observe(whole_milliseconds(decided.took));
-        self.admissions.observe(microseconds(decided.took));
-        self.attempts.observe(microseconds(decided.worked));
+        self.admissions.observe(decided.took.as_secs_f64());
+        self.attempts.observe(decided.worked.as_secs_f64());
         for unit in &decided.trace.units {
-            self.merges.observe(microseconds(unit.took));
+            self.merges.observe(unit.took.as_secs_f64());
         }
         let scope = Alignment::new(self.scope, "numa_node");
         if counted.aligned > 0 {
@@ -418,10 +409,6 @@ impl Metrics {
     pub(super) fn not_written(&self) {
         self.not_written.inc();
     }
-}
-
-fn microseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e6
 }
 
 fn whole_milliseconds(time: Duration) -> f64 {

@@ -153,7 +153,7 @@ fn shared(
 ) -> anyhow::Result<Shared> {
     let view = MachineView::new(machine);
     Ok(Shared {
-        metrics: metrics::Metrics::new(&node, &snapshot),
+        metrics: metrics::Metrics::new(&node, &snapshot, mode),
         node,
         machine: serde_json::to_value(&view).context("failed to write the machine down")?,
         drawing: render::topology(&view, "", Glyphs::Unicode),

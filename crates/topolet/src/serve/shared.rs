@@ -8,7 +8,7 @@ use node_agent::Snapshot;
 use serde::Serialize;
 
 use super::manifests::Manifests;
-use super::metrics::Metrics;
+use super::metrics::{Exposition, Metrics, Now};
 use crate::decision::Decision;
 use crate::node::LoadedNode;
 
@@ -28,6 +28,15 @@ pub(super) struct Shared {
     pub(super) mode: Mode,
     pub(super) notes: Notes,
     pub(super) manifests: Manifests,
+}
+
+impl Shared {
+    /// All metrics as they are now.
+    pub(super) fn exposed(&self, exposition: Exposition) -> String {
+        let Self { node, manifests, notes, .. } = self;
+        let is_stale = notes.why_stale().is_some();
+        self.metrics.text(exposition, &Now { node, snapshot: &self.snapshot.load(), manifests, is_stale })
+    }
 }
 
 /// What is done with the node.

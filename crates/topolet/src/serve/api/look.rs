@@ -15,7 +15,8 @@ use super::routes::{Answered, Node, find, no_pod};
 use super::segments::Segments;
 use crate::node::NodeLine;
 use crate::render;
-use crate::serve::shared::{DECISIONS, LoggedDecision, Shared};
+use crate::serve::metrics::Exposition;
+use crate::serve::shared::{DECISIONS, LoggedDecision};
 use crate::state::{self, PodNames, StateFolder};
 
 pub(super) async fn list(
@@ -140,9 +141,12 @@ pub(super) async fn decisions(
     })
 }
 
-pub(super) async fn metrics(State(node): State<Node>, RawQuery(query): RawQuery) -> Answered {
-    const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(super) async fn metrics(
+    State(node): State<Node>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
     Query::read(query.as_deref(), &[])?;
-    let Shared { metrics, node: of, manifests, .. } = &*node.shared;
-    Ok(text(KIND, metrics.text(of, &node.snapshot(), manifests)))
+    let exposition = Exposition::of(&headers);
+    Ok(text(exposition.content_type(), node.shared.exposed(exposition)))
 }

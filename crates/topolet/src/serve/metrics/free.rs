@@ -1,6 +1,7 @@
 //! What is free on each NUMA node, and how many pods there are, at the moment of asking.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
 
 use device_manager::Topology;
 use node_agent::Snapshot;
@@ -12,6 +13,7 @@ use prometheus_client::registry::Registry;
 use super::kinds::{OfNode, OfResource};
 use crate::node::LoadedNode;
 use crate::serve::manifests::Manifests;
+use crate::serve::shared::Mode;
 
 #[derive(Default)]
 pub(super) struct Free {
@@ -21,6 +23,21 @@ pub(super) struct Free {
     pods: Family<OfPhase, Gauge>,
     behind: Gauge,
     unusable: Gauge,
+    stale: Gauge,
+    /// Resources and NUMA nodes of which there have been devices.
+    seen: Mutex<BTreeSet<(String, String)>>,
+}
+
+/// So many series of devices are remembered.
+const MOST_SERIES: usize = 4096;
+
+/// What there is at the moment of asking.
+pub(in crate::serve) struct Now<'a> {
+    pub(in crate::serve) node: &'a LoadedNode,
+    pub(in crate::serve) snapshot: &'a Snapshot,
+    pub(in crate::serve) manifests: &'a Manifests,
+    /// Whether what is known is not what is on disk.
+    pub(in crate::serve) is_stale: bool,
 }
 
 /// Of pods.
@@ -30,32 +47,42 @@ struct OfPhase {
 }
 
 impl Free {
-    pub(super) fn register(&self, to: &mut Registry) {
-        to.register("topolet_free_cpus", "CPUs that can become exclusive", self.cpus.clone());
+    pub(super) fn register(&self, to: &mut Registry, mode: Mode) {
+        to.register("topolet_free_cpus", "CPUs that can become exclusive.", self.cpus.clone());
         to.register(
             "topolet_free_memory_bytes",
-            "Memory and huge pages that can be booked",
+            "Memory and huge pages that can be booked.",
             self.memory.clone(),
         );
         to.register(
             "topolet_free_devices",
-            "Healthy devices that nobody holds; numa_node is empty for those that are on none, and lists several",
+            "Healthy devices that no container holds; numa_node is empty for those on no node and lists several with commas. 0 after a plugin has gone.",
             self.devices.clone(),
         );
-        to.register("topolet_pods", "Pods by what has become of them", self.pods.clone());
-        to.register(
-            "topolet_state_behind",
-            "1 if what is on disk is behind what is held, else 0",
-            self.behind.clone(),
-        );
-        to.register(
-            "topolet_manifests_unusable",
-            "Files of the manifests folder that cannot be used; the folder itself counts as one if it cannot be read",
-            self.unusable.clone(),
-        );
+        to.register("topolet_pods", "Pods by phase: admitted, refused or waiting.", self.pods.clone());
+        match mode {
+            Mode::Serve => {
+                to.register(
+                    "topolet_state_behind",
+                    "1 if the state on disk is behind what pods hold, else 0.",
+                    self.behind.clone(),
+                );
+                to.register(
+                    "topolet_manifests_unusable",
+                    "Files of the manifests folder that cannot be used; the folder itself counts as one if it cannot be read.",
+                    self.unusable.clone(),
+                );
+            }
+            Mode::Observe => to.register(
+                "topolet_state_stale",
+                "1 if what is served is not what the kubelet has on disk, or that does not fit together; else 0.",
+                self.stale.clone(),
+            ),
+        }
     }
 
-    pub(super) fn set(&self, node: &LoadedNode, snapshot: &Snapshot, manifests: &Manifests) {
+    pub(super) fn set(&self, now: &Now<'_>) {
+        let Now { node, snapshot, manifests, is_stale } = *now;
         let ledger = &snapshot.ledger;
         if let (Some(policy), Some(held)) = (node.node.cpus(), ledger.cpus()) {
             let available = policy.available(held);
@@ -85,12 +112,13 @@ impl Free {
             self.pods.get_or_create(&OfPhase { phase }).set(count);
         }
         self.behind.set(i64::from(snapshot.behind.is_some()));
+        self.stale.set(i64::from(is_stale));
         self.unusable.set(i64::try_from(manifests.unusable()).unwrap_or(i64::MAX));
     }
 
     fn set_devices(&self, snapshot: &Snapshot) {
         let (inventory, held) = (snapshot.ledger.inventory(), snapshot.ledger.devices());
-        let mut free: BTreeMap<(String, String), i64> = BTreeMap::new();
+        let mut free = self.seen_as_taken();
         for resource in inventory.registered() {
             let taken = held.taken(resource);
             for id in inventory.healthy(resource) {
@@ -100,16 +128,36 @@ impl Free {
                     }
                     Some(Topology::Absent) | None => String::new(),
                 };
-                let count = free.entry((nodes, resource.to_string())).or_default();
+                let count = free.entry((resource.to_string(), nodes)).or_default();
                 if taken.is_none_or(|taken| !taken.contains(id)) {
                     *count += 1;
                 }
             }
         }
-        // Of a plugin that is gone nothing is left.
+        self.remember(&free);
+        // A plugin that has not come back since a restart has listed nothing yet.
+        let unlisted = inventory.registered().map(ToString::to_string);
+        for resource in
+            unlisted.filter(|resource| !free.keys().any(|(of, _)| of == resource)).collect::<Vec<_>>()
+        {
+            free.insert((resource, String::new()), 0);
+        }
         self.devices.clear();
-        for ((numa_node, resource), count) in free {
+        for ((resource, numa_node), count) in free {
             self.devices.get_or_create(&OfResource { numa_node, resource }).set(count);
         }
+    }
+
+    /// Every series that has been there, at 0: devices of a plugin that is gone are not free, and an alert on that
+    /// needs the series.
+    fn seen_as_taken(&self) -> BTreeMap<(String, String), i64> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.iter().map(|series| (series.clone(), 0)).collect()
+    }
+
+    fn remember(&self, series: &BTreeMap<(String, String), i64>) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.clear();
+        seen.extend(series.keys().take(MOST_SERIES).cloned());
     }
 }

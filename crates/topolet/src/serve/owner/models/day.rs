@@ -67,7 +67,7 @@ impl Day {
         let (agent, effects) = Agent::new(Owner::new(node.node.clone(), &ledger, []), store, &clock);
         let snapshot = agent.snapshot();
         let shared = Arc::new(Shared {
-            metrics: Metrics::new(&node, &snapshot),
+            metrics: Metrics::new(&node, &snapshot, Mode::Serve),
             node,
             machine: serde_json::Value::Null,
             drawing: String::new(),
