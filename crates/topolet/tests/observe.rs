@@ -149,3 +149,124 @@ fn what_is_assumed_of_the_kubelet_is_said() {
     until("a watcher", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
     assert!(!watcher.get("/v1/machine").body.contains("notes"));
 }
+
+/// The two files that a kubelet writes one after the other.
+const FILES: [&str; 2] = ["cpu_manager_state", "memory_manager_state"];
+
+/// State files in which a pod of that name runs, with exclusive CPUs if the amount is whole.
+fn written_with(name: &str, cpus: &str) -> [Vec<u8>; 2] {
+    let root = Folder::new();
+    let owner = Daemon::start(root.path(), &[]);
+    let reply = owner.ask("POST", "/v1/pods", &pod(name, &format!("cpu: {cpus}, memory: 2Gi")));
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    FILES.map(|file| fs::read(root.path().join(file)).unwrap())
+}
+
+/// Replaces a file as a kubelet does.
+fn replace(root: &Path, file: &str, contents: &[u8]) {
+    let new = root.join(format!(".{file}"));
+    fs::write(&new, contents).unwrap();
+    fs::rename(new, root.join(file)).unwrap();
+}
+
+fn watch(root: &Path, own: &Folder) -> Daemon {
+    let socket = own.path().join("observe.sock");
+    let watching = ["--observe", "--socket", socket.to_str().unwrap()];
+    Daemon::spawn(MACHINE, root, "pinned", &watching).at(&socket)
+}
+
+fn names(watcher: &Daemon) -> Vec<String> {
+    let pods = watcher.get("/v1/pods").json("Pods");
+    pods["pods"].as_array().unwrap().iter().map(|pod| pod["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_pod_whose_memory_is_not_written_yet_is_not_served() {
+    let (one, two) = (written_with("g1", "4"), written_with("g2", "6"));
+    let fraction = written_with("g3", "1500m");
+    let (root, own) = (Folder::new(), Folder::new());
+    for (file, contents) in FILES.iter().zip(&one) {
+        replace(root.path(), file, contents);
+    }
+    let watcher = watch(root.path(), &own);
+    until("a watcher", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
+    assert_eq!(names(&watcher), ["default_g1"]);
+
+    // The CPUs of the next pod beside the memory of the one before it.
+    replace(root.path(), FILES[0], &two[0]);
+    let said = until("a reason", || {
+        assert_eq!(names(&watcher), ["default_g1"], "only what fits together is served");
+        Some(watcher.get("/readyz")).filter(|reply| reply.status == 503).map(|reply| reply.message())
+    });
+    assert!(said.contains("what is known stays as it was: cpu_manager_state has container app of pod default_g2, and memory_manager_state does not"), "{said}");
+    assert!(watcher.get("/metrics").body.lines().any(|line| line == "topolet_state_stale 1"));
+    replace(root.path(), FILES[1], &two[1]);
+    until("the next pod", || (names(&watcher) == ["default_g2"]).then_some(()));
+    until("readiness", || (watcher.get("/readyz").status == 200).then_some(()));
+
+    // A Guaranteed pod with a fraction of a CPU is in one file only.
+    replace(root.path(), FILES[0], &fraction[0]);
+    replace(root.path(), FILES[1], &fraction[1]);
+    until("the last pod", || (names(&watcher) == ["default_g3"]).then_some(()));
+    assert_eq!(watcher.get("/readyz").status, 200);
+    // And one that has ended stays in the memory manager's for a while.
+    replace(root.path(), FILES[1], &two[1]);
+    until("a pod of memory only", || (names(&watcher) == ["default_g2"]).then_some(()));
+    assert_eq!(watcher.get("/readyz").status, 200);
+}
+
+#[test]
+fn files_that_stay_unfit_are_served_in_the_end_and_said_to_be() {
+    let (one, two) = (written_with("g1", "4"), written_with("g2", "6"));
+    let (root, own) = (Folder::new(), Folder::new());
+    replace(root.path(), FILES[0], &two[0]);
+    replace(root.path(), FILES[1], &one[1]);
+    let watcher = watch(root.path(), &own);
+    let is_said = |said: &str| said.contains("the state is served though its files do not fit together");
+    let said = until("a note", || {
+        watcher.try_get("/readyz").map(|reply| reply.message()).filter(|said| is_said(said))
+    });
+    assert!(said.contains("pod default_g2"), "{said}");
+    assert_eq!(names(&watcher), ["default_g1", "default_g2"]);
+    until("a warning", || watcher.log().iter().any(|line| is_said(line)).then_some(()));
+    // It is still said when the same files have been looked at again.
+    let looks = watcher.log().len();
+    until("another look", || watcher.try_get("/readyz").filter(|reply| reply.status == 503).map(drop));
+    assert_eq!(watcher.log().len(), looks, "once");
+    replace(root.path(), FILES[1], &two[1]);
+    until("readiness", || (watcher.get("/readyz").status == 200).then_some(()));
+    assert_eq!(names(&watcher), ["default_g2"]);
+}
+
+#[test]
+fn get_state_of_a_watched_node_is_what_state_show_says() {
+    let (root, own) = (Folder::new(), Folder::new());
+    let owner = Daemon::start(root.path(), &[]);
+    let plugins = root.path().join("device-plugins");
+    let plugin = Plugin::listen(&plugins.join("vf.sock"), Script::default(), vec![device("v0", &[0])]);
+    register(&plugins.join("kubelet.sock"), request("vf.sock", "example.com/vf")).unwrap();
+    let listed = "topolet_free_devices{numa_node=\"0\",resource=\"example.com/vf\"} 1";
+    until("devices", || owner.get("/metrics").body.contains(listed).then_some(()));
+    assert_eq!(owner.ask("POST", "/v1/pods", &pod("a", "cpu: 2, memory: 1Gi")).status, 200);
+    // The kubelet lists healthy devices only: of a plugin that is gone it has none, and it is still registered.
+    drop(plugin);
+    until("its end", || owner.get("/metrics").body.contains(&listed.replace("} 1", "} 0")).then_some(()));
+    let watcher = watch(root.path(), &own);
+    until("a watcher", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
+    let folder = root.path().to_str().unwrap();
+    let lines = |text: &str| -> Vec<String> {
+        text.lines()
+            .filter(|line| line.contains("_state") || line.contains("checkpoint"))
+            .map(str::to_owned)
+            .collect()
+    };
+    let shown = lines(&watcher.prints(&["state", "show", "--state", folder]));
+    assert!(shown.iter().any(|line| line.contains("plugins of example.com/vf")), "{shown:?}");
+    assert_eq!(lines(&watcher.prints(&["get", "state"])), shown);
+    assert!(
+        watcher
+            .get("/metrics")
+            .body
+            .contains("topolet_free_devices{numa_node=\"\",resource=\"example.com/vf\"} 0")
+    );
+}

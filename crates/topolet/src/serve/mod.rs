@@ -36,7 +36,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::Agent;
@@ -123,12 +123,13 @@ pub(crate) fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
     let runtime = runtime()?;
     let listeners = listen(setup, &runtime)?;
     let assumed = observe::assumed(setup, &machine);
-    let first = observe::read(setup.root, &node)?;
+    let first = observe::first(setup.root, &node)?;
     for note in &assumed {
         tracing::warn!("{note}");
     }
-    let shared = Arc::new(shared(node, &machine, first, Mode::Observe, Notes::new(assumed))?);
-    observe::start(setup.root, shared.clone())?;
+    let shared =
+        Arc::new(shared(node, &machine, first.snapshot.clone(), Mode::Observe, Notes::new(assumed))?);
+    observe::start(setup.root, shared.clone(), first)?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
     let router = api::router(shared, None);
     runtime.block_on(until_told(listeners, router, || false))
@@ -162,6 +163,7 @@ fn shared(
         mode,
         notes,
         manifests: Manifests::default(),
+        observed: ArcSwapOption::empty(),
     })
 }
 

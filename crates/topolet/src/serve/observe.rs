@@ -1,20 +1,22 @@
 //! A node that a kubelet owns: its files are read when they change, and nothing is written.
 //!
 //! The kubelet writes its three files one after the other, and one of them in two steps. They are taken when all have
-//! stood still ([`look`]); what does not fit together is looked at again, and what was known before stays until then.
+//! stood still ([`look`]) and fit together ([`fit`]); until then what was known before stays. Files that do not fit
+//! together and do not change any more are served all the same, with a note, so that nothing is hidden for good.
 
 mod look;
+mod fit;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use cpuset::CpuSet;
-use device_manager::{Device, DeviceId, Inventory};
+use device_manager::{Device, DeviceId, Inventory, Moment};
 use device_plugin::{ClientError, PodEntry, PodResourcesClient};
 use kubelet_checkpoint::store::StateFile;
 use node_agent::{Record, Snapshot, Source, files};
@@ -33,6 +35,11 @@ const EVERY: Duration = Duration::from_millis(500);
 const QUIET: Duration = Duration::from_millis(20);
 /// They are read after so many writes even if there are more.
 const LATEST: u32 = 10;
+/// Files that do not fit together are served when they have not changed for so long: no kubelet is about to write the
+/// others.
+const LASTING: Duration = Duration::from_secs(5);
+/// That what is served is out of date is told after so long, even if the files change all the time.
+const LATE: Duration = Duration::from_secs(1);
 /// How long the kubelet may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
 
@@ -49,14 +56,40 @@ pub(super) fn assumed(setup: &Setup<'_>, machine: &LoadedMachine) -> Vec<String>
     )]
 }
 
-/// What a kubelet has written, as a snapshot.
-pub(super) fn read(root: &Path, node: &LoadedNode) -> anyhow::Result<Snapshot> {
-    snapshot(root, &Look::settled(root)?, node)
+/// The state of a kubelet's node at one moment.
+pub(super) struct Seen {
+    look: Look,
+    pub(super) snapshot: Snapshot,
+    quarantine: Quarantine,
+    /// Why the files are not of one moment of the kubelet's.
+    misfit: Option<String>,
+}
+
+/// What the files hold, and who is quarantined: what `state show` shows.
+pub(super) struct Observed {
+    pub(super) folder: StateFolder,
+    pub(super) quarantine: Quarantine,
+}
+
+/// The first look that fits together, or that has not changed for [`LASTING`].
+pub(super) fn first(root: &Path, node: &LoadedNode) -> anyhow::Result<Seen> {
+    let mut seen = see(root, Look::settled(root)?, node)?;
+    let mut since = Instant::now();
+    while seen.misfit.is_some() && since.elapsed() < LASTING {
+        thread::sleep(QUIET);
+        let look = Look::settled(root)?;
+        if look != seen.look {
+            seen = see(root, look, node)?;
+            since = Instant::now();
+        }
+    }
+    Ok(seen)
 }
 
 /// Goes on reading for the rest of the program.
-pub(super) fn start(root: &Path, shared: Arc<Shared>) -> anyhow::Result<()> {
-    let watching = Watching { root: root.to_path_buf(), shared, served: None, odd: None };
+pub(super) fn start(root: &Path, shared: Arc<Shared>, first: Seen) -> anyhow::Result<()> {
+    let mut watching = Watching { root: root.to_path_buf(), shared, served: None, odd: None };
+    watching.serve(first);
     thread::Builder::new().name("observe".to_owned()).spawn(move || watching.run())?;
     Ok(())
 }
@@ -66,8 +99,17 @@ struct Watching {
     shared: Arc<Shared>,
     /// What is served.
     served: Option<Look>,
-    /// What was found last and does not fit together.
-    odd: Option<Look>,
+    /// What was found last and is not served.
+    odd: Option<Odd>,
+}
+
+/// Files that cannot be served, or do not fit together.
+struct Odd {
+    look: Look,
+    /// When these very files were found.
+    since: Instant,
+    /// When the first look after the served one could not be served.
+    first: Instant,
 }
 
 impl Watching {
@@ -88,18 +130,54 @@ impl Watching {
             Err(error) => return self.stale(&error),
         };
         if self.served.as_ref() == Some(&look) {
-            return self.shared.notes.fresh();
+            self.odd = None;
+            return self.shared.notes.served();
         }
-        match snapshot(&self.root, &look, &self.shared.node) {
-            Ok(snapshot) => {
-                self.shared.snapshot.store(Arc::new(snapshot));
-                self.served = Some(look);
-                self.shared.notes.fresh();
+        let was_there = self.odd.as_ref().is_some_and(|odd| odd.look == look);
+        let seen = see(&self.root, look.clone(), &self.shared.node);
+        self.odd(look);
+        let lasts = self.odd.as_ref().is_some_and(|odd| odd.since.elapsed() >= LASTING);
+        match seen {
+            Ok(seen) if seen.misfit.is_none() || lasts => self.serve(seen),
+            // It may be between two writes. What stays like this for longer is told.
+            _ if !was_there && !self.is_late() => {}
+            Ok(seen) => self.stale(&anyhow!(seen.misfit.unwrap_or_default())),
+            Err(error) => self.stale(&error),
+        }
+    }
+
+    /// Serves what was seen; of what does not fit together it is told.
+    fn serve(&mut self, seen: Seen) {
+        let Seen { look, snapshot, quarantine, misfit } = seen;
+        self.shared.snapshot.store(Arc::new(snapshot));
+        let folder = look.folder.clone();
+        self.shared.observed.store(Some(Arc::new(Observed { folder, quarantine })));
+        (self.served, self.odd) = (Some(look), None);
+        match misfit {
+            None => self.shared.notes.fresh(),
+            Some(why) => {
+                let text = format!(
+                    "the state is served though its files do not fit together, since they have not changed for \
+                     {LASTING:?}: {why}"
+                );
+                self.shared.notes.served_with(&text);
+                tracing::warn!("{text}");
             }
-            // It may be between two writes. What stands like this for longer is told.
-            Err(error) if self.odd.as_ref() == Some(&look) => self.stale(&error),
-            Err(_) => self.odd = Some(look),
         }
+    }
+
+    /// These files are not served yet.
+    fn odd(&mut self, look: Look) {
+        let now = Instant::now();
+        let first = self.odd.as_ref().map_or(now, |odd| odd.first);
+        if self.odd.as_ref().is_none_or(|odd| odd.look != look) {
+            self.odd = Some(Odd { look, since: now, first });
+        }
+    }
+
+    /// Whether what is served has been out of date for longer than a kubelet needs for an admission.
+    fn is_late(&self) -> bool {
+        self.odd.as_ref().is_some_and(|odd| odd.first.elapsed() >= LATE)
     }
 
     fn stale(&self, error: &anyhow::Error) {
@@ -124,7 +202,7 @@ fn pause(changes: &Receiver<()>) {
     }
 }
 
-fn snapshot(root: &Path, look: &Look, node: &LoadedNode) -> anyhow::Result<Snapshot> {
+fn see(root: &Path, look: Look, node: &LoadedNode) -> anyhow::Result<Seen> {
     let folder = &look.folder;
     if let Some(unknown) = folder.unknown().into_iter().next() {
         return Err(unknown.into());
@@ -138,7 +216,7 @@ fn snapshot(root: &Path, look: &Look, node: &LoadedNode) -> anyhow::Result<Snaps
     let (mut ledger, _) = state::ledger(folder, node, &names)?;
     let quarantine = Quarantine::parse(root, look.quarantine.as_deref())?.still(folder, &names);
     match told {
-        Ok(told) => ledger = ledger.with_inventory(told.inventory),
+        Ok(told) => ledger = ledger.with_inventory(with_registered(told.inventory, folder)),
         Err(error) => tracing::warn!("names of pods and free devices are not known: {error}"),
     }
     let record = |(arrival, pod): (u64, &Pod)| {
@@ -148,14 +226,29 @@ fn snapshot(root: &Path, look: &Look, node: &LoadedNode) -> anyhow::Result<Snaps
             quarantined.map(|quarantined| format!("{}{}", quarantined.why, quarantined.kept()));
         (pod.uid.clone(), Arc::new(record))
     };
-    Ok(Snapshot {
+    let snapshot = Snapshot {
         pods: (0..).zip(ledger.pods()).map(record).collect(),
         ledger,
         refused: BTreeMap::new(),
         waiting: Vec::new(),
         places: Vec::new(),
         behind: None,
-    })
+    };
+    let misfit = fit::misfit(folder, node, &names);
+    Ok(Seen { look, snapshot, quarantine, misfit })
+}
+
+/// The devices that the kubelet told of, and the resources of which it has none that is healthy: their plugins have
+/// registered, by its file.
+fn with_registered(mut inventory: Inventory, folder: &StateFolder) -> Inventory {
+    let file = folder.contents_of_any().device.filter(|read| read.fault.is_none());
+    let registered = file.and_then(|read| read.state.registered).unwrap_or_default();
+    for (resource, _) in registered {
+        if !inventory.is_registered(&resource) {
+            inventory.remember(&resource, Moment::default());
+        }
+    }
+    inventory
 }
 
 /// Whether the files are of the policies that the configuration has.

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use node_agent::Snapshot;
 use serde::Serialize;
 
 use super::manifests::Manifests;
 use super::metrics::{Exposition, Metrics, Now};
+use super::observe::Observed;
 use crate::decision::Decision;
 use crate::node::LoadedNode;
 
@@ -28,6 +29,8 @@ pub(super) struct Shared {
     pub(super) mode: Mode,
     pub(super) notes: Notes,
     pub(super) manifests: Manifests,
+    /// What a kubelet has written, where one owns the node.
+    pub(super) observed: ArcSwapOption<Observed>,
 }
 
 impl Shared {
@@ -55,16 +58,30 @@ pub(super) struct Notes {
     lasting: Vec<String>,
     /// Why what is known is not what is there; empty: it is.
     stale: Mutex<String>,
+    /// What is wrong with what is there and served; empty: nothing.
+    served: Mutex<String>,
 }
 
 impl Notes {
     pub(super) fn new(lasting: Vec<String>) -> Self {
-        Self { lasting, stale: Mutex::default() }
+        Self { lasting, ..Self::default() }
     }
 
     /// What is known is what is there.
     pub(super) fn fresh(&self) {
-        self.stale.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.served_with("");
+    }
+
+    /// The same, and this is wrong with it.
+    pub(super) fn served_with(&self, wrong: &str) {
+        wrong.clone_into(&mut self.served.lock().unwrap_or_else(PoisonError::into_inner));
+        self.served();
+    }
+
+    /// What is known is still what is there.
+    pub(super) fn served(&self) {
+        let served = self.served.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        *self.stale.lock().unwrap_or_else(PoisonError::into_inner) = served;
     }
 
     /// What is known is not what is there; whether that is new.

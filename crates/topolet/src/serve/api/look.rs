@@ -90,14 +90,20 @@ pub(super) async fn held(
 ) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
     let snapshot = node.snapshot();
+    let pods = snapshot.ledger.pods();
+    let names = PodNames::of(pods.map(|pod| (pod.uid.clone(), format!("{}/{}", pod.namespace, pod.name))));
+    if let Some(observed) = node.shared.observed.load_full() {
+        // As the kubelet wrote it: what is known of its plugins may be newer.
+        let mut shown = state::shown(&observed.folder.contents_of_any(), &names);
+        shown.quarantined.clone_from(&observed.quarantine.pods);
+        return shape.document("State", shown, render::shown);
+    }
     let text = |file| Some(files::text(file, &node.shared.node.node, &snapshot.ledger).into_bytes());
     let folder = StateFolder {
         cpu: text(StateFile::Cpu),
         memory: text(StateFile::Memory),
         device: text(StateFile::Device),
     };
-    let pods = snapshot.ledger.pods();
-    let names = PodNames::of(pods.map(|pod| (pod.uid.clone(), format!("{}/{}", pod.namespace, pod.name))));
     let shown = state::shown(&folder.contents_of_any(), &names);
     shape.document("State", shown, render::shown)
 }
