@@ -75,10 +75,11 @@ impl Codegen {
 
 /// The protobuf files, those of Kubernetes v1.36.3 as they are, and the packages that they name themselves.
 #[cfg(feature = "codegen")]
-const SOURCES: [(&str, &str); 3] = [
+const SOURCES: [(&str, &str); 4] = [
     ("deviceplugin-v1beta1.proto", "v1beta1"),
     ("pluginregistration-v1.proto", "pluginregistration"),
     ("podresources-v1.proto", "v1"),
+    ("podresources-v1alpha1.proto", "v1alpha1"),
 ];
 
 /// The package that a plugin in Python reads as it is.

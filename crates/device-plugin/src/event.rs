@@ -1,5 +1,7 @@
 //! What happens on the sockets, told to whoever keeps the inventory.
 
+use std::path::PathBuf;
+
 use device_manager::{Device, DeviceId, Endpoint, Inventory, Life, Moment, PluginOptions, RpcError};
 use pod_spec::ResourceName;
 use tokio::sync::oneshot;
@@ -15,6 +17,16 @@ pub enum Event {
         options: PluginOptions,
         /// See [`Receipt`].
         receipt: Receipt,
+    },
+    /// A plugin tried to register and was refused, or could not be reached. One whose socket was found is tried again.
+    /// The plugin does not wait until this has been recorded: log it where it is told, since a plugin may try often.
+    NotRegistered {
+        /// The name that it gave, which may be invalid; empty if it gave none. Long names are cut.
+        resource: String,
+        /// The plugin's own socket, or the one by which it was found.
+        socket: PathBuf,
+        /// What it is told, in the kubelet's words. Long texts are cut.
+        why: String,
     },
     /// A plugin has listed all its devices. No more is read of it until this event has been dropped.
     Listed {
@@ -100,7 +112,7 @@ impl Event {
                 inventory.disconnect(&resource, now);
                 Vec::new()
             }
-            Self::EndedUnnoticed { .. } | Self::NotServed { .. } => Vec::new(),
+            Self::NotRegistered { .. } | Self::EndedUnnoticed { .. } | Self::NotServed { .. } => Vec::new(),
         }
     }
 }

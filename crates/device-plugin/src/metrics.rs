@@ -55,12 +55,14 @@ struct OfSocket {
 }
 
 /// The longest name of a resource.
-const MAX_NAME: usize = 317;
+pub(crate) const MAX_NAME: usize = 317;
 /// How many names are told apart.
 const MAX_NAMES: u64 = 4096;
 
-/// The version of the pod resources service that is served.
+/// The versions of the pod resources service that are served.
 const V1: OfVersion = OfVersion { server_api_version: "v1" };
+/// See [`V1`].
+const V1ALPHA1: OfVersion = OfVersion { server_api_version: "v1alpha1" };
 
 /// A method of the pod resources service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +70,8 @@ pub(crate) enum Method {
     List,
     Allocatable,
     Get,
+    /// `List` of `v1alpha1`, which the kubelet counts among all requests only.
+    ListV1Alpha1,
 }
 
 /// In which of the kubelet's two worlds a found socket is.
@@ -191,8 +195,10 @@ impl Metrics {
     }
 
     pub(crate) fn count_question(&self, method: Method) {
-        self.asked.get_or_create(&V1).inc();
+        let version = if method == Method::ListV1Alpha1 { V1ALPHA1 } else { V1 };
+        self.asked.get_or_create(&version).inc();
         let counter = match method {
+            Method::ListV1Alpha1 => return,
             Method::List => &self.listed,
             Method::Allocatable => &self.told_allocatable,
             Method::Get => &self.told_pod,

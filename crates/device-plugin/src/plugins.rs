@@ -1,7 +1,7 @@
 //! The plugins that are connected: how one comes, what it lists, what it is asked, and how it goes.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
@@ -11,11 +11,13 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::errors;
 use crate::event::{Event, Gone, Receipt};
-use crate::metrics::Metrics;
+use crate::metrics::{MAX_NAME, Metrics};
 use crate::setup::Times;
 use crate::threads::{Mutex, MutexGuard, spawn};
 use crate::wire::{ConnectError, Grpc, Wire};
 
+/// How many characters are told of why a plugin failed to register.
+const MAX_REASON: usize = 1024;
 /// How many registrations are worked on at once; the next ones wait.
 const REGISTRATIONS: usize = 64;
 
@@ -106,6 +108,16 @@ impl<W: Wire> Plugins<W> {
     fn table(&self) -> MutexGuard<'_, Table<W::Client>> {
         // Every change of it is complete before anything that could panic.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells that a plugin failed to register.
+    pub(crate) fn not_registered(&self, resource: &str, socket: &Path, why: &str) {
+        let cut = |text: &str, length| text.chars().take(length).collect::<String>();
+        self.tell(Event::NotRegistered {
+            resource: cut(resource, MAX_NAME),
+            socket: socket.to_path_buf(),
+            why: cut(why, MAX_REASON),
+        });
     }
 
     /// Connects to the plugin that serves `resource` at `socket`, and listens to its lists from then on. Returns

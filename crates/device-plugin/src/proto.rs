@@ -12,3 +12,7 @@ pub mod pluginregistration;
 #[expect(missing_docs, unused_qualifications, clippy::pedantic, reason = "generated")]
 #[path = "generated/podresources_v1.rs"]
 pub mod podresources;
+#[rustfmt::skip]
+#[expect(missing_docs, unused_qualifications, clippy::pedantic, reason = "generated")]
+#[path = "generated/podresources_v1alpha1.rs"]
+pub mod podresources_v1alpha1;

@@ -21,17 +21,21 @@ impl Registration for Registrar {
     async fn register(&self, request: Request<RegisterRequest>) -> Result<Response<Empty>, Status> {
         let RegisterRequest { version, endpoint, resource_name, .. } = request.into_inner();
         self.plugins.metrics.count_registration(&resource_name);
-        let resource =
-            check_request(&version, &resource_name).map_err(|error| Status::unknown(error.to_string()))?;
         let socket = joined(&self.folder, &endpoint);
         let plugins = Arc::clone(&self.plugins);
         // It is carried through though the caller may not wait: half a registration is worse than either.
-        let connected = tokio::spawn(async move { plugins.connect(resource, socket).await });
-        match connected.await {
-            Ok(Ok(())) => Ok(Response::new(Empty {})),
-            Ok(Err(error)) => Err(Status::unknown(error.to_string())),
-            Err(_) => Err(Status::internal("the registration was interrupted")),
-        }
+        let registered = tokio::spawn(async move {
+            let why = match check_request(&version, &resource_name) {
+                Ok(resource) => match plugins.connect(resource, socket.clone()).await {
+                    Ok(()) => return Ok(Response::new(Empty {})),
+                    Err(error) => error.to_string(),
+                },
+                Err(error) => error.to_string(),
+            };
+            plugins.not_registered(&resource_name, &socket, &why);
+            Err(Status::unknown(why))
+        });
+        registered.await.unwrap_or_else(|_| Err(Status::internal("the registration was interrupted")))
     }
 }
 

@@ -16,6 +16,7 @@ use crate::plugins::Plugins;
 use crate::pod_resources::{Lister, PodResources};
 use crate::proto::deviceplugin::registration_server::RegistrationServer;
 use crate::proto::podresources::pod_resources_lister_server::PodResourcesListerServer;
+use crate::proto::podresources_v1alpha1::pod_resources_lister_server::PodResourcesListerServer as V1Alpha1ListerServer;
 use crate::registration::Registrar;
 use crate::registry::Registry;
 use crate::setup::Setup;
@@ -54,7 +55,7 @@ impl Server {
     ///
     /// `tell` is called for each [`Event`], from threads of the server, one at a time. It must not wait, and not ask
     /// this server: sending into a channel is what it is for. Events cannot pile up, since no plugin goes on before
-    /// its last one has been dropped.
+    /// its last one has been dropped, but for [`Event::NotRegistered`].
     ///
     /// # Errors
     /// Somebody answers at one of the sockets (then nothing has been touched), or the sockets cannot be made.
@@ -85,9 +86,10 @@ impl Server {
         let plugins = Arc::new(Plugins::new(wire, setup.times, metrics.clone(), tell));
         let registrar = Registrar { folder: folders.device_plugins.clone(), plugins: Arc::clone(&plugins) };
         let registrar = RegistrationServer::new(registrar).max_decoding_message_size(limit);
-        let lister = Lister::new(pod_resources, metrics.clone(), setup.questions);
-        let lister = PodResourcesListerServer::new(lister).max_decoding_message_size(limit);
-        let routers = [bounded().add_service(registrar), bounded().add_service(lister)];
+        let lister = Arc::new(Lister::new(pod_resources, metrics.clone(), setup.questions));
+        let v1 = PodResourcesListerServer::from_arc(lister.clone()).max_decoding_message_size(limit);
+        let v1alpha1 = V1Alpha1ListerServer::from_arc(lister).max_decoding_message_size(limit);
+        let routers = [bounded().add_service(registrar), bounded().add_service(v1).add_service(v1alpha1)];
         let (stop, stopped) = watch::channel(false);
         let each = [Socket::Registration, Socket::PodResources].into_iter().zip(listeners).zip(routers);
         for ((socket, listener), router) in each {

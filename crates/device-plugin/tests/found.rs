@@ -218,16 +218,21 @@ fn a_plugin_that_is_refused_is_told_why_and_tried_again() {
     for (plugin, text) in plugins.iter().zip(texts) {
         assert_eq!(plugin.after(4), ["GetInfo", &text, "GetInfo", &text]);
     }
-    assert!(node.settle().is_empty());
+    let told = node.settle();
+    assert!(told.iter().all(|event| event.starts_with("not registered ")), "{told:?}");
+    assert!(told.iter().any(|event| event.contains("no handler registered for plugin type")), "{told:?}");
 }
 
 #[test]
 fn a_plugin_that_cannot_say_who_it_is_is_told_nothing() {
     let folder = Folder::new();
-    let _node = Node::start(&folder);
+    let mut node = Node::start(&folder);
     let info = Err(Status::unknown("no info"));
     let running = Running::start(registry(&folder).join("nic.sock"), Found { info, ..found(well()) });
     assert_eq!(running.after(3), ["GetInfo"; 3]);
+    let told = node.next();
+    assert!(told.contains("failed to get plugin info using RPC GetInfo at socket"), "{told}");
+    assert!(told.ends_with("nic.sock, err: rpc error: code = Unknown desc = no info"), "{told}");
 }
 
 #[test]
@@ -239,6 +244,9 @@ fn a_plugin_that_does_not_take_the_news_is_gone_and_tried_again() {
     for _ in 0..2 {
         assert_eq!(node.next(), format!("registered {RESOURCE}"));
         while !node.next().contains("NotNotified") {}
+        let told = node.next();
+        assert!(told.starts_with("not registered \"vendor.io/nic\": "), "{told}");
+        assert!(told.contains("failed to send registration status"), "{told}");
     }
     assert!(!has_listed(&node.inventory));
     assert_eq!(running.after(4), ["GetInfo", "registered", "GetInfo", "registered"]);

@@ -125,6 +125,7 @@ fn nobody_notices_the_end_of_a_plugin_whose_successor_failed() {
     register(&folder.kubelet_socket(), request("nobody.sock", RESOURCE)).unwrap_err();
     assert!(matches!(node.server.ask(&allocate(&["gpu-0"])), Reply::Allocated(_)), "it works on");
     drop(old);
+    assert!(node.next().starts_with("not registered"));
     assert_eq!(node.next(), format!("ended unnoticed {RESOURCE}"));
     assert_eq!(node.healthy(RESOURCE), ["gpu-0", "gpu-1"]);
     let Reply::Failed(error) = node.server.ask(&allocate(&["gpu-0"])) else { panic!("nobody is there") };
@@ -164,12 +165,15 @@ fn a_refused_registration_gets_the_kubelets_text() {
         ("v1beta1", &outside, "other.io/x", dial),
         ("v1beta1", "", "other.io/x", dial),
     ];
-    for (version, endpoint, resource, text) in rows {
-        let request = RegisterRequest { version: version.to_owned(), ..request(endpoint, resource) };
+    for (version, endpoint, resource, text) in &rows {
+        let request = RegisterRequest { version: (*version).to_owned(), ..request(endpoint, resource) };
         let refused = register(&folder.kubelet_socket(), request).unwrap_err();
-        assert_eq!(refused, (2, text.to_owned()), "{version} {endpoint} {resource}");
+        assert_eq!(refused, (2, (*text).to_owned()), "{version} {endpoint} {resource}");
     }
-    assert!(node.settle().is_empty(), "nothing of it is told");
+    let told = node.settle();
+    let expected: Vec<String> =
+        rows.iter().map(|(_, _, resource, text)| format!("not registered {resource:?}: {text}")).collect();
+    assert_eq!(told, expected);
     assert_eq!(node.healthy(RESOURCE), ["gpu-0", "gpu-1"], "others are undisturbed");
 }
 
@@ -195,6 +199,7 @@ fn a_socket_that_does_not_answer_is_not_reached() {
     ] {
         let refused = register(&folder.kubelet_socket(), request(socket, RESOURCE)).unwrap_err();
         assert_eq!(refused, (2, text.to_owned()), "{socket}");
+        assert_eq!(node.next(), format!("not registered {RESOURCE:?}: {text}"));
     }
     drop(speaking.join());
     let _well = registered(&folder, &mut node, "gpu.sock", Script::default());

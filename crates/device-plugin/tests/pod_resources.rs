@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use device_manager::{DeviceEntry, RpcCode};
+use device_plugin::proto::podresources_v1alpha1::pod_resources_lister_client::PodResourcesListerClient as V1Alpha1Client;
+use device_plugin::proto::podresources_v1alpha1::{ListPodResourcesRequest, ListPodResourcesResponse};
 use device_plugin::{
     Amounts, ClientError, ContainerEntry, MemoryEntry, PodEntry, PodResourcesClient, Questions, Setup,
     Snapshot,
@@ -72,6 +74,63 @@ fn what_pods_hold_is_told_and_counted() {
             format!("\nkubelet_pod_resources_endpoint_{metric}{{server_api_version=\"v1\"}} {count}\n");
         assert!(exported.contains(&line), "{line} in {exported}");
     }
+}
+
+/// What `v1alpha1` answers, or its error.
+fn list_v1alpha1(folder: &Folder, times: usize) -> Vec<Result<ListPodResourcesResponse, String>> {
+    support::plugin::runtime().block_on(async {
+        let channel = support::plugin::channel(&folder.pod_resources_socket()).await;
+        let mut client = V1Alpha1Client::new(channel);
+        let mut answers = Vec::new();
+        for _ in 0..times {
+            let answer = client.list(ListPodResourcesRequest {}).await;
+            answers
+                .push(answer.map(tonic::Response::into_inner).map_err(|status| status.message().to_owned()));
+        }
+        answers
+    })
+}
+
+#[test]
+fn clients_of_v1alpha1_are_told_the_devices_of_all_pods_on_the_same_socket() {
+    let folder = Folder::new();
+    let node = Node::start(&folder);
+    *node.told.0.lock().unwrap() = Arc::new(snapshot());
+    let told = list_v1alpha1(&folder, 1).remove(0).unwrap();
+    let pods: Vec<(&str, &str, usize)> = told
+        .pod_resources
+        .iter()
+        .map(|pod| (pod.namespace.as_str(), pod.name.as_str(), pod.containers.len()))
+        .collect();
+    assert_eq!(pods, [("ran", "dpdk", 2), ("ran", "bare", 0)]);
+    let app = &told.pod_resources[0].containers[0];
+    let devices: Vec<(&str, &[String])> =
+        app.devices.iter().map(|of| (of.resource_name.as_str(), of.device_ids.as_slice())).collect();
+    // One entry for each device and node, as in v1.
+    let (first, last) = (["gpu-0".to_owned()], ["gpu-1".to_owned()]);
+    let gpu = "vendor.io/gpu";
+    assert_eq!(devices, [(gpu, &first[..]), (gpu, &first[..]), (gpu, &last[..])]);
+    assert!(told.pod_resources[0].containers[1].devices.is_empty());
+    let exported = exported(&node);
+    let all = "\nkubelet_pod_resources_endpoint_requests_total{server_api_version=\"v1alpha1\"} 1\n";
+    assert!(exported.contains(all), "{exported}");
+    assert!(!exported.contains("requests_list{"), "the kubelet counts those of v1 only: {exported}");
+}
+
+#[test]
+fn both_versions_take_their_questions_from_one_bucket() {
+    let folder = Folder::new();
+    let _node = Node::start(&folder);
+    let began = std::time::Instant::now();
+    let mut client = connect(&folder);
+    let mut served = (0..100).filter(|_| client.list().is_ok()).count();
+    let others = list_v1alpha1(&folder, 100);
+    assert!(
+        others.iter().filter_map(|answer| answer.as_ref().err()).all(|text| text == "rejected by rate limit")
+    );
+    served += others.iter().filter(|answer| answer.is_ok()).count();
+    let granted = 10.0 + 100.0 * began.elapsed().as_secs_f64();
+    assert!(f64::from(u32::try_from(served).unwrap()) <= granted, "{served} served, {granted} granted");
 }
 
 #[test]

@@ -12,6 +12,8 @@ use std::time::Duration;
 use daemon::plugin::{Plugin, Script, device, register, request};
 use daemon::{Daemon, Folder, pod, until};
 use device_plugin::PodResourcesClient;
+use device_plugin::proto::podresources_v1alpha1::ListPodResourcesRequest;
+use device_plugin::proto::podresources_v1alpha1::pod_resources_lister_client::PodResourcesListerClient;
 use serde_json::{Value, json};
 
 const VF: &str = "example.com/vf";
@@ -268,6 +270,26 @@ fn without_its_manifests_folder_a_daemon_is_not_ready_and_keeps_its_pods() {
     assert!(web(&daemon));
 }
 
+#[test]
+fn a_failed_registration_of_a_plugin_is_logged_with_what_from_where_and_why() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    let kubelet = root.path().join("device-plugins/kubelet.sock");
+    register(&kubelet, request("vf.sock", "no domain\nINFO forged")).unwrap_err();
+    // One that was found and cannot introduce itself.
+    let found = root.path().join("plugins_registry/csi.sock");
+    let _found = Plugin::listen(&found, Script::default(), Vec::new());
+    let warned = |parts: &[&str]| {
+        let log = daemon.log();
+        log.into_iter().find(|line| line.contains("WARN") && parts.iter().all(|part| line.contains(part)))
+    };
+    let parts = ["device plugin failed to register", "ResourceName", "is invalid", "device-plugins/vf.sock"];
+    until("a warning", || warned(&parts));
+    let parts = ["device plugin failed to register", "failed to get plugin info", "csi.sock"];
+    until("a warning", || warned(&parts));
+    assert!(!daemon.log().iter().any(|line| line.starts_with("INFO forged")));
+}
+
 fn pod_resources(root: &Path) -> PodResourcesClient {
     let socket = root.join("pod-resources/kubelet.sock");
     PodResourcesClient::connect(&socket, Duration::from_secs(30)).unwrap()
@@ -359,6 +381,16 @@ fn all_metrics_of_the_kubelet_are_there_and_no_others_under_its_names() {
     }
 }
 
+/// Pods and how many devices the first container of each has, by `v1alpha1`.
+fn list_v1alpha1(root: &Path) -> Vec<(String, usize)> {
+    let socket = root.join("pod-resources/kubelet.sock");
+    let told = daemon::plugin::runtime().block_on(async {
+        let mut client = PodResourcesListerClient::new(daemon::plugin::channel(&socket).await);
+        client.list(ListPodResourcesRequest {}).await.unwrap().into_inner()
+    });
+    told.pod_resources.into_iter().map(|pod| (pod.name, pod.containers[0].devices.len())).collect()
+}
+
 #[test]
 fn the_pod_resources_service_tells_what_pods_hold() {
     let root = Folder::new();
@@ -372,6 +404,16 @@ fn the_pod_resources_service_tells_what_pods_hold() {
     let amounts = &pods[0].containers[0].amounts;
     assert_eq!(amounts.cpus.to_string(), "1,49");
     assert_eq!((amounts.memory[0].size, amounts.devices.len()), (1 << 30, 1));
+    let refused = daemon.ask("POST", "/v1/pods", &pod("huge", "cpu: 400, memory: 1Gi"));
+    assert_eq!(refused.status, 422);
+    assert_eq!(client.list().unwrap().len(), 1, "v1 lists active pods");
+    let mut all = list_v1alpha1(root.path());
+    all.sort();
+    assert_eq!(
+        all,
+        [("dpdk".to_owned(), 1), ("huge".to_owned(), 0)],
+        "v1alpha1 lists those that are refused too"
+    );
     let allocatable = client.allocatable().unwrap();
     assert_eq!(allocatable.cpus.len(), 92);
     assert_eq!(allocatable.devices.len(), 3);

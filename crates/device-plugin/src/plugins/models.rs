@@ -109,7 +109,9 @@ fn keeper(told: Receiver<Told>) -> JoinHandle<usize> {
                     assert!(!is_new || stands == Some(Name::New), "who has gone lists nothing any more");
                 }
                 Told::Event(Event::Gone { .. }) => stands = None,
-                Told::Event(Event::EndedUnnoticed { .. } | Event::NotServed { .. }) => {}
+                Told::Event(
+                    Event::NotRegistered { .. } | Event::EndedUnnoticed { .. } | Event::NotServed { .. },
+                ) => {}
                 Told::Answer(Reply::Failed(_)) => answers += 1,
                 Told::Answer(reply) => {
                     answers += 1;

@@ -7,6 +7,7 @@ use topology_model::NodeId;
 
 use super::{Amounts, ContainerEntry, MemoryEntry, PodEntry};
 use crate::proto::podresources as messages;
+use crate::proto::podresources_v1alpha1 as v1alpha1;
 
 impl From<&PodEntry> for messages::PodResources {
     fn from(pod: &PodEntry) -> Self {
@@ -28,6 +29,24 @@ impl From<&PodEntry> for messages::PodResources {
 impl From<&Amounts> for messages::AllocatableResourcesResponse {
     fn from(amounts: &Amounts) -> Self {
         Self { devices: devices(amounts), cpu_ids: cpus(amounts), memory: memory(amounts) }
+    }
+}
+
+impl From<&PodEntry> for v1alpha1::PodResources {
+    fn from(pod: &PodEntry) -> Self {
+        let entry = |entry: &DeviceEntry| v1alpha1::ContainerDevices {
+            resource_name: entry.resource.as_str().to_owned(),
+            device_ids: vec![entry.device.as_str().to_owned()],
+        };
+        let container = |container: &ContainerEntry| v1alpha1::ContainerResources {
+            name: container.name.as_str().to_owned(),
+            devices: container.amounts.devices.iter().map(entry).collect(),
+        };
+        Self {
+            name: pod.name.clone(),
+            namespace: pod.namespace.clone(),
+            containers: pod.containers.iter().map(container).collect(),
+        }
     }
 }
 

@@ -26,6 +26,9 @@ pub trait PodResources: Send + Sync {
 pub enum Asked {
     /// `List`. Before it answers the kubelet frees the devices of dead pods, if all sources of pods are ready.
     List,
+    /// `List` of `v1alpha1`: every pod that is known, refused ones too, and of each its app containers only. The kubelet
+    /// frees the devices of dead pods here too.
+    ListV1Alpha1,
     /// `Get`, of one pod.
     Get,
     /// `GetAllocatableResources`.
@@ -35,7 +38,7 @@ pub enum Asked {
 /// What there is to tell.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Snapshot {
-    /// The active pods, those that hold nothing included.
+    /// The active pods, those that hold nothing included; for [`Asked::ListV1Alpha1`] all that are known.
     pub pods: Vec<PodEntry>,
     /// What can be given out at all, taken or not.
     pub allocatable: Amounts,
@@ -48,7 +51,7 @@ pub struct PodEntry {
     pub name: String,
     /// Its namespace.
     pub namespace: String,
-    /// Its sidecars, then its other containers; no plain init containers.
+    /// Its sidecars, then its other containers; no plain init containers. For [`Asked::ListV1Alpha1`] no sidecars.
     pub containers: Vec<ContainerEntry>,
 }
 

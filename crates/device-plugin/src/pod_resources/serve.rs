@@ -1,4 +1,5 @@
-//! The service itself: `v1.PodResourcesLister`.
+//! The service itself: `v1.PodResourcesLister`, and the older `v1alpha1.PodResourcesLister` beside it. Questions of
+//! either are taken from one bucket.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -10,6 +11,8 @@ use super::{Asked, PodResources, Snapshot};
 use crate::metrics::{Method, Metrics};
 use crate::proto::podresources as messages;
 use crate::proto::podresources::pod_resources_lister_server::PodResourcesLister;
+use crate::proto::podresources_v1alpha1 as v1alpha1;
+use crate::proto::podresources_v1alpha1::pod_resources_lister_server as v1alpha1_server;
 use crate::setup::Questions;
 
 /// The service of one socket.
@@ -42,6 +45,7 @@ impl Lister {
             Method::List => Asked::List,
             Method::Allocatable => Asked::Allocatable,
             Method::Get => Asked::Get,
+            Method::ListV1Alpha1 => Asked::ListV1Alpha1,
         };
         let source = Arc::clone(&self.source);
         let told = tokio::task::spawn_blocking(move || source.snapshot(asked)).await;
@@ -81,5 +85,17 @@ impl PodResourcesLister for Lister {
             return Err(Status::unknown(format!("pod {name} in namespace {namespace} not found")));
         };
         Ok(Response::new(messages::GetPodResourcesResponse { pod_resources: Some(pod.into()) }))
+    }
+}
+
+#[tonic::async_trait]
+impl v1alpha1_server::PodResourcesLister for Lister {
+    async fn list(
+        &self,
+        _: Request<v1alpha1::ListPodResourcesRequest>,
+    ) -> Result<Response<v1alpha1::ListPodResourcesResponse>, Status> {
+        let snapshot = self.snapshot(Method::ListV1Alpha1).await?;
+        let pod_resources = snapshot.pods.iter().map(Into::into).collect();
+        Ok(Response::new(v1alpha1::ListPodResourcesResponse { pod_resources }))
     }
 }

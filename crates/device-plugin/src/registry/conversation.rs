@@ -21,26 +21,54 @@ const DEVICE_PLUGIN: &str = "DevicePlugin";
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NotRegistered;
 
-/// Registers the plugin at `socket`.
+/// A plugin that is not registered: the name that it gave, and why.
+struct Failed {
+    resource: String,
+    why: String,
+}
+
+/// Registers the plugin at `socket`. That it fails is told.
 pub(super) async fn registered(plugins: &Arc<Plugins>, socket: &Path) -> Result<ResourceName, NotRegistered> {
+    match introduced(plugins, socket).await {
+        Ok(resource) => Ok(resource),
+        Err(Failed { resource, why }) => {
+            plugins.not_registered(&resource, socket, &why);
+            Err(NotRegistered)
+        }
+    }
+}
+
+/// The whole conversation. The texts are the kubelet's.
+async fn introduced(plugins: &Arc<Plugins>, socket: &Path) -> Result<ResourceName, Failed> {
     let times = plugins.times();
-    let channel = client::dial(socket, times.dial).await.map_err(|_| NotRegistered)?;
+    let shown = socket.display();
+    let nameless = |why: String| Failed { resource: String::new(), why };
+    let channel = client::dial(socket, times.dial).await.map_err(|_| {
+        let why = "context deadline exceeded";
+        nameless(format!("RegisterPlugin error -- dial failed at socket {shown}, err: {why}"))
+    })?;
     let mut client = RegistrationClient::new(channel);
     let info = answered(client.get_info(messages::InfoRequest {}), PluginTime::Within(times.info)).await;
-    let info = info.map_err(|_: RpcError| NotRegistered)?;
+    let info = info.map_err(|error: RpcError| {
+        let failed = "RegisterPlugin error -- failed to get plugin info using RPC GetInfo at socket";
+        nameless(format!("{failed} {shown}, err: {error}"))
+    })?;
+    let name = info.name.clone();
     let time = PluginTime::Within(times.notify);
     match accepted(plugins, socket, info).await {
         Ok(resource) => match notify(&mut client, time, None).await {
             Ok(()) => Ok(resource),
             Err(error) => {
+                let failed = "RegisterPlugin error -- failed to send registration status at socket";
+                let why = format!("{failed} {shown}, err: {error}");
                 plugins.gone(&resource, Gone::NotNotified(error));
-                Err(NotRegistered)
+                Err(Failed { resource: name, why })
             }
         },
         Err(why) => {
             // Whether it hears it or not, it is tried again.
-            let _ = notify(&mut client, time, Some(why)).await;
-            Err(NotRegistered)
+            let _ = notify(&mut client, time, Some(why.clone())).await;
+            Err(Failed { resource: name, why })
         }
     }
 }

@@ -145,6 +145,7 @@ impl Node {
 fn recorded(event: Event, inventory: &mut Inventory, now: Moment) -> String {
     let text = match &event {
         Event::Registered { resource, .. } => format!("registered {resource}"),
+        Event::NotRegistered { resource, why, .. } => format!("not registered {resource:?}: {why}"),
         Event::Listed { resource, devices, .. } => format!("listed {resource} {}", devices.len()),
         Event::Gone { resource, why } => format!("gone {resource}: {why:?}"),
         Event::EndedUnnoticed { resource } => format!("ended unnoticed {resource}"),

@@ -51,6 +51,11 @@ fn tell(owner: &SyncSender<Message>, said: Said) {
             let event = Event::Plugin(PluginEvent::Registered(resource, options));
             Message::EventThen(event, Box::new(move || drop(receipt)))
         }
+        Said::NotRegistered { resource, socket, why, .. } => {
+            let socket = socket.display();
+            tracing::warn!(resource, %socket, "device plugin failed to register: {why}");
+            return;
+        }
         Said::Listed { resource, devices, receipt } => {
             tracing::info!(%resource, devices = devices.len(), "device plugin listed its devices");
             let event = Event::Plugin(PluginEvent::Listed(resource, devices));
@@ -92,29 +97,37 @@ impl PodResources for Books {
         let pods = match asked {
             Asked::Allocatable => Vec::new(),
             Asked::List | Asked::Get => pods(&self.0.node, &snapshot),
+            Asked::ListV1Alpha1 => known(&self.0.node, &snapshot),
         };
         let allocatable = match asked {
             Asked::Allocatable => allocatable(&self.0.node, &snapshot.ledger),
-            Asked::List | Asked::Get => Amounts::default(),
+            Asked::List | Asked::Get | Asked::ListV1Alpha1 => Amounts::default(),
         };
         Arc::new(Told { pods, allocatable })
     }
 }
 
+/// Active pods, with their sidecars first.
 fn pods(node: &LoadedNode, snapshot: &Snapshot) -> Vec<PodEntry> {
-    let entry = |pod: &Pod| {
-        let of = |role| pod.containers.iter().filter(move |container| container.role == role);
-        let containers = of(Role::Sidecar).chain(of(Role::App)).map(|container| ContainerEntry {
-            name: container.name.clone(),
-            amounts: amounts(node, &snapshot.ledger, pod, &container.name),
-        });
-        PodEntry {
-            name: pod.name.clone(),
-            namespace: pod.namespace.clone(),
-            containers: containers.collect(),
-        }
-    };
-    snapshot.ledger.pods().map(entry).collect()
+    let roles = [Role::Sidecar, Role::App];
+    snapshot.ledger.pods().map(|pod| entry(node, &snapshot.ledger, pod, &roles)).collect()
+}
+
+/// Every pod that is known, as `v1alpha1` lists them.
+fn known(node: &LoadedNode, snapshot: &Snapshot) -> Vec<PodEntry> {
+    let refused = snapshot.refused.values().map(|refused| refused.pod.as_ref());
+    let waiting = snapshot.waiting.iter().map(AsRef::as_ref);
+    let all = snapshot.ledger.pods().chain(refused).chain(waiting);
+    all.map(|pod| entry(node, &snapshot.ledger, pod, &[Role::App])).collect()
+}
+
+fn entry(node: &LoadedNode, ledger: &Ledger, pod: &Pod, roles: &[Role]) -> PodEntry {
+    let of = |role: Role| pod.containers.iter().filter(move |container| container.role == role);
+    let containers = roles.iter().copied().flat_map(of).map(|container| ContainerEntry {
+        name: container.name.clone(),
+        amounts: amounts(node, ledger, pod, &container.name),
+    });
+    PodEntry { name: pod.name.clone(), namespace: pod.namespace.clone(), containers: containers.collect() }
 }
 
 fn amounts(node: &LoadedNode, ledger: &Ledger, pod: &Pod, container: &pod_spec::ContainerName) -> Amounts {
