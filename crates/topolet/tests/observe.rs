@@ -263,10 +263,12 @@ fn get_state_of_a_watched_node_is_what_state_show_says() {
     let shown = lines(&watcher.prints(&["state", "show", "--state", folder]));
     assert!(shown.iter().any(|line| line.contains("plugins of example.com/vf")), "{shown:?}");
     assert_eq!(lines(&watcher.prints(&["get", "state"])), shown);
-    assert!(
-        watcher
-            .get("/metrics")
-            .body
-            .contains("topolet_free_devices{numa_node=\"\",resource=\"example.com/vf\"} 0")
-    );
+    let free = "topolet_free_devices{numa_node=\"\",resource=\"example.com/vf\"} 0";
+    assert!(watcher.get("/metrics").body.lines().any(|line| line == free), "it is registered and has none");
+    drop(watcher);
+    // And the same where nobody answers about its pods.
+    owner.kill();
+    let watcher = watch(root.path(), &own);
+    until("a watcher", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
+    assert_eq!(lines(&watcher.prints(&["get", "state"])), shown);
 }

@@ -236,6 +236,7 @@ fn requests() -> Vec<Vec<u8>> {
     let conversations: [&[&str]; 3] = [
         &[
             &format!("POST /v1/pods?output=table\n{pod}"),
+            &format!("POST /v1/pods?dryRun=All\n{pod}"),
             started,
             "GET /v1/pods/default/a",
             exited,

@@ -20,7 +20,8 @@ pub(crate) struct ServeArguments {
     /// Without --config its config.yaml in the root folder is used.
     #[arg(long, conflicts_with = "manifests")]
     observe: bool,
-    /// A folder with manifests; their pods run as long as they are there.
+    /// A folder with manifests; their pods run as long as they are there. Pods of a file that cannot be read stay as
+    /// they are until it can be.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     manifests: Option<PathBuf>,
     /// Where requests come in; without it topolet.sock in the root folder, or with --observe /run/topolet.sock.
