@@ -16,6 +16,7 @@ use super::segments::Segments;
 use crate::node::NodeLine;
 use crate::render;
 use crate::serve::metrics::Exposition;
+use crate::serve::observe::Observed;
 use crate::serve::shared::{DECISIONS, LoggedDecision};
 use crate::state::{self, PodNames, StateFolder};
 
@@ -92,19 +93,24 @@ pub(super) async fn held(
     let snapshot = node.snapshot();
     let pods = snapshot.ledger.pods();
     let names = PodNames::of(pods.map(|pod| (pod.uid.clone(), format!("{}/{}", pod.namespace, pod.name))));
-    if let Some(observed) = node.shared.observed.load_full() {
-        // As the kubelet wrote it: what is known of its plugins may be newer.
-        let mut shown = state::shown(&observed.folder.contents_of_any(), &names);
-        shown.quarantined.clone_from(&observed.quarantine.pods);
-        return shape.document("State", shown, render::shown);
-    }
     let text = |file| Some(files::text(file, &node.shared.node.node, &snapshot.ledger).into_bytes());
-    let folder = StateFolder {
+    let mut folder = StateFolder {
         cpu: text(StateFile::Cpu),
         memory: text(StateFile::Memory),
         device: text(StateFile::Device),
     };
-    let shown = state::shown(&folder.contents_of_any(), &names);
+    let observed = node.shared.observed.load_full();
+    if let Some(Observed { folder: written, .. }) = observed.as_deref() {
+        // The kubelet writes its file of CPUs in two steps, of which the ledger shows none by itself. Plugins are those
+        // of its file, since what it answers about devices leaves out resources without a healthy one.
+        folder.cpu = folder.cpu.filter(|_| written.cpu.is_some());
+        folder.memory = folder.memory.filter(|_| written.memory.is_some());
+        folder.device.clone_from(&written.device);
+    }
+    let mut shown = state::shown(&folder.contents_of_any(), &names);
+    if let Some(observed) = observed {
+        shown.quarantined.clone_from(&observed.quarantine.pods);
+    }
     shape.document("State", shown, render::shown)
 }
 
