@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use crate::fewest::fewest;
 use crate::host::Host;
+use crate::scheduler::lacking;
 use crate::workload::Template;
 
 /// What a kind of machine makes of the kinds of pods.
@@ -15,6 +16,7 @@ pub(crate) struct Demands {
     of: Vec<Vec<u64>>,
     /// By template: on how few NUMA nodes it can be, when the machine is empty; `None` if it fits none.
     pub(crate) fewest: Vec<Option<u32>>,
+    /// By template: its share of the mix; 0 where the machine lacks a resource that it asks for.
     weights: Vec<u64>,
 }
 
@@ -22,7 +24,11 @@ impl Demands {
     pub(crate) fn new(host: &Host<'_>, templates: &[Template]) -> Self {
         let of: Vec<Vec<u64>> = templates.iter().map(|template| host.demand(&template.pod)).collect();
         let fewest = of.iter().map(|asked| fewest(&host.capacity, host.numa(), asked)).collect();
-        let weights = templates.iter().map(|template| u64::from(template.weight.0.get())).collect();
+        // What a machine has none of is no demand that it could meet.
+        let weight = |template: &Template| {
+            if lacking(host, template).is_empty() { u64::from(template.weight.0.get()) } else { 0 }
+        };
+        let weights = templates.iter().map(weight).collect();
         Self { of, fewest, weights }
     }
 

@@ -29,5 +29,5 @@ pub use host::{Host, NoPlugins, Plugins};
 pub use outcome::{HostOutcome, NumaUse, Outcome, Step, TemplateOutcome};
 pub use random::Random;
 pub use run::{Decision, Fleet, Observer, Silent, fits_empty, run};
-pub use scheduler::Scheduler;
+pub use scheduler::{Scheduler, lacking};
 pub use workload::{Arrival, Lifetime, Template, Weight, arrivals};

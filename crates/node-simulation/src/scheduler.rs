@@ -1,4 +1,8 @@
 //! Which machine a pod is sent to: what a scheduler does that knows sums and no NUMA nodes.
+//!
+//! A resource that a machine does not have is zero there, as in kube-scheduler's `NodeResourcesFit`: extended resources
+//! and huge pages that a node does not report never attract the pods that ask for them. Ephemeral storage alone is not
+//! looked at, since no machine says how much it has.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -17,7 +21,8 @@ pub enum Scheduler {
     Spread,
     /// To the one with the smallest.
     Pack,
-    /// To one machine after the other, whatever they have.
+    /// To one machine after the other, whatever they have. A machine admits pods that ask for a resource without a
+    /// device plugin there, as a kubelet does.
     Blind,
 }
 
@@ -66,20 +71,12 @@ impl Books {
     }
 
     pub(crate) fn account(&self, host: &Host<'_>) -> Account {
-        let allocatable = host.node.allocatable();
-        let inventory = host.empty.inventory();
-        let capacity = |name: &ResourceName| match allocatable.get(name.as_str()) {
-            Some(amount) => Some(units(name, amount)),
-            None if inventory.is_registered(name) => {
-                Some(i64::try_from(inventory.healthy(name).count()).unwrap_or(i64::MAX))
-            }
-            None => None,
-        };
+        let most_pods = host.node.allocatable().get("pods");
         Account {
-            capacity: self.resources.iter().map(capacity).collect(),
+            capacity: self.resources.iter().map(|name| capacity(host, name)).collect(),
             used: alloc::vec![0; self.resources.len()],
             pods: 0,
-            most_pods: allocatable.get("pods").map_or(i64::MAX, k8s_quantity::Quantity::value),
+            most_pods: most_pods.map_or(i64::MAX, k8s_quantity::Quantity::value),
         }
     }
 
@@ -117,6 +114,28 @@ impl Account {
         for (used, needed) in self.used.iter_mut().zip(needs) {
             *used = used.saturating_sub(*needed);
         }
+    }
+}
+
+/// The resources of which a pod asks for some and a machine has none, so that [`Scheduler::Spread`] and
+/// [`Scheduler::Pack`] never send it there; in ascending order.
+#[must_use]
+pub fn lacking(host: &Host<'_>, template: &Template) -> Vec<ResourceName> {
+    let books = Books::new(core::slice::from_ref(template));
+    let needs = books.needs(host, template);
+    let asked = books.resources.iter().zip(needs).filter(|(_, needed)| *needed > 0);
+    asked.filter(|(name, _)| capacity(host, name) == Some(0)).map(|(name, _)| name.clone()).collect()
+}
+
+/// What a machine has of a resource for pods; `None`: not looked at.
+fn capacity(host: &Host<'_>, name: &ResourceName) -> Option<i64> {
+    let inventory = host.empty.inventory();
+    match host.node.allocatable().get(name.as_str()) {
+        Some(amount) => Some(units(name, amount)),
+        None if inventory.is_registered(name) => {
+            Some(i64::try_from(inventory.healthy(name).count()).unwrap_or(i64::MAX))
+        }
+        None => (name.as_str() != "ephemeral-storage").then_some(0),
     }
 }
 

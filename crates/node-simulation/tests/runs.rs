@@ -5,13 +5,13 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use allocation_counter::measure;
-use device_manager::Inventory;
+use device_manager::{Device, Inventory};
 use node_config::KubeletConfiguration;
 use node_simulation::{
     Arrival, Distribution, Fleet, Host, Lifetime, NoPlugins, Outcome, Scheduler, Silent, Template, Weight,
-    arrivals, fits_empty, run,
+    arrivals, fits_empty, lacking, run,
 };
-use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
+use pod_spec::{Container, Pod, PodLevelResources, ResourceList, ResourceName, Role};
 use topology_admission::{Compat, Node};
 use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
 
@@ -137,6 +137,35 @@ fn a_scheduler_spreads_packs_or_looks_at_nothing() {
     assert_eq!(spread.refused()[Outcome::NO_ROOM], 1);
     let blind = simulate("best-effort", 2, Scheduler::Blind, &pods);
     assert!(!blind.refused().contains_key(Outcome::NO_ROOM), "the machine itself says why");
+}
+
+#[test]
+fn a_machine_without_a_resource_gets_no_pods_that_ask_for_it() {
+    // Three devices on the second machine, none on the first: each runs one pod, the others wait.
+    let view = view();
+    let node = node(&view, "restricted");
+    let devices = (0..3).map(|at| Device::new(&format!("gpu-{at}"), &[0]));
+    let gpu = ResourceName::new("example.com/gpu");
+    let with = Inventory::new(view.nodes().clone()).with(gpu.clone(), devices.collect::<Vec<_>>());
+    let with = || Host::new(&node, view.cpus(), with.clone(), &NoPlugins);
+    for resource in ["example.com/gpu", "hugepages-1Gi"] {
+        let mut template = template("asks", "1", Lifetime::Forever);
+        let container = &mut template.pod.containers[0];
+        for list in [&mut container.limits, &mut container.requests] {
+            list.insert(resource.into(), "1".parse().unwrap());
+        }
+        for scheduler in [Scheduler::Spread, Scheduler::Pack] {
+            let fleet = Fleet { hosts: vec![(host(&node, &view), 1), (with(), 1)], scheduler };
+            let pods: Vec<Arrival> =
+                (0..5).map(|at| Arrival { at: Duration::from_secs(at), template: 0, stays: None }).collect();
+            let outcome = run(&fleet, std::slice::from_ref(&template), &pods, &mut Silent);
+            let fit = if resource == "example.com/gpu" { 3 } else { 0 };
+            assert_eq!(outcome.admitted(), fit, "{resource} {scheduler:?}");
+            assert_eq!(outcome.refused()[Outcome::NO_ROOM], 5 - fit, "{resource} {scheduler:?}");
+        }
+        let first = lacking(&host(&node, &view), &template);
+        assert_eq!(first, [ResourceName::new(resource)]);
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ use topology_hint::Affinity;
 use topology_model::Nodes;
 
 pub(crate) use self::merge::{CandidateView, MergeView};
-pub(crate) use self::not_checked::{NotChecked, not_checked, unknown_resources, warning_of_pod};
+pub(crate) use self::not_checked::{NotChecked, warning_of_pod};
 use crate::node::LoadedNode;
 use crate::render::Amount;
 

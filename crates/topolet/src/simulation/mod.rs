@@ -3,6 +3,7 @@
 mod prepare;
 mod runs;
 mod report;
+mod missing;
 mod find_max;
 mod reservation;
 

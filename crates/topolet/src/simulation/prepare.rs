@@ -9,7 +9,6 @@ use anyhow::anyhow;
 use device_manager::Inventory;
 use node_simulation::{
     Arrival, Distribution, DistributionError, Fleet, Host, Lifetime, NoPlugins, Scheduler, Template, Weight,
-    fits_empty,
 };
 use topology_admission::{Compat, Node};
 use topology_manifest::{
@@ -18,8 +17,8 @@ use topology_manifest::{
 };
 use topology_model::CpuTable;
 
+use super::missing::{Missing, missing, why_never};
 use crate::arguments::{MachineArguments, RulesArguments};
-use crate::decision::{not_checked, unknown_resources};
 use crate::document;
 use crate::node::{DeviceText, LoadedMachine, LoadedNode, memory_must_be_known};
 use crate::render::manifest_style;
@@ -161,7 +160,7 @@ impl Reading<'_> {
             warnings,
         };
         let mut prepared = self.refuse_what_never_fits(prepared, &scenario.pods)?;
-        prepared.warnings.extend(self.not_checked(&prepared, &scenario.pods));
+        prepared.warnings.extend(self.missing(&prepared, &scenario.pods));
         Ok(prepared)
     }
 
@@ -225,23 +224,19 @@ impl Reading<'_> {
         Ok(PreparedNode { node: node.node, cpus: node.cpus, inventory: node.inventory })
     }
 
-    /// Pods that ask for devices of which a machine knows nothing. Devices come with machines, so that one
-    /// configuration tells all.
-    fn not_checked(&self, prepared: &Prepared, pods: &[ScenarioPod]) -> Vec<String> {
-        let nodes = prepared.configurations.first().into_iter().flat_map(|own| &own.nodes);
-        let machines: Vec<_> = prepared.machines.iter().map(|(name, _)| name).zip(nodes).collect();
-        let mut warnings = Vec::new();
-        for (template, pod) in prepared.templates.iter().zip(pods) {
-            for (machine, own) in &machines {
-                let unknown = unknown_resources(&own.node, &own.inventory, &template.pod);
-                if let Some(what) = not_checked(&unknown, &format!("on {machine}")) {
-                    let expected = "to have it checked, devices of the machine";
-                    let warning = Scenario::warn(&self.source, &pod.place, what, expected);
-                    warnings.push(warning.render(manifest_style()));
-                }
-            }
-        }
-        warnings
+    /// What some machines lack, in one warning for each set of machines.
+    fn missing(&self, prepared: &Prepared, pods: &[ScenarioPod]) -> Vec<String> {
+        let Some(configuration) = prepared.configurations.first() else { return Vec::new() };
+        let fleet = prepared.fleet(configuration);
+        let names: Vec<&str> = prepared.machines.iter().map(|(name, _)| name.as_str()).collect();
+        let missing = missing(&fleet, &names, &prepared.templates);
+        let warning = |missing: &Missing| {
+            let place = &pods.get(missing.first_pod)?.place;
+            let expected = "devices or hugepages of the machine, if it has them";
+            let warning = Scenario::warn(&self.source, place, missing.text(prepared.scheduler), expected);
+            Some(warning.render(manifest_style()))
+        };
+        missing.iter().filter_map(warning).collect()
     }
 
     /// A pod that fits no machine at all is an error; one that fits none under some configuration is worth a word.
@@ -257,23 +252,17 @@ impl Reading<'_> {
             .collect();
         let mut found = Vec::new();
         for (template, pod) in prepared.templates.iter().zip(pods) {
-            let mut never = Vec::new();
-            for (name, fleet) in &fleets {
-                let refused = fleet.hosts.iter().map(|(host, _)| fits_empty(host, template));
-                if let Err(refused) = refused.reduce(Result::or).unwrap_or(Ok(())) {
-                    never.push((*name, refused));
-                }
-            }
-            let reason = |(name, refused): &(&str, Box<topology_admission::Refused>)| {
-                format!("{name}: {}: {}", refused.reason, refused.message)
-            };
+            let never: Vec<String> = fleets
+                .iter()
+                .filter_map(|(name, fleet)| Some(format!("{name}: {}", why_never(fleet, template)?)))
+                .collect();
             if never.len() == fleets.len() {
-                let what = never.first().map(reason).unwrap_or_default();
+                let what = never.first().map(String::as_str).unwrap_or_default();
                 let what = format!("the pod fits no machine, even an empty one: under {what}");
                 return Err(self.refused(&pod.place, what, "a pod that fits a machine of the scenario"));
             }
             found.extend(never.iter().map(|never| {
-                let what = format!("the pod fits no machine, even an empty one, under {}", reason(never));
+                let what = format!("the pod fits no machine, even an empty one, under {never}");
                 let expected = "to see it admitted, another configuration or a smaller pod";
                 Scenario::warn(&self.source, &pod.place, what, expected).render(manifest_style())
             }));

@@ -1,0 +1,87 @@
+//! Resources that pods ask for and machines do not have: where such pods are never sent, and which fit nowhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use node_simulation::{Fleet, Scheduler, Template, fits_empty, lacking};
+use pod_spec::ResourceName;
+
+/// What the same machines lack.
+pub(super) struct Missing {
+    machines: Vec<String>,
+    resources: BTreeSet<ResourceName>,
+    pods: Vec<String>,
+    /// Position of the first of the pods.
+    pub(super) first_pod: usize,
+}
+
+impl Missing {
+    /// What comes of it under a scheduler.
+    pub(super) fn text(&self, scheduler: Scheduler) -> String {
+        let resources: Vec<&str> = self.resources.iter().map(ResourceName::as_str).collect();
+        let (resources, pods) = (resources.join(" and "), self.pods.join(" and "));
+        let (machines, have) =
+            (self.machines.join(" and "), if self.machines.len() == 1 { "has" } else { "have" });
+        match scheduler {
+            Scheduler::Spread | Scheduler::Pack => {
+                format!("{machines} {have} no {resources}, so the scheduler never sends {pods} there")
+            }
+            Scheduler::Blind => format!(
+                "{machines} {have} no {resources}: {pods} may be sent there, and a kubelet does not check a resource without a device plugin"
+            ),
+        }
+    }
+}
+
+/// What the machines `names` of a fleet lack, by the machines that lack it.
+pub(super) fn missing(fleet: &Fleet<'_>, names: &[&str], templates: &[Template]) -> Vec<Missing> {
+    let mut by_machines: BTreeMap<Vec<usize>, Missing> = BTreeMap::new();
+    for (pod, template) in templates.iter().enumerate() {
+        let mut lack: BTreeMap<ResourceName, Vec<usize>> = BTreeMap::new();
+        for (machine, (host, _)) in fleet.hosts.iter().enumerate() {
+            for resource in lacking(host, template) {
+                lack.entry(resource).or_default().push(machine);
+            }
+        }
+        for (resource, machines) in lack {
+            let mut named: Vec<String> =
+                machines.iter().filter_map(|at| names.get(*at)).map(|name| (*name).to_owned()).collect();
+            named.dedup();
+            let missing = by_machines.entry(machines).or_insert_with(|| Missing {
+                machines: named,
+                resources: BTreeSet::new(),
+                pods: Vec::new(),
+                first_pod: pod,
+            });
+            missing.resources.insert(resource);
+            if !missing.pods.contains(&template.name) {
+                missing.pods.push(template.name.clone());
+            }
+        }
+    }
+    by_machines.into_values().collect()
+}
+
+/// Why a pod is never admitted by any machine of a fleet, even an empty one; `None` if one would admit it.
+pub(super) fn why_never(fleet: &Fleet<'_>, template: &Template) -> Option<String> {
+    let mut reasons = Vec::new();
+    let mut lacked = BTreeSet::new();
+    for (host, _) in &fleet.hosts {
+        let lacking = lacking(host, template);
+        if fleet.scheduler != Scheduler::Blind && !lacking.is_empty() {
+            lacked.extend(lacking);
+            continue;
+        }
+        match fits_empty(host, template) {
+            Ok(()) => return None,
+            Err(refused) => reasons.push(format!("{}: {}", refused.reason, refused.message)),
+        }
+    }
+    if !lacked.is_empty() {
+        let lacked: Vec<&str> = lacked.iter().map(ResourceName::as_str).collect();
+        reasons.push(format!("machines without {} do not get it", lacked.join(" or ")));
+    }
+    (!reasons.is_empty()).then(|| {
+        reasons.dedup();
+        reasons.join("; ")
+    })
+}
