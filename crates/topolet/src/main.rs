@@ -6,7 +6,7 @@
 
 mod arguments;
 mod command;
-mod config_check;
+mod advice;
 mod node;
 mod node_file;
 mod pods;

@@ -6,8 +6,8 @@ use serde::Serialize;
 use topology_model::KubeletView;
 
 use crate::Outcome;
+use crate::advice::{self, Change, Finding, Problem, Target};
 use crate::arguments::{Format, MachineArguments, OutputArguments};
-use crate::config_check::{self, Change, Finding, Problem};
 use crate::document::Document;
 use crate::node::{self, LoadedMachine};
 use crate::render::{self, Screen};
@@ -34,6 +34,9 @@ pub(crate) struct ConfigCheckArguments {
     /// Prints nothing but the proposed configuration, as a file that a kubelet reads.
     #[arg(long, conflicts_with = "output")]
     pub(crate) propose: bool,
+    /// The program that is to run with the proposal.
+    #[arg(long = "for", value_name = "PROGRAM", default_value = "kubelet")]
+    pub(crate) target: Target,
     #[command(flatten)]
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
@@ -45,10 +48,15 @@ pub(crate) struct ConfigCheckArguments {
 pub(crate) struct Checked {
     pub(crate) machine: String,
     pub(crate) configuration: String,
+    /// For whom it is proposed.
+    #[serde(rename = "for")]
+    pub(crate) target: Target,
     /// Most harmful first.
     pub(crate) findings: Vec<Finding>,
     /// In what the proposal differs.
     pub(crate) changes: Vec<Change>,
+    /// What else has to be known of the proposal.
+    pub(crate) notes: Vec<String>,
     /// A `KubeletConfiguration` of all fields that decide on resources.
     pub(crate) proposal: serde_json::Value,
 }
@@ -70,22 +78,27 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     if let Some(warning) = node::memory_must_be_known_by(&machine, &read.config)? {
         screen.warn(warning);
     }
-    let proposal = node::propose(&read.config, &view);
+    let target = arguments.target;
+    let proposal = advice::propose(&read.config, &view, target);
     let outcome = |wrong: bool| if wrong { Outcome::SomethingWrong } else { Outcome::Done };
-    let mut findings = config_check::check(&read.config, &text, &proposal, &view)?;
+    let mut findings = advice::check(&read.config, &text, &proposal, &view, target)?;
     // After what keeps the kubelet from starting.
     let refused = findings.iter().filter(|finding| finding.problem == Problem::Refused).count();
-    findings.splice(refused..refused, config_check::without_effect(&read.warnings));
+    findings.splice(refused..refused, advice::without_effect(&read.warnings));
     let is_wrong = !findings.is_empty();
     if arguments.propose {
         screen.print(&node::configuration_text(&proposal)?)?;
         return Ok(outcome(is_wrong));
     }
+    let mut notes = advice::held_back(&read.config, &proposal, &view, target);
+    notes.extend(advice::notes(&proposal, &view));
     let checked = Checked {
         machine: machine.name.clone(),
         configuration: read.name,
+        target,
         findings,
-        changes: config_check::changes(&read.config, &proposal)?,
+        changes: advice::changes(&read.config, &proposal)?,
+        notes,
         proposal: node::configuration_value(&proposal)?,
     };
     let format = arguments.output.output;

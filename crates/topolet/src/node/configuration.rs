@@ -10,6 +10,7 @@ use node_config::{KubeletConfiguration, OwnOptions, ReservedMemory};
 use topology_manifest::{Source, Warning, read_kubelet_config, read_own_options};
 use topology_model::{KubeletView, NodeMemory};
 
+use crate::advice::room;
 use crate::render::manifest_style;
 
 /// The built-in configuration that pins as much as the kubelet can.
@@ -84,13 +85,13 @@ pub(crate) fn from_text(name: &str, text: &[u8]) -> anyhow::Result<ReadConfigura
 /// So many NUMA nodes a kubelet accepts without being told.
 const USUAL_NODES: usize = 8;
 /// What is kept for the system per package, in bytes.
-pub(super) const KEPT: i64 = 1 << 30;
+pub(crate) const KEPT: i64 = 1 << 30;
 /// The part of all that is kept which is kept free by eviction, as by the kubelet's own defaults.
 const EVICTION: i64 = 100 << 20;
 
 /// Policies static, Static and restricted. For each package its first core is reserved, and 1Gi of memory on its
 /// first NUMA node with at least four times as much; without any such node memory is not managed.
-pub(super) fn pinned(view: &KubeletView) -> KubeletConfiguration {
+pub(crate) fn pinned(view: &KubeletView) -> KubeletConfiguration {
     let text = |text: &str| Some(text.to_owned());
     let mut config = KubeletConfiguration {
         cpu_manager_policy: text("static"),
@@ -124,7 +125,7 @@ pub(super) fn pinned(view: &KubeletView) -> KubeletConfiguration {
 }
 
 /// The first core of each package.
-pub(super) fn first_cores(view: &KubeletView) -> CpuSet {
+pub(crate) fn first_cores(view: &KubeletView) -> CpuSet {
     let cpus = view.cpus();
     let mut reserved = CpuSet::new();
     for (_, package) in cpus.sockets() {
@@ -136,13 +137,8 @@ pub(super) fn first_cores(view: &KubeletView) -> CpuSet {
 }
 
 /// A node for each package: one of its own if one has enough memory, else any.
-pub(super) fn nodes_to_keep_memory_on(view: &KubeletView) -> Vec<i32> {
-    let has_room = |node: &&NodeMemory| {
-        let pages = node.hugepages.iter().fold(0_u64, |sum, pages| {
-            sum.saturating_add(pages.page_size_kib.saturating_mul(1024).saturating_mul(pages.num_pages))
-        });
-        node.memory.saturating_sub(pages) >= 4 * KEPT.unsigned_abs()
-    };
+pub(crate) fn nodes_to_keep_memory_on(view: &KubeletView) -> Vec<i32> {
+    let has_room = |node: &&NodeMemory| room(node) >= 4 * KEPT.unsigned_abs();
     let roomy: Vec<&NodeMemory> = view.node_memory().iter().filter(has_room).collect();
     let packages = view.cpus().sockets().filter_map(|(_, package)| {
         let own = roomy

@@ -6,7 +6,6 @@ mod devices;
 mod hugepages;
 mod machine;
 mod memory;
-mod proposal;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +24,8 @@ use crate::render::Glyphs;
 use crate::state::Residents;
 
 pub(crate) use self::configuration::{
-    PINNED, ReadConfiguration, from_file as read_configuration, own_options,
+    KEPT, PINNED, ReadConfiguration, first_cores, from_file as read_configuration, nodes_to_keep_memory_on,
+    own_options, pinned,
 };
 pub(crate) use self::configuration_text::{text as configuration_text, value as configuration_value};
 pub(crate) use self::devices::DeviceText;
@@ -33,7 +33,6 @@ pub(crate) use self::machine::{LoadedMachine, files_of};
 pub(crate) use self::memory::{
     must_be_known as memory_must_be_known, must_be_known_by as memory_must_be_known_by,
 };
-pub(crate) use self::proposal::propose;
 
 /// A node that can decide.
 #[derive(Clone)]

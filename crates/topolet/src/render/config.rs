@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{Glyphs, columns};
+use crate::advice::{Expected, Problem, Target};
 use crate::command::Checked;
-use crate::config_check::Problem;
 use crate::node::RELEASE;
 
 /// The check for a person; `snippet` is the proposal as a file.
@@ -17,21 +17,24 @@ pub(crate) fn checked(checked: &Checked, snippet: &str, glyphs: Glyphs) -> Strin
         let (mark, what) = match finding.problem {
             Problem::Refused => (glyphs.no(), "the kubelet does not start"),
             Problem::WithoutEffect => ("!", "without effect"),
+            Problem::Harmful => (glyphs.no(), "harmful"),
             Problem::Doubtful => ("!", "hardly meant"),
         };
         let line = finding.line.map_or_else(String::new, |line| format!(" (line {line})"));
         let field = if finding.field.is_empty() { "the file" } else { &finding.field };
         text.push_str(&format!("{mark} {field}{line}   {what}: {}\n", finding.text));
-        if let Some(expected) = &finding.expected {
-            text.push_str(&format!("  expected    {}\n", flow(expected)));
-        }
+        text.push_str(&expected(finding.expected.as_ref()));
     }
     if findings.is_empty() {
-        text.push_str(&format!("{} a kubelet starts with it on this machine\n", glyphs.yes()));
+        let whom = match checked.target {
+            Target::Kubelet => "a kubelet starts with it on this machine, and admits ordinary pods",
+            Target::Topolet => "topolet starts with it on this machine",
+        };
+        text.push_str(&format!("{} {whom}\n", glyphs.yes()));
     }
     if changes.is_empty() {
         text.push_str("\nNothing else is proposed.\n");
-        return text;
+        return text + &notes(&checked.notes);
     }
     text.push_str("\nproposed, so that as much as possible is pinned:\n");
     let rows = changes.iter().map(|change| {
@@ -44,8 +47,32 @@ pub(crate) fn checked(checked: &Checked, snippet: &str, glyphs: Glyphs) -> Strin
         ]
     });
     text.push_str(&columns(rows, "  "));
+    text.push_str(&notes(&checked.notes));
     text.push_str("\nas a file (--propose prints nothing else):\n\n");
     text + snippet
+}
+
+/// What makes a finding go away: each field as it is to be written.
+fn expected(expected: Option<&Expected>) -> String {
+    match expected {
+        None => String::new(),
+        Some(Expected::Text(text)) => format!("  expected    {text}\n"),
+        Some(Expected::Fields(fields)) => {
+            let line = |(at, (field, value)): (usize, (&String, &Value))| {
+                let label = if at == 0 { "expected" } else { "and" };
+                match value {
+                    Value::Null => format!("  {label:<10}  {field} left out\n"),
+                    value => format!("  {label:<10}  {field}: {}\n", flow(value)),
+                }
+            };
+            fields.iter().enumerate().map(line).collect()
+        }
+    }
+}
+
+fn notes(notes: &[String]) -> String {
+    let lines: String = notes.iter().map(|note| format!("! {note}\n")).collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 
 /// A value in one line, as YAML has it.

@@ -1,4 +1,4 @@
-//! What is wrong with a kubelet configuration on a machine, and what would be right.
+//! What is wrong with a kubelet configuration on a machine.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,10 @@ use topology_admission::{Compat, Node, StartFault};
 use topology_manifest::Warning;
 use topology_model::KubeletView;
 
-use crate::node;
+use super::Target;
+use super::fields::copy;
+use super::hazard::hazards;
+use super::remedy::{group, remedy};
 
 /// One thing about a configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -24,9 +27,19 @@ pub(crate) struct Finding {
     pub(crate) problem: Problem,
     /// The kubelet's words where it has some.
     pub(crate) text: String,
-    /// What the proposal has in its place; absent if it leaves the field out.
+    /// What makes it go away; absent if nothing is known to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) expected: Option<Value>,
+    pub(crate) expected: Option<Expected>,
+}
+
+/// What makes a finding go away.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Expected {
+    /// All of these fields together; `null`: the field is left out.
+    Fields(BTreeMap<String, Value>),
+    /// What is to be written there.
+    Text(String),
 }
 
 /// How bad it is.
@@ -37,6 +50,8 @@ pub(crate) enum Problem {
     Refused,
     /// It starts and passes over it.
     WithoutEffect,
+    /// It starts, and pods cannot be admitted, or harm each other.
+    Harmful,
     /// It starts and does what is hardly meant.
     Doubtful,
 }
@@ -55,97 +70,88 @@ pub(crate) fn without_effect(warnings: &[Warning]) -> Vec<Finding> {
             line: Some(error.line()),
             problem: Problem::WithoutEffect,
             text: error.problem().to_string(),
-            expected: expected.map(Value::from),
+            expected: expected.map(|text| Expected::Text(text.to_owned())),
         }
     };
     warnings.iter().map(finding).collect()
 }
 
-/// A field that the proposal has otherwise.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub(crate) struct Change {
-    pub(crate) field: String,
-    /// Absent where nothing is written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) from: Option<Value>,
-    /// Absent where nothing is to be written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) to: Option<Value>,
-}
-
-/// What is wrong with `config`, whose text is `text`. `proposal` says what is expected.
+/// What is wrong with `config`, whose text is `text`, the worst first. `proposal` is what is right.
 pub(crate) fn check(
     config: &KubeletConfiguration,
     text: &str,
     proposal: &KubeletConfiguration,
     view: &KubeletView,
+    target: Target,
 ) -> anyhow::Result<Vec<Finding>> {
-    let expected = fields(proposal)?;
-    let finding = |field: &str, problem, text: String| Finding {
-        field: field.to_owned(),
-        line: None,
-        problem,
-        text,
-        expected: expected.get(field).cloned(),
-    };
-    // The kubelet stops at the first fault; what it would come to next is seen with that one mended.
-    let mut found: Vec<Finding> = Vec::new();
-    let mut mended = config.clone();
-    loop {
-        let mut faults: Vec<(&str, String)> =
-            mended.validate().iter().map(|wrong| (invalid_field(wrong.field()), wrong.to_string())).collect();
-        if faults.is_empty()
-            && let Err(error) = Node::start(view, &mended, None, Compat::KUBELET)
-        {
-            faults.extend(error.faults().iter().map(|fault| (fault_field(fault), fault.to_string())));
-        }
-        faults.retain(|(field, _)| found.iter().all(|known| known.field != *field));
-        if faults.is_empty() {
-            break;
-        }
-        for (field, text) in faults {
-            mend(&mut mended, proposal, field);
-            found.push(finding(field, Problem::Refused, text));
-        }
+    let mut findings = Vec::new();
+    for Fault { field, problem, text: what } in faults(config, proposal, view, target) {
+        let is_there = |config: &KubeletConfiguration| {
+            faults(config, proposal, view, target).iter().any(|fault| fault.field == field)
+        };
+        let fields = remedy(config, proposal, field, is_there)?;
+        findings.push(Finding {
+            field: field.to_owned(),
+            line: line_of(field, text),
+            problem,
+            text: what,
+            expected: (!fields.is_empty()).then_some(Expected::Fields(fields)),
+        });
     }
-    let doubts =
-        doubts(config, view).into_iter().filter(|(field, _)| found.iter().all(|known| known.field != *field));
-    let doubts: Vec<Finding> = doubts.map(|(field, text)| finding(field, Problem::Doubtful, text)).collect();
-    found.extend(doubts);
-    for finding in &mut found {
-        finding.line = line_of(&finding.field, text);
-    }
-    Ok(found)
+    Ok(findings)
 }
 
-/// Puts what is proposed for a field in its place.
-fn mend(config: &mut KubeletConfiguration, proposal: &KubeletConfiguration, field: &str) {
-    let from = proposal.clone();
-    match field {
-        "cpuManagerPolicy" => config.cpu_manager_policy = from.cpu_manager_policy,
-        "cpuManagerPolicyOptions" => config.cpu_manager_policy_options = from.cpu_manager_policy_options,
-        "reservedSystemCPUs" => config.reserved_system_cpus = from.reserved_system_cpus,
-        "memoryManagerPolicy" => config.memory_manager_policy = from.memory_manager_policy,
-        // What is reserved on nodes has to be what is reserved in all.
-        "reservedMemory" | "kubeReserved" | "systemReserved" | "evictionHard" => {
-            config.reserved_memory = from.reserved_memory;
-            config.kube_reserved = from.kube_reserved;
-            config.system_reserved = from.system_reserved;
-            config.eviction_hard = from.eviction_hard;
+/// One thing that is wrong; a field has at most one.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    pub(super) field: &'static str,
+    problem: Problem,
+    text: String,
+}
+
+pub(super) fn faults(
+    config: &KubeletConfiguration,
+    proposal: &KubeletConfiguration,
+    view: &KubeletView,
+    target: Target,
+) -> Vec<Fault> {
+    // The kubelet stops at the first fault; what it would come to next is seen with that one mended.
+    let mut found: Vec<Fault> = Vec::new();
+    let mut mended = config.clone();
+    loop {
+        let mut texts = stops(&mended, view);
+        texts.retain(|(field, _)| found.iter().all(|known| known.field != *field));
+        if texts.is_empty() {
+            break;
         }
-        "topologyManagerPolicy" => config.topology_manager_policy = from.topology_manager_policy,
-        "topologyManagerScope" => config.topology_manager_scope = from.topology_manager_scope,
-        "topologyManagerPolicyOptions" => {
-            config.topology_manager_policy_options = from.topology_manager_policy_options;
+        for (field, text) in texts {
+            for field in group(field) {
+                copy(&mut mended, proposal, field);
+            }
+            found.push(Fault { field, problem: Problem::Refused, text });
         }
-        "featureGates" => config.feature_gates = from.feature_gates,
-        "maxPods" => config.max_pods = from.max_pods,
-        "podsPerCore" => config.pods_per_core = from.pods_per_core,
-        "systemCgroups" => config.system_cgroups = from.system_cgroups,
-        _ => {
-            config.enforce_node_allocatable = from.enforce_node_allocatable;
-            config.cgroups_per_qos = from.cgroups_per_qos;
+    }
+    let harmful = hazards(config, view, target).into_iter();
+    let harmful = harmful.map(|hazard| (hazard.field, Problem::Harmful, hazard.text));
+    let doubtful = doubts(config, view).into_iter().map(|(field, text)| (field, Problem::Doubtful, text));
+    for (field, problem, text) in harmful.chain(doubtful) {
+        if found.iter().all(|known| known.field != field) {
+            found.push(Fault { field, problem, text });
         }
+    }
+    found
+}
+
+/// What keeps the kubelet from starting, as far as it comes, by field.
+fn stops(config: &KubeletConfiguration, view: &KubeletView) -> Vec<(&'static str, String)> {
+    let invalid: Vec<_> =
+        config.validate().iter().map(|wrong| (invalid_field(wrong.field()), wrong.to_string())).collect();
+    if !invalid.is_empty() {
+        return invalid;
+    }
+    match Node::start(view, config, None, Compat::KUBELET) {
+        Ok(_) => Vec::new(),
+        Err(error) => error.faults().iter().map(|fault| (fault_field(fault), fault.to_string())).collect(),
     }
 }
 
@@ -227,34 +233,15 @@ fn line_of(field: &str, text: &str) -> Option<usize> {
     text.lines().position(|line| writes(&not_comment(line))).map(|at| at + 1)
 }
 
-/// The fields that are written.
-fn fields(config: &KubeletConfiguration) -> anyhow::Result<BTreeMap<String, Value>> {
-    let value = node::configuration_value(config)?;
-    let fields = value.as_object().cloned().unwrap_or_default().into_iter();
-    Ok(fields.filter(|(name, _)| !matches!(name.as_str(), "apiVersion" | "kind")).collect())
-}
-
-/// In what the proposal differs.
-pub(crate) fn changes(
-    config: &KubeletConfiguration,
-    proposal: &KubeletConfiguration,
-) -> anyhow::Result<Vec<Change>> {
-    let (from, to) = (fields(config)?, fields(proposal)?);
-    let mut names: Vec<&String> = from.keys().chain(to.keys()).collect();
-    names.sort();
-    names.dedup();
-    let changed = names.into_iter().filter(|name| from.get(*name) != to.get(*name));
-    Ok(changed
-        .map(|name| Change { field: name.clone(), from: from.get(name).cloned(), to: to.get(name).cloned() })
-        .collect())
-}
-
 #[cfg(test)]
 mod tests {
+    use rayon::prelude::*;
     use topology_discovery::{SysfsTree, read};
     use topology_manifest::{Source, read_kubelet_config};
 
     use super::*;
+    use crate::advice::{changes, propose};
+    use crate::node;
 
     /// Configurations, most of them broken, and the fields that are at fault on any machine.
     const CONFIGS: [(&str, &[&str]); 18] = [
@@ -303,29 +290,40 @@ mod tests {
         read_kubelet_config(&Source { name: "kubelet.yaml", text }).unwrap().config
     }
 
+    fn views() -> Vec<(&'static str, KubeletView)> {
+        let view = |name| {
+            let tree = SysfsTree::archive(machine_fixtures::archive(name).unwrap()).unwrap();
+            (name, KubeletView::new(&read(&tree).unwrap().info).unwrap())
+        };
+        machine_fixtures::names().map(view).collect()
+    }
+
+    fn text(fields: &str) -> String {
+        format!("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n{fields}\n")
+    }
+
+    fn checked(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Finding> {
+        check(config, "", &propose(config, view, Target::Kubelet), view, Target::Kubelet).unwrap()
+    }
+
     #[test]
     fn what_is_proposed_is_accepted_on_every_machine() {
-        let mut machines = 0;
-        for name in machine_fixtures::names() {
-            let tree = SysfsTree::archive(machine_fixtures::archive(name).unwrap()).unwrap();
-            let view = KubeletView::new(&read(&tree).unwrap().info).unwrap();
+        views().into_par_iter().for_each(|(name, view)| {
             for (fields, faults) in CONFIGS {
-                let text = format!(
-                    "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n{fields}\n"
-                );
-                let config = configuration(&text);
-                let proposal = node::propose(&config, &view);
-                let found = check(&config, &text, &proposal, &view).unwrap();
+                let config = configuration(&text(fields));
+                let proposal = propose(&config, &view, Target::Kubelet);
+                let found = checked(&config, &view);
                 for fault in faults {
                     let own = found.iter().find(|finding| finding.field == *fault);
                     assert!(own.is_some(), "{name}: {fields}: nothing said of {fault}: {found:?}");
                 }
-                assert_eq!(faults.is_empty(), found.is_empty(), "{name}: {fields}: {found:?}");
+                let harmless = found.iter().all(|finding| finding.problem == Problem::Harmful);
+                assert_eq!(faults.is_empty(), harmless, "{name}: {fields}: {found:?}");
                 // As it is written and read again.
                 let again = configuration(&node::configuration_text(&proposal).unwrap());
-                let left = check(&again, "", &node::propose(&again, &view), &view).unwrap();
+                let left = checked(&again, &view);
                 assert!(left.is_empty(), "{name}: {fields}: {proposal:?} has {left:?}");
-                let more = changes(&again, &node::propose(&again, &view)).unwrap();
+                let more = changes(&again, &propose(&again, &view, Target::Kubelet)).unwrap();
                 assert!(more.is_empty(), "{name}: {fields}: {proposal:?} is not the last word: {more:?}");
                 let cores = view.cpus().cores();
                 let reserved: CpuSet = again.reserved_cpus().parse().unwrap();
@@ -336,9 +334,38 @@ mod tests {
                     "{name}: {fields}: {reserved} splits cores"
                 );
             }
-            machines += 1;
-        }
-        assert_eq!(machines, machine_fixtures::names().count());
+        });
+    }
+
+    #[test]
+    fn what_is_expected_makes_its_finding_go_away_when_it_is_all_that_is_applied() {
+        let applied = views().into_par_iter().map(|(name, view)| {
+            let mut applied = 0;
+            for (fields, _) in CONFIGS {
+                let config = configuration(&text(fields));
+                for finding in checked(&config, &view) {
+                    let Some(Expected::Fields(expected)) = &finding.expected else {
+                        panic!("{name}: {fields}: nothing is expected for {finding:?}")
+                    };
+                    // As it is printed, beside what was there.
+                    let mut mended = node::configuration_value(&config).unwrap();
+                    let object = mended.as_object_mut().unwrap();
+                    for (field, value) in expected {
+                        match value {
+                            Value::Null => object.remove(field),
+                            value => object.insert(field.clone(), value.clone()),
+                        };
+                    }
+                    let left = checked(&configuration(&mended.to_string()), &view);
+                    let same = left.iter().find(|left| left.field == finding.field);
+                    assert!(same.is_none(), "{name}: {fields}: {expected:?} leaves {same:?}");
+                    applied += 1;
+                }
+            }
+            applied
+        });
+        let applied: usize = applied.sum();
+        assert!(applied > 300, "{applied}");
     }
 
     #[test]

@@ -1,0 +1,299 @@
+//! What a kubelet starts with and then cannot work with.
+//!
+//! - Admissions that take longer than anybody waits ([`super::cost`]).
+//! - Node ids that do not fit a mask of 64 bits, and ids with gaps where distances are looked up by id: the kubelet
+//!   crashes at the first pod.
+//! - More reserved on a NUMA node than it has: the kubelet's free memory wraps.
+//! - Rules under which no ordinary pod is ever admitted ([`super::trial`]).
+
+use node_config::KubeletConfiguration;
+use topology_model::{KubeletView, NodeMemory};
+
+use super::Target;
+use super::cost::{Walked, cost, in_words};
+use super::trial;
+
+/// One of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Hazard {
+    /// The field that has to change.
+    pub(super) field: &'static str,
+    pub(super) text: String,
+}
+
+/// Seconds that an ordinary container may take.
+const AFFORDABLE: f64 = 1.0;
+/// Seconds that a container with huge pages may take.
+const AFFORDABLE_WITH_HUGE_PAGES: f64 = 10.0;
+/// Option of the Topology Manager.
+pub(super) const CLOSEST: &str = "prefer-closest-numa-nodes";
+
+/// Everything of the kind, the worst first.
+pub(super) fn hazards(config: &KubeletConfiguration, view: &KubeletView, target: Target) -> Vec<Hazard> {
+    let mut found = on_sight(config, view, target);
+    if found.is_empty() {
+        found.extend(trial::admits_nothing(config, view).map(|text| Hazard { field: POLICY, text }));
+    }
+    found
+}
+
+/// Those that are seen without a trial.
+pub(super) fn on_sight(config: &KubeletConfiguration, view: &KubeletView, target: Target) -> Vec<Hazard> {
+    let mut found = wrapped(config, view, target);
+    if target == Target::Kubelet {
+        found.extend(crashes(config, view));
+        found.extend(too_slow(config, view));
+    }
+    found
+}
+
+const POLICY: &str = "topologyManagerPolicy";
+const MEMORY: &str = "memoryManagerPolicy";
+
+fn too_slow(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Hazard> {
+    let cost = cost(config, view);
+    let Walked { with_cpus, all } = Walked::of(view);
+    let mut found = Vec::new();
+    if cost.memory > AFFORDABLE {
+        let text = format!(
+            "the kubelet's memory manager walks all 2^{all} sets of the {all} NUMA nodes for each Guaranteed container: the first one {}",
+            in_words(cost.memory)
+        );
+        found.push(Hazard { field: MEMORY, text });
+    }
+    if cost.cpus > AFFORDABLE {
+        let text = format!(
+            "with any policy but none the kubelet's CPU manager walks all 2^{with_cpus} sets of the {with_cpus} NUMA nodes with CPUs for each Guaranteed container: the first one {}",
+            in_words(cost.cpus)
+        );
+        found.push(Hazard { field: POLICY, text });
+    }
+    let policy = config.topology_policy();
+    if found.is_empty() && cost.merge > AFFORDABLE {
+        let text = format!(
+            "the kubelet's policy {policy} tries every pair of the hints for CPUs ({with_cpus} NUMA nodes) and for memory ({all}): the first Guaranteed container {}",
+            in_words(cost.merge)
+        );
+        found.push(Hazard { field: MEMORY, text });
+    }
+    if found.is_empty() && cost.merge_with_huge_pages > AFFORDABLE_WITH_HUGE_PAGES {
+        let text = format!(
+            "the kubelet's policy {policy} tries every combination of the hints for CPUs, memory and huge pages on {all} NUMA nodes: a Guaranteed container with huge pages {}",
+            in_words(cost.merge_with_huge_pages)
+        );
+        found.push(Hazard { field: MEMORY, text });
+    }
+    found
+}
+
+fn crashes(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Hazard> {
+    let mut found = Vec::new();
+    let policy = config.topology_policy();
+    if let Some(id) = view.nodes().ids().find(|id| !(0..64).contains(&id.0)) {
+        let why = |what: &str| {
+            format!(
+                "{what} crashes the kubelet at the first pod: NUMA node {id} does not fit its sets of nodes 0 to 63"
+            )
+        };
+        if policy != "none" {
+            found.push(Hazard { field: POLICY, text: why(&format!("policy {policy}")) });
+        }
+        if config.memory_policy() == "Static" {
+            found.push(Hazard { field: MEMORY, text: why("policy Static") });
+        }
+    }
+    let closest = config.topology_manager_policy_options.get(CLOSEST);
+    let is_on = closest.and_then(|value| node_config::parse_bool(value)).unwrap_or(false);
+    if is_on && matches!(policy, "best-effort" | "restricted") && has_gaps(view) {
+        let text = format!(
+            "{CLOSEST} crashes the kubelet, or compares wrong distances: it looks distances up by node id, and the ids here have gaps"
+        );
+        found.push(Hazard { field: "topologyManagerPolicyOptions", text });
+    }
+    found
+}
+
+/// Whether the node ids are others than 0, 1, 2 and so on.
+pub(super) fn has_gaps(view: &KubeletView) -> bool {
+    (0..).zip(view.nodes().ids()).any(|(at, id): (i64, _)| id.0 != at)
+}
+
+/// Reservations above what a node has.
+pub(super) fn wrapped(config: &KubeletConfiguration, view: &KubeletView, target: Target) -> Vec<Hazard> {
+    if config.memory_policy() != "Static" {
+        return Vec::new();
+    }
+    let consequence = match target {
+        Target::Kubelet => {
+            "the kubelet's free memory there wraps to about 2^64 bytes, and it prefers that node for every pod"
+        }
+        Target::Topolet => "nothing is free there",
+    };
+    let mut found = Vec::new();
+    for reserved in &config.reserved_memory {
+        let Some(node) = view.node_memory().iter().find(|node| node.id.0 == i64::from(reserved.numa_node))
+        else {
+            continue;
+        };
+        for (resource, amount) in &reserved.limits {
+            let Some(has) = has(node, resource) else { continue };
+            if i128::from(amount.value()) <= i128::from(has) {
+                continue;
+            }
+            let has = if has == 0 { "none".to_owned() } else { format!("{has} bytes beside its huge pages") };
+            let text = format!(
+                "{amount} of {resource} is reserved on NUMA node {}, which has {has}: {consequence}",
+                reserved.numa_node
+            );
+            found.push(Hazard { field: "reservedMemory", text });
+        }
+    }
+    found
+}
+
+/// What a node has of a resource before anything is reserved, in bytes; `None`: it does not count it.
+fn has(node: &NodeMemory, resource: &str) -> Option<u64> {
+    if resource == "memory" {
+        return Some(room(node));
+    }
+    let size = node
+        .hugepages
+        .iter()
+        .find(|size| k8s_quantity::hugepage_resource_name(size.page_size_kib) == *resource)?;
+    Some(size.page_size_kib.saturating_mul(1024).saturating_mul(size.num_pages))
+}
+
+/// Memory of a node beside its huge pages, in bytes.
+pub(crate) fn room(node: &NodeMemory) -> u64 {
+    let pages = node.hugepages.iter().fold(0_u64, |sum, pages| {
+        sum.saturating_add(pages.page_size_kib.saturating_mul(1024).saturating_mul(pages.num_pages))
+    });
+    node.memory.saturating_sub(pages)
+}
+
+#[cfg(test)]
+mod tests {
+    use topology_discovery::{SysfsTree, read};
+    use topology_manifest::{Source, read_kubelet_config};
+    use topology_model::{MachineCore, MachineInfo, MachineNode};
+
+    use super::*;
+    use crate::advice::{changes, propose};
+
+    fn configuration(fields: &str) -> KubeletConfiguration {
+        let text =
+            format!("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n{fields}\n");
+        read_kubelet_config(&Source { name: "kubelet.yaml", text: &text }).unwrap().config
+    }
+
+    fn machine(name: &str) -> KubeletView {
+        let tree = SysfsTree::archive(machine_fixtures::archive(name).unwrap()).unwrap();
+        KubeletView::new(&read(&tree).unwrap().info).unwrap()
+    }
+
+    /// Eight CPUs on node 0, and memory on each of the nodes with these ids.
+    fn cpus_apart(memory_on: &[i64]) -> KubeletView {
+        let core = |cpu| MachineCore { thread_ids: Some(vec![cpu]), ..MachineCore::default() };
+        let cpus = MachineNode { id: 0, cores: Some((0..8).map(core).collect()), ..MachineNode::default() };
+        let memory =
+            memory_on.iter().map(|id| MachineNode { id: *id, memory: 64 << 30, ..MachineNode::default() });
+        let nodes = std::iter::once(cpus).chain(memory).collect();
+        let memory_capacity = (64 << 30) * memory_on.len() as u64;
+        let info = MachineInfo {
+            num_cpus: 8,
+            num_sockets: 1,
+            memory_capacity,
+            topology: Some(nodes),
+            ..MachineInfo::default()
+        };
+        KubeletView::new(&info).unwrap()
+    }
+
+    const STATIC: &str = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\nmemoryManagerPolicy: Static\n\
+        systemReserved: {memory: 924Mi}\n";
+
+    #[track_caller]
+    fn check(view: &KubeletView, fields: &str, expected: &[(&str, &str)]) {
+        let config = configuration(&format!("{STATIC}{fields}"));
+        let found = hazards(&config, view, Target::Kubelet);
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for (own, (field, words)) in found.iter().zip(expected) {
+            assert_eq!(own.field, *field, "{found:?}");
+            assert!(own.text.contains(words), "{words}: {found:?}");
+        }
+        let proposal = propose(&config, view, Target::Kubelet);
+        assert!(hazards(&proposal, view, Target::Kubelet).is_empty(), "{proposal:?}");
+        let changed = changes(&config, &proposal).unwrap();
+        let is_at_fault = |field: &str| changed.iter().any(|change| change.field == field);
+        let at_fault = [POLICY, MEMORY, "reservedMemory"].into_iter().any(is_at_fault);
+        assert_eq!(at_fault, !expected.is_empty(), "{changed:?}");
+    }
+
+    const ON_0: &str = "reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]\ntopologyManagerPolicyOptions: {max-allowable-numa-nodes: '64'}\n";
+
+    #[test]
+    fn a_kubelet_that_never_admits_its_first_pod_is_not_called_good() {
+        for (name, policy, expected) in [
+            ("gb200-nvl4-34node", "restricted", &[(MEMORY, "2^34 sets of the 34 NUMA nodes")][..]),
+            ("gb200-nvl4-34node", "none", &[(MEMORY, "never ends (about 17 hours)")]),
+            (
+                "turin-9755-nps4-l3numa-32node",
+                "best-effort",
+                &[(MEMORY, "never ends"), (POLICY, "never ends (about 5 days)")],
+            ),
+            ("milan-7763-l3numa-16node", "single-numa-node", &[(POLICY, "takes about 3 s")]),
+            ("spr-hbm-flat-snc4-16node", "restricted", &[(MEMORY, "takes about 4 s")]),
+        ] {
+            check(&machine(name), &format!("{ON_0}topologyManagerPolicy: {policy}\n"), expected);
+        }
+    }
+
+    #[test]
+    fn memory_that_a_node_does_not_have_is_not_reserved_there() {
+        let none = "which has none: the kubelet's free memory there wraps";
+        let machine = machine("threadripper3960x-nps4-memoryless-4node");
+        let on = |node| {
+            format!(
+                "topologyManagerPolicy: restricted\nreservedMemory: [{{numaNode: {node}, limits: {{memory: 1Gi}}}}]\n"
+            )
+        };
+        let empty: Vec<_> = machine.node_memory().iter().filter(|node| node.memory == 0).collect();
+        assert!(!empty.is_empty());
+        for node in empty {
+            check(&machine, &on(node.id.0), &[("reservedMemory", none)]);
+        }
+    }
+
+    #[test]
+    fn a_kubelet_that_would_crash_is_not_called_good() {
+        let apart = |policy: &str| {
+            format!(
+                "reservedMemory: [{{numaNode: 1, limits: {{memory: 1Gi}}}}]\ntopologyManagerPolicy: {policy}\n"
+            )
+        };
+        let crashes = "crashes the kubelet at the first pod: NUMA node 252";
+        check(&cpus_apart(&[1, 252]), &apart("restricted"), &[(POLICY, crashes), (MEMORY, crashes)]);
+        let closest = "topologyManagerPolicyOptions: {prefer-closest-numa-nodes: 'true'}\n";
+        let found = hazards(
+            &configuration(&format!("{STATIC}{}{closest}", apart("best-effort"))),
+            &cpus_apart(&[1, 8]),
+            Target::Kubelet,
+        );
+        assert_eq!(found.first().map(|own| own.field), Some("topologyManagerPolicyOptions"), "{found:?}");
+    }
+
+    #[test]
+    fn rules_under_which_no_pod_runs_are_not_called_good() {
+        let fields = |policy: &str| {
+            format!(
+                "reservedMemory: [{{numaNode: 1, limits: {{memory: 1Gi}}}}]\ntopologyManagerPolicy: {policy}\n"
+            )
+        };
+        let nothing = "no Guaranteed pod of 1 to 8 CPUs and 1Gi is ever admitted, even on an empty node: TopologyAffinityError";
+        check(&cpus_apart(&[1, 2]), &fields("restricted"), &[(POLICY, nothing)]);
+        check(&cpus_apart(&[1, 2]), &fields("best-effort"), &[]);
+        // Where nothing is given, nothing of the kind is proposed either.
+        let proposal = propose(&KubeletConfiguration::default(), &cpus_apart(&[1, 2]), Target::Kubelet);
+        assert_eq!((proposal.topology_policy(), proposal.memory_policy()), ("restricted", "None"));
+    }
+}

@@ -1,0 +1,198 @@
+//! A configuration that pins on this machine and that a kubelet starts and works with: what is right in the given one
+//! is kept, what is wrong or missing is filled in.
+//!
+//! Policies that are not given are chosen by trial: `restricted` with Static memory where both are safe and admit
+//! ordinary pods, else without Static memory, else without a Topology Manager policy. Policies that are given are
+//! changed only where a kubelet cannot work with them (see [`super::hazard`]).
+
+use std::collections::BTreeMap;
+
+use node_config::{Eviction, FeatureGates, KubeletConfiguration, Reservation, Scope, TopologyPolicyName};
+use topology_admission::{Compat, Node};
+use topology_model::KubeletView;
+
+use super::Target;
+use super::hazard::{Hazard, on_sight};
+use super::options::{cpu_options, topology_options};
+use super::reserve::{reserve_cpus, reserve_memory};
+use super::trial::{admits_nothing, refused};
+use crate::node::pinned;
+
+/// The proposal for `config` on the machine of `view`; always one that a kubelet starts with, if there is any.
+pub(crate) fn propose(
+    config: &KubeletConfiguration,
+    view: &KubeletView,
+    target: Target,
+) -> KubeletConfiguration {
+    let kept = readable(config, view);
+    if let Some(proposal) = best(&kept, view, target) {
+        return proposal;
+    }
+    // Something is at odds with itself: only what says who is managed by what is kept then.
+    let anew = KubeletConfiguration {
+        feature_gates: kept.feature_gates,
+        topology_manager_policy: kept.topology_manager_policy,
+        topology_manager_scope: kept.topology_manager_scope,
+        max_pods: kept.max_pods,
+        pods_per_core: kept.pods_per_core,
+        ..KubeletConfiguration::default()
+    };
+    best(&anew, view, target).unwrap_or_else(|| pinned(view))
+}
+
+/// Policies of the Topology Manager and of the memory manager, tried in this order where they are not given.
+const POLICIES: [(&str, &str); 4] =
+    [("restricted", "Static"), ("restricted", "None"), ("none", "Static"), ("none", "None")];
+
+/// What of `kept` pins most, starts, and can be worked with; as given rather than otherwise, and of several the one
+/// under which the fewest ordinary pods are refused.
+fn best(kept: &KubeletConfiguration, view: &KubeletView, target: Target) -> Option<KubeletConfiguration> {
+    let given_policy = kept.topology_manager_policy.as_deref();
+    let given_memory =
+        kept.memory_manager_policy.as_deref().filter(|name| matches!(*name, "Static" | "None"));
+    let mut candidates: Vec<(bool, KubeletConfiguration)> = Vec::new();
+    for (policy, memory) in POLICIES {
+        let policy = if policy == "none" { policy } else { given_policy.unwrap_or(policy) };
+        // Memory alone, away from the CPUs, is pinned for nobody who did not ask for it.
+        if policy == "none" && memory == "Static" && given_memory != Some("Static") {
+            continue;
+        }
+        let with = KubeletConfiguration {
+            topology_manager_policy: Some(policy.to_owned()),
+            memory_manager_policy: Some(memory.to_owned()),
+            ..kept.clone()
+        };
+        let is_otherwise = given_policy.is_some_and(|given| given != policy)
+            || given_memory.is_some_and(|given| given != memory);
+        candidates.push((is_otherwise, pinning(with, view)));
+    }
+    // A policy that would align devices alone is for those who ask for it.
+    let aligns = |candidate: &KubeletConfiguration| {
+        given_policy.is_some()
+            || candidate.topology_policy() == "none"
+            || candidate.cpu_policy() == "static"
+            || candidate.memory_policy() == "Static"
+    };
+    candidates.retain(|(_, candidate)| {
+        aligns(candidate) && starts(candidate, view) && on_sight(candidate, view, target).is_empty()
+    });
+    // Only what admits nothing at all is worse than what is not as given.
+    let rank = |is_otherwise: bool, candidate: &KubeletConfiguration| {
+        let refused: usize = refused(candidate, view).values().map(Vec::len).sum();
+        (refused > 0 && admits_nothing(candidate, view).is_some(), is_otherwise, refused)
+    };
+    let mut best: Option<((bool, bool, usize), KubeletConfiguration)> = None;
+    for (is_otherwise, candidate) in candidates {
+        let rank = rank(is_otherwise, &candidate);
+        if best.as_ref().is_none_or(|(least, _)| rank < *least) {
+            best = Some((rank, candidate));
+        }
+        // Nothing later is better.
+        if rank == (false, false, 0) {
+            break;
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+/// Why the proposal pins less than `restricted` with Static memory, where the configuration says nothing against it.
+pub(crate) fn held_back(
+    config: &KubeletConfiguration,
+    proposal: &KubeletConfiguration,
+    view: &KubeletView,
+    target: Target,
+) -> Vec<String> {
+    let or = |given: &Option<String>, most: &str| given.clone().or_else(|| Some(most.to_owned()));
+    let kept = readable(config, view);
+    let most = KubeletConfiguration {
+        topology_manager_policy: or(&kept.topology_manager_policy, "restricted"),
+        memory_manager_policy: or(&kept.memory_manager_policy, "Static"),
+        ..kept
+    };
+    let most = pinning(most, view);
+    let is_other = |field: &str| match field {
+        "memoryManagerPolicy" => {
+            config.memory_manager_policy.is_none() && most.memory_policy() != proposal.memory_policy()
+        }
+        "topologyManagerPolicy" => {
+            config.topology_manager_policy.is_none() && most.topology_policy() != proposal.topology_policy()
+        }
+        _ => false,
+    };
+    let on_sight: Vec<_> = on_sight(&most, view, target);
+    if on_sight.is_empty() && is_other("memoryManagerPolicy") {
+        let refused = refused(&most, view).into_iter();
+        return refused.map(|(reason, cpus)| refused_with_memory(&reason, &cpus)).collect();
+    }
+    let hazards = on_sight.into_iter().filter(|hazard| is_other(hazard.field));
+    let value = |field| if field == "memoryManagerPolicy" { "Static" } else { most.topology_policy() };
+    hazards
+        .map(|Hazard { field, text }| format!("{field} {} is not proposed: {text}", value(field)))
+        .collect()
+}
+
+fn refused_with_memory(reason: &str, cpus: &[u8]) -> String {
+    let cpus: Vec<String> = cpus.iter().map(u8::to_string).collect();
+    format!(
+        "memoryManagerPolicy Static is not proposed: Guaranteed pods of {} CPUs and 1Gi would be refused on an empty node ({reason})",
+        cpus.join(", ")
+    )
+}
+
+/// Whether a kubelet starts with it.
+pub(super) fn starts(config: &KubeletConfiguration, view: &KubeletView) -> bool {
+    config.validate().is_empty() && Node::start(view, config, None, Compat::KUBELET).is_ok()
+}
+
+/// The configuration without what cannot be read or is out of range.
+fn readable(config: &KubeletConfiguration, view: &KubeletView) -> KubeletConfiguration {
+    let mut kept = config.clone();
+    kept.max_pods = config.max_pods.filter(|pods| *pods >= 0);
+    kept.pods_per_core = config.pods_per_core.filter(|pods| *pods >= 0);
+    let empty = |text: Option<&String>| text.is_none_or(String::is_empty);
+    if empty(config.cgroup_root.as_ref()) {
+        kept.system_cgroups = None;
+    }
+    kept.feature_gates.retain(|gate, on| FeatureGates::check(&[(gate.clone(), *on)].into()).is_ok());
+    if let Some(eviction) = &mut kept.eviction_hard {
+        eviction.retain(|signal, value| Eviction::parse(&[(signal.clone(), value.clone())].into()).is_ok());
+    }
+    let alone = |of: fn(&mut KubeletConfiguration) -> &mut BTreeMap<String, String>| {
+        move |name: &String, value: &mut String| {
+            let mut single = KubeletConfiguration::default();
+            of(&mut single).insert(name.clone(), value.clone());
+            Reservation::check(&single, view.cpus().all()).is_ok()
+        }
+    };
+    kept.kube_reserved.retain(alone(|config| &mut config.kube_reserved));
+    kept.system_reserved.retain(alone(|config| &mut config.system_reserved));
+    let policy = TopologyPolicyName::from_name(config.topology_policy());
+    kept.topology_manager_policy = config.topology_manager_policy.clone().filter(|_| policy.is_some());
+    let scope = Scope::from_name(config.topology_scope());
+    kept.topology_manager_scope = config.topology_manager_scope.clone().filter(|_| scope.is_some());
+    // What is enforced is told apart by the kubelet's own check.
+    let enforcement = KubeletConfiguration {
+        enforce_node_allocatable: config.enforce_node_allocatable.clone(),
+        system_reserved_cgroup: config.system_reserved_cgroup.clone(),
+        kube_reserved_cgroup: config.kube_reserved_cgroup.clone(),
+        cgroups_per_qos: config.cgroups_per_qos,
+        ..KubeletConfiguration::default()
+    };
+    if !enforcement.validate().is_empty() {
+        kept.enforce_node_allocatable = None;
+        kept.cgroups_per_qos = None;
+    }
+    kept
+}
+
+/// The configuration with everything else that pins.
+fn pinning(mut config: KubeletConfiguration, view: &KubeletView) -> KubeletConfiguration {
+    if !matches!(config.cpu_policy(), "static") && config.cpu_manager_policy.as_deref() != Some("none") {
+        config.cpu_manager_policy = Some("static".to_owned());
+    }
+    reserve_cpus(&mut config, view);
+    reserve_memory(&mut config, view);
+    topology_options(&mut config, view);
+    cpu_options(&mut config, view);
+    config
+}
