@@ -49,14 +49,8 @@ pub struct KubeletConfigRead {
 /// [`ManifestError::kubelet_text`].
 pub fn read_kubelet_config(source: &Source<'_>) -> Result<KubeletConfigRead, ManifestError> {
     let mut warnings = Vec::new();
-    // As the kubelet does: strictly first, and leniently if only that was the matter.
-    let nodes = documents(source, Repeated::Refused).or_else(|error| match error.problem() {
-        Problem::DuplicateKey(_) => {
-            warnings.push(Warning(error));
-            documents(source, Repeated::LastCounts)
-        }
-        _ => Err(error),
-    })?;
+    let (nodes, repeated) = documents_leniently(source)?;
+    warnings.extend(repeated.map(Warning));
     let mut nodes = nodes.iter();
     let Some(first) = nodes.next() else {
         return Err(ManifestError::at(source, "", &(0..0), Problem::Empty));
@@ -73,12 +67,35 @@ pub fn read_kubelet_config(source: &Source<'_>) -> Result<KubeletConfigRead, Man
     Ok(KubeletConfigRead { config, warnings })
 }
 
+/// What is read as a configuration, for people.
+pub(crate) const ACCEPTED_CONFIGS: &str = "a KubeletConfiguration (kubelet.config.k8s.io/v1beta1), a KubeletConfig of OpenShift, or what a kubelet answers at /configz, which has its flags and drop-ins in it";
+
+/// The documents of a configuration as the kubelet reads them: strictly first, and leniently if a repeated key was the
+/// only matter, which is given too.
+fn documents_leniently(source: &Source<'_>) -> Result<(Vec<Node>, Option<ManifestError>), ManifestError> {
+    match documents(source, Repeated::Refused) {
+        Ok(nodes) => Ok((nodes, None)),
+        Err(error) if matches!(error.problem(), Problem::DuplicateKey(_)) => {
+            Ok((documents(source, Repeated::LastCounts)?, Some(error)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The documents of a configuration.
+pub(crate) fn documents_of(source: &Source<'_>) -> Result<Vec<Node>, ManifestError> {
+    documents_leniently(source).map(|(nodes, _)| nodes)
+}
+
 /// The mapping that holds the fields.
-fn body<'a>(source: &'a Source<'a>, node: &'a Node) -> Result<Field<'a>, ManifestError> {
+pub(crate) fn body<'a>(source: &'a Source<'a>, node: &'a Node) -> Result<Field<'a>, ManifestError> {
     const VERSION: &str = "apiVersion kubelet.config.k8s.io/v1beta1";
-    const KIND: &str = "kind KubeletConfiguration or KubeletConfig";
+    const KIND: &str = ACCEPTED_CONFIGS;
     const CONFIG: &str = "the fields of a KubeletConfiguration";
     let document = Field::document(source, node);
+    if !document.is_mapping() {
+        return Err(document.unexpected(ACCEPTED_CONFIGS));
+    }
     if let Some(configz) = document.get("kubeletconfig")? {
         return Ok(configz);
     }

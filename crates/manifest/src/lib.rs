@@ -24,6 +24,7 @@ mod manifests;
 mod accepted;
 mod kubelet;
 mod kubelet_fields;
+mod patch;
 mod own;
 mod devices;
 mod pod_resources;
@@ -41,6 +42,7 @@ pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, Re
 pub use kubelet::{KubeletConfigRead, Warning, read_kubelet_config};
 pub use manifests::{Manifests, NotConsidered, Owner, Refusal, Skipped, UnknownFields, read_manifests};
 pub use own::read_own_options;
+pub use patch::{FieldChange, PatchError, patch_kubelet_config};
 pub use plain::plain_json;
 pub use pod_resources::{
     DevicesOn, MemoryOn, NodeHoldings, PodHoldings, PodResourcesRead, read_pod_resources,

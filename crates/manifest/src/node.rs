@@ -201,6 +201,14 @@ impl Node {
 }
 
 impl Value {
+    /// The value of a key of a mapping; of repeated ones the last.
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        match self {
+            Self::Map(entries) => entries.iter().rfind(|own| own.key == key).map(|own| &own.value),
+            _ => None,
+        }
+    }
+
     /// What a person would call it.
     fn describe(&self) -> String {
         match self {

@@ -216,7 +216,7 @@ impl Problem {
             Self::Name(_) => "1 to 253 letters, digits and dashes, first and last no dash",
             Self::DuplicateContainer(_) => "container names that differ, init containers included",
             Self::DuplicatePod(_) => "each pod once",
-            Self::NotRegistered { .. } => "kind KubeletConfiguration of kubelet.config.k8s.io/v1beta1",
+            Self::NotRegistered { .. } => crate::kubelet::ACCEPTED_CONFIGS,
             Self::Decode { wanted: "string", .. } => "text in quotes",
             Self::Decode { .. } => "a value of that type",
             Self::DuplicateDevice(_) => "each device once",

@@ -6,7 +6,7 @@ use serde::Serialize;
 use topology_model::KubeletView;
 
 use crate::Outcome;
-use crate::advice::{self, Change, Finding, Problem, Target};
+use crate::advice::{self, Change, Finding, Given, Problem, Target};
 use crate::arguments::{Format, MachineArguments, OutputArguments};
 use crate::document::Document;
 use crate::node::{self, LoadedMachine};
@@ -31,9 +31,14 @@ pub(crate) struct ConfigCheckArguments {
     /// file, or of `live` that of its kubelet, else `kubelet-defaults`.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
-    /// Prints nothing but the proposed configuration, as a file that a kubelet reads.
+    /// Prints nothing but the proposed configuration: the given file with the proposed fields changed in place, and
+    /// everything else in it, comments too, as it was. What `/configz` answered becomes a file that a kubelet reads.
     #[arg(long, conflicts_with = "output")]
     pub(crate) propose: bool,
+    /// Prints nothing but the fields that change, as a file for the kubelet's drop-in folder (`--config-dir`, names end
+    /// in `.conf`). There lists replace lists, and a field that is `null` is removed.
+    #[arg(long, conflicts_with_all = ["output", "propose"])]
+    pub(crate) drop_in: bool,
     /// The program that is to run with the proposal.
     #[arg(long = "for", value_name = "PROGRAM", default_value = "kubelet")]
     pub(crate) target: Target,
@@ -86,25 +91,32 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     let refused = findings.iter().filter(|finding| finding.problem == Problem::Refused).count();
     findings.splice(refused..refused, advice::without_effect(&read.warnings));
     let is_wrong = !findings.is_empty();
+    let changes = advice::changes(&read.config, &proposal)?;
+    let given = Given { name: &read.name, text: &text };
     if arguments.propose {
-        screen.print(&node::configuration_text(&proposal)?)?;
+        screen.print(&advice::whole_file(given, &proposal, &changes)?)?;
         return Ok(outcome(is_wrong));
     }
+    if arguments.drop_in {
+        screen.print(&advice::drop_in(&changes)?)?;
+        return Ok(outcome(is_wrong));
+    }
+    let snippet =
+        if text.is_empty() { node::configuration_text(&proposal)? } else { advice::drop_in(&changes)? };
     let mut notes = advice::held_back(&read.config, &proposal, &view, target);
     notes.extend(advice::notes(&proposal, &view));
     let checked = Checked {
         machine: machine.name.clone(),
-        configuration: read.name,
+        configuration: read.name.clone(),
         target,
         findings,
-        changes: advice::changes(&read.config, &proposal)?,
+        changes,
         notes,
         proposal: node::configuration_value(&proposal)?,
     };
     let format = arguments.output.output;
     if format == Format::Table {
-        let snippet = node::configuration_text(&proposal)?;
-        screen.show(&render::checked(&checked, &snippet, screen.glyphs))?;
+        screen.show(&render::checked(&checked, given, &snippet, screen.glyphs))?;
     } else if let Some(text) = Document::new("ConfigCheck", &checked).text(format)? {
         screen.print(&text)?;
     }

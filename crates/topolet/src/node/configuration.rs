@@ -68,8 +68,15 @@ pub(super) fn is_built_in(name: &str) -> bool {
 
 /// What is in the file of a configuration.
 pub(super) fn bytes(path: &str) -> anyhow::Result<Vec<u8>> {
-    crate::document::read(Path::new(path)).with_context(|| {
-        format!("failed to read configuration {path} (built in are {PINNED} and {DEFAULTS})")
+    let path = Path::new(path);
+    if path.is_dir() {
+        anyhow::bail!(
+            "{} is a folder: a configuration is one file; what a kubelet answers at /configz has its drop-ins in it",
+            path.display()
+        );
+    }
+    crate::document::read(path).with_context(|| {
+        format!("failed to read configuration {} (built in are {PINNED} and {DEFAULTS})", path.display())
     })
 }
 

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::{Glyphs, columns};
-use crate::advice::{Expected, Problem, Target};
+use crate::advice::{Expected, Given, Problem, Target};
 use crate::command::Checked;
 use crate::node::RELEASE;
 
-/// The check for a person; `snippet` is the proposal as a file.
-pub(crate) fn checked(checked: &Checked, snippet: &str, glyphs: Glyphs) -> String {
+/// The check for a person; `snippet` is what is proposed for the `given` text, as a file.
+pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, glyphs: Glyphs) -> String {
     let dot = glyphs.dot();
     let Checked { machine, configuration, findings, changes, .. } = checked;
     let mut text =
@@ -48,7 +48,11 @@ pub(crate) fn checked(checked: &Checked, snippet: &str, glyphs: Glyphs) -> Strin
     });
     text.push_str(&columns(rows, "  "));
     text.push_str(&notes(&checked.notes));
-    text.push_str("\nas a file (--propose prints nothing else):\n\n");
+    text.push_str(if given.text.is_empty() {
+        "\nas a file (--propose prints nothing else):\n\n"
+    } else {
+        "\nas a drop-in for --config-dir (--drop-in prints nothing else; --propose prints the whole file with it):\n\n"
+    });
     text + snippet
 }
 
