@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_quantity::{Format, Quantity};
+
 use crate::render::{Amount, Glyphs, columns};
 use crate::simulation::{Capacity, FoundMax, MachineUse, RULES, Report, Summary, by_option, notes, share};
 
@@ -287,7 +289,8 @@ fn fields(own: &crate::simulation::ReservationFit) -> String {
     if !own.reserved_memory.is_empty() {
         text.push_str("  reservedMemory:\n");
         for (node, bytes) in &own.reserved_memory {
-            text.push_str(&format!("  - {{numaNode: {node}, limits: {{memory: \"{bytes}\"}}}}\n"));
+            let amount = Quantity::from_units(i64::try_from(*bytes).unwrap_or(i64::MAX), Format::BinarySi);
+            text.push_str(&format!("  - {{numaNode: {node}, limits: {{memory: {amount}}}}}\n"));
         }
     }
     text

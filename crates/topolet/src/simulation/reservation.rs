@@ -12,6 +12,7 @@ use serde::Serialize;
 use topology_model::{CpuTable, KubeletView, NodeId};
 
 use super::find_max::{Capacity, Question, Startable, capacity, startable};
+use crate::advice;
 use crate::node::LoadedNode;
 
 /// A reservation and how many fit beside it.
@@ -102,7 +103,16 @@ fn candidates(base: &LoadedNode, config: &KubeletConfiguration, view: &KubeletVi
         if cpus.as_ref().is_some_and(|cpus| cpus.len() != count) {
             return;
         }
-        all.push(Candidate { name, cpus, memory: memory.as_ref().map(|_| divided(view, nodes, bytes)) });
+        let Some(configured) = &memory else {
+            all.push(Candidate { name, cpus, memory: None });
+            return;
+        };
+        // Where there is no memory to reserve, it stays where it is configured.
+        let (name, memory) = match divided(view, nodes, bytes) {
+            Some(divided) => (name, divided),
+            None => (format!("{name}, memory as configured"), configured.clone()),
+        };
+        all.push(Candidate { name, cpus, memory: Some(memory) });
     };
     let own = |id: &NodeId| table.cpus_in_node(*id).cloned().unwrap_or_default();
     for id in &with_cpus {
@@ -147,20 +157,68 @@ fn dealt(table: &CpuTable, groups: &[CpuSet], count: usize) -> CpuSet {
     taken
 }
 
-/// `bytes` in equal parts on those of `nodes` that have memory; all on the first where none has.
-fn divided(view: &KubeletView, nodes: &[NodeId], bytes: u64) -> BTreeMap<i32, u64> {
-    let has_memory = |id: &&NodeId| view.node_memory().iter().any(|node| node.id == **id && node.memory > 0);
-    let roomy: Vec<NodeId> = nodes.iter().filter(has_memory).copied().collect();
-    let nodes = if roomy.is_empty() { nodes } else { &roomy };
-    let part = bytes / nodes.len().max(1) as u64;
-    let mut left = bytes;
-    let mut parts = BTreeMap::new();
-    for (at, node) in nodes.iter().enumerate() {
-        let own = if at + 1 == nodes.len() { left } else { part };
-        left -= own;
-        if let (Ok(node), 1..) = (i32::try_from(node.0), own) {
-            parts.insert(node, own);
+/// `bytes` in equal parts of whole mebibytes on those of `nodes` that have room for their part; the last has what does
+/// not divide. `None` where no node has.
+fn divided(view: &KubeletView, nodes: &[NodeId], bytes: u64) -> Option<BTreeMap<i32, u64>> {
+    const MEBI: u64 = 1 << 20;
+    let room = |id: &NodeId| view.node_memory().iter().find(|node| node.id == *id).map_or(0, advice::room);
+    let mut roomy = nodes.to_vec();
+    roomy.dedup();
+    // With fewer nodes each part is larger.
+    while let Some(least) = roomy.iter().copied().min_by_key(room) {
+        let count = roomy.len() as u64;
+        let part = bytes / count / MEBI * MEBI;
+        if room(&least) < bytes - part * (count - 1) {
+            roomy.retain(|id| *id != least);
+            continue;
+        }
+        let mut left = bytes;
+        let mut parts = BTreeMap::new();
+        for (at, node) in roomy.iter().enumerate() {
+            let own = if at + 1 == roomy.len() { left } else { part };
+            left -= own;
+            if let (Ok(node), 1..) = (i32::try_from(node.0), own) {
+                parts.insert(node, own);
+            }
+        }
+        return Some(parts);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use topology_model::{MachineCore, MachineInfo, MachineNode};
+
+    use super::*;
+
+    #[test]
+    fn memory_is_reserved_only_where_it_is() {
+        const GI: u64 = 1 << 30;
+        let node = |(id, memory): (i64, &u64)| MachineNode {
+            id,
+            memory: *memory,
+            cores: Some(vec![MachineCore { thread_ids: Some(vec![id]), ..MachineCore::default() }]),
+            ..MachineNode::default()
+        };
+        let memory = [64 * GI, 0, GI / 2, 2 * GI];
+        let info = MachineInfo {
+            num_cpus: 4,
+            topology: Some((0..).zip(&memory).map(node).collect()),
+            ..MachineInfo::default()
+        };
+        let view = KubeletView::new(&info).unwrap();
+        for (nodes, bytes, expected) in [
+            (&[0, 3][..], 2 * GI, Some(&[(0, GI), (3, GI)][..])),
+            (&[0, 1, 2, 3], 2 * GI, Some(&[(0, GI), (3, GI)])),
+            (&[0, 3], 8 * GI, Some(&[(0, 8 * GI)])),
+            (&[0, 3], 3 * (GI >> 10), Some(&[(0, GI >> 10), (3, 2 * (GI >> 10))])),
+            (&[1], GI, None),
+            (&[2], GI, None),
+        ] {
+            let nodes: Vec<NodeId> = nodes.iter().copied().map(NodeId).collect();
+            let expected = expected.map(|parts| parts.iter().copied().collect());
+            assert_eq!(divided(&view, &nodes, bytes), expected, "{nodes:?} {bytes}");
         }
     }
-    parts
 }
