@@ -7,6 +7,7 @@ mod ci;
 mod codegen;
 mod fixtures;
 mod fuzz;
+mod hint_costs;
 mod hwloc;
 mod instructions;
 mod kubelet;
@@ -14,6 +15,7 @@ mod object_fields;
 mod package;
 mod pictures;
 mod plugins;
+mod proposals;
 mod test;
 mod tidy;
 
@@ -35,6 +37,7 @@ enum Command {
     Conformance(conformance::Conformance),
     Fixtures(fixtures::Fixtures),
     Fuzz(fuzz::Fuzz),
+    HintCosts(hint_costs::HintCosts),
     Hwloc(hwloc::Hwloc),
     Instructions(instructions::Instructions),
     KubeletVectors(kubelet::KubeletVectors),
@@ -43,6 +46,7 @@ enum Command {
     Package(package::Package),
     Pictures(pictures::Pictures),
     Plugins(plugins::Plugins),
+    Proposals(proposals::Proposals),
     Test(test::Test),
     Tidy(tidy::Tidy),
 }
@@ -66,6 +70,7 @@ impl Command {
             Self::Conformance(conformance) => conformance.run(),
             Self::Fixtures(fixtures) => fixtures.run(),
             Self::Fuzz(fuzz) => fuzz.run(),
+            Self::HintCosts(costs) => costs.run(),
             Self::Hwloc(hwloc) => hwloc.run(),
             Self::Instructions(instructions) => instructions.run(),
             Self::KubeletVectors(vectors) => vectors.run(),
@@ -74,6 +79,7 @@ impl Command {
             Self::Package(package) => package.run(),
             Self::Pictures(pictures) => pictures.run(),
             Self::Plugins(plugins) => plugins.run(),
+            Self::Proposals(proposals) => proposals.run(),
             Self::Test(test) => test.run(),
             Self::Tidy(tidy) => tidy.run(),
         }

@@ -176,6 +176,56 @@ fn a_drop_in_merged_into_the_file_is_the_proposal() {
     }
 }
 
+/// The machines that are built in.
+fn built_in() -> Vec<String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_topolet")).args(["topology", "--list"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn an_ordinary_pod_runs_under_every_proposal_or_its_notes_say_why_not() {
+    let pod = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd/ordinary-pod.yaml");
+    let folder = tempfile_folder();
+    let defaults = PathBuf::from("kubelet-defaults");
+    let (mut admitted, mut said) = (0, 0);
+    let machines = built_in();
+    assert!(machines.len() >= 20, "{machines:?}");
+    let samples =
+        samples().into_iter().filter(|path| path.ends_with("eks.json") || path.ends_with("openshift.yaml"));
+    let samples: Vec<PathBuf> = samples.chain([defaults]).collect();
+    assert_eq!(samples.len(), 3);
+    for machine in machines {
+        for sample in &samples {
+            let at = format!("{} on {machine}", sample.display());
+            let (proposed, _) = check(sample, &machine, &["--propose"]);
+            let file = folder.join(format!("ordinary-{machine}.yaml"));
+            fs::write(&file, proposed).unwrap();
+            let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
+                .args(["admit", "--machine", &machine, "-f"])
+                .arg(&pod)
+                .arg("--config")
+                .arg(&file)
+                .output()
+                .unwrap();
+            // What a kubelet would not start with is a warning there.
+            assert!(output.stderr.is_empty(), "{at}: {}", String::from_utf8_lossy(&output.stderr));
+            if output.status.success() {
+                admitted += 1;
+                continue;
+            }
+            let (checked, _) = check(sample, &machine, &["-o", "json"]);
+            let checked: Value = serde_json::from_str(&checked).unwrap();
+            let notes = checked["notes"].to_string();
+            let numbers =
+                notes.split("Guaranteed pods of ").skip(1).filter_map(|rest| rest.split(" CPUs").next());
+            assert!(numbers.flat_map(|own| own.split(", ")).any(|own| own == "2"), "{at}: {notes}");
+            said += 1;
+        }
+    }
+    assert!(admitted > 50 && said < 10, "{admitted} admitted, {said} refused as is said");
+}
+
 /// RFC 7396, as the kubelet merges drop-ins.
 fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {

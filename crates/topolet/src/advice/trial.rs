@@ -14,10 +14,39 @@ const CPUS: std::ops::RangeInclusive<u8> = 1..=8;
 /// The numbers of CPUs of the ordinary pods that the node holds in sum and refuses all the same, by reason.
 pub(super) type Refused = BTreeMap<String, Vec<u8>>;
 
+/// A node, and the same node if it pinned nothing.
+struct Nodes {
+    pinning: Node,
+    unpinned: Node,
+}
+
+impl Nodes {
+    /// `None` where a kubelet does not start with it.
+    fn start(config: &KubeletConfiguration, view: &KubeletView) -> Option<Self> {
+        let unpinned = KubeletConfiguration {
+            cpu_manager_policy: None,
+            cpu_manager_policy_options: BTreeMap::new(),
+            memory_manager_policy: None,
+            topology_manager_policy: None,
+            topology_manager_policy_options: BTreeMap::new(),
+            ..config.clone()
+        };
+        let start = |config| Node::start(view, config, None, Compat::KUBELET).ok();
+        Some(Self { pinning: start(config)?, unpinned: start(&unpinned)? })
+    }
+
+    /// The answer to each ordinary pod that fits in sum, one after the other.
+    fn answers(&self) -> impl Iterator<Item = (u8, Result<(), String>)> {
+        CPUS.filter(|cpus| answer(&self.unpinned, *cpus).is_ok())
+            .map(|cpus| (cpus, answer(&self.pinning, cpus)))
+    }
+}
+
 /// Tries pods under `config`; nothing is refused where a kubelet does not start with it.
 pub(super) fn refused(config: &KubeletConfiguration, view: &KubeletView) -> Refused {
     let mut refused = Refused::new();
-    for (cpus, answer) in answers(config, view) {
+    let Some(nodes) = Nodes::start(config, view) else { return refused };
+    for (cpus, answer) in nodes.answers() {
         if let Err(reason) = answer {
             refused.entry(reason).or_default().push(cpus);
         }
@@ -28,7 +57,8 @@ pub(super) fn refused(config: &KubeletConfiguration, view: &KubeletView) -> Refu
 /// Why no ordinary pod is admitted, if none is and the node has room for some.
 pub(super) fn admits_nothing(config: &KubeletConfiguration, view: &KubeletView) -> Option<String> {
     let mut first = None;
-    for (_, answer) in answers(config, view) {
+    for (_, answer) in Nodes::start(config, view)?.answers() {
+        // One that is admitted is enough.
         first = first.or(Some(answer.err()?));
     }
     let reason = first?;
@@ -37,44 +67,44 @@ pub(super) fn admits_nothing(config: &KubeletConfiguration, view: &KubeletView) 
     ))
 }
 
-/// The answer to each ordinary pod that fits the node in sum, one after the other.
-fn answers(
-    config: &KubeletConfiguration,
-    view: &KubeletView,
-) -> impl Iterator<Item = (u8, Result<(), String>)> {
-    let unpinned = KubeletConfiguration {
-        cpu_manager_policy: None,
-        cpu_manager_policy_options: BTreeMap::new(),
-        memory_manager_policy: None,
-        topology_manager_policy: None,
-        topology_manager_policy_options: BTreeMap::new(),
-        ..config.clone()
-    };
-    let start = |config: &KubeletConfiguration| Node::start(view, config, None, Compat::KUBELET).ok();
-    let nodes = start(config).zip(start(&unpinned));
-    nodes.into_iter().flat_map(|(node, unpinned)| {
-        CPUS.filter_map(move |cpus| {
-            let pod = pod(cpus)?;
-            answer(&unpinned, &pod).ok()?;
-            Some((cpus, answer(&node, &pod)))
-        })
-    })
-}
-
-/// What the user of a configuration has to know: which ordinary pods never run.
+/// What the user of a proposal has to know: that a kubelet does not start with it, or which ordinary pods never run.
 pub(crate) fn notes(config: &KubeletConfiguration, view: &KubeletView) -> Vec<String> {
-    let note = |(reason, cpus): (String, Vec<u8>)| {
-        let numbers: Vec<String> = cpus.iter().map(u8::to_string).collect();
-        format!(
-            "Guaranteed pods of {} CPUs and 1Gi never run here, even on an empty node: {reason}",
-            numbers.join(", ")
-        )
-    };
-    refused(config, view).into_iter().map(note).collect()
+    let fault = config.validate().first().map(ToString::to_string).or_else(|| {
+        let started = Node::start(view, config, None, Compat::KUBELET);
+        started.err().map(|error| error.to_string())
+    });
+    if let Some(fault) = fault {
+        let why = if view.memory_capacity() == 0 {
+            "how much memory this machine has is not known, and counts as none"
+        } else {
+            "no configuration was found with which it does"
+        };
+        return vec![format!("a kubelet does not start with this proposal, {why}: {fault}")];
+    }
+    let mut never = Refused::new();
+    let Some(nodes) = Nodes::start(config, view) else { return Vec::new() };
+    for cpus in CPUS {
+        let reason = answer(&nodes.unpinned, cpus).and_then(|()| answer(&nodes.pinning, cpus)).err();
+        // That there are fewer CPUs than are asked for is plain.
+        if let Some(reason) = reason.filter(|reason| reason != "OutOfcpu") {
+            never.entry(reason).or_default().push(cpus);
+        }
+    }
+    never.into_iter().map(note).collect()
 }
 
-fn answer(node: &Node, pod: &Pod) -> Result<(), String> {
-    let attempt = node.attempt(&node.empty_ledger(), pod, &Replies::default());
+fn note((reason, cpus): (String, Vec<u8>)) -> String {
+    let numbers: Vec<String> = cpus.iter().map(u8::to_string).collect();
+    format!(
+        "Guaranteed pods of {} CPUs and 1Gi never run here, even on an empty node: {reason}",
+        numbers.join(", ")
+    )
+}
+
+/// Whether an empty node admits the ordinary pod of so many CPUs, or why not.
+fn answer(node: &Node, cpus: u8) -> Result<(), String> {
+    let Some(pod) = pod(cpus) else { return Ok(()) };
+    let attempt = node.attempt(&node.empty_ledger(), &pod, &Replies::default());
     match attempt.verdict {
         Verdict::Refused(refused) => Err(refused.reason.to_string()),
         Verdict::Admitted(_) | Verdict::NeedsPlugin(_) => Ok(()),

@@ -34,6 +34,7 @@ type Case struct {
 	RootFS  string          `json:"rootfs,omitempty"`    // ephemeral storage capacity, default 100Gi
 	Config  json.RawMessage `json:"config,omitempty"`    // KubeletConfiguration as JSON
 	YAML    string          `json:"yaml,omitempty"`      // KubeletConfiguration as YAML text (kind config)
+	DropIn  string          `json:"dropIn,omitempty"`    // a file of the drop-in folder beside it (kind config)
 	Devices []ResourceDevs  `json:"devices,omitempty"`
 	Steps   []Step          `json:"steps,omitempty"`
 	Pod     json.RawMessage `json:"pod,omitempty"` // kind effective
