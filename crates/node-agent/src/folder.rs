@@ -55,8 +55,21 @@ pub struct FolderError {
 pub struct Trouble {
     /// Which.
     pub file: PathBuf,
+    /// What follows from it.
+    pub kind: TroubleKind,
     /// What is wrong, as text to be shown.
     pub what: String,
+}
+
+/// What follows from something wrong in a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TroubleKind {
+    /// The file cannot be used, and its pods stay as they are.
+    Unusable,
+    /// A pod of it is in another file already, which counts.
+    Twin,
+    /// A field is ignored that pods do not have.
+    Ignored,
 }
 
 /// A file as it was read.
@@ -94,9 +107,8 @@ impl Folder {
         let mut troubles = Vec::new();
         for path in there {
             let known = self.files.entry(path.clone()).or_default();
-            if let Some(what) = known.look(&path, self.pod_level) {
-                troubles.push(Trouble { file: path, what });
-            }
+            let new = known.look(&path, self.pod_level);
+            troubles.extend(new.into_iter().map(|(kind, what)| Trouble { file: path.clone(), kind, what }));
         }
         let (listing, twins) = self.listing();
         troubles.extend(twins.iter().filter(|twin| !self.twins.contains(twin)).cloned());
@@ -126,6 +138,7 @@ impl Folder {
                 match uids.get(&pod.uid).or_else(|| names.get(&named)) {
                     Some(first) if first != path => twins.push(Trouble {
                         file: path.clone(),
+                        kind: TroubleKind::Twin,
                         what: format!("pod {}/{} is in {} already", named.0, named.1, first.display()),
                     }),
                     _ => {
@@ -141,10 +154,10 @@ impl Folder {
 }
 
 impl Known {
-    /// Looks at the file; what is wrong with it, if that is new.
-    fn look(&mut self, path: &Path, pod_level: PodLevelResources) -> Option<String> {
+    /// Looks at the file; what is newly wrong with it.
+    fn look(&mut self, path: &Path, pod_level: PodLevelResources) -> Vec<(TroubleKind, String)> {
         let (hash, read) = match contents(path) {
-            Contents::Moving => return None,
+            Contents::Moving => return Vec::new(),
             Contents::Failed(error) => {
                 let what = error.to_string();
                 (hash_of(what.as_bytes()), Err(what))
@@ -152,7 +165,7 @@ impl Known {
             Contents::Whole(text) => {
                 let hash = hash_of(&text);
                 if self.hash == Some(hash) {
-                    return None;
+                    return Vec::new();
                 }
                 (hash, pods(path, &text, pod_level))
             }
@@ -160,14 +173,14 @@ impl Known {
         let is_new = self.hash != Some(hash);
         self.hash = Some(hash);
         match read {
-            Ok(pods) => {
+            Ok((pods, ignored)) => {
                 self.pods = Some(pods);
                 self.fault = None;
-                None
+                ignored.into_iter().map(|what| (TroubleKind::Ignored, what)).collect()
             }
             Err(what) => {
                 self.fault = Some(what.clone());
-                is_new.then_some(what)
+                is_new.then_some((TroubleKind::Unusable, what)).into_iter().collect()
             }
         }
     }
@@ -196,18 +209,22 @@ fn contents(path: &Path) -> Contents {
     }
 }
 
-/// The pods of a file, as the kubelet has static pods.
-fn pods(path: &Path, text: &[u8], pod_level: PodLevelResources) -> Result<Vec<Arc<Pod>>, String> {
+/// The pods of a file, as the kubelet has static pods, and the fields in it that are ignored.
+fn pods(
+    path: &Path,
+    text: &[u8],
+    pod_level: PodLevelResources,
+) -> Result<(Vec<Arc<Pod>>, Vec<String>), String> {
     let name = path.display().to_string();
     let read = Text::from_bytes(&name, text)
         .map_err(NotAccepted::from)
         .and_then(|text| read_accepted_pods(&text, pod_level));
     let read = read.map_err(|error| error.to_string())?;
     let active = read.pods.into_iter().filter(|pod| pod.phase == Phase::Active);
-    Ok(active
-        .map(|mut pod| {
-            pod.constraints.origin = Origin::Static;
-            Arc::new(pod.with_defaults(pod_level))
-        })
-        .collect())
+    let pods = active.map(|mut pod| {
+        pod.constraints.origin = Origin::Static;
+        Arc::new(pod.with_defaults(pod_level))
+    });
+    let ignored = read.unknown_fields.iter().map(|unknown| unknown.as_error().to_string());
+    Ok((pods.collect(), ignored.collect()))
 }

@@ -27,7 +27,7 @@ pub use effect::{
     Answer, Decided, Effect, Enforcement, FileName, PODS, Place, RequestError, WhyEnded, Write, Written,
 };
 pub use event::{Event, PluginEvent, Request, Ticket};
-pub use folder::{Folder, FolderError, Trouble};
+pub use folder::{Folder, FolderError, Trouble, TroubleKind};
 pub use grants::{Cpus, Grants, Memory, NoCpus};
 pub use listing::{ListedPod, Listing, ManifestFile};
 pub use owner::{Owner, Plan};

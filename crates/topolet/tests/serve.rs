@@ -144,7 +144,8 @@ fn a_bad_manifest_is_told_once_and_harms_no_other() {
     for at in 0..20 {
         fs::write(file(&format!("bad{at}.yaml")), format!("kind: Pod\n  bad: {at}")).unwrap();
     }
-    fs::write(file("good.yaml"), pod("good", "cpu: 2, memory: 1Gi")).unwrap();
+    let good = pod("good", "cpu: 2, memory: 1Gi");
+    fs::write(file("good.yaml"), good.replace("spec:", "spec:\n  ofALaterRelease: 1")).unwrap();
     fs::write(file("twin.yaml"), pod("good", "cpu: 1, memory: 1Gi")).unwrap();
     fs::write(file(".hidden.yaml"), pod("hidden", "cpu: 2, memory: 1Gi")).unwrap();
     fs::create_dir(file("folder.yaml")).unwrap();
@@ -164,6 +165,7 @@ fn a_bad_manifest_is_told_once_and_harms_no_other() {
     assert!(pods().iter().any(|line| line.starts_with("default good Admitted")), "{:?}", pods());
 
     let told = |what: &str| daemon.log().iter().filter(|line| line.contains(what)).count();
+    assert_eq!(told("field is ignored, as by a kubelet: "), 1, "{:?}", daemon.log());
     until("its log", || (told("/good.yaml:3") == 1).then_some(()));
     let log = daemon.log();
     for at in 1..20 {

@@ -88,6 +88,29 @@ fn a_dry_run_as_kubernetes_clients_ask_for_it_admits_nothing() {
 }
 
 #[test]
+fn a_field_that_pods_do_not_have_refuses_the_pod_unless_asked_otherwise() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    let misspelt = pod("a", "cpu: 2, memory: 1Gi").replace("resources:", "resource:");
+    for query in ["", "?fieldValidation=Strict", "?dryRun=All"] {
+        let reply = daemon.ask("POST", &format!("/v1/pods{query}"), &misspelt);
+        assert_eq!(reply.status, 400, "{query}: {}", reply.body);
+        assert!(
+            reply.body.contains("unknown field \\\"spec.containers[0].resource\\\", did you mean resources?"),
+            "{}",
+            reply.body
+        );
+    }
+    let reply = daemon.ask("POST", "/v1/pods?fieldValidation=Ignore", &misspelt);
+    assert_eq!(reply.status, 400, "silence is not offered: {}", reply.body);
+    assert_eq!(daemon.get("/v1/pods").json("Pods")["pods"], serde_json::json!([]));
+    let file = root.path().join("pod.yaml");
+    fs::write(&file, &misspelt).unwrap();
+    let told = daemon.prints(&["apply", "--lenient", "-f", file.to_str().unwrap()]);
+    assert!(told.contains("unknown field") && told.contains("default/a   admitted"), "{told}");
+}
+
+#[test]
 fn a_refusal_is_an_error_by_its_status_and_a_list_is_told_pod_by_pod() {
     let root = Folder::new();
     let daemon = Daemon::start(root.path(), &[]);

@@ -116,6 +116,10 @@ pub(crate) struct ApplyArguments {
     /// Tells what would be decided, and decides nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Ignores fields that pods of Kubernetes v1.36.3 do not have, with a warning. Without it such a field refuses its
+    /// object, as kubectl's validation does.
+    #[arg(long)]
+    lenient: bool,
     #[command(flatten)]
     socket: SocketArguments,
     #[command(flatten)]
@@ -188,7 +192,8 @@ fn apply_file(arguments: &ApplyArguments, file: &Path, screen: Screen) -> anyhow
     let route = if arguments.dry_run { "explain" } else { "pods" };
     let bytes = document::read(file)?;
     let name = document::name(file);
-    let path = format!("/v1/{route}?{}", shape(&arguments.output, screen));
+    let lenient = if arguments.lenient { "&fieldValidation=Warn" } else { "" };
+    let path = format!("/v1/{route}?{}{lenient}", shape(&arguments.output, screen));
     let body = Sent { name: Some(&name), bytes: &bytes };
     let reply = client::send(&arguments.socket.socket, "POST", &path, body)?.good()?;
     show(&reply, arguments.output.output, screen)

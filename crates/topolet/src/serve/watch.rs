@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::Duration;
 
-use node_agent::{Event, Folder, FolderError, Listing, ManifestFile, Trouble};
+use node_agent::{Event, Folder, FolderError, Listing, ManifestFile, Trouble, TroubleKind};
 use notify::{RecursiveMode, Watcher as _};
 
 use super::manifests::{held_back, kept};
@@ -48,7 +48,7 @@ fn watch(path: &Path, mut folder: Folder, shared: &Shared, owner: &SyncSender<Me
                 // Who sees what follows from the listing sees what is wrong with it.
                 shared.manifests.read(folder.unusable().map(|(file, why)| (file, one_line(why))));
                 for trouble in &troubles {
-                    tell(shared, &listing, trouble);
+                    tell(shared, trouble);
                 }
                 if owner.send(Message::Event(Event::Listed(listing))).is_err() {
                     return;
@@ -76,15 +76,16 @@ fn watch(path: &Path, mut folder: Folder, shared: &Shared, owner: &SyncSender<Me
 }
 
 /// Logs what is wrong with a file, and which pods stay as they are for it.
-fn tell(shared: &Shared, listing: &Listing, trouble: &Trouble) {
-    let Trouble { file, what } = trouble;
+fn tell(shared: &Shared, trouble: &Trouble) {
+    let Trouble { file, kind, what } = trouble;
     let (shown, what) = (file.display(), one_line(what));
-    let name = ManifestFile::at(file);
-    if listing.unusable.contains(&name) {
-        let kept = kept(&held_back(&shared.snapshot.load(), &name));
-        tracing::warn!(file = %shown, "manifest cannot be used: {what}: {kept}");
-    } else {
-        tracing::warn!(file = %shown, "{what}: the one there is used");
+    match kind {
+        TroubleKind::Unusable => {
+            let kept = kept(&held_back(&shared.snapshot.load(), &ManifestFile::at(file)));
+            tracing::warn!(file = %shown, "manifest cannot be used: {what}: {kept}");
+        }
+        TroubleKind::Twin => tracing::warn!(file = %shown, "{what}: the one there is used"),
+        TroubleKind::Ignored => tracing::warn!(file = %shown, "field is ignored, as by a kubelet: {what}"),
     }
 }
 

@@ -12,14 +12,14 @@ use node_agent::{Answer, Request};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 use topology_admission::Detail;
-use topology_manifest::Owner;
+use topology_manifest::{Owner, UnknownFields};
 
 use super::access::Peer;
 use super::explain;
 use super::query::{GLYPHS, OUTPUT, Query};
 use super::reply::{DONE, Failure, OUTCOME, PARTIAL, SOME_REFUSED, Shape};
 use super::routes::{Answered, Node, failed, stopped};
-use super::sent::Sent;
+use super::sent::{FIELD_VALIDATION, Sent, unknown_fields};
 use crate::decision::Decision;
 use crate::node::NodeLine;
 use crate::pods::Wholeness;
@@ -125,15 +125,16 @@ pub(super) async fn admit(
     headers: HeaderMap,
     sent: Body,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, DRY_RUN])?;
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, DRY_RUN, FIELD_VALIDATION])?;
     let shape = Shape::of(&query, &headers)?;
+    let reading = (shape, unknown_fields(&query)?);
     match query.get(DRY_RUN) {
         None => {}
-        Some("All") => return dry_run(&node, shape, &headers, sent).await,
+        Some("All") => return dry_run(&node, reading, &headers, sent).await,
         Some(_) => return Err(Failure::wrong("dryRun is All, or is not given: nothing was done")),
     }
     let owner = node.changeable(&peer, &headers)?;
-    let Sent { pods, owners, wholeness, warnings } = Sent::read(&node, &headers, shape, sent).await?;
+    let Sent { pods, owners, wholeness, warnings } = Sent::read(&node, &headers, reading, sent).await?;
     let only = pods.len() == 1;
     let mut decided = Decided::new(node.line(), warnings);
     for pod in pods {
@@ -166,10 +167,10 @@ fn with_outcome(outcome: &'static str, mut response: Response) -> Response {
 }
 
 /// What [`admit`] would answer now; nothing changes.
-async fn dry_run(node: &Node, shape: Shape, headers: &HeaderMap, sent: Body) -> Answered {
-    let sent = Sent::read(node, headers, shape, sent).await?;
+async fn dry_run(node: &Node, reading: (Shape, UnknownFields), headers: &HeaderMap, sent: Body) -> Answered {
+    let sent = Sent::read(node, headers, reading, sent).await?;
     let (decided, wholeness) = would_be_decided(node, Detail::Short, sent).await?;
-    decisions(Decided { dry_run: true, ..decided }, wholeness, shape)
+    decisions(Decided { dry_run: true, ..decided }, wholeness, reading.0)
 }
 
 /// The same with everything that led to it. The status is 200 also where a pod would be refused.
@@ -179,8 +180,9 @@ pub(super) async fn explained(
     headers: HeaderMap,
     sent: Body,
 ) -> Answered {
-    let shape = Shape::alone(query.as_deref(), &headers)?;
-    let sent = Sent::read(&node, &headers, shape, sent).await?;
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, FIELD_VALIDATION])?;
+    let shape = Shape::of(&query, &headers)?;
+    let sent = Sent::read(&node, &headers, (shape, unknown_fields(&query)?), sent).await?;
     let (decided, wholeness) = would_be_decided(&node, Detail::Merges, sent).await?;
     let outcome = decided.outcome(wholeness);
     let draw = |decided: &Decided<'_>, glyphs| decided.draw(glyphs, render::explanation);

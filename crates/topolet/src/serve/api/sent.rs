@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use pod_spec::{Phase, Pod, PodUid};
 use topology_manifest::{ManifestError, Manifests, Owner, Source, Style, UnknownFields, read_manifests};
 
+use super::query::Query;
 use super::reply::{Failure, Shape};
 use super::routes::{Node, body};
 use crate::pods::Wholeness;
@@ -19,6 +20,18 @@ pub(crate) const FILE: &str = "topolet-file";
 /// What it is called if nobody says. Longer names are not repeated.
 const NAMELESS: &str = "request";
 const LONGEST: usize = 4096;
+
+/// The parameter that says what becomes of unknown fields, with an API server's name and values.
+pub(super) const FIELD_VALIDATION: &str = "fieldValidation";
+
+/// What becomes of fields that objects do not have: refused, unless the query says otherwise.
+pub(super) fn unknown_fields(query: &Query) -> Result<UnknownFields, Failure> {
+    match query.get(FIELD_VALIDATION) {
+        None | Some("Strict") => Ok(UnknownFields::Refuse),
+        Some("Warn") => Ok(UnknownFields::Report),
+        Some(_) => Err(Failure::wrong("fieldValidation is Strict or Warn: nothing was done")),
+    }
+}
 
 /// Pods that are ready to be decided on, at least one.
 #[derive(Debug)]
@@ -35,13 +48,13 @@ impl Sent {
     pub(super) async fn read(
         node: &Node,
         headers: &HeaderMap,
-        shape: Shape,
+        (shape, unknown): (Shape, UnknownFields),
         sent: Body,
     ) -> Result<Self, Failure> {
         let sent = body(sent).await?;
         let pod_level = node.shared.node.node.pod_level().counts();
         let read = Source::from_bytes(name(headers.get(FILE)), &sent)
-            .and_then(|source| read_manifests(&source, pod_level, UnknownFields::Refuse))
+            .and_then(|source| read_manifests(&source, pod_level, unknown))
             .map_err(|error| Failure::wrong(told(&error, shape.screen)))?;
         let Manifests { pods, owners, refused, skipped, not_considered, unknown_fields, .. } = read;
         if !refused.is_empty() {
