@@ -86,11 +86,7 @@ impl Proposals {
             fs::write(&path, &text).with_context(|| format!("failed to write {}", path.display()))?;
         }
         let failed = answers.iter().filter(|answer| answer.is_wrong()).count();
-        ensure!(
-            failed == 0 && unusable.is_empty(),
-            "{failed} proposals failed, {} were not made",
-            unusable.len()
-        );
+        ensure!(failed == 0, "{failed} proposals failed");
         Ok(())
     }
 }
@@ -160,7 +156,8 @@ fn case(topolet: &Path, machine: (&str, &str), configuration: (&str, &str)) -> a
 fn output(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     let output = Command::new(program).args(arguments).output()?;
     let error = String::from_utf8_lossy(&output.stderr);
-    ensure!(matches!(output.status.code(), Some(0 | 2)), "`topolet {}`: {error}", arguments.join(" "));
+    // Paths of machines stay out of the table.
+    ensure!(matches!(output.status.code(), Some(0 | 2)), "{}", error.trim());
     Ok(String::from_utf8(output.stdout)?)
 }
 
