@@ -9,7 +9,8 @@
 //!
 //! `best-effort` and `restricted` then try every combination of one hint from each list: with CPUs and memory on *n* nodes
 //! that are 4^n, and huge pages make it 8^n. `single-numa-node` keeps the hints of single nodes only, `none` merges
-//! nothing. The times below are what `cargo xtask hint-costs` measured of the kubelet's own code, rounded up.
+//! nothing. The times below are what `cargo xtask hint-costs` measured of the kubelet's own code with little else running, rounded
+//! up; beside other work it took up to 1.7 times as long.
 
 use node_config::KubeletConfiguration;
 use topology_model::KubeletView;
