@@ -37,6 +37,8 @@ impl Warning {
 pub struct KubeletConfigRead {
     /// What it says.
     pub config: KubeletConfiguration,
+    /// `staticPodPath`: the folder with the manifests of static pods, or one such file.
+    pub static_pod_path: Option<String>,
     /// What in it is without effect.
     pub warnings: Vec<Warning>,
 }
@@ -63,8 +65,10 @@ pub fn read_kubelet_config(source: &Source<'_>) -> Result<KubeletConfigRead, Man
     let body = body(source, first)?;
     warnings.extend(sized_by_the_node(&Field::document(source, first))?);
     warn_of_unknown(&body, &[READ, IGNORED].concat(), &mut warnings)?;
+    let static_pods = body.get("staticPodPath")?;
+    let static_pod_path = static_pods.and_then(|path| path.text("a path").ok()).map(str::to_owned);
     let config = Decoder { body, warnings: &mut warnings }.decode()?;
-    Ok(KubeletConfigRead { config, warnings })
+    Ok(KubeletConfigRead { config, static_pod_path, warnings })
 }
 
 /// What is read as a configuration, for people.

@@ -74,7 +74,10 @@ fn every_field_in_every_wrapping() {
         pods_per_core: Some(10),
         feature_gates: [("PodLevelResources".to_owned(), false)].into(),
     };
-    assert_eq!(from_configz, KubeletConfigRead { config: expected, warnings: Vec::new() });
+    assert_eq!(
+        from_configz,
+        KubeletConfigRead { config: expected, static_pod_path: None, warnings: Vec::new() }
+    );
     let header = r#"{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration","#;
     assert_eq!(read(&FIELDS.replacen('{', header, 1)), from_configz);
     let openshift = format!(
@@ -86,7 +89,11 @@ fn every_field_in_every_wrapping() {
 
 #[test]
 fn what_is_not_said() {
-    let nothing = KubeletConfigRead { config: KubeletConfiguration::default(), warnings: Vec::new() };
+    let nothing = KubeletConfigRead {
+        config: KubeletConfiguration::default(),
+        static_pod_path: None,
+        warnings: Vec::new(),
+    };
     assert_eq!(read(HEADER), nothing);
     assert_eq!(read(&format!("{HEADER}cpuManagerPolicy: \"\"\nevictionHard: null\nmaxPods:\n")), nothing);
     assert_eq!(
@@ -162,7 +169,7 @@ fn unknown_and_repeated_fields_warn() {
         "{HEADER}CPUManagerPolicy: static\ntopologyPolicy: restricted\nreservedMemory: [{{numaNode: 0, limit: {{}}}}]\n\
          maxPods: 10\nmaxPods: 20\n"
     );
-    let KubeletConfigRead { config, warnings } = read(&text);
+    let KubeletConfigRead { config, warnings, .. } = read(&text);
     assert_eq!((config.cpu_manager_policy, config.max_pods), (None, Some(20)));
     let shown: Vec<_> = warnings.iter().map(|warning| warning.render(Style::Ascii)).collect();
     insta::assert_snapshot!(shown.join("\n"), @r#"

@@ -104,7 +104,7 @@ pub(crate) struct ReadingArguments {
     #[arg(long)]
     pub(crate) lenient: bool,
     /// The pods are static pods of the kubelet's manifests folder: critical, so they preempt others. Pods of files in
-    /// /etc/kubernetes/manifests are static without it.
+    /// the configuration's staticPodPath, or without one in /etc/kubernetes/manifests, are static without it.
     #[arg(long = "static")]
     pub(crate) are_static: bool,
 }

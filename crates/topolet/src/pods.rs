@@ -33,19 +33,27 @@ pub(crate) enum Wholeness {
     Partial,
 }
 
+/// How manifests are read.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub(crate) arguments: ReadingArguments,
+    /// Where the node's kubelet reads static pods; `None`: where kubelets usually do.
+    pub(crate) static_pods: Option<&'a Path>,
+}
+
 /// The pods of all files. What is no pod is named on standard error, and so is what an API server would refuse.
 pub(crate) fn from_files(
     files: &[PathBuf],
-    reading: ReadingArguments,
+    reading: Reading<'_>,
     pod_level: PodLevelResources,
     screen: Screen,
 ) -> anyhow::Result<Asked> {
-    let unknown = if reading.lenient { UnknownFields::Report } else { UnknownFields::Refuse };
+    let unknown = if reading.arguments.lenient { UnknownFields::Report } else { UnknownFields::Refuse };
     let mut asked = Asked::default();
     for path in files {
         let Manifests { mut pods, owners, refused, skipped, not_considered, unknown_fields } =
             from_file(path, pod_level, unknown)?;
-        if reading.are_static || is_manifests_folder(path) {
+        if reading.arguments.are_static || is_static(path, reading.static_pods) {
             make_static(&mut pods, &owners)?;
         }
         let render = |refusal: &Refusal| format!("{}{}", refusal.render(manifest_style()), way_out(refusal));
@@ -84,10 +92,11 @@ fn way_out(refusal: &Refusal) -> &'static str {
 /// Where kubelets usually read the manifests of static pods.
 const STATIC_PODS: &str = "/etc/kubernetes/manifests";
 
-/// Whether a file is in the folder of a kubelet's static pods.
-fn is_manifests_folder(path: &Path) -> bool {
-    let folder = path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));
-    folder.is_some_and(|folder| folder == Path::new(STATIC_PODS))
+/// Whether a file is where the kubelet reads static pods: one of a folder, or the only one.
+fn is_static(path: &Path, static_pods: Option<&Path>) -> bool {
+    let place = static_pods.unwrap_or(Path::new(STATIC_PODS));
+    let (Ok(path), Ok(place)) = (path.canonicalize(), place.canonicalize()) else { return false };
+    path == place || path.parent() == Some(&place)
 }
 
 /// The pods are those of a kubelet's manifests folder, which takes pods only.

@@ -197,3 +197,21 @@ fn a_configuration_that_cannot_be_read_is_said() {
         topolet(&["admit", "-f", &fixture("pods/aligned.yaml"), "-m", &root.0.display().to_string()]);
     assert!(error.contains("the configuration of this node's kubelet cannot be read"), "{error}");
 }
+
+#[test]
+fn pods_of_the_nodes_manifests_folder_are_static() {
+    let root = Root::node("static");
+    root.write("manifests/dpdk.yaml", &fs::read_to_string(fixture("pods/dpdk.yaml")).unwrap());
+    root.write("dpdk.yaml", &fs::read_to_string(fixture("pods/dpdk.yaml")).unwrap());
+    let folder = root.path("manifests");
+    root.write("var/lib/kubelet/config.yaml", &format!("{CONFIG}staticPodPath: {folder}\n"));
+    let (machine, pods, devices) =
+        (root.0.display().to_string(), fixture("state/running.yaml"), fixture("devices/intel-2s-16vf.yaml"));
+    let state = root.path("var/lib/kubelet");
+    let admit = |file: &str| {
+        let given = ["-m", &machine, "--state", &state, "--pods", &pods, "--devices", &devices];
+        topolet(&[&["admit", "-f", &root.path(file)], &given[..]].concat()).0
+    };
+    assert!(admit("manifests/dpdk.yaml").contains("admitted by ENDING web/front"));
+    assert!(admit("dpdk.yaml").contains("OutOfcpu"), "an ordinary pod ends nobody");
+}

@@ -12,7 +12,7 @@ use crate::arguments::{Format, OutputArguments, PodsArguments};
 use crate::decision::{Decision, Facts};
 use crate::document::Document;
 use crate::node::{LoadedNode, NodeLine};
-use crate::pods::{self, Asked, Wholeness};
+use crate::pods::{self, Asked, Reading, Wholeness};
 use crate::render::{self, Screen};
 use crate::state::Residents;
 
@@ -35,8 +35,8 @@ pub(super) fn read(
     screen: Screen,
 ) -> anyhow::Result<(LoadedNode, Residents, Asked)> {
     let node = LoadedNode::load(&arguments.machine, &arguments.rules)?;
-    let asked =
-        pods::from_files(&arguments.files, arguments.reading, node.node.pod_level().counts(), screen)?;
+    let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
+    let asked = pods::from_files(&arguments.files, reading, node.node.pod_level().counts(), screen)?;
     let residents = node.residents(&arguments.residents)?;
     Ok((node, residents, asked))
 }

@@ -16,7 +16,7 @@ use crate::arguments::{MachineArguments, ReadingArguments, ResidentsArguments, R
 use crate::decision::warning_of_pod;
 use crate::export::{Fingerprint, Method, NodeResourceTopology, Seen};
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
-use crate::pods::{self, Wholeness};
+use crate::pods::{self, Reading, Wholeness};
 use crate::render::Screen;
 
 #[derive(Args, Debug)]
@@ -87,8 +87,8 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
         ));
     }
     let method = if residents.are_all_known { Method::All } else { Method::WithExclusiveResources };
-    let asked =
-        pods::from_files(&arguments.files, arguments.reading, node.node.pod_level().counts(), screen)?;
+    let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
+    let asked = pods::from_files(&arguments.files, reading, node.node.pod_level().counts(), screen)?;
     let mut outcome =
         if asked.wholeness == Wholeness::Whole { Outcome::Done } else { Outcome::SomethingWrong };
     // What pods hold that are gone is available.

@@ -10,7 +10,7 @@ use crate::Outcome;
 use crate::arguments::{Format, MachineArguments, ReadingArguments, RulesArguments};
 use crate::document::Document;
 use crate::node::{DeviceText, LoadedMachine};
-use crate::pods;
+use crate::pods::{self, Reading};
 use crate::render::{self, Screen};
 use crate::simulation::{self, Prepared, Question, Report};
 
@@ -106,7 +106,8 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
 
 fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()> {
     let files = std::slice::from_ref(&arguments.file);
-    let found = pods::from_files(files, arguments.reading, PodLevelResources::Count, screen)?.pods;
+    let reading = Reading { arguments: arguments.reading, static_pods: None };
+    let found = pods::from_files(files, reading, PodLevelResources::Count, screen)?.pods;
     // The copies of a workload are one kind of pod.
     let Some((pod, _)) = found.split_first().filter(|(pod, others)| {
         others.iter().all(|other| other.containers == pod.containers && other.resources == pod.resources)

@@ -1,7 +1,7 @@
 //! The kubelet configuration: a file's, or a built-in one.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use cpuset::CpuSet;
@@ -22,6 +22,8 @@ pub(super) const DEFAULTS: &str = "kubelet-defaults";
 pub(crate) struct ReadConfiguration {
     pub(crate) name: String,
     pub(crate) config: KubeletConfiguration,
+    /// Where the kubelet reads static pods.
+    pub(crate) static_pods: Option<PathBuf>,
     /// What in it has no effect.
     pub(crate) warnings: Vec<Warning>,
 }
@@ -36,7 +38,12 @@ impl ReadConfiguration {
 /// The configuration `argument`: a built-in one or a file; without an argument [`PINNED`].
 pub(crate) fn read(argument: Option<&str>, view: &KubeletView) -> anyhow::Result<ReadConfiguration> {
     let argument = argument.unwrap_or(PINNED);
-    let built_in = |config| ReadConfiguration { name: argument.to_owned(), config, warnings: Vec::new() };
+    let built_in = |config| ReadConfiguration {
+        name: argument.to_owned(),
+        config,
+        static_pods: None,
+        warnings: Vec::new(),
+    };
     match argument {
         PINNED => Ok(built_in(pinned(view))),
         DEFAULTS => Ok(built_in(KubeletConfiguration::default())),
@@ -86,7 +93,8 @@ pub(crate) fn from_text(name: &str, text: &[u8]) -> anyhow::Result<ReadConfigura
     let read = Source::from_bytes(name, text)
         .and_then(|source| read_kubelet_config(&source))
         .map_err(|error| anyhow::anyhow!(error.render(style)))?;
-    Ok(ReadConfiguration { name: name.to_owned(), config: read.config, warnings: read.warnings })
+    let static_pods = read.static_pod_path.map(PathBuf::from);
+    Ok(ReadConfiguration { name: name.to_owned(), config: read.config, static_pods, warnings: read.warnings })
 }
 
 /// So many NUMA nodes a kubelet accepts without being told.

@@ -7,6 +7,7 @@ mod hugepages;
 mod machine;
 mod memory;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,6 +46,8 @@ pub(crate) struct LoadedNode {
     pub(crate) warnings: Vec<String>,
     /// How running containers are kept on their CPUs.
     pub(crate) keeping: Keeping,
+    /// Where its kubelet reads static pods, if its configuration says so.
+    pub(crate) static_pods: Option<PathBuf>,
     /// What a node file says beside the machine.
     packed: Option<Arc<Packed>>,
 }
@@ -144,6 +147,7 @@ impl LoadedNode {
         if rules.config.is_none() {
             warnings.extend(machine.config_gaps());
         }
+        let static_pods = read.static_pods;
         let (mut name, mut config) = (read.name, read.config);
         if let Some(policy) = &rules.policy {
             name.push_str(&format!(" with --policy {policy}"));
@@ -187,7 +191,7 @@ impl LoadedNode {
         let packed = machine.packed.clone();
         let keeping = Keeping::new(&config);
         let (node, cpus) = (Arc::new(node), view.cpus().clone());
-        Ok(Self { node, cpus, inventory, line, warnings, keeping, packed })
+        Ok(Self { node, cpus, inventory, line, warnings, keeping, static_pods, packed })
     }
 }
 
