@@ -279,3 +279,14 @@ fn uids_that_were_made_up_here_are_accepted_everywhere() {
         assert_eq!(export(Some(path)), own, "{path}");
     }
 }
+
+#[test]
+fn what_no_manager_books_by_node_is_said() {
+    let (_, none) = export(&["-m", "xeon-cxl-4node", "--config", "kubelet-defaults"]);
+    assert!(
+        none.contains("books no cpu by NUMA node") && none.contains("books no memory and huge pages"),
+        "{none}"
+    );
+    let (_, pinned) = export(&["-m", "xeon-cxl-4node", "--config", "pinned"]);
+    assert_eq!(pinned, "");
+}

@@ -79,6 +79,9 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
     for warning in &node.warnings {
         screen.warn(warning);
     }
+    for unbooked in unbooked(&node) {
+        screen.warn(unbooked);
+    }
     let residents = node.residents(&arguments.residents)?;
     for (resource, count) in &residents.devices_left_out {
         screen.warn(format_args!(
@@ -111,6 +114,22 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
         ObjectFormat::Json => serde_json::to_string_pretty(&object)? + "\n",
     })?;
     Ok(outcome)
+}
+
+/// What no manager books by NUMA node, as warnings: a scheduler that reads the object may take it for what is free.
+fn unbooked(node: &LoadedNode) -> Vec<String> {
+    let managers = [
+        ("CPU", "none", "cpu", node.node.cpus().is_none()),
+        ("memory", "None", "memory and huge pages", node.node.memory().is_none()),
+    ];
+    let off = managers.into_iter().filter(|(.., is_off)| *is_off);
+    off.map(|(manager, policy, resources, _)| {
+        format!(
+            "warning: the {manager} manager's policy is {policy}, so the kubelet books no {resources} by NUMA node: each \
+             zone shows all that its node has, without reservations, as available"
+        )
+    })
+    .collect()
 }
 
 /// The ledger with the pod, or without it if it is refused.
