@@ -306,3 +306,16 @@ fn no_object_of_a_large_text_is_large_itself() {
     let error = Source::from_list("list.yaml", &bytes).unwrap_err();
     assert!(error.render(Style::Ascii).contains("at most 67108864 bytes (64 MiB)"), "{error}");
 }
+
+#[test]
+fn a_mirror_has_the_uid_by_which_its_node_knows_the_static_pod() {
+    let pod = |annotations: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: etcd, uid: 9c1e-of-the-mirror, annotations: {{{annotations}}}}}\n\
+             spec: {{containers: [{{name: c, image: i}}]}}\n"
+        )
+    };
+    let uid = |annotations: &str| read(&pod(annotations)).pods.remove(0).uid.to_string();
+    assert_eq!(uid("kubernetes.io/config.mirror: 4f2a5c"), "4f2a5c");
+    assert_eq!(uid("kubernetes.io/config.hash: 4f2a5c"), "9c1e-of-the-mirror");
+}

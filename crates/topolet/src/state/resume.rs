@@ -106,26 +106,40 @@ fn residents(holders: Pods, names: &PodNames) -> (Vec<Pod>, Requests) {
     let mut known = if names.knows_requests() { Requests::OfEveryPod } else { Requests::WhatIsHeld };
     let mut residents = names.specs().clone();
     for (uid, held) in holders {
-        let is_known = residents.get(&uid).is_some_and(|spec| requests(spec, &held));
-        if !is_known && !names.is_gone(&uid) {
-            known = Requests::WhatIsHeld;
-            residents.insert(uid.clone(), pod(uid, held, names));
+        match residents.get_mut(&uid) {
+            Some(spec) => {
+                if complete(spec, &held) {
+                    known = Requests::WhatIsHeld;
+                }
+            }
+            None if names.is_gone(&uid) => {}
+            None => {
+                known = Requests::WhatIsHeld;
+                residents.insert(uid.clone(), pod(uid, held, names));
+            }
         }
     }
     (residents.into_values().collect(), known)
 }
 
-/// Whether a manifest requests what its pod holds; one that was written down for its name and UID alone does not.
-fn requests(spec: &Pod, held: &BTreeMap<ContainerName, ResourceList>) -> bool {
-    let at_pod_level = spec.has_pod_level_resources();
-    held.iter().all(|(name, amounts)| {
-        let requested = |resource| {
-            spec.container(name).is_none_or(|container| {
-                container.requests.contains_key(resource) || container.limits.contains_key(resource)
-            })
-        };
-        at_pod_level || amounts.keys().all(requested)
-    })
+/// Adds what a pod holds and its manifest does not request; whether there is any. A manifest that was written down for
+/// its name and UID alone requests nothing.
+fn complete(spec: &mut Pod, held: &BTreeMap<ContainerName, ResourceList>) -> bool {
+    let mut is_short = false;
+    if spec.has_pod_level_resources() {
+        return is_short;
+    }
+    for container in &mut spec.containers {
+        for (resource, amount) in held.get(&container.name).into_iter().flatten() {
+            let Container { requests, limits, .. } = &mut *container;
+            if !requests.contains_key(resource) && !limits.contains_key(resource) {
+                requests.insert(resource.clone(), amount.clone());
+                limits.insert(resource.clone(), amount.clone());
+                is_short = true;
+            }
+        }
+    }
+    is_short
 }
 
 /// A pod that runs, as far as its holdings tell.
