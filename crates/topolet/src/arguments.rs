@@ -113,7 +113,8 @@ pub(crate) struct ReadingArguments {
 #[derive(Args, Debug)]
 pub(crate) struct MachineArguments {
     /// `live` for this machine, the name of a built-in one (`topolet topology --list`), a folder with `sys` and
-    /// `proc` in it, such a folder or a node file (`topolet capture --node`) as .tar.zst, cAdvisor's MachineInfo as .json, or hwloc's .xml in a build with hwloc.
+    /// `proc` in it (the root of a machine, whose kubelet's files below it hold as those of `live`), such a folder or a
+    /// node file (`topolet capture --node`) as .tar.zst, cAdvisor's MachineInfo as .json, or hwloc's .xml in a build with hwloc.
     /// A word with `/` or `.` is a path. A node file has state, pods, configuration and devices too,
     /// which hold unless others are given.
     #[arg(short, long, value_name = "MACHINE", default_value = "live", value_hint = ValueHint::AnyPath)]
