@@ -138,7 +138,10 @@ fn every_other_command_is_about_the_node_as_well() {
     let (text, _) = topolet(&["state", "check", "-m", &machine]);
     assert!(text.contains(&config), "{text}");
     let (own, warning) = topolet(&["export", "nrt", "-m", &machine, "--node-name", "a"]);
-    assert!(warning.contains("4 devices of intel.com/sriov_vf are left out"), "{warning}");
+    assert!(
+        warning.contains("intel.com/sriov_vf, of which the kubelet's checkpoint names 4 devices"),
+        "{warning}"
+    );
     let state = root.path("var/lib/kubelet");
     let given = ["--state", &state, "--pods", &root.path("var/log/pods"), "--config", &config, "-m", MACHINE];
     assert_eq!(own, topolet(&[&["export", "nrt", "--node-name", "a"], &given[..]].concat()).0);
@@ -214,4 +217,54 @@ fn pods_of_the_nodes_manifests_folder_are_static() {
     };
     assert!(admit("manifests/dpdk.yaml").contains("admitted by ENDING web/front"));
     assert!(admit("dpdk.yaml").contains("OutOfcpu"), "an ordinary pod ends nobody");
+}
+
+#[test]
+fn a_node_of_which_nobody_knows_what_runs_has_no_fingerprint() {
+    let root = Root::node("unknown");
+    for file in ["cpu_manager_state", "memory_manager_state", "device-plugins/kubelet_internal_checkpoint"] {
+        fs::remove_file(root.0.join("var/lib/kubelet").join(file)).unwrap();
+    }
+    let machine = root.0.display().to_string();
+    let (object, warning) = topolet(&["export", "nrt", "-m", &machine, "--node-name", "a"]);
+    assert!(warning.contains("what runs on this node is not known"), "{warning}");
+    assert!(object.contains("zones:") && !object.contains("Fingerprint"), "{object}");
+    let (text, _) = topolet(&["admit", "-m", &machine, "-f", &fixture("pods/aligned.yaml")]);
+    assert!(text.contains("! what runs on this node is not known"), "{text}");
+}
+
+#[test]
+fn an_empty_folder_of_pods_does_not_free_what_state_files_hold() {
+    let root = Root::node("served");
+    fs::create_dir_all(root.0.join("var/lib/kubelet/topolet/pods")).unwrap();
+    let state = root.path("var/lib/kubelet");
+    let asked = ["admit", "-m", MACHINE, "--state", &state, "--policy", "restricted"];
+    let (text, _) = topolet(&[&asked[..], &["-f", &fixture("pods/aligned.yaml")]].concat());
+    assert!(text.contains("beside 3 pods") && text.contains("! not looked at: the node-wide fit"), "{text}");
+}
+
+#[test]
+fn the_state_of_another_machine_is_never_that_of_this_one() {
+    for command in ["check", "show"] {
+        let error = String::from_utf8(run(&["state", command, "-m", MACHINE]).stderr).unwrap();
+        assert!(error.contains(&format!("{MACHINE} has no state of a kubelet; --state names")), "{error}");
+    }
+    let root = Root::node("shown");
+    let (text, _) = topolet(&["state", "show", "-m", &root.0.display().to_string()]);
+    assert!(text.contains("ran/dpdk-7"), "{text}");
+}
+
+#[test]
+fn find_max_ends_as_admit_does_where_a_pod_is_left_out() {
+    let root = Root::machine("partial");
+    let pod = |name: &str, key: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  containers:\n  - {{name: c, image: i, {key}: {{}}}}\n"
+        )
+    };
+    root.write("pods.yaml", &format!("{}---\n{}", pod("ok", "resources"), pod("bad", "resource")));
+    for command in [&["admit"][..], &["simulate", "--find-max"]] {
+        let output = run(&[command, &["-m", MACHINE, "-f", &root.path("pods.yaml")]].concat());
+        assert_eq!(output.status.code(), Some(1), "{command:?}");
+    }
 }

@@ -81,7 +81,8 @@ pub(super) fn decide(
     for warning in &node.warnings {
         screen.warn(warning);
     }
-    let Residents { mut ledger, line, notes, .. } = residents;
+    let notes = residents.not_looked_at();
+    let Residents { mut ledger, line, .. } = residents;
     let mut decisions = Vec::new();
     if format == Format::Table {
         let mut head = node.line.headline(screen.glyphs);

@@ -10,7 +10,7 @@ use topology_discovery::{Capture, Discovery, fold, read};
 
 use crate::Outcome;
 use crate::machine_change::{changed_problems, changes};
-use crate::node::{LoadedMachine, files_of};
+use crate::node::{LIVE, LoadedMachine, files_of};
 use crate::node_file::{Elsewhere, Gathered, Given, Packing};
 use crate::render::{Screen, columns};
 
@@ -113,7 +113,7 @@ fn contents(arguments: &CaptureArguments) -> anyhow::Result<(Packing, Vec<Vec<St
         pods: pods.as_deref(),
         devices: devices.as_deref(),
     };
-    let is_live = arguments.machine == "live";
+    let is_live = arguments.machine == LIVE;
     let elsewhere = if is_live { Elsewhere::ThisMachine } else { Elsewhere::Nowhere };
     let Gathered { contents, mut told } =
         given.gather(&LoadedMachine::named(&arguments.machine)?, elsewhere)?;

@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<O
     let node = LoadedNode::on(&machine, &rules, Some(devices))?;
     let asked = Asked { pods: pods.into_iter().map(Pod::delivered).collect(), ..Asked::default() };
     let format = (arguments.output.output, screen);
-    let outcome = admit::decide(&node, Residents::none(&node, Vec::new()), &asked, Depth::Short, format)?;
+    let outcome = admit::decide(&node, Residents::none(&node), &asked, Depth::Short, format)?;
     if arguments.output.output == Format::Table {
         screen.print(
             "\nThe same on your machine: topolet topology; topolet admit -f pods.yaml\n\

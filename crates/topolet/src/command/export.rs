@@ -15,9 +15,10 @@ use crate::Outcome;
 use crate::arguments::{MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments};
 use crate::decision::warning_of_pod;
 use crate::export::{Fingerprint, Method, NodeResourceTopology, Seen};
-use crate::node::{DeviceText, LoadedMachine, LoadedNode};
+use crate::node::{DeviceText, LIVE, LoadedMachine, LoadedNode};
 use crate::pods::{self, Reading, Wholeness};
 use crate::render::Screen;
+use crate::state::Known;
 
 #[derive(Args, Debug)]
 pub(crate) struct ExportArguments {
@@ -83,13 +84,14 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
         screen.warn(unbooked);
     }
     let residents = node.residents(&arguments.residents)?;
-    for (resource, count) in &residents.devices_left_out {
-        screen.warn(format_args!(
-            "warning: {count} devices of {resource} are left out: the kubelet's checkpoint does not say on which NUMA \
-             nodes they are; --devices with its podresources answers does"
-        ));
+    for note in &residents.notes {
+        screen.warn(format_args!("warning: {note}"));
     }
-    let method = if residents.are_all_known { Method::All } else { Method::WithExclusiveResources };
+    let method = match residents.known {
+        Known::All => Some(Method::All),
+        Known::Holders => Some(Method::WithExclusiveResources),
+        Known::Nothing => None,
+    };
     let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
     let asked = pods::from_files(&arguments.files, reading, node.node.pod_level().counts(), screen)?;
     let mut outcome =
@@ -103,12 +105,13 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
             outcome = Outcome::SomeRefused;
         }
     }
-    let fingerprint = fingerprint(&ledger, method, screen);
+    let fingerprint = method.and_then(|method| Some((fingerprint(&ledger, method, screen)?, method)));
     let seen = Seen { node: &node.node, view: &view, config: &config, ledger: &ledger };
     let name = arguments.node_name.clone().unwrap_or_else(|| host_name(arguments, &machine));
     check_node_name(&name)
         .map_err(|wrong| anyhow!("no node can be called {name:?}: {wrong}; --node-name gives another"))?;
-    let object = NodeResourceTopology::new(&name, seen, fingerprint.as_ref().map(|own| (own, method)));
+    let object =
+        NodeResourceTopology::new(&name, seen, fingerprint.as_ref().map(|(own, method)| (own, *method)));
     screen.print(&match arguments.output {
         ObjectFormat::Yaml => serde_saphyr::to_string(&object)?,
         ObjectFormat::Json => serde_json::to_string_pretty(&object)? + "\n",
@@ -171,7 +174,7 @@ fn fingerprint(ledger: &Ledger, method: Method, screen: Screen) -> Option<Finger
 }
 
 fn host_name(arguments: &NrtArguments, machine: &LoadedMachine) -> String {
-    let own = (arguments.machine.machine == "live")
+    let own = (arguments.machine.machine == LIVE)
         .then(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
     own.flatten().map_or_else(|| machine.name.clone(), |name| name.trim().to_lowercase())
 }

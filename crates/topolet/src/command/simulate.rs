@@ -9,8 +9,8 @@ use pod_spec::PodLevelResources;
 use crate::Outcome;
 use crate::arguments::{Format, MachineArguments, ReadingArguments, RulesArguments};
 use crate::document::Document;
-use crate::node::{DeviceText, LoadedMachine};
-use crate::pods::{self, Reading};
+use crate::node::{DeviceText, LIVE, LoadedMachine};
+use crate::pods::{self, Asked, Reading, Wholeness};
 use crate::render::{self, Screen};
 use crate::simulation::{self, Prepared, Question, Report};
 
@@ -53,10 +53,9 @@ pub(crate) enum SimulateFormat {
 
 pub(super) fn run(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Outcome> {
     if arguments.find_max {
-        find_max(arguments, screen)?;
-    } else {
-        simulate(arguments, screen)?;
+        return find_max(arguments, screen);
     }
+    simulate(arguments, screen)?;
     Ok(Outcome::Done)
 }
 
@@ -87,7 +86,7 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
     let said = [
         ("--lenient", lenient),
         ("--static", are_static),
-        ("--machine", arguments.machine.machine != "live"),
+        ("--machine", arguments.machine.machine != LIVE),
         ("--hugepages", arguments.machine.hugepages.is_some()),
         ("--memory", arguments.machine.memory.is_some()),
         ("--config", config.is_some()),
@@ -104,10 +103,11 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
     }
 }
 
-fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()> {
+fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let files = std::slice::from_ref(&arguments.file);
     let reading = Reading { arguments: arguments.reading, static_pods: None };
-    let found = pods::from_files(files, reading, PodLevelResources::Count, screen)?.pods;
+    let Asked { pods: found, wholeness, .. } =
+        pods::from_files(files, reading, PodLevelResources::Count, screen)?;
     // The copies of a workload are one kind of pod.
     let Some((pod, _)) = found.split_first().filter(|(pod, others)| {
         others.iter().all(|other| other.containers == pod.containers && other.resources == pod.resources)
@@ -130,5 +130,6 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()>
         SimulateFormat::Svg => {
             bail!("there is no chart of --find-max: its answers are table, json, yaml and csv")
         }
-    }
+    }?;
+    Ok(if wholeness == Wholeness::Whole { Outcome::Done } else { Outcome::Partial })
 }

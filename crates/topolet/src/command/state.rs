@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
 use serde::Serialize;
 use topology_admission::Compat;
@@ -11,7 +11,7 @@ use super::state_repair::StateRepairArguments;
 use crate::Outcome;
 use crate::arguments::{MachineArguments, OutputArguments, RulesArguments};
 use crate::document::Document;
-use crate::node::{LoadedMachine, LoadedNode, NodeLine};
+use crate::node::{LIVE, LoadedMachine, LoadedNode, NodeLine};
 use crate::node_file::Packed;
 use crate::render::{self, Screen};
 use crate::state::{self, Finding, Problem, Quarantine, Resident};
@@ -75,10 +75,15 @@ pub(super) fn run(arguments: &StateArguments, screen: Screen) -> anyhow::Result<
     }
 }
 
-fn read(arguments: &FolderArguments, packed: Option<&Packed>) -> anyhow::Result<Resident> {
+/// The state that is given, else the machine's own; of this machine, where there is none, what is missing.
+fn read(arguments: &FolderArguments, machine: &str, packed: Option<&Packed>) -> anyhow::Result<Resident> {
     let is_packed = packed.is_some_and(|packed| packed.state.is_some());
-    let state = arguments.state.as_deref().or((!is_packed).then(|| Path::new(state::OWN)));
-    state::of_node(state, arguments.pods.as_deref(), packed)?.context("there is no state")
+    let own = (!is_packed && machine == LIVE).then(|| Path::new(state::OWN));
+    let state = arguments.state.as_deref().or(own);
+    let way_out = "--state names the root folder of a kubelet, or a copy of it";
+    let found = state::of_node(state, arguments.pods.as_deref(), packed);
+    let found = if arguments.state.is_none() { found.context(way_out) } else { found };
+    found?.with_context(|| format!("{machine} has no state of a kubelet; {way_out}"))
 }
 
 /// The pods of it that are quarantined; a node file says nothing of that.
@@ -88,12 +93,10 @@ fn quarantine(resident: &Resident) -> anyhow::Result<Quarantine> {
 }
 
 fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let machine = arguments.machine.as_deref().map(LoadedMachine::named).transpose()?;
+    let name = arguments.machine.as_deref().unwrap_or(LIVE);
+    let machine = arguments.machine.as_deref().map(LoadedMachine::named_node).transpose()?;
     let packed = machine.as_ref().and_then(|machine| machine.packed.as_deref());
-    if let (Some(file), None) = (&arguments.machine, packed.and_then(|packed| packed.state.as_ref())) {
-        bail!("{file} has no state of a kubelet: expected a node file, as topolet capture --node writes it");
-    }
-    let resident = read(&arguments.folder, packed)?;
+    let resident = read(&arguments.folder, name, packed)?;
     let mut shown = state::shown(&resident.folder.contents_of_any(), &resident.names);
     shown.quarantined = quarantine(&resident)?.pods;
     let is_right = shown.files.iter().all(|line| line.readable) && shown.quarantined.is_empty();
@@ -114,7 +117,7 @@ struct Checked<'a> {
 
 fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let machine = LoadedMachine::load_node(&arguments.machine)?;
-    let resident = read(&arguments.folder, machine.packed.as_deref())?;
+    let resident = read(&arguments.folder, &arguments.machine.machine, machine.packed.as_deref())?;
     // As strict as the kubelet, but for its limit on nodes, which is no matter of state files.
     let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
     let node = LoadedNode::with(&machine, &arguments.rules, None, compat)?;

@@ -73,9 +73,10 @@ impl Facts<'_> {
         view.filter(|view| view.asked > 0).collect()
     }
 
-    /// Whether no pod holds any of it. Where one does, the kubelet refuses others that ask for it.
+    /// Whether no pod that runs holds any of it. Where one does, the kubelet refuses others that ask for it.
     fn is_free_of(&self, resource: &ResourceName) -> bool {
-        self.before.devices().taken(resource).is_none_or(BTreeSet::is_empty)
+        let mut holders = self.before.devices().iter().filter(|(_, _, of, _)| *of == resource);
+        holders.all(|(pod, ..)| self.before.pods().all(|running| running.uid != *pod))
     }
 }
 
@@ -89,7 +90,7 @@ pub(super) enum Verdict {
 /// Why nobody asks for [`unknown_resources`].
 fn why(names: &[&str]) -> String {
     let them = if names.len() == 1 { "it" } else { "them" };
-    format!("no device plugin has {them} here, and the kubelet does not check what it does not know")
+    format!("no device plugin of {them} is known here, and the kubelet does not check what it does not know")
 }
 
 /// Resources that a pod asks for and the node does not have, in ascending order: the kubelet leaves them to the

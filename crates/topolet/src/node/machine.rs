@@ -13,6 +13,9 @@ use super::{hugepages, memory};
 use crate::arguments::MachineArguments;
 use crate::node_file::{Gap, Packed};
 
+/// The name of this machine.
+pub(crate) const LIVE: &str = "live";
+
 /// A machine that has been read.
 pub(crate) struct LoadedMachine {
     pub(crate) name: String,
@@ -57,13 +60,21 @@ impl LoadedMachine {
     /// The machine with all that is known of it as a node: where it is this machine, or a folder in which the root of
     /// a machine is mounted, what its kubelet keeps there.
     pub(crate) fn load_node(arguments: &MachineArguments) -> anyhow::Result<Self> {
-        let mut machine = Self::load(arguments)?;
-        if machine.packed.is_none()
-            && let Some(root) = root(&arguments.machine)
-        {
-            machine.packed = Packed::of_root(root).map(Arc::new);
+        Ok(Self::load(arguments)?.with_its_kubelet(&arguments.machine))
+    }
+
+    /// The same by name alone.
+    pub(crate) fn named_node(name: &str) -> anyhow::Result<Self> {
+        Ok(Self::named(name)?.with_its_kubelet(name))
+    }
+
+    fn with_its_kubelet(self, name: &str) -> Self {
+        match root(name) {
+            Some(root) if self.packed.is_none() => {
+                Self { packed: Packed::of_root(root).map(Arc::new), ..self }
+            }
+            _ => self,
         }
-        Ok(machine)
     }
 
     /// Why the configuration of the node's kubelet is not known, as warnings.
@@ -137,7 +148,7 @@ impl LoadedMachine {
 
 /// The root of the machine that a `--machine` argument means, if it is there as folders.
 fn root(name: &str) -> Option<&Path> {
-    let path = if name == "live" { "/" } else { name };
+    let path = if name == LIVE { "/" } else { name };
     let is_path = path.contains(['/', '.']) && Path::new(path).is_dir();
     is_path.then(|| Path::new(path))
 }
@@ -149,7 +160,7 @@ fn is_xml(path: &Path) -> bool {
 /// The files of the machine that a `--machine` argument means, and what it is called.
 pub(crate) fn files_of(name: &str) -> anyhow::Result<(String, SysfsTree)> {
     let path = Path::new(name);
-    if name == "live" {
+    if name == LIVE {
         return Ok(("this machine".to_owned(), SysfsTree::live()));
     }
     if !name.contains(['/', '.']) {

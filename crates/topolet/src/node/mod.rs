@@ -30,7 +30,7 @@ pub(crate) use self::configuration::{
 };
 pub(crate) use self::configuration_text::{text as configuration_text, value as configuration_value};
 pub(crate) use self::devices::DeviceText;
-pub(crate) use self::machine::{LoadedMachine, files_of};
+pub(crate) use self::machine::{LIVE, LoadedMachine, files_of};
 pub(crate) use self::memory::{
     must_be_known as memory_must_be_known, must_be_known_by as memory_must_be_known_by,
 };
@@ -83,9 +83,25 @@ impl LoadedNode {
     pub(crate) fn residents(&self, given: &ResidentsArguments) -> anyhow::Result<Residents> {
         match given.of_node(self.packed.as_deref())? {
             Some(resident) => Residents::new(self, given, &resident),
-            None if given.empty => Ok(Residents::none(self, Vec::new())),
-            None => Ok(Residents::none(self, self.resident_gaps())),
+            None if given.empty => Ok(Residents::none(self)),
+            None => match self.why_unknown() {
+                none if none.is_empty() => Ok(Residents::none(self)),
+                notes => Ok(Residents::unknown(self, notes)),
+            },
         }
+    }
+
+    /// Why nothing is known of what runs here; empty: nothing does, as on a machine without a kubelet.
+    fn why_unknown(&self) -> Vec<String> {
+        let root = self.packed.as_deref().and_then(Packed::state_root);
+        let mut notes = self.resident_gaps();
+        if let (Some(root), true) = (root, notes.is_empty()) {
+            notes.push(format!(
+                "what runs on this node is not known: {} has no state files, so nothing is taken to run",
+                root.display()
+            ));
+        }
+        notes
     }
 
     /// Why what runs here is not known, as text to be shown.

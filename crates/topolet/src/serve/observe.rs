@@ -213,7 +213,7 @@ fn see(root: &Path, look: Look, node: &LoadedNode) -> anyhow::Result<Seen> {
     if let (None, Ok(told)) = (names.known(), &told) {
         names = told.names(folder);
     }
-    let (mut ledger, _) = state::ledger(folder, node, &names)?;
+    let (mut ledger, _) = state::ledger(folder, node, &names, &BTreeMap::new())?;
     let quarantine = Quarantine::parse(root, look.quarantine.as_deref())?.still(folder, &names);
     match told {
         Ok(told) => ledger = ledger.with_inventory(with_registered(told.inventory, folder)),

@@ -30,7 +30,7 @@ pub(super) enum Listed {
 pub(super) fn read(path: &Path, holders: Option<&BTreeSet<PodUid>>) -> anyhow::Result<Listed> {
     let shown = path.display();
     if path.is_dir() {
-        let (pods, unreadable) = recorded(path);
+        let (pods, unreadable) = recorded(path)?;
         if let Some(file) = unreadable.first() {
             bail!("{} is no pod file of topolet", file.display());
         }
@@ -50,6 +50,7 @@ pub(super) fn read(path: &Path, holders: Option<&BTreeSet<PodUid>>) -> anyhow::R
         !pods.is_empty(),
         "{shown} has no pods: expected manifests with UIDs, such as `kubectl get pods -o yaml` prints"
     );
+    without_uids(path, &pods, holders)?;
     let (running, ended) = pods.into_iter().partition(|pod| pod.phase == Phase::Active);
     Ok(Listed::Pods { running, ended })
 }
@@ -69,8 +70,11 @@ pub(super) fn from_logs(path: &Path) -> anyhow::Result<BTreeMap<PodUid, String>>
 }
 
 /// The pods of topolet's pod files in a folder, and the files that cannot be read.
-pub(super) fn recorded(folder: &Path) -> (Vec<Pod>, Vec<PathBuf>) {
-    let files = entries(folder).unwrap_or_default();
+///
+/// # Errors
+/// The folder cannot be read.
+pub(super) fn recorded(folder: &Path) -> anyhow::Result<(Vec<Pod>, Vec<PathBuf>)> {
+    let files = entries(folder)?;
     let files =
         files.into_iter().filter(|file| file.extension().is_some_and(|extension| extension == "json"));
     let read = |file: &PathBuf| {
@@ -85,7 +89,7 @@ pub(super) fn recorded(folder: &Path) -> (Vec<Pod>, Vec<PathBuf>) {
             None => unreadable.push(file),
         }
     }
-    (pods, unreadable)
+    Ok((pods, unreadable))
 }
 
 /// `NAMESPACE/NAME`.
@@ -100,6 +104,24 @@ fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
         entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>().with_context(failed)?;
     paths.sort();
     Ok(paths)
+}
+
+/// Refuses manifests without UIDs, by which state files know pods. Only a folder that topolet serves knows pods by the
+/// UIDs that such manifests get.
+fn without_uids(path: &Path, pods: &[Pod], holders: Option<&BTreeSet<PodUid>>) -> anyhow::Result<()> {
+    let is_made_up = |uid: &PodUid| uid.as_str().contains('_');
+    if holders.is_none_or(|holders| holders.iter().any(is_made_up)) {
+        return Ok(());
+    }
+    match pods.iter().find(|pod| is_made_up(&pod.uid)) {
+        Some(pod) => bail!(
+            "pod {} of {} has no metadata.uid, by which the state files know it: expected manifests as \
+             `kubectl get pods -o yaml` prints them",
+            name(pod),
+            path.display()
+        ),
+        None => Ok(()),
+    }
 }
 
 /// The pods of a list that run on one node. A cluster's list has those of all nodes: the node that is meant is that of

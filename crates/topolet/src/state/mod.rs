@@ -16,7 +16,7 @@ pub(crate) use finding::{Finding, Findings, Problem};
 pub(crate) use folder::{Contents, StateFolder, must_be_folder};
 pub(crate) use names::{OWN, POD_LOGS, PodNames};
 pub(crate) use quarantine::{QUARANTINE, Quarantine, Quarantined};
-pub(crate) use residents::{Resident, Residents};
+pub(crate) use residents::{Known, Resident, Residents};
 pub(crate) use resume::{Requests, ledger};
 pub(crate) use source::of_node;
 pub(crate) use table::{ContainerLine, Shown, shown};

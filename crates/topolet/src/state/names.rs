@@ -46,7 +46,7 @@ impl PodNames {
         holders: Option<&BTreeSet<PodUid>>,
     ) -> anyhow::Result<Self> {
         match given {
-            None if state.join(node_agent::PODS).is_dir() => Ok(Self::recorded(state)),
+            None if state.join(node_agent::PODS).is_dir() => Self::recorded(state, holders),
             given => Self::read(given, state, holders),
         }
     }
@@ -71,14 +71,18 @@ impl PodNames {
         })
     }
 
-    /// From the pods' own files in a folder that topolet serves. If one cannot be read, others may be running too.
-    fn recorded(root: &Path) -> Self {
-        let (pods, unreadable) = listed::recorded(&root.join(node_agent::PODS));
+    /// From the pods' own files in a folder that topolet serves. If one cannot be read, or none is there and yet pods
+    /// hold something, others may be running too.
+    fn recorded(root: &Path, holders: Option<&BTreeSet<PodUid>>) -> anyhow::Result<Self> {
+        let (pods, unreadable) = listed::recorded(&root.join(node_agent::PODS))?;
+        if pods.is_empty() && holders.is_none_or(|holders| !holders.is_empty()) {
+            return Ok(Self::default());
+        }
         let known = Self::running(&pods);
         if unreadable.is_empty() {
-            return known;
+            return Ok(known);
         }
-        Self { some: known.all.clone().unwrap_or_default(), all: None, ..known }
+        Ok(Self { some: known.all.clone().unwrap_or_default(), all: None, ..known })
     }
 
     /// These pods and no others, as `NAMESPACE/NAME`.

@@ -18,12 +18,20 @@ pub(crate) struct Residents {
     pub(crate) ledger: Ledger,
     /// How many pods run there, and by which files, as text to be shown; `None`: nothing is said to run.
     pub(crate) line: Option<String>,
-    /// Whether every pod that runs is known, not only those that hold something.
-    pub(crate) are_all_known: bool,
-    /// Devices of the kubelet's checkpoint that are not in the node's inventory: how many of each resource.
-    pub(crate) devices_left_out: BTreeMap<ResourceName, usize>,
-    /// What decisions leave out since it is not known, as text to be shown.
+    /// Which pods are known.
+    pub(crate) known: Known,
+    /// What of them is not known, as text to be shown.
     pub(crate) notes: Vec<String>,
+}
+
+/// Which of the pods that run are known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Known {
+    All,
+    /// Those that hold something.
+    Holders,
+    /// None: decisions are made as if nothing ran.
+    Nothing,
 }
 
 /// What is said where the manifests of running pods are not known.
@@ -55,15 +63,21 @@ impl ResidentsArguments {
 }
 
 impl Residents {
-    /// Nothing is known to run.
-    pub(crate) fn none(node: &LoadedNode, notes: Vec<String>) -> Self {
-        Self {
-            ledger: node.empty_ledger(),
-            line: None,
-            are_all_known: true,
-            devices_left_out: BTreeMap::new(),
-            notes,
-        }
+    /// Nothing runs.
+    pub(crate) fn none(node: &LoadedNode) -> Self {
+        let ledger = node.empty_ledger();
+        Self { ledger, line: None, known: Known::All, notes: Vec::new() }
+    }
+
+    /// What decisions on pods leave out since it is not known, as text to be shown.
+    pub(crate) fn not_looked_at(&self) -> Vec<String> {
+        let requests = (self.known == Known::Holders).then(|| NO_REQUESTS.to_owned());
+        requests.into_iter().chain(self.notes.iter().cloned()).collect()
+    }
+
+    /// What runs could not be found out, for these reasons.
+    pub(crate) fn unknown(node: &LoadedNode, notes: Vec<String>) -> Self {
+        Self { known: Known::Nothing, notes, ..Self::none(node) }
     }
 
     /// What the state files say, and the manifests of pods as far as they are known.
@@ -76,26 +90,44 @@ impl Residents {
         resident: &Resident,
     ) -> anyhow::Result<Self> {
         let Resident { folder, names, from, .. } = resident;
-        let (found, way_out) = match given.state {
-            Some(_) => (ledger(folder, node, names), ""),
+        let devices_left_out = devices_left_out(node, folder);
+        let restored = ledger(folder, node, names, &devices_left_out);
+        let (restored, way_out) = match given.state {
+            Some(_) => (restored, ""),
             None => (
-                ledger(folder, node, names)
-                    .context("failed to read what runs here; --empty decides without it"),
+                restored.context("failed to read what runs here; --empty decides without it"),
                 "; --empty leaves them out",
             ),
         };
-        let (ledger, requests) = found?;
+        let (ledger, requests) = restored?;
         let count = ledger.pods().count();
         let pods = if count == 1 { "pod" } else { "pods" };
         let line = Some(format!("beside {count} {pods} of {from}{way_out}"));
         let mut notes = if given.state.is_none() { node.resident_gaps() } else { Vec::new() };
-        let are_all_known = requests == Requests::OfEveryPod;
-        if !are_all_known {
-            notes.push(NO_REQUESTS.to_owned());
-        }
-        let devices_left_out = devices_left_out(node, folder);
-        Ok(Self { ledger, line, are_all_known, devices_left_out, notes })
+        notes.extend(devices_left_out.iter().map(|(resource, count)| {
+            format!(
+                "not looked at: {resource}, of which the kubelet's checkpoint names {count} devices and not their NUMA \
+                 nodes; --devices takes the kubelet's podresources answers"
+            )
+        }));
+        notes.extend(gone(folder, names, from));
+        let known = if requests == Requests::OfEveryPod { Known::All } else { Known::Holders };
+        Ok(Self { ledger, line, known, notes })
     }
+}
+
+/// Pods that hold something by the state files, and that the list of pods does not have.
+fn gone(folder: &StateFolder, names: &PodNames, from: &str) -> Option<String> {
+    let gone: Vec<String> =
+        folder.holders()?.iter().filter(|uid| names.is_gone(uid)).map(|uid| names.name(uid)).collect();
+    let pods = if gone.len() == 1 { "pod holds" } else { "pods hold" };
+    (!gone.is_empty()).then(|| {
+        format!(
+            "{} {pods} something by {from}, not in the list of running pods, so that is taken as free: {}",
+            gone.len(),
+            gone.join(", ")
+        )
+    })
 }
 
 /// Devices that plugins had registered by the kubelet's checkpoint, of resources that the inventory does not have.

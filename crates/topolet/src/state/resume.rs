@@ -30,11 +30,12 @@ pub(crate) enum Requests {
 }
 
 /// The ledger of the node as the files have it. Pods that are known to be gone hold nothing; pods whose manifests are
-/// known count with what they request.
+/// known count with what they request. Devices of the resources `left_out` are held by nobody, so they are not checked.
 pub(crate) fn ledger(
     folder: &StateFolder,
     node: &LoadedNode,
     names: &PodNames,
+    left_out: &BTreeMap<ResourceName, usize>,
 ) -> anyhow::Result<(Ledger, Requests)> {
     let pod_level = match node.node.pod_level() {
         topology_admission::PodLevel::Managed => PodLevel::On,
@@ -79,7 +80,10 @@ pub(crate) fn ledger(
         stored.memory = Some(held);
     }
     // A file of devices that cannot be read is no file, as for the kubelet.
-    if let Some(read) = contents.device.filter(|read| read.fault.is_none()) {
+    if let Some(mut read) = contents.device.filter(|read| read.fault.is_none()) {
+        if let Some(entries) = &mut read.state.entries {
+            entries.retain(|entry| !left_out.contains_key(&entry.resource));
+        }
         stored.devices = files::devices(&read.state);
         for (pod, container, resource, held) in stored.devices.iter() {
             book(&mut pods, pod, container, resource.as_str(), held.devices().len() as u64);
