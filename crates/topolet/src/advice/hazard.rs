@@ -37,6 +37,11 @@ pub(super) fn hazards(config: &KubeletConfiguration, view: &KubeletView, target:
     found
 }
 
+/// What a kubelet with this configuration suffers on this machine and topolet does not, as texts to be shown.
+pub(crate) fn of_the_kubelet(config: &KubeletConfiguration, view: &KubeletView) -> Vec<String> {
+    on_sight(config, view, Target::Kubelet).into_iter().map(|hazard| hazard.text).collect()
+}
+
 /// Those that are seen without a trial.
 pub(super) fn on_sight(config: &KubeletConfiguration, view: &KubeletView, target: Target) -> Vec<Hazard> {
     let mut found = wrapped(config, view, target);

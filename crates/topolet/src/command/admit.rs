@@ -55,7 +55,7 @@ pub(super) enum Depth {
 #[expect(clippy::struct_field_names, reason = "the names are those of the document")]
 struct Decisions<'a> {
     node: &'a NodeLine,
-    /// What was not looked at, since it is not known.
+    /// What was not looked at, since it is not known; what a kubelet suffers here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     decisions: Vec<Decision>,
@@ -81,7 +81,8 @@ pub(super) fn decide(
     for warning in &node.warnings {
         screen.warn(warning);
     }
-    let notes = residents.not_looked_at();
+    let mut notes = residents.not_looked_at();
+    notes.extend(node.hazards.iter().cloned());
     let Residents { mut ledger, line, .. } = residents;
     let mut decisions = Vec::new();
     if format == Format::Table {

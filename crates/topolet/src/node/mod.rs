@@ -19,6 +19,7 @@ use serde::Serialize;
 use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_model::{CpuTable, KubeletView};
 
+use crate::advice::of_the_kubelet;
 use crate::arguments::{MachineArguments, ResidentsArguments, RulesArguments};
 use crate::node_file::{Gap, Packed};
 use crate::render::Glyphs;
@@ -44,6 +45,8 @@ pub(crate) struct LoadedNode {
     pub(crate) line: NodeLine,
     /// What in the configuration is without effect, as text to be shown.
     pub(crate) warnings: Vec<String>,
+    /// What a kubelet with the configuration suffers here, and this program does not, as text to be shown.
+    pub(crate) hazards: Vec<String>,
     /// How running containers are kept on their CPUs.
     pub(crate) keeping: Keeping,
     /// Where its kubelet reads static pods, if its configuration says so.
@@ -204,10 +207,11 @@ impl LoadedNode {
                 machine.name
             ));
         }
+        let hazards = of_the_kubelet(&config, &view);
         let packed = machine.packed.clone();
         let keeping = Keeping::new(&config);
         let (node, cpus) = (Arc::new(node), view.cpus().clone());
-        Ok(Self { node, cpus, inventory, line, warnings, keeping, static_pods, packed })
+        Ok(Self { node, cpus, inventory, line, warnings, hazards, keeping, static_pods, packed })
     }
 }
 
