@@ -87,7 +87,7 @@ fn sets(nodes: i32) -> f64 {
     f64::from(nodes.clamp(0, 1000)).exp2() - 1.0
 }
 
-/// A time of `seconds` in words, after "takes" or alone.
+/// What something that takes `seconds` does, in words; beyond a year it never ends.
 pub(super) fn in_words(seconds: f64) -> String {
     const MINUTE: f64 = 60.0;
     const HOUR: f64 = 60.0 * MINUTE;
@@ -95,10 +95,10 @@ pub(super) fn in_words(seconds: f64) -> String {
     const YEAR: f64 = 365.0 * DAY;
     match seconds {
         s if s < 2.0 * MINUTE => format!("takes about {s:.0} s"),
-        s if s < HOUR => format!("takes about {:.0} minutes", s / MINUTE),
-        s if s < 3.0 * DAY => format!("never ends (about {:.0} hours)", s / HOUR),
-        s if s < YEAR => format!("never ends (about {:.0} days)", s / DAY),
-        _ => "never ends (years)".to_owned(),
+        s if s < 2.0 * HOUR => format!("takes about {:.0} minutes", s / MINUTE),
+        s if s < 3.0 * DAY => format!("takes about {:.0} hours", s / HOUR),
+        s if s < YEAR => format!("takes about {:.0} days", s / DAY),
+        _ => "never ends".to_owned(),
     }
 }
 
@@ -111,9 +111,12 @@ mod tests {
         for (seconds, words) in [
             (3.4, "takes about 3 s"),
             (300.0, "takes about 5 minutes"),
-            (58_000.0, "never ends (about 16 hours)"),
-            (1e6, "never ends (about 12 days)"),
-            (1e12, "never ends (years)"),
+            (4000.0, "takes about 67 minutes"),
+            (58_000.0, "takes about 16 hours"),
+            (1e6, "takes about 12 days"),
+            (3e7, "takes about 347 days"),
+            (4e7, "never ends"),
+            (1e12, "never ends"),
         ] {
             assert_eq!(in_words(seconds), words);
         }
