@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, bail};
-use k8s_quantity::Quantity;
+use anyhow::{Context, bail, ensure};
+use k8s_quantity::{Quantity, Sign};
 use node_config::KubeletConfiguration;
 use topology_discovery::Lack;
 use topology_model::{HugePages, Machine, NodeId};
@@ -208,6 +208,10 @@ fn is_of_memory(lack: &Lack) -> bool {
 
 /// Bytes by node id.
 fn parse(text: &str) -> anyhow::Result<BTreeMap<i64, u64>> {
+    ensure!(
+        !text.trim_end().ends_with(','),
+        "--memory: {text:?} ends in a comma: expected NODE=SIZE after it, as in 0=64Gi"
+    );
     let mut wanted = BTreeMap::new();
     for part in text.split(',') {
         let (node, bytes) =
@@ -221,9 +225,20 @@ fn parse(text: &str) -> anyhow::Result<BTreeMap<i64, u64>> {
 
 fn parse_part(part: &str) -> anyhow::Result<(i64, u64)> {
     let (node, size) = part.trim().split_once('=').context("there is no equals sign")?;
-    let bytes = size.parse::<Quantity>()?.as_int64().and_then(|bytes| u64::try_from(bytes).ok());
+    Ok((node.parse().context("the node is no number")?, parse_size(size)?))
+}
+
+/// The bytes of an amount in whatever form, if they are whole.
+fn parse_size(size: &str) -> anyhow::Result<u64> {
+    let no_amount = || format!("expected an amount such as 64Gi, found {size:?}");
+    let amount: Quantity = size.parse().ok().with_context(no_amount)?;
+    ensure!(amount.sign() != Sign::Negative, no_amount());
+    // A quantity that is read ends at the largest number, so that what is there may be more.
+    let bytes = amount.ceil_units().and_then(|bytes| i64::try_from(bytes).ok());
+    let bytes = bytes.filter(|bytes| *bytes < i64::MAX);
     let bytes = bytes.with_context(|| format!("no memory has the size {size}"))?;
-    Ok((node.parse().context("the node is no number")?, bytes))
+    ensure!(Quantity::from_units(bytes, amount.format()) == amount, "{size} is no whole number of bytes");
+    Ok(u64::try_from(bytes)?)
 }
 
 #[cfg(test)]
@@ -269,6 +284,7 @@ mod tests {
             ("0=lots", "--memory: \"0=lots\" is not NODE=SIZE, as in 0=64Gi"),
             ("0=-1", "--memory: \"0=-1\" is not NODE=SIZE, as in 0=64Gi"),
             ("", "--memory: \"\" is not NODE=SIZE, as in 0=64Gi"),
+            ("0=1Gi,", "--memory: \"0=1Gi,\" ends in a comma: expected NODE=SIZE after it, as in 0=64Gi"),
             ("0=1Gi,0=2Gi", "--memory: \"0=2Gi\" gives NUMA node 0 memory a second time"),
         ] {
             assert_eq!(replace(&mut machine(SERVER), text).unwrap_err().to_string(), error);
@@ -282,6 +298,31 @@ mod tests {
                     "--memory gives NUMA node 0 {memory}, and its huge pages need 2Gi: give it more, or fewer pages with --hugepages"
                 )
             );
+        }
+    }
+
+    #[test]
+    fn sizes_are_whole_bytes_in_any_form() {
+        for (text, bytes) in [
+            ("64Gi", 64 << 30),
+            ("1.5Gi", 3 << 29),
+            ("3.5Gi", 7 << 29),
+            ("65536.5Mi", (65536 << 20) + (1 << 19)),
+            ("1Pi", 1 << 50),
+            ("2000m", 2),
+            ("0", 0),
+        ] {
+            assert_eq!(parse_size(text).unwrap(), bytes, "{text}");
+        }
+        for (text, error) in [
+            ("1500m", "1500m is no whole number of bytes"),
+            ("0.3Ki", "0.3Ki is no whole number of bytes"),
+            ("64gi", "expected an amount such as 64Gi, found \"64gi\""),
+            ("", "expected an amount such as 64Gi, found \"\""),
+            ("-1", "expected an amount such as 64Gi, found \"-1\""),
+            ("9Ei", "no memory has the size 9Ei"),
+        ] {
+            assert_eq!(parse_size(text).unwrap_err().to_string(), error);
         }
     }
 
