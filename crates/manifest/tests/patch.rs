@@ -136,3 +136,71 @@ fn a_field_that_is_tied_to_another_is_not_changed_behind_anybodys_back() {
         }
     }
 }
+
+#[test]
+fn a_text_that_begins_with_a_byte_order_mark_keeps_it() {
+    let yaml = format!("\u{feff}{HEAD}maxPods: 110\n");
+    let changes = [("cpuManagerPolicy", json!("static"))];
+    assert_eq!(patched(&yaml, &changes).unwrap(), format!("{yaml}cpuManagerPolicy: static\n"));
+    let json = "\u{feff}{\"kind\":\"KubeletConfiguration\",\"apiVersion\":\"kubelet.config.k8s.io/v1beta1\"}";
+    let expected = json.replace('}', ",\"cpuManagerPolicy\":\"static\"}");
+    assert_eq!(patched(json, &changes).unwrap(), expected);
+}
+
+#[test]
+fn what_has_no_keys_yet_gets_some() {
+    let openshift = |fields: &str| {
+        format!(
+            "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\nspec:\n  \
+                kubeletConfig:{fields}\n  machineConfigPoolSelector: {{}}\n"
+        )
+    };
+    let changes = [("cpuManagerPolicy", json!("static")), ("kubeReserved", json!({"memory": "1Gi"}))];
+    let written = "  # all pools\n    cpuManagerPolicy: static\n    kubeReserved:\n      memory: 1Gi";
+    let text = openshift(" {}  # all pools");
+    assert_eq!(patched(&text, &changes).unwrap(), openshift(written));
+    let written = written.replace('\n', "\r\n");
+    assert_eq!(
+        patched(&text.replace('\n', "\r\n"), &changes).unwrap(),
+        openshift(&written).replace("\r\n", "\n").replace('\n', "\r\n")
+    );
+    let found = patched("{\"kubeletconfig\":{}}", &changes).unwrap();
+    read_kubelet_config(&Source { name: "kubelet.yaml", text: &found }).unwrap();
+    check(
+        "reservedMemory: []  # none\nkubeReserved: {}\nmaxPods: 110\n",
+        &[
+            ("kubeReserved", json!({"cpu": "1"})),
+            ("reservedMemory", json!([{"numaNode": 0, "limits": {"memory": "1Gi"}}])),
+        ],
+        "reservedMemory:  # none\n- numaNode: 0\n  limits:\n    memory: 1Gi\nkubeReserved:\n  cpu: \"1\"\nmaxPods: 110\n",
+    );
+}
+
+#[test]
+fn the_true_reason_is_told() {
+    let fields = |text: &str| format!("{HEAD}{text}");
+    for (text, changes, reason) in [
+        (
+            fields("reservedSystemCPUs: &x '0'\nproviderID: *x\n"),
+            vec![("cpuManagerPolicy", json!("static")), ("reservedSystemCPUs", json!("1"))],
+            PatchError::Tied("reservedSystemCPUs".to_owned()),
+        ),
+        (
+            fields("kubeReserved: &r {memory: 1Gi}\nsystemReserved: *r\n"),
+            vec![("cpuManagerPolicy", json!("static")), ("kubeReserved", json!({"memory": "2Gi"}))],
+            PatchError::Tied("kubeReserved".to_owned()),
+        ),
+        (
+            fields("? maxPods\n: 110\n"),
+            vec![("cpuManagerPolicy", json!("static"))],
+            PatchError::Keys("cpuManagerPolicy".to_owned()),
+        ),
+        (
+            fields("kubeReserved: {memory: !!str 1Gi}\n"),
+            vec![("kubeReserved", json!({"memory": "2Gi"}))],
+            PatchError::Values("kubeReserved".to_owned()),
+        ),
+    ] {
+        assert_eq!(patched(&text, &changes), Err(reason), "{text}");
+    }
+}

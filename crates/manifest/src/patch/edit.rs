@@ -2,35 +2,51 @@
 
 use core::ops::Range;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::flow::{Inside, quoted, value as value_range};
 use super::write::{Language, block, flow, pretty};
 use crate::node::{Entry, Node, Value};
 
-/// The text with a value at the end of a path of keys, all of which but the last are there; `None` where that cannot be
-/// done in place.
-pub(super) fn set(text: &str, mapping: &Node, path: &[&str], value: &Json) -> Option<String> {
-    let (key, inner) = descend(mapping, path)?;
+/// Why a text cannot be edited at a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Obstacle {
+    /// A part of the mapping stands elsewhere.
+    Elsewhere,
+    /// A key does not stand plainly at the start of a line, or in brackets.
+    Keys,
+    /// In brackets, a value has an anchor or a tag, or a key has no value.
+    Values,
+}
+
+/// The text with a value at the end of a path of keys, all of which but the last are there.
+pub(super) fn set(text: &str, document: &Node, path: &[&str], value: &Json) -> Result<String, Obstacle> {
+    let (key, parents, inner) = descend(document, path).ok_or(Obstacle::Elsewhere)?;
+    // What has no keys yet is written anew.
+    if matches!(&inner.value, Value::Map(entries) if entries.is_empty()) && !parents.is_empty() {
+        return set(text, document, parents, &json!({ key: value }));
+    }
     let written = Written::of(text, inner)?;
     match written.entries.iter().rposition(|own| own.key == *key) {
         Some(at) => written.replace(text, at, value),
         None => written.insert(text, key, value),
     }
+    .ok_or(Obstacle::Values)
 }
 
 /// The text without the key at the end of a path.
-pub(super) fn remove(text: &str, mapping: &Node, path: &[&str]) -> Option<String> {
-    let (key, inner) = descend(mapping, path)?;
+pub(super) fn remove(text: &str, document: &Node, path: &[&str]) -> Result<String, Obstacle> {
+    let (key, _, inner) = descend(document, path).ok_or(Obstacle::Elsewhere)?;
     let written = Written::of(text, inner)?;
-    let at = written.entries.iter().rposition(|own| own.key == *key)?;
-    written.remove(text, at)
+    let at = written.entries.iter().rposition(|own| own.key == *key).ok_or(Obstacle::Elsewhere)?;
+    written.remove(text, at).ok_or(Obstacle::Values)
 }
 
-fn descend<'a>(mapping: &'a Node, path: &[&'a str]) -> Option<(&'a str, &'a Node)> {
+/// The last key of a path, those before it and the mapping at their end.
+fn descend<'a, 'p>(document: &'a Node, path: &'p [&'p str]) -> Option<(&'p str, &'p [&'p str], &'a Node)> {
     let (key, parents) = path.split_last()?;
-    let inner = parents.iter().try_fold(mapping, |node, key| node.value.get(key))?;
-    Some((key, inner))
+    let inner = parents.iter().try_fold(document, |node, key| node.value.get(key))?;
+    Some((key, parents, inner))
 }
 
 /// A mapping as it stands in the text.
@@ -50,22 +66,28 @@ enum Style {
 }
 
 impl<'a> Written<'a> {
-    fn of(text: &str, mapping: &'a Node) -> Option<Self> {
-        let Value::Map(entries) = &mapping.value else { return None };
+    fn of(text: &str, mapping: &'a Node) -> Result<Self, Obstacle> {
+        let Value::Map(entries) = &mapping.value else { return Err(Obstacle::Keys) };
         let keys: Option<Vec<usize>> = entries.iter().map(|own| key_start(text, own)).collect();
-        let keys = keys?;
-        let first = *keys.first()?;
+        let keys = keys.ok_or(Obstacle::Keys)?;
+        let first = *keys.first().ok_or(Obstacle::Keys)?;
         let style = match significant_before(text, first) {
             Some(b'{' | b',') => Style::Flow,
-            _ => Style::Block { indent: indent_of(text, first)? },
+            _ => Style::Block { indent: indent_of(text, first).ok_or(Obstacle::Keys)? },
         };
         // Keys that are merged from elsewhere stand elsewhere.
         let is_in_order = keys.windows(2).all(|pair| pair.first() < pair.get(1));
-        let is_aligned = |key: &usize| match style {
-            Style::Flow => true,
-            Style::Block { indent } => indent_of(text, *key) == Some(indent),
-        };
-        (is_in_order && keys.iter().all(is_aligned)).then_some(Self { entries, keys, style })
+        if !is_in_order {
+            return Err(Obstacle::Elsewhere);
+        }
+        if let Style::Block { indent } = style {
+            for key in &keys {
+                if indent_of(text, *key).ok_or(Obstacle::Keys)? != indent {
+                    return Err(Obstacle::Elsewhere);
+                }
+            }
+        }
+        Ok(Self { entries, keys, style })
     }
 
     /// Where the value of an entry may begin: after the colon.
@@ -123,10 +145,14 @@ impl<'a> Written<'a> {
 
     fn replace(&self, text: &str, at: usize, value: &Json) -> Option<String> {
         let entry = self.entries.get(at)?;
-        if let Some(range) = self.value(text, at) {
-            let is_flow = matches!(text.as_bytes().get(range.start)?, b'{' | b'[');
+        let old_value = self.value(text, at);
+        if let Some(range) = old_value.clone() {
+            let old = text.get(range.clone())?;
+            let is_empty = matches!(&entry.value.value, Value::Map(own) if own.is_empty())
+                || matches!(&entry.value.value, Value::List(own) if own.is_empty());
+            let is_flow = old.starts_with(['{', '[']) && !is_empty;
             let is_nested = value.is_object() || value.is_array();
-            // A scalar in block style that becomes a list is written as lines.
+            // A scalar or an empty list in block style that becomes a list is written as lines.
             if self.style == Style::Flow || is_flow || !is_nested {
                 let language = self.language(text);
                 return Some(replaced(text, range.clone(), &in_line(text, value, range.start, language)));
@@ -134,17 +160,19 @@ impl<'a> Written<'a> {
         }
         let Style::Block { indent } = self.style else { return None };
         let lines = self.lines(text, at)?;
-        let written = ended(text, &block(&entry.key, value, indent));
-        // A comment behind the key stays there.
-        let old = text.get(lines.clone())?;
-        let first = old.lines().next().unwrap_or_default();
-        let behind = text.get(self.after_colon(text, at)?..line_start(text, lines.start) + first.len())?;
+        let written = block(&entry.key, value, indent);
+        // A comment behind the key, or its value, stays there.
+        let after = match old_value {
+            Some(range) => range.end,
+            None => self.after_colon(text, at)?,
+        };
+        let behind = text.get(after..)?.lines().next().unwrap_or_default();
         let comment = behind.trim().starts_with('#').then(|| behind.trim_end());
         let written = match comment {
             Some(comment) => written.replacen('\n', &format!("{comment}\n"), 1),
             None => written,
         };
-        Some(replaced(text, lines, &written))
+        Some(replaced(text, lines, &ended(text, &written)))
     }
 
     fn insert(&self, text: &str, key: &str, value: &Json) -> Option<String> {

@@ -11,7 +11,7 @@ mod write;
 use serde_json::Value as Json;
 use thiserror::Error;
 
-use self::edit::{remove, set};
+use self::edit::{Obstacle, remove, set};
 use self::write::Language;
 use crate::kubelet::{body, documents_of};
 use crate::node::{Node, Value};
@@ -35,31 +35,75 @@ pub enum PatchError {
     /// The change of this field would change something else.
     #[error("{0} cannot be changed in place: anchors, aliases or merged keys tie it to other fields")]
     Tied(String),
+    /// The keys around this field are written in a way that is not edited.
+    #[error(
+        "{0} cannot be changed in place: not every key beside it stands plainly at the start of a line, or in brackets"
+    )]
+    Keys(String),
+    /// The values around this field are written in a way that is not edited.
+    #[error(
+        "{0} cannot be changed in place: it stands in brackets, where a value has an anchor or a tag, or a key has no value"
+    )]
+    Values(String),
 }
+
+impl PatchError {
+    fn of(obstacle: Obstacle, field: &str) -> Self {
+        match obstacle {
+            Obstacle::Elsewhere => Self::Tied(field.to_owned()),
+            Obstacle::Keys => Self::Keys(field.to_owned()),
+            Obstacle::Values => Self::Values(field.to_owned()),
+        }
+    }
+}
+
+/// What some editors begin a text with.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The text with all `changes` made. OpenShift's `KubeletConfig` stays one; of what a kubelet answers at `/configz` a
 /// `KubeletConfiguration` is made, which a kubelet reads.
 ///
 /// # Errors
-/// The text cannot be read, or a field is tied to others.
+/// The text cannot be read, a field is tied to others, or the text is written in a way that is not edited.
 pub fn patch_kubelet_config(source: &Source<'_>, changes: &[FieldChange]) -> Result<String, PatchError> {
+    let rest = source.text.trim_start_matches(BYTE_ORDER_MARK);
+    let mark = source.text.get(..source.text.len() - rest.len()).unwrap_or_default();
+    let source = Source { name: source.name, text: rest };
+    let text = patched(&source, changes)?;
+    Ok(format!("{mark}{}", standing_alone(source.name, text)?))
+}
+
+/// The text with all `changes` made in place.
+fn patched(source: &Source<'_>, changes: &[FieldChange]) -> Result<String, PatchError> {
+    if let Some(document) = documents_of(source)?.first() {
+        body(source, document)?;
+    }
     let mut text = source.text.to_owned();
     for change in changes {
-        for step in steps(source.name, &text, change)? {
-            let path: Vec<&str> = step.path.iter().map(String::as_str).collect();
-            let tied = || PatchError::Tied(change.field.clone());
+        // What could be read before an edit and no longer can has lost an anchor.
+        let tied = |_| PatchError::Tied(change.field.clone());
+        for step in steps(source.name, &text, change).map_err(tied)? {
             let now = Source { name: source.name, text: &text };
-            let nodes = documents_of(&now)?;
-            let mapping = body(&now, nodes.first().ok_or_else(tied)?)?;
+            let nodes = documents_of(&now).map_err(tied)?;
+            let Some(document) = nodes.first() else { continue };
+            let body = body(&now, document).map_err(tied)?;
+            let above = body.path.split('.').filter(|key| !key.is_empty());
+            let path: Vec<&str> = above.chain(step.path.iter().map(String::as_str)).collect();
             text = match &step.value {
-                Some(value) => set(&text, mapping.node, &path, value),
-                None => remove(&text, mapping.node, &path),
+                Some(value) => set(&text, document, &path, value),
+                None => remove(&text, document, &path),
             }
-            .ok_or_else(tied)?;
+            .map_err(|obstacle| PatchError::of(obstacle, &change.field))?;
+            documents_of(&Source { name: source.name, text: &text }).map_err(tied)?;
         }
     }
-    unchanged_but(source, &text, changes)?;
-    Ok(standing_alone(source.name, text)?)
+    if is_unchanged_but(source, &text, changes) {
+        return Ok(text);
+    }
+    let is_tied = |change: &&FieldChange| patched(source, core::slice::from_ref(change)).is_err();
+    let culprit = if changes.len() > 1 { changes.iter().find(is_tied) } else { None };
+    let culprit = culprit.or_else(|| changes.first());
+    Err(PatchError::Tied(culprit.map(|change| change.field.clone()).unwrap_or_default()))
 }
 
 /// One key to be set or removed.
@@ -69,7 +113,7 @@ struct Step {
 }
 
 /// A change as steps: of a mapping that stays one, the keys that differ.
-fn steps(name: &str, text: &str, change: &FieldChange) -> Result<Vec<Step>, PatchError> {
+fn steps(name: &str, text: &str, change: &FieldChange) -> Result<Vec<Step>, ManifestError> {
     let source = Source { name, text };
     let nodes = documents_of(&source)?;
     let Some(first) = nodes.first() else { return Ok(Vec::new()) };
@@ -111,28 +155,24 @@ fn is_same(old: &Node, new: &Json) -> bool {
 }
 
 /// Whether `text` says what `source` does but for the changes, and those.
-fn unchanged_but(source: &Source<'_>, text: &str, changes: &[FieldChange]) -> Result<(), PatchError> {
-    let tied = || PatchError::Tied(changes.first().map(|change| change.field.clone()).unwrap_or_default());
+fn is_unchanged_but(source: &Source<'_>, text: &str, changes: &[FieldChange]) -> bool {
     let patched = Source { name: source.name, text };
-    let (before, after) = (documents_of(source)?, documents_of(&patched).map_err(|_| tied())?);
-    let (before, after) = (before.first().ok_or_else(tied)?, after.first().ok_or_else(tied)?);
-    let body_after = body(&patched, after).map_err(|_| tied())?;
-    for change in changes {
+    let (Ok(before), Ok(after)) = (documents_of(source), documents_of(&patched)) else { return false };
+    let (Some(before), Some(after)) = (before.first(), after.first()) else { return false };
+    let (Ok(body_before), Ok(body_after)) = (body(source, before), body(&patched, after)) else {
+        return false;
+    };
+    let is_made = |change: &FieldChange| {
         let is = body_after.node.value.get(&change.field).filter(|node| node.value != Value::Null);
-        let is_right = match (&change.value, is) {
+        match (&change.value, is) {
             (None, None) => true,
             (Some(new), Some(is)) => is_same(is, new),
             _ => false,
-        };
-        if !is_right {
-            return Err(PatchError::Tied(change.field.clone()));
         }
-    }
+    };
     let fields: Vec<&str> = changes.iter().map(|change| change.field.as_str()).collect();
-    let body_before = body(source, before)?;
-    let (before, after) =
-        (without(before, body_before.node, &fields), without(after, body_after.node, &fields));
-    if before == after { Ok(()) } else { Err(tied()) }
+    changes.iter().all(is_made)
+        && without(before, body_before.node, &fields) == without(after, body_after.node, &fields)
 }
 
 /// A document as text in a fixed form, without some fields of its `body`.
