@@ -39,6 +39,8 @@ pub struct KubeletConfigRead {
     pub config: KubeletConfiguration,
     /// `staticPodPath`: the folder with the manifests of static pods, or one such file.
     pub static_pod_path: Option<String>,
+    /// Whether it is a `KubeletConfig`, of which OpenShift's machine config operator makes the kubelet's own file.
+    pub is_openshift: bool,
     /// What in it is without effect.
     pub warnings: Vec<Warning>,
 }
@@ -63,12 +65,13 @@ pub fn read_kubelet_config(source: &Source<'_>) -> Result<KubeletConfigRead, Man
         return Err(Field::document(source, second).fail(problem));
     }
     let body = body(source, first)?;
+    let is_openshift = body.path == "spec.kubeletConfig";
     warnings.extend(sized_by_the_node(&Field::document(source, first))?);
     warn_of_unknown(&body, &[READ, IGNORED].concat(), &mut warnings)?;
     let static_pods = body.get("staticPodPath")?;
     let static_pod_path = static_pods.and_then(|path| path.text("a path").ok()).map(str::to_owned);
     let config = Decoder { body, warnings: &mut warnings }.decode()?;
-    Ok(KubeletConfigRead { config, static_pod_path, warnings })
+    Ok(KubeletConfigRead { config, static_pod_path, is_openshift, warnings })
 }
 
 /// What is read as a configuration, for people.

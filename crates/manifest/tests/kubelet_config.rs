@@ -76,7 +76,12 @@ fn every_field_in_every_wrapping() {
     };
     assert_eq!(
         from_configz,
-        KubeletConfigRead { config: expected, static_pod_path: None, warnings: Vec::new() }
+        KubeletConfigRead {
+            config: expected,
+            static_pod_path: None,
+            is_openshift: false,
+            warnings: Vec::new()
+        }
     );
     let header = r#"{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration","#;
     assert_eq!(read(&FIELDS.replacen('{', header, 1)), from_configz);
@@ -84,7 +89,7 @@ fn every_field_in_every_wrapping() {
         "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\nmetadata: {{name: pinned}}\nspec:\n  \
          machineConfigPoolSelector: {{matchLabels: {{pool: pinned}}}}\n  kubeletConfig: {FIELDS}\n"
     );
-    assert_eq!(read(&openshift), from_configz);
+    assert_eq!(read(&openshift), KubeletConfigRead { is_openshift: true, ..from_configz });
 }
 
 #[test]
@@ -92,6 +97,7 @@ fn what_is_not_said() {
     let nothing = KubeletConfigRead {
         config: KubeletConfiguration::default(),
         static_pod_path: None,
+        is_openshift: false,
         warnings: Vec::new(),
     };
     assert_eq!(read(HEADER), nothing);

@@ -156,6 +156,10 @@ fn what_is_written_into_a_file_is_right_and_the_last_word() {
 fn a_drop_in_merged_into_the_file_is_the_proposal() {
     for sample in samples() {
         let text = fs::read_to_string(&sample).unwrap();
+        // OpenShift's operator writes the kubelet's files: there are no drop-ins.
+        if text.contains("kind: KubeletConfig\n") {
+            continue;
+        }
         for machine in MACHINES {
             let (drop_in, _) = check(&sample, machine, &["--drop-in"]);
             let mut patch = parsed(&drop_in);

@@ -15,10 +15,20 @@ pub(crate) struct Given<'a> {
     pub(crate) name: &'a str,
     /// Empty for one that is built in.
     pub(crate) text: &'a str,
+    /// Whether it is OpenShift's, whose machine config operator writes all files of the kubelet.
+    pub(crate) is_openshift: bool,
 }
 
-/// What else can be done.
-const OTHERWISE: &str = "--drop-in prints the changes alone, which need not be written into it";
+impl Given<'_> {
+    /// What else can be done.
+    const fn otherwise(&self) -> &'static str {
+        if self.is_openshift {
+            "without --propose the changes are listed"
+        } else {
+            "--drop-in prints the changes alone, which need not be written into it"
+        }
+    }
+}
 
 /// The given text with `changes` made in place; of one that is built in, all that decides.
 pub(crate) fn whole_file(
@@ -32,13 +42,16 @@ pub(crate) fn whole_file(
     let change = |change: &Change| FieldChange { field: change.field.clone(), value: change.to.clone() };
     let changes: Vec<FieldChange> = changes.iter().map(change).collect();
     let patched = patch_kubelet_config(&Source { name: given.name, text: given.text }, &changes)
-        .with_context(|| format!("failed to write the proposal into {}; {OTHERWISE}", given.name))?;
+        .with_context(|| {
+            format!("failed to write the proposal into {}; {}", given.name, given.otherwise())
+        })?;
     let again = read_kubelet_config(&Source { name: given.name, text: &patched })
         .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))?;
     ensure!(
         node::configuration_value(&again.config)? == node::configuration_value(proposal)?,
-        "failed to write the proposal into {}: it would be read otherwise; {OTHERWISE}",
-        given.name
+        "failed to write the proposal into {}: it would be read otherwise; {}",
+        given.name,
+        given.otherwise()
     );
     Ok(patched)
 }

@@ -1,6 +1,6 @@
 //! `topolet config`: whether a kubelet starts with a configuration on a machine, and what would be right there.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand, ValueHint};
 use serde::Serialize;
 use topology_model::KubeletView;
@@ -36,7 +36,8 @@ pub(crate) struct ConfigCheckArguments {
     #[arg(long, conflicts_with = "output")]
     pub(crate) propose: bool,
     /// Prints nothing but the fields that change, as a file for the kubelet's drop-in folder (`--config-dir`, names end
-    /// in `.conf`). There lists replace lists, and a field that is `null` is removed.
+    /// in `.conf`). There lists replace lists, and a field that is `null` is removed. Not for a
+    /// `KubeletConfig` of OpenShift.
     #[arg(long, conflicts_with_all = ["output", "propose"])]
     pub(crate) drop_in: bool,
     /// The program that is to run with the proposal.
@@ -92,12 +93,17 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     findings.splice(refused..refused, advice::without_effect(&read.warnings));
     let is_wrong = !findings.is_empty();
     let changes = advice::changes(&read.config, &proposal)?;
-    let given = Given { name: &read.name, text: &text };
+    let given = Given { name: &read.name, text: &text, is_openshift: read.is_openshift };
     if arguments.propose {
         screen.print(&advice::whole_file(given, &proposal, &changes)?)?;
         return Ok(outcome(is_wrong));
     }
     if arguments.drop_in {
+        ensure!(
+            !read.is_openshift,
+            "--drop-in: {} is a KubeletConfig of OpenShift, whose machine config operator writes the kubelet's files: use --propose, which prints it with the changes in place",
+            read.name
+        );
         screen.print(&advice::drop_in(&changes)?)?;
         return Ok(outcome(is_wrong));
     }

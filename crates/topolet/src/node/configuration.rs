@@ -24,6 +24,8 @@ pub(crate) struct ReadConfiguration {
     pub(crate) config: KubeletConfiguration,
     /// Where the kubelet reads static pods.
     pub(crate) static_pods: Option<PathBuf>,
+    /// Whether it is OpenShift's, of which an operator makes the kubelet's own file.
+    pub(crate) is_openshift: bool,
     /// What in it has no effect.
     pub(crate) warnings: Vec<Warning>,
 }
@@ -42,6 +44,7 @@ pub(crate) fn read(argument: Option<&str>, view: &KubeletView) -> anyhow::Result
         name: argument.to_owned(),
         config,
         static_pods: None,
+        is_openshift: false,
         warnings: Vec::new(),
     };
     match argument {
@@ -94,7 +97,13 @@ pub(crate) fn from_text(name: &str, text: &[u8]) -> anyhow::Result<ReadConfigura
         .and_then(|source| read_kubelet_config(&source))
         .map_err(|error| anyhow::anyhow!(error.render(style)))?;
     let static_pods = read.static_pod_path.map(PathBuf::from);
-    Ok(ReadConfiguration { name: name.to_owned(), config: read.config, static_pods, warnings: read.warnings })
+    Ok(ReadConfiguration {
+        name: name.to_owned(),
+        config: read.config,
+        static_pods,
+        is_openshift: read.is_openshift,
+        warnings: read.warnings,
+    })
 }
 
 /// So many NUMA nodes a kubelet accepts without being told.

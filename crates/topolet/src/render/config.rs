@@ -48,6 +48,10 @@ pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, glyphs
     });
     text.push_str(&columns(rows, "  "));
     text.push_str(&notes(&checked.notes));
+    if given.is_openshift {
+        text.push_str("\n--propose prints the KubeletConfig with these changes in it, for OpenShift's machine config operator\n");
+        return text;
+    }
     text.push_str(if given.text.is_empty() {
         "\nas a file (--propose prints nothing else):\n\n"
     } else {
