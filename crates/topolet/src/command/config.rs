@@ -32,7 +32,8 @@ pub(crate) struct ConfigCheckArguments {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
     /// Prints nothing but the proposed configuration: the given file with the proposed fields changed in place, and
-    /// everything else in it, comments too, as it was. What `/configz` answered becomes a file that a kubelet reads.
+    /// everything else in it, comments too, as it was. A list that changes is written anew, and comments inside it are
+    /// lost. What `/configz` answered becomes a file that a kubelet reads.
     #[arg(long, conflicts_with = "output")]
     pub(crate) propose: bool,
     /// Prints nothing but the fields that change, as a file for the kubelet's drop-in folder (`--config-dir`, names end
