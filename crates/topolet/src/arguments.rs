@@ -66,7 +66,8 @@ pub(crate) enum Command {
 /// Which pods are asked about, on which node.
 #[derive(Args, Debug)]
 pub(crate) struct PodsArguments {
-    /// Pods as YAML or JSON, one or many, `kind: Pod` or `List`; `-` reads standard input.
+    /// A file with pods, lists of them, or workloads that make them (Deployment, Job and so on), as YAML or JSON; `-`
+    /// reads standard input.
     #[arg(short, long = "filename", value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
