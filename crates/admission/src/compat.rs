@@ -2,7 +2,7 @@
 //! honours it.
 
 use cpu_manager::{BusySibling, FullNode, PodBubble};
-use device_manager::{BlockedDevices, PluginMessages, PluginTime};
+use device_manager::{BlockedDevices, PluginMessages, PluginTime, ReplacedPlugins};
 use memory_manager::{Readmission, WrappedTables};
 use node_config::NodeCountCheck;
 use topology_policy::DistanceIndex;
@@ -36,6 +36,8 @@ pub struct Compat {
     pub plugin_time: PluginTime,
     /// How large a message of a device plugin may be.
     pub plugin_messages: PluginMessages,
+    /// What happens to the connection of a device plugin that is replaced.
+    pub replaced_plugins: ReplacedPlugins,
     /// What a node is worth of which more memory is reserved, or bound in huge pages, than it has.
     pub wrapped_tables: WrappedTables,
     /// What is done when a pod that is booked as a whole is admitted again.
@@ -55,6 +57,7 @@ impl Compat {
         blocked_devices: BlockedDevices::UntilPodGoes,
         plugin_time: PluginTime::Unlimited,
         plugin_messages: PluginMessages::UpTo4MiB,
+        replaced_plugins: ReplacedPlugins::KeepOpen,
         wrapped_tables: WrappedTables::Wrap,
         readmission: Readmission::BookAgain,
         distance_index: DistanceIndex::ByNodeId,

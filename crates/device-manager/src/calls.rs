@@ -1,5 +1,5 @@
-//! What a plugin is granted when it is called: how long it may take, and how much it may say. The calls themselves
-//! are made elsewhere; these are the two points in which they differ from the kubelet's.
+//! What a plugin may do: how long a call takes, how much it says, how long its connections stay open. The calls
+//! themselves are made elsewhere; these are the points in which they differ from the kubelet's.
 
 use core::time::Duration;
 
@@ -39,4 +39,16 @@ impl PluginMessages {
             Self::UpTo16MiB => 16 << 20,
         }
     }
+}
+
+/// What happens to the connection of a plugin when another registers for the same resource, or the same one again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ReplacedPlugins {
+    /// It stays open, as in the kubelet: its lists count, and its end closes the newer connection. A plugin that
+    /// registers again and again uses up the file descriptors.
+    KeepOpen,
+    /// It is closed when the newer plugin has listed its devices, and nobody is told. Until then it is as in the
+    /// kubelet. A newer plugin that does not list is closed when the next one has registered.
+    #[default]
+    Close,
 }

@@ -45,7 +45,7 @@ mod calls;
 mod views;
 
 pub use allocate::{AllocateError, Allocation, Failure, NotServed, Outcome, Request, Sources};
-pub use calls::{PluginMessages, PluginTime};
+pub use calls::{PluginMessages, PluginTime, ReplacedPlugins};
 pub use device::{Device, DeviceId, Health, Topology};
 pub use holdings::{Held, HeldOn, Holdings};
 pub use inventory::{Capacity, Endpoint, GRACE_PERIOD, Inventory, Life, Moment, PluginOptions};

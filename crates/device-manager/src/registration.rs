@@ -99,8 +99,9 @@ pub struct ConnectionId(pub u64);
 
 /// Which connection stands for a resource: the one that was registered last.
 ///
-/// As in the kubelet, an older one is not closed. When its stream ends, it is the *newer* one that is closed, and
-/// all devices turn unhealthy; while it lasts, its lists still count.
+/// As in the kubelet, an older one is not closed here. When its stream ends, it is the *newer* one that is closed, and
+/// all devices turn unhealthy; while it lasts, its lists still count. How long it lasts is a matter of
+/// [`ReplacedPlugins`](crate::ReplacedPlugins).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Connections(BTreeMap<ResourceName, ConnectionId>);
 

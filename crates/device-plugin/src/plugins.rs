@@ -1,13 +1,16 @@
 //! The plugins that are connected: how one comes, what it lists, what it is asked, and how it goes.
 
+mod open;
+#[cfg(test)]
+mod models;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use device_manager::{ConnectionId, Connections, Question, RegisterError, Reply};
+use device_manager::{ConnectionId, Connections, Question, RegisterError, ReplacedPlugins, Reply};
 use pod_spec::ResourceName;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 use crate::errors;
 use crate::event::{Event, Gone, Receipt};
@@ -15,6 +18,7 @@ use crate::metrics::{MAX_NAME, Metrics};
 use crate::setup::Times;
 use crate::threads::{Mutex, MutexGuard, spawn};
 use crate::wire::{ConnectError, Grpc, Wire};
+use open::{Closed, Open};
 
 /// How many characters are told of why a plugin failed to register.
 const MAX_REASON: usize = 1024;
@@ -35,8 +39,7 @@ pub(crate) struct Plugins<W: Wire = Grpc> {
 struct Table<C> {
     /// Which connection stands for a resource.
     connections: Connections,
-    /// Those that are open, by what closes them when it is dropped.
-    open: BTreeMap<ConnectionId, watch::Sender<()>>,
+    open: Open,
     /// Who is asked: not always who stands for the resource, since a plugin that failed to register again is still
     /// there.
     asked: BTreeMap<ResourceName, Asked<C>>,
@@ -51,21 +54,6 @@ struct Asked<C> {
     closed: Closed,
 }
 
-/// Ends when a connection is closed from this side.
-#[derive(Clone)]
-struct Closed(watch::Receiver<()>);
-
-impl Closed {
-    fn is_open(&self) -> bool {
-        self.0.has_changed().is_ok()
-    }
-
-    async fn wait(&mut self) {
-        // Nothing is ever sent.
-        let _ = self.0.changed().await;
-    }
-}
-
 /// Whether a plugin stood for a resource.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stood {
@@ -76,13 +64,13 @@ pub(crate) enum Stood {
 impl<W: Wire> Plugins<W> {
     pub(crate) fn new(
         wire: W,
-        times: Times,
+        (times, replaced): (Times, ReplacedPlugins),
         metrics: Metrics,
         tell: impl Fn(Event) + Send + Sync + 'static,
     ) -> Self {
         let table = Table {
             connections: Connections::default(),
-            open: BTreeMap::new(),
+            open: Open::new(replaced),
             asked: BTreeMap::new(),
             last: 0,
         };
@@ -128,13 +116,20 @@ impl<W: Wire> Plugins<W> {
         socket: PathBuf,
     ) -> Result<(), ConnectError> {
         let _one_of_them = self.registrations.acquire().await;
-        let (id, closed) = self.table().connecting(&resource);
-        let (client, options) = match self.wire.introduced(&socket).await {
+        let (id, mut closed) = self.table().connecting(&resource);
+        let still_open = closed.clone();
+        let introduced = tokio::select! {
+            biased;
+            () = closed.wait() => return Err(ConnectError::Options(RegisterError::Options(errors::closing()))),
+            introduced = self.wire.introduced(&socket) => introduced,
+        };
+        let closed = still_open;
+        let (client, options) = match introduced {
             Ok(introduced) => introduced,
             Err(error) => {
                 let mut table = self.table();
                 table.connections.failed(&resource);
-                table.open.remove(&id);
+                table.open.close(&resource, id);
                 return Err(error);
             }
         };
@@ -142,33 +137,54 @@ impl<W: Wire> Plugins<W> {
         {
             let mut table = self.table();
             if !closed.is_open() {
-                // The one before it has gone meanwhile, which closes this one.
+                // The one before it has gone meanwhile, which closes this one; or too many came after it.
                 return Err(ConnectError::Options(RegisterError::Options(errors::closing())));
             }
             let asked = Asked { connection: id, client: client.clone(), closed: closed.clone() };
             table.asked.insert(resource.clone(), asked);
+            table.registered(&resource, id);
             (self.tell)(Event::Registered { resource: resource.clone(), options, receipt });
         }
         // Whoever records may be gone; then nothing matters.
         let _ = recorded.await;
-        spawn(Arc::clone(self).listen(resource, client, closed));
+        spawn(Arc::clone(self).listen(resource, client, (id, closed)));
         Ok(())
     }
 
     /// Tells every list of a plugin, until its stream ends. It is never connected again.
-    async fn listen(self: Arc<Self>, resource: ResourceName, mut client: W::Client, mut closed: Closed) {
+    async fn listen(
+        self: Arc<Self>,
+        resource: ResourceName,
+        mut client: W::Client,
+        (id, mut closed): (ConnectionId, Closed),
+    ) {
         let still_open = closed.clone();
         let why = tokio::select! {
             biased;
             () = closed.wait() => return,
-            why = self.lists(&resource, &mut client, still_open) => why,
+            why = self.lists((&resource, id), &mut client, &still_open) => why,
         };
-        if self.gone(&resource, why) == Stood::Nobody {
-            self.tell(Event::EndedUnnoticed { resource });
+        let mut table = self.table();
+        // A plugin that has been replaced meanwhile ends without a word.
+        if !still_open.is_open() {
+            return;
+        }
+        let stood = self.gone_from(&mut table, &resource, why);
+        // One whose end nobody notices is asked on, and fails to answer.
+        if table.asked.get(&resource).is_none_or(|asked| asked.connection != id) {
+            table.open.close(&resource, id);
+        }
+        if stood == Stood::Nobody {
+            (self.tell)(Event::EndedUnnoticed { resource });
         }
     }
 
-    async fn lists(&self, resource: &ResourceName, client: &mut W::Client, closed: Closed) -> Gone {
+    async fn lists(
+        &self,
+        (resource, id): (&ResourceName, ConnectionId),
+        client: &mut W::Client,
+        closed: &Closed,
+    ) -> Gone {
         let mut lists = match self.wire.lists(client).await {
             Ok(lists) => lists,
             Err(error) => return Gone::StreamFailed(error),
@@ -181,9 +197,10 @@ impl<W: Wire> Plugins<W> {
             };
             let (receipt, recorded) = Receipt::new();
             {
-                let _told_in_order = self.table();
+                let mut table = self.table();
                 // A plugin that has been told to be gone lists nothing any more; who waits for that ends this.
                 if closed.is_open() {
+                    table.listed(resource, id);
                     (self.tell)(Event::Listed { resource: resource.clone(), devices, receipt });
                 }
             }
@@ -194,9 +211,12 @@ impl<W: Wire> Plugins<W> {
     /// A stream for the resource has ended, or its socket has vanished: whoever stands for it now is closed, as in
     /// the kubelet.
     pub(crate) fn gone(&self, resource: &ResourceName, why: Gone) -> Stood {
-        let mut table = self.table();
+        self.gone_from(&mut self.table(), resource, why)
+    }
+
+    fn gone_from(&self, table: &mut Table<W::Client>, resource: &ResourceName, why: Gone) -> Stood {
         let Some(connection) = table.connections.gone(resource) else { return Stood::Nobody };
-        table.open.remove(&connection);
+        table.open.close(resource, connection);
         // Even if an older one still works: who is told that it has gone does not expect answers.
         table.asked.remove(resource);
         (self.tell)(Event::Gone { resource: resource.clone(), why });
@@ -210,7 +230,7 @@ impl<W: Wire> Plugins<W> {
             self.gone(&resource, Gone::Stopping);
         }
         let mut table = self.table();
-        table.open.clear();
+        table.open.close_all();
         table.asked.clear();
     }
 
@@ -251,12 +271,26 @@ impl<C> Table<C> {
     fn connecting(&mut self, resource: &ResourceName) -> (ConnectionId, Closed) {
         self.last += 1;
         let id = ConnectionId(self.last);
-        let (close, closed) = watch::channel(());
         self.connections.connecting(resource, id);
-        self.open.insert(id, close);
-        (id, Closed(closed))
+        (id, self.open.dialled(resource, id))
+    }
+
+    /// The plugin of a connection is asked from now on.
+    fn registered(&mut self, resource: &ResourceName, id: ConnectionId) {
+        self.open.registered(resource, id);
+        self.stand_in(resource, id);
+    }
+
+    /// The plugin of a connection has listed its devices.
+    fn listed(&mut self, resource: &ResourceName, id: ConnectionId) {
+        self.open.listed(resource, id);
+        self.stand_in(resource, id);
+    }
+
+    /// If the connection that stands for the resource has just been replaced, this one stands for it.
+    fn stand_in(&mut self, resource: &ResourceName, id: ConnectionId) {
+        if self.connections.current(resource).is_some_and(|current| !self.open.has(resource, current)) {
+            self.connections.connecting(resource, id);
+        }
     }
 }
-
-#[cfg(test)]
-mod models;

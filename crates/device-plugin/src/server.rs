@@ -83,7 +83,7 @@ impl Server {
         let metrics = Metrics::default();
         let limit = setup.messages.bytes();
         let wire = Grpc { times: setup.times, message_limit: limit };
-        let plugins = Arc::new(Plugins::new(wire, setup.times, metrics.clone(), tell));
+        let plugins = Arc::new(Plugins::new(wire, (setup.times, setup.replaced), metrics.clone(), tell));
         let registrar = Registrar { folder: folders.device_plugins.clone(), plugins: Arc::clone(&plugins) };
         let registrar = RegistrationServer::new(registrar).max_decoding_message_size(limit);
         let lister = Arc::new(Lister::new(pod_resources, metrics.clone(), setup.questions));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use device_manager::{PluginMessages, PluginTime};
+use device_manager::{PluginMessages, PluginTime, ReplacedPlugins};
 
 /// What a server is started with.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,6 +14,8 @@ pub struct Setup {
     pub times: Times,
     /// How large a message may be.
     pub messages: PluginMessages,
+    /// What happens to connections of plugins that are replaced.
+    pub replaced: ReplacedPlugins,
     /// How many questions about pods are answered.
     pub questions: Questions,
 }
@@ -105,6 +107,7 @@ impl Setup {
             folders,
             times: Times::default(),
             messages: PluginMessages::default(),
+            replaced: ReplacedPlugins::default(),
             questions: Questions::default(),
         }
     }

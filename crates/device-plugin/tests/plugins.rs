@@ -6,7 +6,9 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use device_manager::{DeviceIds, Endpoint, Life, PluginMessages, PluginTime, Question, Reply, RpcCode};
+use device_manager::{
+    DeviceIds, Endpoint, Life, PluginMessages, PluginTime, Question, ReplacedPlugins, Reply, RpcCode,
+};
 use device_plugin::proto::deviceplugin::{
     AllocateResponse, ContainerAllocateResponse, DevicePluginOptions, RegisterRequest,
 };
@@ -101,9 +103,10 @@ fn a_plugin_comes_lists_is_asked_and_goes() {
 }
 
 #[test]
-fn when_an_older_stream_ends_it_is_the_newer_plugin_that_is_closed() {
+fn when_an_older_stream_ends_the_kubelet_closes_the_newer_plugin() {
     let folder = Folder::new();
-    let mut node = Node::start(&folder);
+    let replaced = ReplacedPlugins::KeepOpen;
+    let mut node = Node::with(&Setup { replaced, ..support::setup(&folder) }).unwrap();
     let old = registered(&folder, &mut node, "old.sock", Script::default());
     let new = registered(&folder, &mut node, "new.sock", Script::default());
     // Its lists count as long as it lasts.
@@ -115,6 +118,23 @@ fn when_an_older_stream_ends_it_is_the_newer_plugin_that_is_closed() {
     new.list(vec![device("gpu-8", &[])]);
     assert!(matches!(node.server.ask(&allocate(&["gpu-8"])), Reply::Failed(_)));
     assert!(node.settle().is_empty(), "nobody listens to the newer one");
+}
+
+#[test]
+fn a_plugin_that_is_replaced_may_go_when_its_successor_has_listed() {
+    let folder = Folder::new();
+    let mut node = Node::start(&folder);
+    let old = registered(&folder, &mut node, "old.sock", Script::default());
+    let new = registered(&folder, &mut node, "new.sock", Script::default());
+    old.list(vec![device("gpu-7", &[])]);
+    drop(old);
+    new.list(vec![device("gpu-8", &[])]);
+    let happened = node.until("the newer one is heard", |inventory| {
+        inventory.healthy(&name()).any(|id| id.as_str() == "gpu-8")
+    });
+    assert_eq!(happened, [format!("listed {RESOURCE} 1")], "nobody listens to the older one");
+    assert!(!is_stopped(&node));
+    assert!(matches!(node.server.ask(&allocate(&["gpu-8"])), Reply::Allocated(_)));
 }
 
 #[test]

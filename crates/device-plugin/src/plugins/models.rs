@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use device_manager::{
-    AllocateReply, Device, DeviceId, DeviceIds, PluginOptions, Question, Reply, RpcCode, RpcError,
+    AllocateReply, Device, DeviceId, DeviceIds, PluginOptions, Question, ReplacedPlugins, Reply, RpcCode,
+    RpcError,
 };
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::mpsc::{self, Receiver, Sender};
@@ -99,16 +100,19 @@ enum Told {
 fn keeper(told: Receiver<Told>) -> JoinHandle<usize> {
     thread::spawn(move || {
         let mut stands: Option<Name> = None;
+        let mut has_new_listed = false;
         let mut answers = 0;
         for told in told {
             match told {
                 Told::Event(Event::Registered { options, .. }) => stands = Some(Name::of(options)),
                 Told::Event(Event::Listed { devices, .. }) => {
-                    // An older one is not closed when another comes, and its lists count, as in the kubelet.
+                    // The lists of an older one count until the newer one has listed, as in the kubelet.
                     let is_new = devices.iter().any(|device| device.id.as_str() == "New");
                     assert!(!is_new || stands == Some(Name::New), "who has gone lists nothing any more");
+                    assert!(is_new || !has_new_listed, "who has been replaced lists nothing any more");
+                    has_new_listed |= is_new;
                 }
-                Told::Event(Event::Gone { .. }) => stands = None,
+                Told::Event(Event::Gone { .. }) => (stands, has_new_listed) = (None, false),
                 Told::Event(
                     Event::NotRegistered { .. } | Event::EndedUnnoticed { .. } | Event::NotServed { .. },
                 ) => {}
@@ -127,6 +131,10 @@ fn keeper(told: Receiver<Told>) -> JoinHandle<usize> {
 type Node = Arc<Plugins<Stage>>;
 
 fn node() -> (Node, Stage, Sender<Told>, JoinHandle<usize>) {
+    node_of(keeper)
+}
+
+fn node_of<T>(keeper: fn(Receiver<Told>) -> T) -> (Node, Stage, Sender<Told>, T) {
     let stage = Stage::default();
     let (sender, told) = mpsc::channel();
     let keeper = keeper(told);
@@ -135,7 +143,8 @@ fn node() -> (Node, Stage, Sender<Told>, JoinHandle<usize>) {
         // The keeper goes last.
         let _ = teller.send(Told::Event(event));
     };
-    let plugins = Plugins::new(stage.clone(), Times::default(), Metrics::default(), tell);
+    let how = (Times::default(), ReplacedPlugins::Close);
+    let plugins = Plugins::new(stage.clone(), how, Metrics::default(), tell);
     (Arc::new(plugins), stage, sender, keeper)
 }
 
@@ -179,7 +188,7 @@ fn one_replaces_the_other() {
     joined(gone);
     plugins.close_all();
     let table = plugins.table();
-    assert!(table.open.is_empty() && table.asked.is_empty(), "nobody is left");
+    assert!(table.open.count(&GPU.into()) == 0 && table.asked.is_empty(), "nobody is left");
     drop(table);
     drop((plugins, sender));
     assert_eq!(joined(keeper), 2, "each question has one answer");
@@ -198,11 +207,41 @@ fn one_fails_to_replace_the_other() {
     assert!(joined(failing));
     plugins.close_all();
     let table = plugins.table();
-    assert!(table.open.is_empty() && table.asked.is_empty(), "nobody is left");
+    assert!(table.open.count(&GPU.into()) == 0 && table.asked.is_empty(), "nobody is left");
     drop(table);
     drop((plugins, sender));
     assert_eq!(joined(keeper), 1);
 }
+
+/// A keeper that counts answers.
+fn counter(told: Receiver<Told>) -> JoinHandle<usize> {
+    thread::spawn(move || told.into_iter().filter(|told| matches!(told, Told::Answer(_))).count())
+}
+
+/// A plugin registers many times at once, while it lists, is asked, and sometimes its stream ends.
+fn one_registers_again_and_again() {
+    let (plugins, stage, sender, keeper) = node_of(counter);
+    stage.plugin(Name::Old, 2);
+    stage.plugin(Name::New, 1);
+    let again: Vec<_> =
+        [Name::Old, Name::New, Name::New, Name::New].map(|name| register(&plugins, name)).into();
+    let asking = ask(&plugins, &sender);
+    for thread in again {
+        joined(thread);
+    }
+    joined(asking);
+    let left = plugins.table().open.count(&GPU.into());
+    assert!(left <= MOST, "{left} connections are open");
+    plugins.close_all();
+    let table = plugins.table();
+    assert!(table.open.count(&GPU.into()) == 0 && table.asked.is_empty(), "nobody is left");
+    drop(table);
+    drop((plugins, sender));
+    assert_eq!(joined(keeper), 1, "the question has one answer");
+}
+
+/// One that has listed and one that has not; nobody is dialled any more.
+const MOST: usize = 2;
 
 /// The same orders are played in every run.
 const SEED: u64 = 1;
@@ -227,4 +266,9 @@ fn a_plugin_that_is_replaced_is_not_listened_to() {
 #[test]
 fn a_plugin_that_is_not_replaced_goes_on() {
     play(one_fails_to_replace_the_other, 2000);
+}
+
+#[test]
+fn connections_of_a_resource_are_bounded() {
+    play(one_registers_again_and_again, 500);
 }

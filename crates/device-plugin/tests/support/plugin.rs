@@ -32,6 +32,23 @@ pub struct Script {
     pub preferred: Box<dyn Fn(ContainerPreferredAllocationRequest) -> Answer<Vec<String>> + Send + Sync>,
     pub allocate: Box<dyn Fn(Vec<String>) -> Answer<AllocateResponse> + Send + Sync>,
     pub pre_start: Box<dyn Fn(Vec<String>) -> Answer<()> + Send + Sync>,
+    pub lists: Lists,
+}
+
+/// Whether it lists its devices.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Lists {
+    /// At once, and again when they change.
+    Devices,
+    /// Never; its stream stays open.
+    Nothing,
+}
+
+impl Script {
+    /// One that registers and never lists.
+    pub fn silent() -> Self {
+        Self { lists: Lists::Nothing, ..Self::default() }
+    }
 }
 
 impl Default for Script {
@@ -45,6 +62,7 @@ impl Default for Script {
                 Box::pin(async { Ok(AllocateResponse { container_responses: vec![one] }) })
             }),
             pre_start: Box::new(|_| Box::pin(async { Ok(()) })),
+            lists: Lists::Devices,
         }
     }
 }
@@ -161,6 +179,9 @@ impl DevicePlugin for Service {
 
     async fn list_and_watch(&self, _: Request<Empty>) -> Result<Response<Self::ListAndWatchStream>, Status> {
         use tokio_stream::StreamExt as _;
+        if self.script.lists == Lists::Nothing {
+            return Ok(Response::new(Box::pin(tokio_stream::pending())));
+        }
         let lists = WatchStream::new(self.lists.clone());
         Ok(Response::new(Box::pin(lists.map(|devices| Ok(ListAndWatchResponse { devices })))))
     }
