@@ -20,7 +20,7 @@ impl Default for PluginTime {
     }
 }
 
-/// How large a message of a plugin may be.
+/// How large a list of devices may be, as a message. Other messages of plugins have the kubelet's limit, 4 MiB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PluginMessages {
     /// 4 MiB, the kubelet's: a longer list of devices ends the stream.
@@ -31,7 +31,10 @@ pub enum PluginMessages {
 }
 
 impl PluginMessages {
-    /// The limit.
+    /// What is not a list of devices: 4 MiB, as in the kubelet.
+    pub const ANSWER: usize = 4 << 20;
+
+    /// The limit, in bytes.
     #[must_use]
     pub const fn bytes(self) -> usize {
         match self {

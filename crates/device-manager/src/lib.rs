@@ -43,8 +43,12 @@ mod setup;
 mod registration;
 mod calls;
 mod views;
+mod budget;
 
 pub use allocate::{AllocateError, Allocation, Failure, NotServed, Outcome, Request, Sources};
+pub use budget::{
+    Budget, MAX_DEVICES, MAX_RESOURCES, OverBudget, size_of_answer, size_of_answer_to, size_of_list,
+};
 pub use calls::{PluginMessages, PluginTime, ReplacedPlugins};
 pub use device::{Device, DeviceId, Health, Topology};
 pub use holdings::{Held, HeldOn, Holdings};

@@ -96,6 +96,11 @@ impl Replies {
         self.0.insert(question, reply);
     }
 
+    /// All answers, by question.
+    pub fn iter(&self) -> impl Iterator<Item = (&Question, &Reply)> {
+        self.0.iter()
+    }
+
     /// The answer to exactly this question.
     #[must_use]
     pub fn get(&self, question: &Question) -> Option<&Reply> {

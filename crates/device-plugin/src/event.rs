@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use device_manager::{Device, DeviceId, Endpoint, Inventory, Life, Moment, PluginOptions, RpcError};
+use device_manager::{
+    Device, DeviceId, Endpoint, Inventory, Life, Moment, OverBudget, PluginOptions, RpcError,
+};
 use pod_spec::ResourceName;
 use tokio::sync::oneshot;
 
@@ -36,6 +38,14 @@ pub enum Event {
         devices: Vec<Device>,
         /// See [`Receipt`].
         receipt: Receipt,
+    },
+    /// A plugin lists more than there is room for. It counts as having no devices until it lists fewer, which is told
+    /// as [`Event::Listed`] beside this.
+    ListRefused {
+        /// Of which resource.
+        resource: ResourceName,
+        /// How much, and how much may be.
+        why: OverBudget,
     },
     /// A plugin has gone away. It comes back by registering.
     Gone {
@@ -112,7 +122,10 @@ impl Event {
                 inventory.disconnect(&resource, now);
                 Vec::new()
             }
-            Self::NotRegistered { .. } | Self::EndedUnnoticed { .. } | Self::NotServed { .. } => Vec::new(),
+            Self::NotRegistered { .. }
+            | Self::ListRefused { .. }
+            | Self::EndedUnnoticed { .. }
+            | Self::NotServed { .. } => Vec::new(),
         }
     }
 }

@@ -13,14 +13,15 @@ use tonic::transport::server::Connected;
 
 use crate::authority::Rewriter;
 
-/// How many connections a socket serves at once; the next ones wait.
-const CONNECTIONS: usize = 256;
 /// How much is read at once.
 const READ: usize = 8 * 1024;
 
-/// The connections that come in on a socket, without end.
-pub(crate) fn connections(listener: UnixListener) -> impl Stream<Item = io::Result<Incoming>> {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+/// The connections that come in on a socket, without end, so many at once; the next ones wait.
+pub(crate) fn connections(
+    listener: UnixListener,
+    at_once: usize,
+) -> impl Stream<Item = io::Result<Incoming>> {
+    let places = Arc::new(Semaphore::new(at_once));
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
     tokio::spawn(async move {
         while let Ok(place) = Arc::clone(&places).acquire_owned().await {

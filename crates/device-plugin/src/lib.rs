@@ -14,6 +14,7 @@
 //! sees them. So what comes in on a socket is read by [`authority::Rewriter`] first, which puts `localhost` there.
 
 mod setup;
+mod limits;
 mod event;
 mod server;
 mod sockets;
@@ -33,6 +34,7 @@ pub mod proto;
 
 pub use convert::container_setup;
 pub use event::{Event, Gone, Receipt, Socket};
+pub use limits::Limits;
 pub use metrics::Metrics;
 pub use pod_resources::{
     Amounts, Asked, ClientError, ContainerEntry, MemoryEntry, PodEntry, PodResources, PodResourcesClient,

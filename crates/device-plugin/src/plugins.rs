@@ -3,19 +3,23 @@
 mod open;
 #[cfg(test)]
 mod models;
-use std::collections::BTreeMap;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use device_manager::{ConnectionId, Connections, Question, RegisterError, ReplacedPlugins, Reply};
+use device_manager::{
+    Budget, ConnectionId, Connections, Device, MAX_RESOURCES, OverBudget, Question, RegisterError, Reply,
+    size_of_list,
+};
 use pod_spec::ResourceName;
 use tokio::sync::Semaphore;
 
 use crate::errors;
 use crate::event::{Event, Gone, Receipt};
 use crate::metrics::{MAX_NAME, Metrics};
-use crate::setup::Times;
+use crate::setup::{Setup, Times};
 use crate::threads::{Mutex, MutexGuard, spawn};
 use crate::wire::{ConnectError, Grpc, Wire};
 use open::{Closed, Open};
@@ -43,6 +47,10 @@ struct Table<C> {
     /// Who is asked: not always who stands for the resource, since a plugin that failed to register again is still
     /// there.
     asked: BTreeMap<ResourceName, Asked<C>>,
+    /// What the lists take.
+    lists: Budget,
+    /// The resources that have registered since the start, whose own parts of the budget are reserved.
+    known: BTreeSet<ResourceName>,
     last: u64,
 }
 
@@ -64,19 +72,21 @@ pub(crate) enum Stood {
 impl<W: Wire> Plugins<W> {
     pub(crate) fn new(
         wire: W,
-        (times, replaced): (Times, ReplacedPlugins),
+        setup: &Setup,
         metrics: Metrics,
         tell: impl Fn(Event) + Send + Sync + 'static,
     ) -> Self {
         let table = Table {
             connections: Connections::default(),
-            open: Open::new(replaced),
+            open: Open::new(setup.replaced, setup.limits.plugins),
             asked: BTreeMap::new(),
+            lists: Budget::default(),
+            known: BTreeSet::new(),
             last: 0,
         };
         Self {
             wire,
-            times,
+            times: setup.times,
             metrics,
             tell: Box::new(tell),
             table: Mutex::new(table),
@@ -116,7 +126,7 @@ impl<W: Wire> Plugins<W> {
         socket: PathBuf,
     ) -> Result<(), ConnectError> {
         let _one_of_them = self.registrations.acquire().await;
-        let (id, mut closed) = self.table().connecting(&resource);
+        let (id, mut closed) = self.table().connecting(&resource)?;
         let still_open = closed.clone();
         let introduced = tokio::select! {
             biased;
@@ -201,6 +211,13 @@ impl<W: Wire> Plugins<W> {
                 // A plugin that has been told to be gone lists nothing any more; who waits for that ends this.
                 if closed.is_open() {
                     table.listed(resource, id);
+                    let devices = match table.take_in(resource, &devices) {
+                        Ok(()) => devices,
+                        Err(why) => {
+                            (self.tell)(Event::ListRefused { resource: resource.clone(), why });
+                            Vec::new()
+                        }
+                    };
                     (self.tell)(Event::Listed { resource: resource.clone(), devices, receipt });
                 }
             }
@@ -219,6 +236,7 @@ impl<W: Wire> Plugins<W> {
         table.open.close(resource, connection);
         // Even if an older one still works: who is told that it has gone does not expect answers.
         table.asked.remove(resource);
+        table.lists.free(resource);
         (self.tell)(Event::Gone { resource: resource.clone(), why });
         Stood::Somebody
     }
@@ -268,16 +286,23 @@ impl<W: Wire> Plugins<W> {
 
 impl<C> Table<C> {
     /// One more connection, which stands for the resource from now on.
-    fn connecting(&mut self, resource: &ResourceName) -> (ConnectionId, Closed) {
+    fn connecting(&mut self, resource: &ResourceName) -> Result<(ConnectionId, Closed), ConnectError> {
+        if self.known.len() >= MAX_RESOURCES && !self.known.contains(resource) {
+            return Err(ConnectError::Resources);
+        }
         self.last += 1;
         let id = ConnectionId(self.last);
+        let Some(closed) = self.open.dialled(resource, id) else {
+            return Err(ConnectError::Connections(self.open.most()));
+        };
         self.connections.connecting(resource, id);
-        (id, self.open.dialled(resource, id))
+        Ok((id, closed))
     }
 
     /// The plugin of a connection is asked from now on.
     fn registered(&mut self, resource: &ResourceName, id: ConnectionId) {
         self.open.registered(resource, id);
+        self.known.insert(resource.clone());
         self.stand_in(resource, id);
     }
 
@@ -285,6 +310,13 @@ impl<C> Table<C> {
     fn listed(&mut self, resource: &ResourceName, id: ConnectionId) {
         self.open.listed(resource, id);
         self.stand_in(resource, id);
+    }
+
+    /// Makes room for a list in the place of the one before.
+    fn take_in(&mut self, resource: &ResourceName, devices: &[Device]) -> Result<(), OverBudget> {
+        self.lists.free(resource);
+        let size = size_of_list(devices)?;
+        self.lists.set(resource, size)
     }
 
     /// If the connection that stands for the resource has just been replaced, this one stands for it.

@@ -27,6 +27,8 @@ use crate::wire::Grpc;
 const THREADS: usize = 2;
 /// Requests of one connection at once; more are refused.
 const STREAMS: u32 = 100;
+/// The largest request, in bytes: a path and some names.
+const REQUEST: usize = 256 * 1024;
 /// Requests that may be cancelled before they have been looked at; a client with more is cut off.
 const CANCELLED_STREAMS: usize = 20;
 /// Fields of a request.
@@ -82,20 +84,21 @@ impl Server {
 
         let metrics = Metrics::default();
         let limit = setup.messages.bytes();
-        let wire = Grpc { times: setup.times, message_limit: limit };
-        let plugins = Arc::new(Plugins::new(wire, (setup.times, setup.replaced), metrics.clone(), tell));
+        let wire = Grpc { times: setup.times, list_limit: limit };
+        let plugins = Arc::new(Plugins::new(wire, setup, metrics.clone(), tell));
         let registrar = Registrar { folder: folders.device_plugins.clone(), plugins: Arc::clone(&plugins) };
-        let registrar = RegistrationServer::new(registrar).max_decoding_message_size(limit);
+        let registrar = RegistrationServer::new(registrar).max_decoding_message_size(REQUEST);
         let lister = Arc::new(Lister::new(pod_resources, metrics.clone(), setup.questions));
-        let v1 = PodResourcesListerServer::from_arc(lister.clone()).max_decoding_message_size(limit);
-        let v1alpha1 = V1Alpha1ListerServer::from_arc(lister).max_decoding_message_size(limit);
+        let v1 = PodResourcesListerServer::from_arc(lister.clone()).max_decoding_message_size(REQUEST);
+        let v1alpha1 = V1Alpha1ListerServer::from_arc(lister).max_decoding_message_size(REQUEST);
         let routers = [bounded().add_service(registrar), bounded().add_service(v1).add_service(v1alpha1)];
         let (stop, stopped) = watch::channel(false);
         let each = [Socket::Registration, Socket::PodResources].into_iter().zip(listeners).zip(routers);
         for ((socket, listener), router) in each {
             let (plugins, stopped) = (Arc::clone(&plugins), stopped.clone());
+            let at_once = setup.limits.incoming;
             runtime.spawn(async move {
-                if let Err(error) = serve(listener, router, stopped).await {
+                if let Err(error) = serve((listener, at_once), router, stopped).await {
                     plugins.tell(Event::NotServed { socket, error });
                 }
             });
@@ -167,7 +170,7 @@ fn bounded() -> tonic::transport::Server {
 }
 
 async fn serve(
-    listener: std::os::unix::net::UnixListener,
+    (listener, at_once): (std::os::unix::net::UnixListener, usize),
     router: Router,
     mut stopped: watch::Receiver<bool>,
 ) -> Result<(), String> {
@@ -176,7 +179,7 @@ async fn serve(
         // That nobody can say it any more says it too.
         let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
     };
-    let served = router.serve_with_incoming_shutdown(incoming::connections(listener), stop).await;
+    let served = router.serve_with_incoming_shutdown(incoming::connections(listener, at_once), stop).await;
     served.map_err(|error| chain(&error))
 }
 

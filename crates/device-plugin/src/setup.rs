@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::limits::Limits;
 use device_manager::{PluginMessages, PluginTime, ReplacedPlugins};
 
 /// What a server is started with.
@@ -16,6 +17,8 @@ pub struct Setup {
     pub messages: PluginMessages,
     /// What happens to connections of plugins that are replaced.
     pub replaced: ReplacedPlugins,
+    /// How many connections there are.
+    pub limits: Limits,
     /// How many questions about pods are answered.
     pub questions: Questions,
 }
@@ -108,6 +111,7 @@ impl Setup {
             times: Times::default(),
             messages: PluginMessages::default(),
             replaced: ReplacedPlugins::default(),
+            limits: Limits::default(),
             questions: Questions::default(),
         }
     }

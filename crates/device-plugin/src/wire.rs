@@ -4,7 +4,8 @@ use std::future::Future;
 use std::path::Path;
 
 use device_manager::{
-    Device, DeviceId, DeviceIds, PluginOptions, PluginTime, Question, RegisterError, Reply, RpcError,
+    Device, DeviceId, DeviceIds, MAX_RESOURCES, PluginMessages, PluginOptions, PluginTime, Question,
+    RegisterError, Reply, RpcError,
 };
 use thiserror::Error;
 use tonic::transport::Channel;
@@ -24,6 +25,16 @@ pub(crate) enum ConnectError {
     Dial,
     #[error(transparent)]
     Options(RegisterError),
+    #[error(
+        "failed to dial device plugin: {0} connections to plugins are open, the most that the open files of this \
+         process allow; raise its limit, LimitNOFILE in a unit of systemd"
+    )]
+    Connections(usize),
+    #[error(
+        "{MAX_RESOURCES} resources have registered since this node started, the most that it takes; start it again \
+         if their plugins are gone"
+    )]
+    Resources,
 }
 
 /// The other side of a socket.
@@ -59,7 +70,8 @@ pub(crate) trait Wire: Send + Sync + 'static {
 /// gRPC on unix sockets.
 pub(crate) struct Grpc {
     pub(crate) times: Times,
-    pub(crate) message_limit: usize,
+    /// The largest list of devices, in bytes.
+    pub(crate) list_limit: usize,
 }
 
 impl Wire for Grpc {
@@ -68,7 +80,7 @@ impl Wire for Grpc {
 
     async fn introduced(&self, socket: &Path) -> Result<(Self::Client, PluginOptions), ConnectError> {
         let channel = client::dial(socket, self.times.dial).await.map_err(|NotReached| ConnectError::Dial)?;
-        let mut client = DevicePluginClient::new(channel).max_decoding_message_size(self.message_limit);
+        let mut client = DevicePluginClient::new(channel).max_decoding_message_size(PluginMessages::ANSWER);
         let call = client.get_device_plugin_options(messages::Empty {});
         let told = answered(call, self.times.plugin).await;
         let options = told.map_err(|error| ConnectError::Options(RegisterError::Options(error)))?;
@@ -76,6 +88,7 @@ impl Wire for Grpc {
     }
 
     async fn lists(&self, client: &mut Self::Client) -> Result<Self::Lists, RpcError> {
+        let mut client = client.clone().max_decoding_message_size(self.list_limit);
         let lists = client.list_and_watch(messages::Empty {}).await;
         lists.map(Response::into_inner).map_err(|status| errors::rpc_error(&status))
     }

@@ -4,7 +4,6 @@
 //! holds, so each pod carries its own part, which is written whenever it changes.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use cpuset::CpuSet;
 use device_manager::{AllocateReply, DeviceId, Held, HeldOn};
@@ -100,8 +99,54 @@ struct WireDevices {
     container: String,
     resource: String,
     nodes: BTreeMap<i64, Vec<String>>,
-    /// What the plugin answered, byte by byte.
-    reply: Vec<u8>,
+    /// What the plugin answered.
+    #[serde(with = "reply")]
+    reply: AllocateReply,
+}
+
+mod reply {
+    //! What a plugin answered as base64: an answer of megabytes as a list of numbers takes hundreds of them.
+
+    use std::fmt;
+    use std::sync::Arc;
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use device_manager::AllocateReply;
+    use serde::de::{Error, SeqAccess, Visitor};
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(reply: &AllocateReply, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&STANDARD.encode(&reply.0))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<AllocateReply, D::Error> {
+        from.deserialize_any(Either)
+    }
+
+    /// Base64, or, as earlier releases wrote it, a list of numbers.
+    struct Either;
+
+    impl<'de> Visitor<'de> for Either {
+        type Value = AllocateReply;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("base64 or a list of bytes")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<AllocateReply, E> {
+            let bytes = STANDARD.decode(text).map_err(E::custom)?;
+            Ok(AllocateReply(Arc::from(bytes)))
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<AllocateReply, A::Error> {
+            let mut bytes = Vec::new();
+            while let Some(byte) = items.next_element()? {
+                bytes.push(byte);
+            }
+            Ok(AllocateReply(Arc::from(bytes)))
+        }
+    }
 }
 
 /// CPUs that are no list of CPUs.
@@ -155,7 +200,7 @@ impl From<(&(ContainerName, ResourceName), &Held)> for WireDevices {
             container: container.as_str().to_owned(),
             resource: resource.as_str().to_owned(),
             nodes: held.by_node().map(|(on, of)| (on.id().0, ids(of))).collect(),
-            reply: held.reply.0.to_vec(),
+            reply: held.reply.clone(),
         }
     }
 }
@@ -188,7 +233,7 @@ impl TryFrom<Wire> for Grants {
             let by_node = of.nodes.into_iter().map(|(node, ids)| {
                 (HeldOn::from(NodeId(node)), ids.iter().map(|id| DeviceId::new(id)).collect())
             });
-            let held = Held::new(by_node, AllocateReply(Arc::from(of.reply)));
+            let held = Held::new(by_node, of.reply);
             ((ContainerName::new(&of.container), ResourceName::new(&of.resource)), held)
         });
         Ok(Self {
@@ -205,6 +250,25 @@ impl From<WireBlock> for StoredBlock {
             nodes: block.nodes.into_iter().map(NodeId).collect(),
             resource: ResourceName::new(&block.resource),
             size: block.bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_stored_as_text_and_read_as_earlier_releases_wrote_it() {
+        let read = |text: &str| serde_json::from_str::<WireDevices>(text);
+        let earlier = r#"{"container":"c","resource":"r.io/x","nodes":{"0":["a"]},"reply":[10,0,255]}"#;
+        let Ok(devices) = read(earlier) else { panic!("it is read") };
+        assert_eq!(&*devices.reply.0, [10, 0, 255]);
+        let now = serde_json::to_string(&devices).unwrap_or_default();
+        assert_eq!(now, earlier.replace("[10,0,255]", r#""CgD/""#));
+        assert_eq!(read(&now).ok().map(|devices| devices.reply), Some(devices.reply));
+        for bad in [r#""C""#, r#""?""#, "[256]", "7"] {
+            assert!(read(&earlier.replace("[10,0,255]", bad)).is_err(), "{bad}");
         }
     }
 }

@@ -16,6 +16,7 @@
 //! when the answer is there it is looked at anew.
 
 mod admit;
+mod answers;
 mod listed;
 mod changes;
 mod places;
@@ -191,6 +192,7 @@ impl Owner {
                     && first.asked.as_ref() == Some(&question)
                 {
                     first.asked = None;
+                    let reply = answers::within_budget(&self.ledger, &first.replies, &question, reply);
                     first.replies.insert(question, reply);
                 }
             }

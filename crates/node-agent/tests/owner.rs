@@ -290,3 +290,40 @@ fn a_plan_that_is_not_written_is_not_made() {
     let effects = node.owner.take_effects();
     assert!(effects.iter().any(|effect| format!("{effect:?}") == format!("{failed:?}")), "{effects:?}");
 }
+
+#[test]
+fn answers_that_take_too_much_refuse_pods_of_their_plugin_only() {
+    let mut node = Node1::new();
+    let vf = || "example.com/vf".into();
+    let _ = node.handle(Event::Plugin(PluginEvent::Registered(vf(), PluginOptions::default())));
+    let devices = (0..8).map(|at| Device::new(&format!("v{at}"), &[0])).collect();
+    let _ = node.handle(Event::Plugin(PluginEvent::Listed(vf(), devices)));
+    let large: Arc<[u8]> = Arc::from(vec![b'x'; 3 << 20]);
+    let mut decided = Vec::new();
+    for at in 0..3 {
+        let name = format!("d{at}");
+        let effects = node.handle(Event::Request(Ticket(at), Request::Admit(pod(&name, 0, 1))));
+        let [Effect::Ask(question)] = &effects[..] else { panic!("the plugin is not asked: {effects:?}") };
+        let reply = Reply::Allocated(AllocateReply(large.clone()));
+        let effects = node.handle(Event::Replied(question.clone(), reply));
+        decided.extend(effects.into_iter().filter_map(|effect| match effect {
+            Effect::Decided(decided) => Some(decided.verdict),
+            _ => None,
+        }));
+    }
+    let [Verdict::Admitted(_), Verdict::Refused(refused), Verdict::Refused(_)] = &decided[..] else {
+        panic!("{decided:?}")
+    };
+    assert_eq!(
+        refused.message,
+        "Allocate failed due to rpc error: code = ResourceExhausted desc = what plugin example.com/vf answered for \
+         all containers takes 8389642 bytes, more than the 8388608 of one resource, which is unexpected"
+    );
+    assert_eq!(told(&node.handle(admit(9, "other", 1))), ["other admitted"]);
+    // Once a pod has gone there is room again.
+    let _ = node.handle(delete(10, "d0"));
+    let effects = node.handle(Event::Request(Ticket(11), Request::Admit(pod("again", 0, 1))));
+    let [Effect::Ask(question)] = &effects[..] else { panic!("the plugin is not asked: {effects:?}") };
+    let reply = Reply::Allocated(AllocateReply(large));
+    assert_eq!(told(&node.handle(Event::Replied(question.clone(), reply))), ["again admitted"]);
+}

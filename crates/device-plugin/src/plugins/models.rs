@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use device_manager::{
-    AllocateReply, Device, DeviceId, DeviceIds, PluginOptions, Question, ReplacedPlugins, Reply, RpcCode,
-    RpcError,
+    AllocateReply, Device, DeviceId, DeviceIds, PluginOptions, Question, Reply, RpcCode, RpcError,
 };
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::mpsc::{self, Receiver, Sender};
@@ -18,7 +17,7 @@ use tokio::sync::mpsc as lists;
 use super::Plugins;
 use crate::event::{Event, Gone};
 use crate::metrics::Metrics;
-use crate::setup::Times;
+use crate::setup::{Folders, Setup};
 use crate::wire::{ConnectError, Wire};
 
 const GPU: &str = "vendor.example/gpu";
@@ -114,7 +113,10 @@ fn keeper(told: Receiver<Told>) -> JoinHandle<usize> {
                 }
                 Told::Event(Event::Gone { .. }) => (stands, has_new_listed) = (None, false),
                 Told::Event(
-                    Event::NotRegistered { .. } | Event::EndedUnnoticed { .. } | Event::NotServed { .. },
+                    Event::ListRefused { .. }
+                    | Event::NotRegistered { .. }
+                    | Event::EndedUnnoticed { .. }
+                    | Event::NotServed { .. },
                 ) => {}
                 Told::Answer(Reply::Failed(_)) => answers += 1,
                 Told::Answer(reply) => {
@@ -143,8 +145,8 @@ fn node_of<T>(keeper: fn(Receiver<Told>) -> T) -> (Node, Stage, Sender<Told>, T)
         // The keeper goes last.
         let _ = teller.send(Told::Event(event));
     };
-    let how = (Times::default(), ReplacedPlugins::Close);
-    let plugins = Plugins::new(stage.clone(), how, Metrics::default(), tell);
+    let setup = Setup::new(Folders::below(Path::new("/")));
+    let plugins = Plugins::new(stage.clone(), &setup, Metrics::default(), tell);
     (Arc::new(plugins), stage, sender, keeper)
 }
 

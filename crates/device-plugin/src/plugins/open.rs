@@ -31,6 +31,8 @@ impl Closed {
 #[derive(Debug)]
 pub(super) struct Open {
     replaced: ReplacedPlugins,
+    /// The most that there are of all resources.
+    most: usize,
     resources: BTreeMap<ResourceName, Vec<Connection>>,
 }
 
@@ -51,12 +53,15 @@ enum Stage {
 }
 
 impl Open {
-    pub(super) const fn new(replaced: ReplacedPlugins) -> Self {
-        Self { replaced, resources: BTreeMap::new() }
+    pub(super) const fn new(replaced: ReplacedPlugins, most: usize) -> Self {
+        Self { replaced, most, resources: BTreeMap::new() }
     }
 
-    /// A connection is being dialled.
-    pub(super) fn dialled(&mut self, resource: &ResourceName, id: ConnectionId) -> Closed {
+    /// A connection is being dialled; `None` if there are too many.
+    pub(super) fn dialled(&mut self, resource: &ResourceName, id: ConnectionId) -> Option<Closed> {
+        if self.resources.values().map(Vec::len).sum::<usize>() >= self.most {
+            return None;
+        }
         let (close, closed) = watch::channel(());
         let all = self.resources.entry(resource.clone()).or_default();
         all.push(Connection { id, stage: Stage::Dialled, _close: close });
@@ -67,7 +72,7 @@ impl Open {
         {
             all.remove(oldest);
         }
-        Closed(closed)
+        Some(Closed(closed))
     }
 
     /// The plugin of a connection has registered: others that have registered and not listed are closed.
@@ -127,6 +132,11 @@ impl Open {
         self.resources.clear();
     }
 
+    /// The most that there are of all resources.
+    pub(super) const fn most(&self) -> usize {
+        self.most
+    }
+
     /// Whether a connection is open.
     pub(super) fn has(&self, resource: &ResourceName, id: ConnectionId) -> bool {
         let all = self.resources.get(resource);
@@ -156,12 +166,12 @@ mod tests {
 
     fn left(replaced: ReplacedPlugins, steps: &[Step]) -> Vec<u64> {
         let gpu: ResourceName = GPU.into();
-        let mut open = Open::new(replaced);
+        let mut open = Open::new(replaced, 100);
         let mut closed = BTreeMap::new();
         for step in steps {
             match step {
                 Dial(id) => {
-                    closed.insert(*id, open.dialled(&gpu, ConnectionId(*id)));
+                    closed.extend(open.dialled(&gpu, ConnectionId(*id)).map(|closed| (*id, closed)));
                 }
                 Register(id) => open.registered(&gpu, ConnectionId(*id)),
                 List(id) => open.listed(&gpu, ConnectionId(*id)),

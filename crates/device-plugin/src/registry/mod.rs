@@ -22,6 +22,9 @@ use crate::setup::Times;
 use conversation::{NotRegistered, registered};
 use scan::{Identity, sockets};
 
+/// How many plugins are talked to at once; the next ones wait.
+const CONVERSATIONS: usize = 32;
+
 /// The plugins of a folder.
 pub(crate) struct Registry {
     folder: PathBuf,
@@ -89,7 +92,8 @@ impl Registry {
                 self.plugins.metrics.found(&socket, World::Desired);
                 Known { identity, state: State::Waiting(now), wait: self.plugins.times().retry }
             });
-            if matches!(known.state, State::Waiting(until) if until <= now) {
+            let has_place = self.running.len() < CONVERSATIONS;
+            if has_place && matches!(known.state, State::Waiting(until) if until <= now) {
                 known.state = State::Talking;
                 let plugins = Arc::clone(&self.plugins);
                 self.running.spawn(async move {

@@ -147,6 +147,7 @@ fn recorded(event: Event, inventory: &mut Inventory, now: Moment) -> String {
         Event::Registered { resource, .. } => format!("registered {resource}"),
         Event::NotRegistered { resource, why, .. } => format!("not registered {resource:?}: {why}"),
         Event::Listed { resource, devices, .. } => format!("listed {resource} {}", devices.len()),
+        Event::ListRefused { resource, why } => format!("list refused {resource}: {why}"),
         Event::Gone { resource, why } => format!("gone {resource}: {why:?}"),
         Event::EndedUnnoticed { resource } => format!("ended unnoticed {resource}"),
         Event::NotServed { socket, error } => format!("not served {socket:?}: {error}"),

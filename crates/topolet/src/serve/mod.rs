@@ -15,6 +15,7 @@ mod shared;
 mod watch;
 mod manifests;
 mod plugins;
+mod open_files;
 mod observe;
 mod metrics;
 mod api;
@@ -83,6 +84,7 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     let began = Instant::now();
     let (node, machine) = load(setup)?;
     root::make(setup.root)?;
+    let files = open_files::raise()?;
     let runtime = runtime()?;
     let listeners = listen(setup, &runtime)?;
     let store = Store::open(setup.root)?;
@@ -94,7 +96,7 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     shared.metrics.repaired(&repairs);
 
     let (sender, events) = mpsc::sync_channel(WAITING);
-    let sockets = Sockets::open(setup.root, &shared, sender.clone())?;
+    let sockets = Sockets::open(setup.root, &shared, files, sender.clone())?;
     let thread = OwnerThread {
         agent,
         shared: shared.clone(),

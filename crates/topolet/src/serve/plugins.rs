@@ -7,8 +7,8 @@ use std::sync::mpsc::SyncSender;
 use anyhow::Context as _;
 use device_manager::Question;
 use device_plugin::{
-    Amounts, Asked, ContainerEntry, Event as Said, Folders, MemoryEntry, PodEntry, PodResources, Server,
-    Setup, Snapshot as Told,
+    Amounts, Asked, ContainerEntry, Event as Said, Folders, Limits, MemoryEntry, PodEntry, PodResources,
+    Server, Setup, Snapshot as Told,
 };
 use node_agent::{Event, PluginEvent, Snapshot};
 use pod_spec::{Pod, Role};
@@ -26,14 +26,16 @@ pub(super) struct Sockets {
 }
 
 impl Sockets {
-    /// Opens them below the root. What comes in waits for the owner.
+    /// Opens them below the root, in a process that may open so many files. What comes in waits for the owner.
     pub(super) fn open(
         root: &Path,
         shared: &Arc<Shared>,
+        files: usize,
         owner: SyncSender<Message>,
     ) -> anyhow::Result<Self> {
         let root = std::path::absolute(root).context("failed to find out which folder this is in")?;
-        let setup = Setup::new(Folders::below(&root));
+        let limits = Limits::of_files(files);
+        let setup = Setup { limits, ..Setup::new(Folders::below(&root)) };
         let teller = owner.clone();
         let tell = move |said| tell(&teller, said);
         let server = Server::start(&setup, Arc::new(Books(shared.clone())), tell)
@@ -60,6 +62,13 @@ fn tell(owner: &SyncSender<Message>, said: Said) {
             tracing::info!(%resource, devices = devices.len(), "device plugin listed its devices");
             let event = Event::Plugin(PluginEvent::Listed(resource, devices));
             Message::EventThen(event, Box::new(move || drop(receipt)))
+        }
+        Said::ListRefused { resource, why } => {
+            tracing::error!(
+                %resource,
+                "device plugin lists {why}; it counts as having no devices until it lists fewer"
+            );
+            return;
         }
         Said::Gone { resource, why } => {
             tracing::warn!(%resource, ?why, "device plugin is gone");

@@ -95,6 +95,15 @@ impl Daemon {
         Self::spawned(command(MACHINE, root, "pinned", &[]).env(name, value), root).ready()
     }
 
+    /// One that may have so many files open.
+    pub fn with_open_files(root: &Path, most: u32) -> Self {
+        let plain = command(MACHINE, root, "pinned", &[]);
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "ulimit -n $0 && exec \"$@\"", &most.to_string()]);
+        limited.arg(plain.get_program()).args(plain.get_args());
+        Self::spawned(&mut limited, root).ready()
+    }
+
     /// One with a manifests folder, which need not be as it should: it lives, and may not be ready.
     pub fn watching(root: &Path, manifests: &Path) -> Self {
         let daemon = Self::spawn(MACHINE, root, "pinned", &["--manifests", manifests.to_str().unwrap()]);
