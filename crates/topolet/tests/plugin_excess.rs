@@ -1,9 +1,8 @@
 //! Plugins that take more than their part: pods of others go on.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod daemon;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -14,11 +13,11 @@ use daemon::{Daemon, Folder, pod, until};
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Registers, and goes on when it is answered or is not going to be.
-fn registered(kubelet: PathBuf, socket: &'static str, resources: impl Iterator<Item = String>) -> Vec<bool> {
+fn registered(kubelet: &Path, socket: &'static str, resources: impl Iterator<Item = String>) -> Vec<bool> {
     let mut came = Vec::new();
     for resource in resources {
         let (tell, told) = mpsc::channel();
-        let kubelet = kubelet.clone();
+        let kubelet = kubelet.to_path_buf();
         std::thread::spawn(move || {
             // Who waited may have gone.
             let _ = tell.send(register(&kubelet, request(socket, &resource)).is_ok());
@@ -38,7 +37,7 @@ fn plugins_that_list_too_much_do_not_stop_other_pods() {
     let large = (0..1000).map(|at| device(&format!("{id}{at}"), &[])).collect();
     let _plugin = Plugin::listen(&plugins.join("large.sock"), Script::default(), large);
     let names = (0..6).map(|at| format!("vendor.io/large{at}"));
-    assert_eq!(registered(plugins.join("kubelet.sock"), "large.sock", names), [true; 6]);
+    assert_eq!(registered(&plugins.join("kubelet.sock"), "large.sock", names), [true; 6]);
     until("all lists", || {
         let is_list = |line: &&String| line.contains("device plugin list") || line.contains("behind");
         (daemon.log().iter().filter(is_list).count() >= 6).then_some(())
@@ -59,7 +58,7 @@ fn state_is_stored_when_plugins_take_all_the_connections_that_they_can() {
     let plugins = folder.path().join("device-plugins");
     let _plugin = Plugin::listen(&plugins.join("many.sock"), Script::default(), vec![device("d", &[])]);
     let names = (0..100).map(|at| format!("vendor.io/r{at}"));
-    let came = registered(plugins.join("kubelet.sock"), "many.sock", names);
+    let came = registered(&plugins.join("kubelet.sock"), "many.sock", names);
     let reply = daemon.ask("POST", "/v1/pods", &pod("after", "cpu: 1, memory: 1Gi"));
     assert_eq!(reply.status, 200, "{}", reply.body);
     let deleted = daemon.ask("DELETE", "/v1/pods/default/before", "");

@@ -1,5 +1,8 @@
 //! `topolet admit`: pods from manifests, one after the other, each beside those admitted before it.
 
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
 use anyhow::bail;
 use clap::Args;
 use device_manager::Replies;
@@ -10,7 +13,7 @@ use topology_admission::{Detail, Ledger, Tries, Verdict};
 use crate::Outcome;
 use crate::arguments::{Format, OutputArguments, PodsArguments};
 use crate::decision::{Decision, Facts};
-use crate::document::Document;
+use crate::document::{Document, JsonList};
 use crate::node::{LoadedNode, NodeLine};
 use crate::pods::{self, Asked, Reading, Wholeness};
 use crate::render::{self, Screen};
@@ -37,8 +40,22 @@ pub(super) fn read(
     let node = LoadedNode::load(&arguments.machine, &arguments.rules)?;
     let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
     let asked = pods::from_files(&arguments.files, reading, node.node.pod_level().counts(), screen)?;
+    check_count(asked.pods.len())?;
     let residents = node.residents(&arguments.residents)?;
     Ok((node, residents, asked))
+}
+
+/// The most pods of one run: 100 times what a large node runs. Each takes about a millisecond.
+const MAX_PODS: usize = 50_000;
+
+fn check_count(pods: usize) -> anyhow::Result<()> {
+    if pods > MAX_PODS {
+        bail!(
+            "{pods} pods are to be decided on, more than {MAX_PODS}: split the list, or let 'topolet simulate' place \
+             them on a fleet of nodes"
+        );
+    }
+    Ok(())
 }
 
 /// How much is told of each decision.
@@ -84,46 +101,89 @@ pub(super) fn decide(
     let mut notes = residents.not_looked_at();
     notes.extend(node.hazards.iter().cloned());
     let Residents { mut ledger, line, .. } = residents;
-    let mut decisions = Vec::new();
-    if format == Format::Table {
-        let mut head = node.line.headline(screen.glyphs);
-        head.extend(line.map(|line| format!("{line}\n")));
-        head.extend(notes.iter().map(|note| format!("! {note}\n")));
-        screen.show(&head)?;
+    let document = |decisions: Vec<Decision>, format| {
+        let (node, notes) = (&node.line, notes.clone());
+        match depth {
+            Depth::Short => Document::new("Decisions", Decisions { node, notes, decisions }).text(format),
+            Depth::Whole(_) => {
+                Document::new("Explanation", Explanations { node, notes, pods: decisions }).text(format)
+            }
+        }
+    };
+    let mut list = None;
+    match format {
+        Format::Table => {
+            let mut head = node.line.headline(screen.glyphs);
+            head.extend(line.map(|line| format!("{line}\n")));
+            head.extend(notes.iter().map(|note| format!("! {note}\n")));
+            screen.show(&head)?;
+        }
+        Format::Json => list = document(Vec::new(), format)?.map(JsonList::new),
+        Format::Yaml => {}
     }
+    // Of a document whose parts depend on each other all have to be there first.
+    let mut kept = Vec::new();
+    let mut all_admitted = true;
+    let mut progress = Progress::new(asked.pods.len());
     for pod in &asked.pods {
         let mut decision;
         (decision, ledger) = one(node, &ledger, pod, depth)?;
         decision.owner = asked.owners.get(&pod.uid).map(ToString::to_string);
-        // A person reads the first while the next is worked out.
-        if format == Format::Table {
-            let draw = match depth {
-                Depth::Short => render::decision,
-                Depth::Whole(_) => render::explanation,
-            };
-            let text = draw(&decision, &node.line.line(screen.glyphs), screen.glyphs);
-            screen.show(&format!("\n{text}"))?;
+        all_admitted &= decision.admitted;
+        // A person reads the first while the next is worked out, and so does a program.
+        match (format, &mut list) {
+            (Format::Table, _) => {
+                let draw = match depth {
+                    Depth::Short => render::decision,
+                    Depth::Whole(_) => render::explanation,
+                };
+                let text = draw(&decision, &node.line.line(screen.glyphs), screen.glyphs);
+                screen.show(&format!("\n{text}"))?;
+            }
+            (_, Some(list)) => screen.print(&list.item(&decision)?)?,
+            (_, None) => kept.push(decision),
         }
-        decisions.push(decision);
+        progress.decided(format, screen);
     }
     let outcome = match asked.wholeness {
         Wholeness::Partial => Outcome::Partial,
-        Wholeness::Whole if decisions.iter().all(|decision| decision.admitted) => Outcome::Done,
+        Wholeness::Whole if all_admitted => Outcome::Done,
         Wholeness::Whole => Outcome::SomeRefused,
     };
-    let text = match depth {
-        Depth::Short => {
-            Document::new("Decisions", Decisions { node: &node.line, notes, decisions }).text(format)
+    match list {
+        Some(list) => screen.print(&list.end())?,
+        None if format == Format::Yaml => {
+            screen.print(&document(kept, format)?.unwrap_or_default())?;
         }
-        Depth::Whole(_) => {
-            Document::new("Explanation", Explanations { node: &node.line, notes, pods: decisions })
-                .text(format)
-        }
-    };
-    if let Some(text) = text? {
-        screen.print(&text)?;
+        None => {}
     }
     Ok(outcome)
+}
+
+/// Says on standard error how many pods are decided on, where that takes long.
+struct Progress {
+    all: usize,
+    decided: usize,
+    told: Instant,
+}
+
+impl Progress {
+    /// Between two lines.
+    const EVERY: Duration = Duration::from_secs(5);
+
+    fn new(all: usize) -> Self {
+        Self { all, decided: 0, told: Instant::now() }
+    }
+
+    /// One more. Tables on a terminal are a sign of life themselves.
+    fn decided(&mut self, format: Format, screen: Screen) {
+        self.decided += 1;
+        let is_seen = format == Format::Table && std::io::stdout().is_terminal();
+        if !is_seen && self.told.elapsed() >= Self::EVERY && std::io::stderr().is_terminal() {
+            self.told = Instant::now();
+            screen.warn(format_args!("decided {} of {} pods", self.decided, self.all));
+        }
+    }
 }
 
 /// One decision and what holds after it.
@@ -148,4 +208,18 @@ fn one(node: &LoadedNode, ledger: &Ledger, pod: &Pod, depth: Depth) -> anyhow::R
         }
     };
     Ok((decision, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_has_a_largest_number_of_pods() {
+        assert!(check_count(MAX_PODS).is_ok());
+        let said = check_count(100_000).map_err(|error| error.to_string());
+        assert!(
+            said.is_err_and(|said| said.starts_with("100000 pods are to be decided on, more than 50000"))
+        );
+    }
 }
