@@ -402,3 +402,25 @@ fn a_server_that_stops_tells_that_its_plugins_are_gone() {
     assert_eq!(node.stop(), [format!("gone {RESOURCE}: Stopping")]);
     assert!(!folder.kubelet_socket().exists());
 }
+
+#[test]
+fn answers_have_the_kubelets_limit() {
+    let folder = Folder::new();
+    let mut node = Node::start(&folder);
+    let script = Script {
+        allocate: Box::new(|ids| {
+            let size = if ids == ["gpu-0"] { 5 << 20 } else { 3 << 20 };
+            let envs = [("LARGE".to_owned(), "x".repeat(size))].into();
+            let one = ContainerAllocateResponse { envs, ..Default::default() };
+            Box::pin(async { Ok(AllocateResponse { container_responses: vec![one] }) })
+        }),
+        ..Script::default()
+    };
+    let _plugin = registered(&folder, &mut node, "gpu.sock", script);
+    let Reply::Failed(error) = node.server.ask(&allocate(&["gpu-0"])) else { panic!("it is too large") };
+    let text = error.to_string();
+    let expected = "rpc error: code = ResourceExhausted desc = grpc: received message larger than max (5242902 vs. 4194304)";
+    assert_eq!(text, expected);
+    assert!(matches!(node.server.ask(&allocate(&["gpu-1"])), Reply::Allocated(_)));
+    assert_eq!(node.healthy(RESOURCE), ["gpu-0", "gpu-1"]);
+}
