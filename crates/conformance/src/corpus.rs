@@ -146,14 +146,19 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CorpusError> {
     Ok(())
 }
 
-/// Writes the files of a folder to another, unpacked where they are packed.
+/// Writes the files of a folder to another, unpacked where they are packed. A file that is there already stays
+/// untouched, so that whoever reads it meanwhile reads all of it.
 pub fn unpack(from: &Path, to: &Path) -> Result<(), CorpusError> {
     fs::create_dir_all(to).map_err(|error| read_error(to, error))?;
     for entry in fs::read_dir(from).map_err(|error| read_error(from, error))? {
         let path = entry.map_err(|error| read_error(from, error))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let target = to.join(name.strip_suffix(".zst").unwrap_or(&name));
-        fs::write(&target, read(&path)?).map_err(|error| read_error(&target, error))?;
+        let text = read(&path)?;
+        if fs::read(&target).is_ok_and(|there| there == text.as_bytes()) {
+            continue;
+        }
+        fs::write(&target, text).map_err(|error| read_error(&target, error))?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::case::{Case, Expected, Outcome};
@@ -11,7 +12,8 @@ use crate::corpus::{ByKind, Corpus, CorpusError};
 use crate::{over_sockets, play};
 
 /// What came of the cases of one kind.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Figures {
     /// Same answer, listed differences included.
     pub passed: usize,
@@ -91,6 +93,20 @@ impl Report {
                         .push(json!({ "id": case.id, "case": case.input, "expected": expected, "got": got }));
                 }
             }
+        }
+    }
+
+    /// Adds what came of other cases; differences beyond those that are kept are counted alone.
+    pub fn add(&mut self, other: ByKind<Figures>) {
+        for (kind, more) in other {
+            let figures = self.kinds.entry(kind).or_default();
+            figures.passed += more.passed;
+            figures.listed += more.listed;
+            figures.over_sockets += more.over_sockets;
+            figures.failed += more.failed;
+            figures.skipped += more.skipped;
+            let room = self.kept.saturating_sub(figures.differences.len());
+            figures.differences.extend(more.differences.into_iter().take(room));
         }
     }
 

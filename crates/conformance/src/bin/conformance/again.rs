@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use conformance::Case;
 use serde_json::{Value, json};
 
-use crate::programs::{DOMAINS, Programs};
+use crate::programs::{DOMAINS, Programs, complaint};
 
 /// Asks recorded cases anew.
 #[derive(Debug, clap::Args)]
@@ -102,6 +102,11 @@ fn ask_file(programs: &Programs, program: &str, domain: &str, file: &Path) -> an
     }
     eprintln!("{}: asking {} cases", file.display(), asked.len());
     let answers = programs.ask(program, domain, &asked)?;
+    for answer in &answers {
+        if let Some(complaint) = complaint(answer) {
+            bail!("{program} does not take case {}: {complaint}", answer["id"]);
+        }
+    }
     let mut answers = answers.into_iter();
     for (mut line, is_asked) in lines {
         if is_asked && let Some(answer) = answers.next() {

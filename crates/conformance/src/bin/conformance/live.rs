@@ -1,18 +1,21 @@
-//! Fresh cases, asked of the kubelet's own code on the spot. Only cases that are played here are asked: the others are
-//! counted as skipped.
+//! Fresh cases, asked of the kubelet's own code on the spot, in pieces. Only cases that are played here are asked: the
+//! others are counted as skipped.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use conformance::{Case, Corpus, Expected, Outcome, Report};
-use serde_json::{Value, json};
+use conformance::{Corpus, Report};
 
+use crate::asking::Asking;
 use crate::programs::{DOMAINS, Programs};
+use crate::progress::{Progress, Run};
 
-/// How often a case is asked again whose answer is another than ours. Some answers of the kubelet hang on the order in
-/// which its maps are walked or its threads run: if it gives ours in another run, that is a listed difference.
-const AGAIN: usize = 5;
+/// How many cases are asked at once, if nothing else is said: some minutes of work.
+const PIECE: u32 = 20_000;
+
+/// The same for whole nodes, of which some 20 are asked in a second.
+const PIECE_OF_NODES: u32 = 1_000;
 
 /// Where fresh cases come from.
 #[derive(Debug, clap::Args)]
@@ -20,12 +23,16 @@ pub(super) struct Live {
     /// Also ask the kubelet's own code: the folder of its Go programs, with their data beside it.
     #[arg(long = "live", id = "live", value_name = "SRC")]
     programs: Option<PathBuf>,
-    /// Seed of the fresh cases.
+    /// Seed of the fresh cases. Piece N of a run, from 0, is made with this seed plus N.
     #[arg(long, requires = "live", default_value_t = 1)]
-    seed: u64,
+    seed: u32,
     /// How many cases are made for each domain.
-    #[arg(long, requires = "live", default_value_t = 100)]
+    #[arg(long, requires = "live", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
+    /// How many cases are made and asked at once; 20,000, and 1,000 for admission, if nothing else is said. What is in
+    /// memory is one piece.
+    #[arg(long, requires = "live", value_name = "CASES", value_parser = clap::value_parser!(u32).range(1..))]
+    piece: Option<u32>,
     /// Only this domain.
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(DOMAINS.iter().map(|(domain, _)| *domain)))]
     domain: Option<String>,
@@ -33,8 +40,15 @@ pub(super) struct Live {
     #[arg(long, requires = "domain")]
     kind: Option<String>,
     /// Ask the cases of this file, one a line, instead of making some.
-    #[arg(long, requires = "domain", value_name = "FILE")]
+    #[arg(long, requires = "domain", value_name = "FILE", conflicts_with_all = ["resume", "figures"])]
     cases: Option<PathBuf>,
+    /// Keep in this file how far the run is, after each piece; begun again with the same arguments, it goes on from
+    /// there. The file holds the cases that differ too: `jq -c '.kinds[].differences[]' FILE` gives them to --cases.
+    #[arg(long, requires_all = ["live", "domain"], value_name = "FILE")]
+    resume: Option<PathBuf>,
+    /// Write the figures to this folder, after each piece.
+    #[arg(long = "report", id = "figures", requires = "live", value_name = "DIR")]
+    figures: Option<PathBuf>,
 }
 
 impl Live {
@@ -50,108 +64,61 @@ impl Live {
             .iter()
             .filter(|(domain, _)| self.domain.as_deref().is_none_or(|only| only == *domain))
             .collect();
+        // What another run has done is looked at first: the programs take minutes to build.
+        let runs = wanted.iter().map(|(domain, _)| Progress::open(self.run(domain), self.resume.as_deref()));
+        let runs = runs.collect::<anyhow::Result<Vec<_>>>()?;
         let data = source.parent().filter(|parent| !parent.as_os_str().is_empty());
         let data = data.map_or_else(|| source.join(".."), Path::to_path_buf);
         let programs = Programs::build(source, &data, &wanted)?;
         let corpus = Corpus::at(data);
-        for (domain, program) in wanted {
-            let kind = if *domain == "quantity" { Some("quantity") } else { self.kind.as_deref() };
-            let text = match &self.cases {
-                Some(file) => {
-                    fs::read_to_string(file).with_context(|| format!("failed to read {}", file.display()))?
-                }
-                None => programs.generate(program, self.seed, self.count, kind)?,
-            };
-            let (asked, skipped) = questions(domain, &text, self.kind.as_deref())?;
-            for case in skipped {
-                report.count(&case, Outcome::Skipped);
-            }
-            if asked.is_empty() {
+        for ((domain, program), mut progress) in wanted.into_iter().zip(runs) {
+            let asking = Asking { programs: &programs, program, domain, corpus: &corpus };
+            if let Some(file) = &self.cases {
+                let text =
+                    fs::read_to_string(file).with_context(|| format!("failed to read {}", file.display()))?;
+                asking.count_text(&text, self.kind.as_deref(), report)?;
                 continue;
             }
-            let asking = Asking { programs: &programs, program, domain, corpus: &corpus };
-            asking.count(&asked, report)?;
-        }
-        Ok(())
-    }
-}
-
-/// One domain's program, and what its answers are compared with.
-struct Asking<'a> {
-    programs: &'a Programs,
-    program: &'a str,
-    domain: &'a str,
-    corpus: &'a Corpus,
-}
-
-impl Asking<'_> {
-    /// Asks and counts; what differs is asked again.
-    fn count(&self, questions: &[Value], report: &mut Report) -> anyhow::Result<()> {
-        let domain = self.domain;
-        eprintln!("{domain}: asking {} cases", questions.len());
-        let mut differing = Vec::new();
-        for (case, outcome) in self.ask(questions)? {
-            if matches!(outcome, Outcome::Failed { .. }) {
-                differing.push((case, outcome));
-            } else {
-                report.count(&case, outcome);
-            }
-        }
-        for _ in 0..AGAIN {
-            if differing.is_empty() {
-                break;
-            }
-            eprintln!("{domain}: asking {} that differ again", differing.len());
-            let questions: Vec<Value> = differing.iter().map(|(case, _)| case.input.clone()).collect();
-            let again = self.ask(&questions)?;
-            let mut left = Vec::new();
-            for (before, (case, outcome)) in differing.into_iter().zip(again) {
-                // A run that took too long says nothing.
-                if matches!(outcome, Outcome::Failed { .. }) || case.expected == Expected::Hang {
-                    left.push(before);
-                } else {
-                    report.count(&case, Outcome::Listed);
-                }
-            }
-            differing = left;
-        }
-        for (case, outcome) in differing {
-            report.count(&case, outcome);
+            self.ask(&asking, &mut progress)?;
+            report.add(progress.into_kinds());
         }
         Ok(())
     }
 
-    /// The kubelet's answers, and what ours are beside them.
-    fn ask(&self, questions: &[Value]) -> anyhow::Result<Vec<(Case, Outcome)>> {
-        let answers = self.programs.ask(self.program, self.domain, questions)?;
-        let played = questions.iter().zip(answers).map(|(question, answer)| {
-            let case = Case::answered(self.domain, "", question.clone(), answer)?;
-            let outcome = conformance::play(self.corpus, &case);
-            Ok((case, outcome))
-        });
-        played.collect()
+    /// Asks the pieces that have not been asked.
+    fn ask(&self, asking: &Asking<'_>, progress: &mut Progress) -> anyhow::Result<()> {
+        let domain = asking.domain;
+        let kind = if domain == "quantity" { Some("quantity") } else { self.kind.as_deref() };
+        while let Some(piece) = progress.next() {
+            eprintln!(
+                "{domain}: asking {} cases, after {} of {}; {} differ so far",
+                piece.count,
+                progress.asked(),
+                self.count,
+                progress.failed()
+            );
+            let text = asking.programs.generate(asking.program, piece.seed, piece.count, kind)?;
+            let mut found = progress.report();
+            asking.count_text(&text, self.kind.as_deref(), &mut found)?;
+            progress.add(found.kinds);
+            if let Some(path) = &self.resume {
+                progress.save(path)?;
+            }
+            if let Some(folder) = &self.figures {
+                progress.write_figures(folder)?;
+            }
+        }
+        Ok(())
     }
-}
 
-/// The cases of a domain that are played here, and those that are not.
-fn questions(domain: &str, text: &str, kind: Option<&str>) -> anyhow::Result<(Vec<Value>, Vec<Case>)> {
-    let (mut asked, mut skipped) = (Vec::new(), Vec::new());
-    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
-        let mut line: Value =
-            serde_json::from_str(line).with_context(|| format!("case {} of {domain} is no JSON", at + 1))?;
-        // Some programs write the case alone, with its id in it.
-        let id = line["id"].clone();
-        let mut case = if line.get("case").is_some() { line["case"].take() } else { line };
-        let own = case["kind"].as_str().unwrap_or_default().to_owned();
-        if kind.is_some_and(|kind| kind != own) {
-            continue;
-        }
-        if conformance::is_covered(domain, &own) {
-            case["id"] = id;
-            asked.push(case);
-        } else {
-            skipped.push(Case::answered(domain, "", case, json!({ "id": id, "hang": true }))?);
+    fn run(&self, domain: &str) -> Run {
+        let piece = if domain == "admission" { PIECE_OF_NODES } else { PIECE };
+        Run {
+            domain: domain.to_owned(),
+            kind: self.kind.clone(),
+            seed: self.seed,
+            count: self.count,
+            piece: self.piece.unwrap_or(piece),
         }
     }
-    Ok((asked, skipped))
 }

@@ -2,6 +2,8 @@
 
 mod again;
 mod live;
+mod asking;
+mod progress;
 mod programs;
 
 use std::fs;

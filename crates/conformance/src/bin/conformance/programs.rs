@@ -2,11 +2,11 @@
 //! it is.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
 /// The domains that have a program; `quantity` is asked of that for memory.
@@ -23,12 +23,17 @@ pub(super) const DOMAINS: &[(&str, &str)] = &[
 /// the answers that follow.
 const WITHIN: [&str; 2] = ["device", "memory"];
 
+/// How often in a row a program may end without an answer.
+const ENDS: usize = 10;
+
 /// How a program ended.
 enum Ended {
     /// By itself, after the last case.
     Answered,
     /// At a case that it gave up; those after it are to be asked again.
     GaveUp,
+    /// At a case that it has no answer to.
+    Died(ExitStatus),
 }
 
 /// The built programs and their data.
@@ -43,6 +48,10 @@ impl Programs {
         ensure!(source.join("go.mod").is_file(), "{} holds no Go module", source.display());
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(target, PathBuf::from);
         let folder = target.join("oracle");
+        fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
+        // Runs beside each other share the programs.
+        let lock = File::create(folder.join("lock")).context("failed to make the lock of the programs")?;
+        lock.lock().context("failed to wait for another build of the programs")?;
         copy(source, &folder.join("src"))?;
         for (from, to) in [
             ("machineinfo", "machineinfo"),
@@ -79,40 +88,39 @@ impl Programs {
         self.output(command, program, "gen")
     }
 
-    /// The kubelet's answers, in the order of the questions.
+    /// The kubelet's answers, in the order of the questions. What it did not take is answered with a complaint: see
+    /// [`complaint`].
     pub(super) fn ask(&self, program: &str, domain: &str, questions: &[Value]) -> anyhow::Result<Vec<Value>> {
         let lines: Vec<String> = questions.iter().map(|question| as_asked(domain, question)).collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         // Whole nodes answer differently from run to run; this form runs each several times and marks such places.
         let form: &[&str] = if program == "admission" { &["vectors"] } else { &["run"] };
-        let mut answers = self.ask_all(program, domain, form, &lines)?;
+        let mut answers = self.ask_all(program, form, &lines)?;
         if program == "admission" {
             // A case has its time for all its runs together, which is too little for some on many nodes.
             let (late, again): (Vec<&mut Value>, Vec<&str>) =
                 answers.iter_mut().zip(lines).filter(|(answer, _)| answer["hang"] == json!(true)).unzip();
-            let found = self.ask_all(program, domain, &["vectors", "--times", "1"], &again)?;
+            let found = self.ask_all(program, &["vectors", "--times", "1"], &again)?;
             late.into_iter().zip(found).for_each(|(answer, found)| *answer = found);
-        }
-        for answer in &answers {
-            if let Some(fault) = ["error", "bad_case"].iter().find_map(|name| fault(answer, name)) {
-                bail!("{program} does not take case {}: {fault}", answer["id"]);
-            }
         }
         Ok(answers)
     }
 
-    fn ask_all(
-        &self,
-        program: &str,
-        domain: &str,
-        form: &[&str],
-        lines: &[&str],
-    ) -> anyhow::Result<Vec<Value>> {
+    fn ask_all(&self, program: &str, form: &[&str], lines: &[&str]) -> anyhow::Result<Vec<Value>> {
         let mut answers = Vec::with_capacity(lines.len());
+        let mut ends = 0;
         while let Some(left) = lines.get(answers.len()..).filter(|left| !left.is_empty()) {
-            match self.ask_once(program, domain, form, left, &mut answers)? {
+            let before = answers.len();
+            match self.ask_once(program, form, left, &mut answers)? {
                 Ended::GaveUp => {}
                 Ended::Answered => break,
+                Ended::Died(status) => {
+                    ends = if answers.len() > before { 0 } else { ends + 1 };
+                    ensure!(ends < ENDS, "`{program} {}` failed: {status}", form.join(" "));
+                    let line: Value =
+                        serde_json::from_str(lines.get(answers.len()).copied().unwrap_or("{}"))?;
+                    answers.push(json!({ "id": line["id"], "error": format!("{program} ended: {status}") }));
+                }
             }
         }
         let (answered, asked) = (answers.len(), lines.len());
@@ -124,16 +132,16 @@ impl Programs {
     fn ask_once(
         &self,
         program: &str,
-        domain: &str,
         form: &[&str],
         lines: &[&str],
         answers: &mut Vec<Value>,
     ) -> anyhow::Result<Ended> {
-        let path = self.folder.join(format!("{domain}.cases"));
-        fs::write(&path, lines.join("\n") + "\n")?;
-        let mut command = self.command(program, form);
         // The questions come from a file, so that nobody has to write them while the answers are read.
-        command.stdin(File::open(&path)?).stdout(Stdio::piped());
+        let mut questions = self.file()?;
+        questions.write_all((lines.join("\n") + "\n").as_bytes()).context("failed to write the questions")?;
+        questions.rewind()?;
+        let mut command = self.command(program, form);
+        command.stdin(questions).stdout(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("failed to start {program}"))?;
         let output = child.stdout.take().with_context(|| format!("{program} has no output"))?;
         for line in BufReader::new(output).lines() {
@@ -148,8 +156,7 @@ impl Programs {
             }
         }
         let status = child.wait()?;
-        ensure!(status.success(), "`{program} {}` failed: {status}", form.join(" "));
-        Ok(Ended::Answered)
+        Ok(if status.success() { Ended::Answered } else { Ended::Died(status) })
     }
 
     fn command(&self, program: &str, form: &[&str]) -> Command {
@@ -160,13 +167,22 @@ impl Programs {
 
     /// What a program prints. It goes through a file, so that large answers need no second thread.
     fn output(&self, mut command: Command, program: &str, form: &str) -> anyhow::Result<String> {
-        let path = self.folder.join(format!("{program}.{form}.out"));
+        let mut file = self.file()?;
         let status = command
-            .stdout(File::create(&path)?)
+            .stdout(file.try_clone()?)
             .status()
             .with_context(|| format!("failed to start {program}"))?;
         ensure!(status.success(), "`{program} {form}` failed: {status}");
-        fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))
+        file.rewind()?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).with_context(|| format!("failed to read what {program} prints"))?;
+        Ok(text)
+    }
+
+    /// A file without a name: runs beside each other have one each, and it goes with who made it.
+    fn file(&self) -> anyhow::Result<File> {
+        tempfile::tempfile_in(&self.folder)
+            .with_context(|| format!("failed to make a file in {}", self.folder.display()))
     }
 }
 
@@ -180,7 +196,11 @@ fn as_asked(domain: &str, question: &Value) -> String {
     question.to_string()
 }
 
-/// A complaint about a case that stands where its answer should.
+/// Why a program did not take a case: what stands where its answer should.
+pub(super) fn complaint(answer: &Value) -> Option<&str> {
+    ["error", "bad_case"].into_iter().find_map(|name| fault(answer, name))
+}
+
 fn fault<'a>(answer: &'a Value, name: &str) -> Option<&'a str> {
     let answered = ["result", "panic", "hang"].iter().any(|field| answer.get(field).is_some());
     if answered {
@@ -206,6 +226,9 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
         } else {
             // The text, not the file: what is copied may be read-only.
             let text = fs::read(&path).with_context(|| format!("failed to read {}", path.display()))?;
+            if fs::read(&target).is_ok_and(|there| there == text) {
+                continue;
+            }
             fs::write(&target, text).with_context(|| format!("failed to write {}", target.display()))?;
         }
     }
