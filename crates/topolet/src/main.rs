@@ -43,6 +43,8 @@ enum Outcome {
     SomethingWrong,
     /// A part of what was given could not be used, which has been said.
     Partial,
+    /// Nothing of it could be done, which has been said.
+    Failed,
 }
 
 #[cfg(not(fuzzing))]
@@ -64,7 +66,7 @@ fn main() -> ExitCode {
     match command::run(&arguments, screen) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::SomeRefused | Outcome::SomethingWrong) => ExitCode::from(SOME_REFUSED),
-        Ok(Outcome::Partial) => ExitCode::from(FAILED),
+        Ok(Outcome::Partial | Outcome::Failed) => ExitCode::from(FAILED),
         Err(error) => {
             screen.error(&error);
             ExitCode::from(FAILED)

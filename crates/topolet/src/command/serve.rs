@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use crate::Outcome;
 use crate::arguments::{MachineArguments, RulesArguments};
 use crate::render::Screen;
-use crate::serve::{self, CgroupRoot, Damaged, LoggingFormat, SOCKET, Setup};
+use crate::serve::{self, CgroupRoot, Damaged, Log, LoggingFormat, SOCKET, Setup};
 
 #[derive(Args, Debug)]
 pub(crate) struct ServeArguments {
@@ -53,7 +53,18 @@ const CONFIG: &str = "config.yaml";
 /// Where the socket is when the root is not ours to write to.
 const OBSERVING: &str = "/run/topolet.sock";
 
-pub(super) fn run(arguments: &ServeArguments, _: Screen) -> anyhow::Result<Outcome> {
+pub(super) fn run(arguments: &ServeArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let log = Log::start(arguments.logging_format)?;
+    match serve(arguments, &log) {
+        Ok(()) => Ok(Outcome::Done),
+        Err(error) => {
+            log.end_with(move || screen.error(&error));
+            Ok(Outcome::Failed)
+        }
+    }
+}
+
+fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<()> {
     let socket = match (&arguments.socket, arguments.observe) {
         (Some(socket), _) => socket.clone(),
         (None, false) => arguments.root.join(SOCKET),
@@ -72,14 +83,9 @@ pub(super) fn run(arguments: &ServeArguments, _: Screen) -> anyhow::Result<Outco
         token_file: arguments.token_file.as_deref(),
         machine: &arguments.machine,
         rules: &rules,
-        logging: arguments.logging_format,
+        log,
         damaged: if arguments.strict { Damaged::Refuse } else { Damaged::Repair },
         cgroups: arguments.cgroup_root.clone().unwrap_or(CgroupRoot::Usual),
     };
-    if arguments.observe {
-        serve::observe(&setup)?;
-    } else {
-        serve::serve(&setup)?;
-    }
-    Ok(Outcome::Done)
+    if arguments.observe { serve::observe(&setup) } else { serve::serve(&setup) }
 }

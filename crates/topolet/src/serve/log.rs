@@ -1,10 +1,24 @@
 //! What the daemon logs while it runs, one line for each event, on standard error.
+//!
+//! A log that cannot be written never matters to the node: lines are lost and counted, see [`lines`].
 
+mod lines;
 mod one_line;
 
-use clap::ValueEnum;
+use std::panic::PanicHookInfo;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
+use anyhow::Context as _;
+use clap::ValueEnum;
+use prometheus_client::metrics::counter::Counter;
+
+use self::lines::Lines;
 use self::one_line::OneLine;
+
+/// How long the end of the program waits for standard error to take what is left.
+const LAST: Duration = Duration::from_secs(1);
 
 /// How lines are written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
@@ -15,15 +29,62 @@ pub(crate) enum LoggingFormat {
     Json,
 }
 
-/// From now on everything is logged in that format.
-pub(super) fn start(format: LoggingFormat) {
-    let lines = tracing_subscriber::fmt()
-        .with_writer(|| OneLine(std::io::stderr()))
-        .with_ansi(false)
-        .with_target(false);
-    // A second daemon in one process would keep the first one's log.
-    let _ = match format {
-        LoggingFormat::Text => lines.try_init(),
-        LoggingFormat::Json => lines.json().flatten_event(true).try_init(),
-    };
+/// The log of a daemon. When it is dropped, what is left is written, within a second.
+pub(crate) struct Log(Lines);
+
+impl Log {
+    /// From now on everything is logged in that format, panics too.
+    ///
+    /// # Errors
+    /// There is no thread to be had.
+    pub(crate) fn start(format: LoggingFormat) -> anyhow::Result<Self> {
+        let lines = Lines::start(std::io::stderr()).context("failed to start the log's thread")?;
+        let writer = lines.clone();
+        let events = tracing_subscriber::fmt()
+            .with_writer(move || OneLine(writer.clone()))
+            .with_ansi(false)
+            .with_target(false)
+            // It would write to standard error by itself, and panic if it cannot.
+            .log_internal_errors(false);
+        // A second daemon in one process would keep the first one's log.
+        let _ = match format {
+            LoggingFormat::Text => events.try_init(),
+            LoggingFormat::Json => events.json().flatten_event(true).try_init(),
+        };
+        // The usual hook waits for standard error, and the thread would never end.
+        std::panic::set_hook(Box::new(panicked));
+        Ok(Self(lines))
+    }
+
+    /// How many lines were lost.
+    pub(super) fn lost(&self) -> Counter {
+        self.0.lost()
+    }
+
+    /// Ends the log with what `tell` writes to standard error, which may not take it.
+    pub(crate) fn end_with(self, tell: impl FnOnce() + Send + 'static) {
+        self.0.finish(LAST);
+        let (done, ended) = mpsc::channel::<()>();
+        let telling = thread::Builder::new().name("last words".to_owned()).spawn(move || {
+            tell();
+            drop(done);
+        });
+        if telling.is_ok() {
+            // Nothing is ever sent: it ends when all is told, or when nobody has read it in time.
+            let _ = ended.recv_timeout(LAST);
+        }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.0.finish(LAST);
+    }
+}
+
+fn panicked(panic: &PanicHookInfo<'_>) {
+    let thread = thread::current();
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    let what = panic.payload_as_str().unwrap_or("no text");
+    tracing::error!(thread = thread.name().unwrap_or("?"), place, "panicked: {what}");
 }

@@ -405,6 +405,12 @@ impl Metrics {
         self.drift.inc_by(containers);
     }
 
+    /// Lines of the log are lost, as this counts.
+    pub(super) fn loses_lines(&self, lost: Counter) {
+        let help = "Lines of the log that could not be written, or were too many for a reader that is slow.";
+        self.add(|registry| registry.register("topolet_log_lines_lost", help, lost));
+    }
+
     /// State could not be written.
     pub(super) fn not_written(&self) {
         self.not_written.inc();

@@ -6,6 +6,7 @@
 //! | owner | takes events in, writes state, gives effects out ([`owner`]) |
 //! | scribe | writes decisions up, with what would have fitted ([`scribe`]) |
 //! | manifests | reads the watched folder ([`watch`]) |
+//! | log | writes the log ([`log`]) |
 //! | cgroups | keeps running containers on their CPUs ([`enforce`]) |
 //! | device-plugin | sockets of plugins and of pod resources ([`plugins`]) |
 
@@ -48,7 +49,7 @@ use self::manifests::Manifests;
 use self::owner::{Message, OwnerThread, WAITING};
 use self::plugins::Sockets;
 use self::scribe::Scribe;
-use self::shared::{Log, Mode, Notes, Shared};
+use self::shared::{Mode, Notes, Shared};
 use crate::arguments::{MachineArguments, RulesArguments};
 use crate::machine_view::MachineView;
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
@@ -58,7 +59,7 @@ pub(crate) use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED};
 pub(crate) use self::enforce::CgroupRoot;
 #[cfg(fuzzing)]
 pub(crate) use self::fuzzing::requests;
-pub(crate) use self::log::LoggingFormat;
+pub(crate) use self::log::{Log, LoggingFormat};
 pub(crate) use self::start::Damaged;
 
 /// Where the socket is, below the root.
@@ -73,14 +74,13 @@ pub(crate) struct Setup<'a> {
     pub(crate) token_file: Option<&'a Path>,
     pub(crate) machine: &'a MachineArguments,
     pub(crate) rules: &'a RulesArguments,
-    pub(crate) logging: LoggingFormat,
+    pub(crate) log: &'a Log,
     pub(crate) damaged: Damaged,
     pub(crate) cgroups: CgroupRoot,
 }
 
 /// Owns the node until it is told to stop.
 pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
-    log::start(setup.logging);
     let began = Instant::now();
     let (node, machine) = load(setup)?;
     root::make(setup.root)?;
@@ -93,6 +93,7 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     let (owner, repairs) = start::owner(setup.root, &store, &node, setup.damaged, now())?;
     let (agent, effects) = Agent::new(owner, store, &now);
     let shared = Arc::new(shared(node, &machine, agent.snapshot(), Mode::Serve, Notes::default())?);
+    shared.metrics.loses_lines(setup.log.lost());
     shared.metrics.repaired(&repairs);
 
     let (sender, events) = mpsc::sync_channel(WAITING);
@@ -120,7 +121,6 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
 
 /// Watches a node that a kubelet owns until it is told to stop.
 pub(crate) fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
-    log::start(setup.logging);
     let (node, machine) = load(setup)?;
     let runtime = runtime()?;
     let listeners = listen(setup, &runtime)?;
@@ -131,6 +131,7 @@ pub(crate) fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
     }
     let shared =
         Arc::new(shared(node, &machine, first.snapshot.clone(), Mode::Observe, Notes::new(assumed))?);
+    shared.metrics.loses_lines(setup.log.lost());
     observe::start(setup.root, shared.clone(), first)?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
     let router = api::router(shared, None);
@@ -161,7 +162,7 @@ fn shared(
         machine: serde_json::to_value(&view).context("failed to write the machine down")?,
         drawing: render::topology(&view, "", Glyphs::Unicode),
         snapshot: ArcSwap::from_pointee(snapshot),
-        log: Log::default(),
+        log: shared::Log::default(),
         mode,
         notes,
         manifests: Manifests::default(),

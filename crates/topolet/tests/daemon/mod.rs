@@ -114,8 +114,10 @@ impl Daemon {
     }
 
     fn ready(self) -> Self {
-        let daemon = self;
+        let mut daemon = self;
         until("a daemon that is ready", || {
+            let ended = daemon.child.try_wait().unwrap();
+            assert!(ended.is_none(), "it ends instead: {ended:?} {:?}", daemon.log());
             let reply = daemon.try_get("/readyz")?;
             (reply.status == 200).then_some(())
         });
@@ -137,6 +139,12 @@ impl Daemon {
             }
         });
         Self { child, socket, log }
+    }
+
+    /// One whose standard error goes elsewhere, and waits until it is ready.
+    pub fn logging_to(root: &Path, log: Stdio) -> Self {
+        let child = command(MACHINE, root, "pinned", &[]).stderr(log).spawn().unwrap();
+        Self { child, socket: root.join("topolet.sock"), log: std::sync::Arc::default() }.ready()
     }
 
     pub fn at(mut self, socket: &Path) -> Self {
