@@ -6,6 +6,7 @@
 //! lock, so it must not run.
 
 mod fs;
+mod regular;
 #[cfg(feature = "testing")]
 mod simulated;
 
@@ -17,6 +18,7 @@ use std::vec::Vec;
 use thiserror::Error;
 
 pub use fs::{Disk, Fs};
+pub use regular::{NotRegular, OtherFile, open_regular};
 #[cfg(feature = "testing")]
 pub use simulated::{Fault, SimulatedDisk};
 
@@ -177,6 +179,26 @@ impl<F: Fs> Store<F> {
         }
         let folder = path.parent().unwrap_or(&self.root);
         self.fs.sync_folder(folder).map_err(|error| failed(Doing::SyncFolder, folder, error))
+    }
+
+    /// Renames what is in the place of a file below the root and is not a regular file, so that one can be written.
+    /// Returns what it was and its new path below the root, `NAME.bak-1` or with the first number that is free; `None`:
+    /// a regular file or nothing is there.
+    pub fn put_aside(&self, path: &Path) -> Result<Option<(OtherFile, PathBuf)>, StoreError> {
+        let at = self.root.join(path);
+        let Some(other) = self.fs.other(&at).map_err(|error| failed(Doing::Read, &at, error))? else {
+            return Ok(None);
+        };
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let taken = self.list(folder)?;
+        let names = (1_u32..).map(|number| std::format!("{name}.bak-{number}"));
+        let free = names.into_iter().find(|name| !taken.iter().any(|taken| *taken == **name));
+        let aside = folder.join(free.unwrap_or_default());
+        self.fs.rename(&at, &self.root.join(&aside)).map_err(|error| failed(Doing::Rename, &at, error))?;
+        let folder = self.root.join(folder);
+        self.fs.sync_folder(&folder).map_err(|error| failed(Doing::SyncFolder, &folder, error))?;
+        Ok(Some((other, aside)))
     }
 
     /// Puts new contents in the place of another file below the root, whose folder is there.

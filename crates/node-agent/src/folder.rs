@@ -2,16 +2,18 @@
 //!
 //! A file is usable as a whole or not at all: one bad document spoils it, as in the kubelet. What is wrong with a file
 //! is logged once, until the file changes; the pods that came from it stay. A file that changes while it is read is
-//! left for the next time.
+//! left for the next time. A pipe, socket or device, and a directory that is named like a manifest, is a file that cannot
+//! be used.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::hash::{Hash as _, Hasher as _};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kubelet_checkpoint::store::open_regular;
 use pod_spec::{Origin, Phase, Pod, PodLevelResources, PodUid};
 use thiserror::Error;
 use topology_manifest::{MAX_BYTES, NotAccepted, Source as Text, read_accepted_pods};
@@ -98,8 +100,9 @@ impl Folder {
             let entry = entry.map_err(failed)?;
             let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
             // A link counts as what it leads to; one that leads nowhere is trouble.
-            let is_folder = fs::metadata(entry.path()).is_ok_and(|about| !about.is_file());
-            if !is_hidden && !is_folder {
+            let is_folder = fs::metadata(entry.path()).is_ok_and(|about| about.is_dir());
+            let is_passed_over = is_folder && !is_named_as_manifest(&entry.path());
+            if !is_hidden && !is_passed_over {
                 there.insert(entry.path());
             }
         }
@@ -186,6 +189,12 @@ impl Known {
     }
 }
 
+/// Whether a directory of that name is taken for a manifest that something has replaced. Others are passed over, as by
+/// the kubelet.
+fn is_named_as_manifest(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json")
+}
+
 fn hash_of(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
@@ -196,7 +205,7 @@ fn hash_of(bytes: &[u8]) -> u64 {
 fn contents(path: &Path) -> Contents {
     let stamp = |about: &fs::Metadata| (about.len(), about.modified().ok());
     let read = || {
-        let file = File::open(path)?;
+        let file = open_regular(path)?;
         let before = stamp(&file.metadata()?);
         let mut text = Vec::new();
         (&file).take(MAX_BYTES as u64 + 1).read_to_end(&mut text)?;

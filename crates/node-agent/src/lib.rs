@@ -18,6 +18,7 @@ mod snapshot;
 pub mod files;
 mod agent;
 mod start;
+mod aside;
 mod repair;
 mod folder;
 pub mod words;

@@ -79,7 +79,7 @@ fn kubelets(file: StateFile) -> String {
 }
 
 /// Whether a file is a pod's: what a crash left is hidden, and backups have other names.
-fn is_whole(path: &Path) -> bool {
+pub(crate) fn is_whole(path: &Path) -> bool {
     let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
     !is_hidden && path.extension().is_some_and(|end| end == "json")
 }

@@ -1,10 +1,11 @@
 //! Files that are read whole, and what is printed for programs.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::Context;
+use kubelet_checkpoint::store::{NotRegular, OtherFile, open_regular};
 use serde::Serialize;
 
 use crate::arguments::Format;
@@ -20,17 +21,38 @@ pub(crate) fn read_list(path: &Path) -> anyhow::Result<Vec<u8>> {
     read_up_to(path, topology_manifest::MAX_LIST_BYTES)
 }
 
+/// Reads a file that nobody has named, but that was looked for: it must be a regular one.
+pub(crate) fn read_found(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let file = open_regular(path).with_context(|| format!("failed to read {}", path.display()))?;
+    bytes_of(file, topology_manifest::MAX_BYTES as u64 + 1, path)
+}
+
+/// Opens a file that somebody has named. Besides regular files this may be a pipe or a terminal, such as `/dev/stdin` or
+/// a shell's `<(COMMAND)`; its end is waited for.
+pub(crate) fn open(path: &Path) -> anyhow::Result<File> {
+    let failed = || format!("failed to open {}", path.display());
+    let other = OtherFile::of(&fs::metadata(path).with_context(failed)?);
+    match other {
+        Some(other @ (OtherFile::Directory | OtherFile::Socket | OtherFile::BlockDevice)) => {
+            Err(NotRegular(other)).with_context(failed)
+        }
+        _ => File::open(path).with_context(failed),
+    }
+}
+
+fn bytes_of(file: File, limit: u64, path: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes).with_context(|| format!("failed to read {}", path.display()))?;
+    Ok(bytes)
+}
+
 fn read_up_to(path: &Path, bytes: usize) -> anyhow::Result<Vec<u8>> {
     let limit = bytes as u64 + 1;
-    let mut bytes = Vec::new();
-    if path.as_os_str() == "-" {
-        io::stdin().lock().take(limit).read_to_end(&mut bytes).context("failed to read standard input")?;
-    } else {
-        let file = File::open(path).with_context(|| format!("failed to open {}", path.display()))?;
-        file.take(limit)
-            .read_to_end(&mut bytes)
-            .with_context(|| format!("failed to read {}", path.display()))?;
+    if path.as_os_str() != "-" {
+        return bytes_of(open(path)?, limit, path);
     }
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(limit).read_to_end(&mut bytes).context("failed to read standard input")?;
     Ok(bytes)
 }
 

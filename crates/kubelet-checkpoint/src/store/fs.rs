@@ -6,6 +6,8 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::vec::Vec;
 
+use super::regular::{OtherFile, open_lock, open_regular};
+
 /// The operations of a store.
 pub trait Fs {
     /// An open file.
@@ -25,8 +27,10 @@ pub trait Fs {
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// At most so many bytes of a file.
+    /// At most so many bytes of a regular file. It never waits, whatever is there.
     fn read(&self, path: &Path, at_most: usize) -> io::Result<Vec<u8>>;
+    /// What is there, if it is not a regular file. A link counts as what it leads to.
+    fn other(&self, path: &Path) -> io::Result<Option<OtherFile>>;
     /// The names in a folder, in any order.
     fn list(&self, folder: &Path) -> io::Result<Vec<OsString>>;
     /// Locks a file, which is created if missing; `None` if somebody else has it.
@@ -75,8 +79,16 @@ impl Fs for Disk {
 
     fn read(&self, path: &Path, at_most: usize) -> io::Result<Vec<u8>> {
         let mut contents = Vec::new();
-        File::open(path)?.take(at_most as u64).read_to_end(&mut contents)?;
+        open_regular(path)?.take(at_most as u64).read_to_end(&mut contents)?;
         Ok(contents)
+    }
+
+    fn other(&self, path: &Path) -> io::Result<Option<OtherFile>> {
+        match fs::metadata(path) {
+            Ok(about) => Ok(OtherFile::of(&about)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {
@@ -84,7 +96,7 @@ impl Fs for Disk {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<File>> {
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        let file = open_lock(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
             Err(TryLockError::WouldBlock) => Ok(None),

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::vec;
 use std::vec::Vec;
 
-use super::Fs;
+use super::{Fs, OtherFile};
 
 /// A disk whose machine may stop. Clones are the same disk.
 ///
@@ -208,6 +208,10 @@ impl Fs for SimulatedDisk {
         let state = self.0.borrow();
         let file = state.names.get(path).ok_or(io::ErrorKind::NotFound)?;
         Ok(state.files[*file].0.iter().take(at_most).copied().collect())
+    }
+
+    fn other(&self, _: &Path) -> io::Result<Option<OtherFile>> {
+        Ok(None)
     }
 
     fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {

@@ -73,7 +73,8 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<()> {
     let mut rules = arguments.rules.clone();
     if arguments.observe && rules.config.is_none() {
         let config = arguments.root.join(CONFIG);
-        rules.config = config.is_file().then(|| config.display().to_string());
+        // What is there and is no file is said so, and no other configuration taken for it.
+        rules.config = config.symlink_metadata().is_ok().then(|| config.display().to_string());
     }
     let setup = Setup {
         root: &arguments.root,

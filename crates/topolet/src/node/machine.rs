@@ -1,6 +1,5 @@
 //! Which machine is meant: this one, a built-in one, or one in files.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use topology_model::{Machine, MachineInfo};
 
 use super::{hugepages, memory};
 use crate::arguments::MachineArguments;
+use crate::document;
 use crate::node_file::{Gap, Packed};
 
 /// The name of this machine.
@@ -201,7 +201,7 @@ fn short(path: &Path) -> String {
 }
 
 fn bytes(path: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
-    let file = File::open(path).with_context(|| format!("failed to open {}", path.display()))?;
+    let file = document::open(path)?;
     let mut bytes = Vec::new();
     file.take(limit + 1)
         .read_to_end(&mut bytes)

@@ -48,7 +48,7 @@ impl Packed {
 fn config(paths: &[PathBuf]) -> Result<Option<(String, Vec<u8>)>, Gap> {
     for path in paths {
         let shown = path.display().to_string();
-        match crate::document::read(path) {
+        match crate::document::read_found(path) {
             Ok(text) => return Ok(Some((shown, text))),
             Err(_) if matches!(path.try_exists(), Ok(false)) => {}
             Err(error) => {

@@ -20,6 +20,7 @@ mod open_files;
 mod observe;
 mod metrics;
 mod api;
+mod inputs;
 mod root;
 mod start;
 mod enforce;
@@ -139,6 +140,7 @@ pub(crate) fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
 }
 
 fn load(setup: &Setup<'_>) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
+    inputs::check(setup)?;
     let machine = LoadedMachine::load(setup.machine)?;
     let devices = setup.rules.devices.as_deref().map(DeviceText::read).transpose()?;
     let node = LoadedNode::on(&machine, setup.rules, devices)?;

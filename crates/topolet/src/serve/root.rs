@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use kubelet_checkpoint::store::StateFile;
+use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::geteuid;
 use node_agent::{Agent, PODS};
 
@@ -73,5 +74,12 @@ fn check(root: &Path) -> anyhow::Result<()> {
         bail!("root folder {shown} can be written by everybody: `chmod o-w {shown}`");
     }
     fs::read_dir(root).with_context(|| format!("failed to read root folder {shown}"))?;
+    let mounted = statvfs(root).with_context(|| format!("failed to look at root folder {shown}"))?;
+    if mounted.flags().contains(FsFlags::ST_RDONLY) {
+        bail!(
+            "root folder {shown} is on a file system that is mounted read-only, and no pod can be stored there: \
+             remount it; meanwhile `topolet serve --observe --root {shown}` shows what pods hold"
+        );
+    }
     Ok(())
 }

@@ -27,19 +27,20 @@ pub(super) fn owner(
     damaged: Damaged,
     now: Moment,
 ) -> anyhow::Result<(Owner, Vec<Repair>)> {
-    let found = Found::read(store)?;
     let cannot = || format!("cannot start from {}", root.display());
     let inventory = node.inventory.clone();
     if damaged == Damaged::Refuse {
-        let start = found.strict(&node.node).with_context(cannot)?;
+        let start = Found::read(store)?.strict(&node.node).with_context(cannot)?;
         let ledger = start.ledger(&node.node, inventory, now).with_context(cannot)?;
         quarantined(root, store);
         return Ok((Owner::new(node.node.clone(), &ledger, start.records), Vec::new()));
     }
+    let (found, mut findings) = Found::read_anything(store)?;
     let mut repaired = found.repair(&node.node, &Runs::Recorded).with_context(cannot)?;
     let ledger = repaired.start.ledger(&node.node, inventory, now).with_context(cannot)?;
     let mended = repaired.settle(&node.node, &ledger);
-    for Repair { file, found, assumed, done, quarantined, .. } in &repaired.findings {
+    findings.append(&mut repaired.findings);
+    for Repair { file, found, assumed, done, quarantined, .. } in &findings {
         let file = file.display();
         let assumed = assumed.as_deref().unwrap_or_default();
         if quarantined.is_empty() {
@@ -54,7 +55,7 @@ pub(super) fn owner(
         tracing::info!(file = %kept.path.display(), backup = %backup.display(), "file is replaced");
     }
     quarantined(root, store);
-    Ok((Owner::new(node.node.clone(), &ledger, repaired.start.records), repaired.findings))
+    Ok((Owner::new(node.node.clone(), &ledger, repaired.start.records), findings))
 }
 
 /// Tells who is quarantined since a repair by hand. Pods of this node have it in their own files too; those of a

@@ -78,7 +78,7 @@ pub(super) fn recorded(folder: &Path) -> anyhow::Result<(Vec<Pod>, Vec<PathBuf>)
     let files =
         files.into_iter().filter(|file| file.extension().is_some_and(|extension| extension == "json"));
     let read = |file: &PathBuf| {
-        let text = crate::document::read(file).ok()?;
+        let text = crate::document::read_found(file).ok()?;
         let record = Record::read(&file.display().to_string(), &text, PodLevelResources::Count).ok()?;
         Some(Pod::clone(&record.pod))
     };

@@ -2,12 +2,13 @@
 //! whoever has the token.
 
 use std::fmt;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use axum::http::{HeaderMap, header};
 use nix::unistd::geteuid;
+
+use crate::document;
 
 /// The root user.
 const ROOT: u32 = 0;
@@ -37,7 +38,8 @@ impl Token {
     /// The first line of a file.
     pub(in crate::serve) fn read(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
-        let text = fs::read_to_string(path).with_context(|| format!("failed to read token file {shown}"))?;
+        let text = document::read(path).with_context(|| format!("failed to read token file {shown}"))?;
+        let text = String::from_utf8(text).with_context(|| format!("token file {shown} is not UTF-8"))?;
         let line = text.lines().next().unwrap_or_default().trim();
         if line.len() < SHORTEST {
             bail!("token file {shown}: its first line has fewer than {SHORTEST} characters");

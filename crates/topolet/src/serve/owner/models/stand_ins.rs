@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use device_manager::Question;
-use kubelet_checkpoint::store::Fs;
+use kubelet_checkpoint::store::{Fs, OtherFile};
 use node_agent::{Enforcement, Event, PluginEvent};
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::sync::mpsc::{Sender, SyncSender};
@@ -74,6 +74,10 @@ impl Fs for Files {
 
     fn read(&self, path: &Path, _: usize) -> io::Result<Vec<u8>> {
         self.all().get(path).cloned().ok_or(io::ErrorKind::NotFound.into())
+    }
+
+    fn other(&self, _: &Path) -> io::Result<Option<OtherFile>> {
+        Ok(None)
     }
 
     fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {
