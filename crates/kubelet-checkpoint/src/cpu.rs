@@ -13,6 +13,7 @@ use thiserror::Error;
 use crate::format::{Attempt, unknown};
 use crate::go::{Go, TypeName, checksum, dumped, parse};
 use crate::{FileError, Oddities, Oddity, PodLevel, Refused, UnknownFormat};
+pub(crate) use wire::PodCpus;
 use wire::{Body, V1, V2, V3};
 
 /// What the CPU manager holds, as it is written.
@@ -163,9 +164,7 @@ impl CpuState {
             policy: self.policy.clone(),
             shared: self.shared.to_string(),
             entries: Some(entries.collect()),
-            pods: Some(
-                self.pods.iter().map(|(pod, cpus)| (pod.clone(), wire::PodCpus(cpus.clone()))).collect(),
-            ),
+            pods: Some(self.pods.iter().map(|(pod, cpus)| (pod.clone(), PodCpus(cpus.clone()))).collect()),
             checksum: 0,
         }
     }
@@ -279,7 +278,7 @@ impl CpuFile {
             policy: body.policy,
             default_cpu_set: body.shared,
             entries: entries.into_iter().map(|(pod, of)| (pod, of.unwrap_or_default())).collect(),
-            pod_entries: pods.into_iter().map(|(pod, wire::PodCpus(cpus))| (pod, cpus)).collect(),
+            pod_entries: pods.into_iter().map(|(pod, PodCpus(cpus))| (pod, cpus)).collect(),
             oddities,
         }
     }

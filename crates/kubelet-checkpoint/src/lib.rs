@@ -32,6 +32,7 @@ extern crate std;
 pub mod cpu;
 pub mod memory;
 pub mod device;
+pub mod salvage;
 #[cfg(feature = "std")]
 pub mod store;
 mod error;

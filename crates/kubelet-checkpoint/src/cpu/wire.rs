@@ -66,7 +66,7 @@ structure! {
 
 /// The CPUs of a pod as a whole: a type that reads itself, from a structure of its own.
 #[derive(Default)]
-pub(super) struct PodCpus(pub(super) CpuSet);
+pub(crate) struct PodCpus(pub(crate) CpuSet);
 
 #[derive(Default)]
 struct PodEntryJson {

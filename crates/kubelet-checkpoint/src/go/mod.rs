@@ -8,6 +8,7 @@ mod base64;
 mod dump;
 mod fault;
 mod reader;
+mod salvage;
 mod syntax;
 mod text;
 mod values;
@@ -18,7 +19,8 @@ use core::fmt;
 pub(crate) use dump::{Dump, checksum, dumped};
 pub(crate) use fault::Found;
 pub use fault::{JsonError, JsonFault};
-pub(crate) use reader::{Kind, Reader, parse};
+pub(crate) use reader::{Kind, Reader, items_of, members_of, parse};
+pub(crate) use salvage::{Step, whole};
 pub(crate) use text::quote;
 pub(crate) use values::pointed_to;
 

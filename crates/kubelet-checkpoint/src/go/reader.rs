@@ -14,11 +14,44 @@ pub(crate) fn parse<T: Go>(text: &[u8], value: &mut T) -> (Result<(), JsonError>
     if let Err(error) = syntax::check(text) {
         return (Err(error), Oddities::default());
     }
-    let mut reader =
-        Reader { text, at: 0, error: None, within: None, path: Vec::new(), odd: Oddities::default() };
+    let mut reader = Reader::on(text);
     let stopped = value.read(&mut reader, T::TYPE);
     let result = stopped.and_then(|()| reader.error.map_or(Ok(()), Err));
     (result, reader.odd)
+}
+
+/// The members of an object and the texts of their values; none of any other text.
+pub(crate) fn members_of(text: &[u8]) -> Vec<(String, &[u8])> {
+    let mut members = Vec::new();
+    if syntax::check(text).is_err() {
+        return members;
+    }
+    let mut reader = Reader::on(text);
+    if reader.kind() == Kind::Object {
+        let read = reader.object(|reader, name, _| {
+            members.push((name.into_owned(), reader.skipped()));
+            Ok(())
+        });
+        debug_assert!(read.is_ok(), "skipping does not fail");
+    }
+    members
+}
+
+/// The texts of the items of an array; none of any other text.
+pub(crate) fn items_of(text: &[u8]) -> Vec<&[u8]> {
+    let mut items = Vec::new();
+    if syntax::check(text).is_err() {
+        return items;
+    }
+    let mut reader = Reader::on(text);
+    if reader.kind() == Kind::Array {
+        let read = reader.array(|reader| {
+            items.push(reader.skipped());
+            Ok(())
+        });
+        debug_assert!(read.is_ok(), "skipping does not fail");
+    }
+    items
 }
 
 /// A place in a text.
@@ -59,6 +92,18 @@ impl Kind {
 }
 
 impl<'a> Reader<'a> {
+    /// At the begin of a text.
+    fn on(text: &'a [u8]) -> Self {
+        Self { text, at: 0, error: None, within: None, path: Vec::new(), odd: Oddities::default() }
+    }
+
+    /// Skips the value at hand, and gives its text.
+    fn skipped(&mut self) -> &'a [u8] {
+        let start = self.at;
+        self.skip();
+        self.text.get(start..self.at).unwrap_or_default()
+    }
+
     /// What the next value is.
     pub(crate) fn kind(&mut self) -> Kind {
         match self.next_byte() {

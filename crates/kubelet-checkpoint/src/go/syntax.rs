@@ -21,9 +21,9 @@ pub(crate) fn check(text: &[u8]) -> Result<(), JsonError> {
     Scan { text, at: 0 }.document()
 }
 
-struct Scan<'a> {
-    text: &'a [u8],
-    at: usize,
+pub(super) struct Scan<'a> {
+    pub(super) text: &'a [u8],
+    pub(super) at: usize,
 }
 
 impl Scan<'_> {
@@ -91,7 +91,7 @@ impl Scan<'_> {
         }
     }
 
-    fn key(&mut self) -> Result<(), JsonError> {
+    pub(super) fn key(&mut self) -> Result<(), JsonError> {
         if self.byte() != b'"' {
             return Err(self.refuse("looking for beginning of object key string"));
         }
@@ -103,7 +103,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    fn literal(&mut self, first: u8) -> Result<(), JsonError> {
+    pub(super) fn literal(&mut self, first: u8) -> Result<(), JsonError> {
         match first {
             b'"' => self.string(),
             b'-' | b'0'..=b'9' => self.number(first),
@@ -214,7 +214,7 @@ impl Scan<'_> {
     }
 
     /// Goes to the next byte that is no blank, and gives it.
-    fn after_blanks(&mut self) -> Result<u8, JsonError> {
+    pub(super) fn after_blanks(&mut self) -> Result<u8, JsonError> {
         loop {
             match self.text.get(self.at) {
                 None => return Err(self.ended()),
@@ -228,7 +228,7 @@ impl Scan<'_> {
         JsonError { fault: JsonFault::UnexpectedEnd, offset: self.text.len() }
     }
 
-    fn refuse(&self, place: &'static str) -> JsonError {
+    pub(super) fn refuse(&self, place: &'static str) -> JsonError {
         JsonError { fault: JsonFault::InvalidCharacter { byte: self.byte(), place }, offset: self.at }
     }
 }
