@@ -103,7 +103,7 @@ fn memory_state(node: &Node, ledger: &Ledger) -> MemoryState {
     };
     if let (Some(policy), Some(held)) = (node.memory(), ledger.memory()) {
         let Stored { nodes, entries, pod_entries } = policy.stored(held);
-        state.nodes = Some(nodes.into_iter().map(|(id, node)| (id, Some(node_state(node)))).collect());
+        state.nodes = Some(node_states(nodes));
         state.entries = entries
             .into_iter()
             .map(|(pod, containers)| {
@@ -120,6 +120,11 @@ fn memory_state(node: &Node, ledger: &Ledger) -> MemoryState {
             .collect();
     }
     state
+}
+
+/// Books as they are written.
+pub(crate) fn node_states(nodes: BTreeMap<NodeId, StoredNode>) -> BTreeMap<NodeId, Option<NodeState>> {
+    nodes.into_iter().map(|(id, node)| (id, Some(node_state(node)))).collect()
 }
 
 fn node_state(node: StoredNode) -> NodeState {

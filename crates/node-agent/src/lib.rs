@@ -33,6 +33,6 @@ pub use grants::{Cpus, Grants, Memory, NoCpus};
 pub use listing::{ListedPod, Listing, ManifestFile};
 pub use owner::{Owner, Plan};
 pub use record::{Record, RecordError, Running, Source, manifest};
-pub use repair::{Cause, Kept, Mended, Repair, Repaired, Runs, mend};
+pub use repair::{Cause, Kept, KeptBackups, Mended, Old, Repair, Repaired, RunningPod, Runs, Standing, mend};
 pub use snapshot::{RefusedPod, Snapshot};
 pub use start::{Found, Start, StartError};

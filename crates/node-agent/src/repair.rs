@@ -18,35 +18,61 @@ mod believed;
 mod cpus;
 mod damage;
 mod devices;
+mod doubt;
 mod memory;
 mod pods;
+mod reads;
+mod unfinished;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use kubelet_checkpoint::store::StateFile;
-use pod_spec::PodUid;
+use pod_spec::{Pod, PodUid};
 use serde::Serialize;
 use topology_admission::{Ledger, Node};
 
-pub use backup::{Kept, mend};
+pub use backup::{Kept, KeptBackups, Old, mend};
+use reads::Reads;
 
 use crate::effect::FileName;
 use crate::files::{self, UnknownFile};
 use crate::record::Record;
 use crate::start::{Found, Start};
-use crate::words;
 
 /// What is known of the pods that there are, besides their own files.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub enum Runs {
     /// Only pods that have a file here.
     #[default]
     Recorded,
-    /// These too, by UID with a name for people; others are gone.
-    These(BTreeMap<PodUid, String>),
+    /// These too; others are gone.
+    These(BTreeMap<PodUid, RunningPod>),
     /// Every pod that holds something may be running.
     Unknown,
+}
+
+/// A pod that runs, as somebody lists it.
+#[derive(Clone, Debug)]
+pub struct RunningPod {
+    /// For people; empty if it has none.
+    pub name: String,
+    /// What it requests, if that is known.
+    pub manifest: Option<Arc<Pod>>,
+    /// Whether an earlier repair has quarantined it.
+    pub standing: Standing,
+}
+
+/// How a pod is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// It has a file of its own.
+    Recorded,
+    /// It is in a list of pods that run.
+    Listed,
+    /// The same, and an earlier repair has quarantined it: that it does not hold what it requests is known.
+    Quarantined,
 }
 
 /// What was found wrong, or other than before.
@@ -58,6 +84,8 @@ pub enum Cause {
     Unreadable,
     /// A file is not there that should be.
     Missing,
+    /// Nothing proves what a pod holds.
+    Unproven,
     /// A kubelet with another feature gate wrote it.
     OtherGate,
     /// Another policy wrote it.
@@ -90,9 +118,10 @@ pub enum Cause {
 
 impl Cause {
     /// All, most harmful first.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Unreadable,
         Self::Missing,
+        Self::Unproven,
         Self::OtherGate,
         Self::OtherPolicy,
         Self::CpusGone,
@@ -115,6 +144,7 @@ impl Cause {
         match self {
             Self::Unreadable => "unreadable",
             Self::Missing => "missing",
+            Self::Unproven => "unproven",
             Self::OtherGate => "otherGate",
             Self::OtherPolicy => "otherPolicy",
             Self::CpusGone => "cpusGone",
@@ -150,13 +180,15 @@ pub struct Repair {
     pub quarantined: Vec<PodUid>,
 }
 
-/// A file that is to be put in order; what is there now is kept beside it.
+/// A file that is to be put in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mended {
     /// Its path below the root.
     pub path: PathBuf,
     /// Its new text; `None`: it is only put aside.
     pub text: Option<String>,
+    /// What becomes of what is there now.
+    pub old: Old,
 }
 
 /// A start from anything.
@@ -168,6 +200,9 @@ pub struct Repaired {
     pub findings: Vec<Repair>,
     /// The pods that may not have what they were granted, and why.
     pub quarantined: BTreeMap<PodUid, String>,
+    /// The pod of a change that was cut short between two files, if that is all that is different: then nothing was
+    /// found, and the files are completed.
+    pub unfinished: Option<PodUid>,
     /// State files that are to be written anew.
     state: BTreeSet<StateFile>,
     /// Pods' files that are to be put aside.
@@ -183,15 +218,18 @@ impl Found {
     /// # Errors
     /// There is such a file.
     pub fn repair(&self, node: &Node, runs: &Runs) -> Result<Repaired, UnknownFile> {
-        if self.pods.is_empty() || *runs != Runs::Recorded {
+        if self.pods.is_empty() || !matches!(runs, Runs::Recorded) {
             self.known()?;
         }
-        let mut work = Work { node, found: self, runs, pods: BTreeMap::new(), result: Repaired::default() };
+        let reads = Reads::of(self, files::pod_level(node));
+        let mut work =
+            Work { node, found: self, runs, reads, pods: BTreeMap::new(), result: Repaired::default() };
         work.pods();
-        let lost = work.cpus();
-        let lost_memory = work.memory();
+        work.guess();
+        work.cpus();
+        work.memory();
         work.devices();
-        work.unproven(lost, lost_memory);
+        work.result.unfinished = work.unfinished();
         Ok(work.finish())
     }
 }
@@ -201,9 +239,11 @@ impl Repaired {
     /// this order.
     #[must_use]
     pub fn settle(&mut self, node: &Node, ledger: &Ledger) -> Vec<Mended> {
+        let old = if self.unfinished.is_some() { Old::Dropped } else { Old::Kept };
         let state = self.state.iter().map(|file| Mended {
             path: PathBuf::from(file.path()),
             text: Some(files::text(*file, node, ledger)),
+            old,
         });
         let mut mended: Vec<Mended> = state.collect();
         let mut written = BTreeSet::new();
@@ -212,13 +252,13 @@ impl Repaired {
             let is_other = record.grants.is_some() && record.grants != now.grants;
             if is_other || self.records.contains(&record.pod.uid) {
                 let path = FileName::Pod(record.pod.uid.clone()).path();
-                mended.push(Mended { path: path.clone(), text: Some(now.text()) });
+                mended.push(Mended { path: path.clone(), text: Some(now.text()), old });
                 written.insert(path);
                 *record = now;
             }
         }
         let aside = self.aside.iter().filter(|path| !written.contains(*path));
-        mended.extend(aside.map(|path| Mended { path: path.clone(), text: None }));
+        mended.extend(aside.map(|path| Mended { path: path.clone(), text: None, old: Old::Kept }));
         mended
     }
 }
@@ -230,23 +270,18 @@ struct Known {
     shown: String,
     /// Those that came earlier keep what two hold.
     arrival: u64,
+    /// What it requests, if that is known.
+    manifest: Option<Arc<Pod>>,
+    standing: Standing,
 }
 
 struct Work<'a> {
     node: &'a Node,
     found: &'a Found,
     runs: &'a Runs,
+    reads: Reads,
     pods: BTreeMap<PodUid, Known>,
     result: Repaired,
-}
-
-/// Whether what pods without a file of their own held is known.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Evidence {
-    /// It is, or there was nothing.
-    There,
-    /// The state file is lost.
-    Lost(StateFile),
 }
 
 impl Work<'_> {
@@ -279,7 +314,7 @@ impl Work<'_> {
 
     /// Whether the pod may be running.
     fn is_here(&self, pod: &PodUid) -> bool {
-        *self.runs == Runs::Unknown || self.pods.contains_key(pod)
+        matches!(self.runs, Runs::Unknown) || self.pods.contains_key(pod)
     }
 
     /// Those that came first, first; then those of which nothing is known.
@@ -289,42 +324,6 @@ impl Work<'_> {
 
     fn record(&self, pod: &PodUid) -> Option<&Record> {
         self.pods.get(pod)?.record.as_ref()
-    }
-
-    /// A state file is lost, and of pods that are known from others nothing says what they held.
-    fn unproven(&mut self, cpus: Evidence, memory: Evidence) {
-        let stored = &self.result.start.stored;
-        let with_cpus = stored.cpus.iter().flat_map(|held| held.iter().map(|(pod, ..)| pod));
-        let with_memory = stored.memory.iter().flat_map(|held| held.entries.keys());
-        let lost = |evidence, others: BTreeSet<PodUid>| match evidence {
-            Evidence::There => None,
-            Evidence::Lost(file) => Some((file, others)),
-        };
-        let of_cpus = lost(cpus, with_memory.cloned().collect());
-        let of_memory = lost(memory, with_cpus.cloned().collect());
-        for (file, pods) in of_cpus.into_iter().chain(of_memory) {
-            let has_grants = |pod: &PodUid| {
-                self.record(pod).and_then(|record| record.grants.as_ref()).is_some_and(|grants| match file {
-                    StateFile::Cpu => grants.cpus.is_some(),
-                    StateFile::Memory | StateFile::Device => grants.memory.is_some(),
-                })
-            };
-            let pods: Vec<PodUid> = pods.into_iter().filter(|pod| !has_grants(pod)).collect();
-            if pods.is_empty() {
-                continue;
-            }
-            let (what, other) = match file {
-                StateFile::Cpu => ("CPUs", StateFile::Memory),
-                StateFile::Memory | StateFile::Device => ("memory", StateFile::Cpu),
-            };
-            let names = words::list(pods.iter().map(|pod| self.name(pod)));
-            let told = [
-                format!("what {what} {names} held is nowhere written, and {} names them", other.path()),
-                format!("that they hold no {what} of their own any more"),
-                "they stay with what the other files have of them".to_owned(),
-            ];
-            self.add(Cause::Missing, file, told, &pods.iter().collect::<Vec<_>>());
-        }
     }
 
     fn finish(mut self) -> Repaired {
@@ -340,6 +339,9 @@ impl Work<'_> {
             result.start.records.push(record);
         }
         result.start.records.sort_by_key(|record| record.arrival);
+        if result.unfinished.is_some() {
+            result.findings.clear();
+        }
         result.findings.sort_by_key(|repair| repair.cause);
         result
     }

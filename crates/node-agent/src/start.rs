@@ -10,7 +10,7 @@ use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile};
 use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
 use kubelet_checkpoint::store::{self, Fs, StateFile, Store, StoreError};
-use pod_spec::{Pod, ResourceName};
+use pod_spec::{Pod, PodUid, ResourceName};
 use thiserror::Error;
 use topology_admission::{Ledger, Node, ResumeError, StoredHoldings};
 
@@ -192,6 +192,20 @@ impl Found {
 }
 
 impl Start {
+    /// Whether a pod holds anything.
+    #[must_use]
+    pub fn holds(&self, pod: &PodUid) -> bool {
+        let StoredHoldings { cpus, memory, devices } = &self.stored;
+        let has_cpus = |held: &cpu_manager::Holdings| {
+            held.of_pod(pod).any(|(_, cpus)| !cpus.is_empty()) || held.whole_pod(pod).is_some()
+        };
+        cpus.as_ref().is_some_and(has_cpus)
+            || memory
+                .as_ref()
+                .is_some_and(|held| held.entries.contains_key(pod) || held.pod_entries.contains_key(pod))
+            || devices.pods().any(|holder| holder == pod)
+    }
+
     /// The ledger of the node. `given` are devices without plugins.
     ///
     /// # Errors

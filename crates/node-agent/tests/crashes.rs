@@ -13,7 +13,10 @@ use common::{node, pod, uid};
 use cpuset::CpuSet;
 use device_manager::{AllocateReply, Device, DeviceId, Inventory, Moment, PluginOptions, Question, Reply};
 use kubelet_checkpoint::store::{Fault, SimulatedDisk, Store};
-use node_agent::{Agent, Answer, Effect, Event, Found, Owner, PluginEvent, Request, Ticket};
+use node_agent::{
+    Agent, Answer, Effect, Event, Found, KeptBackups, Owner, PODS, PluginEvent, Repaired, Request, Runs,
+    Ticket, mend,
+};
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
 use topology_admission::{Ledger, Verdict};
 
@@ -111,6 +114,33 @@ fn start(disk: &SimulatedDisk) -> TestAgent {
     let ledger = start.ledger(&node, Inventory::new(node.nodes().clone()), Moment::default()).unwrap();
     let owner = Owner::new(node, &ledger, start.records);
     Agent::new(owner, store, &Moment::default).0
+}
+
+/// Starts it as the daemon does, with repair; what that found.
+fn repair(disk: &SimulatedDisk) -> (TestAgent, Repaired) {
+    let store = Store::on(disk.clone(), Path::new(ROOT)).unwrap();
+    let node = node();
+    let mut repaired = Found::read(&store).unwrap().repair(&node, &Runs::Recorded).unwrap();
+    let ledger =
+        repaired.start.ledger(&node, Inventory::new(node.nodes().clone()), Moment::default()).unwrap();
+    let mended = repaired.settle(&node, &ledger);
+    mend(&store, &mended, KeptBackups::default()).unwrap();
+    let owner = Owner::new(node, &ledger, repaired.start.records.clone());
+    (Agent::new(owner, store, &Moment::default).0, repaired)
+}
+
+/// How many backups there are of each file.
+fn backups(disk: &SimulatedDisk) -> BTreeMap<String, usize> {
+    let store = Store::on(disk.clone(), Path::new(ROOT)).unwrap();
+    let mut counts = BTreeMap::new();
+    for folder in ["", "device-plugins", PODS] {
+        for name in store.list(Path::new(folder)).unwrap() {
+            if let Some((file, _)) = name.to_str().unwrap().rsplit_once(".bak-") {
+                *counts.entry(file.to_owned()).or_default() += 1;
+            }
+        }
+    }
+    counts
 }
 
 /// Has an event handled, with a plugin that agrees to everything.
@@ -301,5 +331,53 @@ fn after_one_failed_operation_what_is_on_disk_is_what_was_told() {
         assert_eq!(state(&again), told, "{context}");
         let of_folder = again.owner().pods().filter(|record| record.source.is_folder());
         assert_eq!(of_folder.count(), folder.len(), "{context}: pods of the folder are missing");
+    }
+}
+
+/// A crash between two files is no damage: what was cut short is completed, and nobody is told of a repair.
+#[test]
+fn killed_at_every_file_operation_no_backup_is_made_and_nothing_is_called_damaged() {
+    let whole = SimulatedDisk::default();
+    run(&whole);
+    let mut unfinished = 0;
+    for stops_at in 0..whole.operations() {
+        let disk = SimulatedDisk::failing(Fault::Stop(stops_at));
+        run(&disk);
+        for disk in disk.after_stop() {
+            let context = format!("stopped at operation {stops_at}");
+            let (agent, repaired) = repair(&disk);
+            assert_sound(&agent, &context);
+            assert_eq!(repaired.findings, [], "{context}");
+            unfinished += usize::from(repaired.unfinished.is_some());
+            drop(agent);
+            assert_eq!(backups(&disk), BTreeMap::new(), "{context}");
+            let (_, again) = repair(&disk);
+            assert_eq!((again.findings, again.unfinished), (Vec::new(), None), "{context}");
+        }
+    }
+    assert!(unfinished > 20, "{unfinished} of the crashes were between two files");
+}
+
+#[test]
+fn of_each_file_the_newest_five_backups_are_kept() {
+    let disk = SimulatedDisk::default();
+    run(&disk);
+    let path = Path::new("cpu_manager_state");
+    for cycle in 0..400 {
+        {
+            let store = Store::on(disk.clone(), Path::new(ROOT)).unwrap();
+            // Now and then a disk tears a file too.
+            let torn = format!("{{\"policyName\":\"static\",\"defaultCpuSet\":\"{cycle}");
+            store.write_at(path, torn.as_bytes()).unwrap();
+        }
+        let (agent, repaired) = repair(&disk);
+        assert!(!repaired.findings.is_empty(), "cycle {cycle}");
+        drop(agent);
+        let counts = backups(&disk);
+        assert_eq!(counts.values().copied().max(), Some((cycle + 1).min(5)), "cycle {cycle}: {counts:?}");
+        let store = Store::on(disk.clone(), Path::new(ROOT)).unwrap();
+        let newest = format!("cpu_manager_state.bak-{}", cycle + 1);
+        let newest = store.read_at(Path::new(&newest)).unwrap().unwrap();
+        assert!(newest.ends_with(format!("\"{cycle}").as_bytes()), "the one that was just made is there");
     }
 }

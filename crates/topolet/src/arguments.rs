@@ -1,9 +1,12 @@
 //! The command line: its commands, and the arguments that several of them share. What one command alone takes is
 //! declared beside it.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
+
+use node_agent::KeptBackups;
 
 use crate::command::{
     AdmitArguments, ApplyArguments, CaptureArguments, CompletionsArguments, ConfigArguments, DeleteArguments,
@@ -128,6 +131,20 @@ pub(crate) struct MachineArguments {
     /// sum of its nodes then.
     #[arg(long, value_name = "MEMORY")]
     pub(crate) memory: Option<String>,
+}
+
+/// What a repair leaves beside a file.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct BackupArguments {
+    /// How many backups of each file (NAME.bak-N) a repair keeps; it removes the oldest.
+    #[arg(long, value_name = "NUMBER", default_value = "5")]
+    keep_backups: NonZeroUsize,
+}
+
+impl BackupArguments {
+    pub(crate) const fn kept(self) -> KeptBackups {
+        KeptBackups(self.keep_backups)
+    }
 }
 
 /// By which rules it decides.

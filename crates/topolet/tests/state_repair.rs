@@ -14,8 +14,8 @@ const FOLDERS: [(&str, i32, &[&str]); 17] = [
     ("torn", 2, &[FILES[0]]),
     ("empty", 2, &[FILES[1]]),
     ("edited", 0, &[FILES[0]]),
-    ("no-json", 2, &[FILES[1]]),
-    ("other-form", 2, &[FILES[1]]),
+    ("no-json", 0, &[FILES[1]]),
+    ("other-form", 0, &[FILES[1]]),
     ("other-policy", 0, &[FILES[0], FILES[1]]),
     ("other-gate", 0, &[FILES[0], FILES[1]]),
     ("cpus-offline", 2, &[FILES[0]]),
@@ -46,6 +46,11 @@ impl Copy {
         Self(root)
     }
 
+    /// Repairs it, whatever is lost.
+    fn force(&self) -> (Option<i32>, String) {
+        self.run_with("repair", &fixtures().join("pods"), &["--force"])
+    }
+
     /// All files but sockets and the lock.
     fn contents(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let folders = [self.0.clone(), self.0.join("device-plugins")];
@@ -58,9 +63,14 @@ impl Copy {
     }
 
     fn run(&self, command: &str) -> (Option<i32>, String) {
+        self.run_with(command, &fixtures().join("pods"), &[])
+    }
+
+    fn run_with(&self, command: &str, pods: &Path, more: &[&str]) -> (Option<i32>, String) {
         let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
             .args(["state", command, "--pods"])
-            .arg(fixtures().join("pods"))
+            .arg(pods)
+            .args(more)
             .arg("--state")
             .arg(&self.0)
             .args(["--machine", "xeon-2s-96cpu-sriov"].iter().filter(|_| command != "show"))
@@ -80,7 +90,14 @@ impl Drop for Copy {
 fn every_folder_is_repaired_and_what_was_there_is_kept() {
     for (name, status, replaced) in FOLDERS {
         let copy = Copy::of(name, "every");
-        let (code, told) = copy.run("repair");
+        if status == 2 {
+            let before = copy.contents();
+            let (code, told) = copy.run("repair");
+            assert_eq!(code, Some(2), "{name}: {told}");
+            assert!(told.contains("nothing is written"), "{name}: {told}");
+            assert_eq!(copy.contents(), before, "{name}: {told}");
+        }
+        let (code, told) = copy.force();
         assert_eq!(code, Some(status), "{name}: {told}");
         for file in FILES {
             let read = |name: String| fs::read(copy.0.join(name)).ok();
@@ -108,9 +125,9 @@ fn every_folder_is_repaired_and_what_was_there_is_kept() {
 fn earlier_backups_are_kept() {
     let copy = Copy::of("torn", "earlier");
     let state = copy.0.join(FILES[0]);
-    copy.run("repair");
+    copy.force();
     fs::write(&state, "{").unwrap();
-    copy.run("repair");
+    copy.force();
     let read = |number: u32| fs::read(copy.0.join(format!("{}.bak-{number}", FILES[0]))).unwrap();
     assert_eq!(read(1), fs::read(fixtures().join("torn").join(FILES[0])).unwrap());
     assert_eq!(read(2), b"{");
@@ -177,7 +194,7 @@ fn who_is_quarantined_is_known_until_it_is_gone() {
     let mark = copy.0.join("topolet-quarantine.json");
     copy.run("check");
     assert!(!mark.exists(), "who only looks writes nothing");
-    let (_, told) = copy.run("repair");
+    let (_, told) = copy.force();
     assert!(told.contains("topolet-quarantine.json keeps who is quarantined"), "{told}");
     let why = "is quarantined since a repair: ran/dpdk-7 and ran/upf-0 both hold CPUs 3-4";
     for command in ["show", "check"] {
@@ -225,4 +242,71 @@ fn a_machine_with_torn_state_is_drawn_and_something_is_wrong() {
         assert_eq!(output.status.code(), Some(status), "{name}: {told}");
         assert_eq!(told.contains("cpu_manager_state"), status == 2, "{name}: {told}");
     }
+}
+
+#[test]
+fn a_missing_byte_loses_nothing() {
+    let pods = fixtures().join("pods.yaml");
+    let copy = Copy::of("healthy", "byte");
+    let shorten = |file: &str| {
+        let path = copy.0.join(file);
+        let text = fs::read(&path).unwrap();
+        fs::write(&path, &text[..text.len() - 1]).unwrap();
+    };
+    shorten(FILES[0]);
+    shorten(FILES[1]);
+    let (code, told) = copy.run_with("repair", &pods, &[]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(!told.contains("quarantined"), "{told}");
+    let text = |file: &str| fs::read_to_string(copy.0.join(file)).unwrap();
+    assert!(text(FILES[0]).contains(r#"{"testpmd":"1-4,49-52"}"#), "{}", text(FILES[0]));
+    assert!(text(FILES[0]).contains(r#"{"trainer":"25-32,73-80"}"#), "{}", text(FILES[0]));
+    assert!(text(FILES[1]).contains(r#""type":"memory","size":34359738368"#), "{}", text(FILES[1]));
+    let (code, told) = copy.run_with("check", &pods, &[]);
+    assert_eq!(code, Some(0), "{told}");
+}
+
+#[test]
+fn who_runs_without_what_they_held_is_named_until_they_are_gone() {
+    let pods = fixtures().join("pods.yaml");
+    let copy = Copy::of("healthy", "lost");
+    for file in &FILES[..2] {
+        fs::write(copy.0.join(file), "").unwrap();
+    }
+    let before = copy.contents();
+    let (code, told) = copy.run_with("repair", &pods, &[]);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("nothing is written: another pod could get what they run on"), "{told}");
+    assert_eq!(copy.contents(), before);
+    let (code, told) = copy.run_with("repair", &pods, &["--force"]);
+    assert_eq!(code, Some(2), "{told}");
+    let names = "quarantined  ran/dpdk-7, ml/train-0";
+    assert!(told.contains(names) && told.contains("2 pods are quarantined"), "{told}");
+    // ml/train-0 has nothing left that would say that it runs.
+    for pods in [&pods, &fixtures().join("pods")] {
+        let (code, told) = copy.run_with("check", pods, &[]);
+        assert_eq!(code, Some(2), "{told}");
+        assert!(
+            told.contains("ran/dpdk-7 is quarantined") && told.contains("ml/train-0 is quarantined"),
+            "{told}"
+        );
+        assert!(!told.contains("the kubelet starts from these files"), "{told}");
+    }
+    let (code, told) = copy.run_with("repair", &pods, &[]);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("nothing to repair") && told.contains("still quarantined"), "{told}");
+}
+
+#[test]
+fn only_so_many_backups_are_kept() {
+    let copy = Copy::of("healthy", "backups");
+    for round in 1..=4 {
+        let state = copy.0.join(FILES[0]);
+        let text = fs::read(&state).unwrap();
+        fs::write(&state, &text[..text.len() - round]).unwrap();
+        let (code, told) = copy.run_with("repair", &fixtures().join("pods"), &["--keep-backups", "2"]);
+        assert_eq!(code, Some(0), "{told}");
+    }
+    let is_there = |number: u32| copy.0.join(format!("{}.bak-{number}", FILES[0])).exists();
+    assert_eq!([1, 2, 3, 4].map(is_there), [false, false, true, true]);
 }

@@ -9,8 +9,8 @@ use kubelet_checkpoint::cpu::CpuState;
 use kubelet_checkpoint::store::StateFile;
 use pod_spec::{ContainerName, PodUid};
 
-use super::damage::{self, Fault, Read};
-use super::{Cause, Evidence, Work};
+use super::damage::{Doubt, Fault, Read};
+use super::{Cause, Work};
 use crate::files;
 use crate::grants::Cpus;
 use crate::words;
@@ -20,13 +20,9 @@ const FILE: StateFile = StateFile::Cpu;
 type Held = BTreeMap<PodUid, Cpus>;
 
 impl Work<'_> {
-    pub(super) fn cpus(&mut self) -> Evidence {
+    pub(super) fn cpus(&mut self) {
         let pod_level = files::pod_level(self.node);
-        let Read { state, fault } = match &self.found.cpu {
-            Some(file) => damage::cpus(file, pod_level),
-            None => Read { state: None, fault: None },
-        };
-        let is_lost = state.is_none();
+        let Read { state, fault, doubt } = self.reads.cpu.clone();
         let cause = fault.as_ref().map(|fault| fault.cause);
         self.whole_file(FILE, fault, state.is_some(), self.found.cpu.is_some());
         let Some(policy) = self.node.cpus() else {
@@ -35,21 +31,29 @@ impl Work<'_> {
                 state.as_ref().map(|state| state.policy.as_str()),
                 files::cpu_policy(self.node),
             );
-            return Evidence::There;
+            return;
         };
-        let state = match state {
-            Some(state) if self.other_policy(FILE, Some(&state.policy), files::cpu_policy(self.node)) => None,
-            state => state,
-        };
+        // The policy of a damaged file may be what is damaged: that pods have entries says more.
+        let has_entries = state.as_ref().is_some_and(|state| !state.containers.is_empty());
+        let stored =
+            state.as_ref().map(|state| state.policy.as_str()).filter(|_| doubt.is_none() || !has_entries);
+        let is_other = self.other_policy(FILE, stored, files::cpu_policy(self.node));
+        let state = state.filter(|_| !is_other);
         let granted: Held = self.granted(|grants| grants.cpus.clone());
         if self.found.cpu.is_none() && granted.values().any(|cpus| !cpus.containers.is_empty()) {
             self.missing(FILE);
         }
         let held = self.believed(FILE, state.as_ref().map(said), granted, shown);
+        if !is_other {
+            self.unproven(FILE, doubt.as_ref(), &held.keys().cloned().collect());
+        }
+        if let (Some(state), Some(doubt)) = (&state, &doubt) {
+            let wrong = self.wrong_cpus(policy, (state, doubt), &held);
+            self.contradicted(FILE, wrong);
+        }
         let held = self.without_bubbles(held, pod_level, cause);
         let held = self.on_this_machine(policy, held);
-        self.shared(policy, &held, state.as_ref());
-        if is_lost { Evidence::Lost(FILE) } else { Evidence::There }
+        self.shared(policy, &held, state.as_ref(), doubt.as_ref());
     }
 
     /// Without the gate a pod holds nothing as a whole.
@@ -151,7 +155,7 @@ impl Work<'_> {
     }
 
     /// Nobody's CPUs are shared.
-    fn shared(&mut self, policy: &Static, held: &Held, state: Option<&CpuState>) {
+    fn shared(&mut self, policy: &Static, held: &Held, state: Option<&CpuState>, doubt: Option<&Doubt>) {
         let managed = policy.initial().shared().clone();
         let owned = held.values().fold(CpuSet::new(), |all, cpus| &all | &all_of(cpus));
         let shared = &managed - &owned;
@@ -166,14 +170,14 @@ impl Work<'_> {
         let holdings = Holdings::new(shared, assigned).with_whole_pods(whole);
         let is_new = self.found.cpu.is_none() && holdings.is_empty();
         // A pod without containers of which nothing but the name was stored is one still.
-        let named = state.iter().flat_map(|state| state.containers.keys()).filter(|pod| self.is_here(pod));
+        let sealed = state.filter(|_| doubt.is_none());
+        let named = sealed.iter().flat_map(|state| state.containers.keys()).filter(|pod| self.is_here(pod));
         let holdings = holdings.with_pods(named.cloned().collect::<Vec<_>>());
         self.result.start.stored.cpus = (!is_new).then_some(holdings);
     }
 
     fn compare_shared(&mut self, policy: &Static, state: &CpuState, shared: &CpuSet, owned: &CpuSet) {
-        let said = said(state);
-        let said_owned = said.values().fold(CpuSet::new(), |all, cpus| &all | &all_of(cpus));
+        let said_owned = self::owned(state);
         let mut tell = |cause, found: String, done: &str| {
             self.add(cause, FILE, [found, String::new(), done.to_owned()], &[]);
         };
@@ -295,8 +299,21 @@ fn shown(cpus: &Cpus) -> String {
     }
 }
 
+/// All CPUs that a file has of pods.
+pub(super) fn owned(state: &CpuState) -> CpuSet {
+    said(state).values().fold(CpuSet::new(), |all, cpus| &all | &all_of(cpus))
+}
+
+/// The same without one container's.
+pub(super) fn owned_but(state: &CpuState, pod: &PodUid, container: &ContainerName) -> CpuSet {
+    let containers = state.containers.iter().flat_map(|(own, of)| of.iter().map(move |of| (own, of)));
+    let others = containers.filter(|(own, (name, _))| (*own, *name) != (pod, container));
+    let wholes = state.pods.iter().filter(|(own, _)| *own != pod).map(|(_, cpus)| cpus);
+    others.map(|(_, (_, cpus))| cpus).chain(wholes).fold(CpuSet::new(), |all, cpus| &all | cpus)
+}
+
 /// All CPUs of a pod.
-fn all_of(cpus: &Cpus) -> CpuSet {
+pub(super) fn all_of(cpus: &Cpus) -> CpuSet {
     let containers: &BTreeMap<ContainerName, CpuSet> = &cpus.containers;
     containers.values().chain(&cpus.whole).fold(CpuSet::new(), |all, own| &all | own)
 }

@@ -1,22 +1,30 @@
 //! State files that a kubelet does not take: what is wrong, and what can be read all the same.
 
-use kubelet_checkpoint::PodLevel;
+use std::collections::BTreeSet;
+
 use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile, CpuFormat, CpuState};
-use kubelet_checkpoint::memory::{MemoryFile, MemoryState};
-use kubelet_checkpoint::{FileError, Oddities};
+use kubelet_checkpoint::device::{DeviceFile, DeviceState};
+use kubelet_checkpoint::memory::{MemoryFile, MemoryFormat, MemoryState};
+use kubelet_checkpoint::salvage::{Rest, Salvaged, Seal};
+use kubelet_checkpoint::{FileError, Oddities, PodLevel};
+use pod_spec::PodUid;
 
 use super::Cause;
 use crate::words;
 
 /// A file as far as it can be read.
+#[derive(Clone)]
 pub(super) struct Read<T> {
     /// `None`: nothing of it can be believed.
     pub(super) state: Option<T>,
     /// What is wrong with it, if anything.
     pub(super) fault: Option<Fault>,
+    /// `None`: its checksum proves it.
+    pub(super) doubt: Option<Doubt>,
 }
 
 /// What is wrong with a file as a whole.
+#[derive(Clone)]
 pub(super) struct Fault {
     pub(super) cause: Cause,
     pub(super) found: String,
@@ -32,65 +40,147 @@ impl Fault {
 
 const AS_WRITTEN: &str = "that what it says is true, where nothing contradicts it";
 
+/// What keeps a file from being believed as it is.
+#[derive(Clone, Debug)]
+pub(super) struct Doubt {
+    /// Pods of which not all can be read.
+    pub(super) cut: BTreeSet<PodUid>,
+    /// Whether the rest, by which entries are checked, is there.
+    pub(super) rest: Rest,
+    /// The checksum, which may prove a guess.
+    pub(super) seal: Option<Seal>,
+}
+
+impl Doubt {
+    /// Nothing can be read.
+    const fn of_all() -> Self {
+        Self { cut: BTreeSet::new(), rest: Rest::Cut, seal: None }
+    }
+
+    /// Whether a file with this text would have the checksum that is in the file.
+    pub(super) fn is_settled_by(&self, text: &str) -> bool {
+        self.seal.as_ref().is_some_and(|seal| seal.proves(text))
+    }
+
+    /// Of a file that a kubelet takes: it is doubtful if it has no checksum.
+    fn of(oddities: &Oddities) -> Option<Self> {
+        oddities.has_no_checksum().then(|| Self { cut: BTreeSet::new(), rest: Rest::Read, seal: None })
+    }
+}
+
+impl<T> Read<T> {
+    /// The file was written with this.
+    pub(super) fn settle(&mut self, state: T) {
+        self.state = Some(state);
+        self.doubt = None;
+        if let Some(fault) = &mut self.fault {
+            fault.assumed.clear();
+        }
+    }
+
+    /// There is no file.
+    pub(super) const fn of_nothing() -> Self {
+        Self { state: None, fault: None, doubt: Some(Doubt::of_all()) }
+    }
+
+    fn unreadable(found: String) -> Self {
+        let fault = Fault::new(Cause::Unreadable, found, "");
+        Self { state: None, fault: Some(fault), doubt: Some(Doubt::of_all()) }
+    }
+
+    /// What could be salvaged; `texts` are the files of that, as kubelets write them.
+    fn salvaged<const N: usize>(
+        file: &[u8],
+        found: String,
+        Salvaged { state, cut, rest }: Salvaged<T>,
+        texts: impl Fn(&T) -> [String; N],
+    ) -> Self {
+        let seal = Seal::of(file);
+        let is_proven = seal.as_ref().is_some_and(|seal| texts(&state).iter().any(|text| seal.proves(text)));
+        let fault = Fault::new(Cause::Unreadable, found, if is_proven { "" } else { AS_WRITTEN });
+        let doubt = (!is_proven).then_some(Doubt { cut, rest, seal });
+        Self { state: Some(state), fault: Some(fault), doubt }
+    }
+}
+
 pub(super) fn cpus(file: &[u8], pod_level: PodLevel) -> Read<CpuState> {
     if let Some(format) = CpuFile::unknown_format(file) {
-        return Read { state: None, fault: Some(Fault::new(Cause::Unreadable, format.to_string(), "")) };
+        return Read::unreadable(format.to_string());
     }
-    let read = |file: &[u8], pod_level| CpuFile::read(file, pod_level, &ContainerIds::new());
+    let read = |pod_level| CpuFile::read(file, pod_level, &ContainerIds::new());
     let state = |read: CpuFile| {
-        let odd = odd(&read.oddities);
-        read.state().map(|state| (state, odd))
+        let (odd, doubt) = (odd(&read.oddities), Doubt::of(&read.oddities));
+        read.state().map(|state| (state, odd, doubt))
     };
-    let error = match read(file, pod_level).and_then(state) {
-        Ok((state, odd)) => return Read { state: Some(state), fault: odd },
+    let error = match read(pod_level).and_then(state) {
+        Ok((state, odd, doubt)) => return Read { state: Some(state), fault: odd, doubt },
         Err(error) => error,
     };
-    if let Ok((state, _)) = read(file, other(pod_level)).and_then(state) {
-        return Read { state: Some(state), fault: Some(other_gate(pod_level)) };
+    if let Ok((state, _, doubt)) = read(other(pod_level)).and_then(state) {
+        return Read { state: Some(state), fault: Some(other_gate(pod_level)), doubt };
     }
     // What the kubelet reports is what is wrong with the oldest format, whichever it is of.
     let formats = [CpuFormat::from(pod_level), CpuFormat::V2];
-    let changed = formats.into_iter().find_map(|format| match CpuFile::fault_as(format, file) {
-        Some(error @ FileError::Corrupt { stored, .. }) => Some((error, stored)),
-        _ => None,
+    let changed = formats.into_iter().find_map(|format| {
+        CpuFile::fault_as(format, file).filter(|error| matches!(error, FileError::Corrupt { .. }))
     });
-    if let Some((error, stored)) = changed
-        && let Ok((state, _)) = read(&unsealed(file, stored), pod_level).and_then(state)
-    {
-        let fault = Fault::new(Cause::Unreadable, words::damage(&error, file), AS_WRITTEN);
-        return Read { state: Some(state), fault: Some(fault) };
-    }
-    let found = match &error {
-        CpuError::File(error) => words::damage(error, file),
-        other => other.to_string(),
+    let found = match (&changed, &error) {
+        (Some(error), _) | (None, CpuError::File(error)) => words::damage(error, file),
+        (None, other) => other.to_string(),
     };
-    Read { state: None, fault: Some(Fault::new(Cause::Unreadable, found, "")) }
+    let salvaged = Salvaged::cpus(file);
+    // Entries of format V1 are not pods'.
+    if matches!(error, CpuError::UnknownContainer(_)) || salvaged.state == CpuState::default() {
+        return Read::unreadable(found);
+    }
+    Read::salvaged(file, found, salvaged, |state| {
+        [CpuFormat::V2, CpuFormat::V3].map(|format| state.encode(format))
+    })
 }
 
 pub(super) fn memory(file: &[u8], pod_level: PodLevel) -> Read<MemoryState> {
     if let Some(format) = MemoryFile::unknown_format(file) {
-        return Read { state: None, fault: Some(Fault::new(Cause::Unreadable, format.to_string(), "")) };
+        return Read::unreadable(format.to_string());
     }
     let error = match MemoryFile::read(file, pod_level) {
-        Ok(read) => return Read { fault: odd(&read.oddities), state: Some(read.state) },
+        Ok(read) => {
+            let doubt = Doubt::of(&read.oddities);
+            return Read { fault: odd(&read.oddities), doubt, state: Some(read.state) };
+        }
         Err(error) => error,
     };
     if let Ok(read) = MemoryFile::read(file, other(pod_level)) {
-        return Read { state: Some(read.state), fault: Some(other_gate(pod_level)) };
+        let doubt = Doubt::of(&read.oddities);
+        return Read { state: Some(read.state), fault: Some(other_gate(pod_level)), doubt };
     }
-    let state = match &error {
-        FileError::Corrupt { stored, .. } => {
-            MemoryFile::read(&unsealed(file, *stored), pod_level).ok().map(|read| read.state)
-        }
-        _ => None,
-    };
-    let assumed = if state.is_some() { AS_WRITTEN } else { "" };
-    Read { fault: Some(Fault::new(Cause::Unreadable, words::damage(&error, file), assumed)), state }
+    let found = words::damage(&error, file);
+    let salvaged = Salvaged::memory(file);
+    if salvaged.state.policy.is_empty() && salvaged.state.entries.is_empty() && salvaged.rest == Rest::Cut {
+        return Read::unreadable(found);
+    }
+    Read::salvaged(file, found, salvaged, |state| {
+        [MemoryFormat::V1, MemoryFormat::V2].map(|format| state.encode(format))
+    })
 }
 
-/// What is taken of a file of devices whose checksum is wrong.
-pub(super) const fn as_written() -> &'static str {
-    AS_WRITTEN
+pub(super) fn devices(file: &[u8]) -> Read<DeviceState> {
+    if let Some(format) = DeviceFile::unknown_format(file) {
+        return Read::unreadable(format.to_string());
+    }
+    let read = DeviceFile::read(file);
+    let Some(error) = read.fault else {
+        return Read {
+            fault: odd(&read.oddities),
+            doubt: Doubt::of(&read.oddities),
+            state: Some(read.state),
+        };
+    };
+    let found = words::damage(&error, file);
+    let salvaged = Salvaged::devices(file);
+    if salvaged.state.entries.as_ref().is_none_or(Vec::is_empty) && salvaged.rest == Rest::Cut {
+        return Read::unreadable(found);
+    }
+    Read::salvaged(file, found, salvaged, |state| [state.encode()])
 }
 
 const fn other(pod_level: PodLevel) -> PodLevel {
@@ -116,14 +206,4 @@ pub(super) fn odd(oddities: &Oddities) -> Option<Fault> {
     let others = oddities.iter().count() - 1;
     let more = if others == 0 { String::new() } else { format!(", and {others} more such things") };
     Some(Fault::new(Cause::Odd, format!("not as a kubelet writes it: {first}{more}"), AS_WRITTEN))
-}
-
-/// The file without its checksum, which a kubelet takes as it is.
-fn unsealed(file: &[u8], checksum: u64) -> Vec<u8> {
-    let text = String::from_utf8_lossy(file);
-    let number = checksum.to_string();
-    match text.rfind(&number) {
-        Some(at) => format!("{}0{}", &text[..at], &text[at + number.len()..]).into_bytes(),
-        None => file.to_vec(),
-    }
 }

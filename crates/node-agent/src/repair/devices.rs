@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use device_manager::{DeviceId, Held, Holdings};
-use kubelet_checkpoint::FileError;
-use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::store::StateFile;
 use pod_spec::{ContainerName, PodUid, ResourceName};
 
-use super::damage::{self, Fault};
+use super::damage::{Doubt, Read};
 use super::{Cause, Work};
 use crate::files;
 use crate::words;
@@ -19,37 +17,28 @@ type OfPods = BTreeMap<PodUid, BTreeMap<(ContainerName, ResourceName), Held>>;
 
 impl Work<'_> {
     pub(super) fn devices(&mut self) {
-        let read = self.found.device.as_deref().map(|file| (file, DeviceFile::read(file)));
-        let mut said = None;
-        let mut registered = BTreeSet::new();
-        let mut is_read = false;
-        if let Some((file, read)) = read {
-            let unknown = DeviceFile::unknown_format(file);
-            is_read = unknown.is_none() && matches!(read.fault, None | Some(FileError::Corrupt { .. }));
-            if is_read {
-                said = Some(of_pods(&files::devices(&read.state)));
-                registered.extend(read.state.registered.into_iter().flatten().map(|(name, _)| name));
-            }
-            let unreadable = |found| Fault {
-                cause: Cause::Unreadable,
-                found,
-                assumed: if is_read { damage::as_written().to_owned() } else { String::new() },
-            };
-            let fault = match (&unknown, &read.fault) {
-                (Some(format), _) => Some(unreadable(format.to_string())),
-                (None, Some(error)) => Some(unreadable(words::damage(error, file))),
-                (None, None) => damage::odd(&read.oddities),
-            };
-            self.whole_file(FILE, fault, is_read, true);
-        }
+        let Read { state, fault, doubt } = self.reads.device.clone();
+        let is_read = state.is_some();
+        self.whole_file(FILE, fault, is_read, self.found.device.is_some());
+        let said = state.as_ref().filter(|_| self.found.device.is_some());
+        let said = said.map(|state| of_pods(&files::devices(state)));
+        let mut registered: BTreeSet<ResourceName> = state
+            .iter()
+            .flat_map(|state| state.registered.iter().flatten())
+            .map(|(name, _)| name.clone())
+            .collect();
         let granted: OfPods = self.granted(|grants| Some(grants.devices.clone()));
         if self.found.device.is_none() && granted.values().any(|of| !of.is_empty()) {
             self.missing(FILE);
         }
         let held = self.believed(FILE, said, granted, shown);
         // What is held is of a plugin that had registered, even if nothing says so any more.
-        if !is_read {
+        if !is_read || doubt.is_some() || self.found.device.is_none() {
             registered.extend(held.values().flat_map(|of| of.keys().map(|(_, resource)| resource.clone())));
+        }
+        self.unproven(FILE, doubt.as_ref(), &held.keys().cloned().collect());
+        if let Some(doubt) = &doubt {
+            self.doubted(doubt, &held);
         }
         let held = self.one_owner(held);
         let all = held.into_iter().flat_map(|(pod, of)| {
@@ -57,6 +46,17 @@ impl Work<'_> {
         });
         self.result.start.stored.devices = Holdings::new(all);
         self.result.start.registered = registered.into_iter().collect();
+    }
+
+    /// Nothing else says who has which device on which NUMA node, and what the plugin answered.
+    fn doubted(&mut self, doubt: &Doubt, held: &OfPods) {
+        let is_doubted = |pod: &&PodUid| !self.says_itself(pod, FILE) && !doubt.cut.contains(*pod);
+        let pods: Vec<PodUid> = held.keys().filter(is_doubted).cloned().collect();
+        if !pods.is_empty() {
+            let names = words::list(pods.iter().map(|pod| self.name(pod)));
+            let found = format!("nothing confirms which devices {names} hold, and what the plugin answered");
+            self.contradicted(FILE, BTreeMap::from([(found, pods)]));
+        }
     }
 
     /// Each device with one pod.

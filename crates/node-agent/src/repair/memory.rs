@@ -9,8 +9,8 @@ use memory_manager::{StateError, Static, Stored, StoredBlock, StoredNode, Stored
 use pod_spec::{PodUid, ResourceName};
 use topology_model::NodeId;
 
-use super::damage::{self, Read};
-use super::{Cause, Evidence, Work};
+use super::damage::{Doubt, Read};
+use super::{Cause, Work};
 use crate::files;
 use crate::grants::Memory;
 use crate::words;
@@ -21,35 +21,82 @@ type Held = BTreeMap<PodUid, Memory>;
 type Nodes = BTreeMap<NodeId, StoredNode>;
 
 impl Work<'_> {
-    pub(super) fn memory(&mut self) -> Evidence {
+    pub(super) fn memory(&mut self) {
         let pod_level = files::pod_level(self.node);
-        let Read { state, fault } = match &self.found.memory {
-            Some(file) => damage::memory(file, pod_level),
-            None => Read { state: None, fault: None },
-        };
-        let is_lost = state.is_none();
+        let Read { state, fault, doubt } = self.reads.memory.clone();
         self.whole_file(FILE, fault, state.is_some(), self.found.memory.is_some());
         let configured = files::memory_policy(self.node);
         let Some(policy) = self.node.memory() else {
             self.other_policy(FILE, state.as_ref().map(|state| state.policy.as_str()), configured);
-            return Evidence::There;
+            return;
         };
-        let state = match state {
-            Some(state) if self.other_policy(FILE, Some(&state.policy), configured) => None,
-            state => state,
-        };
+        // The policy of a damaged file may be what is damaged: that pods have entries says more.
+        let has_entries = state.as_ref().is_some_and(|state| !state.entries.is_empty());
+        let stored =
+            state.as_ref().map(|state| state.policy.as_str()).filter(|_| doubt.is_none() || !has_entries);
+        let is_other = self.other_policy(FILE, stored, configured);
+        let state = state.filter(|_| !is_other);
         let stored = state.as_ref().map(|state| self.stored(state));
         let granted: Held = self.granted(|grants| grants.memory.clone());
         if self.found.memory.is_none() && granted.values().any(|memory| !memory.containers.is_empty()) {
             self.missing(FILE);
         }
         let held = self.believed(FILE, stored.as_ref().map(said), granted, shown);
+        if !is_other {
+            self.unproven(FILE, doubt.as_ref(), &held.keys().cloned().collect());
+        }
+        if let (Some(state), Some(doubt)) = (&state, &doubt) {
+            let wrong = self.wrong_memory((state, doubt), &held);
+            self.contradicted(FILE, wrong);
+        }
         let held = self.installed(policy, held, pod_level);
         let nodes = stored.map(|stored| stored.nodes);
         let is_new = self.found.memory.is_none() && held.is_empty();
         let books = self.books(policy, nodes, held);
         self.result.start.stored.memory = (!is_new).then_some(books);
-        if is_lost { Evidence::Lost(FILE) } else { Evidence::There }
+    }
+
+    /// What does not agree with the blocks that a doubtful file has of pods that are here.
+    fn wrong_memory(
+        &self,
+        (state, doubt): (&MemoryState, &Doubt),
+        held: &Held,
+    ) -> BTreeMap<String, Vec<PodUid>> {
+        let expected = self.books_of(state);
+        let was = state.nodes.clone().unwrap_or_default();
+        // Where the books are not those of the entries.
+        let other = |node: &NodeId, resource: &ResourceName| {
+            let was = was.get(node).and_then(Option::as_ref).and_then(|node| node.memory.as_ref());
+            let was = was.and_then(|memory| memory.get(resource).copied().flatten());
+            let is = expected.as_ref().and_then(|stored| stored.nodes.get(node)?.memory.get(resource));
+            was.map(|table| table.reserved) != is.map(|table| table.reserved)
+        };
+        let mut wrong: BTreeMap<String, Vec<PodUid>> = BTreeMap::new();
+        for (pod, memory) in held {
+            if self.says_itself(pod, FILE) || doubt.cut.contains(pod) {
+                continue;
+            }
+            let blocks = || memory.containers.values().chain(&memory.whole).flatten();
+            let mut places =
+                blocks().flat_map(|block| block.nodes.iter().map(|node| (node, &block.resource)));
+            let found = if expected.is_none() {
+                Some(
+                    "the blocks of its pods do not fit this machine, so nothing confirms who holds which"
+                        .to_owned(),
+                )
+            } else if let Some((node, resource)) = places.find(|(node, resource)| other(node, resource)) {
+                Some(format!(
+                    "the {resource} that is booked on NUMA {node} is not that of its pods, so that somebody's entry is \
+                     wrong"
+                ))
+            } else {
+                self.strange_container(pod, FILE, memory.containers.keys())
+            };
+            if let Some(found) = found {
+                wrong.entry(found).or_default().push(pod.clone());
+            }
+        }
+        wrong
     }
 
     /// What a file has, without books that are null.

@@ -8,7 +8,7 @@ use k8s_quantity::{Format, Quantity};
 use kubelet_checkpoint::store::StateFile;
 use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceList, ResourceName, Role};
 
-use super::{Cause, Known, Runs, Work};
+use super::{Cause, Known, RunningPod, Runs, Standing, Work};
 use crate::effect::FileName;
 use crate::record::{Record, RecordError, Source};
 
@@ -43,19 +43,22 @@ impl Work<'_> {
             }
         }
         if let Runs::These(names) = self.runs {
-            for (uid, name) in names {
+            for (uid, RunningPod { name, manifest, standing }) in names {
                 let shown = if name.is_empty() { format!("pod {uid}") } else { name.clone() };
-                self.pods.entry(uid.clone()).or_insert(Known { record: None, shown, arrival: u64::MAX });
+                let known =
+                    Known { record: None, shown, arrival: u64::MAX, manifest: None, standing: *standing };
+                let known = self.pods.entry(uid.clone()).or_insert(known);
+                known.manifest = known.manifest.take().or_else(|| manifest.clone());
             }
         }
     }
 
     fn know(&mut self, record: Record) {
         let shown = format!("{}/{}", record.pod.namespace, record.pod.name);
-        let known = Known { shown, arrival: record.arrival, record: Some(record) };
-        if let Some(uid) = known.record.as_ref().map(|record| record.pod.uid.clone()) {
-            self.pods.insert(uid, known);
-        }
+        let uid = record.pod.uid.clone();
+        let manifest = Some(record.pod.clone());
+        let (arrival, standing) = (record.arrival, Standing::Recorded);
+        self.pods.insert(uid, Known { shown, arrival, manifest, standing, record: Some(record) });
     }
 
     /// A whole file under a name that is not its own.
@@ -84,7 +87,8 @@ impl Work<'_> {
             return;
         };
         let read = self.as_far_as_read(path, &uid);
-        let assumed = if read.is_some() {
+        let is_read = read.is_some();
+        let assumed = if is_read {
             "that its manifest is as it should be, and that it holds what state files say"
         } else {
             "that it runs, and holds what state files say"
@@ -95,6 +99,10 @@ impl Work<'_> {
             return;
         };
         self.know(record);
+        if !is_read && let Some(known) = self.pods.get_mut(&uid) {
+            // It was made up of what state files say.
+            known.manifest = None;
+        }
         self.result.records.insert(uid.clone());
         let told = [
             found,
@@ -158,22 +166,18 @@ impl Work<'_> {
     /// What state files have of a pod, in amounts.
     fn said_of(&self, uid: &PodUid) -> Vec<(ContainerName, ResourceName, u64)> {
         let mut said = Vec::new();
-        let pod_level = crate::files::pod_level(self.node);
-        let cpus = self.found.cpu.as_deref().and_then(|file| super::damage::cpus(file, pod_level).state);
-        for (name, cpus) in cpus.iter().filter_map(|state| state.containers.get(uid)).flatten() {
+        let cpus = self.reads.cpu.state.iter().filter_map(|state| state.containers.get(uid));
+        for (name, cpus) in cpus.flatten() {
             said.push((name.clone(), ResourceName::new("cpu"), cpus.len() as u64));
         }
-        let memory =
-            self.found.memory.as_deref().and_then(|file| super::damage::memory(file, pod_level).state);
-        let of_pod = memory.iter().filter_map(|state| state.entries.get(uid)?.as_ref()).flatten();
-        for (name, blocks) in of_pod {
+        let memory = self.reads.memory.state.iter().filter_map(|state| state.entries.get(uid)?.as_ref());
+        for (name, blocks) in memory.flatten() {
             for block in blocks.iter().flatten() {
                 said.push((name.clone(), block.resource.clone(), block.size));
             }
         }
-        let device = self.found.device.as_deref().map(kubelet_checkpoint::device::DeviceFile::read);
-        if let Some(device) = device {
-            for (name, resource, held) in crate::files::devices(&device.state).of_pod(uid) {
+        if let Some(state) = &self.reads.device.state {
+            for (name, resource, held) in crate::files::devices(state).of_pod(uid) {
                 said.push((name.clone(), resource.clone(), held.devices().len() as u64));
             }
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use crate::Outcome;
-use crate::arguments::{MachineArguments, RulesArguments};
+use crate::arguments::{BackupArguments, MachineArguments, RulesArguments};
 use crate::render::Screen;
 use crate::serve::{self, CgroupRoot, Damaged, Log, LoggingFormat, SOCKET, Setup};
 
@@ -39,6 +39,8 @@ pub(crate) struct ServeArguments {
     /// Does not start from state that a kubelet would not start from, and says so in its words. Else it is repaired.
     #[arg(long, conflicts_with = "observe")]
     strict: bool,
+    #[command(flatten)]
+    backups: BackupArguments,
     /// Where cgroups are that containers are kept on their CPUs with, if not at /sys/fs/cgroup; `off` writes none.
     #[arg(long, value_name = "DIR|off", conflicts_with = "observe")]
     cgroup_root: Option<CgroupRoot>,
@@ -86,6 +88,7 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<()> {
         rules: &rules,
         log,
         damaged: if arguments.strict { Damaged::Refuse } else { Damaged::Repair },
+        keep: arguments.backups.kept(),
         cgroups: arguments.cgroup_root.clone().unwrap_or(CgroupRoot::Usual),
     };
     if arguments.observe { serve::observe(&setup) } else { serve::serve(&setup) }

@@ -2,23 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::store::Store;
-use node_agent::{Found, Kept, Mended, Repaired, Runs, mend};
+use node_agent::{Found, Kept, Mended, Repaired, RunningPod, Runs, Standing, mend};
 use pod_spec::PodUid;
 use serde::Serialize;
 use topology_admission::Compat;
 
 use super::state::FolderArguments;
 use crate::Outcome;
-use crate::arguments::{MachineArguments, OutputArguments, RulesArguments};
+use crate::arguments::{BackupArguments, MachineArguments, OutputArguments, RulesArguments};
 use crate::document::Document;
 use crate::node::{LoadedMachine, LoadedNode, NodeLine};
 use crate::render::{self, Screen};
-use crate::state::{self, PodNames, Quarantine, Quarantined, StateFolder};
+use crate::state::{self, Left, PodNames, Quarantine, Quarantined, StateFolder};
 
 #[derive(Args, Debug)]
 pub(crate) struct StateRepairArguments {
@@ -27,6 +28,12 @@ pub(crate) struct StateRepairArguments {
     /// Says what would be done, and writes nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Writes the files even if a running pod loses something, or nothing proves what it holds; such pods are
+    /// quarantined. Without it nothing is written then.
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) backups: BackupArguments,
     #[command(flatten)]
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
@@ -40,8 +47,12 @@ pub(crate) struct StateRepairArguments {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StateRepair<'a> {
     node: &'a NodeLine,
-    /// Whether the files are as they were.
     pub(crate) dry_run: bool,
+    /// Whether the files are in order now.
+    pub(crate) written: bool,
+    /// The pod of a change that was cut short, by name or UID: it is completed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unfinished: Option<String>,
     pub(crate) repairs: Vec<RepairLine>,
     pub(crate) quarantined: Vec<QuarantinedLine>,
     /// Since an earlier repair, by UID.
@@ -103,21 +114,25 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     if found.is_empty() {
         bail!("{} holds no state: nothing is to be repaired", root.display());
     }
+    let folder = StateFolder::of(root)?;
+    let earlier = Quarantine::of(root, &folder, &names)?;
     let mut repaired = found
-        .repair(&node.node, &runs(&found, &names))
+        .repair(&node.node, &runs(&found, &names, &earlier))
         .with_context(|| format!("cannot repair {}", root.display()))?;
     let ledger =
         repaired.start.ledger(&node.node, Inventory::new(node.node.nodes().clone()), Moment::default())?;
     let mended = repaired.settle(&node.node, &ledger);
-    let folder = StateFolder { cpu: found.cpu, memory: found.memory, device: found.device };
-    let earlier = Quarantine::of(root, &folder, &names)?;
     let mut told = told(&repaired, &names, &node.line, arguments.dry_run);
-    let mut quarantine = Quarantine { pods: told.quarantined.iter().map(QuarantinedLine::kept).collect() };
+    let mut quarantine =
+        Quarantine { pods: told.quarantined.iter().map(|line| line.kept(&repaired)).collect() };
+    // What a running pod holds is given up only if somebody says so.
+    let store = store.filter(|_| arguments.force || quarantine.pods.is_empty());
+    told.written = store.is_some();
     told.files = match &store {
         Some(store) => {
             // First, so that whoever stops in between knows: what is not mended yet is found again.
             with(&quarantine, &earlier).write(store)?;
-            let kept = mend(store, &mended)?;
+            let kept = mend(store, &mended, arguments.backups.kept())?;
             let backups = kept.iter().filter_map(|kept| kept.backup.as_deref().map(text));
             let backups: Vec<String> = backups.collect();
             for quarantined in quarantine.pods.values_mut() {
@@ -148,12 +163,20 @@ fn with(quarantine: &Quarantine, earlier: &Quarantine) -> Quarantine {
 }
 
 /// Which pods there are: those that are given, else those that have files of their own, else any.
-fn runs(found: &Found, names: &PodNames) -> Runs {
-    match names.known() {
-        Some(known) => Runs::These(known.iter().map(|(uid, name)| (uid.clone(), name.clone())).collect()),
-        None if found.pods.is_empty() => Runs::Unknown,
-        None => Runs::Recorded,
-    }
+fn runs(found: &Found, names: &PodNames, earlier: &Quarantine) -> Runs {
+    let Some(known) = names.known() else {
+        return if found.pods.is_empty() { Runs::Unknown } else { Runs::Recorded };
+    };
+    let running = known.iter().map(|(uid, name)| {
+        let is_quarantined = earlier.pods.contains_key(uid.as_str());
+        let pod = RunningPod {
+            name: name.clone(),
+            manifest: names.specs().get(uid).cloned().map(Arc::new),
+            standing: if is_quarantined { Standing::Quarantined } else { Standing::Listed },
+        };
+        (uid.clone(), pod)
+    });
+    Runs::These(running.collect())
 }
 
 fn told<'a>(repaired: &Repaired, names: &PodNames, node: &'a NodeLine, dry_run: bool) -> StateRepair<'a> {
@@ -178,6 +201,8 @@ fn told<'a>(repaired: &Repaired, names: &PodNames, node: &'a NodeLine, dry_run: 
     StateRepair {
         node,
         dry_run,
+        written: false,
+        unfinished: repaired.unfinished.as_ref().map(name),
         repairs: repairs.collect(),
         quarantined: quarantined.collect(),
         still_quarantined: BTreeMap::new(),
@@ -187,9 +212,10 @@ fn told<'a>(repaired: &Repaired, names: &PodNames, node: &'a NodeLine, dry_run: 
 
 impl QuarantinedLine {
     /// As it is kept beside the state.
-    fn kept(&self) -> (String, Quarantined) {
+    fn kept(&self, repaired: &Repaired) -> (String, Quarantined) {
         let Self { pod, uid, why } = self;
-        (uid.clone(), Quarantined { name: pod.clone(), why: why.clone(), backups: Vec::new() })
+        let left = if repaired.start.holds(&PodUid::new(uid)) { Left::Something } else { Left::Nothing };
+        (uid.clone(), Quarantined { name: pod.clone(), why: why.clone(), left, backups: Vec::new() })
     }
 }
 

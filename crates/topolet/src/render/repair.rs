@@ -14,18 +14,27 @@ pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {
         if let Some(assumed) = &repair.assumed {
             rows.push(vec!["assumed".to_owned(), assumed.clone()]);
         }
-        rows.push(vec![if told.dry_run { "to do" } else { "done" }.to_owned(), repair.done.clone()]);
+        rows.push(vec![if told.written { "done" } else { "to do" }.to_owned(), repair.done.clone()]);
         if !repair.quarantined.is_empty() {
             rows.push(vec!["quarantined".to_owned(), repair.quarantined.join(", ")]);
         }
         text.push_str(&columns(rows, "  "));
         text.push('\n');
     }
+    if let Some(pod) = &told.unfinished {
+        let done = if told.written { "it is completed" } else { "it would be completed" };
+        text.push_str(&format!(
+            "{} a change of {pod} was cut short between two files: {done} from pods' own files\n",
+            glyphs.yes()
+        ));
+    }
     for file in &told.files {
-        text.push_str(&match (&file.backup, told.dry_run) {
-            (_, true) => format!("{} would be replaced, and kept beside\n", file.file),
-            (Some(backup), false) => format!("{} is replaced; what it was is {backup}\n", file.file),
-            (None, false) => format!("{} is new\n", file.file),
+        text.push_str(&match (&file.backup, told.written, &told.unfinished) {
+            (_, false, None) => format!("{} would be replaced, and kept beside\n", file.file),
+            (_, false, Some(_)) => format!("{} would be completed\n", file.file),
+            (Some(backup), true, _) => format!("{} is replaced; what it was is {backup}\n", file.file),
+            (None, true, Some(_)) => format!("{} is completed\n", file.file),
+            (None, true, None) => format!("{} is new\n", file.file),
         });
     }
     for earlier in told.still_quarantined.values() {
@@ -35,7 +44,7 @@ pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {
             earlier.kept()
         ));
     }
-    if !(told.still_quarantined.is_empty() && (told.quarantined.is_empty() || told.dry_run)) {
+    if !(told.still_quarantined.is_empty() && (told.quarantined.is_empty() || !told.written)) {
         text.push_str(&format!(
             "{QUARANTINE} keeps who is quarantined, until the pod is deleted or you remove the file\n"
         ));
@@ -45,11 +54,22 @@ pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {
         1 => ", 1 pod is quarantined: it may not have what it was granted".to_owned(),
         many => format!(", {many} pods are quarantined: they may not have what they were granted"),
     };
-    let verb = if told.dry_run { "to repair" } else { "repaired" };
+    let verb = if told.written { "repaired" } else { "to repair" };
     text.push_str(&match told.repairs.len() {
+        0 if told.unfinished.is_some() => String::new(),
+        0 if !told.still_quarantined.is_empty() => "nothing to repair\n".to_owned(),
         0 => format!("{} nothing to repair\n", glyphs.yes()),
         1 => format!("1 thing {verb}{quarantined}\n"),
         many => format!("{many} things {verb}{quarantined}\n"),
     });
+    if !told.written && !told.quarantined.is_empty() {
+        let (pods, they) =
+            if told.quarantined.len() == 1 { ("the pod", "it runs") } else { ("the pods", "they run") };
+        let nothing = if told.dry_run { "without --force nothing would be" } else { "nothing is" };
+        text.push_str(&format!(
+            "{nothing} written: another pod could get what {they} on. Delete {pods} first, or write the files as told \
+             here with --force\n"
+        ));
+    }
     text
 }

@@ -42,7 +42,7 @@ use anyhow::{Context, bail};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
-use node_agent::Agent;
+use node_agent::{Agent, KeptBackups};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::api::{Listeners, Token};
@@ -77,6 +77,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) rules: &'a RulesArguments,
     pub(crate) log: &'a Log,
     pub(crate) damaged: Damaged,
+    /// Backups of each file that a repair leaves.
+    pub(crate) keep: KeptBackups,
     pub(crate) cgroups: CgroupRoot,
 }
 
@@ -91,7 +93,7 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     let store = Store::open(setup.root)?;
     let shown = setup.root.display();
     let now = move || Moment(began.elapsed());
-    let (owner, repairs) = start::owner(setup.root, &store, &node, setup.damaged, now())?;
+    let (owner, repairs) = start::owner(setup.root, &store, &node, setup.damaged, setup.keep, now())?;
     let (agent, effects) = Agent::new(owner, store, &now);
     let shared = Arc::new(shared(node, &machine, agent.snapshot(), Mode::Serve, Notes::default())?);
     shared.metrics.loses_lines(setup.log.lost());

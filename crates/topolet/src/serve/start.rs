@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
-use node_agent::{Found, Owner, Repair, Runs, mend};
+use node_agent::{Found, KeptBackups, Owner, Repair, Runs, mend};
 
 use crate::node::LoadedNode;
 use crate::state::{PodNames, Quarantine, Quarantined, StateFolder};
@@ -25,6 +25,7 @@ pub(super) fn owner(
     store: &Store,
     node: &LoadedNode,
     damaged: Damaged,
+    keep: KeptBackups,
     now: Moment,
 ) -> anyhow::Result<(Owner, Vec<Repair>)> {
     let cannot = || format!("cannot start from {}", root.display());
@@ -50,9 +51,16 @@ pub(super) fn owner(
             tracing::error!(%file, found, assumed, done, ?pods, "state is repaired, and pods are quarantined");
         }
     }
-    for kept in mend(store, &mended).context("failed to repair the state")? {
-        let backup = kept.backup.unwrap_or_default();
-        tracing::info!(file = %kept.path.display(), backup = %backup.display(), "file is replaced");
+    if let Some(uid) = &repaired.unfinished {
+        tracing::info!(
+            uid = uid.as_str(),
+            "a change of a pod was cut short; it is completed from pods' own files"
+        );
+    }
+    for kept in mend(store, &mended, keep).context("failed to repair the state")? {
+        if let Some(backup) = kept.backup {
+            tracing::info!(file = %kept.path.display(), backup = %backup.display(), "file is replaced");
+        }
     }
     quarantined(root, store);
     Ok((Owner::new(node.node.clone(), &ledger, repaired.start.records), findings))

@@ -15,7 +15,7 @@ pub(crate) use check::check;
 pub(crate) use finding::{Finding, Findings, Problem};
 pub(crate) use folder::{Contents, StateFolder, must_be_folder};
 pub(crate) use names::{OWN, POD_LOGS, PodNames};
-pub(crate) use quarantine::{QUARANTINE, Quarantine, Quarantined};
+pub(crate) use quarantine::{Left, QUARANTINE, Quarantine, Quarantined};
 pub(crate) use residents::{Known, Resident, Residents};
 pub(crate) use resume::{Requests, ledger};
 pub(crate) use source::of_node;

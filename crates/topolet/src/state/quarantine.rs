@@ -1,7 +1,8 @@
 //! Pods that a repair left in conflict: they may not have what they were granted.
 //!
 //! The kubelet's files have no place for that, and after a repair they look as if nothing had been. So it is kept in a
-//! file beside them, which counts for a pod as long as the pod holds anything, or until somebody removes the file.
+//! file beside them, which counts for a pod until the pod is gone, or until somebody removes the file. Without a list of
+//! the pods that run, a pod that held something after the repair is gone when it holds nothing.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,9 +30,23 @@ pub(crate) struct Quarantined {
     /// As it was known then.
     pub(crate) name: String,
     pub(crate) why: String,
+    /// What the repair has left it.
+    #[serde(default)]
+    pub(crate) left: Left,
     /// What the files were before the repair, below the root.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) backups: Vec<String>,
+}
+
+/// What a quarantined pod still has in the files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Left {
+    /// Something: when that is gone, so is the pod.
+    #[default]
+    Something,
+    /// Nothing: only a list of pods says when it is gone.
+    Nothing,
 }
 
 impl Quarantine {
@@ -65,13 +80,14 @@ impl Quarantine {
         Ok(Self::read(root)?.still(folder, names))
     }
 
-    /// The pods of it that still hold anything. Where a file cannot be read, nobody knows better.
+    /// The pods of it that still hold anything, or that may be running without what they held. Where a file cannot be
+    /// read, nobody knows better.
     #[must_use]
     pub(crate) fn still(mut self, folder: &StateFolder, names: &PodNames) -> Self {
         if let Some(holders) = folder.holders() {
-            self.pods.retain(|uid, _| {
+            self.pods.retain(|uid, quarantined| {
                 let uid = PodUid::new(uid);
-                holders.contains(&uid) && !names.is_gone(&uid)
+                (quarantined.left == Left::Nothing || holders.contains(&uid)) && !names.is_gone(&uid)
             });
         }
         self
