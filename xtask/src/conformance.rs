@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use anyhow::Context as _;
 
+use crate::reliability::Reliability;
 use crate::{cargo, root};
 
 /// Plays every case below the folders and prints, for each kind, how many pass; `--help` says what else.
@@ -19,11 +20,15 @@ impl Conformance {
     /// Runs it where the command was started, so that paths mean what they say; always in release, which is twenty
     /// times as fast.
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        let writes = self.arguments.iter().any(|argument| argument == "--report");
         let manifest = root().join("Cargo.toml");
         let mut command = cargo(&["run", "--release", "--quiet", "--package", "conformance"]);
         command.arg("--manifest-path").arg(manifest).arg("--").args(self.arguments);
         command.current_dir(std::env::current_dir()?);
         let status = command.status().context("failed to start cargo")?;
+        if writes {
+            Reliability { check: false }.run()?;
+        }
         if !status.success() {
             // It has said why.
             std::process::exit(status.code().unwrap_or(1));

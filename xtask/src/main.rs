@@ -2,6 +2,7 @@
 
 mod bench;
 mod conformance;
+mod chaos;
 mod debian;
 mod ci;
 mod codegen;
@@ -10,12 +11,15 @@ mod fuzz;
 mod hint_costs;
 mod hwloc;
 mod instructions;
+mod node;
 mod kubelet;
 mod object_fields;
 mod package;
 mod pictures;
 mod plugins;
 mod proposals;
+mod reliability;
+mod soak;
 mod test;
 mod tidy;
 
@@ -32,6 +36,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Bench(bench::Bench),
+    Chaos(chaos::Chaos),
     Ci(ci::Ci),
     Codegen(codegen::Codegen),
     Conformance(conformance::Conformance),
@@ -47,6 +52,8 @@ enum Command {
     Pictures(pictures::Pictures),
     Plugins(plugins::Plugins),
     Proposals(proposals::Proposals),
+    Reliability(reliability::Reliability),
+    Soak(soak::Soak),
     Test(test::Test),
     Tidy(tidy::Tidy),
 }
@@ -65,6 +72,7 @@ impl Command {
     fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Bench(bench) => bench.run(),
+            Self::Chaos(chaos) => chaos.run(),
             Self::Ci(ci) => ci.run(),
             Self::Codegen(codegen) => codegen.run(),
             Self::Conformance(conformance) => conformance.run(),
@@ -80,6 +88,8 @@ impl Command {
             Self::Pictures(pictures) => pictures.run(),
             Self::Plugins(plugins) => plugins.run(),
             Self::Proposals(proposals) => proposals.run(),
+            Self::Reliability(reliability) => reliability.run(),
+            Self::Soak(soak) => soak.run(),
             Self::Test(test) => test.run(),
             Self::Tidy(tidy) => tidy.run(),
         }

@@ -1,0 +1,44 @@
+//! A device plugin as a process: `plugin FOLDER ENDPOINT RESOURCE COUNT`. Its devices are called `ENDPOINT-0` and so on
+//! and lie on NUMA nodes 0 and 1 in turns. It registers again whenever `FOLDER/kubelet.sock` is another one, as plugins
+//! do, and runs until it is killed. `cargo xtask chaos` and `cargo xtask soak` kill it and start it again.
+#![expect(clippy::unwrap_used, reason = "a plugin that cannot go on ends")]
+
+#[path = "../tests/support/plugin.rs"]
+#[allow(dead_code, unreachable_pub, missing_docs, reason = "shared with the tests, which use all of it")]
+mod plugin;
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use plugin::{Plugin, Script, device, register, request};
+
+/// How often the kubelet's socket is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [folder, endpoint, resource, count] = arguments.as_slice() else {
+        eprintln!("usage: plugin FOLDER ENDPOINT RESOURCE COUNT");
+        std::process::exit(2);
+    };
+    let folder = PathBuf::from(folder);
+    let socket = folder.join(endpoint);
+    let _ = std::fs::remove_file(&socket);
+    let devices = (0..count.parse::<i64>().unwrap()).map(|at| device(&format!("{endpoint}-{at}"), &[at % 2]));
+    let _plugin = Plugin::listen(&socket, Script::default(), devices.collect());
+    let kubelet = folder.join("kubelet.sock");
+    let mut registered = None;
+    loop {
+        let there = std::fs::metadata(&kubelet).ok().map(|socket| (socket.ino(), socket.ctime_nsec()));
+        // A socket whose listener has died is there too: nobody answers, and the next look tries again.
+        if there.is_some() && there != registered {
+            let answers = std::os::unix::net::UnixStream::connect(&kubelet).is_ok();
+            let again = std::panic::catch_unwind(|| register(&kubelet, request(endpoint, resource)));
+            if answers && matches!(again, Ok(Ok(()))) {
+                registered = there;
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
+}

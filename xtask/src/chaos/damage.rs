@@ -1,0 +1,73 @@
+//! State files that are torn or changed while no daemon runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::node::invariants::{PODS, STATE};
+
+/// Damages one file of the node, if there is one: what was done to which.
+pub(super) fn spoil(root: &Path, random: &mut fastrand::Rng) -> anyhow::Result<Option<String>> {
+    let mut files: Vec<PathBuf> =
+        STATE.iter().map(|file| root.join(file)).filter(|path| path.exists()).collect();
+    let mut pods: Vec<PathBuf> = fs::read_dir(root.join(PODS))
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+        .collect();
+    pods.sort();
+    // A pod's own file in one of four.
+    if !pods.is_empty() && random.u8(0..4) == 0 {
+        files = pods;
+    }
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let path = files.swap_remove(random.usize(0..files.len()));
+    let mut bytes = fs::read(&path).with_context(|| format!("failed to read {}", path.display()))?;
+    let what = damage(&mut bytes, random);
+    fs::write(&path, bytes).with_context(|| format!("failed to write {}", path.display()))?;
+    Ok(Some(format!("{what} {}", path.strip_prefix(root).unwrap_or(&path).display())))
+}
+
+fn damage(bytes: &mut Vec<u8>, random: &mut fastrand::Rng) -> &'static str {
+    let at = random.usize(0..bytes.len().max(1));
+    match (random.u8(0..4), bytes.get_mut(at)) {
+        (0, Some(byte)) => {
+            *byte ^= 1 << random.u8(0..8);
+            "one bit changed in"
+        }
+        (1, Some(_)) => {
+            bytes.truncate(at);
+            // As a disk leaves what it had no time to write.
+            bytes.resize(at + random.usize(1..64), 0);
+            "zeros at the end of"
+        }
+        (2, _) => {
+            bytes.clear();
+            "emptying"
+        }
+        _ => {
+            bytes.truncate(at);
+            "cutting"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_changes_a_file() {
+        let mut random = fastrand::Rng::with_seed(1);
+        for _ in 0..100 {
+            let mut bytes = b"{\"checksum\":1}".to_vec();
+            damage(&mut bytes, &mut random);
+            assert_ne!(bytes, b"{\"checksum\":1}");
+        }
+        damage(&mut Vec::new(), &mut random);
+    }
+}

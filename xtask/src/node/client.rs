@@ -1,0 +1,93 @@
+//! Requests over the unix socket: one connection each, closed after the answer.
+
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// Longer than any answer may take.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    socket: PathBuf,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+}
+
+impl Client {
+    /// For the daemon whose root folder this is.
+    pub(crate) fn of(root: &Path) -> Self {
+        Self { socket: root.join("topolet.sock") }
+    }
+
+    /// A connection on which nothing has been said.
+    pub(crate) fn connect(&self) -> io::Result<UnixStream> {
+        UnixStream::connect(&self.socket)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> io::Result<Reply> {
+        self.ask("GET", path, "")
+    }
+
+    /// Asks, and waits for the answer; an error if the connection ends before it.
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> io::Result<Reply> {
+        let mut stream = self.connect()?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
+        );
+        // An answer may come before all has been read.
+        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        Reply::read(&answer).ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
+    }
+}
+
+impl Reply {
+    /// An answer that is whole: `None` if bytes are missing.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let (head, body) = text.split_once("\r\n\r\n")?;
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        let length = head.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+        });
+        let is_whole = length.is_none_or(|length| body.len() == length);
+        is_whole.then(|| Self { status, body: body.to_owned() })
+    }
+
+    /// The body as JSON; null if it is none.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_was_cut_is_none() {
+        let whole = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc";
+        assert_eq!(
+            Reply::read(whole.as_bytes()).map(|reply| (reply.status, reply.body)),
+            Some((200, "abc".into()))
+        );
+        for cut in 0..whole.len() {
+            assert!(Reply::read(&whole.as_bytes()[..cut]).is_none(), "{cut}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The processes of a campaign. Each ends with the value that stands for it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+
+use super::client::Client;
+use crate::{cargo, run, target};
+
+/// A start that takes longer has failed.
+const START: Duration = Duration::from_mins(1);
+
+/// The machine that is decided on: two NUMA nodes and 96 CPUs.
+const MACHINE: &str = "xeon-2s-96cpu-sriov";
+
+/// What is run.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    pub(crate) topolet: PathBuf,
+    plugin: PathBuf,
+}
+
+/// Which time it is for a process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Clock {
+    /// That of this machine.
+    Own,
+    /// The monotonic clock, and that since boot, are so many seconds ahead, or behind where negative.
+    Shifted(i64),
+}
+
+/// A daemon; killed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    child: Child,
+    /// From the start of the process until `/readyz` was 200.
+    pub(crate) start: Duration,
+}
+
+/// What a process uses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Usage {
+    /// In KiB.
+    pub(crate) resident: u64,
+    pub(crate) descriptors: u64,
+    pub(crate) threads: u64,
+}
+
+impl Programs {
+    /// Builds the daemon in release, and a device plugin, of which nobody asks speed.
+    pub(crate) fn build() -> anyhow::Result<Self> {
+        run(&mut cargo(&["build", "--release", "--quiet", "--package", "topolet"]))?;
+        run(&mut cargo(&["build", "--quiet", "--package", "device-plugin", "--example", "plugin"]))?;
+        let topolet = target().join("release/topolet");
+        Ok(Self { topolet, plugin: target().join("debug/examples/plugin") })
+    }
+}
+
+impl Daemon {
+    /// Starts it, and waits until it is ready. What it logs goes to `log`.
+    pub(crate) fn start(programs: &Programs, root: &Path, clock: Clock, log: &Path) -> anyhow::Result<Self> {
+        let mut daemon = Self::spawn(programs, root, clock, log)?;
+        let client = Client::of(root);
+        let began = Instant::now();
+        loop {
+            if client.get("/readyz").is_ok_and(|reply| reply.status == 200) {
+                daemon.start = began.elapsed();
+                return Ok(daemon);
+            }
+            if let Some(status) = daemon.child.try_wait()? {
+                bail!("the daemon ended at its start, with {status}; it said: {}", end(log));
+            }
+            ensure!(
+                began.elapsed() < START,
+                "the daemon is not ready after {START:?}; it said: {}",
+                end(log)
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Starts it, and waits for nothing.
+    pub(crate) fn spawn(programs: &Programs, root: &Path, clock: Clock, log: &Path) -> anyhow::Result<Self> {
+        let mut command = match clock {
+            Clock::Own => Command::new(&programs.topolet),
+            Clock::Shifted(seconds) => {
+                let mut command = Command::new("unshare");
+                let shift = [format!("--monotonic={seconds}"), format!("--boottime={seconds}")];
+                command.arg("--time").args(shift).arg("--").arg(&programs.topolet);
+                command
+            }
+        };
+        let log = File::create(log).with_context(|| format!("failed to make {}", log.display()))?;
+        command.args(["serve", "--machine", MACHINE, "--config", "pinned", "--cgroup-root", "off", "--root"]);
+        command.arg(root).arg("--manifests").arg(manifests(root));
+        fs::create_dir_all(manifests(root)).context("failed to make a folder for manifests")?;
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn();
+        Ok(Self { child: child.context("failed to start the daemon")?, start: Duration::ZERO })
+    }
+
+    /// Kills it where it stands.
+    pub(crate) fn kill(mut self) -> anyhow::Result<()> {
+        self.child.kill().context("failed to kill the daemon")?;
+        self.child.wait().context("failed to wait for the daemon")?;
+        Ok(())
+    }
+
+    /// The same after a time, which may be amid its start; it may have ended by itself then.
+    pub(crate) fn kill_after(self, time: Duration) -> anyhow::Result<()> {
+        std::thread::sleep(time);
+        self.kill()
+    }
+
+    /// Stops it for a time, as a machine does that is too busy.
+    pub(crate) fn freeze(&self, time: Duration) -> anyhow::Result<()> {
+        self.signal("STOP")?;
+        std::thread::sleep(time);
+        self.signal("CONT")
+    }
+
+    /// Asks it to end, and waits; an error if it does not end well.
+    pub(crate) fn terminate(mut self) -> anyhow::Result<()> {
+        self.signal("TERM")?;
+        let status = self.child.wait().context("failed to wait for the daemon")?;
+        ensure!(status.success(), "the daemon ended with {status} after SIGTERM");
+        Ok(())
+    }
+
+    fn signal(&self, name: &str) -> anyhow::Result<()> {
+        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
+        ensure!(sent.context("failed to start kill")?.success(), "the daemon has ended by itself");
+        Ok(())
+    }
+
+    /// What it uses now.
+    pub(crate) fn usage(&self) -> anyhow::Result<Usage> {
+        let folder = PathBuf::from(format!("/proc/{}", self.child.id()));
+        let status = fs::read_to_string(folder.join("status")).context("the daemon has ended by itself")?;
+        let number = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
+            line.and_then(|number| number.parse().ok()).with_context(|| format!("{name} is missing"))
+        };
+        let descriptors = fs::read_dir(folder.join("fd")).context("failed to list descriptors")?.count();
+        Ok(Usage {
+            resident: number("VmRSS:")?,
+            threads: number("Threads:")?,
+            descriptors: u64::try_from(descriptors)?,
+        })
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The last lines of a log.
+fn end(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().rev().take(3).collect();
+    lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
+}
+
+/// Where the manifests folder of a node is.
+pub(crate) fn manifests(root: &Path) -> PathBuf {
+    root.join("manifests")
+}
+
+/// A device plugin; killed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct DevicePlugin(Child);
+
+impl DevicePlugin {
+    pub(crate) fn start(programs: &Programs, root: &Path) -> anyhow::Result<Self> {
+        let mut command = Command::new(&programs.plugin);
+        command.arg(root.join("device-plugins")).args(["vf.sock", super::load::RESOURCE, "16"]);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Ok(Self(child.context("failed to start a device plugin")?))
+    }
+}
+
+impl Drop for DevicePlugin {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

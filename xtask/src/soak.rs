@@ -1,0 +1,201 @@
+//! `cargo xtask soak`: a daemon that works for a long time, and whether what it uses stays the same.
+//!
+//! Clients apply, delete and explain at a steady rate; a device plugin dies and comes back; readers connect and say
+//! nothing, ask byte by byte, scrape metrics and explain large Deployments. In the first half the daemon is restarted
+//! every few minutes; in the second half it runs through, and its memory and descriptors are judged: the median of the
+//! last third against that of the first third after a warm-up. The node lies in a temporary folder: `TMPDIR` chooses the
+//! disk. A disk that is slow to sync bounds the rate, which the report tells.
+
+mod readers;
+mod usage;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use serde_json::json;
+
+use crate::node::load::{Figures, Folder, Load, Pace};
+use crate::node::{Clock, Daemon, DevicePlugin, Programs, invariants};
+use crate::reliability::{self, percentile};
+use usage::Usages;
+
+/// Runs a daemon under a steady load, and fails if its memory or its descriptors grow.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Soak {
+    /// How long, in minutes; parts of one are possible.
+    #[arg(long, default_value_t = 30.0, value_parser = minutes)]
+    minutes: f64,
+    /// Requests a second.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rate: u32,
+    /// Minutes between restarts in the first half.
+    #[arg(long, default_value_t = 3.0, value_parser = minutes)]
+    restart: f64,
+    /// Seed of all that is random, but for the threads of this machine.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Writes the figures to docs/reliability.
+    #[arg(long)]
+    write: bool,
+}
+
+/// Clients at once.
+const CLIENTS: usize = 8;
+/// How often what the daemon uses is looked at.
+const SAMPLE: Duration = Duration::from_millis(500);
+/// Fewer looks are warm-up alone: those of 5 minutes.
+const JUDGED: usize = 590;
+/// How long a device plugin lives.
+const PLUGIN: Duration = Duration::from_secs(20);
+/// More of what a daemon used after its warm-up, in percent, is growth.
+const LARGEST_GROWTH: f64 = 5.0;
+/// Descriptors that come and go with connections.
+const DESCRIPTORS: u64 = 2;
+
+/// Minutes that a clock can count.
+pub(crate) fn minutes(text: &str) -> Result<f64, String> {
+    let minutes: f64 = text.parse().map_err(|error| format!("{error}"))?;
+    if minutes > 0.0 && minutes <= 100_000.0 {
+        Ok(minutes)
+    } else {
+        Err("more than 0, and 100000 at most".to_owned())
+    }
+}
+
+impl Soak {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let programs = Programs::build()?;
+        let place = tempfile::tempdir().context("failed to make a folder")?;
+        let (root, log) = (place.path().join("root"), place.path().join("log"));
+        let total = Duration::from_secs_f64(self.minutes * 60.0);
+        let restart = Duration::from_secs_f64(self.restart * 60.0);
+        let mut loads: Vec<Load> = (0..CLIENTS).map(|number| Load::new(number, CLIENTS, self.seed)).collect();
+        let (mut folder, mut plugin) = (Folder::new(&root, self.seed), None);
+        let (mut violations, mut starts, mut life) = (Vec::new(), Vec::new(), Usages::default());
+        let began = Instant::now();
+        while began.elapsed() < total {
+            let daemon = Daemon::start(&programs, &root, Clock::Own, &log)?;
+            starts.push(daemon.start.as_millis());
+            check(&root, &mut loads, &mut violations)?;
+            // The last life has the whole second half.
+            let left = total.saturating_sub(began.elapsed());
+            let time = match left.checked_sub(total / 2) {
+                Some(first_half) if first_half > restart / 2 => restart.min(first_half),
+                _ => left,
+            };
+            eprintln!("after {} s: a daemon for {} s", began.elapsed().as_secs(), time.as_secs());
+            let pace = Pace::Every(Duration::from_secs(CLIENTS as u64) / self.rate);
+            let stop = AtomicBool::new(false);
+            life = std::thread::scope(|threads| {
+                for load in &mut loads {
+                    threads.spawn(|| load.run(&root, pace, &stop));
+                }
+                threads.spawn(|| folder.churn(Duration::from_millis(500), &stop));
+                for reader in readers::ALL {
+                    let (root, stop) = (&root, &stop);
+                    threads.spawn(move || reader(root, stop));
+                }
+                let used = watch(&daemon, &programs, &root, time, &mut plugin);
+                stop.store(true, Ordering::Relaxed);
+                used
+            })?;
+            check(&root, &mut loads, &mut violations)?;
+            if began.elapsed() < total {
+                daemon.kill()?;
+            } else {
+                daemon.terminate()?;
+            }
+        }
+        drop(plugin);
+        let mut figures = Figures::default();
+        for load in &loads {
+            figures.add(&load.figures);
+        }
+        self.report(&mut figures, &mut starts, &life, violations)
+    }
+
+    fn report(
+        &self,
+        figures: &mut Figures,
+        starts: &mut [u128],
+        life: &Usages,
+        mut violations: Vec<String>,
+    ) -> anyhow::Result<()> {
+        violations.append(&mut figures.odd);
+        let growth = life.growth();
+        let [median, late, longest] =
+            [50, 99, 100].map(|percent| f64::from(percentile(&mut figures.latencies, percent)) / 1e3);
+        let rate = figures.events() / Duration::from_secs_f64(self.minutes * 60.0).as_secs().max(1);
+        let report = json!({
+            "minutes": self.minutes, "events": figures.events(), "eventsPerSecond": rate,
+            "applied": figures.applied, "refused": figures.refused, "deleted": figures.deleted,
+            "explained": figures.explained, "starts": starts.len(),
+            "longestStartMilliseconds": u64::try_from(percentile(starts, 100))?,
+            "applyMilliseconds": { "p50": median, "p99": late, "max": longest },
+            "lastLife": growth, "violations": violations.len(),
+            "violationsShown": violations.iter().take(20).collect::<Vec<_>>(),
+        });
+        print(&serde_json::to_string_pretty(&report)?);
+        if self.write {
+            let command = format!(
+                "cargo xtask soak --minutes {} --rate {} --restart {} --seed {}",
+                self.minutes, self.rate, self.restart, self.seed
+            );
+            reliability::write("soak", "soak", &command, &report)?;
+        }
+        ensure!(violations.is_empty(), "{} violations; see above", violations.len());
+        if life.0.len() < JUDGED {
+            eprintln!("the last life was too short to judge whether memory grows: 5 minutes are enough");
+            return Ok(());
+        }
+        ensure!(
+            growth.resident_percent <= LARGEST_GROWTH,
+            "memory grew by {} percent, and {LARGEST_GROWTH} may be chance",
+            growth.resident_percent
+        );
+        ensure!(
+            growth.descriptors.after <= growth.descriptors.before + DESCRIPTORS,
+            "descriptors grew from {} to {}",
+            growth.descriptors.before,
+            growth.descriptors.after
+        );
+        Ok(())
+    }
+}
+
+/// Looks at what the daemon uses for a time, and has the device plugin die and come back.
+fn watch(
+    daemon: &Daemon,
+    programs: &Programs,
+    root: &Path,
+    time: Duration,
+    plugin: &mut Option<(DevicePlugin, Instant)>,
+) -> anyhow::Result<Usages> {
+    let began = Instant::now();
+    let mut used = Usages::default();
+    while began.elapsed() < time {
+        if plugin.as_ref().is_none_or(|(_, since)| since.elapsed() > PLUGIN) {
+            drop(plugin.take());
+            *plugin = Some((DevicePlugin::start(programs, root)?, Instant::now()));
+        }
+        used.0.push(daemon.usage()?);
+        std::thread::sleep(SAMPLE.min(time.saturating_sub(began.elapsed())));
+    }
+    Ok(used)
+}
+
+fn check(root: &Path, loads: &mut [Load], violations: &mut Vec<String>) -> anyhow::Result<()> {
+    let found = invariants::check(root, loads.iter())?;
+    violations.extend(found.violations);
+    for load in loads {
+        load.settle(&found.admitted);
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "the output of the command")]
+fn print(text: &str) {
+    println!("{text}");
+}
