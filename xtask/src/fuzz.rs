@@ -7,25 +7,31 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
 
-use crate::{cargo, root, run, target};
+use crate::soak::minutes;
+use crate::{cargo, reliability, root, run, target};
 
 /// Runs fuzz targets, one after the other; needs the nightly toolchain and `cargo install cargo-fuzz`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fuzz {
     /// Which; without any all. `fuzz/README.md` says what each one reads.
     targets: Vec<String>,
-    /// How long each one runs.
-    #[arg(long, value_name = "SECONDS", default_value_t = 180)]
-    seconds: u64,
+    /// How long each one runs; parts of a minute are possible.
+    #[arg(long, default_value_t = 3.0, value_parser = minutes)]
+    minutes: f64,
+    /// Writes the figures to docs/reliability, beside those of targets that do not run now.
+    #[arg(long)]
+    write: bool,
 }
 
 /// Every target of `fuzz/Cargo.toml`.
-const TARGETS: [&str; 11] = [
+const TARGETS: [&str; 12] = [
     "values",
     "manifest",
     "state",
     "start",
+    "repair",
     "machine_info",
     "machine",
     "archive",
@@ -47,14 +53,25 @@ impl Fuzz {
         ensure!(unknown.is_none(), "there is no target {:?}; there are {}", unknown, TARGETS.join(", "));
         let all = TARGETS.iter().map(|name| (*name).to_owned());
         let targets: Vec<String> = if self.targets.is_empty() { all.collect() } else { self.targets.clone() };
+        let seconds = std::time::Duration::from_secs_f64(self.minutes * 60.0).as_secs().max(1);
         let (mut lines, mut failed) = (Vec::new(), Vec::new());
+        let mut figures = self.figures_before();
         for name in &targets {
-            let outcome = fuzz(name, self.seconds)?;
+            let outcome = fuzz(name, seconds)?;
             let Stats { executions, slowest, memory } = outcome.stats;
             let found = if outcome.is_clean { "nothing found" } else { "FAILED" };
             lines.push(format!(
                 "{name:<13} {executions:>11} executions, slowest {slowest} s, {memory} MB, {found}"
             ));
+            let number = |text: &str| text.parse::<u64>().unwrap_or_default();
+            figures["targets"][name] = json!({
+                "minutes": self.minutes, "executions": number(&executions), "slowestSeconds": number(&slowest),
+                "megabytes": number(&memory), "found": found,
+            });
+            if self.write {
+                // After each target: a run over night may be ended at any time.
+                reliability::write("fuzz", "fuzz", "cargo xtask fuzz", &figures)?;
+            }
             if !outcome.is_clean {
                 failed.push(name.clone());
             }
@@ -62,6 +79,20 @@ impl Fuzz {
         println!("{}", lines.join("\n"));
         ensure!(failed.is_empty(), "found something: {}; see above and fuzz/README.md", failed.join(", "));
         Ok(())
+    }
+}
+
+impl Fuzz {
+    /// The figures of the targets that ran before; those that are gone are left out.
+    fn figures_before(&self) -> Value {
+        let path = reliability::folder().join("fuzz.json");
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let before: Value = serde_json::from_str(&text).unwrap_or_default();
+        let targets = before["targets"].as_object().into_iter().flatten();
+        let targets = targets.filter(|(name, _)| self.write && TARGETS.contains(&name.as_str()));
+        let targets: serde_json::Map<String, Value> =
+            targets.map(|(name, row)| (name.clone(), row.clone())).collect();
+        json!({ "targets": targets })
     }
 }
 

@@ -64,6 +64,12 @@ fn of(target: &str) -> anyhow::Result<Vec<Vec<u8>>> {
                 files.join(&0)
             })
             .collect(),
+        // Three pods; then a cut, a changed bit, and both.
+        "repair" => vec![
+            vec![1, 2, 1, 255, 0, 0, 0, 90],
+            vec![1, 2, 1, 255, 1, 33, 0, 70],
+            vec![2, 1, 0, 1, 255, 0, 0, 0, 90, 1, 0, 1, 44, 0, 1, 0, 9],
+        ],
         "plugin" => plugin(),
         "authority" => vec![AUTHORITY.to_vec()],
         "commands" => commands()?,
