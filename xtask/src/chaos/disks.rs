@@ -10,7 +10,7 @@ use anyhow::{Context as _, ensure};
 
 use super::{Node, Outcome};
 use crate::node::load::Pace;
-use crate::node::{Clock, Programs};
+use crate::node::{Clock, Daemon, Programs};
 
 /// The disks, by what they lack in the end.
 const DISKS: [(Lack, &str); 2] =
@@ -70,8 +70,12 @@ pub(super) fn fill(
             std::thread::sleep(FULL / 10);
             daemon.kill()
         })?;
-        let daemon = node.start(Clock::Own, Some(format!("a kill on a disk without {lack}")), outcome)?;
+        // On a full disk it lives, and is ready as soon as there is room for what it has to write.
+        let mut daemon = Daemon::spawn(programs, &node.root, Clock::Own, &node.log)?;
+        daemon.wait(&node.root, "/healthz", &node.log)?;
         fs::remove_dir_all(disk.join("filler"))?;
+        daemon.wait(&node.root, "/readyz", &node.log)?;
+        node.check(&about, outcome)?;
         let before: u64 = node.loads.iter().map(|load| load.figures.applied).sum();
         node.under_load(Pace::Unbounded, full)?;
         node.check(&about, outcome)?;

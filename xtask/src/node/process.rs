@@ -63,14 +63,20 @@ impl Daemon {
     /// Starts it, and waits until it is ready. What it logs goes to `log`.
     pub(crate) fn start(programs: &Programs, root: &Path, clock: Clock, log: &Path) -> anyhow::Result<Self> {
         let mut daemon = Self::spawn(programs, root, clock, log)?;
+        daemon.wait(root, "/readyz", log)?;
+        Ok(daemon)
+    }
+
+    /// Waits until a path is answered with 200.
+    pub(crate) fn wait(&mut self, root: &Path, path: &str, log: &Path) -> anyhow::Result<()> {
         let client = Client::of(root);
         let began = Instant::now();
         loop {
-            if client.get("/readyz").is_ok_and(|reply| reply.status == 200) {
-                daemon.start = began.elapsed();
-                return Ok(daemon);
+            if client.get(path).is_ok_and(|reply| reply.status == 200) {
+                self.start = began.elapsed();
+                return Ok(());
             }
-            if let Some(status) = daemon.child.try_wait()? {
+            if let Some(status) = self.child.try_wait()? {
                 bail!("the daemon ended at its start, with {status}; it said: {}", end(log));
             }
             ensure!(
