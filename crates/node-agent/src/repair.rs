@@ -3,14 +3,16 @@
 //! [`Found::repair`] makes a [`Start`] of anything but a file of a format that it does not know, if nothing else says
 //! what may be in that. A pod's own file says that the pod is here and what it was granted; the
 //! state files are made anew from that where they say something else, and are believed for pods that have no such file,
-//! as in a kubelet's folder. What cannot be proven is not handed out: a pod that may not have what it was granted is
-//! quarantined, which means that it stays recorded with what it still has for itself alone, until it is deleted.
+//! as in a kubelet's folder. Of a damaged state file every entry that can be read is kept, and believed if the checksum
+//! or everything else confirms it. A pod that may not have what it was granted is quarantined: it stays recorded with
+//! what it still has for itself alone, until it is deleted.
 //!
 //! # What always holds afterwards
 //!
 //! - No CPU and no device is held by two pods.
 //! - What a container held is still held, unless the machine does not have it any more, the configuration now keeps it
 //!   for the system, or another pod holds it too; the pod is then quarantined.
+//! - A pod that is known to run and has no file of its own holds what it held, or is quarantined.
 //! - The files that are written next are such that [`Found::strict`] starts from them.
 
 mod backup;

@@ -53,7 +53,7 @@ pub(super) struct Doubt {
 
 impl Doubt {
     /// Nothing can be read.
-    const fn of_all() -> Self {
+    pub(super) const fn of_all() -> Self {
         Self { cut: BTreeSet::new(), rest: Rest::Cut, seal: None }
     }
 

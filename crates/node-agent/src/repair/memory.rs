@@ -64,34 +64,39 @@ impl Work<'_> {
     ) -> BTreeMap<String, Vec<PodUid>> {
         let expected = self.books_of(state);
         let was = state.nodes.clone().unwrap_or_default();
-        // Where the books are not those of the entries.
-        let other = |node: &NodeId, resource: &ResourceName| {
-            let was = was.get(node).and_then(Option::as_ref).and_then(|node| node.memory.as_ref());
-            let was = was.and_then(|memory| memory.get(resource).copied().flatten());
-            let is = expected.as_ref().and_then(|stored| stored.nodes.get(node)?.memory.get(resource));
-            was.map(|table| table.reserved) != is.map(|table| table.reserved)
+        let booked = |node: &NodeId, resource: &ResourceName| {
+            let tables = was.get(node).and_then(Option::as_ref).and_then(|node| node.memory.as_ref());
+            tables.and_then(|tables| tables.get(resource).copied().flatten()).map(|table| table.reserved)
+        };
+        let tables = expected.iter().flat_map(|stored| &stored.nodes);
+        let mut tables =
+            tables.flat_map(|(id, node)| node.memory.iter().map(move |(of, table)| (id, of, table)));
+        let other = tables.find(|(node, resource, table)| booked(node, resource) != Some(table.reserved));
+        let mut nodes = expected.iter().flat_map(|stored| &stored.nodes);
+        let counted = nodes.find(|(id, node)| {
+            let was = was.get(id).and_then(Option::as_ref);
+            was.is_none_or(|was| {
+                was.assignments != node.assignments || was.cells.as_ref() != Some(&node.cells)
+            })
+        });
+        let of_all = match (&expected, other) {
+            (Some(_), None) => counted.map(|(node, _)| {
+                format!("the blocks that are counted on NUMA {node} are not those of its pods, so that somebody's entry is wrong")
+            }),
+            (None, _) => Some(
+                "what its pods hold does not fit this machine, so that somebody's entry is wrong".to_owned(),
+            ),
+            (_, Some((node, resource, _))) => Some(format!(
+                "the {resource} that is booked on NUMA {node} is not that of its pods, so that somebody's entry is wrong"
+            )),
         };
         let mut wrong: BTreeMap<String, Vec<PodUid>> = BTreeMap::new();
         for (pod, memory) in held {
             if self.says_itself(pod, FILE) || doubt.cut.contains(pod) {
                 continue;
             }
-            let blocks = || memory.containers.values().chain(&memory.whole).flatten();
-            let mut places =
-                blocks().flat_map(|block| block.nodes.iter().map(|node| (node, &block.resource)));
-            let found = if expected.is_none() {
-                Some(
-                    "the blocks of its pods do not fit this machine, so nothing confirms who holds which"
-                        .to_owned(),
-                )
-            } else if let Some((node, resource)) = places.find(|(node, resource)| other(node, resource)) {
-                Some(format!(
-                    "the {resource} that is booked on NUMA {node} is not that of its pods, so that somebody's entry is \
-                     wrong"
-                ))
-            } else {
-                self.strange_container(pod, FILE, memory.containers.keys())
-            };
+            let found =
+                of_all.clone().or_else(|| self.strange_container(pod, FILE, memory.containers.keys()));
             if let Some(found) = found {
                 wrong.entry(found).or_default().push(pod.clone());
             }

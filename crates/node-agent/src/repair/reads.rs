@@ -13,8 +13,8 @@ use kubelet_checkpoint::store::StateFile;
 use memory_manager::{StateError, Stored};
 use pod_spec::{ContainerName, PodUid};
 
-use super::Work;
-use super::damage::{self, Read};
+use super::damage::{self, Doubt, Read};
+use super::{Runs, Work};
 use crate::files;
 use crate::start::Found;
 
@@ -86,6 +86,27 @@ impl Work<'_> {
         }
         if let Some(state) = self.guessed_devices() {
             self.reads.device.settle(state);
+        }
+        // A whole file may be another node's all the same.
+        self.doubt_others();
+    }
+
+    /// A file that is about other pods only, while the other files have some that are here, is another node's.
+    fn doubt_others(&mut self) {
+        let Runs::These(here) = self.runs else { return };
+        let named = StateFile::ALL.map(|file| self.reads.named(file));
+        let is_others =
+            |of: &BTreeMap<PodUid, _>| !of.is_empty() && of.keys().all(|pod| !here.contains_key(pod));
+        let has_any = named.iter().any(|of| of.keys().any(|pod| here.contains_key(pod)));
+        for (file, named) in StateFile::ALL.into_iter().zip(&named) {
+            if has_any && is_others(named) {
+                let doubt = match file {
+                    StateFile::Cpu => &mut self.reads.cpu.doubt,
+                    StateFile::Memory => &mut self.reads.memory.doubt,
+                    StateFile::Device => &mut self.reads.device.doubt,
+                };
+                doubt.get_or_insert_with(Doubt::of_all);
+            }
         }
     }
 

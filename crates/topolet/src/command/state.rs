@@ -28,7 +28,8 @@ pub(crate) enum StateCommand {
     Show(StateShowArguments),
     /// Finds what is wrong, most harmful first, and what the kubelet would say. Exit status 2 if anything is.
     Check(StateCheckArguments),
-    /// Puts the files in order and keeps the old ones beside them. Exit status 2 if a pod is quarantined.
+    /// Puts the files in order and keeps the old ones beside them. If a running pod may lose what it holds, it writes
+    /// with --force only, and the exit status is 2.
     Repair(StateRepairArguments),
 }
 
