@@ -33,10 +33,8 @@ impl Work<'_> {
             );
             return;
         };
-        // The policy of a damaged file may be what is damaged: that pods have entries says more.
-        let has_entries = state.as_ref().is_some_and(|state| !state.containers.is_empty());
-        let stored =
-            state.as_ref().map(|state| state.policy.as_str()).filter(|_| doubt.is_none() || !has_entries);
+        // The policy of a damaged file may be what is damaged.
+        let stored = state.as_ref().map(|state| state.policy.as_str()).filter(|_| doubt.is_none());
         let is_other = self.other_policy(FILE, stored, files::cpu_policy(self.node));
         let state = state.filter(|_| !is_other);
         let granted: Held = self.granted(|grants| grants.cpus.clone());
