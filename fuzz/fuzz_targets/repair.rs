@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use node_agent::{Event, PODS, Request, Runs, Ticket};
+use node_agent::{Event, PODS, Request, RunningPod, Runs, Standing, Ticket};
 use pod_spec::{ContainerName, PodUid};
 use topology_admission::Ledger;
 
@@ -28,8 +28,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let before = node.files();
     let before: starting::Disk = before.into_iter().map(|(path, text)| (path, text.into_bytes())).collect();
     let (_, truth, _) = starting::start(&before, &common::node(), &Runs::Recorded);
-    let running: BTreeMap<PodUid, String> =
-        names.iter().map(|name| (common::uid(name), name.clone())).collect();
+    let listed = |name: &String| RunningPod { name: name.clone(), manifest: None, standing: Standing::Listed };
+    let running: BTreeMap<PodUid, RunningPod> =
+        names.iter().map(|name| (common::uid(name), listed(name))).collect();
 
     let mut disk = before;
     let damages = damages.get(1..).unwrap_or_default();
