@@ -60,6 +60,11 @@ pub enum Event {
         /// For which resource.
         resource: ResourceName,
     },
+    /// A socket was removed or replaced, and has been made again: plugins see that and register again.
+    ServedAgain {
+        /// Which one.
+        socket: Socket,
+    },
     /// A socket is served no more, though it should be. What is held stays held.
     NotServed {
         /// Which one.
@@ -125,6 +130,7 @@ impl Event {
             Self::NotRegistered { .. }
             | Self::ListRefused { .. }
             | Self::EndedUnnoticed { .. }
+            | Self::ServedAgain { .. }
             | Self::NotServed { .. } => Vec::new(),
         }
     }

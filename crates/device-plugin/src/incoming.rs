@@ -6,19 +6,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
 
 use crate::authority::Rewriter;
+use crate::kept::KeptListener;
 
 /// How much is read at once.
 const READ: usize = 8 * 1024;
 
 /// The connections that come in on a socket, without end, so many at once; the next ones wait.
 pub(crate) fn connections(
-    listener: UnixListener,
+    mut listener: KeptListener,
     at_once: usize,
 ) -> impl Stream<Item = io::Result<Incoming>> {
     let places = Arc::new(Semaphore::new(at_once));
@@ -27,7 +28,7 @@ pub(crate) fn connections(
         while let Ok(place) = Arc::clone(&places).acquire_owned().await {
             // An error is of one connection only, or passes, as a lack of file descriptors does.
             let connection = tokio::select! {
-                accepted = listener.accept() => accepted.map(|(stream, _)| Incoming::new(stream, place)),
+                accepted = listener.accept() => accepted.map(|stream| Incoming::new(stream, place)),
                 () = sender.closed() => return,
             };
             if connection.is_err() {

@@ -18,6 +18,7 @@ mod limits;
 mod event;
 mod server;
 mod sockets;
+mod kept;
 pub mod authority;
 mod incoming;
 mod registration;
@@ -34,6 +35,7 @@ pub mod proto;
 
 pub use convert::container_setup;
 pub use event::{Event, Gone, Receipt, Socket};
+pub use kept::{Fate, KeptListener};
 pub use limits::Limits;
 pub use metrics::Metrics;
 pub use pod_resources::{

@@ -1,5 +1,6 @@
 //! All sockets of a node, served.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use tonic::transport::server::Router;
 
 use crate::event::{Event, Socket};
 use crate::incoming;
+use crate::kept::{Fate, KeptListener};
 use crate::metrics::Metrics;
 use crate::plugins::Plugins;
 use crate::pod_resources::{Lister, PodResources};
@@ -79,9 +81,6 @@ impl Server {
             .build()
             .map_err(StartError::Thread)?;
         sockets::remove_all(&folders.device_plugins)?;
-        sockets::remove(&own[1])?;
-        let listeners = [sockets::listen(&own[0])?, sockets::listen(&own[1])?];
-
         let metrics = Metrics::default();
         let limit = setup.messages.bytes();
         let wire = Grpc { times: setup.times, list_limit: limit };
@@ -93,8 +92,10 @@ impl Server {
         let v1alpha1 = V1Alpha1ListerServer::from_arc(lister).max_decoding_message_size(REQUEST);
         let routers = [bounded().add_service(registrar), bounded().add_service(v1).add_service(v1alpha1)];
         let (stop, stopped) = watch::channel(false);
-        let each = [Socket::Registration, Socket::PodResources].into_iter().zip(listeners).zip(routers);
-        for ((socket, listener), router) in each {
+        let kinds =
+            [(Socket::Registration, sockets::PLUGINS_MODE), (Socket::PodResources, sockets::OTHER_MODE)];
+        for (((socket, mode), path), router) in kinds.into_iter().zip(&own).zip(routers) {
+            let listener = kept((socket, path.clone(), mode), &plugins, &runtime)?;
             let (plugins, stopped) = (Arc::clone(&plugins), stopped.clone());
             let at_once = setup.limits.incoming;
             runtime.spawn(async move {
@@ -169,12 +170,34 @@ fn bounded() -> tonic::transport::Server {
         .http2_max_header_list_size(HEADERS)
 }
 
+/// Listens at a socket, which is made again when it is gone.
+fn kept(
+    (socket, path, folder_mode): (Socket, PathBuf, u32),
+    plugins: &Arc<Plugins>,
+    runtime: &Runtime,
+) -> Result<KeptListener, StartError> {
+    let _inside = runtime.enter();
+    let first = sockets::listen(&path, folder_mode)?;
+    let mut first = Some(first);
+    let (at, plugins) = (path.clone(), Arc::clone(plugins));
+    let make = move || match first.take() {
+        Some(first) => Ok(first),
+        None => sockets::listen(&at, folder_mode).map_err(|error| io::Error::other(chain(&error))),
+    };
+    let tell = move |fate| {
+        plugins.tell(match fate {
+            Fate::Remade => Event::ServedAgain { socket },
+            Fate::Gone(error) => Event::NotServed { socket, error },
+        });
+    };
+    KeptListener::new(&path, make, tell).map_err(StartError::file("listen on", &path))
+}
+
 async fn serve(
-    (listener, at_once): (std::os::unix::net::UnixListener, usize),
+    (listener, at_once): (KeptListener, usize),
     router: Router,
     mut stopped: watch::Receiver<bool>,
 ) -> Result<(), String> {
-    let listener = tokio::net::UnixListener::from_std(listener).map_err(|error| error.to_string())?;
     let stop = async move {
         // That nobody can say it any more says it too.
         let _ = stopped.wait_for(|is_stopped| *is_stopped).await;

@@ -1,8 +1,8 @@
 //! Making the sockets: in which folders, with which permissions, and never over somebody who still serves.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,8 @@ use thiserror::Error;
 pub(crate) const NAME: &str = "kubelet.sock";
 /// The kubelet asks for less, but whoever stores its state makes the folder before.
 pub(crate) const PLUGINS_MODE: u32 = 0o755;
+/// Of the sockets: what the usual mask leaves a kubelet's. Only their owner connects.
+const MODE: u32 = 0o755;
 /// Of the other two folders.
 pub(crate) const OTHER_MODE: u32 = 0o750;
 
@@ -41,7 +43,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+    pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_path_buf();
         move |source| Self::File { action, path, source }
     }
@@ -66,10 +68,15 @@ pub(crate) fn check(path: &Path) -> Result<(), StartError> {
     }
 }
 
-/// Makes a folder and those above it; one that is there stays as it is.
+/// Makes a folder and those above it, with permissions that do not depend on the process' mask; one that is there stays
+/// as it is.
 pub(crate) fn make_folder(path: &Path, mode: u32) -> Result<(), StartError> {
+    if path.is_dir() {
+        return Ok(());
+    }
     let made = fs::DirBuilder::new().recursive(true).mode(mode).create(path);
-    made.map_err(StartError::file("create", path))
+    made.and_then(|()| fs::set_permissions(path, Permissions::from_mode(mode)))
+        .map_err(StartError::file("create", path))
 }
 
 /// Removes every socket of the folder, not of those below; also what a link leads to one from. Plugins watch for it,
@@ -92,9 +99,15 @@ pub(crate) fn remove(path: &Path) -> Result<(), StartError> {
     }
 }
 
-/// Listens at `path`, with the permissions that the process' mask leaves.
-pub(crate) fn listen(path: &Path) -> Result<UnixListener, StartError> {
+/// Listens at `path`, in a folder that is made if it is missing. What is there is replaced, unless somebody serves it.
+pub(crate) fn listen(path: &Path, folder_mode: u32) -> Result<UnixListener, StartError> {
+    check(path)?;
+    if let Some(folder) = path.parent() {
+        make_folder(folder, folder_mode)?;
+    }
+    remove(path)?;
     let listener = UnixListener::bind(path).map_err(StartError::file("listen on", path))?;
-    listener.set_nonblocking(true).map_err(StartError::file("listen on", path))?;
+    fs::set_permissions(path, Permissions::from_mode(MODE))
+        .map_err(StartError::file("set permissions of", path))?;
     Ok(listener)
 }

@@ -24,6 +24,11 @@ pub enum Event {
     Plugin(PluginEvent),
     /// A plugin answered what it was asked.
     Replied(Question, Reply),
+    /// Files were removed by somebody else, with their folder, which is there again. All are written again.
+    FilesLost {
+        /// What happened, for who asks why the node is not ready.
+        why: String,
+    },
     /// Some time has passed: what was put off is tried again, and what has been gone for too long is forgotten.
     Timer,
 }

@@ -196,6 +196,12 @@ impl Owner {
                     first.replies.insert(question, reply);
                 }
             }
+            Event::FilesLost { why } => {
+                self.behind.extend(StateFile::ALL.map(FileName::State));
+                self.behind.extend(self.pods.keys().cloned().map(FileName::Pod));
+                self.why_behind = why;
+                self.changes.push_back(Change::Rewrite);
+            }
             Event::Timer => {
                 self.changes.extend(std::mem::take(&mut self.put_off));
                 self.admissions.extend(std::mem::take(&mut self.postponed));

@@ -364,7 +364,7 @@ fn roots_that_are_not_ours_are_refused() {
     {
         fs::write(&state, contents).unwrap();
         let said = refused(&["--root", kubelets.to_str().unwrap()]);
-        assert!(said.contains("is a kubelet's") && said.contains(who), "{said}");
+        assert!(said.contains("has no folder topolet/pods") && said.contains(who), "{said}");
         assert_eq!(fs::read(&state).unwrap(), contents, "nothing is changed");
         assert_eq!(fs::read_dir(&kubelets).unwrap().count(), 1, "and nothing is made");
     }

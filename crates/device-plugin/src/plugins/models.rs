@@ -116,6 +116,7 @@ fn keeper(told: Receiver<Told>) -> JoinHandle<usize> {
                     Event::ListRefused { .. }
                     | Event::NotRegistered { .. }
                     | Event::EndedUnnoticed { .. }
+                    | Event::ServedAgain { .. }
                     | Event::NotServed { .. },
                 ) => {}
                 Told::Answer(Reply::Failed(_)) => answers += 1,

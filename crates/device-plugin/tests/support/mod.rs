@@ -150,6 +150,7 @@ fn recorded(event: Event, inventory: &mut Inventory, now: Moment) -> String {
         Event::ListRefused { resource, why } => format!("list refused {resource}: {why}"),
         Event::Gone { resource, why } => format!("gone {resource}: {why:?}"),
         Event::EndedUnnoticed { resource } => format!("ended unnoticed {resource}"),
+        Event::ServedAgain { socket } => format!("served again {socket:?}"),
         Event::NotServed { socket, error } => format!("not served {socket:?}: {error}"),
     };
     event.record(inventory, now);

@@ -6,6 +6,7 @@
 //! | owner | takes events in, writes state, gives effects out ([`owner`]) |
 //! | scribe | writes decisions up, with what would have fitted ([`scribe`]) |
 //! | manifests | reads the watched folder ([`watch`]) |
+//! | kept | makes folders again that are gone, and looks for sockets ([`kept`]) |
 //! | log | writes the log ([`log`]) |
 //! | cgroups | keeps running containers on their CPUs ([`enforce`]) |
 //! | device-plugin | sockets of plugins and of pod resources ([`plugins`]) |
@@ -22,6 +23,7 @@ mod metrics;
 mod api;
 mod inputs;
 mod root;
+mod kept;
 mod start;
 mod enforce;
 mod log;
@@ -46,6 +48,7 @@ use node_agent::{Agent, KeptBackups};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::api::{Listeners, Token};
+use self::kept::Missing;
 use self::manifests::Manifests;
 use self::owner::{Message, OwnerThread, WAITING};
 use self::plugins::Sockets;
@@ -114,6 +117,7 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     }
     .start(effects)?;
     watch::start(setup.manifests, &shared, sender.clone())?;
+    kept::start(setup.root, &setup.socket, shared.clone(), sender.clone())?;
     tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
     let router = api::router(shared, Some(sender.clone()));
     let result = runtime.block_on(until_told(listeners, router, || thread.is_finished()));
@@ -170,6 +174,7 @@ fn shared(
         mode,
         notes,
         manifests: Manifests::default(),
+        missing: Missing::default(),
         observed: ArcSwapOption::empty(),
     })
 }

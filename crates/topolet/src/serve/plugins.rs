@@ -78,6 +78,10 @@ fn tell(owner: &SyncSender<Message>, said: Said) {
             tracing::warn!(%resource, "a device plugin has ended after another failed to take its place");
             return;
         }
+        Said::ServedAgain { socket } => {
+            tracing::warn!(?socket, "a socket was gone and has been made again");
+            return;
+        }
         Said::NotServed { socket, error } => {
             tracing::error!(?socket, error, "a socket is not served any more");
             return;

@@ -1,14 +1,13 @@
 //! The root folder: whose it is, and what has to be in it.
 
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::fs::{self, DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use kubelet_checkpoint::store::StateFile;
 use nix::sys::statvfs::{FsFlags, statvfs};
-use nix::unistd::geteuid;
+use nix::unistd::{getegid, geteuid};
 use node_agent::{Agent, PODS};
 
 use crate::state::StateFolder;
@@ -17,19 +16,28 @@ use crate::state::StateFolder;
 const MODE: u32 = 0o750;
 /// Write permission of others than the owner and its group.
 const OTHERS_WRITE: u32 = 0o002;
+/// That of its group.
+const GROUP_WRITE: u32 = 0o020;
+/// The group of the root user.
+const ROOT: u32 = 0;
 
 /// Makes the root if it is missing, and the kubelet's folders in it.
 pub(super) fn make(root: &Path) -> anyhow::Result<()> {
     let shown = root.display();
-    match DirBuilder::new().recursive(true).mode(MODE).create(root) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(error).with_context(|| format!("failed to make root folder {shown}"));
-        }
-        _ => {}
+    if matches!(root.try_exists(), Ok(false)) {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(MODE)
+            .create(root)
+            .and_then(|()| fs::set_permissions(root, Permissions::from_mode(MODE)))
+            .with_context(|| format!("failed to make root folder {shown}"))?;
     }
-    check(root)?;
+    check("root folder", root)?;
+    fs::read_dir(root).with_context(|| format!("failed to read root folder {shown}"))?;
+    is_writable(root)?;
     leave_to_its_kubelet(root)?;
-    Agent::make_folders(root).with_context(|| format!("failed to make folders in root folder {shown}"))
+    Agent::make_folders(root)?;
+    Agent::FOLDERS.iter().try_for_each(|(folder, _)| check("folder", &root.join(folder)))
 }
 
 /// Refuses a folder that was never served here and in whose state files pods hold something. Which pods these are, and
@@ -52,28 +60,38 @@ fn leave_to_its_kubelet(root: &Path) -> anyhow::Result<()> {
         None => "pods may hold".to_owned(),
     };
     bail!(
-        "root folder {shown} is a kubelet's: {who} something by its state files, and would lose it here. \
-         `topolet serve --observe --root {shown}` watches it and changes nothing; if no kubelet runs there any more, \
-         remove {} first",
+        "root folder {shown} has no folder {PODS}, and {who} something by its state files and would lose it here. \
+         If a kubelet runs there, `topolet serve --observe --root {shown}` watches it and changes nothing. If topolet \
+         has served it, somebody removed the folder: bring it back. If none of these pods runs any more, remove {} \
+         first",
         StateFile::ALL.map(StateFile::path).join(", ")
     )
 }
 
-/// Nobody else may have put anything in it.
-fn check(root: &Path) -> anyhow::Result<()> {
-    let shown = root.display();
-    let about = fs::metadata(root).with_context(|| format!("failed to look at root folder {shown}"))?;
+/// Nobody else may have put anything in it. A folder that is open to others is refused and not closed: what is in it may
+/// be theirs already.
+fn check(what: &str, folder: &Path) -> anyhow::Result<()> {
+    let shown = folder.display();
+    let about = fs::metadata(folder).with_context(|| format!("failed to look at {what} {shown}"))?;
     if !about.is_dir() {
-        bail!("root {shown} is no folder");
+        bail!("{what} {shown} is no folder");
     }
     let own = geteuid().as_raw();
     if about.uid() != own {
-        bail!("root folder {shown} belongs to user {}, and this is user {own}", about.uid());
+        bail!("{what} {shown} belongs to user {}, and this is user {own}", about.uid());
     }
     if about.mode() & OTHERS_WRITE != 0 {
-        bail!("root folder {shown} can be written by everybody: `chmod o-w {shown}`");
+        bail!("{what} {shown} can be written by everybody: `chmod o-w {shown}`");
     }
-    fs::read_dir(root).with_context(|| format!("failed to read root folder {shown}"))?;
+    let is_own_group = [ROOT, getegid().as_raw()].contains(&about.gid());
+    if about.mode() & GROUP_WRITE != 0 && !is_own_group {
+        bail!("{what} {shown} can be written by group {}: `chmod g-w {shown}`", about.gid());
+    }
+    Ok(())
+}
+
+fn is_writable(root: &Path) -> anyhow::Result<()> {
+    let shown = root.display();
     let mounted = statvfs(root).with_context(|| format!("failed to look at root folder {shown}"))?;
     if mounted.flags().contains(FsFlags::ST_RDONLY) {
         bail!(

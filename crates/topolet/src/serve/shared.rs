@@ -7,6 +7,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use node_agent::Snapshot;
 use serde::Serialize;
 
+use super::kept::Missing;
 use super::manifests::Manifests;
 use super::metrics::{Exposition, Metrics, Now};
 use super::observe::Observed;
@@ -29,6 +30,7 @@ pub(super) struct Shared {
     pub(super) mode: Mode,
     pub(super) notes: Notes,
     pub(super) manifests: Manifests,
+    pub(super) missing: Missing,
     /// What a kubelet has written, where one owns the node.
     pub(super) observed: ArcSwapOption<Observed>,
 }

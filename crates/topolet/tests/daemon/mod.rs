@@ -128,6 +128,11 @@ impl Daemon {
         Self::spawned(&mut command(machine, root, config, more), root)
     }
 
+    /// One that a shell starts, say; it need not be ready.
+    pub fn from_command(command: &mut Command, root: &Path) -> Self {
+        Self::spawned(command, root)
+    }
+
     fn spawned(command: &mut Command, root: &Path) -> Self {
         let socket = root.join("topolet.sock");
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();

@@ -4,18 +4,19 @@ use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
-use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use axum::{Extension, Router};
+use device_plugin::{Fate, KeptListener};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use super::access::{Peer, Token};
@@ -35,7 +36,7 @@ const LONGEST: usize = 107;
 
 /// Where requests come in.
 pub(in crate::serve) struct Listeners {
-    unix: UnixListener,
+    unix: KeptListener,
     gone: RemovedAtEnd,
     tcp: Option<(TcpListener, Option<Token>)>,
 }
@@ -55,11 +56,10 @@ impl Listeners {
         if let Some((address, _)) = tcp.as_ref().filter(|(address, _)| !address.ip().is_loopback()) {
             bail!("{address} can be reached from elsewhere: only loopback addresses are listened at");
         }
-        remove_old(path)?;
-        let unix = UnixListener::bind(path).with_context(|| format!("failed to listen at {shown}"))?;
+        let at = path.to_path_buf();
+        let unix = KeptListener::new(path, move || listen(&at), tell(path))
+            .with_context(|| format!("failed to listen at {shown}"))?;
         let gone = RemovedAtEnd(path.to_path_buf());
-        fs::set_permissions(path, fs::Permissions::from_mode(MODE))
-            .with_context(|| format!("failed to open {shown} for others"))?;
         let tcp = match tcp {
             None => None,
             Some((address, token)) => {
@@ -81,6 +81,27 @@ impl Listeners {
     }
 }
 
+/// Listens at a path where nobody answers.
+fn listen(path: &Path) -> io::Result<StdUnixListener> {
+    remove_old(path).map_err(|error| io::Error::other(format!("{error:#}")))?;
+    let unix = StdUnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(MODE))?;
+    Ok(unix)
+}
+
+/// Logs what becomes of the socket.
+fn tell(path: &Path) -> impl FnMut(Fate) + Send + use<> {
+    let path = path.to_path_buf();
+    move |fate| match fate {
+        Fate::Remade => {
+            tracing::warn!(socket = %path.display(), "the socket was gone and has been made again");
+        }
+        Fate::Gone(why) => {
+            tracing::error!(socket = %path.display(), why, "the socket is gone and cannot be made again");
+        }
+    }
+}
+
 /// A socket that a dead program left is removed; one that answers is not.
 fn remove_old(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
@@ -96,12 +117,12 @@ fn remove_old(path: &Path) -> anyhow::Result<()> {
 /// Serves until the future that this is raced with is done.
 pub(in crate::serve) async fn serve(listeners: Listeners, router: Router) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
-    let Listeners { unix, gone: _gone, tcp } = listeners;
+    let Listeners { mut unix, gone: _gone, tcp } = listeners;
     let on_unix = async {
         loop {
             let Ok(place) = places.clone().acquire_owned().await else { return };
             match unix.accept().await {
-                Ok((stream, _)) => match stream.peer_cred() {
+                Ok(stream) => match stream.peer_cred() {
                     Ok(peer) => {
                         let router = router.clone().layer(Extension(Peer::Unix { user: peer.uid() }));
                         tokio::spawn(async move {

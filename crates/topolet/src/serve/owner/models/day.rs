@@ -21,6 +21,7 @@ use super::VF;
 use super::stand_ins::{Channel, Files, ModelEnforcer, ModelInbox, ModelPlugins, ModelWriter, Order, pause};
 use crate::arguments::{Arguments, Command};
 use crate::node::{LoadedMachine, LoadedNode};
+use crate::serve::kept::Missing;
 use crate::serve::manifests::Manifests;
 use crate::serve::metrics::Metrics;
 use crate::serve::scribe::Job;
@@ -76,6 +77,7 @@ impl Day {
             mode: Mode::Serve,
             notes: Notes::default(),
             manifests: Manifests::default(),
+            missing: Missing::default(),
             observed: ArcSwapOption::empty(),
         });
         let owner = Channel::new();

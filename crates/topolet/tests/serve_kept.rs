@@ -1,0 +1,186 @@
+//! Sockets and folders of a daemon that somebody removes, and their permissions.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod daemon;
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+
+use daemon::plugin::{Plugin, Script, device, register, request};
+use daemon::{Daemon, Folder, MACHINE, pod, until};
+
+const PLUGINS: &str = "device-plugins/kubelet.sock";
+const PODS: &str = "pod-resources/kubelet.sock";
+
+/// The kubelet's state files and the pods' own.
+fn files(root: &Path) -> BTreeMap<String, String> {
+    let state = ["cpu_manager_state", "memory_manager_state", "device-plugins/kubelet_internal_checkpoint"];
+    let pods = fs::read_dir(root.join("topolet/pods")).into_iter().flatten();
+    let pods = pods.map(|entry| format!("topolet/pods/{}", entry.unwrap().file_name().display()));
+    let names = state.map(str::to_owned).into_iter().chain(pods);
+    names.filter_map(|name| Some((name.clone(), fs::read_to_string(root.join(name)).ok()?))).collect()
+}
+
+fn admit(daemon: &Daemon, name: &str, limits: &str) {
+    let reply = daemon.ask("POST", "/v1/pods", &pod(name, limits));
+    assert_eq!(reply.status, 200, "{}", reply.body);
+}
+
+/// A plugin that registers at the socket that is there now, until that is heard of.
+fn registers(root: &Path, daemon: &Daemon, name: &str) -> Plugin {
+    let (socket, resource) = (format!("{name}.sock"), format!("example.com/{name}"));
+    let folder = root.join("device-plugins");
+    let plugin = Plugin::listen(&folder.join(&socket), Script::default(), vec![device("d0", &[0])]);
+    register(&root.join(PLUGINS), request(&socket, &resource)).unwrap();
+    let listed = format!("topolet_free_devices{{numa_node=\"0\",resource=\"{resource}\"}} 1");
+    until("devices", || daemon.get("/metrics").body.contains(&listed).then_some(()));
+    plugin
+}
+
+#[test]
+fn sockets_are_made_again_when_they_vanish() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    let _first = registers(root.path(), &daemon, "first");
+    for socket in ["topolet.sock", PLUGINS, PODS] {
+        let path = root.path().join(socket);
+        fs::remove_file(&path).unwrap();
+        until("its return", || UnixStream::connect(&path).ok());
+    }
+    let _second = registers(root.path(), &daemon, "second");
+    admit(&daemon, "both", "cpu: 2, memory: 1Gi, example.com/first: 1, example.com/second: 1");
+    until("readiness", || (daemon.get("/readyz").status == 200).then_some(()));
+    let told = daemon.log().iter().filter(|line| line.contains("made again")).count();
+    assert_eq!(told, 3, "{:?}", daemon.log());
+
+    // One that cannot be made again.
+    let path = root.path().join(PLUGINS);
+    fs::remove_file(&path).unwrap();
+    fs::create_dir_all(path.join("in the way")).unwrap();
+    let said = until("a reason", || {
+        daemon.try_get("/readyz").filter(|reply| reply.status == 503).map(|reply| reply.message())
+    });
+    assert!(said.contains(&format!("socket {} is gone", path.display())), "{said}");
+    until("a line", || daemon.log().iter().any(|line| line.contains("not served any more")).then_some(()));
+    fs::remove_dir_all(&path).unwrap();
+    until("readiness", || (daemon.get("/readyz").status == 200).then_some(()));
+    until("its return", || UnixStream::connect(&path).ok());
+}
+
+#[test]
+fn folders_that_are_removed_are_made_again_with_what_was_in_them() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    let _plugin = registers(root.path(), &daemon, "vf");
+    admit(&daemon, "one", "cpu: 2, memory: 1Gi, example.com/vf: 1");
+    admit(&daemon, "two", "cpu: 4, memory: 1Gi");
+    let before = files(root.path());
+    for folder in ["topolet", "pod-resources", "plugins_registry"] {
+        fs::remove_dir_all(root.path().join(folder)).unwrap();
+        until("the folder", || root.path().join(folder).is_dir().then_some(()));
+        until("its files", || (files(root.path()) == before).then_some(()));
+    }
+    until("readiness", || (daemon.get("/readyz").status == 200).then_some(()));
+    until("the socket", || UnixStream::connect(root.path().join(PODS)).ok());
+    // Plugins lose theirs with the folder, and come again.
+    fs::remove_dir_all(root.path().join("device-plugins")).unwrap();
+    let checkpoint = root.path().join("device-plugins/kubelet_internal_checkpoint");
+    until("the state of devices", || fs::read_to_string(&checkpoint).ok().filter(|text| text.contains("d0")));
+    until("the socket", || UnixStream::connect(root.path().join(PLUGINS)).ok());
+    let listed = daemon.prints(&["get", "pods"]);
+    daemon.kill();
+    let daemon = Daemon::start(root.path(), &[]);
+    assert_eq!(daemon.prints(&["get", "pods"]), listed);
+    daemon.kill();
+
+    // Nobody was there to write it again.
+    fs::remove_dir_all(root.path().join("topolet")).unwrap();
+    let said = refused("022", root.path());
+    assert!(said.contains("has no folder topolet/pods, and 2 pods hold something"), "{said}");
+    assert!(
+        said.contains("If a kubelet runs there") && said.contains("somebody removed the folder"),
+        "{said}"
+    );
+}
+
+/// The command of a daemon that starts under a mask.
+fn masked(mask: &str, root: &Path) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("umask {mask}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_topolet")]);
+    command.args(["serve", "--machine", MACHINE, "--config", "pinned", "--root"]).arg(root);
+    command
+}
+
+fn refused(mask: &str, root: &Path) -> String {
+    let output = masked(mask, root).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn permissions_do_not_depend_on_the_mask() {
+    let expected = [
+        ("", 0o750),
+        ("device-plugins", 0o755),
+        ("plugins_registry", 0o750),
+        ("pod-resources", 0o750),
+        ("topolet", 0o750),
+        ("topolet/pods", 0o750),
+        (PLUGINS, 0o755),
+        (PODS, 0o755),
+        (".topolet.lock", 0o600),
+        ("cpu_manager_state", 0o600),
+    ];
+    for mask in ["000", "022", "077"] {
+        let parent = Folder::new();
+        let root = parent.path().join("root");
+        let daemon = Daemon::from_command(&mut masked(mask, &root), &root);
+        until("it is ready", || daemon.try_get("/readyz").filter(|reply| reply.status == 200));
+        for (path, mode) in expected {
+            let found = fs::metadata(root.join(path)).unwrap().permissions().mode() & 0o7777;
+            assert_eq!(format!("{found:o}"), format!("{mode:o}"), "mask {mask}: {path}");
+        }
+        // Made again, they are the same.
+        fs::remove_file(root.join(PLUGINS)).unwrap();
+        fs::remove_dir(root.join("plugins_registry")).unwrap();
+        for (path, mode) in [(PLUGINS, 0o755), ("plugins_registry", 0o750)] {
+            until("its permissions", || {
+                let found = fs::metadata(root.join(path)).ok()?.permissions().mode() & 0o7777;
+                (found == mode).then_some(())
+            });
+        }
+    }
+}
+
+#[test]
+fn folders_that_others_can_write_to_are_refused() {
+    let root = Folder::new();
+    Daemon::start(root.path(), &[]).kill();
+    for folder in ["device-plugins", "plugins_registry", "pod-resources", "topolet", "topolet/pods"] {
+        let path = root.path().join(folder);
+        let before = fs::metadata(&path).unwrap().permissions();
+        fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
+        let said = refused("022", root.path());
+        let shown = path.display();
+        assert!(
+            said.contains(&format!("folder {shown} can be written by everybody: `chmod o-w {shown}`")),
+            "{said}"
+        );
+        fs::set_permissions(&path, before).unwrap();
+        if nix::unistd::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(12345), None).unwrap();
+            assert!(refused("022", root.path()).contains(&format!("{shown} belongs to user 12345")));
+            std::os::unix::fs::chown(&path, Some(0), Some(12345)).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(0o770)).unwrap();
+            assert!(refused("022", root.path()).contains(&format!("{shown} can be written by group 12345")));
+            std::os::unix::fs::chown(&path, Some(0), Some(0)).unwrap();
+        } else {
+            println!("skipped: only root can give a folder away");
+        }
+    }
+    Daemon::start(root.path(), &[]).kill();
+}
