@@ -37,7 +37,8 @@ impl Work<'_> {
             && result.quarantined.is_empty()
             && result.aside.is_empty()
             && result.records.is_empty();
-        if !(is_plain && is_whole(&reads.cpu) && is_whole(&reads.memory) && is_whole(&reads.device)) {
+        let are_whole = is_whole(&reads.cpu) && is_whole(&reads.memory) && is_whole(&reads.device);
+        if !is_plain || !are_whole {
             return None;
         }
         let mut other = BTreeSet::new();
