@@ -40,7 +40,10 @@ pub use devices::{
 pub use error::{ManifestError, Style};
 pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, ReportedNodes};
 pub use kubelet::{KubeletConfigRead, Warning, read_kubelet_config};
-pub use manifests::{Manifests, NotConsidered, Owner, Refusal, Skipped, UnknownFields, read_manifests};
+pub use manifests::{
+    Manifests, NotConsidered, Owner, PodLimit, Refusal, Skipped, UnknownFields, read_manifests,
+    read_manifests_up_to,
+};
 pub use own::read_own_options;
 pub use patch::{FieldChange, PatchError, patch_kubelet_config};
 pub use plain::plain_json;

@@ -5,6 +5,7 @@
 mod reader;
 
 use core::fmt;
+use core::num::NonZeroUsize;
 use std::collections::BTreeMap;
 
 use cpuset::go_quote;
@@ -52,6 +53,15 @@ pub enum UnknownFields {
     Refuse,
     /// The fields are ignored and reported in [`Manifests::unknown_fields`], as by a kubelet that reads files.
     Report,
+}
+
+/// How many pods a text may become.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PodLimit {
+    /// As many as it lists, and 10,000 of templates.
+    Usual,
+    /// No more than this. A text with more is refused before the pods are made.
+    AtMost(NonZeroUsize),
 }
 
 /// What makes a pod. Displays as `Deployment web`.
@@ -182,5 +192,18 @@ pub fn read_manifests(
     pod_level: PodLevelResources,
     unknown: UnknownFields,
 ) -> Result<Manifests, ManifestError> {
-    Reader::new(pod_level, unknown).read(source)
+    read_manifests_up_to(PodLimit::Usual, source, pod_level, unknown)
+}
+
+/// The same for a text that may become no more than `limit` pods.
+///
+/// # Errors
+/// The text cannot be read at all, or is more pods ([`Problem::TooManyPodsAsked`]).
+pub fn read_manifests_up_to(
+    limit: PodLimit,
+    source: &Source<'_>,
+    pod_level: PodLevelResources,
+    unknown: UnknownFields,
+) -> Result<Manifests, ManifestError> {
+    Reader::new(pod_level, unknown, limit).read(source)
 }

@@ -161,6 +161,14 @@ pub enum Problem {
     /// More pods than any node has.
     #[error("{0} pods are too many")]
     TooManyPods(u64),
+    /// More pods than the reader was asked for.
+    #[error("{pods} pods are too many for one request: its limit is {most}")]
+    TooManyPodsAsked {
+        /// How many there are up to this object; later objects are not counted.
+        pods: u64,
+        /// The limit.
+        most: u64,
+    },
     /// A device that its resource already has.
     #[error("the resource already has a device {}", Shown(.0))]
     DuplicateDevice(String),
@@ -189,6 +197,7 @@ impl Problem {
             | Self::UnknownObjectField { meant: Some(_), .. } => return None,
             Self::UnknownObjectField { meant: None, .. } => "a field of Kubernetes v1.36.3",
             Self::TooManyPods(_) => "fewer pods, or smaller ones",
+            Self::TooManyPodsAsked { .. } => "fewer pods",
             Self::ListTooLarge { .. } => {
                 const { assert!(MAX_LIST_BYTES == 67_108_864, "the text below names the limit") };
                 "at most 67108864 bytes (64 MiB)"

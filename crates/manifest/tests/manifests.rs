@@ -319,3 +319,39 @@ fn a_mirror_has_the_uid_by_which_its_node_knows_the_static_pod() {
     assert_eq!(uid("kubernetes.io/config.mirror: 4f2a5c"), "4f2a5c");
     assert_eq!(uid("kubernetes.io/config.hash: 4f2a5c"), "9c1e-of-the-mirror");
 }
+
+#[test]
+fn a_text_becomes_no_more_pods_than_it_may() {
+    let deployment = |replicas: u32| {
+        format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec:\n  replicas: {replicas}\n  \
+             selector: {{matchLabels: {{a: b}}}}\n  template:\n    metadata: {{labels: {{a: b}}}}\n    spec: \
+             {{containers: [{{name: app, image: i}}]}}\n"
+        )
+    };
+    let pod =
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME}\nspec: {containers: [{name: app, image: i}]}\n";
+    let pods = |count: usize| {
+        (0..count).map(|at| pod.replace("NAME", &format!("p{at}"))).collect::<Vec<_>>().join("---\n")
+    };
+    for (text, expected) in [
+        (deployment(5), Ok(5)),
+        (deployment(6), Err("6 pods are too many for one request: its limit is 5")),
+        (deployment(4_000_000), Err("4000000 pods are too many for one request: its limit is 5")),
+        (pods(5), Ok(5)),
+        (pods(6), Err("6 pods are too many for one request: its limit is 5")),
+        (format!("{}---\n{}", pods(3), deployment(3)), Err("6 pods are too many")),
+    ] {
+        let read = topology_manifest::read_manifests_up_to(
+            topology_manifest::PodLimit::AtMost(5.try_into().unwrap()),
+            &Source { name: "pods.yaml", text: &text },
+            PodLevelResources::Count,
+            UnknownFields::Refuse,
+        );
+        match (read, expected) {
+            (Ok(read), Ok(pods)) => assert_eq!(read.pods.len(), pods),
+            (Err(error), Err(said)) => assert!(error.to_string().contains(said), "{error}"),
+            (read, expected) => panic!("{read:?}, expected {expected:?}"),
+        }
+    }
+}

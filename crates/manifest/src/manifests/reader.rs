@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use pod_spec::{Pod, PodLevelResources, PodUid};
 
-use super::{Manifests, NotConsidered, Owner, Refusal, Skipped, UnknownFields};
+use super::{Manifests, NotConsidered, Owner, PodLimit, Refusal, Skipped, UnknownFields};
 use crate::node::{Field, Node};
 use crate::pods::{Identity, read_body};
 use crate::workload::{Kind, Replicas};
@@ -21,6 +21,7 @@ pub(super) struct Reader {
     read: Manifests,
     pod_level: PodLevelResources,
     unknown: UnknownFields,
+    limit: PodLimit,
     names: BTreeSet<(String, String)>,
     uids: BTreeSet<PodUid>,
     copied: u64,
@@ -51,9 +52,9 @@ impl Members {
 }
 
 impl Reader {
-    pub(super) fn new(pod_level: PodLevelResources, unknown: UnknownFields) -> Self {
+    pub(super) fn new(pod_level: PodLevelResources, unknown: UnknownFields, limit: PodLimit) -> Self {
         let (names, uids) = (BTreeSet::new(), BTreeSet::new());
-        Self { read: Manifests::default(), pod_level, unknown, names, uids, copied: 0 }
+        Self { read: Manifests::default(), pod_level, unknown, limit, names, uids, copied: 0 }
     }
 
     /// Every object of a text.
@@ -63,7 +64,7 @@ impl Reader {
             return Ok(self.read);
         }
         for node in &documents(source, Repeated::Refused)? {
-            self.read_object(&Field::document(source, node), None);
+            self.read_object(&Field::document(source, node), None)?;
         }
         Ok(self.read)
     }
@@ -74,31 +75,37 @@ impl Reader {
         for outline in outlines {
             let Some(header) = outline.header(source.text) else {
                 let piece = pieces.next(outline.whole.clone());
-                self.read_piece(&piece, &pieces.read(&piece)?, None);
+                self.read_piece(&piece, &pieces.read(&piece)?, None)?;
                 continue;
             };
             let header = Source { name: source.name, text: &header };
             let Some(node) = pieces.read_header(&header)? else { continue };
             let list = Field::document(&header, &node);
             // Without its items a list says only what is wrong with itself.
-            self.read_object(&list, None);
+            self.read_object(&list, None)?;
             let Some(members) = Header::read(&list).ok().and_then(|header| header.members()) else {
                 continue;
             };
             for item in &outline.items {
                 let piece = pieces.next(item.clone());
-                self.read_piece(&piece, &pieces.read_item(&piece)?, members.implied());
+                self.read_piece(&piece, &pieces.read_item(&piece)?, members.implied())?;
             }
         }
         Ok(())
     }
 
     /// Reads objects of a part of a text; what is said of them is at its place in the whole.
-    fn read_piece(&mut self, piece: &Piece<'_>, nodes: &[Node], implied: Option<&Header>) {
+    fn read_piece(
+        &mut self,
+        piece: &Piece<'_>,
+        nodes: &[Node],
+        implied: Option<&Header>,
+    ) -> Result<(), ManifestError> {
         let Manifests { refused, skipped, not_considered, unknown_fields, .. } = &self.read;
         let before = (refused.len(), skipped.len(), not_considered.len(), unknown_fields.len());
         for node in nodes {
-            self.read_object(&Field::document(&piece.source, node), implied);
+            self.read_object(&Field::document(&piece.source, node), implied)
+                .map_err(|error| error.after(piece.start))?;
         }
         let Manifests { refused, skipped, not_considered, unknown_fields, .. } = &mut self.read;
         for refusal in refused.iter_mut().skip(before.0) {
@@ -113,11 +120,18 @@ impl Reader {
         for place in skipped.chain(others) {
             place.position = place.position.after(piece.start);
         }
+        Ok(())
     }
 
     /// `implied`: members of a list such as `PodList` do not say what they are.
-    fn read_object(&mut self, object: &Field<'_>, implied: Option<&Header>) {
+    ///
+    /// # Errors
+    /// [`Problem::TooManyPodsAsked`]: nothing more is read then. Anything else refuses the object alone.
+    fn read_object(&mut self, object: &Field<'_>, implied: Option<&Header>) -> Result<(), ManifestError> {
         if let Err(error) = self.try_object(object, implied) {
+            if matches!(error.problem(), Problem::TooManyPodsAsked { .. }) {
+                return Err(error);
+            }
             let text = |path: &[&str]| {
                 let field = object.descend(path).ok().flatten();
                 field.and_then(|field| field.text("").ok()).unwrap_or_default().to_owned()
@@ -126,6 +140,7 @@ impl Reader {
             let name = text(&["metadata", "name"]);
             self.read.refused.push(Refusal { kind, name, causes: vec![error] });
         }
+        Ok(())
     }
 
     fn try_object(&mut self, object: &Field<'_>, implied: Option<&Header>) -> Result<(), ManifestError> {
@@ -170,7 +185,7 @@ impl Reader {
     fn read_items(&mut self, list: &Field<'_>, implied: Option<&Header>) -> Result<(), ManifestError> {
         for item in list.get("items")?.map_or(Ok(Vec::new()), |items| items.items())? {
             // Complaints are about the member, as if it were alone.
-            self.read_object(&item.at_path(String::new()), implied);
+            self.read_object(&item.at_path(String::new()), implied)?;
         }
         Ok(())
     }
@@ -186,6 +201,7 @@ impl Reader {
         let template = object.descend(kind.template())?.unwrap_or_else(|| object.clone());
         let spec = template.require("spec", "a mapping with the pod's containers")?;
         let pods = if kind == Kind::Pod && !name.is_empty() {
+            self.check_limit(object, 1)?;
             let (identity, place) = self.listed(object, namespace, name.clone())?;
             let metadata = object.get("metadata")?;
             let pod = read_body(identity, metadata.as_ref(), &spec, Some(object))?;
@@ -250,6 +266,7 @@ impl Reader {
         (namespace, prefix): (&str, &str),
     ) -> Result<Vec<Pod>, ManifestError> {
         let Replicas { count, first } = kind.replicas(object)?;
+        self.check_limit(object, count.into())?;
         self.check_amount(object, template.node, count)?;
         if count == 0 {
             return Ok(Vec::new());
@@ -276,6 +293,14 @@ impl Reader {
             pods.push(pod);
         }
         Ok(pods)
+    }
+
+    /// So many more are not more than the reader was asked for.
+    fn check_limit(&self, object: &Field<'_>, count: u64) -> Result<(), ManifestError> {
+        let PodLimit::AtMost(most) = self.limit else { return Ok(()) };
+        let most = u64::try_from(most.get()).unwrap_or(u64::MAX);
+        let pods = u64::try_from(self.read.pods.len()).unwrap_or(u64::MAX).saturating_add(count);
+        if pods > most { Err(object.fail(Problem::TooManyPodsAsked { pods, most })) } else { Ok(()) }
     }
 
     /// A small text cannot become more pods than memory holds.
