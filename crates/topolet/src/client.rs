@@ -1,11 +1,14 @@
 //! Talking to a running daemon: HTTP on its socket, one request for each connection.
 
-use std::io::{Read as _, Write as _};
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use nix::unistd::geteuid;
 
 use crate::serve::{FILE, OUTCOME};
 
@@ -58,8 +61,7 @@ pub(crate) fn send(socket: &Path, method: &str, path: &str, body: Sent<'_>) -> a
     let name = name.filter(|name| !name.chars().any(char::is_control));
     let name = name.map_or_else(String::new, |name| format!("{FILE}: {name}\r\n"));
     let shown = socket.display();
-    let mut stream = UnixStream::connect(socket)
-        .with_context(|| format!("failed to reach topolet at {shown}; is `topolet serve` running there?"))?;
+    let mut stream = UnixStream::connect(socket).map_err(|error| not_reached(socket, error))?;
     let failed = || format!("failed to talk to topolet at {shown}");
     stream.set_read_timeout(Some(PATIENCE)).with_context(failed)?;
     let head = format!(
@@ -83,6 +85,30 @@ pub(crate) fn send(socket: &Path, method: &str, path: &str, body: Sent<'_>) -> a
     }
 }
 
+/// Why the socket cannot be reached, and what to do.
+fn not_reached(socket: &Path, error: io::Error) -> anyhow::Error {
+    let shown = socket.display();
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        let text = format!("failed to reach topolet at {shown}; is `topolet serve` running there?");
+        return anyhow::Error::new(error).context(text);
+    }
+    let user = geteuid();
+    let text = match fs::metadata(socket) {
+        Ok(about) => format!(
+            "user {user} may not connect to {shown}, which user {} and group {} may: run this as root or as a member \
+             of that group; `topolet serve --socket-group GROUP` chooses another group, and --socket-for-all lets \
+             every user look",
+            about.uid(),
+            about.gid()
+        ),
+        Err(_) => format!(
+            "user {user} may not enter the folder of {shown}: run this as root or as a member of the folder's group, \
+             or have `topolet serve --socket PATH` listen in a folder that others may enter"
+        ),
+    };
+    anyhow::Error::new(error).context(text)
+}
+
 fn parsed(answer: &[u8]) -> anyhow::Result<Reply> {
     let text = String::from_utf8_lossy(answer);
     let (head, body) = text.split_once("\r\n\r\n").context("its answer broke off")?;
@@ -98,10 +124,11 @@ fn parsed(answer: &[u8]) -> anyhow::Result<Reply> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read as _, Write as _};
+    use std::io::{self, Read as _, Write as _};
     use std::os::unix::net::UnixListener;
+    use std::path::Path;
 
-    use super::{Sent, parsed, send};
+    use super::{Sent, not_reached, parsed, send};
 
     #[test]
     fn an_answer_that_comes_before_all_was_read_is_one() {
@@ -124,6 +151,28 @@ mod tests {
         }
         assert!(answering.join().is_ok());
         let _ = std::fs::remove_file(&path);
+    }
+
+    #[test]
+    fn a_socket_that_refuses_says_what_to_do() {
+        let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let there = std::env::temp_dir();
+        for (socket, error, said) in [
+            (there.as_path(), denied(), "--socket-group GROUP"),
+            (
+                Path::new("/nowhere/topolet.sock"),
+                denied(),
+                "may not enter the folder of /nowhere/topolet.sock",
+            ),
+            (
+                there.as_path(),
+                io::Error::from(io::ErrorKind::ConnectionRefused),
+                "is `topolet serve` running",
+            ),
+        ] {
+            let text = format!("{:#}", not_reached(socket, error));
+            assert!(text.contains(said), "{text}");
+        }
     }
 
     #[test]

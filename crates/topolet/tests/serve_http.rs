@@ -26,6 +26,7 @@ fn requests_that_are_wrong_are_told_so() {
         ("POST", "/metrics", "", 405, "does not take POST"),
         ("GET", "/v1/pods/default/%ff", "", 400, "path: "),
         ("DELETE", "/v1/pods/%ff/a", "", 400, "path: "),
+        ("POST", "/v1/pods/%ff/a/containers/app/started", "", 400, "path: "),
         ("GET", "/v1/pods?namspace=default", "", 400, "unknown query parameter \"namspace\""),
         ("GET", "/v1/pods?output=json&output=yaml", "", 400, "given twice"),
         ("GET", "/v1/pods?glyphs=runes", "", 400, "glyphs is ascii or unicode"),

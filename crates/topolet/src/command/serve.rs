@@ -1,6 +1,7 @@
 //! `topolet serve`: a node's agent, or a look at a node that a kubelet owns.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
@@ -8,7 +9,7 @@ use clap::{Args, ValueHint};
 use crate::Outcome;
 use crate::arguments::{BackupArguments, MachineArguments, RulesArguments};
 use crate::render::Screen;
-use crate::serve::{self, CgroupRoot, Damaged, Log, LoggingFormat, SOCKET, Setup};
+use crate::serve::{self, CgroupRoot, Damaged, Log, LoggingFormat, Open, SOCKET, Setup, SocketGroup};
 
 #[derive(Args, Debug)]
 pub(crate) struct ServeArguments {
@@ -27,6 +28,17 @@ pub(crate) struct ServeArguments {
     /// Where requests come in; without it topolet.sock in the root folder, or with --observe /run/topolet.sock.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     socket: Option<PathBuf>,
+    /// The group whose members may connect to the socket, by name or number; without it the group that topolet runs
+    /// with. The socket has mode 0660.
+    #[arg(long, value_name = "GROUP", conflicts_with = "socket_for_all")]
+    socket_group: Option<SocketGroup>,
+    /// Every user may connect to the socket (mode 0666). Users other than root and the one that topolet runs as may
+    /// look, and change nothing.
+    #[arg(long)]
+    socket_for_all: bool,
+    /// How many pods a request may ask about (explain, dry run) that may change nothing. Others may ask about 10,000.
+    #[arg(long, value_name = "PODS", default_value = "100")]
+    explain_limit: NonZeroUsize,
     /// A loopback address where they come in too. There nothing can be changed without the token.
     #[arg(long, value_name = "ADDRESS:PORT")]
     tcp: Option<SocketAddr>,
@@ -82,6 +94,11 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<()> {
         root: &arguments.root,
         manifests: arguments.manifests.as_deref(),
         socket,
+        open: match (arguments.socket_for_all, arguments.socket_group) {
+            (true, _) => Open::ToAll,
+            (false, group) => Open::ToGroup(group.map(|SocketGroup(group)| group)),
+        },
+        explained: arguments.explain_limit,
         tcp: arguments.tcp,
         token_file: arguments.token_file.as_deref(),
         machine: &arguments.machine,

@@ -1,7 +1,13 @@
 //! The HTTP interface: who may ask, how much at once, and what there is to ask.
 
-mod listen;
 mod access;
+mod places;
+mod seats;
+mod socket;
+mod listen;
+mod work;
+mod pace;
+mod audit;
 mod routes;
 mod query;
 mod accept;
@@ -15,7 +21,11 @@ mod explain;
 mod sent;
 
 #[cfg(test)]
+mod small;
+#[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod crowd;
 
 pub(super) use accept::{Offer, chosen};
 #[cfg(fuzzing)]
@@ -25,3 +35,4 @@ pub(super) use listen::{Listeners, serve};
 pub(crate) use reply::{OUTCOME, PARTIAL, SOME_REFUSED};
 pub(super) use routes::router;
 pub(crate) use sent::FILE;
+pub(crate) use socket::{Open, SocketGroup};

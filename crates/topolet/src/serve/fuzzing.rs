@@ -1,6 +1,7 @@
 //! Requests of any kind at a node whose owner is at work.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Instant;
@@ -62,7 +63,8 @@ impl Served {
             tickets: 0,
         };
         thread.start(effects)?;
-        let routes = router(shared.clone(), Some(sender.clone())).layer(Extension(Peer::Unix { user: 0 }));
+        let routes = router(shared.clone(), Some(sender.clone()), NonZeroUsize::MIN)
+            .layer(Extension(Peer::Unix { user: 0 }));
         Ok(Self { runtime: super::runtime()?, routes, owner: sender, shared })
     }
 

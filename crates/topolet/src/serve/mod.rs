@@ -3,6 +3,7 @@
 //! | thread | does |
 //! |---|---|
 //! | main | HTTP on the socket, and waits for signals |
+//! | tokio-rt-worker, up to 32 | read bodies and make answers ([`api`]) |
 //! | owner | takes events in, writes state, gives effects out ([`owner`]) |
 //! | scribe | writes decisions up, with what would have fitted ([`scribe`]) |
 //! | manifests | reads the watched folder ([`watch`]) |
@@ -34,6 +35,7 @@ mod fuzzing;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, SyncSender};
@@ -59,7 +61,7 @@ use crate::machine_view::MachineView;
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 use crate::render::{self, Glyphs};
 
-pub(crate) use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED};
+pub(crate) use self::api::{FILE, OUTCOME, Open, PARTIAL, SOME_REFUSED, SocketGroup};
 pub(crate) use self::enforce::CgroupRoot;
 #[cfg(fuzzing)]
 pub(crate) use self::fuzzing::requests;
@@ -69,11 +71,18 @@ pub(crate) use self::start::Damaged;
 /// Where the socket is, below the root.
 pub(crate) const SOCKET: &str = "topolet.sock";
 
+/// Threads on which answers are made, at most. Places for work are fewer, so that none waits for a thread.
+const THREADS: usize = 32;
+
 /// What a daemon is told to do.
 pub(crate) struct Setup<'a> {
     pub(crate) root: &'a Path,
     pub(crate) manifests: Option<&'a Path>,
     pub(crate) socket: PathBuf,
+    /// Who may connect to it.
+    pub(crate) open: Open,
+    /// Pods that who may not change anything may ask about in one request.
+    pub(crate) explained: NonZeroUsize,
     pub(crate) tcp: Option<SocketAddr>,
     pub(crate) token_file: Option<&'a Path>,
     pub(crate) machine: &'a MachineArguments,
@@ -119,8 +128,8 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     watch::start(setup.manifests, &shared, sender.clone())?;
     kept::start(setup.root, &setup.socket, shared.clone(), sender.clone())?;
     tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
-    let router = api::router(shared, Some(sender.clone()));
-    let result = runtime.block_on(until_told(listeners, router, || thread.is_finished()));
+    let router = api::router(shared, Some(sender.clone()), setup.explained);
+    let result = runtime.block_on(until_told(listeners, router, files, || thread.is_finished()));
     stop(&sender, thread)?;
     drop(sockets);
     result
@@ -129,6 +138,7 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
 /// Watches a node that a kubelet owns until it is told to stop.
 pub(crate) fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
     let (node, machine) = load(setup)?;
+    let files = open_files::raise()?;
     let runtime = runtime()?;
     let listeners = listen(setup, &runtime)?;
     let assumed = observe::assumed(setup, &machine);
@@ -141,8 +151,8 @@ pub(crate) fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
     shared.metrics.loses_lines(setup.log.lost());
     observe::start(setup.root, shared.clone(), first)?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
-    let router = api::router(shared, None);
-    runtime.block_on(until_told(listeners, router, || false))
+    let router = api::router(shared, None, setup.explained);
+    runtime.block_on(until_told(listeners, router, files, || false))
 }
 
 fn load(setup: &Setup<'_>) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
@@ -180,23 +190,29 @@ fn shared(
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(THREADS)
+        .build()
+        .context("failed to start")
 }
 
 fn listen(setup: &Setup<'_>, runtime: &tokio::runtime::Runtime) -> anyhow::Result<Listeners> {
     let _inside = runtime.enter();
     let token = setup.token_file.map(Token::read).transpose()?;
-    let listeners = Listeners::open(&setup.socket, setup.tcp.map(|address| (address, token)))?;
+    let listeners = Listeners::open((&setup.socket, setup.open), setup.tcp.map(|address| (address, token)))?;
     if let Some(address) = listeners.tcp_address() {
         tracing::info!(%address, "listening on TCP");
     }
     Ok(listeners)
 }
 
-/// Serves until a signal to stop comes, or `is_over` says that there is nothing to be served any more.
+/// Serves, with at most `files` open files, until a signal to stop comes, or `is_over` says that there is nothing to be
+/// served any more.
 async fn until_told(
     listeners: Listeners,
     router: axum::Router,
+    files: usize,
     is_over: impl Fn() -> bool,
 ) -> anyhow::Result<()> {
     const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
@@ -204,7 +220,7 @@ async fn until_told(
     let mut interrupt = signal(SignalKind::interrupt()).context("failed to wait for signals")?;
     systemd::notify(systemd::State::Ready);
     let mut look = tokio::time::interval(LOOK);
-    let mut serving = std::pin::pin!(api::serve(listeners, router));
+    let mut serving = std::pin::pin!(api::serve(listeners, router, files));
     let ended = std::future::poll_fn(|context| {
         if terminate.poll_recv(context).is_ready() || interrupt.poll_recv(context).is_ready() {
             return std::task::Poll::Ready(Ended::Told);

@@ -90,6 +90,19 @@ impl Daemon {
         Self::spawn(machine, root, "pinned", &[]).ready()
     }
 
+    /// The same with a socket elsewhere.
+    pub fn start_at(socket: &Path, root: &Path, more: &[&str]) -> Self {
+        Self::spawn(MACHINE, root, "pinned", more).at(socket).ready()
+    }
+
+    /// The same started with that umask, in octal.
+    pub fn with_umask(umask: &str, root: &Path, more: &[&str]) -> Self {
+        let topolet = command(MACHINE, root, "pinned", more);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "umask $0 && exec \"$@\"", umask]).arg(topolet.get_program());
+        Self::spawned(shell.args(topolet.get_args()), root).ready()
+    }
+
     /// The same with something in its environment.
     pub fn start_with_env(root: &Path, name: &str, value: &str) -> Self {
         Self::spawned(command(MACHINE, root, "pinned", &[]).env(name, value), root).ready()
@@ -155,6 +168,11 @@ impl Daemon {
     pub fn at(mut self, socket: &Path) -> Self {
         self.socket = socket.to_path_buf();
         self
+    }
+
+    /// Of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn log(&self) -> Vec<String> {

@@ -5,9 +5,10 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use nix::unistd::geteuid;
 
+use super::places::Who;
 use crate::document;
 
 /// The root user.
@@ -56,40 +57,91 @@ impl Token {
 }
 
 impl Peer {
-    /// Whether such a request may change something; why not, if not.
-    pub(super) fn may_change(&self, headers: &HeaderMap) -> Result<(), &'static str> {
+    /// For whom a connection is counted.
+    pub(super) fn connects_as(&self) -> Who {
         match self {
-            Self::Unix { user } if *user == ROOT || *user == geteuid().as_raw() => Ok(()),
-            Self::Unix { .. } => Err("only root and the user that topolet runs as may change something"),
-            Self::Tcp { token: None } => Err("over TCP nothing can be changed: there is no --token-file"),
-            Self::Tcp { token: Some(token) } => {
-                let said = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-                match said.and_then(|value| value.strip_prefix("Bearer ")) {
-                    Some(said) if token.is(said) => Ok(()),
-                    _ => Err("over TCP the token is needed: Authorization: Bearer TOKEN"),
-                }
-            }
+            Self::Unix { user } if *user == ROOT || *user == geteuid().as_raw() => Who::Owner(*user),
+            Self::Unix { user } => Who::User(*user),
+            Self::Tcp { .. } => Who::Tcp,
         }
     }
 
-    /// Whether the request is meant for this host: a page in a browser on it could ask under another name.
-    pub(super) fn is_for_us(&self, headers: &HeaderMap) -> bool {
+    /// Whose request it is, by its head.
+    pub(super) fn who(&self, headers: &HeaderMap) -> Who {
         match self {
-            Self::Unix { .. } => true,
-            Self::Tcp { .. } => {
-                let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or("");
-                let name = host.rsplit_once(':').map_or(host, |(name, port)| {
-                    if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
-                });
-                matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+            Self::Tcp { token: Some(token) } if credentials(headers).is_some_and(|said| token.is(said)) => {
+                Who::Holder
             }
+            _ => self.connects_as(),
         }
     }
+
+    /// Whether the request tries a token that is not the right one.
+    pub(super) fn tries_a_token(&self, headers: &HeaderMap) -> bool {
+        matches!(self, Self::Tcp { token: Some(_) })
+            && headers.contains_key(header::AUTHORIZATION)
+            && self.who(headers) != Who::Holder
+    }
+
+    /// Why the request may not change anything, if it may not.
+    pub(super) fn may_change(&self, headers: &HeaderMap) -> Result<Who, &'static str> {
+        let who = self.who(headers);
+        match self {
+            _ if who.may_change() => Ok(who),
+            Self::Unix { .. } => Err("only root and the user that topolet runs as may change something"),
+            Self::Tcp { token: None } => Err("over TCP nothing can be changed: there is no --token-file"),
+            Self::Tcp { token: Some(_) } => Err("over TCP the token is needed: Authorization: Bearer TOKEN"),
+        }
+    }
+
+    /// Whether the request is meant for this host, and comes from no page in a browser on it. A page can ask under
+    /// another name, which its `Host` shows, or ask here what it may not read, which its `Origin` shows.
+    ///
+    /// # Errors
+    /// The status and what is wrong.
+    pub(super) fn is_for_us(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let host = hosts.next();
+        if hosts.next().is_some() {
+            return Err((StatusCode::BAD_REQUEST, "there is more than one Host"));
+        }
+        if matches!(self, Self::Unix { .. }) {
+            return Ok(());
+        }
+        let host = host.and_then(|value| value.to_str().ok()).unwrap_or("");
+        let is_elsewhere = uri.authority().is_some_and(|authority| !is_this_host(authority.as_str()));
+        if is_elsewhere || !is_this_host(host) {
+            return Err((StatusCode::FORBIDDEN, "the Host is none of this host's names"));
+        }
+        let is_ours = |origin: &HeaderValue| {
+            origin.as_bytes().strip_prefix(b"http://").is_some_and(|origin| origin == host.as_bytes())
+        };
+        if headers.get_all(header::ORIGIN).iter().all(is_ours) {
+            return Ok(());
+        }
+        Err((StatusCode::FORBIDDEN, "the Origin is another: pages in a browser may not ask here"))
+    }
+}
+
+/// Whether a `Host` is one of this host's names.
+fn is_this_host(host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, port)| {
+        if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
+    });
+    matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+}
+
+/// The token that a request has (RFC 6750): the name of the scheme is in any case, as of all schemes (RFC 9110).
+fn credentials(headers: &HeaderMap) -> Option<&str> {
+    let mut said = headers.get_all(header::AUTHORIZATION).iter();
+    let (only, None) = (said.next()?.to_str().ok()?, said.next()) else { return None };
+    let (scheme, token) = only.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_matches(' '))
 }
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderMap;
+    use axum::http::{HeaderMap, StatusCode, Uri};
 
     use super::{Peer, Token};
 
@@ -104,6 +156,9 @@ mod tests {
         let with = Peer::Tcp { token: Some(Token("0123456789abcdef".to_owned())) };
         for (said, may) in [
             ("Bearer 0123456789abcdef", true),
+            ("bearer 0123456789abcdef", true),
+            ("BEARER  0123456789abcdef", true),
+            ("Basic 0123456789abcdef", false),
             ("Bearer 0123456789abcdeg", false),
             ("Bearer 0123456789abcdef0", false),
             ("Bearer ", false),
@@ -112,6 +167,12 @@ mod tests {
             assert_eq!(with.may_change(&headers("authorization", said)).is_ok(), may, "{said}");
         }
         assert!(with.may_change(&HeaderMap::new()).is_err());
+        assert!(!with.tries_a_token(&HeaderMap::new()));
+        assert!(!with.tries_a_token(&headers("authorization", "Bearer 0123456789abcdef")));
+        assert!(with.tries_a_token(&headers("authorization", "Bearer 0123456789abcdeg")));
+        let mut twice = headers("authorization", "Bearer 0123456789abcdef");
+        twice.append("authorization", axum::http::HeaderValue::from_static("Bearer x"));
+        assert!(with.may_change(&twice).is_err());
         let without = Peer::Tcp { token: None };
         assert!(without.may_change(&headers("authorization", "Bearer 0123456789abcdef")).is_err());
     }
@@ -136,7 +197,37 @@ mod tests {
             ("localhost.evil.example", false),
             ("", false),
         ] {
-            assert_eq!(peer.is_for_us(&headers("host", host)), is_ours, "{host}");
+            let said = peer.is_for_us(&Uri::from_static("/"), &headers("host", host));
+            assert_eq!(said.is_ok(), is_ours, "{host}");
+        }
+        for (uri, is_ours) in [("http://localhost:1/metrics", true), ("http://evil.example/metrics", false)] {
+            let said = peer.is_for_us(&Uri::from_static(uri), &headers("host", "localhost"));
+            assert_eq!(said.is_ok(), is_ours, "{uri}");
+        }
+    }
+
+    #[test]
+    fn pages_in_a_browser_and_requests_with_two_hosts_are_refused() {
+        let (tcp, unix) = (Peer::Tcp { token: None }, Peer::Unix { user: 0 });
+        let uri = Uri::from_static("/v1/explain");
+        for (origin, status) in [
+            ("http://localhost:9477", None),
+            ("http://localhost:8080", Some(StatusCode::FORBIDDEN)),
+            ("https://localhost:9477", Some(StatusCode::FORBIDDEN)),
+            ("https://evil.example", Some(StatusCode::FORBIDDEN)),
+            ("null", Some(StatusCode::FORBIDDEN)),
+            ("", Some(StatusCode::FORBIDDEN)),
+        ] {
+            let mut said = headers("host", "localhost:9477");
+            said.extend(headers("origin", origin));
+            assert_eq!(tcp.is_for_us(&uri, &said).err().map(|(status, _)| status), status, "{origin}");
+            assert_eq!(unix.is_for_us(&uri, &said), Ok(()), "no browser gets there");
+        }
+        let mut twice = headers("host", "localhost");
+        twice.append("host", axum::http::HeaderValue::from_static("localhost"));
+        for peer in [tcp, unix] {
+            let status = peer.is_for_us(&uri, &twice).err().map(|(status, _)| status);
+            assert_eq!(status, Some(StatusCode::BAD_REQUEST));
         }
     }
 }

@@ -24,10 +24,10 @@ pub(super) async fn delete(
     headers: HeaderMap,
 ) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
-    let owner = node.changeable(&peer, &headers)?;
+    let changer = node.changeable(&peer, &headers)?;
     let uid = find(&node.snapshot(), &namespace, &name)?.uid.clone();
-    node.change(owner, Request::Delete(uid)).await?;
     let done = Done { pod: format!("{namespace}/{name}"), container: None };
+    node.change(changer, &done.pod, Request::Delete(uid)).await?;
     shape.document("PodDeleted", done, |done, _| format!("pod {} deleted\n", done.pod))
 }
 
@@ -70,6 +70,12 @@ impl Done {
         Self { pod: format!("{namespace}/{name}"), container: Some(container) }
     }
 
+    /// What it has been done with, as the log names it.
+    fn on(&self) -> String {
+        let of = self.container.as_ref().map_or("", |of| of.container.as_str());
+        format!("{}/{of}", self.pod)
+    }
+
     fn line(&self, verb: &str) -> String {
         let of = self.container.as_ref().map_or("", |of| of.container.as_str());
         format!("container {of} of pod {} {verb}\n", self.pod)
@@ -103,7 +109,7 @@ pub(super) async fn started(
     sent: Body,
 ) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
-    let owner = node.changeable(&peer, &headers)?;
+    let changer = node.changeable(&peer, &headers)?;
     let sent = body(sent).await?;
     let StartedBody { id, cgroup, pid } = parsed(&sent)?;
     let id = container_id(&id)?;
@@ -115,7 +121,7 @@ pub(super) async fn started(
     let pod: PodUid = find(&node.snapshot(), &namespace, &name)?.uid.clone();
     let done = Done::container(&namespace, &name, &container, &id);
     let container = ContainerKey { pod, container: ContainerName::new(&container) };
-    node.change(owner, Request::Started { container, id, cgroup }).await?;
+    node.change(changer, &done.on(), Request::Started { container, id, cgroup }).await?;
     shape.document("ContainerStarted", done, |done, _| done.line("started"))
 }
 
@@ -128,7 +134,7 @@ pub(super) async fn exited(
     sent: Body,
 ) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
-    let owner = node.changeable(&peer, &headers)?;
+    let changer = node.changeable(&peer, &headers)?;
     let sent = body(sent).await?;
     let ExitedBody { id } = parsed(&sent)?;
     let id = container_id(&id)?;
@@ -139,7 +145,7 @@ pub(super) async fn exited(
         return Err(failed(&RequestError::NoContainerId(id)));
     }
     let done = Done::container(&namespace, &name, &container, &id);
-    node.change(owner, Request::Exited(id)).await?;
+    node.change(changer, &done.on(), Request::Exited(id)).await?;
     shape.document("ContainerExited", done, |done, _| done.line("exited"))
 }
 

@@ -1,7 +1,7 @@
 //! Pods that are decided on, or about which is asked what would be decided.
 
 use std::iter;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
@@ -10,32 +10,39 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use node_agent::{Answer, Request};
 use serde::Serialize;
-use tokio::sync::Semaphore;
 use topology_admission::Detail;
-use topology_manifest::{Owner, UnknownFields};
+use topology_manifest::Owner;
 
 use super::access::Peer;
 use super::explain;
+use super::places::Who;
 use super::query::{GLYPHS, OUTPUT, Query};
 use super::reply::{DONE, Failure, OUTCOME, PARTIAL, SOME_REFUSED, Shape};
-use super::routes::{Answered, Node, failed, stopped};
-use super::sent::{FIELD_VALIDATION, Sent, unknown_fields};
+use super::routes::{Answered, Node, body, failed};
+use super::sent::{FIELD_VALIDATION, Reading, Sent};
+use super::work::{Client, Work, on_a_thread};
 use crate::decision::Decision;
 use crate::node::NodeLine;
 use crate::pods::Wholeness;
 use crate::render::{self, Glyphs};
 use crate::serve::owner::Told;
+use crate::serve::shared::Shared;
 
 /// The parameter with which Kubernetes clients ask what would happen; its only value is `All`.
 const DRY_RUN: &str = "dryRun";
-/// Explanations at once: each may keep a CPU busy for a while.
-static EXPLAINING: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(2));
 
 /// Decisions, as they are written.
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Decided<'a> {
+struct Written<'a> {
     node: &'a NodeLine,
+    #[serde(flatten)]
+    decided: Decided,
+}
+
+/// What became of pods.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Decided {
     /// Nothing has changed: this is what would be decided.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     dry_run: bool,
@@ -65,16 +72,9 @@ impl Failed {
     }
 }
 
-impl<'a> Decided<'a> {
-    fn new(node: &'a NodeLine, warnings: Vec<String>) -> Self {
-        Self {
-            node,
-            dry_run: false,
-            decisions: Vec::new(),
-            unchanged: Vec::new(),
-            failed: Vec::new(),
-            warnings,
-        }
+impl Decided {
+    const fn new(warnings: Vec<String>) -> Self {
+        Self { dry_run: false, decisions: Vec::new(), unchanged: Vec::new(), failed: Vec::new(), warnings }
     }
 
     /// The status for all of them: of pods that could not be decided on the highest, else 422 if the node refused any.
@@ -96,16 +96,17 @@ impl<'a> Decided<'a> {
             Wholeness::Whole => SOME_REFUSED,
         }
     }
+}
 
+impl Written<'_> {
     fn draw(&self, glyphs: Glyphs, draw: fn(&Decision, &str, Glyphs) -> String) -> String {
         let line = self.node.line(glyphs);
-        let warnings: String = self.warnings.iter().map(|warning| format!("! {warning}\n")).collect();
-        let each = self.decisions.iter().map(|decision| draw(decision, &line, glyphs));
-        let unchanged = self.unchanged.iter().map(|pod| format!("{} {pod}   unchanged\n", glyphs.yes()));
-        let failed = self
-            .failed
-            .iter()
-            .map(|Failed { pod, message, .. }| format!("{} {pod}   {message}\n", glyphs.no()));
+        let Decided { decisions, unchanged, failed, warnings, .. } = &self.decided;
+        let warnings: String = warnings.iter().map(|warning| format!("! {warning}\n")).collect();
+        let each = decisions.iter().map(|decision| draw(decision, &line, glyphs));
+        let unchanged = unchanged.iter().map(|pod| format!("{} {pod}   unchanged\n", glyphs.yes()));
+        let failed =
+            failed.iter().map(|Failed { pod, message, .. }| format!("{} {pod}   {message}\n", glyphs.no()));
         let rest: String = unchanged.chain(failed).collect();
         let parts = iter::once(warnings).chain(each).chain([rest]).filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join("\n")
@@ -126,21 +127,27 @@ pub(super) async fn admit(
     sent: Body,
 ) -> Answered {
     let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, DRY_RUN, FIELD_VALIDATION])?;
-    let shape = Shape::of(&query, &headers)?;
-    let reading = (shape, unknown_fields(&query)?);
+    let who = peer.who(&headers);
+    let reading = Reading::of(&query, &headers, node.workshop.pods(who))?;
     match query.get(DRY_RUN) {
         None => {}
-        Some("All") => return dry_run(&node, reading, &headers, sent).await,
+        Some("All") => return asked(&node, who, reading, sent, dry_run).await,
         Some(_) => return Err(Failure::wrong("dryRun is All, or is not given: nothing was done")),
     }
-    let owner = node.changeable(&peer, &headers)?;
-    let Sent { pods, owners, wholeness, warnings } = Sent::read(&node, &headers, reading, sent).await?;
+    let changer = node.changeable(&peer, &headers)?;
+    let shape = reading.shape;
+    let place = node.workshop.place(who, Work::Change).await?;
+    let sent = body(sent).await?;
+    let reader = node.clone();
+    // The place is free when the pods have been read: deciding on them takes none, and may wait for plugins.
+    let (read, _) = place.work(move |_| Sent::read(&reader, &sent, &reading)).await?;
+    let Sent { pods, owners, wholeness, warnings } = read?;
     let only = pods.len() == 1;
-    let mut decided = Decided::new(node.line(), warnings);
+    let mut decided = Decided::new(warnings);
     for pod in pods {
         let name = format!("{}/{}", pod.namespace, pod.name);
         let made_by = owners.get(&pod.uid);
-        match node.ask(owner, Request::Admit(pod)).await {
+        match node.ask(changer, &name, Request::Admit(pod)).await {
             Ok(Told::Decided(decision)) => decided.decisions.push(owned(decision, made_by)),
             Ok(Told::Answer(Answer::Failed(error))) if only => return Err(failed(&error)),
             Ok(Told::Answer(Answer::Failed(error))) => decided.failed.push(Failed::new(name, failed(&error))),
@@ -149,14 +156,15 @@ pub(super) async fn admit(
             Err(failure) => decided.failed.push(Failed::new(name, failure)),
         }
     }
-    decisions(decided, wholeness, shape)
+    on_a_thread(move || decisions(&node, decided, wholeness, shape)).await?
 }
 
 /// Decisions with the status that they come to.
-fn decisions(decided: Decided<'_>, wholeness: Wholeness, shape: Shape) -> Answered {
+fn decisions(node: &Node, decided: Decided, wholeness: Wholeness, shape: Shape) -> Answered {
     let (status, outcome) = (decided.status(), decided.outcome(wholeness));
-    let draw = |decided: &Decided<'_>, glyphs| decided.draw(glyphs, render::decision);
-    let mut response = shape.document("Decisions", decided, draw)?;
+    let written = Written { node: node.line(), decided };
+    let draw = |written: &Written<'_>, glyphs| written.draw(glyphs, render::decision);
+    let mut response = shape.document("Decisions", written, draw)?;
     *response.status_mut() = status;
     Ok(with_outcome(outcome, response))
 }
@@ -166,39 +174,63 @@ fn with_outcome(outcome: &'static str, mut response: Response) -> Response {
     response
 }
 
-/// What [`admit`] would answer now; nothing changes.
-async fn dry_run(node: &Node, reading: (Shape, UnknownFields), headers: &HeaderMap, sent: Body) -> Answered {
-    let sent = Sent::read(node, headers, reading, sent).await?;
-    let (decided, wholeness) = would_be_decided(node, Detail::Short, sent).await?;
-    decisions(Decided { dry_run: true, ..decided }, wholeness, reading.0)
-}
-
-/// The same with everything that led to it. The status is 200 also where a pod would be refused.
+/// What would be decided now, and everything that led to it. The status is 200 also where a pod would be refused.
 pub(super) async fn explained(
     State(node): State<Node>,
+    who: Who,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     sent: Body,
 ) -> Answered {
     let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, FIELD_VALIDATION])?;
-    let shape = Shape::of(&query, &headers)?;
-    let sent = Sent::read(&node, &headers, (shape, unknown_fields(&query)?), sent).await?;
-    let (decided, wholeness) = would_be_decided(&node, Detail::Merges, sent).await?;
+    let reading = Reading::of(&query, &headers, node.workshop.pods(who))?;
+    asked(&node, who, reading, sent, explanation).await
+}
+
+/// Answers what would be decided; nothing changes. The body is read when there is a place for all that it may become.
+async fn asked(
+    node: &Node,
+    who: Who,
+    reading: Reading,
+    sent: Body,
+    answer: fn(&Node, Sent, Shape, &Client) -> Answered,
+) -> Answered {
+    let place = node.workshop.place(who, Work::Look).await?;
+    let sent = body(sent).await?;
+    let make = move |node: &Node, client: &Client| {
+        let pods = Sent::read(node, &sent, &reading)?;
+        drop(sent);
+        answer(node, pods, reading.shape, client)
+    };
+    node.work(place, make).await
+}
+
+/// What [`admit`] would answer now.
+fn dry_run(node: &Node, sent: Sent, shape: Shape, client: &Client) -> Answered {
+    let (decided, wholeness) = would_be_decided(node, Detail::Short, sent, client)?;
+    decisions(node, Decided { dry_run: true, ..decided }, wholeness, shape)
+}
+
+/// What [`explained`] answers.
+fn explanation(node: &Node, sent: Sent, shape: Shape, client: &Client) -> Answered {
+    let (decided, wholeness) = would_be_decided(node, Detail::Merges, sent, client)?;
     let outcome = decided.outcome(wholeness);
-    let draw = |decided: &Decided<'_>, glyphs| decided.draw(glyphs, render::explanation);
-    Ok(with_outcome(outcome, shape.document("Explanation", decided, draw)?))
+    let written = Written { node: node.line(), decided };
+    let draw = |written: &Written<'_>, glyphs| written.draw(glyphs, render::explanation);
+    Ok(with_outcome(outcome, shape.document("Explanation", written, draw)?))
 }
 
 /// What would be decided now on pods that come one after the other.
-async fn would_be_decided(
+fn would_be_decided(
     node: &Node,
     detail: Detail,
     sent: Sent,
-) -> Result<(Decided<'_>, Wholeness), Failure> {
+    client: &Client,
+) -> Result<(Decided, Wholeness), Failure> {
     let Sent { pods, owners, wholeness, warnings } = sent;
     let only = pods.len() == 1;
     let snapshot = node.snapshot();
-    let mut decided = Decided::new(node.line(), warnings);
+    let mut decided = Decided::new(warnings);
     let mut open = Vec::new();
     for pod in pods {
         let name = || format!("{}/{}", pod.namespace, pod.name);
@@ -209,14 +241,10 @@ async fn would_be_decided(
             Some(Answer::Done | Answer::Unchanged) => decided.unchanged.push(name()),
         }
     }
-    let Ok(_place) = EXPLAINING.acquire().await else { return Err(stopped()) };
-    let shared = node.shared.clone();
-    let thinking = tokio::task::spawn_blocking(move || {
-        let explained = explain::explain(&shared.node, shared.mode, detail, &snapshot.ledger, &open);
-        open.iter().map(|pod| pod.uid.clone()).zip(explained).collect::<Vec<_>>()
-    });
-    let explained = thinking.await.map_err(|error| Failure::ours(&error.to_string()))?;
-    let each = explained.into_iter().map(|(uid, decision)| owned(Arc::new(decision), owners.get(&uid)));
+    let Shared { node, mode, .. } = &*node.shared;
+    let explained = explain::explain(node, *mode, detail, &snapshot.ledger, &open, client);
+    let each = open.iter().zip(explained);
+    let each = each.map(|(pod, decision)| owned(Arc::new(decision), owners.get(&pod.uid)));
     decided.decisions.extend(each);
     Ok((decided, wholeness))
 }

@@ -7,6 +7,7 @@ use device_manager::{AllocateReply, DeviceIds, Question, Replies, Reply};
 use pod_spec::Pod;
 use topology_admission::{Detail, Ledger, Tries, Verdict};
 
+use super::work::Client;
 use crate::decision::{Decision, Facts, Note};
 use crate::node::LoadedNode;
 use crate::serve::shared::Mode;
@@ -14,17 +15,21 @@ use crate::serve::shared::Mode;
 /// More questions than any pod leads to.
 const QUESTIONS: usize = 10_000;
 
-/// What would be decided on pods that come one after the other.
+/// What would be decided on pods that come one after the other; fewer decisions if the client goes meanwhile.
 pub(super) fn explain(
     node: &LoadedNode,
     mode: Mode,
     detail: Detail,
     before: &Ledger,
     pods: &[Arc<Pod>],
+    client: &Client,
 ) -> Vec<Decision> {
     let mut ledger = before.clone();
     let mut decisions = Vec::new();
     for pod in pods {
+        if client.is_gone() {
+            break;
+        }
         let (mut decision, after) = one(node, detail, &ledger, pod);
         if mode == Mode::Observe {
             let text = "pods with nothing of their own are not in the kubelet's files: whether all requests together \

@@ -1,38 +1,13 @@
 //! Requests of any kind: none breaks a route, whatever is in it.
 
-use std::sync::mpsc;
-
+use axum::Extension;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use axum::{Extension, Router};
-use clap::Parser as _;
-use node_agent::Owner;
 use proptest::prelude::*;
 use tower::ServiceExt as _;
 
 use super::access::Peer;
-use super::router;
-use crate::arguments::{Arguments, Command};
-use crate::node::{LoadedMachine, LoadedNode};
-use crate::serve::shared::{Mode, Notes};
-
-/// The routes of a small node whose owner has stopped: what is well-formed comes as far as that.
-fn routes() -> Router {
-    let words = ["topolet", "admit", "-f", "-", "--machine", "xeon-cxl-4node", "--config", "pinned"];
-    let Ok(Arguments { command: Command::Admit(admit), .. }) = Arguments::try_parse_from(words) else {
-        panic!("the arguments are right");
-    };
-    let parts = || -> anyhow::Result<_> {
-        let machine = LoadedMachine::load(&admit.pods.machine)?;
-        let node = LoadedNode::on(&machine, &admit.pods.rules, None)?;
-        let ledger = node.empty_ledger();
-        let snapshot = Owner::new(node.node.clone(), &ledger, []).snapshot();
-        crate::serve::shared(node, &machine, snapshot, Mode::Serve, Notes::default())
-    };
-    let shared = parts().unwrap_or_else(|error| panic!("{error:#}"));
-    let (owner, _) = mpsc::sync_channel(1);
-    router(std::sync::Arc::new(shared), Some(owner)).layer(Extension(Peer::Unix { user: 0 }))
-}
+use super::small::routes;
 
 /// Parts of paths, right and wrong.
 fn path() -> impl Strategy<Value = String> {
@@ -82,7 +57,7 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
 
 #[test]
 fn no_request_breaks_a_route() {
-    let routes = routes();
+    let routes = routes().layer(Extension(Peer::Unix { user: 0 }));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -8,6 +8,7 @@ use kubelet_checkpoint::store::StateFile;
 use node_agent::{files, manifest};
 use serde::Serialize;
 
+use super::places::Who;
 use super::pods;
 use super::query::{GLYPHS, OUTPUT, Query};
 use super::reply::{Failure, Shape, text};
@@ -18,35 +19,45 @@ use crate::render;
 use crate::serve::metrics::Exposition;
 use crate::serve::observe::Observed;
 use crate::serve::shared::{DECISIONS, LoggedDecision};
-use crate::state::{self, PodNames, StateFolder};
+use crate::state::{PodNames, StateFolder};
 
 pub(super) async fn list(
     State(node): State<Node>,
+    who: Who,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
     let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, "namespace"])?;
     let shape = Shape::of(&query, &headers)?;
-    let mut all = pods::all(&node.shared, &node.snapshot());
-    if let Some(namespace) = query.get("namespace") {
-        all.retain(|pod| pod.namespace == namespace);
-    }
-    let all = pods::Pods { node: node.line(), pods: all };
-    shape.document("Pods", all, |all, _| pods::table(all))
+    let namespace = query.get("namespace").map(str::to_owned);
+    let make = move |node: &Node| {
+        let mut all = pods::all(&node.shared, &node.snapshot());
+        if let Some(namespace) = namespace {
+            all.retain(|pod| pod.namespace == namespace);
+        }
+        let all = pods::Pods { node: node.line(), pods: all };
+        shape.document("Pods", all, |all, _| pods::table(all))
+    };
+    node.look(who, make).await
 }
 
 pub(super) async fn describe(
     State(node): State<Node>,
+    who: Who,
     Segments((namespace, name)): Segments<(String, String)>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
+    node.look(who, move |node| described(node, (&namespace, &name), shape)).await
+}
+
+fn described(node: &Node, (namespace, name): (&str, &str), shape: Shape) -> Answered {
     let snapshot = node.snapshot();
-    let pod = find(&snapshot, &namespace, &name)?;
+    let pod = find(&snapshot, namespace, name)?;
     let all = pods::all(&node.shared, &snapshot);
     let Some(view) = all.into_iter().find(|view| view.namespace == namespace && view.name == name) else {
-        return Err(no_pod(&namespace, &name));
+        return Err(no_pod(namespace, name));
     };
     let logged = node.shared.log.last_of(&format!("{namespace}/{name}"));
     let described = pods::Described {
@@ -60,14 +71,18 @@ pub(super) async fn describe(
 
 pub(super) async fn machine(
     State(node): State<Node>,
+    who: Who,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
-    let machine = Noted { content: &node.shared.machine, notes: node.shared.notes.all() };
-    shape.document("Topology", machine, |machine, _| {
-        format!("{}{}", noted(&machine.notes), node.shared.drawing)
-    })
+    let make = move |node: &Node| {
+        let machine = Noted { content: &node.shared.machine, notes: node.shared.notes.all() };
+        shape.document("Topology", machine, |machine, _| {
+            format!("{}{}", noted(&machine.notes), node.shared.drawing)
+        })
+    };
+    node.look(who, make).await
 }
 
 /// Something with what must be known beside it.
@@ -86,10 +101,15 @@ fn noted(notes: &[String]) -> String {
 
 pub(super) async fn held(
     State(node): State<Node>,
+    who: Who,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
+    node.look(who, move |node| state(node, shape)).await
+}
+
+fn state(node: &Node, shape: Shape) -> Answered {
     let snapshot = node.snapshot();
     let pods = snapshot.ledger.pods();
     let names = PodNames::of(pods.map(|pod| (pod.uid.clone(), format!("{}/{}", pod.namespace, pod.name))));
@@ -107,7 +127,7 @@ pub(super) async fn held(
         folder.memory = folder.memory.filter(|_| written.memory.is_some());
         folder.device.clone_from(&written.device);
     }
-    let mut shown = state::shown(&folder.contents_of_any(), &names);
+    let mut shown = crate::state::shown(&folder.contents_of_any(), &names);
     if let Some(observed) = observed {
         shown.quarantined.clone_from(&observed.quarantine.pods);
     }
@@ -125,6 +145,7 @@ struct LastDecisions<'a> {
 
 pub(super) async fn decisions(
     State(node): State<Node>,
+    who: Who,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
@@ -134,6 +155,10 @@ pub(super) async fn decisions(
         None => DECISIONS,
         Some(limit) => limit.parse().map_err(|_| Failure::wrong("limit is a number"))?,
     };
+    node.look(who, move |node| last(node, count, shape)).await
+}
+
+fn last(node: &Node, count: usize, shape: Shape) -> Answered {
     let notes = node.shared.notes.all();
     let last = LastDecisions { node: node.line(), notes, decisions: node.shared.log.last(count) };
     shape.document("Decisions", last, |last, glyphs| {

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::accept::{Offer, chosen};
 use super::query::{GLYPHS, OUTPUT, Query};
+use super::seats::Pieces;
 use crate::arguments::Format;
 use crate::document::Document;
 use crate::render::Glyphs;
@@ -89,7 +90,7 @@ impl Shape {
 
 /// A text of a kind.
 pub(super) fn text(kind: &'static str, text: String) -> Response {
-    let mut response = Response::new(Body::from(text));
+    let mut response = Response::new(Body::new(Pieces(text.into())));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
@@ -99,11 +100,19 @@ pub(super) fn text(kind: &'static str, text: String) -> Response {
 pub(super) struct Failure {
     pub(super) status: StatusCode,
     pub(super) text: String,
+    /// Seconds after which the same may be asked again.
+    retry_after: Option<HeaderValue>,
 }
 
 impl Failure {
     pub(super) fn new(status: StatusCode, text: impl Into<String>) -> Self {
-        Self { status, text: text.into() }
+        Self { status, text: text.into(), retry_after: None }
+    }
+
+    /// Too much is in progress: it can be asked again in a second.
+    pub(super) fn busy(text: impl Into<String>) -> Self {
+        let retry_after = Some(HeaderValue::from_static("1"));
+        Self { retry_after, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
     }
 
     /// The request is wrong.
@@ -129,6 +138,9 @@ impl IntoResponse for Failure {
         let written = Document::new("Error", error).text(Format::Json).ok().flatten();
         let mut response = text("application/json", written.unwrap_or_default());
         *response.status_mut() = self.status;
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
+        }
         response
     }
 }

@@ -1,13 +1,15 @@
 //! What can be asked.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
-use axum::extract::{RawQuery, Request as HttpRequest, State};
+use axum::extract::{FromRequestParts, RawQuery, Request as HttpRequest, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
@@ -19,7 +21,11 @@ use topology_admission::SourcesReady;
 use topology_manifest::MAX_BYTES;
 
 use super::access::Peer;
+use super::audit::{self, Audit};
+use super::places::Who;
 use super::reply::{Failure, Shape};
+use super::seats::keep;
+use super::work::{Client, Place, Work, Workshop};
 use super::{containers, decide, look};
 use crate::node::NodeLine;
 use crate::serve::owner::{Message, Told};
@@ -36,12 +42,28 @@ pub(super) struct Node {
     pub(super) shared: Arc<Shared>,
     /// `None` if the node is only watched.
     owner: Option<SyncSender<Message>>,
+    pub(super) workshop: Arc<Workshop>,
+    audit: Arc<Audit>,
+}
+
+/// Who may change something, and where it is asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Changer<'a> {
+    pub(super) who: Who,
+    owner: &'a SyncSender<Message>,
 }
 
 pub(super) type Answered = Result<Response, Failure>;
 
-/// All routes. Without an owner nothing can be changed.
-pub(in crate::serve) fn router(shared: Arc<Shared>, owner: Option<SyncSender<Message>>) -> Router {
+/// All routes. Without an owner nothing can be changed. Who may not change anything may ask about `explained` pods in one
+/// request.
+pub(in crate::serve) fn router(
+    shared: Arc<Shared>,
+    owner: Option<SyncSender<Message>>,
+    explained: NonZeroUsize,
+) -> Router {
+    let audit = Arc::new(Audit::new(&shared));
+    let node = Node { shared, owner, workshop: Arc::new(Workshop::new(explained)), audit };
     Router::new()
         .route("/v1/pods", get(look::list).post(decide::admit))
         .route("/v1/pods/{namespace}/{name}", get(look::describe).delete(containers::delete))
@@ -60,20 +82,33 @@ pub(in crate::serve) fn router(shared: Arc<Shared>, owner: Option<SyncSender<Mes
                 format!("this path does not take {method}: nothing was done; Allow lists what it takes");
             Failure::new(StatusCode::METHOD_NOT_ALLOWED, text)
         })
-        .layer(from_fn(for_us))
-        .with_state(Node { shared, owner })
+        .layer(from_fn_with_state(node.clone(), for_us))
+        .with_state(node)
 }
 
 /// Turns away what is meant for others.
 async fn for_us(
+    State(node): State<Node>,
     Extension(peer): Extension<Peer>,
     request: HttpRequest,
     next: Next,
 ) -> Result<Response, Failure> {
-    if peer.is_for_us(request.headers()) {
-        return Ok(next.run(request).await);
+    if peer.tries_a_token(request.headers()) {
+        node.audit.wrong_token();
     }
-    Err(Failure::new(StatusCode::FORBIDDEN, "the Host is none of this host's names"))
+    match peer.is_for_us(request.uri(), request.headers()) {
+        Ok(()) => Ok(next.run(request).await),
+        Err((status, why)) => Err(Failure::new(status, why)),
+    }
+}
+
+impl FromRequestParts<Node> for Who {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Node) -> Result<Self, Failure> {
+        let peer = parts.extensions.get::<Peer>();
+        peer.map(|peer| peer.who(&parts.headers)).ok_or_else(|| Failure::ours("nobody knows who asks"))
+    }
 }
 
 impl Node {
@@ -82,37 +117,59 @@ impl Node {
     }
 
     /// The owner, if whoever asks may change something.
-    pub(super) fn changeable(
-        &self,
-        peer: &Peer,
-        headers: &HeaderMap,
-    ) -> Result<&SyncSender<Message>, Failure> {
-        peer.may_change(headers).map_err(|why| Failure::new(StatusCode::FORBIDDEN, why))?;
-        self.owner.as_ref().ok_or_else(|| {
+    pub(super) fn changeable(&self, peer: &Peer, headers: &HeaderMap) -> Result<Changer<'_>, Failure> {
+        let who = peer.may_change(headers).map_err(|why| Failure::new(StatusCode::FORBIDDEN, why))?;
+        let owner = self.owner.as_ref().ok_or_else(|| {
             Failure::new(StatusCode::CONFLICT, "a kubelet owns this node, which is only watched here")
-        })
+        })?;
+        Ok(Changer { who, owner })
     }
 
-    /// Asks the owner, and waits.
-    pub(super) async fn ask(&self, owner: &SyncSender<Message>, request: Request) -> Result<Told, Failure> {
-        let (answer, told) = oneshot::channel();
-        owner.try_send(Message::Ask(request, answer)).map_err(|error| match error {
-            TrySendError::Full(_) => Failure::new(StatusCode::SERVICE_UNAVAILABLE, "too much is being asked"),
-            TrySendError::Disconnected(_) => stopped(),
-        })?;
-        match tokio::time::timeout(DECISION, told).await {
-            Ok(Ok(told)) => Ok(told),
-            Ok(Err(_)) => Err(stopped()),
-            Err(_) => Err(Failure::new(StatusCode::GATEWAY_TIMEOUT, "it is still being decided")),
-        }
+    /// Asks the owner, and waits. The log gets a line about it, which says that it is about `on`.
+    pub(super) async fn ask(
+        &self,
+        Changer { who, owner }: Changer<'_>,
+        on: &str,
+        request: Request,
+    ) -> Result<Told, Failure> {
+        let mut asked = self.audit.change(who, audit::what(&request), on);
+        let told = decided(owner, request).await;
+        asked.told(&told);
+        told
     }
 
     /// Asks for something that is done or fails.
-    pub(super) async fn change(&self, owner: &SyncSender<Message>, request: Request) -> Result<(), Failure> {
-        match self.ask(owner, request).await? {
+    pub(super) async fn change(
+        &self,
+        changer: Changer<'_>,
+        on: &str,
+        request: Request,
+    ) -> Result<(), Failure> {
+        match self.ask(changer, on, request).await? {
             Told::Answer(Answer::Done | Answer::Unchanged) | Told::Decided(_) => Ok(()),
             Told::Answer(Answer::Failed(error)) => Err(failed(&error)),
         }
+    }
+
+    /// An answer that is made under a place for looking, on a thread of its own.
+    pub(super) async fn look(
+        &self,
+        who: Who,
+        make: impl FnOnce(&Self) -> Answered + Send + 'static,
+    ) -> Answered {
+        let place = self.workshop.place(who, Work::Look).await?;
+        self.work(place, move |node, _| make(node)).await
+    }
+
+    /// An answer that is made on a thread of its own, and keeps its place until it has been read.
+    pub(super) async fn work(
+        &self,
+        place: Place,
+        make: impl FnOnce(&Self, &Client) -> Answered + Send + 'static,
+    ) -> Answered {
+        let node = self.clone();
+        let (answer, place) = place.work(move |client| make(&node, client)).await?;
+        Ok(keep(place, answer?))
     }
 
     pub(super) fn line(&self) -> &NodeLine {
@@ -120,7 +177,20 @@ impl Node {
     }
 }
 
-pub(super) fn stopped() -> Failure {
+async fn decided(owner: &SyncSender<Message>, request: Request) -> Result<Told, Failure> {
+    let (answer, told) = oneshot::channel();
+    owner.try_send(Message::Ask(request, answer)).map_err(|error| match error {
+        TrySendError::Full(_) => Failure::busy("too much is being asked"),
+        TrySendError::Disconnected(_) => stopped(),
+    })?;
+    match tokio::time::timeout(DECISION, told).await {
+        Ok(Ok(told)) => Ok(told),
+        Ok(Err(_)) => Err(stopped()),
+        Err(_) => Err(Failure::new(StatusCode::GATEWAY_TIMEOUT, "it is still being decided")),
+    }
+}
+
+fn stopped() -> Failure {
     Failure::new(StatusCode::SERVICE_UNAVAILABLE, "topolet is stopping")
 }
 

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::str;
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use pod_spec::{Phase, Pod, PodUid};
-use topology_manifest::{ManifestError, Manifests, Owner, Source, Style, UnknownFields, read_manifests};
+use topology_manifest::{
+    ManifestError, Manifests, Owner, PodLimit, Problem, Source, Style, UnknownFields, read_manifests_up_to,
+};
 
 use super::query::Query;
 use super::reply::{Failure, Shape};
-use super::routes::{Node, body};
+use super::routes::Node;
 use crate::pods::Wholeness;
 use crate::render::Glyphs;
 
@@ -25,11 +26,29 @@ const LONGEST: usize = 4096;
 pub(super) const FIELD_VALIDATION: &str = "fieldValidation";
 
 /// What becomes of fields that objects do not have: refused, unless the query says otherwise.
-pub(super) fn unknown_fields(query: &Query) -> Result<UnknownFields, Failure> {
+fn unknown_fields(query: &Query) -> Result<UnknownFields, Failure> {
     match query.get(FIELD_VALIDATION) {
         None | Some("Strict") => Ok(UnknownFields::Refuse),
         Some("Warn") => Ok(UnknownFields::Report),
         Some(_) => Err(Failure::wrong("fieldValidation is Strict or Warn: nothing was done")),
+    }
+}
+
+/// How a body is read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// What messages call it.
+    name: String,
+    pub(super) shape: Shape,
+    unknown: UnknownFields,
+    limit: PodLimit,
+}
+
+impl Reading {
+    /// As the query and the head say, up to a limit.
+    pub(super) fn of(query: &Query, headers: &HeaderMap, limit: PodLimit) -> Result<Self, Failure> {
+        let (shape, unknown) = (Shape::of(query, headers)?, unknown_fields(query)?);
+        Ok(Self { name: name(headers.get(FILE)).to_owned(), shape, unknown, limit })
     }
 }
 
@@ -44,18 +63,13 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// Reads a body. What an API server would refuse refuses all of it.
-    pub(super) async fn read(
-        node: &Node,
-        headers: &HeaderMap,
-        (shape, unknown): (Shape, UnknownFields),
-        sent: Body,
-    ) -> Result<Self, Failure> {
-        let sent = body(sent).await?;
+    /// Reads a body of at most so many pods. What an API server would refuse refuses all of it.
+    pub(super) fn read(node: &Node, sent: &[u8], how: &Reading) -> Result<Self, Failure> {
+        let Reading { name, shape, unknown, limit } = how;
         let pod_level = node.shared.node.node.pod_level().counts();
-        let read = Source::from_bytes(name(headers.get(FILE)), &sent)
-            .and_then(|source| read_manifests(&source, pod_level, unknown))
-            .map_err(|error| Failure::wrong(told(&error, shape.screen)))?;
+        let read = Source::from_bytes(name, sent)
+            .and_then(|source| read_manifests_up_to(*limit, &source, pod_level, *unknown))
+            .map_err(|error| refused(&error, shape.screen))?;
         let Manifests { pods, owners, refused, skipped, not_considered, unknown_fields, .. } = read;
         if !refused.is_empty() {
             let causes = refused.iter().flat_map(|refusal| &refusal.causes);
@@ -80,6 +94,15 @@ impl Sent {
         let pods = active.into_iter().map(|pod| Arc::new(pod.delivered().with_defaults(pod_level)));
         Ok(Self { pods: pods.collect(), owners, wholeness, warnings })
     }
+}
+
+/// What a text is refused with that cannot be read at all.
+fn refused(error: &ManifestError, screen: Option<Glyphs>) -> Failure {
+    let status = match error.problem() {
+        Problem::TooManyPodsAsked { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    Failure::new(status, told(error, screen))
 }
 
 /// What is wrong with a manifest: its lines on a screen, else a sentence that names the place.

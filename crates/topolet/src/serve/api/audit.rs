@@ -1,0 +1,91 @@
+//! Who changed what, in the log; and who tried tokens.
+
+use std::borrow::Cow;
+use std::time::Instant;
+
+use node_agent::{Answer, Request};
+use prometheus_client::metrics::counter::Counter;
+
+use super::pace::{Line, Pace};
+use super::places::Who;
+use super::reply::Failure;
+use crate::serve::owner::Told;
+use crate::serve::shared::Shared;
+
+/// Writes it down, no more lines than a log can take.
+pub(super) struct Audit {
+    changes: Pace,
+    tokens: Pace,
+    wrong_tokens: Counter,
+}
+
+impl Audit {
+    pub(super) fn new(shared: &Shared) -> Self {
+        let wrong_tokens = Counter::default();
+        shared.metrics.add(|registry| {
+            registry.register(
+                "topolet_wrong_tokens",
+                "Requests over TCP with a token that is not the one of --token-file.",
+                wrong_tokens.clone(),
+            );
+        });
+        Self { changes: Pace::new(), tokens: Pace::new(), wrong_tokens }
+    }
+
+    /// Somebody asks for a change. There is a line about it also if the client does not wait for the outcome.
+    pub(super) fn change<'a>(&'a self, who: Who, what: &'static str, on: &'a str) -> Asked<'a> {
+        Asked { audit: self, who, what, on, outcome: Cow::Borrowed("not waited for") }
+    }
+
+    /// A token is not the right one.
+    pub(super) fn wrong_token(&self) {
+        self.wrong_tokens.inc();
+        if let Line::Written { left_out } = self.tokens.line(Instant::now()) {
+            tracing::warn!(left_out, "a request over TCP has a wrong token");
+        }
+    }
+}
+
+/// A change that was asked for. The log gets its line when it is dropped.
+pub(super) struct Asked<'a> {
+    audit: &'a Audit,
+    who: Who,
+    what: &'static str,
+    on: &'a str,
+    outcome: Cow<'static, str>,
+}
+
+impl Asked<'_> {
+    /// It has been carried out, or has failed.
+    pub(super) fn told(&mut self, told: &Result<Told, Failure>) {
+        self.outcome = match told {
+            Ok(Told::Decided(decision)) if decision.admitted => "admitted".into(),
+            Ok(Told::Decided(_)) => "refused".into(),
+            Ok(Told::Answer(Answer::Done)) => "done".into(),
+            Ok(Told::Answer(Answer::Unchanged)) => "unchanged".into(),
+            Ok(Told::Answer(Answer::Failed(error))) => error.to_string().into(),
+            Err(failure) => failure.text.clone().into(),
+        };
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        let Line::Written { left_out } = self.audit.changes.line(Instant::now()) else { return };
+        let Self { who, what, on, outcome, .. } = self;
+        if left_out > 0 {
+            tracing::warn!(left_out, "changes were asked for faster than they are logged");
+        }
+        tracing::info!(%who, what, on, %outcome, "change was asked for");
+    }
+}
+
+/// What a request asks for.
+pub(super) const fn what(request: &Request) -> &'static str {
+    match request {
+        Request::Admit(_) => "admit",
+        Request::Delete(_) => "delete",
+        Request::Started { .. } => "started",
+        Request::Exited(_) => "exited",
+    }
+}

@@ -1,0 +1,256 @@
+//! Many who look: nobody keeps the owner waiting, whoever it is by the kernel's word.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use super::access::Token;
+use super::listen::{Listeners, serve};
+use super::small::routes;
+use super::socket::Open;
+
+const NOBODY: u32 = 65534;
+/// More than there are places of any kind.
+const MANY: usize = 500;
+const TOKEN: &str = "0123456789abcdef0123";
+
+/// Listeners with routes, until it is dropped.
+struct Served {
+    socket: PathBuf,
+    tcp: SocketAddr,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Served {
+    /// The first `others` connections on the unix socket are another user's, the rest are root's.
+    fn start(others: usize) -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("topolet-crowd-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let socket = std::env::temp_dir().join(format!("{name}.sock"));
+        let token = std::env::temp_dir().join(name);
+        std::fs::write(&token, TOKEN).unwrap_or_else(|error| panic!("{error}"));
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let (ready, is_ready) = mpsc::channel();
+        let path = socket.clone();
+        let thread = std::thread::spawn(move || {
+            let runtime = crate::serve::runtime().unwrap_or_else(|error| panic!("{error:#}"));
+            runtime.block_on(async {
+                let secret = Token::read(&token).unwrap_or_else(|error| panic!("{error:#}"));
+                let tcp = Some((SocketAddr::from(([127, 0, 0, 1], 0)), Some(secret)));
+                let listeners = Listeners::open((&path, Open::ToGroup(None)), tcp);
+                let listeners = listeners.unwrap_or_else(|error| panic!("{error:#}"));
+                let _ = std::fs::remove_file(&token);
+                let accepted = AtomicUsize::new(0);
+                let listeners = listeners.with_users(move |_| {
+                    Ok(if accepted.fetch_add(1, Ordering::Relaxed) < others { NOBODY } else { 0 })
+                });
+                let _ = ready.send(listeners.tcp_address());
+                tokio::select! {
+                    () = serve(listeners, routes(), 4096) => {}
+                    _ = stopped => {}
+                }
+            });
+        });
+        let tcp = is_ready.recv().ok().flatten().unwrap_or_else(|| panic!("it does not listen"));
+        Self { socket, tcp, stop: Some(stop), thread: Some(thread) }
+    }
+
+    fn unix(&self) -> UnixStream {
+        UnixStream::connect(&self.socket).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn tcp(&self) -> TcpStream {
+        TcpStream::connect(self.tcp).unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            assert!(thread.join().is_ok());
+        }
+    }
+}
+
+/// Either kind of connection.
+trait Stream: io::Read + io::Write {
+    fn blocks(&self, is_blocking: bool);
+}
+
+impl Stream for UnixStream {
+    fn blocks(&self, is_blocking: bool) {
+        self.set_nonblocking(!is_blocking).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+impl Stream for TcpStream {
+    fn blocks(&self, is_blocking: bool) {
+        self.set_nonblocking(!is_blocking).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// A request and its whole answer.
+fn ask(stream: &mut impl Stream, method: &str, path: &str, fields: &str, body: &str) -> String {
+    let length = body.len();
+    let text = format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{fields}Content-Length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// A request whose body does not come.
+const HALF: &[u8] = b"POST /v1/explain HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n";
+
+/// What has come of an answer so far; `None`: nothing, and the connection is open.
+fn so_far(stream: &mut impl Stream) -> Option<String> {
+    stream.blocks(false);
+    let mut answer = [0; 4096];
+    let read = stream.read(&mut answer);
+    stream.blocks(true);
+    match read {
+        Ok(length) => Some(String::from_utf8_lossy(answer.get(..length).unwrap_or_default()).into_owned()),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// Fills all requests of a user: those that are in progress, and the answers of the others.
+fn filled<S: Stream>(count: usize, share: usize, connect: impl Fn() -> S) -> (Vec<S>, Vec<String>) {
+    let mut waiting: Vec<S> = (0..count).map(|_| connect()).collect();
+    for stream in &mut waiting {
+        stream.write_all(HALF).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let mut answers = Vec::new();
+    while waiting.len() > share {
+        waiting.retain_mut(|stream| {
+            let answer = so_far(stream);
+            let is_waiting = answer.is_none();
+            answers.extend(answer);
+            is_waiting
+        });
+        std::thread::yield_now();
+    }
+    (waiting, answers)
+}
+
+#[test]
+fn another_user_keeps_nobody_waiting() {
+    let count = 24;
+    let served = Served::start(count + MANY + 2);
+    let (mut working, answers) = filled(count, 16, || served.unix());
+    for answer in &answers {
+        assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("retry-after: 1\r\n"), "{answer}");
+        assert!(answer.contains("user 65534 has as many requests in progress as it may have"), "{answer}");
+    }
+    let idle: Vec<UnixStream> = (0..MANY).map(|_| served.unix()).collect();
+    for path in ["/healthz", "/readyz"] {
+        let answer = ask(&mut served.unix(), "GET", path, "", "");
+        // This node has no owner, and is not ready.
+        let said = if path == "/healthz" { "\"kind\": \"Health\"" } else { "state is behind" };
+        assert!(answer.contains(said), "{answer}");
+    }
+    // Root is answered while all these are there: not one request of the other user has come to its deadline.
+    let listed = ask(&mut served.unix(), "GET", "/v1/pods", "", "");
+    assert!(listed.starts_with("HTTP/1.1 200 "), "{listed}");
+    let explained = ask(&mut served.unix(), "POST", "/v1/explain", "", &deployment(20));
+    assert!(explained.starts_with("HTTP/1.1 200 "), "{explained:.300}");
+    for stream in &mut working {
+        assert_eq!(so_far(stream), None, "it was not waited for");
+    }
+    drop(idle);
+}
+
+#[test]
+fn tcp_keeps_nobody_waiting() {
+    let served = Served::start(0);
+    let (mut working, answers) = filled(30, 24, || served.tcp());
+    for answer in &answers {
+        assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    }
+    let idle: Vec<TcpStream> = (0..MANY).map(|_| served.tcp()).collect();
+    let answer = ask(&mut served.tcp(), "GET", "/healthz", "", "");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    let refused = ask(&mut served.tcp(), "GET", "/v1/pods", "", "");
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    let token = format!("Authorization: bearer {TOKEN}\r\n");
+    let held = ask(&mut served.tcp(), "GET", "/v1/pods", &token, "");
+    assert!(held.starts_with("HTTP/1.1 200 "), "who has the token is not kept out: {held}");
+    let listed = ask(&mut served.unix(), "GET", "/v1/pods", "", "");
+    assert!(listed.starts_with("HTTP/1.1 200 "), "{listed}");
+    for stream in &mut working {
+        assert_eq!(so_far(stream), None, "it was not waited for");
+    }
+    drop(idle);
+}
+
+fn deployment(replicas: u32) -> String {
+    format!(
+        "{{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"metadata\":{{\"name\":\"web\"}},\"spec\":{{\"replicas\":{replicas},\
+         \"selector\":{{\"matchLabels\":{{\"a\":\"b\"}}}},\"template\":{{\"metadata\":{{\"labels\":{{\"a\":\"b\"}}}},\"spec\":{{\"containers\":\
+         [{{\"name\":\"app\",\"image\":\"i\",\"resources\":{{\"limits\":{{\"cpu\":\"1\",\"memory\":\"1Gi\"}}}}}}]}}}}}}}}"
+    )
+}
+
+#[test]
+fn who_may_only_look_asks_about_few_pods() {
+    // `routes` lets others ask about five.
+    let served = Served::start(3);
+    for (replicas, path, status) in [
+        (5, "/v1/explain", "200"),
+        (10_000, "/v1/explain", "413"),
+        (6, "/v1/pods?dryRun=All", "413"),
+        // Root's.
+        (6, "/v1/explain", "200"),
+    ] {
+        let answer = ask(&mut served.unix(), "POST", path, "", &deployment(replicas));
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{replicas} {path}: {answer:.500}");
+        assert!(status != "413" || answer.contains("its limit is 5"), "{answer}");
+    }
+    let over_tcp = ask(&mut served.tcp(), "POST", "/v1/explain", "", &deployment(6));
+    assert!(over_tcp.starts_with("HTTP/1.1 413 "), "{over_tcp:.500}");
+    let token = format!("Authorization: Bearer {TOKEN}\r\n");
+    let held = ask(&mut served.tcp(), "POST", "/v1/explain", &token, &deployment(6));
+    assert!(held.starts_with("HTTP/1.1 200 "), "{held:.500}");
+}
+
+#[test]
+fn a_place_is_taken_before_a_body_is_read_and_kept_until_an_answer_is() {
+    // The request of a user takes its place for looking, though its body has not come.
+    let served = Served::start(2);
+    let body = deployment(2);
+    let mut first = served.unix();
+    let head =
+        format!("POST /v1/explain HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
+    first.write_all(head.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    // hyper asks for a body only when somebody reads it.
+    let continued = "HTTP/1.1 100 Continue\r\n\r\n";
+    let mut second = served.unix();
+    let head = format!(
+        "POST /v1/explain HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: 100-continue\r\n\
+         Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    second.write_all(head.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    let listed = ask(&mut served.unix(), "GET", "/v1/pods", "", "");
+    assert!(listed.starts_with("HTTP/1.1 200 "), "root has places of its own: {listed}");
+    assert_eq!(so_far(&mut second), None, "its body is not wanted yet");
+    first.write_all(body.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    let mut wanted = vec![0; continued.len()];
+    second.read_exact(&mut wanted).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(String::from_utf8_lossy(&wanted), continued);
+    second.write_all(body.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    let mut answer = String::new();
+    second.read_to_string(&mut answer).unwrap_or_else(|error| panic!("{error}"));
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer:.300}");
+}

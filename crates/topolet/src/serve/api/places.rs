@@ -1,0 +1,422 @@
+//! How much of the daemon each user may have at once: connections, requests in progress, and work.
+//!
+//! The kernel names the user of a connection on the unix socket when the connection is accepted, so every connection is
+//! accepted at once and counted for its user. [`limits`] is the table of all limits.
+//!
+//! A user with too many connections is not made to wait, and is not turned away: its connection that has been without a
+//! request for longest is closed for the new one. There always is one, since a user may have fewer requests in progress
+//! than connections. A queue would let idle connections keep others out until they time out; turning the new connection
+//! away would let idle ones keep out the user's own health checks. What is closed is what costs its client least.
+//!
+//! A request beyond its user's share is answered with 503 and `Retry-After` before its body is read. `/healthz` and
+//! `/readyz` need no share: they are answered as long as connections are accepted, which is always.
+//!
+//! Users have shares of their own, and all of them together have one, since one person can have thousands of user ids
+//! (user namespaces). Root and the user that topolet runs as do not share with anybody, so that nobody keeps them
+//! waiting. TCP does not tell who is there: everybody on it is one user, and who sends the token is another.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// For whom something is counted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(in crate::serve) enum Who {
+    /// Root, or the user that topolet runs as, on the unix socket.
+    Owner(u32),
+    /// Any other user on the unix socket.
+    User(u32),
+    /// Everybody on TCP without the token.
+    Tcp,
+    /// Everybody on TCP with the token. Their connections are those of [`Who::Tcp`], since the token comes later.
+    Holder,
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Owner(user) | Self::User(user) => write!(f, "user {user}"),
+            Self::Tcp => f.write_str("TCP without the token"),
+            Self::Holder => f.write_str("TCP with the token"),
+        }
+    }
+}
+
+impl Who {
+    /// Whether requests of theirs may change something.
+    pub(super) const fn may_change(self) -> bool {
+        matches!(self, Self::Owner(_) | Self::Holder)
+    }
+
+    /// Those who have a limit together.
+    pub(super) const fn group(self) -> Group {
+        match self {
+            Self::Owner(_) => Group::Owners,
+            Self::User(_) => Group::Users,
+            Self::Tcp => Group::Tcp,
+            Self::Holder => Group::Holders,
+        }
+    }
+}
+
+/// See [`Who`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Group {
+    Owners,
+    Users,
+    Tcp,
+    Holders,
+}
+
+/// How many at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Share {
+    /// For one user.
+    pub(super) each: usize,
+    /// For all users of a group together.
+    pub(super) together: usize,
+}
+
+const fn share(each: usize, together: usize) -> Share {
+    Share { each, together }
+}
+
+/// What a group may have at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Limits {
+    /// A connection costs a file descriptor and about 20 KiB.
+    pub(super) connections: Share,
+    /// A request in progress may hold an answer of some 10 KiB until its client has read it. Less than connections.
+    pub(super) requests: Share,
+    /// Reading and deciding on what may be changed. Costs a thread, and memory for a body of 1 MiB and its pods.
+    pub(super) changes: Share,
+    /// Explaining, listing, and answers of any size. Costs a thread, a CPU and memory for the answer.
+    pub(super) looks: Share,
+}
+
+/// The table of limits. `share(each, together)`.
+pub(super) const fn limits(group: Group) -> Limits {
+    match group {
+        // A container runtime and tools of one administrator; pods wait for slow device plugins.
+        Group::Owners => Limits {
+            connections: share(256, 256),
+            requests: share(192, 192),
+            changes: share(4, 4),
+            looks: share(4, 4),
+        },
+        // Monitoring and people who look. Two CPUs at most are busy for them, and an answer about 100 pods, or of the last
+        // 1,000 decisions, takes 10 MiB.
+        Group::Users => Limits {
+            connections: share(32, 128),
+            requests: share(16, 64),
+            changes: share(0, 0),
+            looks: share(1, 2),
+        },
+        Group::Tcp => Limits {
+            connections: share(64, 64),
+            requests: share(24, 24),
+            changes: share(0, 0),
+            looks: share(1, 1),
+        },
+        Group::Holders => Limits {
+            connections: share(0, 0),
+            requests: share(24, 24),
+            changes: share(2, 2),
+            looks: share(2, 2),
+        },
+    }
+}
+
+/// Connections of everybody together.
+const CONNECTIONS: usize = limits(Group::Owners).connections.together
+    + limits(Group::Users).connections.together
+    + limits(Group::Tcp).connections.together;
+/// So many are the fewest of a group: one in progress with the token and one without, and one that may be closed.
+const FEWEST: usize = 3;
+
+/// How long a connection may be without a request in progress. The head of a request has 10 s ([`super::listen`]).
+pub(super) const SILENT: Duration = Duration::from_secs(15);
+/// How long a client may take to read an answer. Clients are on this host, and the longest answers are tens of MiB.
+pub(super) const READING: Duration = Duration::from_secs(30);
+
+/// A connection.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Seat(u64);
+
+/// What a connection does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Doing {
+    /// No request is in progress, or one that needs no share.
+    Nothing,
+    /// A request of theirs is worked on. The routes bound how long.
+    Request(Who),
+    /// It is answered.
+    Answer(Who),
+}
+
+impl Doing {
+    const fn who(self) -> Option<Who> {
+        match self {
+            Self::Nothing => None,
+            Self::Request(who) | Self::Answer(who) => Some(who),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Seated {
+    who: Who,
+    doing: Doing,
+    since: Instant,
+}
+
+/// All connections and what they do.
+#[derive(Debug)]
+pub(super) struct Book {
+    /// Connections that all may have together, at most [`CONNECTIONS`].
+    connections: usize,
+    next: u64,
+    seats: BTreeMap<Seat, Seated>,
+}
+
+/// A request is beyond its user's share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Full;
+
+impl Book {
+    /// For a program that may have `files` open. Half of them stay for plugins, which take a
+    /// quarter, for state and the log.
+    pub(super) fn new(files: usize) -> Self {
+        Self { connections: CONNECTIONS.min(files / 2), next: 0, seats: BTreeMap::new() }
+    }
+
+    /// The share of connections, less if files are few.
+    fn connections(&self, who: Who) -> Share {
+        let Share { each, together } = limits(who.group()).connections;
+        let scaled = |limit: usize| (limit * self.connections / CONNECTIONS).max(FEWEST);
+        share(scaled(each), scaled(together))
+    }
+
+    /// The share of requests: one connection at least has none.
+    fn requests(&self, who: Who) -> Share {
+        let Share { each, together } = limits(who.group()).requests;
+        let connections = match who {
+            Who::Owner(_) | Who::User(_) => self.connections(who),
+            // They have the same connections.
+            Who::Tcp | Who::Holder => {
+                let Share { each, together } = self.connections(Who::Tcp);
+                share(each.div_ceil(2), together.div_ceil(2))
+            }
+        };
+        share(each.min(connections.each - 1), together.min(connections.together - 1))
+    }
+
+    /// A new connection, and the one that is closed for it.
+    pub(super) fn sit(&mut self, who: Who, now: Instant) -> (Seat, Option<Seat>) {
+        let Share { each, together } = self.connections(who);
+        let of_group = self.seats.values().filter(|seated| seated.who.group() == who.group());
+        let mut by_user = BTreeMap::<Who, usize>::new();
+        for seated in of_group {
+            *by_user.entry(seated.who).or_default() += 1;
+        }
+        let closed = if by_user.get(&who).is_some_and(|count| *count >= each) {
+            self.oldest(|other| other == who)
+        } else if by_user.values().sum::<usize>() >= together {
+            // Whoever has most gives one up.
+            let most = by_user.iter().max_by_key(|(_, count)| **count).map(|(user, _)| *user);
+            let of_most = most.and_then(|most| self.oldest(|other| other == most));
+            of_most.or_else(|| self.oldest(|other| other.group() == who.group()))
+        } else {
+            None
+        };
+        if let Some(closed) = closed {
+            self.seats.remove(&closed);
+        }
+        let seat = Seat(self.next);
+        self.next += 1;
+        self.seats.insert(seat, Seated { who, doing: Doing::Nothing, since: now });
+        (seat, closed)
+    }
+
+    /// The connection that has been without a request for longest.
+    fn oldest(&self, is_candidate: impl Fn(Who) -> bool) -> Option<Seat> {
+        let idle = self
+            .seats
+            .iter()
+            .filter(|(_, seated)| seated.doing == Doing::Nothing && is_candidate(seated.who));
+        idle.min_by_key(|(seat, seated)| (seated.since, **seat)).map(|(seat, _)| *seat)
+    }
+
+    /// A request begins, of `who` by its head.
+    ///
+    /// # Errors
+    /// `who` has as many in progress as it may, or the connection has been closed.
+    pub(super) fn begin(&mut self, seat: Seat, who: Who, now: Instant) -> Result<(), Full> {
+        let Share { each, together } = self.requests(who);
+        let working = || self.seats.values().filter_map(|seated| seated.doing.who());
+        let own = working().filter(|other| *other == who).count();
+        let all = working().filter(|other| other.group() == who.group()).count();
+        if own >= each || all >= together {
+            return Err(Full);
+        }
+        let seated = self.seats.get_mut(&seat).ok_or(Full)?;
+        (seated.doing, seated.since) = (Doing::Request(who), now);
+        Ok(())
+    }
+
+    /// Its answer is there.
+    pub(super) fn answer(&mut self, seat: Seat, now: Instant) {
+        if let Some(seated) = self.seats.get_mut(&seat)
+            && let Some(who) = seated.doing.who()
+        {
+            (seated.doing, seated.since) = (Doing::Answer(who), now);
+        }
+    }
+
+    /// Nothing is in progress any more.
+    pub(super) fn rest(&mut self, seat: Seat, now: Instant) {
+        if let Some(seated) = self.seats.get_mut(&seat) {
+            (seated.doing, seated.since) = (Doing::Nothing, now);
+        }
+    }
+
+    /// The connection has ended.
+    pub(super) fn leave(&mut self, seat: Seat) {
+        self.seats.remove(&seat);
+    }
+
+    /// Closes connections that are silent, or whose clients do not read.
+    pub(super) fn overdue(&mut self, now: Instant) -> Vec<Seat> {
+        let is_over = |seated: &Seated| {
+            let patience = match seated.doing {
+                Doing::Nothing => SILENT,
+                Doing::Answer(_) => READING,
+                Doing::Request(_) => return false,
+            };
+            now.saturating_duration_since(seated.since) >= patience
+        };
+        let over = self.seats.iter().filter(|(_, seated)| is_over(seated)).map(|(seat, _)| *seat);
+        let over: Vec<Seat> = over.collect();
+        for seat in &over {
+            self.seats.remove(seat);
+        }
+        over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use proptest::prelude::*;
+
+    use super::{Book, CONNECTIONS, FEWEST, Full, Group, READING, SILENT, Seat, Who, limits};
+
+    const ENOUGH: usize = 4096;
+    const NOBODY: Who = Who::User(65534);
+
+    #[test]
+    fn a_user_with_too_many_connections_loses_its_own_idle_ones() {
+        let (mut book, now) = (Book::new(ENOUGH), Instant::now());
+        let (root, _) = book.sit(Who::Owner(0), now);
+        let (other, _) = book.sit(Who::User(7), now);
+        let seats: Vec<Seat> = (0..32).map(|_| book.sit(NOBODY, now).0).collect();
+        assert_eq!(book.begin(seats[0], NOBODY, now), Ok(()));
+        for at in 1..1500 {
+            let (_, closed) = book.sit(NOBODY, now);
+            let closed = closed.unwrap_or_else(|| panic!("connection {at} closes none"));
+            assert!(closed != seats[0] && closed != root && closed != other, "{at}");
+        }
+        assert_eq!(book.seats.len(), 34);
+    }
+
+    #[test]
+    fn requests_have_a_share_and_a_connection_is_left() {
+        let (mut book, now) = (Book::new(ENOUGH), Instant::now());
+        let seats: Vec<Seat> = (0..32).map(|_| book.sit(NOBODY, now).0).collect();
+        let begun = seats.iter().map(|seat| book.begin(*seat, NOBODY, now));
+        assert_eq!(begun.flatten().count(), 16);
+        let (root, _) = book.sit(Who::Owner(0), now);
+        assert_eq!(book.begin(root, Who::Owner(0), now), Ok(()));
+        book.rest(seats[0], now);
+        assert_eq!(book.begin(seats[31], NOBODY, now), Ok(()));
+        assert_eq!(book.begin(seats[0], NOBODY, now), Err(Full));
+    }
+
+    #[test]
+    fn many_users_are_one_crowd_and_the_one_with_most_gives_way() {
+        let (mut book, now) = (Book::new(ENOUGH), Instant::now());
+        let quiet = book.sit(Who::User(1), now).0;
+        for user in 100..104 {
+            for _ in 0..32 {
+                book.sit(Who::User(user), now);
+            }
+        }
+        assert_eq!(book.seats.len(), 128);
+        assert!(book.seats.contains_key(&quiet));
+        let (_, closed) = book.sit(Who::User(2), now);
+        assert!(closed.is_some_and(|closed| closed != quiet));
+    }
+
+    #[test]
+    fn who_has_the_token_does_not_wait_for_who_has_not() {
+        let (mut book, now) = (Book::new(ENOUGH), Instant::now());
+        let seats: Vec<Seat> = (0..64).map(|_| book.sit(Who::Tcp, now).0).collect();
+        assert_eq!(seats.iter().filter(|seat| book.begin(**seat, Who::Tcp, now).is_ok()).count(), 24);
+        let (seat, _) = book.sit(Who::Tcp, now);
+        assert_eq!(book.begin(seat, Who::Tcp, now), Err(Full));
+        assert_eq!(book.begin(seat, Who::Holder, now), Ok(()));
+    }
+
+    #[test]
+    fn who_does_not_speak_or_does_not_read_is_gone_in_the_end() {
+        let (mut book, now) = (Book::new(ENOUGH), Instant::now());
+        let [silent, working, reading] = [(); 3].map(|()| book.sit(NOBODY, now).0);
+        assert_eq!(book.begin(working, NOBODY, now), Ok(()));
+        assert_eq!(book.begin(reading, NOBODY, now), Ok(()));
+        book.answer(reading, now);
+        assert_eq!(book.overdue(now), []);
+        assert_eq!(book.overdue(now + SILENT), [silent]);
+        assert_eq!(book.overdue(now + READING), [reading]);
+        assert_eq!(book.overdue(now + Duration::from_hours(1)), []);
+        book.rest(working, now);
+        assert_eq!(book.overdue(now + SILENT), [working]);
+    }
+
+    /// A user that acts.
+    fn who() -> impl Strategy<Value = Who> {
+        prop_oneof![Just(Who::Owner(0)), (1..9_u32).prop_map(Who::User), Just(Who::Tcp)]
+    }
+
+    proptest! {
+        /// Whatever anybody does: connections are bounded, and there is one to close for each that comes.
+        #[test]
+        fn connections_are_bounded(
+            files in prop::sample::select(vec![0_usize, 20, 64, 1024, ENOUGH]),
+            acts in prop::collection::vec((who(), any::<bool>(), any::<bool>()), 0..2000),
+        ) {
+            let (mut book, now) = (Book::new(files), Instant::now());
+            for (who, works, has_token) in acts {
+                let (seat, _) = book.sit(who, now);
+                if works {
+                    let who = if who == Who::Tcp && has_token { Who::Holder } else { who };
+                    let _ = book.begin(seat, who, now);
+                }
+                let most = limits(who.group()).connections.together.min(book.connections(who).together);
+                let there = book.seats.values().filter(|seated| seated.who.group() == who.group()).count();
+                prop_assert!(there <= most, "{there} of {most}");
+            }
+            prop_assert!(book.seats.len() <= CONNECTIONS.min(files / 2) + 3 * FEWEST);
+        }
+    }
+
+    #[test]
+    fn a_user_has_more_connections_than_requests() {
+        for group in [Group::Owners, Group::Users, Group::Tcp] {
+            let of = limits(group);
+            assert!(of.connections.each > of.requests.each && of.connections.together > of.requests.together);
+        }
+        let both = limits(Group::Tcp).requests.together + limits(Group::Holders).requests.together;
+        assert!(limits(Group::Tcp).connections.together > both);
+    }
+}
