@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
@@ -14,6 +15,10 @@ use daemon::{Daemon, Folder, Reply, pod, until};
 
 /// More than there are places of any kind.
 const MANY: usize = 500;
+/// Pods on which decisions take much memory.
+const REPLICAS: u32 = 2_500;
+/// So much of it need not be given back, in KiB.
+const KEPT: u64 = 16 << 10;
 
 /// Where a daemon listens on TCP.
 fn address(daemon: &Daemon) -> String {
@@ -55,11 +60,27 @@ fn a_flood_over_tcp_delays_neither_the_socket_nor_health() {
     }
 }
 
+/// What the kernel says of a process's memory, in KiB.
+fn memory(pid: u32, field: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
 /// The most memory that a process has had, in KiB.
 fn most_memory(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.split_whitespace().next().unwrap().parse().unwrap()
+    memory(pid, "VmHWM")
+}
+
+/// A Deployment of pods that each want a CPU.
+fn deployment(replicas: u32) -> String {
+    let body = pod("web", "cpu: 1, memory: 1Gi").replace("v1\nkind: Pod", "apps/v1\nkind: Deployment");
+    let (head, spec) = body.split_once("spec:\n").unwrap();
+    let spec = spec.replace('\n', "\n    ");
+    format!(
+        "{head}spec:\n  replicas: {replicas}\n  selector: {{matchLabels: {{a: b}}}}\n  template:\n    metadata: \
+         {{labels: {{a: b}}}}\n    spec:\n    {spec}"
+    )
 }
 
 #[test]
@@ -67,13 +88,7 @@ fn who_may_only_look_cannot_fill_the_memory() {
     let root = Folder::new();
     let daemon = Daemon::start(root.path(), &["--tcp", "127.0.0.1:0"]);
     let (address, before) = (address(&daemon), most_memory(daemon.id()));
-    let body = pod("web", "cpu: 1, memory: 1Gi").replace("v1\nkind: Pod", "apps/v1\nkind: Deployment");
-    let (head, spec) = body.split_once("spec:\n").unwrap();
-    let spec = spec.replace('\n', "\n    ");
-    let body = format!(
-        "{head}spec:\n  replicas: 10000\n  selector: {{matchLabels: {{a: b}}}}\n  template:\n    metadata: \
-         {{labels: {{a: b}}}}\n    spec:\n    {spec}"
-    );
+    let body = deployment(10_000);
     let request = format!(
         "POST /v1/explain HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
@@ -97,8 +112,27 @@ fn who_may_only_look_cannot_fill_the_memory() {
     let more = most_memory(daemon.id()) - before;
     assert!(more < 256 << 10, "{more} KiB");
     // Root has the larger limit: this one is alone.
-    let own = daemon.ask("POST", "/v1/explain", &body.replace("10000", "101"));
+    let own = daemon.ask("POST", "/v1/explain", &deployment(101));
     assert_eq!(own.status, 200, "{:.300}", own.body);
+}
+
+#[test]
+fn memory_of_large_answers_is_given_back() {
+    let root = Folder::new();
+    // Pods are decided on fast here.
+    let daemon = Daemon::with_config(root.path(), "kubelet-defaults");
+    let body = deployment(REPLICAS);
+    let ask = || assert_eq!(daemon.ask("POST", "/v1/pods?dryRun=All", &body).status, 422);
+    assert_eq!(daemon.ask("POST", "/v1/pods?dryRun=All", &deployment(1)).status, 200);
+    let before = memory(daemon.id(), "VmRSS");
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(ask);
+        }
+    });
+    let peak = most_memory(daemon.id()) - before;
+    assert!(peak > 3 * KEPT / 2, "{peak} KiB is too little to tell");
+    until("its memory", || (memory(daemon.id(), "VmRSS") < before + KEPT).then_some(()));
 }
 
 #[test]
@@ -164,6 +198,11 @@ fn the_socket_is_open_to_its_group_whatever_the_umask() {
         let daemon = Daemon::with_umask(umask, root.path(), more);
         let about = fs::metadata(&daemon.socket).unwrap();
         assert_eq!(about.permissions().mode() & 0o777, mode, "{umask} {more:?}");
+        assert_eq!(about.gid(), group.as_raw());
+        fs::remove_file(&daemon.socket).unwrap();
+        until("its return", || UnixStream::connect(&daemon.socket).ok());
+        let about = fs::metadata(&daemon.socket).unwrap();
+        assert_eq!(about.permissions().mode() & 0o777, mode, "made again: {umask} {more:?}");
         assert_eq!(about.gid(), group.as_raw());
     }
 }

@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, SyncSender};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -73,6 +73,8 @@ pub(crate) const SOCKET: &str = "topolet.sock";
 
 /// Threads on which answers are made, at most. Places for work are fewer, so that none waits for a thread.
 const THREADS: usize = 32;
+/// How long such a thread waits for more work. The allocator returns what it has freed to the system when it ends.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// What a daemon is told to do.
 pub(crate) struct Setup<'a> {
@@ -193,6 +195,7 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(THREADS)
+        .thread_keep_alive(IDLE)
         .build()
         .context("failed to start")
 }
@@ -215,7 +218,7 @@ async fn until_told(
     files: usize,
     is_over: impl Fn() -> bool,
 ) -> anyhow::Result<()> {
-    const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
+    const LOOK: Duration = Duration::from_secs(1);
     let mut terminate = signal(SignalKind::terminate()).context("failed to wait for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("failed to wait for signals")?;
     systemd::notify(systemd::State::Ready);
