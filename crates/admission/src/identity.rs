@@ -104,7 +104,9 @@ impl Node {
         }
         let others = ledger.pods().filter(|other| other.uid != pod.uid);
         let mut taken = others.flat_map(|other| &other.constraints.host_ports);
-        if taken.any(|taken| constraints.host_ports.iter().any(|own| own.conflicts_with(taken))) {
+        if !constraints.host_ports.is_empty()
+            && taken.any(|taken| constraints.host_ports.iter().any(|own| own.conflicts_with(taken)))
+        {
             found.push(Mismatch::NodePorts);
         }
         if let Some(Identity { taints, .. }) = &self.identity

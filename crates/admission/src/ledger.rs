@@ -7,13 +7,14 @@ use alloc::sync::Arc;
 use cpu_manager::{ContainerId, Holdings as CpuHoldings};
 use device_manager::{Holdings as DeviceHoldings, Inventory, Moment};
 use memory_manager::Holdings as MemoryHoldings;
-use pod_spec::{ContainerKey, Pod, PodUid, ResourceName};
+use pod_spec::{ContainerKey, ContainerName, Pod, PodUid, ResourceName};
 use thiserror::Error;
 use topology_hint::{Grant, Held, Hint};
 
 use crate::attempt::{Attempt, Verdict};
 use crate::collect::Dead;
 use crate::compat::RefusedPod;
+use crate::layered::Layered;
 use crate::residents::{Requests, Residents};
 
 /// Counts the changes of a ledger.
@@ -43,7 +44,7 @@ pub struct Ledger {
     /// By provider name.
     pub(crate) others: Arc<BTreeMap<String, Held>>,
     /// The merged hint of each container, as the kubelet's affinity store.
-    pub(crate) hints: Arc<BTreeMap<ContainerKey, Hint>>,
+    pub(crate) hints: Layered<ContainerKey, Hint>,
     /// Containers that have been created since the kubelet started and are still there, by their ids in the runtime.
     pub(crate) created: Arc<BTreeMap<ContainerId, ContainerKey>>,
     pub(crate) sources: SourcesReady,
@@ -175,6 +176,15 @@ impl Ledger {
         cpus.chain(memory).chain(self.devices.pods()).chain(others).cloned().collect()
     }
 
+    /// The pod's containers for which a hint is stored.
+    fn hinted(&self, pod: &PodUid) -> impl Iterator<Item = &ContainerKey> {
+        let first = ContainerKey { pod: pod.clone(), container: ContainerName::new("") };
+        self.hints
+            .range(first..)
+            .map(|(container, _)| container)
+            .take_while(move |container| container.pod == *pod)
+    }
+
     /// Containers for which a hint is stored, and it.
     pub fn hints(&self) -> impl Iterator<Item = (&ContainerKey, Hint)> {
         self.hints.iter().map(|(container, hint)| (container, *hint))
@@ -189,12 +199,36 @@ impl Ledger {
         if attempt.made_against != self.version {
             return Err(Stale { made_against: attempt.made_against, current: self.version });
         }
+        Ok(self.committed(attempt))
+    }
+
+    /// The ledger after an attempt that was made against it.
+    pub(crate) fn committed(&self, attempt: Attempt) -> Self {
         let after = match (&attempt.verdict, attempt.refused_pod) {
             (Verdict::Admitted(_), _) | (Verdict::Refused(_), RefusedPod::KeepBooked) => attempt.after,
             (Verdict::Refused(_), RefusedPod::HoldNothing) => self.without(&attempt.pod),
             (Verdict::NeedsPlugin(_), _) => self.clone(),
         };
-        Ok(Self { version: self.version.next(), ..after })
+        let mut after = Self { version: self.version.next(), ..after };
+        after.pods.settle();
+        after.hints.settle();
+        after
+    }
+
+    /// Whether anything here is about the pod: it runs, holds something, or did.
+    pub(crate) fn knows(&self, pod: &PodUid) -> bool {
+        let has_cpus =
+            |held: &CpuHoldings| held.of_pod(pod).next().is_some() || held.whole_pod(pod).is_some();
+        let has_memory =
+            |held: &MemoryHoldings| held.of_pod(pod).next().is_some() || held.whole_pod(pod).is_some();
+        let containers = self.created.values().chain(self.was_running.iter());
+        self.pods.contains(pod)
+            || self.hinted(pod).next().is_some()
+            || self.cpus.as_ref().is_some_and(has_cpus)
+            || self.memory.as_ref().is_some_and(has_memory)
+            || self.devices.has_pod(pod)
+            || self.device_file.has_pod(pod)
+            || containers.chain(self.others.values().flat_map(Held::keys)).any(|key| key.pod == *pod)
     }
 
     /// The ledger without `pod`: everything that it held is free again. The same ledger, with its version, if nothing
@@ -202,7 +236,8 @@ impl Ledger {
     #[must_use]
     pub fn release(&self, pod: &PodUid) -> Self {
         let is_known = self.pods.contains(pod)
-            || self.hints.keys().chain(self.created.values()).any(|container| container.pod == *pod);
+            || self.hinted(pod).next().is_some()
+            || self.created.values().any(|container| container.pod == *pod);
         if !is_known {
             return self.clone();
         }
@@ -219,7 +254,9 @@ impl Ledger {
         after.end_pod(pod);
         // Of this one nothing is left below.
         after.dead = dead;
-        retain(&mut after.hints, |container, _| container.pod != *pod);
+        for container in self.hinted(pod) {
+            after.hints.remove(container);
+        }
         after.cpus = after.cpus.map(|held| held.release_pod(pod));
         after.memory = after.memory.map(|held| held.release_pod(pod));
         after.devices = after.devices.release(pod);
@@ -246,7 +283,9 @@ impl Ledger {
         let gone: BTreeSet<ContainerKey> =
             self.created.values().filter(|container| container.pod == *pod).cloned().collect();
         retain(&mut self.created, |_, container| container.pod != *pod);
-        retain(&mut self.hints, |container, _| !gone.contains(container));
+        for container in &gone {
+            self.hints.remove(container);
+        }
     }
 
     /// The ledger in which a container has been created. An ordinary init container's memory goes to the container
@@ -269,7 +308,7 @@ impl Ledger {
         if let Some(container) = Arc::make_mut(&mut after.created).remove(id)
             && !after.created.values().any(|other| *other == container)
         {
-            Arc::make_mut(&mut after.hints).remove(&container);
+            after.hints.remove(&container);
         }
         after
     }

@@ -15,6 +15,7 @@ use topology_policy::{Distances, KubeletPolicy, Ties};
 use crate::collect::Dead;
 use crate::compat::Compat;
 use crate::identity::Identity;
+use crate::layered::Layered;
 use crate::ledger::{Ledger, SourcesReady, Version};
 use crate::residents::Residents;
 
@@ -311,7 +312,7 @@ impl Node {
             device_file: device_manager::Holdings::default(),
             inventory: Inventory::new(self.nodes.clone()),
             others: Arc::default(),
-            hints: Arc::default(),
+            hints: Layered::default(),
             created: Arc::default(),
             sources: SourcesReady::Yes,
             was_running: Arc::default(),

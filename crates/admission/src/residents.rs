@@ -6,13 +6,15 @@ use alloc::vec::Vec;
 
 use pod_spec::{ContainerName, Pod, PodUid, ResourceName};
 
+use crate::layered::Layered;
+
 /// What one pod counts for: thousandths of `cpu`, whole units of all else, by name.
 pub(crate) type Requests = Arc<[(ResourceName, i64)]>;
 
 /// All pods that run, in order of UID. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Residents {
-    pods: Arc<BTreeMap<PodUid, Resident>>,
+    pods: Layered<PodUid, Resident>,
     /// The sums of all requests, so that an attempt need not add them up.
     used: Arc<BTreeMap<ResourceName, i128>>,
     arrivals: u64,
@@ -35,21 +37,19 @@ impl Residents {
         let used = Arc::make_mut(&mut self.used);
         add(used, &requests, 1);
         let resident = Resident { pod, requests, arrival };
-        if let Some(before) = Arc::make_mut(&mut self.pods).insert(resident.pod.uid.clone(), resident) {
+        if let Some(before) = self.pods.insert(resident.pod.uid.clone(), resident) {
             add(used, &before.requests, -1);
         }
     }
 
     pub(crate) fn remove(&mut self, pod: &PodUid) {
-        if self.contains(pod)
-            && let Some(gone) = Arc::make_mut(&mut self.pods).remove(pod)
-        {
+        if let Some(gone) = self.pods.remove(pod) {
             add(Arc::make_mut(&mut self.used), &gone.requests, -1);
         }
     }
 
     pub(crate) fn contains(&self, pod: &PodUid) -> bool {
-        self.pods.contains_key(pod)
+        self.pods.get(pod).is_some()
     }
 
     pub(crate) fn get(&self, pod: &PodUid) -> Option<&Arc<Pod>> {
@@ -61,14 +61,19 @@ impl Residents {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Pod> {
-        self.pods.values().map(|resident| resident.pod.as_ref())
+        self.pods.iter().map(|(_, resident)| resident.pod.as_ref())
     }
 
     /// In the order in which they came.
     pub(crate) fn by_arrival(&self) -> impl Iterator<Item = &Pod> {
-        let mut residents: Vec<&Resident> = self.pods.values().collect();
+        let mut residents: Vec<&Resident> = self.pods.iter().map(|(_, resident)| resident).collect();
         residents.sort_by_key(|resident| resident.arrival);
         residents.into_iter().map(|resident| resident.pod.as_ref())
+    }
+
+    /// For a value that is kept: copies of it are cheap to change.
+    pub(crate) fn settle(&mut self) {
+        self.pods.settle();
     }
 
     /// What a pod asks for.

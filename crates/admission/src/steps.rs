@@ -254,7 +254,7 @@ impl<'a> Steps<'a> {
     }
 
     fn store(&mut self, container: &Container, hint: Hint) {
-        Arc::make_mut(&mut self.after.hints).insert(self.pod.key(container), hint);
+        self.after.hints.insert(self.pod.key(container), hint);
     }
 
     /// The kubelet looks at the node as a whole only after everything has been allocated.

@@ -14,6 +14,7 @@ use core::time::Duration;
 use pod_spec::ResourceName;
 use topology_model::Nodes;
 
+use crate::budget::OverBudget;
 use crate::device::{Device, DeviceId, Topology};
 use crate::list::DeviceList;
 use crate::question::PluginError;
@@ -69,6 +70,8 @@ pub struct Inventory {
 pub(crate) struct Stock {
     pub(crate) endpoint: Option<Endpoint>,
     pub(crate) list: DeviceList,
+    /// Why the list is empty, where the plugin listed more than there is room for.
+    refused: Option<OverBudget>,
     sets: Sets,
 }
 
@@ -146,8 +149,7 @@ impl Inventory {
     /// What is known of a resource after a restart: that it was there. It has no devices until its plugin is back.
     pub fn remember(&mut self, resource: &ResourceName, now: Moment) {
         let endpoint = Endpoint::Plugin { options: None, life: Life::Stopped(now) };
-        *self.stock_mut(resource) =
-            Stock { endpoint: Some(endpoint), list: DeviceList::default(), sets: Sets::Both };
+        *self.stock_mut(resource) = Stock { endpoint: Some(endpoint), sets: Sets::Both, ..Stock::default() };
     }
 
     /// A plugin's list has arrived: it replaces the one before, devices in use included. Of an id that is listed
@@ -164,8 +166,24 @@ impl Inventory {
         let before = self.stock(resource);
         let changed = list.changed_since(before.map_or(&DeviceList::default(), |stock| &stock.list));
         let endpoint = before.and_then(|stock| stock.endpoint);
-        self.resources.insert(resource.clone(), Arc::new(Stock { endpoint, list, sets: Sets::Both }));
+        self.resources
+            .insert(resource.clone(), Arc::new(Stock { endpoint, list, refused: None, sets: Sets::Both }));
         changed
+    }
+
+    /// A plugin has listed more than there is room for: it counts as listing nothing, until its next list.
+    ///
+    /// Returns what [`list`](Self::list) does.
+    pub fn refuse_list(&mut self, resource: &ResourceName, why: OverBudget) -> Vec<DeviceId> {
+        let changed = self.list(resource, []);
+        self.stock_mut(resource).refused = Some(why);
+        changed
+    }
+
+    /// Why the last list of a resource counts as empty; `None` if it does not.
+    #[must_use]
+    pub fn refused_list(&self, resource: &ResourceName) -> Option<OverBudget> {
+        self.stock(resource)?.refused
     }
 
     /// A plugin has gone away, or its stream has ended: its healthy devices become unhealthy, and the grace period
@@ -175,6 +193,7 @@ impl Inventory {
         let stock = self.stock_mut(resource);
         stock.endpoint = Some(Endpoint::Plugin { options, life: Life::Stopped(now) });
         stock.list.lose();
+        stock.refused = None;
         if stock.sets == Sets::None {
             stock.sets = Sets::UnhealthyOnly;
         }

@@ -39,13 +39,15 @@ pub enum Event {
         /// See [`Receipt`].
         receipt: Receipt,
     },
-    /// A plugin lists more than there is room for. It counts as having no devices until it lists fewer, which is told
-    /// as [`Event::Listed`] beside this.
+    /// A plugin lists more than there is room for. It counts as having no devices until it lists fewer. No more is read
+    /// of it until this event has been dropped.
     ListRefused {
         /// Of which resource.
         resource: ResourceName,
         /// How much, and how much may be.
         why: OverBudget,
+        /// See [`Receipt`].
+        receipt: Receipt,
     },
     /// A plugin has gone away. It comes back by registering.
     Gone {
@@ -123,12 +125,12 @@ impl Event {
                 Vec::new()
             }
             Self::Listed { resource, devices, .. } => inventory.list(&resource, devices),
+            Self::ListRefused { resource, why, .. } => inventory.refuse_list(&resource, why),
             Self::Gone { resource, .. } => {
                 inventory.disconnect(&resource, now);
                 Vec::new()
             }
             Self::NotRegistered { .. }
-            | Self::ListRefused { .. }
             | Self::EndedUnnoticed { .. }
             | Self::ServedAgain { .. }
             | Self::NotServed { .. } => Vec::new(),

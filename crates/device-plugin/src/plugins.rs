@@ -211,14 +211,11 @@ impl<W: Wire> Plugins<W> {
                 // A plugin that has been told to be gone lists nothing any more; who waits for that ends this.
                 if closed.is_open() {
                     table.listed(resource, id);
-                    let devices = match table.take_in(resource, &devices) {
-                        Ok(()) => devices,
-                        Err(why) => {
-                            (self.tell)(Event::ListRefused { resource: resource.clone(), why });
-                            Vec::new()
-                        }
-                    };
-                    (self.tell)(Event::Listed { resource: resource.clone(), devices, receipt });
+                    let resource = resource.clone();
+                    (self.tell)(match table.take_in(&resource, &devices) {
+                        Ok(()) => Event::Listed { resource, devices, receipt },
+                        Err(why) => Event::ListRefused { resource, why, receipt },
+                    });
                 }
             }
             let _ = recorded.await;

@@ -36,6 +36,19 @@ impl Amount {
         }
     }
 
+    /// Whether the other is the same number in the same form.
+    pub(crate) fn has_form_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Small { value, scale }, Self::Small { value: of, scale: at }) => {
+                (value, scale) == (of, at)
+            }
+            (Self::Big(decimal), Self::Big(other)) => {
+                (&decimal.unscaled, decimal.places) == (&other.unscaled, other.places)
+            }
+            (Self::Small { .. }, Self::Big(_)) | (Self::Big(_), Self::Small { .. }) => false,
+        }
+    }
+
     /// The integer, for those forms that the reference reads one from.
     pub(crate) fn as_int64(&self) -> Option<i64> {
         match *self {

@@ -137,6 +137,12 @@ impl Quantity {
     }
 
     /// The same quantity without a remembered text.
+    /// Whether the other is the same text too: `1Gi` is not `1024Mi`.
+    #[must_use]
+    pub fn is_written_as(&self, other: &Self) -> bool {
+        (self.format, &self.text) == (other.format, &other.text) && self.amount.has_form_of(&other.amount)
+    }
+
     fn with_amount(&self, amount: Amount) -> Self {
         Self { amount, format: self.format, text: None }
     }

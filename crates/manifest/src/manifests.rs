@@ -60,6 +60,8 @@ pub enum UnknownFields {
 pub enum PodLimit {
     /// As many as it lists, and 10,000 of templates.
     Usual,
+    /// As many as it lists, and 150,000 of templates: as many pods as Kubernetes supports in a cluster.
+    Cluster,
     /// No more than this. A text with more is refused before the pods are made.
     AtMost(NonZeroUsize),
 }

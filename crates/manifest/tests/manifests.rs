@@ -1,7 +1,7 @@
 //! Objects that make pods, lists of them, and those that make none.
 
 use pod_spec::{Phase, PodLevelResources};
-use topology_manifest::{Manifests, Source, Style, UnknownFields, read_manifests};
+use topology_manifest::{Manifests, PodLimit, Source, Style, UnknownFields, read_manifests};
 
 fn read(text: &str) -> Manifests {
     let source = Source { name: "all.yaml", text };
@@ -343,7 +343,7 @@ fn a_text_becomes_no_more_pods_than_it_may() {
         (format!("{}---\n{}", pods(3), deployment(3)), Err("6 pods are too many")),
     ] {
         let read = topology_manifest::read_manifests_up_to(
-            topology_manifest::PodLimit::AtMost(5.try_into().unwrap()),
+            PodLimit::AtMost(5.try_into().unwrap()),
             &Source { name: "pods.yaml", text: &text },
             PodLevelResources::Count,
             UnknownFields::Refuse,
@@ -354,4 +354,37 @@ fn a_text_becomes_no_more_pods_than_it_may() {
             (read, expected) => panic!("{read:?}, expected {expected:?}"),
         }
     }
+}
+
+#[test]
+fn a_cluster_has_more_pods_of_templates_than_a_node() {
+    let read = |limit, replicas: u32| {
+        let text = format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec:\n  replicas: {replicas}\n  \
+             selector: {{matchLabels: {{a: b}}}}\n  template:\n    metadata: {{labels: {{a: b}}}}\n    spec:\n      \
+             containers:\n      - name: app\n        image: i\n        env: [{{name: LARGE, value: \"{}\"}}]\n        \
+             resources: {{limits: {{cpu: 2, memory: 1Gi}}}}\n",
+            "x".repeat(10_000)
+        );
+        let source = Source { name: "web.yaml", text: &text };
+        let read = topology_manifest::read_manifests_up_to(
+            limit,
+            &source,
+            PodLevelResources::Count,
+            UnknownFields::Refuse,
+        );
+        let read = read.unwrap();
+        (read.pods.len(), read.refused.first().map(ToString::to_string))
+    };
+    let refused = |pods: u32| {
+        (0, format!("web.yaml:1:1: {pods} pods are too many, expected fewer pods, or smaller ones"))
+    };
+    let told = |(pods, why): (usize, Option<String>)| (pods, why.unwrap_or_default());
+    assert_eq!(told(read(PodLimit::Usual, 12_000)), refused(12_000));
+    assert_eq!(
+        told(read(PodLimit::Cluster, 12_000)),
+        (12_000, String::new()),
+        "what is not read is not kept"
+    );
+    assert_eq!(told(read(PodLimit::Cluster, 150_001)), refused(150_001));
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cpu_manager::ContainerId;
-use device_manager::{Device, PluginOptions, Question, Reply};
+use device_manager::{Device, OverBudget, PluginOptions, Question, Reply};
 use pod_spec::{ContainerKey, Pod, PodUid, ResourceName};
 
 use crate::listing::Listing;
@@ -60,6 +60,8 @@ pub enum PluginEvent {
     Registered(ResourceName, PluginOptions),
     /// It has listed its devices.
     Listed(ResourceName, Vec<Device>),
+    /// It has listed more than there is room for, and has no devices until it lists fewer.
+    ListRefused(ResourceName, OverBudget),
     /// It is gone.
     Gone(ResourceName),
 }

@@ -322,6 +322,9 @@ impl Owner {
             PluginEvent::Listed(resource, devices) => {
                 inventory.list(&resource, devices);
             }
+            PluginEvent::ListRefused(resource, why) => {
+                inventory.refuse_list(&resource, why);
+            }
             PluginEvent::Gone(resource) => inventory.disconnect(&resource, now),
         }
         self.changes.push_back(Change::Inventory(inventory));

@@ -109,6 +109,41 @@ impl Pod {
         self.containers.iter().find(|container| container.name == *name)
     }
 
+    /// Whether the other pod's manifest differs in its UID, namespace and name at the most.
+    #[must_use]
+    pub fn is_written_as(&self, other: &Self) -> bool {
+        let Self {
+            uid: _,
+            namespace: _,
+            name: _,
+            containers,
+            resources,
+            overhead,
+            status_qos,
+            constraints,
+            phase,
+        } = self;
+        let are_same = |ours: &Container, theirs: &Container| {
+            let Container { name, role, requests, limits } = ours;
+            (name, role) == (&theirs.name, &theirs.role)
+                && is_same_list(requests, &theirs.requests)
+                && is_same_list(limits, &theirs.limits)
+        };
+        let pod_level = match (resources, &other.resources) {
+            (None, None) => true,
+            (Some(PodResources { requests, limits }), Some(theirs)) => {
+                is_same_list(requests, &theirs.requests) && is_same_list(limits, &theirs.limits)
+            }
+            (None, Some(_)) | (Some(_), None) => false,
+        };
+        pod_level
+            && (status_qos, phase) == (&other.status_qos, &other.phase)
+            && *constraints == other.constraints
+            && is_same_list(overhead, &other.overhead)
+            && containers.len() == other.containers.len()
+            && containers.iter().zip(&other.containers).all(|(ours, theirs)| are_same(ours, theirs))
+    }
+
     /// Whether pod-level requests or limits name a resource that may be asked for at pod level.
     #[must_use]
     pub fn has_pod_level_resources(&self) -> bool {
@@ -116,4 +151,13 @@ impl Pod {
             resources.requests.keys().chain(resources.limits.keys()).any(ResourceName::is_pod_level)
         })
     }
+}
+
+/// Whether the amounts are the same, and written in the same way.
+fn is_same_list(ours: &ResourceList, theirs: &ResourceList) -> bool {
+    let are_same =
+        |((name, amount), (other, theirs)): ((&ResourceName, &Quantity), (&ResourceName, &Quantity))| {
+            name == other && amount.is_written_as(theirs)
+        };
+    ours.len() == theirs.len() && ours.iter().zip(theirs).all(are_same)
 }

@@ -9,6 +9,7 @@ mod command;
 mod advice;
 mod node;
 mod node_file;
+mod patience;
 mod pods;
 mod state;
 mod simulation;

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, bail};
 use pod_spec::{Origin, Phase, Pod, PodLevelResources, PodUid};
 use topology_manifest::{
-    ManifestError, Manifests, Owner, Problem, Refusal, Source, UnknownFields, read_manifests,
+    ManifestError, Manifests, Owner, PodLimit, Problem, Refusal, Source, UnknownFields, read_manifests_up_to,
 };
 
 use crate::arguments::ReadingArguments;
-use crate::document;
 use crate::render::{Screen, manifest_style};
+use crate::{document, patience};
 
 /// The pods that are asked about.
 #[derive(Default)]
@@ -52,7 +52,9 @@ pub(crate) fn from_files(
     let mut asked = Asked::default();
     for path in files {
         let Manifests { mut pods, owners, refused, skipped, not_considered, unknown_fields } =
-            from_file(path, pod_level, unknown)?;
+            patience::during(&format!("reading {}", document::name(path)), screen, || {
+                from_file(path, pod_level, unknown)
+            })?;
         if reading.arguments.are_static || is_static(path, reading.static_pods) {
             make_static(&mut pods, &owners)?;
         }
@@ -113,7 +115,7 @@ fn make_static(pods: &mut [Pod], owners: &BTreeMap<PodUid, Owner>) -> anyhow::Re
 fn from_file(path: &Path, pod_level: PodLevelResources, unknown: UnknownFields) -> anyhow::Result<Manifests> {
     let bytes = document::read_list(path)?;
     Source::from_list(&document::name(path), &bytes)
-        .and_then(|source| read_manifests(&source, pod_level, unknown))
+        .and_then(|source| read_manifests_up_to(PodLimit::Cluster, &source, pod_level, unknown))
         .map_err(|error| anyhow!(error.render(manifest_style())))
 }
 

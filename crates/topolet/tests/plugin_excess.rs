@@ -47,6 +47,12 @@ fn plugins_that_list_too_much_do_not_stop_other_pods() {
     let log = daemon.log().join("\n");
     assert!(log.contains("device plugin lists 1300"), "{log}");
     assert!(log.contains("bytes, more than the 8388608 of one resource"), "{log}");
+    let asks = pod("asks", "cpu: 1, memory: 1Gi, vendor.io/large0: 1");
+    let explained = daemon.ask("POST", "/v1/explain", &asks);
+    let why = "the device plugin of vendor.io/large0 lists 13005890 bytes, more than the 8388608 of one resource: its list \
+               counts as empty until it lists fewer";
+    assert!(explained.body.contains(why), "{}", explained.body);
+    assert!(!explained.body.contains("waiting is of no use"), "{}", explained.body);
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn recorded(event: Event, inventory: &mut Inventory, now: Moment) -> String {
         Event::Registered { resource, .. } => format!("registered {resource}"),
         Event::NotRegistered { resource, why, .. } => format!("not registered {resource:?}: {why}"),
         Event::Listed { resource, devices, .. } => format!("listed {resource} {}", devices.len()),
-        Event::ListRefused { resource, why } => format!("list refused {resource}: {why}"),
+        Event::ListRefused { resource, why, .. } => format!("list refused {resource}: {why}"),
         Event::Gone { resource, why } => format!("gone {resource}: {why:?}"),
         Event::EndedUnnoticed { resource } => format!("ended unnoticed {resource}"),
         Event::ServedAgain { socket } => format!("served again {socket:?}"),

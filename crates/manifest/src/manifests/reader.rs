@@ -5,16 +5,20 @@ use std::collections::BTreeSet;
 use pod_spec::{Pod, PodLevelResources, PodUid};
 
 use super::{Manifests, NotConsidered, Owner, PodLimit, Refusal, Skipped, UnknownFields};
-use crate::node::{Field, Node};
+use crate::node::{Field, Node, Value};
 use crate::pods::{Identity, read_body};
 use crate::workload::{Kind, Replicas};
 use crate::yaml::{Piece, Pieces, Repeated, documents};
 use crate::{MAX_BYTES, ManifestError, Problem, Source, Warning, api};
 
-/// What one text may become; no node has as many pods.
+/// What the templates of one text may become; no node has as many pods.
 const MAX_PODS: u64 = 10_000;
+/// The same for what runs in a cluster: Kubernetes supports "no more than 150,000 total pods".
+const MAX_CLUSTER_PODS: u64 = 150_000;
 /// Values and letters that copies of templates may have together: some hundred mebibytes.
-const MAX_COPIED: u64 = 16 << 20;
+const MAX_COPIED: u64 = 32 << 20;
+/// Counted for each copy and each of its containers besides: names, and lists of amounts that are empty.
+const COPY: u64 = 16;
 
 /// Reads objects into [`Manifests`].
 pub(super) struct Reader {
@@ -267,7 +271,7 @@ impl Reader {
     ) -> Result<Vec<Pod>, ManifestError> {
         let Replicas { count, first } = kind.replicas(object)?;
         self.check_limit(object, count.into())?;
-        self.check_amount(object, template.node, count)?;
+        self.check_amount(object, kept(template.node), count)?;
         if count == 0 {
             return Ok(Vec::new());
         }
@@ -304,11 +308,12 @@ impl Reader {
     }
 
     /// A small text cannot become more pods than memory holds.
-    fn check_amount(&mut self, object: &Field<'_>, template: &Node, count: u32) -> Result<(), ManifestError> {
-        let (count, weight) = (u64::from(count), u64::try_from(template.weight()).unwrap_or(u64::MAX));
+    fn check_amount(&mut self, object: &Field<'_>, weight: u64, count: u32) -> Result<(), ManifestError> {
+        let count = u64::from(count);
+        let most = if self.limit == PodLimit::Cluster { MAX_CLUSTER_PODS } else { MAX_PODS };
         self.copied = self.copied.saturating_add(count.saturating_mul(weight));
         let before = u64::try_from(self.read.pods.len()).unwrap_or(u64::MAX);
-        if before.saturating_add(count) > MAX_PODS || self.copied > MAX_COPIED {
+        if before.saturating_add(count) > most || self.copied > MAX_COPIED {
             return Err(object.fail(Problem::TooManyPods(count)));
         }
         Ok(())
@@ -326,6 +331,26 @@ impl Reader {
         }
         Ok(())
     }
+}
+
+/// How much of a template each of its pods keeps, in values and letters: what it asks for, and what it demands of a
+/// node. Everything else, such as environments and volumes, is not read.
+fn kept(template: &Node) -> u64 {
+    let weight = |node: &Node, keys: &[&str]| {
+        let parts = keys.iter().filter_map(|key| node.value.get(key)).map(Node::weight);
+        COPY.saturating_add(
+            parts.fold(0, |all, part| all.saturating_add(u64::try_from(part).unwrap_or(u64::MAX))),
+        )
+    };
+    let Some(spec) = template.value.get("spec") else { return COPY };
+    let lists = ["initContainers", "containers"].into_iter().filter_map(|list| spec.value.get(list));
+    let containers = lists.flat_map(|list| match &list.value {
+        Value::List(containers) => containers.as_slice(),
+        _ => &[],
+    });
+    let containers = containers.map(|container| weight(container, &["resources", "ports"]));
+    let own = weight(spec, &["nodeSelector", "affinity", "tolerations", "overhead", "resources"]);
+    containers.fold(own, u64::saturating_add)
 }
 
 impl Header {

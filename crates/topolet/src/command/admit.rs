@@ -1,20 +1,20 @@
 //! `topolet admit`: pods from manifests, one after the other, each beside those admitted before it.
 
 use std::io::IsTerminal as _;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::bail;
 use clap::Args;
 use device_manager::Replies;
-use pod_spec::Pod;
 use serde::Serialize;
-use topology_admission::{Detail, Ledger, Tries, Verdict};
+use topology_admission::{Decided, Detail, Outcome as PodOutcome, Series, Tries};
 
 use crate::Outcome;
 use crate::arguments::{Format, OutputArguments, PodsArguments};
 use crate::decision::{Decision, Facts};
 use crate::document::{Document, JsonList};
 use crate::node::{LoadedNode, NodeLine};
+use crate::patience;
 use crate::pods::{self, Asked, Reading, Wholeness};
 use crate::render::{self, Screen};
 use crate::state::Residents;
@@ -45,8 +45,9 @@ pub(super) fn read(
     Ok((node, residents, asked))
 }
 
-/// The most pods of one run: 100 times what a large node runs. Each takes about a millisecond.
-const MAX_PODS: usize = 50_000;
+/// The most pods of one run: those of the largest cluster that Kubernetes says it supports ("no more than 150,000 total
+/// pods"), so that what `kubectl get pods -A` lists is decided on, whichever cluster it is.
+const MAX_PODS: usize = 150_000;
 
 fn check_count(pods: usize) -> anyhow::Result<()> {
     if pods > MAX_PODS {
@@ -100,7 +101,12 @@ pub(super) fn decide(
     }
     let mut notes = residents.not_looked_at();
     notes.extend(node.hazards.iter().cloned());
-    let Residents { mut ledger, line, .. } = residents;
+    let Residents { ledger, line, .. } = residents;
+    let (detail, tries) = match depth {
+        Depth::Short => (Detail::Short, Tries::default()),
+        Depth::Whole(tries) => (Detail::Merges, tries),
+    };
+    let mut series = Series::new(&node.node, ledger, detail, tries);
     let document = |decisions: Vec<Decision>, format| {
         let (node, notes) = (&node.line, notes.clone());
         match depth {
@@ -126,8 +132,10 @@ pub(super) fn decide(
     let mut all_admitted = true;
     let mut progress = Progress::new(asked.pods.len());
     for pod in &asked.pods {
-        let mut decision;
-        (decision, ledger) = one(node, &ledger, pod, depth)?;
+        let decided = series.decide(pod, &Replies::default());
+        let Decided { before, trace, moved, outcome } = &decided;
+        let facts = Facts { node, before, ledger: series.ledger(), pod, trace, moved };
+        let mut decision = decision(&facts, outcome)?;
         decision.owner = asked.owners.get(&pod.uid).map(ToString::to_string);
         all_admitted &= decision.admitted;
         // A person reads the first while the next is worked out, and so does a program.
@@ -168,9 +176,6 @@ struct Progress {
 }
 
 impl Progress {
-    /// Between two lines.
-    const EVERY: Duration = Duration::from_secs(5);
-
     fn new(all: usize) -> Self {
         Self { all, decided: 0, told: Instant::now() }
     }
@@ -179,35 +184,22 @@ impl Progress {
     fn decided(&mut self, format: Format, screen: Screen) {
         self.decided += 1;
         let is_seen = format == Format::Table && std::io::stdout().is_terminal();
-        if !is_seen && self.told.elapsed() >= Self::EVERY && std::io::stderr().is_terminal() {
+        if !is_seen && self.told.elapsed() >= patience::EVERY && std::io::stderr().is_terminal() {
             self.told = Instant::now();
             screen.warn(format_args!("decided {} of {} pods", self.decided, self.all));
         }
     }
 }
 
-/// One decision and what holds after it.
-fn one(node: &LoadedNode, ledger: &Ledger, pod: &Pod, depth: Depth) -> anyhow::Result<(Decision, Ledger)> {
-    let (detail, tries) = match depth {
-        Depth::Short => (Detail::Short, Tries::default()),
-        Depth::Whole(tries) => (Detail::Merges, tries),
-    };
-    let replies = Replies::default();
-    let (attempt, trace) = node.node.trace_with(detail, ledger, pod, &replies);
-    let (verdict, moved) = (attempt.verdict.clone(), attempt.moved.clone());
-    let after = ledger.commit(attempt)?;
-    let facts = Facts { node, before: ledger, ledger: &after, pod, trace: &trace, moved: &moved };
-    let decision = match verdict {
-        Verdict::Admitted(placement) => facts.admitted(&placement),
-        Verdict::Refused(refused) => {
-            let explanation = node.node.explain(ledger, pod, &replies, (&refused, &trace), tries);
-            facts.refused(&refused, &explanation)
-        }
-        Verdict::NeedsPlugin(question) => {
+/// What is told of a pod.
+fn decision(facts: &Facts<'_>, outcome: &PodOutcome) -> anyhow::Result<Decision> {
+    match outcome {
+        PodOutcome::Admitted(placement) => Ok(facts.admitted(placement)),
+        PodOutcome::Refused(refused, explanation) => Ok(facts.refused(refused, explanation)),
+        PodOutcome::NeedsPlugin(question) => {
             bail!("the device plugin of {} would have to be asked, and there is none", question.resource())
         }
-    };
-    Ok((decision, after))
+    }
 }
 
 #[cfg(test)]
@@ -217,9 +209,9 @@ mod tests {
     #[test]
     fn a_run_has_a_largest_number_of_pods() {
         assert!(check_count(MAX_PODS).is_ok());
-        let said = check_count(100_000).map_err(|error| error.to_string());
+        let said = check_count(150_001).map_err(|error| error.to_string());
         assert!(
-            said.is_err_and(|said| said.starts_with("100000 pods are to be decided on, more than 50000"))
+            said.is_err_and(|said| said.starts_with("150001 pods are to be decided on, more than 150000"))
         );
     }
 }

@@ -1,7 +1,7 @@
 //! A decision as it is written with `-o json`; the table is drawn from the same values.
 
 mod merge;
-mod gone;
+mod unavailable;
 mod held_back;
 mod not_checked;
 mod not_pinned;
@@ -208,17 +208,18 @@ impl Facts<'_> {
     }
 
     pub(crate) fn refused(&self, refused: &Refused, explanation: &Explanation) -> Decision {
+        let unavailable = self.unavailable();
         let refusal = RefusalView {
             reason: refused.reason.to_string(),
             message: refused.message.clone(),
             container: refused.container.as_ref().map(ToString::to_string),
-            why: match &self.gone_plugins()[..] {
-                [] => self.why(refused),
-                gone => Some(self.with_gone(gone, refused, self.why(refused))),
+            why: match unavailable.is_empty() {
+                true => self.why(refused),
+                false => self.with_unavailable(&unavailable, refused, self.why(refused)),
             },
             fits_empty_node: match explanation.on_empty_node {
-                // The empty node has no such plugin either, and it may come back.
-                _ if !self.gone_plugins().is_empty() => None,
+                // The empty node has no such devices either, and its plugin may come back or list fewer.
+                _ if !unavailable.is_empty() => None,
                 // That is not about what is free.
                 _ if matches!(
                     refused.cause,

@@ -63,12 +63,13 @@ fn tell(owner: &SyncSender<Message>, said: Said) {
             let event = Event::Plugin(PluginEvent::Listed(resource, devices));
             Message::EventThen(event, Box::new(move || drop(receipt)))
         }
-        Said::ListRefused { resource, why } => {
+        Said::ListRefused { resource, why, receipt } => {
             tracing::error!(
                 %resource,
                 "device plugin lists {why}; it counts as having no devices until it lists fewer"
             );
-            return;
+            let event = Event::Plugin(PluginEvent::ListRefused(resource, why));
+            Message::EventThen(event, Box::new(move || drop(receipt)))
         }
         Said::Gone { resource, why } => {
             tracing::warn!(%resource, ?why, "device plugin is gone");
