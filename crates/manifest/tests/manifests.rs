@@ -380,10 +380,10 @@ fn a_cluster_has_more_pods_of_templates_than_a_node() {
         (0, format!("web.yaml:1:1: {pods} pods are too many, expected fewer pods, or smaller ones"))
     };
     let told = |(pods, why): (usize, Option<String>)| (pods, why.unwrap_or_default());
-    assert_eq!(told(read(PodLimit::Usual, 12_000)), refused(12_000));
+    assert_eq!(told(read(PodLimit::Usual, 10_001)), refused(10_001));
     assert_eq!(
-        told(read(PodLimit::Cluster, 12_000)),
-        (12_000, String::new()),
+        told(read(PodLimit::Cluster, 10_001)),
+        (10_001, String::new()),
         "what is not read is not kept"
     );
     assert_eq!(told(read(PodLimit::Cluster, 150_001)), refused(150_001));
