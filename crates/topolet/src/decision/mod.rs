@@ -213,10 +213,7 @@ impl Facts<'_> {
             reason: refused.reason.to_string(),
             message: refused.message.clone(),
             container: refused.container.as_ref().map(ToString::to_string),
-            why: match unavailable.is_empty() {
-                true => self.why(refused),
-                false => self.with_unavailable(&unavailable, refused, self.why(refused)),
-            },
+            why: self.with_unavailable(&unavailable, refused, self.why(refused)),
             fits_empty_node: match explanation.on_empty_node {
                 // The empty node has no such devices either, and its plugin may come back or list fewer.
                 _ if !unavailable.is_empty() => None,

@@ -77,7 +77,7 @@ impl Facts<'_> {
         refused: &Refused,
         why: Option<String>,
     ) -> Option<String> {
-        let told = unavailable.told()?;
+        let Some(told) = unavailable.told() else { return why };
         match why {
             Some(why) if !self.is_only_about(&unavailable.resources(), refused) => {
                 Some(format!("{why}; {told}"))
