@@ -24,6 +24,9 @@ use super::shared::{Mode, Notes, Shared};
 use crate::arguments::{Arguments, Command};
 use crate::node::{LoadedMachine, LoadedNode};
 
+/// Files that the program may have open.
+const FILES: usize = 1024;
+
 /// A node that is served, but for its sockets.
 struct Served {
     runtime: tokio::runtime::Runtime,
@@ -56,7 +59,7 @@ impl Served {
             shared: shared.clone(),
             inbox: Box::new(events),
             scribe: Box::new(Scribe::start(shared.clone())?),
-            plugins: Box::new(Sockets::open(&root, &shared, sender.clone())?),
+            plugins: Box::new(Sockets::open(&root, &shared, FILES, sender.clone())?),
             enforcer: enforce::enforcer(&CgroupRoot::Off, &shared)?,
             clock: Box::new(now),
             waiting: HashMap::new(),
