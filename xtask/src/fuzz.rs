@@ -3,8 +3,9 @@
 mod seeds;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ pub(crate) struct Fuzz {
 }
 
 /// Every target of `fuzz/Cargo.toml`.
-const TARGETS: [&str; 12] = [
+const TARGETS: [&str; 13] = [
     "values",
     "manifest",
     "state",
@@ -39,10 +40,13 @@ const TARGETS: [&str; 12] = [
     "authority",
     "commands",
     "requests",
+    "clients",
 ];
-/// An input that takes longer is a fault, as is one that needs more memory. Machines of CI are slow and busy; what an
-/// input of this size may take by itself is a second.
-const LONGEST: &str = "-timeout=10";
+/// An input that needs more seconds of a CPU is a fault, as is one that needs more memory. What an input of this size
+/// may take by itself is a second.
+const LONGEST: u64 = 10;
+/// An input that runs alone and needs no CPU either has failed after so many seconds.
+const STUCK: u64 = 120;
 const LARGEST_MEMORY: &str = "-rss_limit_mb=2048";
 const LARGEST_INPUT: &str = "-max_len=65536";
 
@@ -53,20 +57,23 @@ impl Fuzz {
         ensure!(unknown.is_none(), "there is no target {:?}; there are {}", unknown, TARGETS.join(", "));
         let all = TARGETS.iter().map(|name| (*name).to_owned());
         let targets: Vec<String> = if self.targets.is_empty() { all.collect() } else { self.targets.clone() };
-        let seconds = std::time::Duration::from_secs_f64(self.minutes * 60.0).as_secs().max(1);
+        let seconds = Duration::from_secs_f64(self.minutes * 60.0).as_secs().max(1);
         let (mut lines, mut failed) = (Vec::new(), Vec::new());
         let mut figures = self.figures_before();
         for name in &targets {
             let outcome = fuzz(name, seconds)?;
             let Stats { executions, slowest, memory } = outcome.stats;
             let found = if outcome.is_clean { "nothing found" } else { "FAILED" };
+            let starved = match outcome.starved {
+                0 => String::new(),
+                times => format!(", {times} times short of CPU"),
+            };
             lines.push(format!(
-                "{name:<13} {executions:>11} executions, slowest {slowest} s, {memory} MB, {found}"
+                "{name:<13} {executions:>11} executions, slowest {slowest} s, {memory} MB, {found}{starved}"
             ));
-            let number = |text: &str| text.parse::<u64>().unwrap_or_default();
             figures["targets"][name] = json!({
-                "minutes": self.minutes, "executions": number(&executions), "slowestSeconds": number(&slowest),
-                "megabytes": number(&memory), "found": found,
+                "minutes": self.minutes, "executions": executions, "slowestSeconds": slowest,
+                "megabytes": memory, "found": found, "starved": outcome.starved,
             });
             if self.write {
                 // After each target: a run over night may be ended at any time.
@@ -104,27 +111,40 @@ pub(crate) fn check() -> anyhow::Result<()> {
 
 struct Ran {
     is_clean: bool,
+    /// How often an input took long since the machine was busy.
+    starved: u32,
     stats: Stats,
 }
 
-/// What the engine says in the end, as it writes it.
+/// What the engine says in the end.
 #[derive(Default)]
 struct Stats {
-    executions: String,
-    slowest: String,
-    memory: String,
+    executions: u64,
+    /// In seconds, by the clock on the wall.
+    slowest: u64,
+    /// In MB.
+    memory: u64,
 }
 
 impl Stats {
     fn read(said: &str) -> Self {
         let find = |name: &str| {
             let line = said.lines().find_map(|line| line.strip_prefix("stat::")?.strip_prefix(name));
-            line.map_or("?", |rest| rest.trim_start_matches(':').trim()).to_owned()
+            line.and_then(|rest| rest.trim_start_matches(':').trim().parse().ok()).unwrap_or_default()
         };
         Self {
             executions: find("number_of_executed_units"),
             slowest: find("slowest_unit_time_sec"),
             memory: find("peak_rss_mb"),
+        }
+    }
+
+    /// Those of two runs.
+    fn and(&self, other: &Self) -> Self {
+        Self {
+            executions: self.executions + other.executions,
+            slowest: self.slowest.max(other.slowest),
+            memory: self.memory.max(other.memory),
         }
     }
 }
@@ -134,33 +154,81 @@ fn fuzz(name: &str, seconds: u64) -> anyhow::Result<Ran> {
     let corpus = root().join("fuzz/corpus").join(name);
     fs::create_dir_all(&corpus).with_context(|| format!("failed to make {}", corpus.display()))?;
     seeds::write(name, &corpus)?;
-    // All code is safe: what the sanitizers find cannot be there, and they take half of the speed.
-    let built = target().join("fuzz");
-    let nightly = |command: &str| {
-        let mut cargo = Command::new("cargo");
-        // Another toolchain than that which runs this.
-        cargo.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").current_dir(root());
-        cargo
-            .args(["+nightly", "fuzz", command, "--sanitizer", "none", "--target-dir"])
-            .arg(&built)
-            .arg(name);
-        cargo
-    };
-    run(&mut nightly("build"))?;
-    let dictionary = root().join("fuzz/dictionaries").join(dictionary(name));
-    let mut engine = nightly("run");
-    engine.arg(&corpus).arg("--").args([LONGEST, LARGEST_MEMORY, LARGEST_INPUT]);
-    engine.args(["-print_final_stats=1", "-close_fd_mask=1"]).arg(format!("-max_total_time={seconds}"));
-    engine.arg(format!("-dict={}", dictionary.display()));
-    eprintln!("\n{name}: {seconds} s");
-    let output =
-        engine.stdin(Stdio::null()).stdout(Stdio::null()).output().context("failed to start cargo fuzz")?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if !output.status.success() {
+    run(&mut nightly("build", name))?;
+    // What targets write goes to memory: a slow disk is not what they are about.
+    let memory = Some(Path::new("/dev/shm")).filter(|memory| memory.is_dir());
+    let place = memory.map_or_else(tempfile::tempdir, tempfile::tempdir_in);
+    let place = place.context("failed to make a folder")?;
+    let began = Instant::now();
+    let mut ran = Ran { is_clean: true, starved: 0, stats: Stats::default() };
+    loop {
+        let left = seconds.saturating_sub(began.elapsed().as_secs());
+        if left == 0 {
+            return Ok(ran);
+        }
+        eprintln!("\n{name}: {left} s");
+        let dictionary = root().join("fuzz/dictionaries").join(dictionary(name));
+        let mut engine = nightly("run", name);
+        engine
+            .arg(&corpus)
+            .arg("--")
+            .args([LARGEST_MEMORY, LARGEST_INPUT])
+            .arg(format!("-timeout={LONGEST}"));
+        engine.args(["-print_final_stats=1", "-close_fd_mask=1"]).arg(format!("-max_total_time={left}"));
+        engine.arg(format!("-dict={}", dictionary.display())).env("TMPDIR", place.path());
+        let output = engine.stdin(Stdio::null()).stdout(Stdio::null()).output();
+        let output = output.context("failed to start cargo fuzz")?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ran.stats = ran.stats.and(&Stats::read(&said));
+        if output.status.success() {
+            return Ok(ran);
+        }
         let from = said.lines().count().saturating_sub(60);
         said.lines().skip(from).for_each(|line| eprintln!("{line}"));
+        match timed_out(&said) {
+            Some(input) if is_fast(name, &input, place.path())? => {
+                eprintln!("{name}: the input is fast when it runs alone: the machine was busy");
+                ran.starved += 1;
+                fs::remove_file(&input).with_context(|| format!("failed to remove {}", input.display()))?;
+            }
+            _ => {
+                ran.is_clean = false;
+                return Ok(ran);
+            }
+        }
     }
-    Ok(Ran { is_clean: output.status.success(), stats: Stats::read(&said) })
+}
+
+/// A command of cargo-fuzz's for a target.
+fn nightly(command: &str, name: &str) -> Command {
+    let mut cargo = Command::new("cargo");
+    // Another toolchain than that which runs this.
+    cargo.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").current_dir(root());
+    // All code is safe: what the sanitizers find cannot be there, and they take half of the speed.
+    cargo.args(["+nightly", "fuzz", command, "--sanitizer", "none", "--target-dir"]);
+    cargo.arg(target().join("fuzz")).arg(name);
+    cargo
+}
+
+/// The input that took too long by the clock on the wall, if that ended a run.
+fn timed_out(said: &str) -> Option<PathBuf> {
+    let path =
+        said.lines().find_map(|line| line.split_once("Test unit written to ")).map(|(_, path)| path)?;
+    let path = root().join(path.trim());
+    path.file_name()?.to_str()?.starts_with("timeout-").then_some(path)
+}
+
+/// Whether an input that runs alone needs less than [`LONGEST`] of a CPU. The engine counts by the clock on the wall,
+/// by which a busy machine is a slow input.
+fn is_fast(name: &str, input: &Path, place: &Path) -> anyhow::Result<bool> {
+    let alone = nightly("run", name);
+    // The system ends what uses more.
+    let mut bounded = Command::new("sh");
+    bounded.args(["-c", &format!("ulimit -t {LONGEST} && exec \"$@\""), "sh"]).arg(alone.get_program());
+    bounded.args(alone.get_args()).arg(input).arg("--").arg(format!("-timeout={STUCK}"));
+    bounded.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env("TMPDIR", place).current_dir(root());
+    let output = bounded.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    Ok(output.context("failed to start sh")?.success())
 }
 
 /// Words that a target's inputs are made of.
@@ -169,6 +237,7 @@ fn dictionary(name: &str) -> PathBuf {
         "values" | "machine" | "machine_info" | "archive" => "values.dict",
         "state" | "start" => "state.dict",
         "plugin" | "authority" => "wire.dict",
+        "clients" => "http.dict",
         _ => "manifest.dict",
     })
 }

@@ -13,6 +13,7 @@ use crate::render::Screen;
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     match env!("CARGO_BIN_NAME") {
         "requests" => crate::serve::requests(bytes),
+        "clients" => crate::serve::clients(bytes),
         _ => command(bytes),
     }
 });

@@ -74,6 +74,7 @@ fn of(target: &str) -> anyhow::Result<Vec<Vec<u8>>> {
         "authority" => vec![AUTHORITY.to_vec()],
         "commands" => commands()?,
         "requests" => requests(),
+        "clients" => clients(),
         _ => Vec::new(),
     })
 }
@@ -261,4 +262,55 @@ fn requests() -> Vec<Vec<u8>> {
         ],
     ];
     conversations.iter().map(|parts| parts.join("\0").into_bytes()).collect()
+}
+
+/// Schedules of clients: open files, how long the owner takes, and steps (`crates/topolet/src/serve/api/fuzzing.rs`).
+fn clients() -> Vec<Vec<u8>> {
+    let schedules: [&[&[u8]]; 5] = [
+        // Half requests of a user for every place, and idle connections; root asks.
+        &[
+            &[0, 20],
+            &[0, 1, 47, 14, 255],
+            &[0, 2, 47, 0, 0],
+            &[0, 3, 47, 14, 255],
+            &[8, 0],
+            &[7, 120],
+            &[8, 1],
+        ],
+        // Whole requests whose answers nobody reads, on small connections.
+        &[&[0, 90], &[0, 5, 20, 8, 255], &[0, 7, 30, 3, 255], &[7, 10], &[8, 2], &[7, 200], &[8, 6], &[1]],
+        // Heads that come late or in parts, bodies that break off, closed halves.
+        &[
+            &[1, 0],
+            &[0, 2, 5, 7, 20],
+            &[7, 70],
+            &[3, 0, 9, 30],
+            &[7, 70],
+            &[3, 0, 3, 255],
+            &[5, 0, 9],
+            &[8, 4],
+        ],
+        // Pipelines with few open files.
+        &[
+            &[3, 40],
+            &[0, 0, 1, 17, 255],
+            &[0, 1, 9, 17, 255],
+            &[1, 0, 20, 9],
+            &[3, 0, 20, 255],
+            &[4, 0, 20],
+            &[8, 3],
+        ],
+        // The token, and raw bytes.
+        &[
+            &[2, 9],
+            &[0, 3, 9, 13, 255],
+            &[0, 3, 9, 0, 0],
+            &[2, 4, 3, 5],
+            b"GET /",
+            &[3, 4, 3, 255],
+            &[8, 5],
+            &[6, 0, 9],
+        ],
+    ];
+    schedules.iter().map(|steps| steps.concat()).collect()
 }

@@ -20,17 +20,21 @@ mod pods;
 mod explain;
 mod sent;
 
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 mod small;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod crowd;
+#[cfg(fuzzing)]
+mod fuzzing;
 
 pub(super) use accept::{Offer, chosen};
 #[cfg(fuzzing)]
 pub(super) use access::Peer;
 pub(super) use access::Token;
+#[cfg(fuzzing)]
+pub(crate) use fuzzing::clients;
 pub(super) use listen::{Listeners, serve};
 pub(crate) use reply::{OUTCOME, PARTIAL, SOME_REFUSED};
 pub(super) use routes::router;

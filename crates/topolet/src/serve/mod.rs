@@ -63,10 +63,10 @@ use crate::render::{self, Glyphs};
 
 pub(crate) use self::api::{FILE, OUTCOME, Open, PARTIAL, SOME_REFUSED, SocketGroup};
 pub(crate) use self::enforce::CgroupRoot;
-#[cfg(fuzzing)]
-pub(crate) use self::fuzzing::requests;
 pub(crate) use self::log::{Log, LoggingFormat};
 pub(crate) use self::start::Damaged;
+#[cfg(fuzzing)]
+pub(crate) use self::{api::clients, fuzzing::requests};
 
 /// Where the socket is, below the root.
 pub(crate) const SOCKET: &str = "topolet.sock";

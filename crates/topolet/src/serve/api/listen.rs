@@ -28,7 +28,7 @@ use super::seats::{Seated, Seats};
 use super::socket::{self, Open, RemovedAtEnd};
 
 /// How long the head of a request may take, and how long a connection may be silent.
-const HEAD: Duration = Duration::from_secs(10);
+pub(super) const HEAD: Duration = Duration::from_secs(10);
 /// The largest head of a request, in bytes.
 const LARGEST_HEAD: usize = 16 * 1024;
 /// A pause after a failed accept, which is for want of something.
@@ -118,17 +118,19 @@ pub(in crate::serve) async fn serve(listeners: Listeners, router: Router, files:
             }
         }
     };
-    let sweeping = async {
-        loop {
-            tokio::time::sleep(SWEEP).await;
-            seats.sweep();
-        }
-    };
-    let _: ((), (), ()) = tokio::join!(on_unix, on_tcp, sweeping);
+    let _: ((), (), ()) = tokio::join!(on_unix, on_tcp, sweep(&seats));
+}
+
+/// Closes connections whose clients do nothing, for ever.
+pub(super) async fn sweep(seats: &Seats) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        seats.sweep();
+    }
 }
 
 /// Serves a connection beside the others until it ends, or loses its place.
-async fn start(
+pub(super) async fn start(
     seats: &Seats,
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     peer: Peer,

@@ -285,6 +285,12 @@ impl Book {
         self.seats.remove(&seat);
     }
 
+    /// Whether there is no connection.
+    #[cfg(fuzzing)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.seats.is_empty()
+    }
+
     /// Closes connections that are silent, or whose clients do not read.
     pub(super) fn overdue(&mut self, now: Instant) -> Vec<Seat> {
         let is_over = |seated: &Seated| {

@@ -32,7 +32,7 @@ use crate::serve::owner::{Message, Told};
 use crate::serve::shared::{Mode, Shared};
 
 /// How long a body may take to come in.
-const BODY: Duration = Duration::from_secs(10);
+pub(super) const BODY: Duration = Duration::from_secs(10);
 /// How long a decision may take; plugins have a minute or two of their own.
 const DECISION: Duration = Duration::from_mins(5);
 
@@ -62,8 +62,11 @@ pub(in crate::serve) fn router(
     owner: Option<SyncSender<Message>>,
     explained: NonZeroUsize,
 ) -> Router {
-    let audit = Arc::new(Audit::new(&shared));
-    let node = Node { shared, owner, workshop: Arc::new(Workshop::new(explained)), audit };
+    routes(Node::new(shared, owner, explained))
+}
+
+/// All routes of a node.
+pub(super) fn routes(node: Node) -> Router {
     Router::new()
         .route("/v1/pods", get(look::list).post(decide::admit))
         .route("/v1/pods/{namespace}/{name}", get(look::describe).delete(containers::delete))
@@ -112,6 +115,16 @@ impl FromRequestParts<Node> for Who {
 }
 
 impl Node {
+    /// As [`router`] has it.
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        owner: Option<SyncSender<Message>>,
+        explained: NonZeroUsize,
+    ) -> Self {
+        let audit = Arc::new(Audit::new(&shared));
+        Self { shared, owner, workshop: Arc::new(Workshop::new(explained)), audit }
+    }
+
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
         self.shared.snapshot.load_full()
     }

@@ -35,7 +35,7 @@ impl Seats {
     /// A place for a new connection, and what ends when the place is lost.
     pub(super) fn sit(&self, who: Who) -> (Seated, oneshot::Receiver<()>) {
         let mut inner = self.lock();
-        let (seat, closed) = inner.book.sit(who, Instant::now());
+        let (seat, closed) = inner.book.sit(who, now());
         if let Some(closed) = closed {
             inner.open.remove(&closed);
         }
@@ -44,13 +44,25 @@ impl Seats {
         (Seated(Arc::new(Held { seats: self.clone(), seat })), lost)
     }
 
+    /// Whether there is no connection.
+    #[cfg(fuzzing)]
+    pub(super) fn are_free(&self) -> bool {
+        let inner = self.lock();
+        inner.book.is_empty() && inner.open.is_empty()
+    }
+
     /// Closes connections whose clients neither speak nor read.
     pub(super) fn sweep(&self) {
         let mut inner = self.lock();
-        for seat in inner.book.overdue(Instant::now()) {
+        for seat in inner.book.overdue(now()) {
             inner.open.remove(&seat);
         }
     }
+}
+
+/// The time by the clock of the deadlines of requests, which a test may stop.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 /// The place of one connection, until the last clone is dropped.
@@ -76,13 +88,13 @@ impl Seated {
     /// # Errors
     /// `who` has as many in progress as it may.
     pub(super) fn begin(&self, who: Who) -> Result<Turn, Full> {
-        self.0.seats.lock().book.begin(self.0.seat, who, Instant::now())?;
+        self.0.seats.lock().book.begin(self.0.seat, who, now())?;
         Ok(Turn(self.clone()))
     }
 
     /// A request that needs no share has come.
     pub(super) fn stir(&self) {
-        self.0.seats.lock().book.rest(self.0.seat, Instant::now());
+        self.0.seats.lock().book.rest(self.0.seat, now());
     }
 }
 
@@ -93,7 +105,7 @@ impl Turn {
     /// The answer keeps the turn until its client has read it.
     pub(super) fn answered(self, response: Response) -> Response {
         let Held { seats, seat } = &*self.0.0;
-        seats.lock().book.answer(*seat, Instant::now());
+        seats.lock().book.answer(*seat, now());
         keep(self, response)
     }
 }

@@ -17,7 +17,7 @@ use super::places::{Group, Share, Who, limits};
 use super::reply::Failure;
 
 /// How long a request waits for a place.
-const WAIT: Duration = Duration::from_secs(30);
+pub(super) const WAIT: Duration = Duration::from_secs(30);
 
 /// What a place is for. Nobody's looks keep their own changes waiting.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -53,6 +53,15 @@ impl Workshop {
         let together =
             kinds.map(|(group, work)| ((group, work), Arc::new(Semaphore::new(work.share(group).together))));
         Self { pods, together: together.collect(), each: Mutex::default() }
+    }
+
+    /// Whether nobody works or waits.
+    #[cfg(fuzzing)]
+    pub(super) fn is_free(&self) -> bool {
+        let each = self.each.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut together = self.together.iter();
+        together.all(|((group, work), places)| places.available_permits() == work.share(*group).together)
+            && each.values().all(|places| places.strong_count() == 0)
     }
 
     /// How many pods a request may be about.
