@@ -20,7 +20,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::json;
 
 use crate::node::load::{self, Figures, Folder, Load, Pace};
-use crate::node::{Client, Clock, Daemon, DevicePlugin, Programs, invariants};
+use crate::node::{Client, Clock, Daemon, DevicePlugin, Profile, Programs, invariants};
 use crate::reliability::{self, percentile};
 use crate::target;
 
@@ -33,6 +33,9 @@ pub(crate) struct Chaos {
     /// Seed of all that is random, but for the threads of this machine.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// How the daemon is built.
+    #[arg(long, value_enum, default_value_t = Profile::Release)]
+    profile: Profile,
     /// Writes the figures to docs/reliability.
     #[arg(long)]
     write: bool,
@@ -74,7 +77,7 @@ impl Chaos {
             return Err(again.args(std::env::args_os().skip(1)).env(APART, "1").exec())
                 .context("failed to start unshare");
         }
-        let programs = Programs::build()?;
+        let programs = Programs::build(self.profile)?;
         let began = Instant::now();
         let mut outcome = Outcome::default();
         let place = tempfile::tempdir().context("failed to make a folder")?;
@@ -178,7 +181,8 @@ impl Chaos {
         });
         print(&serde_json::to_string_pretty(&figures)?);
         if self.write {
-            let command = format!("cargo xtask chaos --kills {} --seed {}", self.kills, self.seed);
+            let profile = if self.profile == Profile::Debug { " --profile debug" } else { "" };
+            let command = format!("cargo xtask chaos --kills {} --seed {}{profile}", self.kills, self.seed);
             reliability::write("chaos", "chaos", &command, &figures)?;
         }
         ensure!(outcome.violations.is_empty(), "{} violations; see above", outcome.violations.len());

@@ -1,5 +1,8 @@
 //! `cargo xtask ci`: everything that has to hold before a change lands.
 
+use std::env;
+use std::process::Command;
+
 use crate::codegen::Codegen;
 use crate::fixtures::Fixtures;
 use crate::hwloc::Hwloc;
@@ -32,6 +35,7 @@ impl Ci {
         Hwloc { install: self.test.install }.run()?;
         Instructions { write: false, install: self.test.install }.run()?;
         conformance()?;
+        chaos()?;
         self.test.run()
     }
 }
@@ -47,4 +51,10 @@ fn conformance() -> anyhow::Result<()> {
         eprintln!("skipped: the full set of recorded answers is not beside the project");
         Ok(())
     }
+}
+
+/// A daemon that is killed a few times, and one on full disks. A process of its own: it runs itself again with mounts of
+/// its own, where it may.
+fn chaos() -> anyhow::Result<()> {
+    run(Command::new(env::current_exe()?).args(["chaos", "--kills", "6", "--profile", "debug"]))
 }

@@ -1,15 +1,16 @@
 //! `cargo xtask soak`: a daemon that works for a long time, and whether what it uses stays the same.
 //!
-//! Clients apply, delete and explain at a steady rate; a device plugin dies and comes back; readers connect and say
+//! Clients apply, delete and explain at a steady rate, by a schedule that does not wait for answers; a device plugin dies and comes back; readers connect and say
 //! nothing, ask byte by byte, scrape metrics and explain large Deployments. In the first half the daemon is restarted
 //! every few minutes; in the second half it runs through, and its memory and descriptors are judged: the median of the
-//! last third against that of the first third after a warm-up. The node lies in a temporary folder: `TMPDIR` chooses the
-//! disk. A disk that is slow to sync bounds the rate, which the report tells.
+//! last third against that of the first third after a warm-up. The node lies in a temporary folder: `--root` or `TMPDIR`
+//! chooses the disk. A disk that is slow to sync bounds the rate: the report has the rate that was reached, and times
+//! that count from when a request was due.
 
 mod readers;
 mod usage;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::json;
 
 use crate::node::load::{Figures, Folder, Load, Pace};
-use crate::node::{Clock, Daemon, DevicePlugin, Programs, invariants};
+use crate::node::{Clock, Daemon, DevicePlugin, Profile, Programs, invariants};
 use crate::reliability::{self, percentile};
 use usage::Usages;
 
@@ -27,7 +28,7 @@ pub(crate) struct Soak {
     /// How long, in minutes; parts of one are possible.
     #[arg(long, default_value_t = 30.0, value_parser = minutes)]
     minutes: f64,
-    /// Requests a second.
+    /// Requests a second that are due.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rate: u32,
     /// Minutes between restarts in the first half.
@@ -36,6 +37,9 @@ pub(crate) struct Soak {
     /// Seed of all that is random, but for the threads of this machine.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// A folder on the disk that the node is on; its own folder in there is removed in the end.
+    #[arg(long)]
+    root: Option<PathBuf>,
     /// Writes the figures to docs/reliability.
     #[arg(long)]
     write: bool,
@@ -66,14 +70,16 @@ pub(crate) fn minutes(text: &str) -> Result<f64, String> {
 
 impl Soak {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let programs = Programs::build()?;
-        let place = tempfile::tempdir().context("failed to make a folder")?;
+        let programs = Programs::build(Profile::Release)?;
+        let place = self.root.as_ref().map_or_else(tempfile::tempdir, tempfile::tempdir_in);
+        let place = place.context("failed to make a folder")?;
         let (root, log) = (place.path().join("root"), place.path().join("log"));
         let total = Duration::from_secs_f64(self.minutes * 60.0);
         let restart = Duration::from_secs_f64(self.restart * 60.0);
         let mut loads: Vec<Load> = (0..CLIENTS).map(|number| Load::new(number, CLIENTS, self.seed)).collect();
         let (mut folder, mut plugin) = (Folder::new(&root, self.seed), None);
         let (mut violations, mut starts, mut life) = (Vec::new(), Vec::new(), Usages::default());
+        let mut under_load = Duration::ZERO;
         let began = Instant::now();
         while began.elapsed() < total {
             let daemon = Daemon::start(&programs, &root, Clock::Own, &log)?;
@@ -87,7 +93,7 @@ impl Soak {
             };
             eprintln!("after {} s: a daemon for {} s", began.elapsed().as_secs(), time.as_secs());
             let pace = Pace::Every(Duration::from_secs(CLIENTS as u64) / self.rate);
-            let stop = AtomicBool::new(false);
+            let (stop, begin) = (AtomicBool::new(false), Instant::now());
             life = std::thread::scope(|threads| {
                 for load in &mut loads {
                     threads.spawn(|| load.run(&root, pace, &stop));
@@ -101,6 +107,7 @@ impl Soak {
                 stop.store(true, Ordering::Relaxed);
                 used
             })?;
+            under_load += begin.elapsed();
             check(&root, &mut loads, &mut violations)?;
             if began.elapsed() < total {
                 daemon.kill()?;
@@ -113,23 +120,24 @@ impl Soak {
         for load in &loads {
             figures.add(&load.figures);
         }
-        self.report(&mut figures, &mut starts, &life, violations)
+        self.report(&mut figures, under_load, (&mut starts, &life), violations)
     }
 
     fn report(
         &self,
         figures: &mut Figures,
-        starts: &mut [u128],
-        life: &Usages,
+        under_load: Duration,
+        (starts, life): (&mut [u128], &Usages),
         mut violations: Vec<String>,
     ) -> anyhow::Result<()> {
         violations.append(&mut figures.odd);
         let growth = life.growth();
         let [median, late, longest] =
             [50, 99, 100].map(|percent| f64::from(percentile(&mut figures.latencies, percent)) / 1e3);
-        let rate = figures.events() / Duration::from_secs_f64(self.minutes * 60.0).as_secs().max(1);
+        let rate = figures.events() * 1000 / u64::try_from(under_load.as_millis())?.max(1);
         let report = json!({
             "minutes": self.minutes, "events": figures.events(), "eventsPerSecond": rate,
+            "duePerSecond": self.rate, "unsent": figures.unsent,
             "applied": figures.applied, "refused": figures.refused, "deleted": figures.deleted,
             "explained": figures.explained, "starts": starts.len(),
             "longestStartMilliseconds": u64::try_from(percentile(starts, 100))?,

@@ -30,7 +30,7 @@ const LARGEST: u32 = 4;
 pub(crate) enum Pace {
     /// The next when the last is answered.
     Unbounded,
-    /// One each such time, however long the last took; what is late is made up for.
+    /// One each such time, however long the last took, with the clients in turn; what is late is made up for.
     Every(Duration),
 }
 
@@ -38,6 +38,8 @@ pub(crate) enum Pace {
 #[derive(Debug)]
 pub(crate) struct Load {
     name: String,
+    /// Its turn among the clients, from 0 to less than 1.
+    turn: f64,
     random: fastrand::Rng,
     count: u64,
     /// Exclusive CPUs that its pods have at most.
@@ -60,8 +62,10 @@ pub(crate) struct Figures {
     pub(crate) explained: u64,
     /// Pods that could not be decided on since the disk is full.
     pub(crate) no_space: u64,
-    /// Time of each apply that was answered, in microseconds.
+    /// Time of each apply that was answered, in microseconds, from when it was due.
     pub(crate) latencies: Vec<u32>,
+    /// Requests that were due and not sent before the time was over.
+    pub(crate) unsent: u64,
     /// Answers that nothing explains.
     pub(crate) odd: Vec<String>,
 }
@@ -79,6 +83,7 @@ impl Figures {
         self.explained += other.explained;
         self.no_space += other.no_space;
         self.latencies.extend(&other.latencies);
+        self.unsent += other.unsent;
         self.odd.extend(other.odd.iter().cloned());
     }
 }
@@ -88,6 +93,8 @@ impl Load {
     pub(crate) fn new(number: usize, clients: usize, seed: u64) -> Self {
         Self {
             name: format!("client-{number}"),
+            turn: f64::from(u32::try_from(number).unwrap_or_default())
+                / f64::from(u32::try_from(clients).unwrap_or(1)),
             random: fastrand::Rng::with_seed(seed ^ ((number as u64 + 1) << 32)),
             count: 0,
             cpus: CPUS / clients,
@@ -104,19 +111,27 @@ impl Load {
         let began = Instant::now();
         let mut events = 0;
         while !stop.load(Ordering::Relaxed) {
-            if let Pace::Every(time) = pace {
-                let due = time * events;
-                std::thread::sleep(due.saturating_sub(began.elapsed()));
-                events += 1;
-            }
-            if self.step(&client).is_err() {
+            let due = match pace {
+                Pace::Unbounded => Instant::now(),
+                Pace::Every(time) => {
+                    let due = began + time.mul_f64(self.turn) + time * events;
+                    std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                    events += 1;
+                    due
+                }
+            };
+            if self.step(&client, due).is_err() {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
+        if let Pace::Every(time) = pace {
+            let due = began.elapsed().as_micros() / time.as_micros().max(1);
+            self.figures.unsent += u64::try_from(due).unwrap_or_default().saturating_sub(events.into());
+        }
     }
 
-    /// One request.
-    fn step(&mut self, client: &Client) -> io::Result<()> {
+    /// One request, which was due at a moment.
+    fn step(&mut self, client: &Client, due: Instant) -> io::Result<()> {
         let draw = self.random.u8(0..100);
         if draw < 20 {
             self.explain(client)
@@ -125,7 +140,7 @@ impl Load {
             let Some(name) = self.live.keys().nth(at).cloned() else { return Ok(()) };
             self.delete(client, &name)
         } else {
-            self.apply(client)
+            self.apply(client, due)
         }
     }
 
@@ -148,16 +163,15 @@ impl Load {
         Ok(())
     }
 
-    fn apply(&mut self, client: &Client) -> io::Result<()> {
+    fn apply(&mut self, client: &Client, due: Instant) -> io::Result<()> {
         let name = format!("{}-{}", self.name, self.count);
         self.count += 1;
         let body = self.pod(&name).to_string();
-        let began = Instant::now();
         let Ok(reply) = client.ask("POST", "/v1/pods", &body) else {
             self.unknown.insert(name);
             return Err(io::ErrorKind::UnexpectedEof.into());
         };
-        let time = u32::try_from(began.elapsed().as_micros()).unwrap_or(u32::MAX);
+        let time = u32::try_from(due.elapsed().as_micros()).unwrap_or(u32::MAX);
         self.figures.latencies.push(time);
         match reply.status {
             200 => {

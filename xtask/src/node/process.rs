@@ -23,6 +23,15 @@ pub(crate) struct Programs {
     plugin: PathBuf,
 }
 
+/// How the daemon is built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Profile {
+    /// As it is packaged.
+    Release,
+    /// As the tests have it, with checks of overflows and assertions.
+    Debug,
+}
+
 /// Which time it is for a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Clock {
@@ -50,12 +59,21 @@ pub(crate) struct Usage {
 }
 
 impl Programs {
-    /// Builds the daemon in release, and a device plugin, of which nobody asks speed.
-    pub(crate) fn build() -> anyhow::Result<Self> {
-        run(&mut cargo(&["build", "--release", "--quiet", "--package", "topolet"]))?;
-        run(&mut cargo(&["build", "--quiet", "--package", "device-plugin", "--example", "plugin"]))?;
-        let topolet = target().join("release/topolet");
-        Ok(Self { topolet, plugin: target().join("debug/examples/plugin") })
+    /// Builds the daemon, and a device plugin, of which nobody asks speed.
+    pub(crate) fn build(profile: Profile) -> anyhow::Result<Self> {
+        let plugin = target().join("debug/examples/plugin");
+        match profile {
+            Profile::Release => {
+                run(&mut cargo(&["build", "--release", "--quiet", "--package", "topolet"]))?;
+                run(&mut cargo(&["build", "--quiet", "--package", "device-plugin", "--example", "plugin"]))?;
+                Ok(Self { topolet: target().join("release/topolet"), plugin })
+            }
+            Profile::Debug => {
+                // What tests build: other choices would be built beside it.
+                run(&mut cargo(&["test", "--no-run", "--quiet", "--workspace"]))?;
+                Ok(Self { topolet: target().join("debug/topolet"), plugin })
+            }
+        }
     }
 }
 

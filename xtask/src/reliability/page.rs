@@ -99,14 +99,16 @@ fn soak(run: &Value) -> String {
     };
     format!(
         "## A long run\n\n{}.\n\n\
-        {} requests, {} a second: {} pods admitted, {} refused, {} deleted, {} explained; {} starts of the daemon, the\n\
+        {} requests, {} a second of {} that were due: {} pods admitted, {} refused, {} deleted, {} explained; {} starts of the daemon, the\n\
         longest {} ms; a device plugin that dies every 20 s, and readers that say nothing, ask byte by byte, scrape and\n\
-        explain. Violations: {}. Apply: median {} ms, 99 % within {} ms, at most {} ms.\n\n\
+        explain. Violations: {}. Apply, from when\n\
+        it was due: median {} ms, 99 % within {} ms, at most {} ms.\n\n\
         | medians in the last life | after the warm-up | at the end |\n|---|---|---|\n{}{}{}\n\
         Memory changed by {} %, and was {} KiB at most.\n\n{}",
         ran(run),
         number(&run["events"]),
         run["eventsPerSecond"],
+        run["duePerSecond"],
         number(&run["applied"]),
         number(&run["refused"]),
         number(&run["deleted"]),
