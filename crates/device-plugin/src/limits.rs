@@ -10,12 +10,11 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// For a process that may have so many files open: not more than half of them, so that the other half is left
-    /// for requests and state.
+    /// For a server that may have so many connections open: half of them to plugins, a quarter on each socket.
     #[must_use]
-    pub fn of_files(files: usize) -> Self {
+    pub fn of(connections: usize) -> Self {
         let Self { plugins, incoming } = Self::default();
-        Self { plugins: plugins.min(files / 4), incoming: incoming.min(files / 8).max(1) }
+        Self { plugins: plugins.min(connections / 2), incoming: incoming.min(connections / 4).max(1) }
     }
 }
 

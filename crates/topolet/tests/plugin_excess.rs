@@ -69,10 +69,10 @@ fn state_is_stored_when_plugins_take_all_the_connections_that_they_can() {
     assert_eq!(reply.status, 200, "{}", reply.body);
     let deleted = daemon.ask("DELETE", "/v1/pods/default/before", "");
     assert_eq!(deleted.status, 200, "{}", deleted.body);
-    assert_eq!(came.iter().filter(|came| **came).count(), 24, "{came:?}");
+    assert_eq!(came.iter().filter(|came| **came).count(), 12, "{came:?}");
     assert_eq!(came.len(), 100, "those above are answered");
     let log = daemon.log().join("\n");
     let why =
-        "failed to dial device plugin: 24 connections to plugins are open, the most that the open files";
+        "failed to dial device plugin: 12 connections to plugins are open, the most that the open files";
     assert!(log.contains(why), "{log}");
 }

@@ -52,6 +52,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use self::api::{Listeners, Token};
 use self::kept::Missing;
 use self::manifests::Manifests;
+use self::open_files::OpenFiles;
 use self::owner::{Message, OwnerThread, WAITING};
 use self::plugins::Sockets;
 use self::scribe::Scribe;
@@ -83,7 +84,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) socket: PathBuf,
     /// Who may connect to it.
     pub(crate) open: Open,
-    /// Pods that who may not change anything may ask about in one request.
+    /// The most pods in one request of a client that may not change anything.
     pub(crate) explained: NonZeroUsize,
     pub(crate) tcp: Option<SocketAddr>,
     pub(crate) token_file: Option<&'a Path>,
@@ -101,7 +102,7 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     let began = Instant::now();
     let (node, machine) = load(setup)?;
     root::make(setup.root)?;
-    let files = open_files::raise()?;
+    let files = OpenFiles::raise()?;
     let runtime = runtime()?;
     let listeners = listen(setup, &runtime)?;
     let store = Store::open(setup.root)?;
@@ -114,7 +115,7 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     shared.metrics.repaired(&repairs);
 
     let (sender, events) = mpsc::sync_channel(WAITING);
-    let sockets = Sockets::open(setup.root, &shared, files, sender.clone())?;
+    let sockets = Sockets::open(setup.root, &shared, files.plugins, sender.clone())?;
     let thread = OwnerThread {
         agent,
         shared: shared.clone(),
@@ -131,7 +132,7 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     kept::start(setup.root, &setup.socket, shared.clone(), sender.clone())?;
     tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
     let router = api::router(shared, Some(sender.clone()), setup.explained);
-    let result = runtime.block_on(until_told(listeners, router, files, || thread.is_finished()));
+    let result = runtime.block_on(until_told(listeners, router, files.clients, || thread.is_finished()));
     stop(&sender, thread)?;
     drop(sockets);
     result
@@ -140,7 +141,7 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
 /// Watches a node that a kubelet owns until it is told to stop.
 pub(crate) fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
     let (node, machine) = load(setup)?;
-    let files = open_files::raise()?;
+    let files = OpenFiles::raise()?;
     let runtime = runtime()?;
     let listeners = listen(setup, &runtime)?;
     let assumed = observe::assumed(setup, &machine);
@@ -154,7 +155,7 @@ pub(crate) fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
     observe::start(setup.root, shared.clone(), first)?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
     let router = api::router(shared, None, setup.explained);
-    runtime.block_on(until_told(listeners, router, files, || false))
+    runtime.block_on(until_told(listeners, router, files.clients, || false))
 }
 
 fn load(setup: &Setup<'_>) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
@@ -210,12 +211,12 @@ fn listen(setup: &Setup<'_>, runtime: &tokio::runtime::Runtime) -> anyhow::Resul
     Ok(listeners)
 }
 
-/// Serves, with at most `files` open files, until a signal to stop comes, or `is_over` says that there is nothing to be
+/// Serves over at most so many `connections` until a signal to stop comes, or `is_over` says that there is nothing to be
 /// served any more.
 async fn until_told(
     listeners: Listeners,
     router: axum::Router,
-    files: usize,
+    connections: usize,
     is_over: impl Fn() -> bool,
 ) -> anyhow::Result<()> {
     const LOOK: Duration = Duration::from_secs(1);
@@ -223,7 +224,7 @@ async fn until_told(
     let mut interrupt = signal(SignalKind::interrupt()).context("failed to wait for signals")?;
     systemd::notify(systemd::State::Ready);
     let mut look = tokio::time::interval(LOOK);
-    let mut serving = std::pin::pin!(api::serve(listeners, router, files));
+    let mut serving = std::pin::pin!(api::serve(listeners, router, connections));
     let ended = std::future::poll_fn(|context| {
         if terminate.poll_recv(context).is_ready() || interrupt.poll_recv(context).is_ready() {
             return std::task::Poll::Ready(Ended::Told);

@@ -26,15 +26,15 @@ pub(super) struct Sockets {
 }
 
 impl Sockets {
-    /// Opens them below the root, in a process that may open so many files. What comes in waits for the owner.
+    /// Opens them below the root, for so many connections. What comes in waits for the owner.
     pub(super) fn open(
         root: &Path,
         shared: &Arc<Shared>,
-        files: usize,
+        connections: usize,
         owner: SyncSender<Message>,
     ) -> anyhow::Result<Self> {
         let root = std::path::absolute(root).context("failed to find out which folder this is in")?;
-        let limits = Limits::of_files(files);
+        let limits = Limits::of(connections);
         let setup = Setup { limits, ..Setup::new(Folders::below(&root)) };
         let teller = owner.clone();
         let tell = move |said| tell(&teller, said);

@@ -86,10 +86,10 @@ impl Listeners {
     }
 }
 
-/// Serves until the future that this is raced with is done. The program may have `files` open.
-pub(in crate::serve) async fn serve(listeners: Listeners, router: Router, files: usize) {
+/// Serves until the future that this is raced with is done. It may have so many `connections` open.
+pub(in crate::serve) async fn serve(listeners: Listeners, router: Router, connections: usize) {
     let Listeners { mut unix, gone: _gone, user, tcp } = listeners;
-    let seats = Seats::new(Book::new(files));
+    let seats = Seats::new(Book::new(connections));
     let on_unix = async {
         loop {
             match unix.accept().await {

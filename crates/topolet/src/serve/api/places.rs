@@ -184,10 +184,9 @@ pub(super) struct Book {
 pub(super) struct Full;
 
 impl Book {
-    /// For a program that may have `files` open. Half of them stay for plugins, which take a
-    /// quarter, for state and the log.
-    pub(super) fn new(files: usize) -> Self {
-        Self { connections: CONNECTIONS.min(files / 2), next: 0, seats: BTreeMap::new() }
+    /// For a program that may have so many connections to clients open.
+    pub(super) fn new(connections: usize) -> Self {
+        Self { connections: CONNECTIONS.min(connections), next: 0, seats: BTreeMap::new() }
     }
 
     /// The share of connections, less if files are few.
@@ -412,7 +411,7 @@ mod tests {
                 let there = book.seats.values().filter(|seated| seated.who.group() == who.group()).count();
                 prop_assert!(there <= most, "{there} of {most}");
             }
-            prop_assert!(book.seats.len() <= CONNECTIONS.min(files / 2) + 3 * FEWEST);
+            prop_assert!(book.seats.len() <= CONNECTIONS.min(files) + 3 * FEWEST);
         }
     }
 
