@@ -36,7 +36,8 @@ pub(crate) struct ServeArguments {
     /// look, and change nothing.
     #[arg(long)]
     socket_for_all: bool,
-    /// How many pods a request may ask about (explain, dry run) that may change nothing. Others may ask about 10,000.
+    /// The most pods in one request (explain, dry run) of a client that may not change anything. Clients that may:
+    /// 10,000.
     #[arg(long, value_name = "PODS", default_value = "100")]
     explain_limit: NonZeroUsize,
     /// A loopback address where they come in too. There nothing can be changed without the token.

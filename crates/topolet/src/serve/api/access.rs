@@ -103,7 +103,7 @@ impl Peer {
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = hosts.next();
         if hosts.next().is_some() {
-            return Err((StatusCode::BAD_REQUEST, "there is more than one Host"));
+            return Err((StatusCode::BAD_REQUEST, "the request has more than one Host header: send one"));
         }
         if matches!(self, Self::Unix { .. }) {
             return Ok(());
@@ -111,7 +111,10 @@ impl Peer {
         let host = host.and_then(|value| value.to_str().ok()).unwrap_or("");
         let is_elsewhere = uri.authority().is_some_and(|authority| !is_this_host(authority.as_str()));
         if is_elsewhere || !is_this_host(host) {
-            return Err((StatusCode::FORBIDDEN, "the Host is none of this host's names"));
+            return Err((
+                StatusCode::FORBIDDEN,
+                "the Host header does not name this host: use localhost, 127.0.0.1 or [::1]",
+            ));
         }
         let is_ours = |origin: &HeaderValue| {
             origin.as_bytes().strip_prefix(b"http://").is_some_and(|origin| origin == host.as_bytes())
@@ -119,7 +122,10 @@ impl Peer {
         if headers.get_all(header::ORIGIN).iter().all(is_ours) {
             return Ok(());
         }
-        Err((StatusCode::FORBIDDEN, "the Origin is another: pages in a browser may not ask here"))
+        Err((
+            StatusCode::FORBIDDEN,
+            "the Origin header names another site: web pages cannot use this interface",
+        ))
     }
 }
 
