@@ -47,8 +47,10 @@ pub struct Seal {
     is_whole: bool,
 }
 
-/// Fewer digits prove nothing: one guess of ten thousand fits four.
+/// Fewer digits prove nothing: one text of ten thousand fits four, which is enough for the one that was read.
 const DIGITS: usize = 4;
+/// Fewer digits prove no guess: one text of a hundred million fits eight, and thousands of guesses are tried.
+const GUESS_DIGITS: usize = 8;
 
 impl Seal {
     /// The last checksum in a file; `None`: there is none.
@@ -67,15 +69,25 @@ impl Seal {
     /// that one. Of a checksum that breaks off, four digits are enough, and one digit of it may be wrong.
     #[must_use]
     pub fn proves(&self, text: &str) -> bool {
+        self.fits(text, DIGITS)
+    }
+
+    /// The same of one of many texts that were made up: eight digits are needed.
+    #[must_use]
+    pub fn proves_guess(&self, text: &str) -> bool {
+        self.fits(text, GUESS_DIGITS)
+    }
+
+    fn fits(&self, text: &str, at_least: usize) -> bool {
         let Some(own) = Self::of(text.as_bytes()) else { return false };
-        if self.digits == own.digits {
-            return self.digits.len() >= DIGITS;
-        }
         if !self.is_whole {
-            return self.digits.len() >= DIGITS && own.digits.starts_with(&self.digits);
+            return self.digits.len() >= at_least && own.digits.starts_with(&self.digits);
+        }
+        if self.digits == own.digits {
+            return true;
         }
         let wrong = self.digits.bytes().zip(own.digits.bytes()).filter(|(one, other)| one != other).count();
-        self.digits.len() == own.digits.len() && self.digits.len() > 2 * DIGITS && wrong == 1
+        self.digits.len() == own.digits.len() && self.digits.len() > GUESS_DIGITS && wrong == 1
     }
 }
 

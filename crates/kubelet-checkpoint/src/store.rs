@@ -5,6 +5,7 @@
 //! store holds a lock on its folder, so that two programs cannot write in turns; the kubelet does not look at the
 //! lock, so it must not run.
 
+mod backup;
 mod fs;
 mod regular;
 #[cfg(feature = "testing")]
@@ -17,6 +18,7 @@ use std::vec::Vec;
 
 use thiserror::Error;
 
+pub use backup::backup_of;
 pub use fs::{Disk, Fs};
 pub use regular::{NotRegular, OtherFile, open_regular};
 #[cfg(feature = "testing")]
@@ -109,6 +111,9 @@ pub enum StoreError {
     /// Another program has the folder.
     #[error("{0} is locked: another program writes state there")]
     Locked(PathBuf),
+    /// A backup has the highest number, so that the next one would replace it.
+    #[error("{0} has the highest number of a backup, so that no other can be made: rename it")]
+    HighestBackup(PathBuf),
 }
 
 /// The state files below one folder, which is the kubelet's root or a copy of it.
@@ -182,23 +187,24 @@ impl<F: Fs> Store<F> {
     }
 
     /// Renames what is in the place of a file below the root and is not a regular file, so that one can be written.
-    /// Returns what it was and its new path below the root, `NAME.bak-1` or with the first number that is free; `None`:
-    /// a regular file or nothing is there.
+    /// Returns what it was and its new path below the root, that of the [next backup](Self::next_backup); `None`: a
+    /// regular file or nothing is there.
     pub fn put_aside(&self, path: &Path) -> Result<Option<(OtherFile, PathBuf)>, StoreError> {
         let at = self.root.join(path);
         let Some(other) = self.fs.other(&at).map_err(|error| failed(Doing::Read, &at, error))? else {
             return Ok(None);
         };
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let taken = self.list(folder)?;
-        let names = (1_u32..).map(|number| std::format!("{name}.bak-{number}"));
-        let free = names.into_iter().find(|name| !taken.iter().any(|taken| *taken == **name));
-        let aside = folder.join(free.unwrap_or_default());
+        let aside = self.next_backup(path)?;
         self.fs.rename(&at, &self.root.join(&aside)).map_err(|error| failed(Doing::Rename, &at, error))?;
-        let folder = self.root.join(folder);
-        self.fs.sync_folder(&folder).map_err(|error| failed(Doing::SyncFolder, &folder, error))?;
+        let folder = at.parent().unwrap_or(&self.root);
+        self.fs.sync_folder(folder).map_err(|error| failed(Doing::SyncFolder, folder, error))?;
         Ok(Some((other, aside)))
+    }
+
+    /// Whether a path below the root is a regular file itself: a link is not, whatever it leads to.
+    pub fn is_regular_at(&self, path: &Path) -> Result<bool, StoreError> {
+        let path = self.root.join(path);
+        self.fs.is_regular(&path).map_err(|error| failed(Doing::Read, &path, error))
     }
 
     /// Puts new contents in the place of another file below the root, whose folder is there.

@@ -33,6 +33,8 @@ pub use grants::{Cpus, Grants, Memory, NoCpus};
 pub use listing::{ListedPod, Listing, ManifestFile};
 pub use owner::{Owner, Plan};
 pub use record::{Record, RecordError, Running, Source, manifest};
-pub use repair::{Cause, Kept, KeptBackups, Mended, Old, Repair, Repaired, RunningPod, Runs, Standing, mend};
+pub use repair::{
+    Cause, Kept, KeptBackups, Mended, Old, Repair, Repaired, RunningPod, Runs, Standing, mend, prune,
+};
 pub use snapshot::{RefusedPod, Snapshot};
 pub use start::{Found, Start, StartError};

@@ -35,7 +35,7 @@ use pod_spec::{Pod, PodUid};
 use serde::Serialize;
 use topology_admission::{Ledger, Node};
 
-pub use backup::{Kept, KeptBackups, Old, mend};
+pub use backup::{Kept, KeptBackups, Old, mend, prune};
 use reads::Reads;
 
 use crate::effect::FileName;

@@ -15,7 +15,7 @@ use device_manager::{AllocateReply, Device, DeviceId, Inventory, Moment, PluginO
 use kubelet_checkpoint::store::{Fault, SimulatedDisk, Store};
 use node_agent::{
     Agent, Answer, Effect, Event, Found, KeptBackups, Owner, PODS, PluginEvent, Repaired, Request, Runs,
-    Ticket, mend,
+    Ticket, mend, prune,
 };
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
 use topology_admission::{Ledger, Verdict};
@@ -124,7 +124,8 @@ fn repair(disk: &SimulatedDisk) -> (TestAgent, Repaired) {
     let ledger =
         repaired.start.ledger(&node, Inventory::new(node.nodes().clone()), Moment::default()).unwrap();
     let mended = repaired.settle(&node, &ledger);
-    mend(&store, &mended, KeptBackups::default()).unwrap();
+    mend(&store, &mended).unwrap();
+    assert!(prune(&store, KeptBackups::default()).is_empty());
     let owner = Owner::new(node, &ledger, repaired.start.records.clone());
     (Agent::new(owner, store, &Moment::default).0, repaired)
 }

@@ -31,6 +31,8 @@ pub trait Fs {
     fn read(&self, path: &Path, at_most: usize) -> io::Result<Vec<u8>>;
     /// What is there, if it is not a regular file. A link counts as what it leads to.
     fn other(&self, path: &Path) -> io::Result<Option<OtherFile>>;
+    /// Whether a name is that of a regular file. A link is not followed.
+    fn is_regular(&self, path: &Path) -> io::Result<bool>;
     /// The names in a folder, in any order.
     fn list(&self, folder: &Path) -> io::Result<Vec<OsString>>;
     /// Locks a file, which is created if missing; `None` if somebody else has it.
@@ -89,6 +91,10 @@ impl Fs for Disk {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    fn is_regular(&self, path: &Path) -> io::Result<bool> {
+        Ok(fs::symlink_metadata(path)?.is_file())
     }
 
     fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {

@@ -214,6 +214,10 @@ impl Fs for SimulatedDisk {
         Ok(None)
     }
 
+    fn is_regular(&self, path: &Path) -> io::Result<bool> {
+        Ok(self.0.borrow().names.contains_key(path))
+    }
+
     fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {
         let state = self.0.borrow();
         let inside = state.names.keys().filter(|path| path.parent() == Some(folder));

@@ -1,10 +1,10 @@
 //! Files are put in order, and what was there is kept beside them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use kubelet_checkpoint::store::{Fs, StateFile, Store, StoreError};
+use kubelet_checkpoint::store::{Fs, StateFile, Store, StoreError, backup_of};
 
 use super::Mended;
 use crate::effect::PODS;
@@ -39,18 +39,29 @@ pub struct Kept {
 }
 
 /// Puts files in order. The old contents of each are safe beside it, as `NAME.bak-N` with a number above those that
-/// are there, before it is touched. Of each file's backups the newest are kept.
+/// are there, before it is touched.
 ///
 /// # Errors
 /// A file cannot be read or written. What was done before stays, and the rest is found again at the next start.
-pub fn mend<F: Fs>(store: &Store<F>, mended: &[Mended], keep: KeptBackups) -> Result<Vec<Kept>, StoreError> {
-    let kept = mended.iter().map(|mended| mend_one(store, mended)).collect::<Result<Vec<Kept>, _>>()?;
+pub fn mend<F: Fs>(store: &Store<F>, mended: &[Mended]) -> Result<Vec<Kept>, StoreError> {
+    mended.iter().map(|mended| mend_one(store, mended)).collect()
+}
+
+/// Removes the oldest backups of each file. Only regular files are removed: directories, pipes, sockets and links that
+/// were renamed stay. Returns the failures, which harm nothing: the backups stay, and are tried again with the next
+/// repair.
+#[must_use]
+pub fn prune<F: Fs>(store: &Store<F>, keep: KeptBackups) -> Vec<StoreError> {
     let folders = StateFile::ALL.map(|file| folder_of(Path::new(file.path())));
     let folders: BTreeSet<PathBuf> = folders.into_iter().chain([PathBuf::from(PODS)]).collect();
+    let mut failures = Vec::new();
     for folder in folders {
-        prune(store, &folder, keep)?;
+        match surplus(store, &folder, keep) {
+            Ok(surplus) => failures.extend(surplus.iter().filter_map(|path| store.remove_at(path).err())),
+            Err(error) => failures.push(error),
+        }
     }
-    Ok(kept)
+    failures
 }
 
 fn folder_of(path: &Path) -> PathBuf {
@@ -61,7 +72,7 @@ fn mend_one<F: Fs>(store: &Store<F>, Mended { path, text, old }: &Mended) -> Res
     let before = store.read_at(path)?.filter(|_| *old == Old::Kept);
     let backup = match &before {
         Some(before) => {
-            let backup = next(store, path)?;
+            let backup = store.next_backup(path)?;
             store.write_at(&backup, before)?;
             Some(backup)
         }
@@ -74,48 +85,22 @@ fn mend_one<F: Fs>(store: &Store<F>, Mended { path, text, old }: &Mended) -> Res
     Ok(Kept { path: path.clone(), backup })
 }
 
-/// The file that a name is a backup of, and which.
-fn parsed(name: &str) -> Option<(&str, u64)> {
-    let (file, number) = name.rsplit_once(".bak-")?;
-    Some((file, number.parse().ok()?))
-}
-
-/// The name beside a file for its next backup.
-fn next<F: Fs>(store: &Store<F>, path: &Path) -> Result<PathBuf, StoreError> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let folder = folder_of(path);
-    let taken = store.list(&folder)?;
-    let numbers = taken.iter().filter_map(|taken| {
-        let (file, number) = parsed(taken.to_str()?)?;
-        (file == name).then_some(number)
-    });
-    let next = numbers.max().unwrap_or(0).saturating_add(1);
-    Ok(folder.join(format!("{name}.bak-{next}")))
-}
-
-/// Removes the oldest backups of the files in a folder that topolet writes.
-fn prune<F: Fs>(store: &Store<F>, folder: &Path, keep: KeptBackups) -> Result<(), StoreError> {
+/// The oldest backups, beyond `keep` of each file, of the files in a folder that topolet writes.
+fn surplus<F: Fs>(store: &Store<F>, folder: &Path, keep: KeptBackups) -> Result<Vec<PathBuf>, StoreError> {
     let is_own = |file: &str| {
         let path = folder.join(file);
         folder == Path::new(PODS) || StateFile::ALL.iter().any(|own| Path::new(own.path()) == path)
     };
-    let mut names: Vec<(String, u64)> = Vec::new();
+    let mut backups: BTreeMap<String, BTreeMap<u64, PathBuf>> = BTreeMap::new();
     for name in store.list(folder)? {
-        if let Some((file, number)) = name.to_str().and_then(parsed)
+        let path = folder.join(&name);
+        if let Some((file, number)) = backup_of(&name)
             && is_own(file)
+            && store.is_regular_at(&path)?
         {
-            names.push((file.to_owned(), number));
+            backups.entry(file.to_owned()).or_default().insert(number, path);
         }
     }
-    // By file, the newest first.
-    names.sort_by(|(file, number), (other, later)| file.cmp(other).then(later.cmp(number)));
-    let mut of_file = 0;
-    for (at, (file, number)) in names.iter().enumerate() {
-        let is_same = at > 0 && names.get(at - 1).is_some_and(|(before, _)| before == file);
-        of_file = if is_same { of_file + 1 } else { 1 };
-        if of_file > keep.0.get() {
-            store.remove_at(&folder.join(format!("{file}.bak-{number}")))?;
-        }
-    }
-    Ok(())
+    let oldest = |of_file: BTreeMap<u64, PathBuf>| of_file.into_values().rev().skip(keep.0.get());
+    Ok(backups.into_values().flat_map(oldest).collect())
 }

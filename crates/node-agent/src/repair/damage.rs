@@ -57,9 +57,9 @@ impl Doubt {
         Self { cut: BTreeSet::new(), rest: Rest::Cut, seal: None }
     }
 
-    /// Whether a file with this text would have the checksum that is in the file.
+    /// Whether a guess, a file with this text, would have the checksum that is in the file.
     pub(super) fn is_settled_by(&self, text: &str) -> bool {
-        self.seal.as_ref().is_some_and(|seal| seal.proves(text))
+        self.seal.as_ref().is_some_and(|seal| seal.proves_guess(text))
     }
 
     /// Of a file that a kubelet takes: it is doubtful if it has no checksum.

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::store::Store;
-use node_agent::{Found, Kept, Mended, Repaired, RunningPod, Runs, Standing, mend};
+use node_agent::{Found, Kept, Mended, Repaired, RunningPod, Runs, Standing, mend, prune};
 use pod_spec::PodUid;
 use serde::Serialize;
 use topology_admission::Compat;
@@ -132,7 +132,10 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
         Some(store) => {
             // First, so that whoever stops in between knows: what is not mended yet is found again.
             with(&quarantine, &earlier).write(store)?;
-            let kept = mend(store, &mended, arguments.backups.kept())?;
+            let kept = mend(store, &mended)?;
+            for error in prune(store, arguments.backups.kept()) {
+                screen.warn(format!("an old backup is not removed: {:#}", anyhow::Error::new(error)));
+            }
             let backups = kept.iter().filter_map(|kept| kept.backup.as_deref().map(text));
             let backups: Vec<String> = backups.collect();
             for quarantined in quarantine.pods.values_mut() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
-use node_agent::{Found, KeptBackups, Owner, Repair, Runs, mend};
+use node_agent::{Found, KeptBackups, Owner, Repair, Runs, mend, prune};
 
 use crate::node::LoadedNode;
 use crate::state::{PodNames, Quarantine, Quarantined, StateFolder};
@@ -57,10 +57,13 @@ pub(super) fn owner(
             "a change of a pod was cut short; it is completed from pods' own files"
         );
     }
-    for kept in mend(store, &mended, keep).context("failed to repair the state")? {
+    for kept in mend(store, &mended).context("failed to repair the state")? {
         if let Some(backup) = kept.backup {
             tracing::info!(file = %kept.path.display(), backup = %backup.display(), "file is replaced");
         }
+    }
+    for error in prune(store, keep) {
+        tracing::warn!("an old backup is not removed: {:#}", anyhow::Error::new(error));
     }
     quarantined(root, store);
     Ok((Owner::new(node.node.clone(), &ledger, repaired.start.records), findings))

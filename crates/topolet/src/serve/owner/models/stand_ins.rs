@@ -80,6 +80,10 @@ impl Fs for Files {
         Ok(None)
     }
 
+    fn is_regular(&self, path: &Path) -> io::Result<bool> {
+        Ok(self.all().contains_key(path))
+    }
+
     fn list(&self, folder: &Path) -> io::Result<Vec<OsString>> {
         let all = self.all();
         let inside = all.keys().filter(|path| path.parent() == Some(folder));

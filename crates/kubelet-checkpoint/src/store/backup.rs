@@ -1,0 +1,33 @@
+//! Names of backups: `NAME.bak-N` beside the file, with numbers that rise from 1.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::string::ToString as _;
+
+use super::{Fs, Store, StoreError};
+
+/// The file that a name is a backup of, and the backup's number. Only names that [`Store::next_backup`] gives are
+/// backups: `bak-08` and `bak-+8` are not.
+#[must_use]
+pub fn backup_of(name: &OsStr) -> Option<(&str, u64)> {
+    let (file, digits) = name.to_str()?.rsplit_once(".bak-")?;
+    let number: u64 = digits.parse().ok()?;
+    (number.to_string() == digits).then_some((file, number))
+}
+
+impl<F: Fs> Store<F> {
+    /// The path below the root for the next backup of a file: its number is above those that are there.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or the highest number is taken.
+    pub fn next_backup(&self, path: &Path) -> Result<PathBuf, StoreError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let at = |number: u64| folder.join(std::format!("{name}.bak-{number}"));
+        let taken = self.list(folder)?;
+        let own = taken.iter().filter_map(|taken| backup_of(taken)).filter(|(file, _)| *file == name);
+        let highest = own.map(|(_, number)| number).max().unwrap_or(0);
+        let next = highest.checked_add(1).ok_or_else(|| StoreError::HighestBackup(at(highest)))?;
+        Ok(at(next))
+    }
+}
