@@ -12,8 +12,12 @@ use std::sync::Arc;
 use cpuset::CpuSet;
 use device_manager::{AllocateReply, Device, Inventory, Moment, PluginOptions, Reply};
 use k8s_quantity::{Format, Quantity};
+use kubelet_checkpoint::PodLevel;
+use kubelet_checkpoint::cpu::{ContainerIds, CpuFile, CpuFormat};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::{Cause, Effect, Event, FileName, Owner, PODS, PluginEvent, Repaired, Request, Runs, Ticket};
+use node_agent::{
+    Cause, Effect, Event, FileName, Old, Owner, PODS, PluginEvent, Repaired, Request, Runs, Ticket,
+};
 use node_config::KubeletConfiguration;
 use pod_spec::{Container, ContainerKey, ContainerName, Pod, PodUid, ResourceName, Role};
 use proptest::prelude::*;
@@ -218,6 +222,28 @@ fn a_pod_whose_file_is_torn_stays_with_what_it_holds() {
     let record = repaired.start.records.iter().find(|record| record.pod.uid == uid).unwrap();
     assert_eq!((&*record.pod.namespace, &*record.pod.name), ("default", "a1"));
     nothing_is_lost(&before, &after, &CpuSet::new(), &BTreeSet::new());
+}
+
+/// Only a pod without a file is left by a change that was cut short. Anything else was edited or restored.
+#[test]
+fn a_state_file_that_says_something_else_of_a_pod_with_a_file_is_repaired_with_a_backup() {
+    let (mut disk, before) = state(&USUAL, &PODS_HERE, "a");
+    let file = PathBuf::from(StateFile::Cpu.path());
+    let mut read = CpuFile::read(&disk[&file], PodLevel::Off, &ContainerIds::new()).unwrap().state().unwrap();
+    // A restored file: one pod had less then, and the rest of the file is as it should be.
+    let held =
+        read.containers.values_mut().flat_map(BTreeMap::values_mut).find(|cpus| cpus.len() > 1).unwrap();
+    let one: CpuSet = held.iter().take(1).collect();
+    *held -= &one;
+    read.shared = &read.shared | &one;
+    disk.insert(file.clone(), read.encode(CpuFormat::V2).into_bytes());
+    let (repaired, after, _) = start(&disk, &USUAL, &Runs::Recorded);
+    assert!(repaired.findings.iter().any(|repair| repair.cause == Cause::Disagreement), "{repaired:?}");
+    assert_eq!(repaired.unfinished, None);
+    nothing_is_lost(&before, &after, &CpuSet::new(), &BTreeSet::new());
+    let mut repaired = repaired;
+    let mended = repaired.settle(&node(&USUAL), &after);
+    assert!(mended.iter().any(|mended| mended.path == file && mended.old == Old::Kept), "{mended:?}");
 }
 
 #[test]

@@ -155,7 +155,7 @@ impl Work<'_> {
         if !lost.is_empty() {
             let told = [
                 format!("what {kind} {} held cannot be read", self.names_of(&lost)),
-                format!("that they hold no {kind} of their own any more"),
+                format!("that they hold no {kind}"),
                 "they keep what the other files have of them".to_owned(),
             ];
             self.add(Cause::Unproven, file, told, &lost.iter().collect::<Vec<_>>());

@@ -1,24 +1,32 @@
 //! A change that was cut short between two files, as a crash leaves it.
 //!
-//! A pod that comes is written into the state files first and gets its own file last; the file of a pod that goes is
-//! removed first. So after a crash whole state files say something else of that one pod, and nothing else is different.
-//! The pods' own files decide, and what the state files had besides is of no use to anybody.
+//! The owner writes a pod that comes into the state files first and gives it its own file last. It removes the file of
+//! a pod that goes first and takes the pod out of the state files afterwards. In both cases a crash leaves the state
+//! files ahead of the pods' own: they have one pod more. When a container starts, the memory of the init containers before
+//! it goes from the memory file first and from the pod's own file last. Every other difference is a repair: somebody
+//! edited or restored a file.
+//!
+//! A crash in a change of several pods, such as a preemption, can leave more than one such pod. That is a repair as
+//! well, which keeps backups.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use cpu_manager::Holdings;
 use cpuset::CpuSet;
 use device_manager::Held as HeldDevices;
 use kubelet_checkpoint::cpu::CpuState;
 use kubelet_checkpoint::memory::MemoryState;
+use kubelet_checkpoint::store::StateFile;
 use memory_manager::Stored;
-use pod_spec::{ContainerName, PodUid, ResourceName};
+use pod_spec::{ContainerName, PodUid, ResourceName, Role};
 
 use super::damage::Read;
 use super::{Cause, Runs, Work};
 use crate::files;
+use crate::record::Record;
 
-/// What follows where files differ in one pod.
+/// What follows where the state files are ahead in one pod.
 const FOLLOWING: [Cause; 5] =
     [Cause::Disagreement, Cause::PodGone, Cause::SharedPool, Cause::CpusNew, Cause::Books];
 
@@ -41,6 +49,8 @@ impl Work<'_> {
         if !is_plain || !are_whole {
             return None;
         }
+        let disagreements = result.findings.iter().filter(|repair| repair.cause == Cause::Disagreement);
+        let disagreeing: Vec<&Path> = disagreements.map(|repair| &*repair.file).collect();
         let mut other = BTreeSet::new();
         if let (Some(state), Some(held)) = (&reads.cpu.state, &result.start.stored.cpus) {
             other.extend(other_cpus(state, held)?);
@@ -59,7 +69,26 @@ impl Work<'_> {
             other.extend(pods.into_iter().filter(is_other).cloned());
         }
         let mut other = other.into_iter();
-        other.next().filter(|_| other.next().is_none())
+        let is_ahead = |pod: &PodUid| match self.record(pod) {
+            Some(record) => disagreeing == [Path::new(StateFile::Memory.path())] && self.has_started(record),
+            None => true,
+        };
+        other.next().filter(|pod| other.next().is_none() && is_ahead(pod))
+    }
+
+    /// Whether the memory file lacks memory of a pod's init containers and nothing else of it.
+    fn has_started(&self, record: &Record) -> bool {
+        let uid = &record.pod.uid;
+        let own = record.grants.as_ref().and_then(|grants| grants.memory.as_ref());
+        let (Some(own), Some(state)) = (own, &self.reads.memory.state) else { return false };
+        let Ok(was) = files::memory(state) else { return false };
+        let was_whole = was.pod_entries.get(uid);
+        let was = was.entries.get(uid).cloned().unwrap_or_default();
+        let is_init = |name| record.pod.container(name).is_some_and(|own| own.role == Role::Init);
+        let is_left = |(name, blocks)| was.get(name).map_or_else(|| is_init(name), |left| left == blocks);
+        own.whole.as_ref() == was_whole
+            && own.containers.iter().all(is_left)
+            && was.keys().all(|name| own.containers.contains_key(name))
     }
 
     /// The pods of which the memory file says something else; `None`: it does not agree with itself.

@@ -52,7 +52,13 @@ pub(super) fn owner(
         }
     }
     if let Some(uid) = &repaired.unfinished {
+        let record = repaired.start.records.iter().find(|record| record.pod.uid == *uid);
+        let pod = record.map_or_else(
+            || uid.to_string(),
+            |record| format!("{}/{}", record.pod.namespace, record.pod.name),
+        );
         tracing::info!(
+            pod,
             uid = uid.as_str(),
             "a change of a pod was cut short; it is completed from pods' own files"
         );
