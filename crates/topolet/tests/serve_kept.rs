@@ -107,6 +107,32 @@ fn folders_that_are_removed_are_made_again_with_what_was_in_them() {
     );
 }
 
+/// A daemon that stops between the making of a removed folder and the last of its files leaves a mark, an empty folder,
+/// or one with some of the files.
+#[test]
+fn a_node_does_not_start_from_pods_files_of_which_some_are_not_written_again() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    admit(&daemon, "one", "cpu: 2, memory: 1Gi");
+    admit(&daemon, "two", "cpu: 4, memory: 1Gi");
+    let before = files(root.path());
+    let mark = root.path().join("topolet/pods-are-rewritten");
+    fs::remove_dir_all(root.path().join("topolet")).unwrap();
+    until("its files", || (files(root.path()) == before).then_some(()));
+    until("the end of the mark", || (!mark.exists()).then_some(()));
+    daemon.kill();
+    let pods: Vec<&String> = before.keys().filter(|name| name.starts_with("topolet/pods")).collect();
+    assert_eq!(pods.len(), 2);
+    fs::write(&mark, "").unwrap();
+    for pod in pods {
+        fs::remove_file(root.path().join(pod)).unwrap();
+        let left = files(root.path());
+        let said = refused("022", root.path());
+        assert!(said.contains("topolet stopped before it had written all files again"), "{said}");
+        assert_eq!(files(root.path()), left);
+    }
+}
+
 /// The command of a daemon that starts under a mask.
 fn masked(mask: &str, root: &Path) -> Command {
     let mut command = Command::new("sh");

@@ -3,8 +3,10 @@
 //! [`KeptListener`](device_plugin::KeptListener).
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -13,6 +15,7 @@ use std::time::{Duration, SystemTime};
 use node_agent::{Agent, Event, PODS};
 
 use super::owner::Message;
+use super::root;
 use super::shared::Shared;
 
 /// How often they are looked at.
@@ -49,7 +52,8 @@ pub(super) fn start(
     let mut sockets = vec![socket.to_path_buf()];
     sockets.extend(SOCKETS.map(|path| root.join(path)));
     let folders = FOLDERS.map(|folder| (folder, identity(&root.join(folder))));
-    let mut keeping = Keeping { root: root.to_path_buf(), sockets, folders, shared, owner };
+    let mut keeping =
+        Keeping { root: root.to_path_buf(), sockets, folders, shared, owner, rewriting: Arc::default() };
     thread::Builder::new().name("kept".to_owned()).spawn(move || {
         loop {
             thread::sleep(EVERY);
@@ -66,6 +70,7 @@ struct Keeping {
     folders: [(&'static str, Option<Identity>); 2],
     shared: Arc<Shared>,
     owner: SyncSender<Message>,
+    rewriting: Arc<Rewriting>,
 }
 
 impl Keeping {
@@ -78,7 +83,11 @@ impl Keeping {
         for (folder, known) in &mut self.folders {
             *known = known.filter(|known| identity(&self.root.join(*folder)) == Some(*known));
         }
-        if let Err(error) = Agent::make_folders(&self.root) {
+        // Before the folder is there again: an empty one says that no pod runs.
+        let marked = if self.root.join(PODS).is_dir() { Ok(()) } else { self.mark() };
+        if let Err(error) = marked {
+            missing.push(format!("failed to mark folder {PODS} as removed: {error}"));
+        } else if let Err(error) = Agent::make_folders(&self.root) {
             missing.push(format!("{:#}", anyhow::Error::new(error)));
         }
         self.shared.missing.set(missing);
@@ -93,10 +102,32 @@ impl Keeping {
                 let why = format!("folder {} was removed, and its files are written again", path.display());
                 tracing::warn!("{why}");
                 // Nobody is left to be told once the owner has stopped.
-                let _ = self.owner.send(Message::Event(Event::FilesLost { why }));
+                let rewriting = self.rewriting.clone();
+                let then = Box::new(move || rewriting.is_handled.store(true, Ordering::Release));
+                let _ = self.owner.send(Message::EventThen(Event::FilesLost { why }, then));
             }
         }
+        let is_written = self.shared.snapshot.load().behind.is_none();
+        if self.rewriting.is_handled.load(Ordering::Acquire)
+            && is_written
+            && let Err(error) = root::end_rewriting(&self.root)
+        {
+            tracing::warn!("the mark of a removed folder is not removed: {error}");
+        }
     }
+
+    /// Until the files of pods are written again.
+    fn mark(&mut self) -> io::Result<()> {
+        self.rewriting = Arc::default();
+        root::begin_rewriting(&self.root)
+    }
+}
+
+/// A rewriting of the pods' files.
+#[derive(Default)]
+struct Rewriting {
+    /// Whether the owner has heard of it.
+    is_handled: AtomicBool,
 }
 
 /// Which folder it is: its file system, its number there, and when it was made, where that is known.

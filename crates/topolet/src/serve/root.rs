@@ -1,6 +1,7 @@
 //! The root folder: whose it is, and what has to be in it.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
@@ -20,6 +21,29 @@ const OTHERS_WRITE: u32 = 0o002;
 const GROUP_WRITE: u32 = 0o020;
 /// The group of the root user.
 const ROOT: u32 = 0;
+
+/// Is there from before a removed folder of pods' files is made again until all files are in it again. A daemon that
+/// stops in between leaves it, so that the next does not take the pods for ended.
+const REWRITING: &str = "topolet/pods-are-rewritten";
+
+/// Marks the pods' files as incomplete. When this returns the mark is there to stay.
+pub(super) fn begin_rewriting(root: &Path) -> io::Result<()> {
+    let mark = root.join(REWRITING);
+    let folder = mark.parent().unwrap_or(root);
+    fs::create_dir_all(folder)?;
+    fs::set_permissions(folder, Permissions::from_mode(MODE))?;
+    File::create(&mark)?.sync_all()?;
+    File::open(folder)?.sync_all()?;
+    File::open(root)?.sync_all()
+}
+
+/// Removes the mark: all files of pods are there.
+pub(super) fn end_rewriting(root: &Path) -> io::Result<()> {
+    match fs::remove_file(root.join(REWRITING)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
 
 /// Makes the root if it is missing, and the kubelet's folders in it.
 pub(super) fn make(root: &Path) -> anyhow::Result<()> {
@@ -44,9 +68,11 @@ pub(super) fn make(root: &Path) -> anyhow::Result<()> {
 /// that they run, only their kubelet knows; here they would lose what they hold.
 fn leave_to_its_kubelet(root: &Path) -> anyhow::Result<()> {
     let shown = root.display();
-    let is_ours =
-        root.join(PODS).try_exists().with_context(|| format!("failed to look into root folder {shown}"))?;
-    if is_ours {
+    let is_there = |path| {
+        root.join(path).try_exists().with_context(|| format!("failed to look into root folder {shown}"))
+    };
+    let (has_pods, is_rewriting) = (is_there(PODS)?, is_there(REWRITING)?);
+    if has_pods && !is_rewriting {
         return Ok(());
     }
     let folder = StateFolder::of(root)?;
@@ -54,11 +80,21 @@ fn leave_to_its_kubelet(root: &Path) -> anyhow::Result<()> {
         return Err(unknown).with_context(|| format!("cannot start from {shown}"));
     }
     let who = match folder.holders() {
-        Some(holders) if holders.is_empty() => return Ok(()),
+        Some(holders) if holders.is_empty() => {
+            return end_rewriting(root).with_context(|| format!("failed to remove {REWRITING} from {shown}"));
+        }
         Some(holders) if holders.len() == 1 => "1 pod holds".to_owned(),
         Some(holders) => format!("{} pods hold", holders.len()),
         None => "pods may hold".to_owned(),
     };
+    if is_rewriting {
+        bail!(
+            "root folder {shown}: folder {PODS} was removed, topolet stopped before it had written all files again, and \
+             {who} something by its state files and would lose it here. Bring the folder back and remove {REWRITING}. \
+             If none of these pods runs any more, remove {REWRITING} and {}",
+            StateFile::ALL.map(StateFile::path).join(", ")
+        );
+    }
     bail!(
         "root folder {shown} has no folder {PODS}, and {who} something by its state files and would lose it here. \
          If a kubelet runs there, `topolet serve --observe --root {shown}` watches it and changes nothing. If topolet \
