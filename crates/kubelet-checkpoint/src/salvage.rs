@@ -1,11 +1,14 @@
 //! Files that no kubelet takes, as far as they can be read: torn, changed, or overwritten in part.
 //!
-//! Every entry of a pod is read by itself, so that one bad value costs one entry. Behind a fault the reading goes on
-//! at the next member that has the name of a table. What is read so need not be true: a [`Seal`] may prove it, else
+//! Every entry of a pod is read by itself, so that a value of another type costs one entry. Behind a fault of the syntax
+//! the reading goes on at the next pod of the same table, where that can be told, else at the next member that has the
+//! name of a table: an entry that the fault is in, and of a table of pods as a whole or of devices those behind it, are
+//! lost. What is read so need not be true: a [`Seal`] may prove it, else
 //! whoever uses it compares it with what else is known.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -28,9 +31,12 @@ pub struct Salvaged<T> {
     pub cut: BTreeSet<PodUid>,
     /// Whether everything else is there: the shared pool, or the books of all nodes that have any.
     pub rest: Rest,
+    /// Whether every entry can be read, or has its pod in [`Self::cut`]. If not, the file may have had pods that nothing
+    /// here names.
+    pub pods: Rest,
 }
 
-/// What can be read of a file besides the entries of pods.
+/// What can be read of a part of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rest {
     /// All of it.
@@ -109,11 +115,18 @@ impl Parts {
             let members = members_of(&read.text);
             parts.members.extend(members.into_iter().map(|(name, value)| (name, value.to_owned())));
             let fault = read.fault.map(|fault| (at + fault).saturating_sub(before.len()));
+            let is_in_entries = matches!(read.cut.first(), Some(Step::Key(table)) if table == ENTRIES);
             if fault.is_some() {
                 parts.cuts.push(read.cut);
             }
-            let next = fault.and_then(|fault| next_of(file, fault.max(at + 1), marks));
-            from = next.map(|next| (next, Vec::from(*b"{")));
+            from = fault.map(|fault| fault.max(at + 1)).and_then(|fault| {
+                let table = next_of(file, fault, marks);
+                let end = table.unwrap_or(file.len());
+                // In this table nothing but a pod is an object with a name.
+                let pod = is_in_entries.then(|| next_object(file, fault, end)).flatten();
+                let resumed = pod.map(|pod| (pod, format!("{{\"{ENTRIES}\":{{").into_bytes()));
+                resumed.or_else(|| table.map(|table| (table, Vec::from(*b"{"))))
+            });
         }
         parts
     }
@@ -138,12 +151,30 @@ impl Parts {
         })
     }
 
+    /// Whether the text has no fault, behind which a pod may be lost.
+    fn read(&self) -> Rest {
+        if self.cuts.is_empty() { Rest::Read } else { Rest::Cut }
+    }
+
     fn is_cut_in(&self, name: &str) -> bool {
         self.cuts.iter().any(|cut| match cut.first() {
             Some(Step::Key(table)) => table.eq_ignore_ascii_case(name),
             _ => false,
         })
     }
+}
+
+/// Where the next member that is an object begins: `"NAME":{`.
+fn next_object(file: &[u8], from: usize, end: usize) -> Option<usize> {
+    let is_object = |at: &usize| {
+        let name = file.get(*at..end).and_then(|here| here.strip_prefix(b"\""));
+        let plain = |byte: &&u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+        name.is_some_and(|name| {
+            let length = name.iter().take_while(plain).count();
+            length > 0 && name.get(length..).is_some_and(|rest| rest.starts_with(b"\":{"))
+        })
+    };
+    (from..end).find(is_object)
 }
 
 /// Where the next of these members begins.
@@ -178,6 +209,7 @@ impl Salvaged<CpuState> {
     #[must_use]
     pub fn cpus(file: &[u8]) -> Self {
         let parts = Parts::of(file, &[ENTRIES, POD_ENTRIES]);
+        let pods = parts.read();
         let mut state =
             CpuState { policy: parts.last("policyName").unwrap_or_default(), ..CpuState::default() };
         let shared = parts.last::<String>("defaultCpuSet").and_then(|text| text.parse().ok());
@@ -204,7 +236,7 @@ impl Salvaged<CpuState> {
                 None => drop(cut.insert(pod)),
             }
         }
-        Self { state, cut, rest }
+        Self { state, cut, rest, pods }
     }
 }
 
@@ -214,6 +246,7 @@ impl Salvaged<MemoryState> {
     pub fn memory(file: &[u8]) -> Self {
         const NODES: &str = "machineState";
         let parts = Parts::of(file, &[ENTRIES, POD_ENTRIES]);
+        let pods = parts.read();
         let mut state =
             MemoryState { policy: parts.last("policyName").unwrap_or_default(), ..MemoryState::default() };
         let mut nodes = BTreeMap::new();
@@ -249,7 +282,7 @@ impl Salvaged<MemoryState> {
                 None => drop(cut.insert(pod)),
             }
         }
-        Self { state, cut, rest }
+        Self { state, cut, rest, pods }
     }
 }
 
@@ -261,6 +294,7 @@ impl Salvaged<DeviceState> {
         const HELD: &str = "PodDeviceEntries";
         const REGISTERED: &str = "RegisteredDevices";
         let outer = Parts::of(file, &[HELD, REGISTERED]);
+        let pods = outer.read();
         // The entry in which the text breaks off stands last in its list.
         let cut_item = outer.cuts.iter().find_map(|cut| match &cut[..] {
             [Step::Key(data), Step::Key(held), Step::Item(at), ..]
@@ -301,6 +335,6 @@ impl Salvaged<DeviceState> {
             }
         }
         let state = DeviceState { entries: Some(held), registered: Some(registered) };
-        Self { state, cut, rest }
+        Self { state, cut, rest, pods }
     }
 }

@@ -116,6 +116,25 @@ fn one_bad_value_costs_one_entry_at_most() {
     assert_eq!((read.state.entries, read.rest), (memory().entries, Rest::Cut));
 }
 
+#[test]
+fn behind_a_fault_in_one_entry_the_next_pods_are_read() {
+    let pods: Vec<PodUid> = (0..4).map(|at| PodUid::new(&format!("u{at}"))).collect();
+    let cpus = |at: usize| [(ContainerName::new("app"), format!("{}", at + 1).parse().unwrap())].into();
+    let containers = pods.iter().enumerate().map(|(at, pod)| (pod.clone(), cpus(at))).collect();
+    let whole = CpuState { containers, pods: BTreeMap::new(), ..self::cpus() };
+    let file = whole.encode(CpuFormat::V2);
+    assert_eq!(Salvaged::cpus(file.as_bytes()).pods, Rest::Read);
+    for (from, to) in [("\"app\":\"2\"", "\"app\":\u{0}2\""), ("\"u1\":{", "\"u1\";{"), ("\"2\"}", "\"2\" ?")]
+    {
+        let read = Salvaged::cpus(file.replacen(from, to, 1).as_bytes());
+        assert_eq!(read.pods, Rest::Cut, "{from}");
+        for pod in [&pods[0], &pods[2], &pods[3]] {
+            assert_eq!(read.state.containers.get(pod), whole.containers.get(pod), "{from}: {pod}");
+            assert!(!read.cut.contains(pod), "{from}: {pod}");
+        }
+    }
+}
+
 /// What happens at one byte of a file.
 #[derive(Clone, Copy, Debug)]
 enum Damage {

@@ -30,12 +30,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use kubelet_checkpoint::salvage::Rest;
 use kubelet_checkpoint::store::StateFile;
 use pod_spec::{Pod, PodUid};
 use serde::Serialize;
 use topology_admission::{Ledger, Node};
 
 pub use backup::{Kept, KeptBackups, Old, mend, prune};
+use damage::Doubt;
 use reads::Reads;
 
 use crate::effect::FileName;
@@ -205,6 +207,9 @@ pub struct Repaired {
     /// The pod of a change that was cut short between two files, if that is all that is different: then nothing was
     /// found, and the files are completed.
     pub unfinished: Option<PodUid>,
+    /// Damaged state files that may have had pods which nothing else names: with [`Runs::Unknown`] nobody knows what
+    /// these hold, and others may be given it.
+    pub lost: BTreeSet<StateFile>,
     /// State files that are to be written anew.
     state: BTreeSet<StateFile>,
     /// Pods' files that are to be put aside.
@@ -228,6 +233,7 @@ impl Found {
             Work { node, found: self, runs, reads, pods: BTreeMap::new(), result: Repaired::default() };
         work.pods();
         work.guess();
+        work.result.lost = work.lost();
         work.cpus();
         work.memory();
         work.devices();
@@ -312,6 +318,22 @@ impl Work<'_> {
     fn name(&self, pod: &PodUid) -> String {
         let known = self.pods.get(pod).map(|known| known.shown.clone());
         known.unwrap_or_else(|| format!("pod {pod}"))
+    }
+
+    /// The files that may have had pods that nobody knows.
+    fn lost(&self) -> BTreeSet<StateFile> {
+        let Reads { cpu, memory, device } = &self.reads;
+        let is_lost = |doubt: &Option<Doubt>| doubt.as_ref().is_some_and(|doubt| doubt.pods == Rest::Cut);
+        let files = [
+            (StateFile::Cpu, self.node.cpus().is_some() && self.found.cpu.is_some() && is_lost(&cpu.doubt)),
+            (
+                StateFile::Memory,
+                self.node.memory().is_some() && self.found.memory.is_some() && is_lost(&memory.doubt),
+            ),
+            (StateFile::Device, self.found.device.is_some() && is_lost(&device.doubt)),
+        ];
+        let is_unknown = matches!(self.runs, Runs::Unknown);
+        files.into_iter().filter(|(_, is_lost)| is_unknown && *is_lost).map(|(file, _)| file).collect()
     }
 
     /// Whether the pod may be running.

@@ -297,6 +297,47 @@ fn who_runs_without_what_they_held_is_named_until_they_are_gone() {
     assert!(told.contains("nothing to repair") && told.contains("still quarantined"), "{told}");
 }
 
+/// Without a list of pods nobody knows who lost what.
+#[test]
+fn lost_parts_are_written_without_a_list_of_pods_only_by_force() {
+    for name in ["empty", "fault"] {
+        let damage = |text: &str| match name {
+            "empty" => String::new(),
+            _ => text.replacen("\"entries\":{", "\"entries\";{", 1),
+        };
+        let copy = Copy::of("healthy", name);
+        for file in &FILES[..2] {
+            let path = copy.0.join(file);
+            let text = damage(&fs::read_to_string(&path).unwrap());
+            fs::write(path, text).unwrap();
+        }
+        let run = |command: &str, more: &[&str]| {
+            let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
+                .args(["state", command, "--machine", "xeon-2s-96cpu-sriov", "--state"])
+                .arg(&copy.0)
+                .args(more)
+                .output()
+                .unwrap();
+            (output.status.code(), String::from_utf8(output.stdout).unwrap())
+        };
+        let before = copy.contents();
+        let (code, told) = run("repair", &[]);
+        assert_eq!(code, Some(2), "{name}: {told}");
+        assert!(
+            told.contains("nobody knows which pods were in them") && told.contains("--pods"),
+            "{name}: {told}"
+        );
+        assert_eq!(copy.contents(), before, "{name}: {told}");
+        let (code, told) = run("repair", &["--force"]);
+        assert_eq!(code, Some(2), "{name}: {told}");
+        let (code, told) = run("check", &[]);
+        assert_eq!(code, Some(2), "{name}: {told}");
+        assert!(told.contains("were lost"), "{name}: {told}");
+        let (code, told) = run("repair", &[]);
+        assert_eq!(code, Some(2), "{name}: {told}");
+    }
+}
+
 #[test]
 fn only_so_many_backups_are_kept() {
     let copy = Copy::of("healthy", "backups");

@@ -47,6 +47,8 @@ pub(super) struct Doubt {
     pub(super) cut: BTreeSet<PodUid>,
     /// Whether the rest, by which entries are checked, is there.
     pub(super) rest: Rest,
+    /// Whether every pod of the file is known.
+    pub(super) pods: Rest,
     /// The checksum, which may prove a guess.
     pub(super) seal: Option<Seal>,
 }
@@ -54,7 +56,7 @@ pub(super) struct Doubt {
 impl Doubt {
     /// Nothing can be read.
     pub(super) const fn of_all() -> Self {
-        Self { cut: BTreeSet::new(), rest: Rest::Cut, seal: None }
+        Self { cut: BTreeSet::new(), rest: Rest::Cut, pods: Rest::Cut, seal: None }
     }
 
     /// Whether a guess, a file with this text, would have the checksum that is in the file.
@@ -64,7 +66,12 @@ impl Doubt {
 
     /// Of a file that a kubelet takes: it is doubtful if it has no checksum.
     fn of(oddities: &Oddities) -> Option<Self> {
-        oddities.has_no_checksum().then(|| Self { cut: BTreeSet::new(), rest: Rest::Read, seal: None })
+        oddities.has_no_checksum().then(|| Self {
+            cut: BTreeSet::new(),
+            rest: Rest::Read,
+            pods: Rest::Read,
+            seal: None,
+        })
     }
 }
 
@@ -92,13 +99,13 @@ impl<T> Read<T> {
     fn salvaged<const N: usize>(
         file: &[u8],
         found: String,
-        Salvaged { state, cut, rest }: Salvaged<T>,
+        Salvaged { state, cut, rest, pods }: Salvaged<T>,
         texts: impl Fn(&T) -> [String; N],
     ) -> Self {
         let seal = Seal::of(file);
         let is_proven = seal.as_ref().is_some_and(|seal| texts(&state).iter().any(|text| seal.proves(text)));
         let fault = Fault::new(Cause::Unreadable, found, if is_proven { "" } else { AS_WRITTEN });
-        let doubt = (!is_proven).then_some(Doubt { cut, rest, seal });
+        let doubt = (!is_proven).then_some(Doubt { cut, rest, pods, seal });
         Self { state: Some(state), fault: Some(fault), doubt }
     }
 }

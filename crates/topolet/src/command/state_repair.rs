@@ -1,6 +1,6 @@
 //! `topolet state repair`: a folder of state is put in order, and what was there is kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) struct StateRepairArguments {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Writes the files even if a running pod loses something, or nothing proves what it holds; such pods are
-    /// quarantined. Without it nothing is written then.
+    /// quarantined. Without it nothing is written then, nor if parts of a file are lost and no list of pods is given.
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
@@ -58,6 +58,9 @@ pub(crate) struct StateRepair<'a> {
     /// Since an earlier repair, by UID.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) still_quarantined: BTreeMap<String, Quarantined>,
+    /// Files whose pods nobody knows: parts of them are lost, and no list says which pods run.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) lost: BTreeSet<String>,
     pub(crate) files: Vec<FileLine>,
 }
 
@@ -123,10 +126,11 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
         repaired.start.ledger(&node.node, Inventory::new(node.node.nodes().clone()), Moment::default())?;
     let mended = repaired.settle(&node.node, &ledger);
     let mut told = told(&repaired, &names, &node.line, arguments.dry_run);
-    let mut quarantine =
-        Quarantine { pods: told.quarantined.iter().map(|line| line.kept(&repaired)).collect() };
+    let pods = told.quarantined.iter().map(|line| line.kept(&repaired)).collect();
+    let mut quarantine = Quarantine { pods, lost: told.lost.clone() };
     // What a running pod holds is given up only if somebody says so.
-    let store = store.filter(|_| arguments.force || quarantine.pods.is_empty());
+    let is_harmless = quarantine.pods.is_empty() && quarantine.lost.is_empty();
+    let store = store.filter(|_| arguments.force || is_harmless);
     told.written = store.is_some();
     told.files = match &store {
         Some(store) => {
@@ -154,13 +158,17 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
         let headline = node.line.headline(screen.glyphs);
         screen.show(&format!("{headline}\n{}", render::repairs(&told, screen.glyphs)))?;
     }
-    let is_right = told.quarantined.is_empty() && told.still_quarantined.is_empty();
+    let is_right = told.quarantined.is_empty()
+        && told.still_quarantined.is_empty()
+        && told.lost.is_empty()
+        && earlier.lost.is_empty();
     Ok(if is_right { Outcome::Done } else { Outcome::SomethingWrong })
 }
 
 /// What was quarantined earlier is too.
 fn with(quarantine: &Quarantine, earlier: &Quarantine) -> Quarantine {
     let mut all = earlier.clone();
+    all.lost.extend(quarantine.lost.iter().cloned());
     all.pods.extend(quarantine.pods.iter().map(|(uid, quarantined)| (uid.clone(), quarantined.clone())));
     all
 }
@@ -209,6 +217,7 @@ fn told<'a>(repaired: &Repaired, names: &PodNames, node: &'a NodeLine, dry_run: 
         repairs: repairs.collect(),
         quarantined: quarantined.collect(),
         still_quarantined: BTreeMap::new(),
+        lost: repaired.lost.iter().map(|file| file.path().to_owned()).collect(),
         files: Vec::new(),
     }
 }

@@ -49,6 +49,21 @@ pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {
             "{QUARANTINE} keeps who is quarantined, until the pod is deleted or you remove the file\n"
         ));
     }
+    if !told.lost.is_empty() {
+        let files: Vec<&str> = told.lost.iter().map(String::as_str).collect();
+        let what = if told.written {
+            format!(
+                "{QUARANTINE} keeps that until you remove it; restart or delete the pods that run here first"
+            )
+        } else {
+            "give the pods that run with --pods, or write with --force if none runs".to_owned()
+        };
+        text.push_str(&format!(
+            "{} parts of {} are lost, and nobody knows which pods were in them: {what}\n",
+            glyphs.no(),
+            files.join(", ")
+        ));
+    }
     let quarantined = match told.quarantined.len() {
         0 => String::new(),
         1 => ", 1 pod is quarantined: it may not have what it was granted".to_owned(),
@@ -62,6 +77,9 @@ pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {
         1 => format!("1 thing {verb}{quarantined}\n"),
         many => format!("{many} things {verb}{quarantined}\n"),
     });
+    if !told.written && !told.dry_run && told.quarantined.is_empty() && !told.lost.is_empty() {
+        text.push_str("nothing is written: other pods could get what they run on\n");
+    }
     if !told.written && !told.quarantined.is_empty() {
         let (pods, they) =
             if told.quarantined.len() == 1 { ("the pod", "it runs") } else { ("the pods", "they run") };

@@ -80,6 +80,9 @@ pub(super) fn owner(
 fn quarantined(root: &Path, store: &Store) {
     match still_quarantined(root, store) {
         Ok(quarantine) => {
+            for file in &quarantine.lost {
+                tracing::error!(file, "a repair wrote the file without knowing which pods had been in it");
+            }
             for (uid, Quarantined { name, why, .. }) in quarantine.pods {
                 tracing::error!(pod = name, uid, why, "pod is quarantined since a repair");
             }

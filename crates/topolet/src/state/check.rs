@@ -36,6 +36,14 @@ pub(crate) fn check(
     for quarantined in quarantine.pods.values() {
         checking.quarantined(quarantined);
     }
+    for file in &quarantine.lost {
+        let told = [
+            format!("parts of {file} were lost, and a repair wrote it without a list of the pods that run"),
+            "does not know: pods that the file does not name may run on what others hold".to_owned(),
+            format!("restart or delete the pods that run on this node, then remove {QUARANTINE}"),
+        ];
+        checking.found.add_at(Problem::Quarantined, QUARANTINE, told);
+    }
     checking.found.sorted()
 }
 

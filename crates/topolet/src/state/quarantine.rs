@@ -4,7 +4,7 @@
 //! file beside them, which counts for a pod until the pod is gone, or until somebody removes the file. Without a list of
 //! the pods that run, a pod that held something after the repair is gone when it holds nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -22,6 +22,10 @@ pub(crate) const QUARANTINE: &str = "topolet-quarantine.json";
 pub(crate) struct Quarantine {
     /// By UID.
     pub(crate) pods: BTreeMap<String, Quarantined>,
+    /// State files that a repair wrote although parts of them were lost and nobody had listed the pods that run. Pods
+    /// that nothing names may run on what others hold; it stays until somebody removes the file.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) lost: BTreeSet<String>,
 }
 
 /// One of them.
@@ -93,12 +97,12 @@ impl Quarantine {
         self
     }
 
-    /// Puts it beside the state files. Without any pod there is no file.
+    /// Puts it beside the state files. If it says nothing, there is no file.
     ///
     /// # Errors
     /// It cannot be written.
     pub(crate) fn write(&self, store: &Store) -> anyhow::Result<()> {
-        if self.pods.is_empty() {
+        if self.pods.is_empty() && self.lost.is_empty() {
             return Ok(store.remove_at(Path::new(QUARANTINE))?);
         }
         let text = serde_json::to_string_pretty(self).context("failed to write down who is quarantined")?;
