@@ -213,11 +213,11 @@ fn damage(numbers: &mut Numbers, disk: &mut Disk, other: &Disk) -> String {
             format!("{shown} is zero from {at} to {end}")
         }
         6 => {
-            let what = numbers.below(2);
+            let edit_of = [Edit::Remove, Edit::Double][numbers.below(2)];
             let Ok(mut value) = serde_json::from_slice::<serde_json::Value>(text) else {
                 return format!("{shown} is no JSON");
             };
-            let told = edit(numbers, &mut value, what == 0);
+            let told = edit(numbers, &mut value, edit_of);
             *text = value.to_string().into_bytes();
             format!("{shown}: {told}")
         }
@@ -232,8 +232,15 @@ fn damage(numbers: &mut Numbers, disk: &mut Disk, other: &Disk) -> String {
     }
 }
 
-/// Takes away, or doubles, a member or item of something in `value`.
-fn edit(numbers: &mut Numbers, value: &mut serde_json::Value, takes_away: bool) -> String {
+/// What is done to a member or item.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Edit {
+    Remove,
+    Double,
+}
+
+/// Removes or doubles a member or item of something in `value`.
+fn edit(numbers: &mut Numbers, value: &mut serde_json::Value, how: Edit) -> String {
     use serde_json::Value;
     let count = match value {
         Value::Object(members) => members.len(),
@@ -250,10 +257,10 @@ fn edit(numbers: &mut Numbers, value: &mut serde_json::Value, takes_away: bool) 
             let name = members.keys().nth(at).unwrap().clone();
             let is_value = |value: &Value| value.is_object() || value.is_array();
             if goes_on && members.get(&name).is_some_and(is_value) {
-                return format!("{name} {}", edit(numbers, members.get_mut(&name).unwrap(), takes_away));
+                return format!("{name} {}", edit(numbers, members.get_mut(&name).unwrap(), how));
             }
             let taken = members.remove(&name).unwrap();
-            if !takes_away {
+            if how == Edit::Double {
                 // The same under the name of another.
                 let other = members.keys().next().cloned().unwrap_or_else(|| name.clone());
                 members.insert(name.clone(), taken.clone());
@@ -264,10 +271,10 @@ fn edit(numbers: &mut Numbers, value: &mut serde_json::Value, takes_away: bool) 
         }
         Value::Array(items) => {
             if goes_on && items[at].is_object() {
-                return format!("{at} {}", edit(numbers, &mut items[at], takes_away));
+                return format!("{at} {}", edit(numbers, &mut items[at], how));
             }
             let item = items.remove(at);
-            if !takes_away {
+            if how == Edit::Double {
                 items.insert(at, item.clone());
                 items.push(item);
                 return format!("{at} is doubled");
@@ -400,4 +407,64 @@ fn state_files_that_are_lost_quarantine_everybody_who_held_something() {
             assert_eq!(repaired.quarantined.contains_key(&pod.uid), held, "{}", pod.name);
         }
     }
+}
+
+/// Who is quarantined after one damage to a fixture with pods that have manifests.
+fn quarantined_after(fixture: &Fixture, damage: impl Fn(&mut Disk)) -> BTreeSet<PodUid> {
+    let mut disk = fixture.disk.clone();
+    damage(&mut disk);
+    let repaired = found(&disk).repair(&fixture.node, &listed(fixture, &BTreeSet::new())).unwrap();
+    repaired.quarantined.into_keys().collect()
+}
+
+/// Damage outside of all entries, in a file whose checksum is whole or is proven by what is left, costs nobody anything.
+#[test]
+fn damage_beside_the_entries_quarantines_nobody() {
+    let append = |text: &mut Vec<u8>| text.extend(b"\0\0garbage");
+    let newline = |text: &mut Vec<u8>| text.push(b'\n');
+    let last = |text: &mut Vec<u8>| text.truncate(text.len() - 1);
+    let digit = |text: &mut Vec<u8>| {
+        let at = text.iter().rposition(u8::is_ascii_digit).unwrap();
+        text[at] = if text[at] == b'0' { b'1' } else { b'0' };
+    };
+    let damages: [(&str, &dyn Fn(&mut Vec<u8>)); 4] =
+        [("bytes appended", &append), ("a newline", &newline), ("the last byte", &last), ("a digit", &digit)];
+    for seed in 0..24 {
+        let fixture = fixture(seed);
+        for file in StateFile::ALL {
+            for (what, damage) in &damages {
+                let path = PathBuf::from(file.path());
+                let quarantined =
+                    quarantined_after(&fixture, |disk| disk.get_mut(&path).into_iter().for_each(damage));
+                assert_eq!(quarantined, BTreeSet::new(), "folder {seed}, {file:?}: {what}");
+            }
+        }
+    }
+}
+
+/// A fault in one pod's entry of CPUs costs this pod alone, if manifests say how many CPUs the others hold.
+#[test]
+fn a_fault_in_one_entry_quarantines_its_pod_at_most() {
+    let mut checked = 0;
+    for seed in 0..24 {
+        let fixture = fixture(seed);
+        if fixture.list == List::Names {
+            continue;
+        }
+        for pod in &fixture.pods {
+            let path = PathBuf::from(StateFile::Cpu.path());
+            let name = format!("\"{}\":{{", pod.uid);
+            let Some(at) = fixture.disk[&path].windows(name.len()).position(|bytes| bytes == name.as_bytes())
+            else {
+                continue;
+            };
+            // The quote before the first container's name.
+            let fault = at + name.len();
+            let quarantined = quarantined_after(&fixture, |disk| disk.get_mut(&path).unwrap()[fault] = 0);
+            let others: Vec<&PodUid> = quarantined.iter().filter(|other| **other != pod.uid).collect();
+            assert!(others.is_empty(), "folder {seed}, {}: {others:?}", pod.name);
+            checked += 1;
+        }
+    }
+    assert!(checked > 20, "{checked} entries");
 }
