@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
 
@@ -17,28 +17,47 @@ use crate::kept::KeptListener;
 /// How much is read at once.
 const READ: usize = 8 * 1024;
 
-/// The connections that come in on a socket, without end, so many at once; the next ones wait.
+/// The connections that come in on a socket, so many at once; the next ones wait. The socket goes when the server is
+/// stopped, or when this stream is dropped.
 pub(crate) fn connections(
     mut listener: KeptListener,
     at_once: usize,
+    stopped: watch::Receiver<bool>,
 ) -> impl Stream<Item = io::Result<Incoming>> {
     let places = Arc::new(Semaphore::new(at_once));
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
-    tokio::spawn(async move {
-        while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-            // An error is of one connection only, or passes, as a lack of file descriptors does.
-            let connection = tokio::select! {
-                accepted = listener.accept() => accepted.map(|stream| Incoming::new(stream, place)),
-                () = sender.closed() => return,
+    let gone = sender.clone();
+    let accept = async move {
+        loop {
+            // The socket is kept at its path while all places are taken, too.
+            let place = tokio::select! {
+                place = Arc::clone(&places).acquire_owned() => place,
+                never = listener.keep() => match never {},
             };
+            let Ok(place) = place else { return };
+            // An error is of one connection only, or passes, as a lack of file descriptors does.
+            let connection = listener.accept().await.map(|stream| Incoming::new(stream, place));
             if connection.is_err() {
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             } else if sender.send(connection).await.is_err() {
                 return;
             }
         }
+    };
+    tokio::spawn(async move {
+        tokio::select! {
+            () = accept => {}
+            () = gone.closed() => {}
+            () = end(stopped) => {}
+        }
     });
     Receiving(receiver)
+}
+
+/// Returns when the server is stopped.
+pub(crate) async fn end(mut stopped: watch::Receiver<bool>) {
+    // A server that has been dropped has stopped, too.
+    let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
 }
 
 struct Receiving(tokio::sync::mpsc::Receiver<io::Result<Incoming>>);

@@ -1,13 +1,13 @@
-//! A socket that is made again when it vanishes, or something else is in its place: whoever removed it, plugins and
-//! clients find it by its path.
+//! A listener that makes its socket again when another process has removed or replaced the file: plugins and clients
+//! find the socket by its path.
 
 use std::io;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::os::unix::net::UnixListener as StdListener;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::net::{UnixListener, UnixStream};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use crate::socket_file::ListeningSocket;
 
 /// How often the path is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -15,64 +15,53 @@ const LOOK: Duration = Duration::from_secs(1);
 /// What has become of a socket.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It was gone, and has been made again.
+    /// Its file was removed or replaced, and has been made again.
     Remade,
-    /// It is gone, and cannot be made again; tried every second. Told once for each text.
+    /// Its file is at its path again, after [`Fate::Gone`], and was not made again.
+    Back,
+    /// Its file is not at its path, and cannot be made again, for this reason. The listener tries again every second,
+    /// and tells a reason once.
     Gone(String),
 }
 
-/// Makes the socket again, when nothing that answers is at its path.
-type Make = Box<dyn FnMut() -> io::Result<StdListener> + Send>;
-/// Hears of it.
+/// Makes the socket again.
+type Make = Box<dyn FnMut() -> io::Result<ListeningSocket> + Send>;
+/// Is called with every [`Fate`].
 type Tell = Box<dyn FnMut(Fate) + Send>;
 
-/// A listener whose socket stays at its path.
+/// A listener whose socket stays at its path. Dropping it removes the socket, unless another file has taken its place.
 pub struct KeptListener {
-    path: PathBuf,
+    // Removed before the listener is closed: until then no other process takes the file for a dead one's.
+    socket: ListeningSocket,
     listener: UnixListener,
-    identity: Option<Identity>,
+    look: Interval,
     make: Make,
     tell: Tell,
-    /// Why it could not be made last.
+    /// The reason of the last [`Fate::Gone`], until the socket is there again.
     told: Option<String>,
 }
 
 impl std::fmt::Debug for KeptListener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("KeptListener").field("path", &self.path).finish_non_exhaustive()
-    }
-}
-
-/// Which socket it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Identity {
-    device: u64,
-    inode: u64,
-}
-
-impl Identity {
-    /// `None`: no socket is there.
-    fn of(path: &Path) -> Option<Self> {
-        let about = path.symlink_metadata().ok()?;
-        about.file_type().is_socket().then(|| Self { device: about.dev(), inode: about.ino() })
+        f.debug_struct("KeptListener").field("path", &self.socket.path()).finish_non_exhaustive()
     }
 }
 
 impl KeptListener {
-    /// Keeps the socket that `make` makes at `path`. `make` is called again whenever it is gone, from the task that
-    /// accepts, and `tell` with what came of it; neither may wait. To be called inside a runtime.
+    /// Keeps `socket` at its path. The task that accepts calls `make` when the file is not there, and `tell` with the
+    /// result; neither may wait. To be called inside a runtime.
     ///
     /// # Errors
-    /// The socket cannot be made, or the runtime does not take it.
+    /// The runtime does not take the socket.
     pub fn new(
-        path: &Path,
-        mut make: impl FnMut() -> io::Result<StdListener> + Send + 'static,
+        socket: ListeningSocket,
+        make: impl FnMut() -> io::Result<ListeningSocket> + Send + 'static,
         tell: impl FnMut(Fate) + Send + 'static,
     ) -> io::Result<Self> {
-        let listener = listener(make()?)?;
-        let identity = Identity::of(path);
-        let (make, tell) = (Box::new(make), Box::new(tell));
-        Ok(Self { path: path.to_path_buf(), listener, identity, make, tell, told: None })
+        let listener = listener(&socket)?;
+        let mut look = interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Ok(Self { socket, listener, look, make: Box::new(make), tell: Box::new(tell), told: None })
     }
 
     /// The next connection. A call that is given up loses none.
@@ -83,19 +72,30 @@ impl KeptListener {
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => return accepted.map(|(stream, _)| stream),
-                () = tokio::time::sleep(LOOK) => self.look(),
+                _ = self.look.tick() => self.look(),
             }
         }
     }
 
+    /// Keeps the socket at its path, and accepts nothing.
+    pub(crate) async fn keep(&mut self) -> std::convert::Infallible {
+        loop {
+            self.look.tick().await;
+            self.look();
+        }
+    }
+
     fn look(&mut self) {
-        if self.identity.is_some() && Identity::of(&self.path) == self.identity {
+        if self.socket.is_there() {
+            if self.told.take().is_some() {
+                (self.tell)(Fate::Back);
+            }
             return;
         }
-        match (self.make)().and_then(listener) {
-            Ok(made) => {
-                self.listener = made;
-                self.identity = Identity::of(&self.path);
+        let made = (self.make)().and_then(|socket| Ok((listener(&socket)?, socket)));
+        match made {
+            Ok((listener, socket)) => {
+                (self.listener, self.socket) = (listener, socket);
                 self.told = None;
                 (self.tell)(Fate::Remade);
             }
@@ -110,7 +110,7 @@ impl KeptListener {
     }
 }
 
-fn listener(made: StdListener) -> io::Result<UnixListener> {
-    made.set_nonblocking(true)?;
-    UnixListener::from_std(made)
+/// The runtime's own handle of the listener.
+fn listener(socket: &ListeningSocket) -> io::Result<UnixListener> {
+    UnixListener::from_std(socket.listener().try_clone()?)
 }

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tonic::transport::server::Router;
 
 use crate::event::{Event, Socket};
+use crate::folders::make_folder;
 use crate::incoming;
 use crate::kept::{Fate, KeptListener};
 use crate::metrics::Metrics;
@@ -71,9 +72,13 @@ impl Server {
         let folders = &setup.folders;
         let own = [folders.device_plugins.join(sockets::NAME), folders.pod_resources.join(sockets::NAME)];
         own.iter().try_for_each(|socket| sockets::check(socket))?;
-        sockets::make_folder(&folders.device_plugins, sockets::PLUGINS_MODE)?;
-        sockets::make_folder(&folders.pod_resources, sockets::OTHER_MODE)?;
-        sockets::make_folder(&folders.plugins_registry, sockets::OTHER_MODE)?;
+        for (folder, mode) in [
+            (&folders.device_plugins, sockets::PLUGINS_MODE),
+            (&folders.pod_resources, sockets::OTHER_MODE),
+            (&folders.plugins_registry, sockets::OTHER_MODE),
+        ] {
+            make_folder(folder, mode).map_err(StartError::file("create", folder))?;
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("device-plugin")
@@ -148,10 +153,7 @@ impl Server {
         // Nobody may be left to hear it.
         let _ = self.stop.send(true);
         self.plugins.close_all();
-        for socket in &self.sockets {
-            // One that cannot be removed is removed at the next start.
-            let _ = sockets::remove(socket);
-        }
+        // The listeners remove their sockets.
         runtime.shutdown_timeout(STOPPING);
     }
 }
@@ -170,7 +172,7 @@ fn bounded() -> tonic::transport::Server {
         .http2_max_header_list_size(HEADERS)
 }
 
-/// Listens at a socket, which is made again when it is gone.
+/// Listens at a socket, and makes it again when another process removes or replaces it.
 fn kept(
     (socket, path, folder_mode): (Socket, PathBuf, u32),
     plugins: &Arc<Plugins>,
@@ -178,31 +180,24 @@ fn kept(
 ) -> Result<KeptListener, StartError> {
     let _inside = runtime.enter();
     let first = sockets::listen(&path, folder_mode)?;
-    let mut first = Some(first);
     let (at, plugins) = (path.clone(), Arc::clone(plugins));
-    let make = move || match first.take() {
-        Some(first) => Ok(first),
-        None => sockets::listen(&at, folder_mode).map_err(|error| io::Error::other(chain(&error))),
-    };
+    let make = move || sockets::listen(&at, folder_mode).map_err(|error| io::Error::other(chain(&error)));
     let tell = move |fate| {
         plugins.tell(match fate {
-            Fate::Remade => Event::ServedAgain { socket },
+            Fate::Remade | Fate::Back => Event::ServedAgain { socket },
             Fate::Gone(error) => Event::NotServed { socket, error },
         });
     };
-    KeptListener::new(&path, make, tell).map_err(StartError::file("listen on", &path))
+    KeptListener::new(first, make, tell).map_err(StartError::file("listen on", &path))
 }
 
 async fn serve(
     (listener, at_once): (KeptListener, usize),
     router: Router,
-    mut stopped: watch::Receiver<bool>,
+    stopped: watch::Receiver<bool>,
 ) -> Result<(), String> {
-    let stop = async move {
-        // That nobody can say it any more says it too.
-        let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
-    };
-    let served = router.serve_with_incoming_shutdown(incoming::connections(listener, at_once), stop).await;
+    let connections = incoming::connections(listener, at_once, stopped.clone());
+    let served = router.serve_with_incoming_shutdown(connections, incoming::end(stopped)).await;
     served.map_err(|error| chain(&error))
 }
 

@@ -1,19 +1,23 @@
-//! Making the sockets: in which folders, with which permissions, and never over somebody who still serves.
+//! Making the sockets: in which folders, with which permissions, and never in place of a socket that a process serves.
 
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::folders::make_last;
+use crate::socket_file::{BoundSocket, ListeningSocket, is_served};
+
 /// The name of both sockets.
 pub(crate) const NAME: &str = "kubelet.sock";
-/// The kubelet asks for less, but whoever stores its state makes the folder before.
+/// The kubelet asks for less here, but makes the folder with these permissions before, to store its state in it.
 pub(crate) const PLUGINS_MODE: u32 = 0o755;
 /// Of the sockets: what the usual mask leaves a kubelet's. Only their owner connects.
 const MODE: u32 = 0o755;
+/// Connections that the kernel keeps until they are accepted: what the standard library asks for.
+const BACKLOG: i32 = 128;
 /// Of the other two folders.
 pub(crate) const OTHER_MODE: u32 = 0o750;
 
@@ -54,29 +58,11 @@ pub(crate) fn check(path: &Path) -> Result<(), StartError> {
     if !path.is_absolute() {
         return Err(StartError::NotAbsolute(path.to_path_buf()));
     }
-    match UnixStream::connect(path) {
-        Ok(_) => Err(StartError::Served(path.to_path_buf())),
-        Err(error) => match error.kind() {
-            // Nobody has it open, nothing is there, or what is there is no socket.
-            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                Ok(())
-            }
-            // Somebody has it open, and does not keep up.
-            io::ErrorKind::WouldBlock => Err(StartError::Served(path.to_path_buf())),
-            _ => Err(StartError::file("connect to", path)(error)),
-        },
+    match is_served(path) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(StartError::Served(path.to_path_buf())),
+        Err(error) => Err(StartError::file("connect to", path)(error)),
     }
-}
-
-/// Makes a folder and those above it, with permissions that do not depend on the process' mask; one that is there stays
-/// as it is.
-pub(crate) fn make_folder(path: &Path, mode: u32) -> Result<(), StartError> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    let made = fs::DirBuilder::new().recursive(true).mode(mode).create(path);
-    made.and_then(|()| fs::set_permissions(path, Permissions::from_mode(mode)))
-        .map_err(StartError::file("create", path))
 }
 
 /// Removes every socket of the folder, not of those below; also what a link leads to one from. Plugins watch for it,
@@ -99,15 +85,16 @@ pub(crate) fn remove(path: &Path) -> Result<(), StartError> {
     }
 }
 
-/// Listens at `path`, in a folder that is made if it is missing. What is there is replaced, unless somebody serves it.
-pub(crate) fn listen(path: &Path, folder_mode: u32) -> Result<UnixListener, StartError> {
+/// Listens at `path`, in a folder that is made if it is missing and the one above it is there. What is at the path is
+/// replaced, unless a process serves it.
+pub(crate) fn listen(path: &Path, folder_mode: u32) -> Result<ListeningSocket, StartError> {
     check(path)?;
     if let Some(folder) = path.parent() {
-        make_folder(folder, folder_mode)?;
+        make_last(folder, folder_mode).map_err(StartError::file("create", folder))?;
     }
     remove(path)?;
-    let listener = UnixListener::bind(path).map_err(StartError::file("listen on", path))?;
+    let socket = BoundSocket::bind(path).map_err(StartError::file("listen on", path))?;
     fs::set_permissions(path, Permissions::from_mode(MODE))
         .map_err(StartError::file("set permissions of", path))?;
-    Ok(listener)
+    socket.listen(BACKLOG).map_err(StartError::file("listen on", path))
 }

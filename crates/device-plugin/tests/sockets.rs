@@ -5,7 +5,7 @@ mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use device_plugin::{Folders, Setup, StartError};
@@ -92,6 +92,45 @@ fn a_second_server_does_not_take_over_the_first_ones_socket() {
     assert!(matches!(Node::with(&support::setup(&folder)).err(), Some(StartError::Served(_))));
     first.stop();
     Node::start(&folder);
+}
+
+#[test]
+fn a_process_that_accepts_nothing_serves_its_socket() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.folders().device_plugins).unwrap();
+    let (_listener, _waiting) = stopped(&folder.kubelet_socket());
+    let (sender, started) = std::sync::mpsc::channel();
+    let setup = support::setup(&folder);
+    std::thread::spawn(move || sender.send(Node::with(&setup).err()));
+    let error = started.recv_timeout(support::PATIENCE).expect("the start does not wait for it");
+    assert!(matches!(error, Some(StartError::Served(_))), "{error:?}");
+}
+
+/// A listener whose backlog is full, and the connection that fills it.
+fn stopped(path: &Path) -> (socket2::Socket, UnixStream) {
+    let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&socket2::SockAddr::unix(path).unwrap()).unwrap();
+    socket.listen(0).unwrap();
+    (socket, UnixStream::connect(path).unwrap())
+}
+
+#[test]
+fn a_stop_leaves_the_socket_of_another_process() {
+    let folder = Folder::new();
+    let node = Node::start(&folder);
+    let sockets = [folder.kubelet_socket(), folder.pod_resources_socket()];
+    let others: Vec<UnixListener> = sockets
+        .iter()
+        .map(|path| {
+            fs::remove_file(path).unwrap();
+            UnixListener::bind(path).unwrap()
+        })
+        .collect();
+    node.stop();
+    for path in &sockets {
+        assert!(UnixStream::connect(path).is_ok(), "{}", path.display());
+    }
+    drop(others);
 }
 
 #[test]

@@ -1,12 +1,9 @@
 //! An owner with its files: what it plans is written, then done.
 
 use std::fmt;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 
 use device_manager::Moment;
-use kubelet_checkpoint::store::{Disk, Doing, Fs, Store, StoreError};
+use kubelet_checkpoint::store::{Disk, Fs, Store, StoreError};
 
 use crate::effect::{Effect, Write, Written};
 use crate::event::Event;
@@ -74,34 +71,6 @@ impl<F: Fs> Agent<F> {
             }
         }
         Written::All
-    }
-}
-
-impl Agent {
-    /// The folders below the root that a kubelet has, and our own, with the permissions with which they are made.
-    pub const FOLDERS: [(&str, u32); 5] = [
-        ("device-plugins", 0o755),
-        ("plugins_registry", 0o750),
-        ("pod-resources", 0o750),
-        ("topolet", 0o750),
-        (crate::PODS, 0o750),
-    ];
-
-    /// Makes those of [`Self::FOLDERS`] that are not there; their permissions do not depend on the process' mask. The
-    /// others stay as they are.
-    ///
-    /// # Errors
-    /// The file system said no.
-    pub fn make_folders(root: &Path) -> Result<(), StoreError> {
-        Self::FOLDERS.into_iter().try_for_each(|(folder, mode)| {
-            let path = root.join(folder);
-            if path.is_dir() {
-                return Ok(());
-            }
-            fs::create_dir_all(&path)
-                .and_then(|()| fs::set_permissions(&path, Permissions::from_mode(mode)))
-                .map_err(|error| StoreError::Io { doing: Doing::Create, path, error })
-        })
     }
 }
 

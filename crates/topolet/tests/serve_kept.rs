@@ -5,13 +5,17 @@ mod daemon;
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use daemon::plugin::{Plugin, Script, device, register, request};
-use daemon::{Daemon, Folder, MACHINE, pod, until};
+use daemon::{Daemon, Folder, MACHINE, Reply, pod, until};
+use socket2::{Domain, SockAddr, Socket, Type};
 
 const PLUGINS: &str = "device-plugins/kubelet.sock";
 const PODS: &str = "pod-resources/kubelet.sock";
@@ -64,11 +68,125 @@ fn sockets_are_made_again_when_they_vanish() {
     let said = until("a reason", || {
         daemon.try_get("/readyz").filter(|reply| reply.status == 503).map(|reply| reply.message())
     });
-    assert!(said.contains(&format!("socket {} is gone", path.display())), "{said}");
+    assert!(said.contains(&format!("socket {} is not served", path.display())), "{said}");
     until("a line", || daemon.log().iter().any(|line| line.contains("not served any more")).then_some(()));
     fs::remove_dir_all(&path).unwrap();
     until("readiness", || (daemon.get("/readyz").status == 200).then_some(()));
     until("its return", || UnixStream::connect(&path).ok());
+}
+
+/// A listener of another process' kind at a path, in place of what was there.
+fn taken(path: &Path) -> UnixListener {
+    fs::remove_file(path).unwrap();
+    UnixListener::bind(path).unwrap()
+}
+
+/// The same with a full backlog, and the connection that fills it.
+fn taken_and_full(path: &Path) -> (Socket, UnixStream) {
+    fs::remove_file(path).unwrap();
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+    socket.bind(&SockAddr::unix(path).unwrap()).unwrap();
+    socket.listen(0).unwrap();
+    (socket, UnixStream::connect(path).unwrap())
+}
+
+/// Where a daemon listens on TCP, by its log.
+fn tcp_address(daemon: &Daemon) -> String {
+    until("an address", || {
+        let log = daemon.log();
+        let line = log.iter().find(|line| line.contains("listening on TCP"))?;
+        line.split("address=").nth(1)?.split_whitespace().next().map(str::to_owned)
+    })
+}
+
+/// What the daemon answers on TCP about its readiness.
+fn readiness(address: &str) -> Reply {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    Reply::of(&answer).unwrap()
+}
+
+/// Waits until the daemon is not ready; the reason.
+fn why_not_ready(address: &str) -> String {
+    until("a reason", || Some(readiness(address)).filter(|reply| reply.status == 503)).message()
+}
+
+#[test]
+fn a_daemon_whose_socket_another_process_serves_is_not_ready() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &["--tcp", "127.0.0.1:0"]);
+    let address = tcp_address(&daemon);
+    for socket in ["topolet.sock", PLUGINS, PODS] {
+        let path = root.path().join(socket);
+        let other = taken(&path);
+        let said = why_not_ready(&address);
+        assert!(said.contains(&format!("socket {} is not served", path.display())), "{said}");
+        drop(other);
+        until("readiness", || (readiness(&address).status == 200).then_some(()));
+        assert!(UnixStream::connect(&path).is_ok(), "it is made again");
+        // A process that accepts nothing is not waited for.
+        let other = taken_and_full(&path);
+        why_not_ready(&address);
+        drop(other);
+        until("readiness", || (readiness(&address).status == 200).then_some(()));
+    }
+
+    // It is the same socket again if it is moved and moved back.
+    let (path, elsewhere) = (root.path().join(PODS), root.path().join("elsewhere"));
+    fs::rename(&path, &elsewhere).unwrap();
+    fs::create_dir(&path).unwrap();
+    why_not_ready(&address);
+    fs::remove_dir(&path).unwrap();
+    fs::rename(&elsewhere, &path).unwrap();
+    until("readiness", || (readiness(&address).status == 200).then_some(()));
+}
+
+#[test]
+fn the_end_of_a_daemon_leaves_sockets_of_others() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &["--tcp", "127.0.0.1:0"]);
+    let paths = ["topolet.sock", PLUGINS, PODS].map(|socket| root.path().join(socket));
+    let _others = paths.each_ref().map(|path| taken(path));
+    why_not_ready(&tcp_address(&daemon));
+    assert!(daemon.terminate());
+    for path in &paths {
+        assert!(UnixStream::connect(path).is_ok(), "{}", path.display());
+    }
+}
+
+#[test]
+fn a_socket_of_a_process_that_accepts_nothing_is_not_replaced_at_the_start() {
+    for socket in ["topolet.sock", PLUGINS] {
+        let root = Folder::new();
+        Daemon::start(root.path(), &[]).kill();
+        let _other = taken_and_full(&root.path().join(socket));
+        let mut daemon = Command::new("timeout");
+        daemon.args(["-s", "KILL", "20", env!("CARGO_BIN_EXE_topolet"), "serve", "--machine", MACHINE]);
+        let output = daemon.args(["--config", "pinned", "--root"]).arg(root.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{socket}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(socket) && said.contains("another process"), "{said}");
+    }
+}
+
+#[test]
+fn a_watcher_whose_socket_is_gone_is_not_ready() {
+    let (root, own) = (Folder::new(), Folder::new());
+    Daemon::start(root.path(), &[]).kill();
+    let socket = own.path().join("observe.sock");
+    let watcher =
+        Daemon::observe(root.path(), &["--socket", socket.to_str().unwrap(), "--tcp", "127.0.0.1:0"]);
+    let address = tcp_address(&watcher);
+    until("readiness", || (readiness(&address).status == 200).then_some(()));
+    let other = taken(&socket);
+    let said = why_not_ready(&address);
+    assert!(said.contains(&format!("socket {} is not served", socket.display())), "{said}");
+    drop(other);
+    until("readiness", || (readiness(&address).status == 200).then_some(()));
+    assert!(UnixStream::connect(&socket).is_ok(), "it is made again");
 }
 
 #[test]
@@ -170,7 +288,14 @@ fn permissions_do_not_depend_on_the_mask() {
             let found = fs::metadata(root.join(path)).unwrap().permissions().mode() & 0o7777;
             assert_eq!(format!("{found:o}"), format!("{mode:o}"), "mask {mask}: {path}");
         }
-        // Made again, they are the same.
+        // Made again, they are the same; with the root, too.
+        fs::remove_dir_all(&root).unwrap();
+        for (path, mode) in expected.into_iter().filter(|(path, _)| *path != ".topolet.lock") {
+            until("its permissions", || {
+                let found = fs::metadata(root.join(path)).ok()?.permissions().mode() & 0o7777;
+                (found == mode).then_some(())
+            });
+        }
         fs::remove_file(root.join(PLUGINS)).unwrap();
         fs::remove_dir(root.join("plugins_registry")).unwrap();
         for (path, mode) in [(PLUGINS, 0o755), ("plugins_registry", 0o750)] {

@@ -19,6 +19,7 @@ use super::api::{Peer, router};
 use super::enforce::{self, CgroupRoot};
 use super::owner::{Message, OwnerThread, WAITING};
 use super::plugins::Sockets;
+use super::root;
 use super::scribe::Scribe;
 use super::shared::{Mode, Notes, Shared};
 use crate::arguments::{Arguments, Command};
@@ -46,13 +47,19 @@ impl Served {
         let memory = Path::new("/dev/shm");
         let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let root = parent.join(format!("topolet-fuzz-{}", std::process::id()));
-        Agent::make_folders(&root)?;
+        root::make_folders(&root)?;
         let began = Instant::now();
         let now = move || Moment(began.elapsed());
         let owner = Owner::new(node.node.clone(), &node.empty_ledger(), []);
         let (agent, effects) = Agent::new(owner, Store::open(&root)?, &now);
-        let shared =
-            Arc::new(super::shared(node, &machine, agent.snapshot(), Mode::Serve, Notes::default())?);
+        let shared = Arc::new(super::shared(
+            node,
+            &machine,
+            agent.snapshot(),
+            Mode::Serve,
+            Notes::default(),
+            Arc::default(),
+        )?);
         let (sender, events) = mpsc::sync_channel(WAITING);
         let thread = OwnerThread {
             agent,

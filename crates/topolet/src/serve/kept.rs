@@ -1,59 +1,77 @@
-//! Sockets and folders that have to be there while the node is served: folders are made again when they are gone, and
-//! the daemon is not ready while a socket is. Who listens at a socket makes it again, see
-//! [`KeptListener`](device_plugin::KeptListener).
+//! Folders and sockets that have to be at their paths while the daemon runs, and what `/readyz` says of those that are
+//! not.
+//!
+//! A thread makes removed folders again. A listener makes its removed or replaced socket again
+//! ([`KeptListener`](device_plugin::KeptListener)), and reports here whether it is at its path.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use node_agent::{Agent, Event, PODS};
+use device_plugin::FileIdentity;
+use node_agent::{Event, PODS};
 
 use super::owner::Message;
 use super::root;
 use super::shared::Shared;
 
-/// How often they are looked at.
+/// How often the folders are looked at.
 const EVERY: Duration = Duration::from_secs(1);
-/// The sockets below the root.
-const SOCKETS: [&str; 2] = ["device-plugins/kubelet.sock", "pod-resources/kubelet.sock"];
-
-/// The folders below the root in which files are.
+/// The folders below the root that contain state files.
 const FOLDERS: [&str; 2] = ["device-plugins", PODS];
 
-/// What is missing now.
+/// The sockets and folders that are not at their paths.
 #[derive(Default)]
-pub(super) struct Missing(Mutex<Vec<String>>);
+pub(super) struct Missing(Mutex<Parts>);
+
+#[derive(Default)]
+struct Parts {
+    /// Why the folders cannot be made.
+    folders: Option<String>,
+    /// Why this process does not serve each socket.
+    sockets: BTreeMap<PathBuf, String>,
+}
 
 impl Missing {
-    fn set(&self, missing: Vec<String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = missing;
+    fn parts(&self) -> MutexGuard<'_, Parts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why the daemon is not ready; `None`: all is there.
+    /// This process serves the socket at `path`.
+    pub(super) fn socket_is_served(&self, path: &Path) {
+        self.parts().sockets.remove(path);
+    }
+
+    /// This process does not serve the socket at `path`, for the reason `why`.
+    pub(super) fn socket_is_not_served(&self, path: &Path, why: &str) {
+        self.parts().sockets.insert(path.to_path_buf(), why.to_owned());
+    }
+
+    /// Why the daemon is not ready; `None`: all folders and sockets are there.
     pub(super) fn why_not_ready(&self) -> Option<String> {
-        let missing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (!missing.is_empty()).then(|| missing.join("; "))
+        let parts = self.parts();
+        let sockets = parts.sockets.iter().map(|(path, why)| {
+            let path = path.display();
+            format!(
+                "socket {path} is not served: {why}; remove what is at that path or end the process that serves it, \
+                 and the daemon makes the socket again"
+            )
+        });
+        let all: Vec<String> = parts.folders.clone().into_iter().chain(sockets).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 }
 
-/// Looks at them for the rest of the program.
-pub(super) fn start(
-    root: &Path,
-    socket: &Path,
-    shared: Arc<Shared>,
-    owner: SyncSender<Message>,
-) -> anyhow::Result<()> {
-    let mut sockets = vec![socket.to_path_buf()];
-    sockets.extend(SOCKETS.map(|path| root.join(path)));
+/// Starts the thread that keeps the folders, for the rest of the program.
+pub(super) fn start(root: &Path, shared: Arc<Shared>, owner: SyncSender<Message>) -> anyhow::Result<()> {
     let folders = FOLDERS.map(|folder| (folder, identity(&root.join(folder))));
-    let mut keeping =
-        Keeping { root: root.to_path_buf(), sockets, folders, shared, owner, rewriting: Arc::default() };
+    let mut keeping = Keeping { root: root.to_path_buf(), folders, shared, owner, rewriting: Arc::default() };
     thread::Builder::new().name("kept".to_owned()).spawn(move || {
         loop {
             thread::sleep(EVERY);
@@ -65,9 +83,8 @@ pub(super) fn start(
 
 struct Keeping {
     root: PathBuf,
-    sockets: Vec<PathBuf>,
-    /// Which folders files are in; `None`: there is none.
-    folders: [(&'static str, Option<Identity>); 2],
+    /// The folders whose files the owner knows to be written; `None`: there is no such folder.
+    folders: [(&'static str, Option<FileIdentity>); 2],
     shared: Arc<Shared>,
     owner: SyncSender<Message>,
     rewriting: Arc<Rewriting>,
@@ -75,22 +92,17 @@ struct Keeping {
 
 impl Keeping {
     fn look(&mut self) {
-        let is_socket = |path: &Path| fs::metadata(path).is_ok_and(|about| about.file_type().is_socket());
-        let gone = self.sockets.iter().filter(|path| !is_socket(path));
-        let mut missing: Vec<String> =
-            gone.map(|path| format!("socket {} is gone", path.display())).collect();
-        // One that is made anew may get the number of the one before it.
+        // A folder that is made now may get the identity of the removed one, where files have no time of creation.
         for (folder, known) in &mut self.folders {
             *known = known.filter(|known| identity(&self.root.join(*folder)) == Some(*known));
         }
         // Before the folder is there again: an empty one says that no pod runs.
         let marked = if self.root.join(PODS).is_dir() { Ok(()) } else { self.mark() };
-        if let Err(error) = marked {
-            missing.push(format!("failed to mark folder {PODS} as removed: {error}"));
-        } else if let Err(error) = Agent::make_folders(&self.root) {
-            missing.push(format!("{:#}", anyhow::Error::new(error)));
-        }
-        self.shared.missing.set(missing);
+        let made = match marked {
+            Ok(()) => root::make_folders(&self.root).map_err(|error| format!("{error:#}")),
+            Err(error) => Err(format!("failed to mark folder {PODS} as removed: {error}")),
+        };
+        self.shared.missing.parts().folders = made.err();
         for (folder, known) in &mut self.folders {
             let path = self.root.join(*folder);
             let now = identity(&path);
@@ -99,9 +111,12 @@ impl Keeping {
             }
             *known = now;
             if now.is_some() {
-                let why = format!("folder {} was removed, and its files are written again", path.display());
+                let why = format!(
+                    "folder {} was removed or replaced while the daemon ran; the daemon writes its files again",
+                    path.display()
+                );
                 tracing::warn!("{why}");
-                // Nobody is left to be told once the owner has stopped.
+                // The owner has stopped if it does not take the message: the daemon ends.
                 let rewriting = self.rewriting.clone();
                 let then = Box::new(move || rewriting.is_handled.store(true, Ordering::Release));
                 let _ = self.owner.send(Message::EventThen(Event::FilesLost { why }, then));
@@ -130,10 +145,8 @@ struct Rewriting {
     is_handled: AtomicBool,
 }
 
-/// Which folder it is: its file system, its number there, and when it was made, where that is known.
-type Identity = (u64, u64, Option<SystemTime>);
-
-fn identity(folder: &Path) -> Option<Identity> {
+/// `None`: no folder is there.
+fn identity(folder: &Path) -> Option<FileIdentity> {
     let about = fs::metadata(folder).ok().filter(fs::Metadata::is_dir)?;
-    Some((about.dev(), about.ino(), about.created().ok()))
+    Some(FileIdentity::of(&about))
 }

@@ -2,15 +2,16 @@
 //!
 //! | thread | does |
 //! |---|---|
-//! | main | HTTP on the socket, and waits for signals |
+//! | main | HTTP on the socket and TCP, makes the socket again, and waits for signals |
 //! | tokio-rt-worker, up to 32 | read bodies and make answers ([`api`]) |
 //! | owner | takes events in, writes state, gives effects out ([`owner`]) |
 //! | scribe | writes decisions up, with what would have fitted ([`scribe`]) |
 //! | manifests | reads the watched folder ([`watch`]) |
-//! | kept | makes folders again that are gone, and looks for sockets ([`kept`]) |
+//! | kept | makes removed folders again ([`kept`]) |
+//! | observe | reads the files of a kubelet, instead of owner, scribe, manifests, kept, cgroups and device-plugin ([`observe`]) |
 //! | log | writes the log ([`log`]) |
 //! | cgroups | keeps running containers on their CPUs ([`enforce`]) |
-//! | device-plugin | sockets of plugins and of pod resources ([`plugins`]) |
+//! | device-plugin, 2 | serve the sockets of plugins and of pod resources, and make them again ([`plugins`]) |
 
 mod owner;
 mod scribe;
@@ -104,13 +105,14 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     root::make(setup.root)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
-    let listeners = listen(setup, &runtime)?;
+    let missing = Arc::<Missing>::default();
+    let listeners = listen(setup, &runtime, missing.clone())?;
     let store = Store::open(setup.root)?;
     let shown = setup.root.display();
     let now = move || Moment(began.elapsed());
     let (owner, repairs) = start::owner(setup.root, &store, &node, setup.damaged, setup.keep, now())?;
     let (agent, effects) = Agent::new(owner, store, &now);
-    let shared = Arc::new(shared(node, &machine, agent.snapshot(), Mode::Serve, Notes::default())?);
+    let shared = Arc::new(shared(node, &machine, agent.snapshot(), Mode::Serve, Notes::default(), missing)?);
     shared.metrics.loses_lines(setup.log.lost());
     shared.metrics.repaired(&repairs);
 
@@ -129,7 +131,7 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     }
     .start(effects)?;
     watch::start(setup.manifests, &shared, sender.clone())?;
-    kept::start(setup.root, &setup.socket, shared.clone(), sender.clone())?;
+    kept::start(setup.root, shared.clone(), sender.clone())?;
     tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
     let router = api::router(shared, Some(sender.clone()), setup.explained);
     let result = runtime.block_on(until_told(listeners, router, files.clients, || thread.is_finished()));
@@ -143,14 +145,15 @@ pub(crate) fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
     let (node, machine) = load(setup)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
-    let listeners = listen(setup, &runtime)?;
+    let missing = Arc::<Missing>::default();
+    let listeners = listen(setup, &runtime, missing.clone())?;
     let assumed = observe::assumed(setup, &machine);
     let first = observe::first(setup.root, &node)?;
     for note in &assumed {
         tracing::warn!("{note}");
     }
-    let shared =
-        Arc::new(shared(node, &machine, first.snapshot.clone(), Mode::Observe, Notes::new(assumed))?);
+    let notes = Notes::new(assumed);
+    let shared = Arc::new(shared(node, &machine, first.snapshot.clone(), Mode::Observe, notes, missing)?);
     shared.metrics.loses_lines(setup.log.lost());
     observe::start(setup.root, shared.clone(), first)?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
@@ -175,6 +178,7 @@ fn shared(
     snapshot: node_agent::Snapshot,
     mode: Mode,
     notes: Notes,
+    missing: Arc<Missing>,
 ) -> anyhow::Result<Shared> {
     let view = MachineView::new(machine);
     Ok(Shared {
@@ -187,7 +191,7 @@ fn shared(
         mode,
         notes,
         manifests: Manifests::default(),
-        missing: Missing::default(),
+        missing,
         observed: ArcSwapOption::empty(),
     })
 }
@@ -201,10 +205,15 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .context("failed to start")
 }
 
-fn listen(setup: &Setup<'_>, runtime: &tokio::runtime::Runtime) -> anyhow::Result<Listeners> {
+fn listen(
+    setup: &Setup<'_>,
+    runtime: &tokio::runtime::Runtime,
+    missing: Arc<Missing>,
+) -> anyhow::Result<Listeners> {
     let _inside = runtime.enter();
     let token = setup.token_file.map(Token::read).transpose()?;
-    let listeners = Listeners::open((&setup.socket, setup.open), setup.tcp.map(|address| (address, token)))?;
+    let tcp = setup.tcp.map(|address| (address, token));
+    let listeners = Listeners::open((&setup.socket, setup.open), tcp, missing)?;
     if let Some(address) = listeners.tcp_address() {
         tracing::info!(%address, "listening on TCP");
     }

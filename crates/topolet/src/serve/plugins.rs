@@ -1,6 +1,6 @@
 //! Device plugins and the pod resources service, between their sockets and the owner.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
@@ -8,15 +8,19 @@ use anyhow::Context as _;
 use device_manager::Question;
 use device_plugin::{
     Amounts, Asked, ContainerEntry, Event as Said, Folders, Limits, MemoryEntry, PodEntry, PodResources,
-    Server, Setup, Snapshot as Told,
+    Server, Setup, Snapshot as Told, Socket,
 };
 use node_agent::{Event, PluginEvent, Snapshot};
 use pod_spec::{Pod, Role};
 use topology_admission::Ledger;
 
+use super::kept::Missing;
 use super::owner::{Message, Plugins};
 use super::shared::Shared;
 use crate::node::LoadedNode;
+
+/// The name of both sockets.
+const SOCKET: &str = "kubelet.sock";
 
 /// The sockets, open while somebody has them.
 #[derive(Clone)]
@@ -36,8 +40,13 @@ impl Sockets {
         let root = std::path::absolute(root).context("failed to find out which folder this is in")?;
         let limits = Limits::of(connections);
         let setup = Setup { limits, ..Setup::new(Folders::below(&root)) };
-        let teller = owner.clone();
-        let tell = move |said| tell(&teller, said);
+        let hearing = Hearing {
+            owner: owner.clone(),
+            missing: shared.missing.clone(),
+            registration: setup.folders.device_plugins.join(SOCKET),
+            pod_resources: setup.folders.pod_resources.join(SOCKET),
+        };
+        let tell = move |said| tell(&hearing, said);
         let server = Server::start(&setup, Arc::new(Books(shared.clone())), tell)
             .context("failed to open the sockets for device plugins")?;
         shared.metrics.add(|registry| server.metrics().register(registry));
@@ -45,8 +54,27 @@ impl Sockets {
     }
 }
 
-/// Hands on what a plugin said; the plugin goes on when the owner has taken it in.
-fn tell(owner: &SyncSender<Message>, said: Said) {
+/// What an event of the sockets may change.
+struct Hearing {
+    owner: SyncSender<Message>,
+    missing: Arc<Missing>,
+    /// The path of [`Socket::Registration`].
+    registration: PathBuf,
+    /// The path of [`Socket::PodResources`].
+    pod_resources: PathBuf,
+}
+
+impl Hearing {
+    fn path(&self, socket: Socket) -> &Path {
+        match socket {
+            Socket::Registration => &self.registration,
+            Socket::PodResources => &self.pod_resources,
+        }
+    }
+}
+
+/// Hands an event on to the owner; a plugin continues when the owner has recorded its event.
+fn tell(hearing: &Hearing, said: Said) {
     let message = match said {
         Said::Registered { resource, options, receipt } => {
             tracing::info!(%resource, "device plugin registered");
@@ -80,16 +108,20 @@ fn tell(owner: &SyncSender<Message>, said: Said) {
             return;
         }
         Said::ServedAgain { socket } => {
-            tracing::warn!(?socket, "a socket was gone and has been made again");
+            let path = hearing.path(socket);
+            hearing.missing.socket_is_served(path);
+            tracing::warn!(socket = %path.display(), "the socket had been removed or replaced, and has been made again");
             return;
         }
         Said::NotServed { socket, error } => {
-            tracing::error!(?socket, error, "a socket is not served any more");
+            let path = hearing.path(socket);
+            hearing.missing.socket_is_not_served(path, &error);
+            tracing::error!(socket = %path.display(), error, "the socket is not served any more");
             return;
         }
     };
     // Nobody is left to be told once the owner has stopped.
-    let _ = owner.send(message);
+    let _ = hearing.owner.send(message);
 }
 
 impl Plugins for Sockets {

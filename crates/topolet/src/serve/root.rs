@@ -1,20 +1,29 @@
-//! The root folder: whose it is, and what has to be in it.
+//! The root folder: its owner, and the folders in it.
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use device_plugin::make_folder;
 use kubelet_checkpoint::store::StateFile;
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{getegid, geteuid};
-use node_agent::{Agent, PODS};
+use node_agent::PODS;
 
 use crate::state::StateFolder;
 
-/// Only its owner writes to it, others may look for sockets in it.
+/// The mode of the root: its owner writes to it, its group reaches the sockets in it.
 const MODE: u32 = 0o750;
+/// The folders below the root, those of a kubelet and our own, with the modes with which they are made.
+const FOLDERS: [(&str, u32); 5] = [
+    ("device-plugins", 0o755),
+    ("plugins_registry", 0o750),
+    ("pod-resources", 0o750),
+    ("topolet", 0o750),
+    (PODS, 0o750),
+];
 /// Write permission of others than the owner and its group.
 const OTHERS_WRITE: u32 = 0o002;
 /// That of its group.
@@ -30,8 +39,7 @@ const REWRITING: &str = "topolet/pods-are-rewritten";
 pub(super) fn begin_rewriting(root: &Path) -> io::Result<()> {
     let mark = root.join(REWRITING);
     let folder = mark.parent().unwrap_or(root);
-    fs::create_dir_all(folder)?;
-    fs::set_permissions(folder, Permissions::from_mode(MODE))?;
+    make_folder(folder, MODE)?;
     File::create(&mark)?.sync_all()?;
     File::open(folder)?.sync_all()?;
     File::open(root)?.sync_all()
@@ -45,23 +53,35 @@ pub(super) fn end_rewriting(root: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the root if it is missing, and the kubelet's folders in it.
+/// Makes the root and the folders in it that are missing, and refuses those that another user can write to.
 pub(super) fn make(root: &Path) -> anyhow::Result<()> {
     let shown = root.display();
-    if matches!(root.try_exists(), Ok(false)) {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(MODE)
-            .create(root)
-            .and_then(|()| fs::set_permissions(root, Permissions::from_mode(MODE)))
-            .with_context(|| format!("failed to make root folder {shown}"))?;
-    }
+    make_root(root)?;
     check("root folder", root)?;
     fs::read_dir(root).with_context(|| format!("failed to read root folder {shown}"))?;
     is_writable(root)?;
     leave_to_its_kubelet(root)?;
-    Agent::make_folders(root)?;
-    Agent::FOLDERS.iter().try_for_each(|(folder, _)| check("folder", &root.join(folder)))
+    make_folders(root)?;
+    FOLDERS.iter().try_for_each(|(folder, _)| check("folder", &root.join(folder)))
+}
+
+fn make_root(root: &Path) -> anyhow::Result<()> {
+    if root.is_dir() {
+        return Ok(());
+    }
+    make_folder(root, MODE).with_context(|| {
+        format!("failed to make root folder {}: make it by hand, or name another with --root", root.display())
+    })
+}
+
+/// Makes the root and the folders below it that are missing; their modes do not depend on the process' mask. The others
+/// stay as they are.
+pub(super) fn make_folders(root: &Path) -> anyhow::Result<()> {
+    make_root(root)?;
+    FOLDERS.into_iter().try_for_each(|(folder, mode)| {
+        let path = root.join(folder);
+        make_folder(&path, mode).with_context(|| format!("failed to make folder {}", path.display()))
+    })
 }
 
 /// Refuses a folder that was never served here and in whose state files pods hold something. Which pods these are, and

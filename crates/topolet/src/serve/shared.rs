@@ -30,7 +30,7 @@ pub(super) struct Shared {
     pub(super) mode: Mode,
     pub(super) notes: Notes,
     pub(super) manifests: Manifests,
-    pub(super) missing: Missing,
+    pub(super) missing: Arc<Missing>,
     /// What a kubelet has written, where one owns the node.
     pub(super) observed: ArcSwapOption<Observed>,
 }

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -25,7 +26,8 @@ use super::access::{Peer, Token};
 use super::places::Book;
 use super::reply::Failure;
 use super::seats::{Seated, Seats};
-use super::socket::{self, Open, RemovedAtEnd};
+use super::socket::{self, Open};
+use crate::serve::kept::Missing;
 
 /// How long the head of a request may take, and how long a connection may be silent.
 pub(super) const HEAD: Duration = Duration::from_secs(10);
@@ -42,21 +44,21 @@ type Credentials = Box<dyn Fn(&UnixStream) -> io::Result<u32>>;
 /// Where requests come in.
 pub(in crate::serve) struct Listeners {
     unix: KeptListener,
-    gone: RemovedAtEnd,
     user: Credentials,
     tcp: Option<(TcpListener, Option<Token>)>,
 }
 
 impl Listeners {
-    /// Listens at the path, and at the address if there is one.
+    /// Listens at the path, and at the address if there is one. `missing` learns when the socket is not served.
     pub(in crate::serve) fn open(
         (path, open): (&Path, Open),
         tcp: Option<(SocketAddr, Option<Token>)>,
+        missing: Arc<Missing>,
     ) -> anyhow::Result<Self> {
         if let Some((address, _)) = tcp.as_ref().filter(|(address, _)| !address.ip().is_loopback()) {
             bail!("{address} can be reached from elsewhere: only loopback addresses are listened at");
         }
-        let (unix, gone) = socket::listen(path, open)?;
+        let unix = socket::listen(path, open, missing)?;
         let tcp = match tcp {
             None => None,
             Some((address, token)) => {
@@ -70,7 +72,7 @@ impl Listeners {
             }
         };
         let user = Box::new(|stream: &UnixStream| Ok(stream.peer_cred()?.uid()));
-        Ok(Self { unix, gone, user, tcp })
+        Ok(Self { unix, user, tcp })
     }
 
     /// The same with other word on who connects.
@@ -88,7 +90,7 @@ impl Listeners {
 
 /// Serves until the future that this is raced with is done. It may have so many `connections` open.
 pub(in crate::serve) async fn serve(listeners: Listeners, router: Router, connections: usize) {
-    let Listeners { mut unix, gone: _gone, user, tcp } = listeners;
+    let Listeners { mut unix, user, tcp } = listeners;
     let seats = Seats::new(Book::new(connections));
     let on_unix = async {
         loop {

@@ -1,24 +1,25 @@
-//! The unix socket as a file: whose it is, and who may connect.
+//! The unix socket as a file: its owner, and which users may connect.
 //!
-//! Nobody can connect before [`UnixSocket::listen`]: the kernel refuses it whatever the mode is. So the socket is bound,
+//! Nobody can connect before [`BoundSocket::listen`]: the kernel refuses it whatever the mode is. So the socket is bound,
 //! then it gets its group and mode, and then it listens. The umask, which is the whole program's, is not touched.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, chown};
-use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use device_plugin::{Fate, KeptListener};
+use device_plugin::{BoundSocket, Fate, KeptListener, ListeningSocket, is_served};
 use nix::unistd::{Gid, Group};
-use tokio::net::UnixSocket;
+
+use crate::serve::kept::Missing;
 
 /// Longer paths do not fit a socket's address.
 const LONGEST: usize = 107;
 /// Connections that the kernel keeps until they are accepted.
-const BACKLOG: u32 = 1024;
+const BACKLOG: i32 = 1024;
 
 /// Who may connect to the socket; what each may do then is asked of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,32 +58,27 @@ impl Open {
     }
 }
 
-/// Listens at the path, and makes the socket again when it vanishes. It is removed when the second value is dropped.
-pub(super) fn listen(path: &Path, open: Open) -> anyhow::Result<(KeptListener, RemovedAtEnd)> {
+/// Listens at the path, makes the socket again when another process removes or replaces it, and reports to `missing`
+/// whether it is served.
+pub(super) fn listen(path: &Path, open: Open, missing: Arc<Missing>) -> anyhow::Result<KeptListener> {
     if path.as_os_str().len() > LONGEST {
         let shown = path.display();
         bail!("socket path {shown} is too long: {LONGEST} bytes are possible; give another with --socket");
     }
+    let first = make(path, open)?;
     let at = path.to_path_buf();
-    let make = move || make(&at, open).map_err(|error| io::Error::other(format!("{error:#}")));
-    let listener = KeptListener::new(path, make, tell(path))?;
-    Ok((listener, RemovedAtEnd(path.to_path_buf())))
+    let again = move || make(&at, open).map_err(|error| io::Error::other(format!("{error:#}")));
+    let listener = KeptListener::new(first, again, tell(path, missing))?;
+    Ok(listener)
 }
 
 /// Makes the socket. If it cannot be opened to those who may connect, it is removed again.
-fn make(path: &Path, open: Open) -> anyhow::Result<StdUnixListener> {
+fn make(path: &Path, open: Open) -> anyhow::Result<ListeningSocket> {
     remove_old(path)?;
     let cannot = || format!("failed to listen at {}", path.display());
-    let socket = UnixSocket::new_stream().with_context(cannot)?;
-    socket.bind(path).with_context(cannot)?;
-    let opened = open_to(path, open).and_then(|()| {
-        let listener = socket.listen(BACKLOG).with_context(cannot)?;
-        listener.into_std().with_context(cannot)
-    });
-    if opened.is_err() {
-        drop(RemovedAtEnd(path.to_path_buf()));
-    }
-    opened
+    let socket = BoundSocket::bind(path).with_context(cannot)?;
+    open_to(path, open)?;
+    socket.listen(BACKLOG).with_context(cannot)
 }
 
 /// Sets the group and mode of the socket.
@@ -100,43 +96,48 @@ fn open_to(path: &Path, open: Open) -> anyhow::Result<()> {
         .with_context(|| format!("failed to set the mode of {shown}"))
 }
 
-/// Logs what becomes of the socket.
-fn tell(path: &Path) -> impl FnMut(Fate) + Send + use<> {
+/// Logs and reports whether the socket is served.
+fn tell(path: &Path, missing: Arc<Missing>) -> impl FnMut(Fate) + Send + use<> {
     let path = path.to_path_buf();
     move |fate| match fate {
         Fate::Remade => {
-            tracing::warn!(socket = %path.display(), "the socket was gone and has been made again");
+            missing.socket_is_served(&path);
+            let socket = path.display();
+            tracing::warn!(%socket, "another process removed or replaced the socket; it has been made again");
+        }
+        Fate::Back => {
+            missing.socket_is_served(&path);
+            tracing::warn!(socket = %path.display(), "the socket is at its path again");
         }
         Fate::Gone(why) => {
-            tracing::error!(socket = %path.display(), why, "the socket is gone and cannot be made again");
+            missing.socket_is_not_served(&path, &why);
+            tracing::error!(
+                socket = %path.display(), why,
+                "the socket was removed or replaced and cannot be made again; tried every second"
+            );
         }
     }
 }
 
-/// A socket that a dead program left is removed; one that answers is not.
+/// Removes a socket that no process serves.
 fn remove_old(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error).with_context(|| format!("failed to look at {shown}")),
-        Ok(about) if !about.file_type().is_socket() => bail!("{shown} is there already and no socket"),
+        Ok(about) if !about.file_type().is_socket() => {
+            bail!("{shown} is there already and no socket: remove it, or give another path with --socket")
+        }
         Ok(_) => {}
     }
-    match StdUnixStream::connect(path) {
-        Ok(_) => bail!("somebody serves {shown} already"),
+    match is_served(path) {
+        Ok(true) => bail!("another process serves {shown}: end it, or give another path with --socket"),
+        Ok(false) => fs::remove_file(path).with_context(|| format!("failed to remove {shown}")),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             Err(error).with_context(|| format!("{shown} is there already and another user's"))
         }
-        Err(_) => fs::remove_file(path).with_context(|| format!("failed to remove {shown}")),
-    }
-}
-
-/// A socket that nobody serves any more misleads.
-pub(super) struct RemovedAtEnd(PathBuf);
-
-impl Drop for RemovedAtEnd {
-    fn drop(&mut self) {
-        // It may be gone already.
-        let _ = fs::remove_file(&self.0);
+        Err(error) => Err(error).with_context(|| {
+            format!("failed to find out whether a process serves {shown}: remove it if none does")
+        }),
     }
 }

@@ -21,7 +21,6 @@ use super::VF;
 use super::stand_ins::{Channel, Files, ModelEnforcer, ModelInbox, ModelPlugins, ModelWriter, Order, pause};
 use crate::arguments::{Arguments, Command};
 use crate::node::{LoadedMachine, LoadedNode};
-use crate::serve::kept::Missing;
 use crate::serve::manifests::Manifests;
 use crate::serve::metrics::Metrics;
 use crate::serve::scribe::Job;
@@ -77,7 +76,7 @@ impl Day {
             mode: Mode::Serve,
             notes: Notes::default(),
             manifests: Manifests::default(),
-            missing: Missing::default(),
+            missing: Arc::default(),
             observed: ArcSwapOption::empty(),
         });
         let owner = Channel::new();
