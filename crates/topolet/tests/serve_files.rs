@@ -229,6 +229,21 @@ fn a_command_reads_pipes_that_it_is_given() {
         assert!(output.status.success(), "{how}");
         assert!(String::from_utf8(output.stdout).unwrap().contains("default/one"), "{how}");
     }
+
+    // A named one, and a directory, which is none.
+    let folder = Folder::new();
+    let pipe = folder.path().join("pipe");
+    mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+    let of = |path: &Path| Command::new("sh").args(["-c", &format!("{admit} {}", path.display())]).output();
+    std::thread::scope(|scope| {
+        let reads = scope.spawn(|| of(&pipe).unwrap());
+        fs::write(&pipe, manifest).unwrap();
+        assert!(String::from_utf8(reads.join().unwrap().stdout).unwrap().contains("default/one"));
+    });
+    let said = String::from_utf8(of(folder.path()).unwrap().stderr).unwrap();
+    let expected =
+        format!("failed to open {}: it is a directory, not a regular file", folder.path().display());
+    assert!(said.contains(&expected), "{said}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
-//! What the daemon logs while it runs, one line for each event, on standard error.
+//! The daemon's log: one line for each event, on standard error.
 //!
-//! A log that cannot be written never matters to the node: lines are lost and counted, see [`lines`].
+//! When standard error takes no lines, the daemon loses and counts them, and serves the node all the same: see
+//! [`lines`].
 
 mod lines;
 mod one_line;
@@ -29,7 +30,7 @@ pub(crate) enum LoggingFormat {
     Json,
 }
 
-/// The log of a daemon. When it is dropped, what is left is written, within a second.
+/// The log of a daemon. Dropping it writes the lines that wait, for at most a second.
 pub(crate) struct Log(Lines);
 
 impl Log {
@@ -38,7 +39,10 @@ impl Log {
     /// # Errors
     /// There is no thread to be had.
     pub(crate) fn start(format: LoggingFormat) -> anyhow::Result<Self> {
-        let lines = Lines::start(std::io::stderr()).context("failed to start the log's thread")?;
+        let tell = |lost| {
+            tracing::warn!(lines = lost, "lines of the log were lost: standard error did not take them");
+        };
+        let lines = Lines::start(std::io::stderr(), tell).context("failed to start the log's thread")?;
         let writer = lines.clone();
         let events = tracing_subscriber::fmt()
             .with_writer(move || OneLine(writer.clone()))
@@ -61,7 +65,7 @@ impl Log {
         self.0.lost()
     }
 
-    /// Ends the log with what `tell` writes to standard error, which may not take it.
+    /// Ends the log; then `tell` writes to standard error, for at most a second.
     pub(crate) fn end_with(self, tell: impl FnOnce() + Send + 'static) {
         self.0.finish(LAST);
         let (done, ended) = mpsc::channel::<()>();
@@ -70,7 +74,7 @@ impl Log {
             drop(done);
         });
         if telling.is_ok() {
-            // Nothing is ever sent: it ends when all is told, or when nobody has read it in time.
+            // Nothing is ever sent: the wait ends when `tell` returns, or in time.
             let _ = ended.recv_timeout(LAST);
         }
     }

@@ -1,14 +1,14 @@
-//! What is wrong with the watched folder: files that cannot be used, or the folder itself.
+//! Faults of the watched folder: files that cannot be used, or a folder that cannot be read.
 //!
-//! An unusable file holds back its own pods: they stay as they are until the file is corrected or removed. The daemon
-//! is not ready meanwhile, and says which pods it keeps.
+//! The pods of an unusable file stay as they are until the file is corrected or removed. Meanwhile the daemon is not
+//! ready, and `/readyz` names these pods.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use node_agent::{ManifestFile, Snapshot};
 
-/// What is wrong now.
+/// The present faults.
 #[derive(Default)]
 pub(super) struct Manifests(Mutex<Faults>);
 

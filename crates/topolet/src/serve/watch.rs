@@ -27,7 +27,7 @@ pub(super) fn start(
     owner: SyncSender<Message>,
 ) -> anyhow::Result<()> {
     let Some(path) = folder.map(Path::to_path_buf) else {
-        // It ends only with the program.
+        // The owner has stopped if it does not take the message: the daemon ends.
         let _ = owner.send(Message::Event(Event::Listed(Listing::default())));
         return Ok(());
     };
@@ -45,7 +45,7 @@ fn watch(path: &Path, mut folder: Folder, shared: &Shared, owner: &SyncSender<Me
     loop {
         match folder.read() {
             Ok((listing, troubles)) => {
-                // Who sees what follows from the listing sees what is wrong with it.
+                // Faults are published before the listing takes effect, so that readers never see its pods without them.
                 shared.manifests.read(folder.unusable().map(|(file, why)| (file, one_line(why))));
                 for trouble in &troubles {
                     tell(shared, trouble);
@@ -69,7 +69,7 @@ fn watch(path: &Path, mut folder: Folder, shared: &Shared, owner: &SyncSender<Me
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
-            // Nobody watches: the folder is only listed.
+            // There is no watcher: the folder is only listed.
             Err(RecvTimeoutError::Disconnected) => thread::sleep(EVERY),
         }
     }
@@ -94,7 +94,8 @@ fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// Has the channel told of changes in folders; `None` if they cannot be watched, and are only listed every so often.
+/// Sends to the channel when something changes in one of the folders; `None` if they cannot be watched, and the caller
+/// lists them every so often.
 pub(super) fn watcher(
     folders: &[PathBuf],
     every: Duration,
@@ -103,7 +104,7 @@ pub(super) fn watcher(
     let watching = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         let is_change = event.as_ref().map_or(true, |event| !event.kind.is_access());
         if is_change {
-            // One that has not been looked at stands for all.
+            // A full channel announces the change already.
             let _ = changed.try_send(());
         }
     })

@@ -80,20 +80,29 @@ impl Drop for Served {
     }
 }
 
+/// What a read does when no bytes are there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    /// It waits.
+    ForBytes,
+    /// It fails.
+    Never,
+}
+
 /// Either kind of connection.
 trait Stream: io::Read + io::Write {
-    fn blocks(&self, is_blocking: bool);
+    fn set_waiting(&self, waiting: Waiting);
 }
 
 impl Stream for UnixStream {
-    fn blocks(&self, is_blocking: bool) {
-        self.set_nonblocking(!is_blocking).unwrap_or_else(|error| panic!("{error}"));
+    fn set_waiting(&self, waiting: Waiting) {
+        self.set_nonblocking(waiting == Waiting::Never).unwrap_or_else(|error| panic!("{error}"));
     }
 }
 
 impl Stream for TcpStream {
-    fn blocks(&self, is_blocking: bool) {
-        self.set_nonblocking(!is_blocking).unwrap_or_else(|error| panic!("{error}"));
+    fn set_waiting(&self, waiting: Waiting) {
+        self.set_nonblocking(waiting == Waiting::Never).unwrap_or_else(|error| panic!("{error}"));
     }
 }
 
@@ -114,10 +123,10 @@ const HALF: &[u8] = b"POST /v1/explain HTTP/1.1\r\nHost: localhost\r\nContent-Le
 
 /// What has come of an answer so far; `None`: nothing, and the connection is open.
 fn so_far(stream: &mut impl Stream) -> Option<String> {
-    stream.blocks(false);
+    stream.set_waiting(Waiting::Never);
     let mut answer = [0; 4096];
     let read = stream.read(&mut answer);
-    stream.blocks(true);
+    stream.set_waiting(Waiting::ForBytes);
     match read {
         Ok(length) => Some(String::from_utf8_lossy(answer.get(..length).unwrap_or_default()).into_owned()),
         Err(error) if error.kind() == ErrorKind::WouldBlock => None,

@@ -34,12 +34,16 @@ struct Waiting {
 }
 
 impl Lines {
-    /// Starts the thread that writes to `out`. It runs until the program ends.
-    pub(super) fn start(out: impl Write + Send + 'static) -> io::Result<Self> {
+    /// Starts the thread that writes to `out`. It runs until the program ends. After lines were lost and others can be
+    /// written again, the thread calls `tell` with the number of lost lines that it has not told yet; `tell` may log.
+    pub(super) fn start(
+        out: impl Write + Send + 'static,
+        tell: impl Fn(u64) + Send + 'static,
+    ) -> io::Result<Self> {
         let queue =
             Arc::new(Queue { waiting: Mutex::default(), changed: Condvar::new(), lost: Counter::default() });
         let lines = Self(queue.clone());
-        thread::Builder::new().name("log".to_owned()).spawn(move || queue.write_all_to(out))?;
+        thread::Builder::new().name("log".to_owned()).spawn(move || queue.write_all_to(out, tell))?;
         Ok(lines)
     }
 
@@ -99,7 +103,7 @@ impl Queue {
         }
     }
 
-    fn write_all_to(&self, mut out: impl Write) {
+    fn write_all_to(&self, mut out: impl Write, tell: impl Fn(u64)) {
         let mut cut = Cut::No;
         let mut told = 0;
         loop {
@@ -107,8 +111,9 @@ impl Queue {
             match write(&mut out, &line, &mut cut) {
                 Ok(()) => {
                     let lost = self.lost.get();
-                    if lost > told {
-                        tracing::warn!(lines = lost - told, "lines of the log were lost");
+                    // The notice needs room in the queue itself.
+                    if lost > told && self.waiting().bytes <= MOST_WAITING / 2 {
+                        tell(lost - told);
                         told = lost;
                     }
                 }
@@ -211,7 +216,8 @@ mod tests {
     fn a_reader_that_has_stopped_costs_the_lines_that_do_not_fit_the_queue() {
         let (written, lines) = channel();
         let (read, may_read) = channel();
-        let mut log = Lines::start(Stopped(written, may_read)).unwrap_or_else(|error| panic!("{error}"));
+        let mut log =
+            Lines::start(Stopped(written, may_read), |_| {}).unwrap_or_else(|error| panic!("{error}"));
         // One line is in the writer's hands and the queue holds so many.
         let line = vec![b'x'; MOST_WAITING / 4];
         assert!(log.write_all(b"first").is_ok());
@@ -235,5 +241,44 @@ mod tests {
         assert!(log.write_all(&line).is_ok());
         log.finish(Duration::from_mins(1));
         assert_eq!(log.lost().get(), 7);
+    }
+
+    #[test]
+    fn a_reader_that_comes_back_reads_how_many_lines_were_lost() {
+        let (written, lines) = channel();
+        let (read, may_read) = channel();
+        let log = std::sync::OnceLock::<Lines>::new();
+        let log: &'static std::sync::OnceLock<Lines> = Box::leak(Box::new(log));
+        let notice = |lost: u64| format!("{lost:0>100} lines were lost").into_bytes();
+        let tell = move |lost| {
+            if let Some(log) = log.get() {
+                log.0.add(&notice(lost));
+            }
+        };
+        let lines_of =
+            Lines::start(Stopped(written, may_read), tell).unwrap_or_else(|error| panic!("{error}"));
+        let queue = log.get_or_init(|| lines_of).0.clone();
+        queue.add(b"first");
+        while !queue.waiting().is_writing {
+            thread::yield_now();
+        }
+        // Lines that are shorter than the notice fill the queue to its end.
+        let count = MOST_WAITING / 8;
+        for _ in 0..count + 10 {
+            queue.add(b"waiting\n");
+        }
+        assert_eq!(queue.lost.get(), 10);
+        for _ in 0..count + 2 {
+            assert!(read.send(()).is_ok());
+        }
+        let mut seen: Vec<Vec<u8>> = (0..count + 2).map_while(|_| lines.recv().ok()).collect();
+        assert_eq!(seen.iter().filter(|line| line.ends_with(b"lost")).count(), 1, "told once");
+        seen.retain(|line| line.ends_with(b"lost"));
+        assert_eq!(seen, [notice(10)]);
+        assert_eq!(queue.lost.get(), 10, "the notice itself is not lost");
+        // Lines are written as before.
+        queue.add(b"next");
+        assert!(read.send(()).is_ok());
+        assert_eq!(lines.recv().ok().as_deref(), Some(&b"next"[..]));
     }
 }
