@@ -373,7 +373,7 @@ fn roots_that_are_not_ours_are_refused() {
     assert!(refused(&["--root", shown, "--socket", &long]).contains("too long"));
     assert!(refused(&["--root", shown, "--tcp", "0.0.0.0:1"]).contains("can be reached from elsewhere"));
     let first = Daemon::start(root.path(), &[]);
-    assert!(refused(&["--root", shown]).contains("somebody serves"));
+    assert!(refused(&["--root", shown]).contains("another process serves"));
     let socket = root.path().join("other.sock");
     assert!(refused(&["--root", shown, "--socket", socket.to_str().unwrap()]).contains("is locked"));
     assert!(first.terminate());

@@ -13,6 +13,7 @@ use kubelet_checkpoint::device::DeviceState;
 use kubelet_checkpoint::store::{StateFile, Store};
 use nix::sys::stat::{Mode, umask};
 use serde_json::{Value, json};
+use topology_admission::Compat;
 
 use super::wire::{Folder, refused, register};
 use crate::case::{Case, Outcome, text};
@@ -117,7 +118,10 @@ fn nobody() -> Result<Value, String> {
     let folders = Folders::below(&root.0);
     let whole = Times::default();
     let times = Times { dial: whole.dial / FASTER, ..whole };
-    let _server = started(&Setup { times, ..Setup::new(folders.clone()) }, drop)?;
+    let _server = started(
+        &Setup { times, replaced: Compat::KUBELET.replaced_plugins, ..Setup::new(folders.clone()) },
+        drop,
+    )?;
     let request = RegisterRequest {
         version: "v1beta1".to_owned(),
         endpoint: "nobody.sock".to_owned(),

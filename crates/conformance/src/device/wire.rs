@@ -23,6 +23,7 @@ use crate::case::text;
 pub(in crate::device) use process::listing;
 use process::{Found, Process};
 use told::Told;
+use topology_admission::Compat;
 
 /// How long is waited for what must come.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -103,7 +104,12 @@ impl Wire {
             ..Times::default()
         };
         // Cases ask more in a moment than the kubelet answers in one.
-        let setup = Setup { times, questions: Questions::All, ..Setup::new(self.folders()) };
+        let setup = Setup {
+            times,
+            replaced: Compat::KUBELET.replaced_plugins,
+            questions: Questions::All,
+            ..Setup::new(self.folders())
+        };
         let told = Arc::clone(&self.told);
         let server = Server::start(&setup, told, move |event| drop(tell.send(event)));
         self.server = Some(server.map_err(|error| error.to_string())?);

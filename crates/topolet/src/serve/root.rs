@@ -39,7 +39,9 @@ const REWRITING: &str = "topolet/pods-are-rewritten";
 pub(super) fn begin_rewriting(root: &Path) -> io::Result<()> {
     let mark = root.join(REWRITING);
     let folder = mark.parent().unwrap_or(root);
-    make_folder(folder, MODE)?;
+    for path in [root, folder] {
+        make_folder(path, MODE)?;
+    }
     File::create(&mark)?.sync_all()?;
     File::open(folder)?.sync_all()?;
     File::open(root)?.sync_all()
@@ -66,7 +68,8 @@ pub(super) fn make(root: &Path) -> anyhow::Result<()> {
 }
 
 fn make_root(root: &Path) -> anyhow::Result<()> {
-    if root.is_dir() {
+    // What else is there is refused by `check`.
+    if root.exists() {
         return Ok(());
     }
     make_folder(root, MODE).with_context(|| {

@@ -21,6 +21,7 @@ use tokio::net::UnixListener;
 use tokio::runtime::Runtime;
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::{Code, Request, Response, Status};
+use topology_admission::Compat;
 use topology_model::Nodes;
 
 use super::Nothing;
@@ -50,7 +51,7 @@ fn played(input: &Value, expected: &Value) -> Result<Value, String> {
     let times = Times::default();
     let times = Times { look: times.look / FASTER, retry: times.retry / FASTER, ..times };
     let (tell, events) = channel();
-    let setup = Setup { times, ..Setup::new(folders.clone()) };
+    let setup = Setup { times, replaced: Compat::KUBELET.replaced_plugins, ..Setup::new(folders.clone()) };
     let server = Server::start(&setup, Arc::new(Nothing), move |event| drop(tell.send(event)));
     let _server = server.map_err(|error| error.to_string())?;
     let mut node = Node { inventory: Inventory::new(Nodes::default()), events };

@@ -24,14 +24,7 @@ pub(super) fn shared() -> Arc<Shared> {
         let node = LoadedNode::on(&machine, &admit.pods.rules, None)?;
         let ledger = node.empty_ledger();
         let snapshot = Owner::new(node.node.clone(), &ledger, []).snapshot();
-        crate::serve::shared(
-            node,
-            &machine,
-            snapshot,
-            Mode::Serve,
-            Notes::default(),
-            Arc::default(),
-        )
+        crate::serve::shared(node, &machine, snapshot, Mode::Serve, Notes::default(), Arc::default())
     };
     Arc::new(parts().unwrap_or_else(|error| panic!("{error:#}")))
 }
