@@ -418,6 +418,9 @@ fn quarantined_after(fixture: &Fixture, damage: impl Fn(&mut Disk)) -> BTreeSet<
 }
 
 /// Damage outside of all entries, in a file whose checksum is whole or is proven by what is left, costs nobody anything.
+/// What is done to a file, and its name.
+type Damage<'a> = (&'a str, &'a dyn Fn(&mut Vec<u8>));
+
 #[test]
 fn damage_beside_the_entries_quarantines_nobody() {
     let append = |text: &mut Vec<u8>| text.extend(b"\0\0garbage");
@@ -427,7 +430,7 @@ fn damage_beside_the_entries_quarantines_nobody() {
         let at = text.iter().rposition(u8::is_ascii_digit).unwrap();
         text[at] = if text[at] == b'0' { b'1' } else { b'0' };
     };
-    let damages: [(&str, &dyn Fn(&mut Vec<u8>)); 4] =
+    let damages: [Damage<'_>; 4] =
         [("bytes appended", &append), ("a newline", &newline), ("the last byte", &last), ("a digit", &digit)];
     for seed in 0..24 {
         let fixture = fixture(seed);
