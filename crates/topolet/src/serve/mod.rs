@@ -8,7 +8,7 @@
 //! | scribe | writes decisions up, with what would have fitted ([`scribe`]) |
 //! | manifests | reads the watched folder ([`watch`]) |
 //! | kept | makes removed folders again ([`kept`]) |
-//! | observe | reads the files of a kubelet, instead of owner, scribe, manifests, kept, cgroups and device-plugin ([`observe`]) |
+//! | observe | reads the files of a kubelet, instead of owner, scribe, manifests, kept, cgroups and device-plugin ([`mod@observe`]) |
 //! | log | writes the log ([`log`]) |
 //! | cgroups | keeps running containers on their CPUs ([`enforce`]) |
 //! | device-plugin, 2 | serve the sockets of plugins and of pod resources, and make them again ([`plugins`]) |
