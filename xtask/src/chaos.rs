@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::json;
 
+use crate::node::invariants::Disk;
 use crate::node::load::{self, Figures, Folder, Load, Pace};
 use crate::node::{Client, Clock, Daemon, DevicePlugin, Profile, Programs, invariants};
 use crate::reliability::{self, percentile};
@@ -169,11 +170,13 @@ impl Chaos {
         let mut starts: Vec<u128> = outcome.starts.iter().map(Duration::as_millis).collect();
         let odd = std::mem::take(&mut outcome.figures.odd);
         outcome.violations.extend(odd);
+        outcome.violations.extend(outcome.figures.idle().map(str::to_owned));
         let shown: Vec<&String> = outcome.violations.iter().take(20).collect();
         let [median, late, longest] = [50, 99, 100].map(|percent| percentile(&mut starts, percent));
         let figures = json!({
             "seconds": took.as_secs(), "counts": outcome.counts,
-            "applied": outcome.figures.applied, "refused": outcome.figures.refused, "deleted": outcome.figures.deleted,
+            "applied": outcome.figures.applied, "withDevices": outcome.figures.with_devices,
+            "refused": outcome.figures.refused, "deleted": outcome.figures.deleted,
             "explained": outcome.figures.explained, "noSpace": outcome.figures.no_space,
             "violations": outcome.violations.len(), "violationsShown": shown,
             "startMilliseconds": { "p50": u64::try_from(median)?, "p99": u64::try_from(late)?, "max": u64::try_from(longest)? },
@@ -218,17 +221,18 @@ impl<'a> Node<'a> {
         spoilt: Option<String>,
         outcome: &mut Outcome,
     ) -> anyhow::Result<Daemon> {
+        let disk = if spoilt.is_some() { Disk::Damaged } else { Disk::Whole };
         let about = spoilt.map(|file| format!(" (after {file})")).unwrap_or_default();
         let daemon = Daemon::start(self.programs, &self.root, clock, &self.log)
             .with_context(|| format!("it does not start again{about}"))?;
         outcome.starts.push(daemon.start);
-        self.check(&about, outcome)?;
+        self.check(&about, disk, outcome)?;
         Ok(daemon)
     }
 
     /// Checks what the daemon knows while nobody asks it for anything.
-    fn check(&mut self, about: &str, outcome: &mut Outcome) -> anyhow::Result<()> {
-        let found = invariants::check(&self.root, &self.loads)?;
+    fn check(&mut self, about: &str, disk: Disk, outcome: &mut Outcome) -> anyhow::Result<()> {
+        let found = invariants::check(&self.root, &self.loads, disk)?;
         if !found.violations.is_empty() {
             let kills = outcome.counts.get("kills").copied().unwrap_or_default();
             let violations = found.violations.into_iter();

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::json;
 
+use crate::node::invariants::Disk;
 use crate::node::load::{Figures, Folder, Load, Pace};
 use crate::node::{Clock, Daemon, DevicePlugin, Profile, Programs, invariants};
 use crate::reliability::{self, percentile};
@@ -131,6 +132,7 @@ impl Soak {
         mut violations: Vec<String>,
     ) -> anyhow::Result<()> {
         violations.append(&mut figures.odd);
+        violations.extend(figures.idle().map(str::to_owned));
         let growth = life.growth();
         let [median, late, longest] =
             [50, 99, 100].map(|percent| f64::from(percentile(&mut figures.latencies, percent)) / 1e3);
@@ -138,7 +140,7 @@ impl Soak {
         let report = json!({
             "minutes": self.minutes, "events": figures.events(), "eventsPerSecond": rate,
             "duePerSecond": self.rate, "unsent": figures.unsent,
-            "applied": figures.applied, "refused": figures.refused, "deleted": figures.deleted,
+            "applied": figures.applied, "withDevices": figures.with_devices, "refused": figures.refused, "deleted": figures.deleted,
             "explained": figures.explained, "starts": starts.len(),
             "longestStartMilliseconds": u64::try_from(percentile(starts, 100))?,
             "applyMilliseconds": { "p50": median, "p99": late, "max": longest },
@@ -195,7 +197,7 @@ fn watch(
 }
 
 fn check(root: &Path, loads: &mut [Load], violations: &mut Vec<String>) -> anyhow::Result<()> {
-    let found = invariants::check(root, loads.iter())?;
+    let found = invariants::check(root, loads.iter(), Disk::Whole)?;
     violations.extend(found.violations);
     for load in loads {
         load.settle(&found.admitted);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 
 use super::{Node, Outcome};
+use crate::node::invariants::Disk;
 use crate::node::load::Pace;
 use crate::node::{Clock, Daemon, Programs};
 
@@ -62,10 +63,10 @@ pub(super) fn fill(
         let about = format!(" (disk without {lack})");
         let daemon = node.start(Clock::Own, None, outcome)?;
         node.under_load(Pace::Unbounded, full)?;
-        node.check(&about, outcome)?;
+        node.check(&about, Disk::Whole, outcome)?;
         use_up(&disk, lacks);
         node.under_load(Pace::Unbounded, full)?;
-        node.check(&about, outcome)?;
+        node.check(&about, Disk::Whole, outcome)?;
         node.under_load(Pace::Unbounded, || {
             std::thread::sleep(FULL / 10);
             daemon.kill()
@@ -75,10 +76,10 @@ pub(super) fn fill(
         daemon.wait(&node.root, "/healthz", &node.log)?;
         fs::remove_dir_all(disk.join("filler"))?;
         daemon.wait(&node.root, "/readyz", &node.log)?;
-        node.check(&about, outcome)?;
+        node.check(&about, Disk::Whole, outcome)?;
         let before: u64 = node.loads.iter().map(|load| load.figures.applied).sum();
         node.under_load(Pace::Unbounded, full)?;
-        node.check(&about, outcome)?;
+        node.check(&about, Disk::Whole, outcome)?;
         if node.loads.iter().map(|load| load.figures.applied).sum::<u64>() == before {
             outcome.violations.push(format!("no pod is admitted once there are {lack} again"));
         }

@@ -57,8 +57,21 @@ pub(crate) struct Found {
     pub(crate) quarantined: BTreeSet<String>,
 }
 
-/// Looks at a node that serves and of which nobody asks anything. `loads` are those who have asked.
-pub(crate) fn check<'a>(root: &Path, loads: impl IntoIterator<Item = &'a Load>) -> anyhow::Result<Found> {
+/// What happened to the files of a node besides crashes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Disk {
+    /// Nothing: a pod in quarantine is a violation.
+    Whole,
+    /// Somebody changed one: pods may be in quarantine.
+    Damaged,
+}
+
+/// Checks a node that serves while no client sends requests. `loads` are the clients that sent requests before.
+pub(crate) fn check<'a>(
+    root: &Path,
+    loads: impl IntoIterator<Item = &'a Load>,
+    disk: Disk,
+) -> anyhow::Result<Found> {
     let (files, pods) = settled(root)?;
     let mut found = Found { violations: files.violations(), ..Found::default() };
     let answered = answered(&pods);
@@ -93,6 +106,12 @@ pub(crate) fn check<'a>(root: &Path, loads: impl IntoIterator<Item = &'a Load>) 
     found.violations.extend(without);
     let forgotten = files.pods.difference(&uids).map(|uid| format!("{uid} has a file and is not admitted"));
     found.violations.extend(forgotten);
+    if disk == Disk::Whole {
+        let unasked = found.quarantined.iter();
+        found
+            .violations
+            .extend(unasked.map(|name| format!("{name} is in quarantine, and no file was damaged")));
+    }
     for load in loads {
         found.violations.extend(acknowledged(load, &found.admitted, &found.quarantined));
     }
@@ -114,7 +133,15 @@ fn acknowledged(
             }
         });
     let back = load.deleted.iter().filter(|name| admitted.contains_key(*name));
-    lost.chain(back.map(|name| format!("{name} was deleted and is back"))).collect()
+    let others = admitted.keys().filter(|name| {
+        load.is_own(name)
+            && !load.live.contains_key(*name)
+            && !load.unknown.contains(*name)
+            && !load.deleted.contains(*name)
+    });
+    lost.chain(back.map(|name| format!("{name} was deleted and is back")))
+        .chain(others.map(|name| format!("{name} is admitted, and its client did not ask for it")))
+        .collect()
 }
 
 /// The files, and the pods of the answer, of one moment: what is on disk before and after the answer is the same.
@@ -385,14 +412,23 @@ mod tests {
             .map(|(name, cpus)| (name.to_owned(), cpus.to_owned()))
             .into();
         load.deleted.insert("back".to_owned());
-        let admitted = [("kept", "1"), ("moved", "7"), ("back", "")]
-            .map(|(name, cpus)| (name.to_owned(), cpus.to_owned()))
-            .into();
+        load.unknown.insert("client-0-cut".to_owned());
+        let admitted = [
+            ("kept", "1"),
+            ("moved", "7"),
+            ("back", ""),
+            ("client-0-cut", ""),
+            ("client-0-explained", "5"),
+            ("client-1-7", ""),
+        ]
+        .map(|(name, cpus)| (name.to_owned(), cpus.to_owned()))
+        .into();
         let found = acknowledged(&load, &admitted, &["hurt".to_owned()].into());
         let expected = [
             "lost was admitted and is lost",
             "moved was given CPUs 2 and has 7",
             "back was deleted and is back",
+            "client-0-explained is admitted, and its client did not ask for it",
         ];
         assert_eq!(found, expected);
     }

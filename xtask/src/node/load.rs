@@ -46,9 +46,9 @@ pub(crate) struct Load {
     cpus: usize,
     /// Acknowledged and not deleted, with the exclusive CPUs that the answer named.
     pub(crate) live: BTreeMap<String, String>,
-    /// Neither acknowledged nor refused: the connection ended before the answer.
+    /// Neither acknowledged nor refused, because the connection ended before the answer, and not admitted so far.
     pub(crate) unknown: BTreeSet<String>,
-    /// Whose deletion was acknowledged, since the last check.
+    /// Whose deletion was acknowledged.
     pub(crate) deleted: BTreeSet<String>,
     pub(crate) figures: Figures,
 }
@@ -57,6 +57,8 @@ pub(crate) struct Load {
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Figures {
     pub(crate) applied: u64,
+    /// Those of them that were granted a device.
+    pub(crate) with_devices: u64,
     pub(crate) refused: u64,
     pub(crate) deleted: u64,
     pub(crate) explained: u64,
@@ -76,8 +78,17 @@ impl Figures {
         self.applied + self.refused + self.deleted + self.explained + self.no_space
     }
 
+    /// What did not happen that a run is about: a daemon that admits nothing breaks nothing.
+    pub(crate) fn idle(&self) -> impl Iterator<Item = &'static str> {
+        let of = |count, what| (count == 0).then_some(what);
+        let pods = of(self.applied, "no pod was admitted");
+        let devices = of(self.with_devices, "no pod was granted a device");
+        pods.into_iter().chain(devices).chain(of(self.deleted, "no pod was deleted"))
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
         self.applied += other.applied;
+        self.with_devices += other.with_devices;
         self.refused += other.refused;
         self.deleted += other.deleted;
         self.explained += other.explained;
@@ -175,9 +186,11 @@ impl Load {
         self.figures.latencies.push(time);
         match reply.status {
             200 => {
-                let cpus = &reply.json()["decisions"][0]["containers"][0]["exclusiveCpus"];
-                self.live.insert(name, cpus.as_str().unwrap_or_default().to_owned());
+                let container = &reply.json()["decisions"][0]["containers"][0];
+                self.live.insert(name, container["exclusiveCpus"].as_str().unwrap_or_default().to_owned());
                 self.figures.applied += 1;
+                self.figures.with_devices +=
+                    u64::from(container["devices"].as_array().is_some_and(|of| !of.is_empty()));
             }
             422 => {
                 self.figures.refused += 1;
@@ -237,16 +250,21 @@ impl Load {
         pod(name, &resources)
     }
 
-    /// Takes over what the daemon says of the pods whose fate is not known, and forgets deletions.
+    /// Whether the name is of a pod of this client.
+    pub(crate) fn is_own(&self, name: &str) -> bool {
+        name.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('-'))
+    }
+
+    /// Takes over what the daemon says of the pods whose fate is not known. Those that wait may be admitted later.
     pub(crate) fn settle(&mut self, admitted: &BTreeMap<String, String>) {
         for name in std::mem::take(&mut self.unknown) {
-            if let Some(cpus) = admitted.get(&name) {
-                self.live.insert(name, cpus.clone());
+            match admitted.get(&name) {
+                Some(cpus) => drop(self.live.insert(name, cpus.clone())),
+                None => drop(self.unknown.insert(name)),
             }
         }
         // What was lost has been reported; it is not reported twice.
         self.live.retain(|name, _| admitted.contains_key(name));
-        self.deleted.clear();
     }
 }
 
