@@ -398,14 +398,18 @@ mod tests {
         #[test]
         fn connections_are_bounded(
             files in prop::sample::select(vec![0_usize, 20, 64, 1024, ENOUGH]),
-            acts in prop::collection::vec((who(), any::<bool>(), any::<bool>()), 0..2000),
+            acts in prop::collection::vec((who(), any::<bool>(), any::<bool>()), 0..600),
         ) {
             let (mut book, now) = (Book::new(files), Instant::now());
-            for (who, works, has_token) in acts {
+            for (at, (who, works, has_token)) in acts.into_iter().enumerate() {
                 let (seat, _) = book.sit(who, now);
                 if works {
                     let who = if who == Who::Tcp && has_token { Who::Holder } else { who };
                     let _ = book.begin(seat, who, now);
+                }
+                // One too many would stay; counting them takes the time of this test.
+                if at % 16 != 0 {
+                    continue;
                 }
                 let most = limits(who.group()).connections.together.min(book.connections(who).together);
                 let there = book.seats.values().filter(|seated| seated.who.group() == who.group()).count();
