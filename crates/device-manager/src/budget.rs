@@ -2,7 +2,8 @@
 //!
 //! The state file of devices has a largest size, which the lists and the answers of all plugins share. Each resource
 //! has a part that nobody else can use; what is above comes from a pool, first come, first served, and no resource
-//! takes more than half of the pool. So an ordinary plugin finds room whatever the others do.
+//! takes more than half of the pool. So a resource of some 300 devices finds room whatever the others list; two greedy
+//! ones leave nothing of the pool to larger ones.
 
 use alloc::collections::BTreeMap;
 
