@@ -1,7 +1,7 @@
 //! A device plugin as a process: `plugin FOLDER ENDPOINT RESOURCE COUNT`. Its devices are called `ENDPOINT-0` and so on
 //! and lie on NUMA nodes 0 and 1 in turns. It registers again whenever `FOLDER/kubelet.sock` is another one, as plugins
 //! do, and runs until it is killed. `cargo xtask chaos` and `cargo xtask soak` kill it and start it again.
-#![expect(clippy::unwrap_used, reason = "a plugin that cannot go on ends")]
+#![expect(clippy::unwrap_used, reason = "the plugin of the tests ends when it cannot go on")]
 
 #[path = "../tests/support/plugin.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs, reason = "shared with the tests, which use all of it")]
@@ -18,14 +18,15 @@ const LOOK: Duration = Duration::from_millis(100);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [folder, endpoint, resource, count] = arguments.as_slice() else {
-        eprintln!("usage: plugin FOLDER ENDPOINT RESOURCE COUNT");
+    let count = arguments.get(3).and_then(|count| count.parse::<i64>().ok());
+    let ([folder, endpoint, resource, _], Some(count)) = (arguments.as_slice(), count) else {
+        eprintln!("usage: plugin FOLDER ENDPOINT RESOURCE COUNT, where COUNT is a number of devices");
         std::process::exit(2);
     };
     let folder = PathBuf::from(folder);
     let socket = folder.join(endpoint);
     let _ = std::fs::remove_file(&socket);
-    let devices = (0..count.parse::<i64>().unwrap()).map(|at| device(&format!("{endpoint}-{at}"), &[at % 2]));
+    let devices = (0..count).map(|at| device(&format!("{endpoint}-{at}"), &[at % 2]));
     let _plugin = Plugin::listen(&socket, Script::default(), devices.collect());
     let kubelet = folder.join("kubelet.sock");
     let mut registered = None;
