@@ -1,8 +1,5 @@
 //! `cargo xtask ci`: everything that has to hold before a change lands.
 
-use std::env;
-use std::process::Command;
-
 use crate::codegen::Codegen;
 use crate::fixtures::Fixtures;
 use crate::hwloc::Hwloc;
@@ -53,8 +50,19 @@ fn conformance() -> anyhow::Result<()> {
     }
 }
 
-/// A daemon that is killed a few times, and one on full disks. A process of its own: it runs itself again with mounts of
-/// its own, where it may.
+/// Kills a daemon a few times, and fills its disk. It is a process of its own, since it runs itself again with its own
+/// mounts where it may. Cargo starts it: the steps before may have replaced the file of this program.
 fn chaos() -> anyhow::Result<()> {
-    run(Command::new(env::current_exe()?).args(["chaos", "--kills", "6", "--profile", "debug"]))
+    run(&mut cargo(&[
+        "run",
+        "--quiet",
+        "--package",
+        "xtask",
+        "--",
+        "chaos",
+        "--kills",
+        "6",
+        "--profile",
+        "debug",
+    ]))
 }
