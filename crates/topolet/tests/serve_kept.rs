@@ -5,7 +5,7 @@ mod daemon;
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -27,6 +27,15 @@ fn files(root: &Path) -> BTreeMap<String, String> {
     let pods = pods.map(|entry| format!("topolet/pods/{}", entry.unwrap().file_name().display()));
     let names = state.map(str::to_owned).into_iter().chain(pods);
     names.filter_map(|name| Some((name.clone(), fs::read_to_string(root.join(name)).ok()?))).collect()
+}
+
+/// Removes a folder in which a daemon makes its files again at the same time.
+fn remove(folder: &Path) {
+    until("the end of a folder", || match fs::remove_dir_all(folder) {
+        Ok(()) => Some(()),
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => None,
+        Err(error) => panic!("{}: {error}", folder.display()),
+    });
 }
 
 fn admit(daemon: &Daemon, name: &str, limits: &str) {
@@ -198,14 +207,14 @@ fn folders_that_are_removed_are_made_again_with_what_was_in_them() {
     admit(&daemon, "two", "cpu: 4, memory: 1Gi");
     let before = files(root.path());
     for folder in ["topolet", "pod-resources", "plugins_registry"] {
-        fs::remove_dir_all(root.path().join(folder)).unwrap();
+        remove(&root.path().join(folder));
         until("the folder", || root.path().join(folder).is_dir().then_some(()));
         until("its files", || (files(root.path()) == before).then_some(()));
     }
     until("readiness", || (daemon.get("/readyz").status == 200).then_some(()));
     until("the socket", || UnixStream::connect(root.path().join(PODS)).ok());
     // Plugins lose theirs with the folder, and come again.
-    fs::remove_dir_all(root.path().join("device-plugins")).unwrap();
+    remove(&root.path().join("device-plugins"));
     let checkpoint = root.path().join("device-plugins/kubelet_internal_checkpoint");
     until("the state of devices", || fs::read_to_string(&checkpoint).ok().filter(|text| text.contains("d0")));
     until("the socket", || UnixStream::connect(root.path().join(PLUGINS)).ok());
@@ -216,7 +225,7 @@ fn folders_that_are_removed_are_made_again_with_what_was_in_them() {
     daemon.kill();
 
     // Nobody was there to write it again.
-    fs::remove_dir_all(root.path().join("topolet")).unwrap();
+    remove(&root.path().join("topolet"));
     let said = refused("022", root.path());
     assert!(said.contains("has no folder topolet/pods, and 2 pods hold something"), "{said}");
     assert!(
@@ -235,7 +244,7 @@ fn a_node_does_not_start_from_pods_files_of_which_some_are_not_written_again() {
     admit(&daemon, "two", "cpu: 4, memory: 1Gi");
     let before = files(root.path());
     let mark = root.path().join("topolet/pods-are-rewritten");
-    fs::remove_dir_all(root.path().join("topolet")).unwrap();
+    remove(&root.path().join("topolet"));
     until("its files", || (files(root.path()) == before).then_some(()));
     until("the end of the mark", || (!mark.exists()).then_some(()));
     daemon.kill();
@@ -289,7 +298,7 @@ fn permissions_do_not_depend_on_the_mask() {
             assert_eq!(format!("{found:o}"), format!("{mode:o}"), "mask {mask}: {path}");
         }
         // Made again, they are the same; with the root, too.
-        fs::remove_dir_all(&root).unwrap();
+        remove(&root);
         for (path, mode) in expected.into_iter().filter(|(path, _)| *path != ".topolet.lock") {
             until("its permissions", || {
                 let found = fs::metadata(root.join(path)).ok()?.permissions().mode() & 0o7777;
@@ -297,7 +306,7 @@ fn permissions_do_not_depend_on_the_mask() {
             });
         }
         fs::remove_file(root.join(PLUGINS)).unwrap();
-        fs::remove_dir(root.join("plugins_registry")).unwrap();
+        remove(&root.join("plugins_registry"));
         for (path, mode) in [(PLUGINS, 0o755), ("plugins_registry", 0o750)] {
             until("its permissions", || {
                 let found = fs::metadata(root.join(path)).ok()?.permissions().mode() & 0o7777;
