@@ -59,7 +59,6 @@ impl Fuzz {
         let targets: Vec<String> = if self.targets.is_empty() { all.collect() } else { self.targets.clone() };
         let seconds = Duration::from_secs_f64(self.minutes * 60.0).as_secs().max(1);
         let (mut lines, mut failed) = (Vec::new(), Vec::new());
-        let mut figures = self.figures_before();
         for name in &targets {
             let outcome = fuzz(name, seconds)?;
             let Stats { executions, slowest, memory } = outcome.stats;
@@ -71,12 +70,14 @@ impl Fuzz {
             lines.push(format!(
                 "{name:<13} {executions:>11} executions, slowest {slowest} s, {memory} MB, {found}{starved}"
             ));
-            figures["targets"][name] = json!({
-                "minutes": self.minutes, "executions": executions, "slowestSeconds": slowest,
-                "megabytes": memory, "found": found, "starved": outcome.starved,
-            });
             if self.write {
-                // After each target: a run over night may be ended at any time.
+                // After each target: a run overnight may be ended at any time, and another run may write at the same
+                // time.
+                let mut figures = self.figures_before();
+                figures["targets"][name] = json!({
+                    "minutes": self.minutes, "executions": executions, "slowestSeconds": slowest,
+                    "megabytes": memory, "found": found, "starved": outcome.starved,
+                });
                 reliability::write("fuzz", "fuzz", "cargo xtask fuzz", &figures)?;
             }
             if !outcome.is_clean {
@@ -96,7 +97,7 @@ impl Fuzz {
         let text = fs::read_to_string(path).unwrap_or_default();
         let before: Value = serde_json::from_str(&text).unwrap_or_default();
         let targets = before["targets"].as_object().into_iter().flatten();
-        let targets = targets.filter(|(name, _)| self.write && TARGETS.contains(&name.as_str()));
+        let targets = targets.filter(|(name, _)| TARGETS.contains(&name.as_str()));
         let targets: serde_json::Map<String, Value> =
             targets.map(|(name, row)| (name.clone(), row.clone())).collect();
         json!({ "targets": targets })
