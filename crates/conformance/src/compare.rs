@@ -95,13 +95,9 @@ fn says(expected: &Value, got: &Value) -> bool {
         )
 }
 
-/// One of some answers. Of numbers not all that occur were seen, so any number will do.
+/// One of the answers that were seen.
 fn is_any_of(alternatives: &Value, got: &Value) -> bool {
-    let alternatives = alternatives.as_array().map(Vec::as_slice).unwrap_or_default();
-    if alternatives.iter().all(Value::is_number) {
-        return got.is_number();
-    }
-    alternatives.contains(got)
+    alternatives.as_array().is_some_and(|alternatives| alternatives.contains(got))
 }
 
 fn below(path: &mut String, name: &str, check: impl FnOnce(&mut String) -> bool) -> bool {
@@ -165,9 +161,8 @@ mod tests {
                 false,
             ),
             (json!({ "message": null }), json!({ "message": "endpoint a/b has been stopped" }), &dump, false),
-            // Numbers were not all seen; whole results were.
-            (json!({ "metric": { "anyOf": [1, 2] } }), json!({ "metric": 3 }), &stable, true),
-            (json!({ "metric": { "anyOf": [1, 2] } }), json!({ "metric": "3" }), &stable, false),
+            (json!({ "metric": { "anyOf": [1, 2] } }), json!({ "metric": 2 }), &stable, true),
+            (json!({ "metric": { "anyOf": [1, 2] } }), json!({ "metric": 3 }), &stable, false),
             (json!({ "anyOf": [{ "ok": 1 }, { "error": "x" }] }), json!({ "error": "x" }), &stable, true),
             (json!({ "anyOf": [{ "ok": 1 }, { "error": "x" }] }), json!({ "error": "y" }), &stable, false),
         ] {
