@@ -1,6 +1,8 @@
 //! One recorded case and what came of playing it.
 
-use serde_json::Value;
+use std::fmt::Display;
+
+use serde_json::{Value, json};
 
 use crate::compare::{Unstable, accepts};
 use crate::corpus::Corpus;
@@ -46,9 +48,8 @@ pub enum Expected {
 pub enum Outcome {
     /// The same answer.
     Passed,
-    /// The kubelet crashes or hangs, or the input lies outside a type's range, and ours is a typed error or a
-    /// defined answer: passed, and counted as a listed difference.
-    Listed,
+    /// Another answer, which is right all the same: passed, and counted as a listed difference.
+    Listed(Listed),
     /// Another answer.
     Failed {
         /// Ours.
@@ -56,6 +57,32 @@ pub enum Outcome {
     },
     /// Nothing here plays this kind yet.
     Skipped,
+}
+
+/// Why an answer that is not the recorded one is right.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Listed {
+    /// The kubelet crashes or hangs, or the input lies outside a type's range, and ours is a typed error or a defined
+    /// answer: this one.
+    Unanswered(Value),
+    /// The kubelet's answer depends on map order or on earlier questions. Ours is the answer of another order, and the
+    /// recorded order gives the recorded answer.
+    Reproduced,
+}
+
+impl Outcome {
+    /// A listed difference: the kubelet has no answer to compare with, and ours is this error.
+    pub(crate) fn unanswered(error: impl Display) -> Self {
+        Self::Listed(Listed::Unanswered(json!({ "error": error.to_string() })))
+    }
+
+    /// The same answer as the kubelet's but for places where the kubelet crashes; `own` is ours in full.
+    pub(crate) fn crashed_beside(self, own: Value) -> Self {
+        match self {
+            Self::Passed => Self::Listed(Listed::Unanswered(own)),
+            other => other,
+        }
+    }
 }
 
 /// Plays the cases of one kind.
@@ -102,7 +129,7 @@ impl Case {
         match &self.expected {
             Expected::Result(expected) if accepts(expected, &got, &self.unstable) => Outcome::Passed,
             Expected::Result(_) => Outcome::Failed { got },
-            Expected::Crash(_) | Expected::Hang => Outcome::Listed,
+            Expected::Crash(_) | Expected::Hang => Outcome::Listed(Listed::Unanswered(got)),
         }
     }
 }

@@ -63,6 +63,7 @@ fn sequence(_: &Corpus, case: &Case) -> Outcome {
             Ok(entries) => entries,
             Err(what) => return Outcome::Failed { got: json!({ "unreadable": what }) },
         };
+        let own = json!({ "steps": got });
         got.truncate(until.unwrap_or(got.len()));
         let mut expected = expected.clone();
         if let Some(entries) = expected["steps"].as_array_mut() {
@@ -79,7 +80,7 @@ fn sequence(_: &Corpus, case: &Case) -> Outcome {
             Expected::Result(_) => {
                 let case = Case { expected: Expected::Result(expected), ..case.clone() };
                 match case.compare(got) {
-                    Outcome::Passed if crash.is_some() && crash == until => Outcome::Listed,
+                    outcome if crash.is_some() && crash == until => outcome.crashed_beside(own),
                     outcome => outcome,
                 }
             }

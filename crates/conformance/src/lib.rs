@@ -7,6 +7,7 @@ mod case;
 mod compare;
 mod corpus;
 mod report;
+mod written;
 mod selection;
 mod quantity;
 mod discovery;
@@ -17,11 +18,12 @@ mod memory;
 mod device;
 mod admission;
 
-pub use case::{Case, Expected, NotACase, Outcome};
+pub use case::{Case, Expected, Listed, NotACase, Outcome};
 pub use compare::Unstable;
 pub use corpus::{Corpus, CorpusError, unpack};
-pub use report::{Baseline, Figures, Report};
+pub use report::{Baseline, Figures, Passes, Report};
 pub use selection::{Selection, Share};
+pub use written::WrittenAnswers;
 
 use case::Runner;
 

@@ -32,7 +32,7 @@ fn quantity(_: &Corpus, case: &Case) -> Outcome {
     };
     match result {
         Ok(quantity) => case.compare(described(&quantity)),
-        Err(ParseError::TooLarge) => Outcome::Listed,
+        Err(error @ ParseError::TooLarge) => Outcome::unanswered(error),
         Err(error) => case.compare(json!({ "error": error.to_string() })),
     }
 }

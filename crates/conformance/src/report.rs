@@ -7,8 +7,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::case::{Case, Expected, Outcome};
+use crate::case::{Case, Expected, Listed, Outcome};
 use crate::corpus::{ByKind, Corpus, CorpusError};
+use crate::written::WrittenAnswers;
 use crate::{over_sockets, play};
 
 /// What came of the cases of one kind.
@@ -17,7 +18,7 @@ use crate::{over_sockets, play};
 pub struct Figures {
     /// Same answer, listed differences included.
     pub passed: usize,
-    /// Of those: where the kubelet crashes, hangs, or takes what no type here holds.
+    /// Of those: other answers that are right all the same, see [`Listed`].
     pub listed: usize,
     /// Of those: with real sockets between, as well as without.
     pub over_sockets: usize,
@@ -34,8 +35,12 @@ pub struct Figures {
 pub struct Report {
     /// By `domain/kind`.
     pub kinds: ByKind<Figures>,
+    /// Our answers where the kubelet has none.
+    pub unanswered: WrittenAnswers,
     /// How many differences of each kind are kept in full.
     kept: usize,
+    /// What [`unanswered`](Self::unanswered) is compared with.
+    written: Option<WrittenAnswers>,
 }
 
 impl Default for Report {
@@ -46,13 +51,30 @@ impl Default for Report {
 }
 
 /// How many cases of each kind passed before.
-pub type Baseline = BTreeMap<String, usize>;
+pub type Baseline = BTreeMap<String, Passes>;
+
+/// The cases of one kind that passed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Passes {
+    /// All, listed differences included.
+    pub passed: usize,
+    /// Of those: listed differences.
+    pub listed: usize,
+}
 
 impl Report {
     /// Nothing yet; so many differences of each kind will be kept in full.
     #[must_use]
     pub const fn keeping(kept: usize) -> Self {
-        Self { kinds: ByKind::new(), kept }
+        Self { kinds: ByKind::new(), unanswered: WrittenAnswers::new(), kept, written: None }
+    }
+
+    /// Compares our answers where the kubelet has none with `written`: another one fails, and so does one that is not
+    /// written.
+    #[must_use]
+    pub fn comparing_with(self, written: WrittenAnswers) -> Self {
+        Self { written: Some(written), ..self }
     }
 
     /// Plays every case below `folder`.
@@ -69,13 +91,14 @@ impl Report {
 
     /// Counts one case.
     pub fn count(&mut self, case: &Case, outcome: Outcome) {
+        let outcome = self.as_written(case, outcome);
         let figures = self.kinds.entry(format!("{}/{}", case.domain, case.kind)).or_default();
         if outcome == Outcome::Passed && over_sockets(case) {
             figures.over_sockets += 1;
         }
         match outcome {
             Outcome::Passed => figures.passed += 1,
-            Outcome::Listed => {
+            Outcome::Listed(_) => {
                 figures.passed += 1;
                 figures.listed += 1;
             }
@@ -83,17 +106,31 @@ impl Report {
             Outcome::Failed { got } => {
                 figures.failed += 1;
                 if figures.differences.len() < self.kept {
-                    let expected = match &case.expected {
+                    let mut expected = match &case.expected {
                         Expected::Result(result) => result.clone(),
                         Expected::Crash(text) => json!({ "crash": text }),
                         Expected::Hang => json!({ "hang": true }),
                     };
+                    if let Some(written) = self.written.as_ref().and_then(|all| all.of(case)) {
+                        expected = json!({ "kubelet": expected, "written": written });
+                    }
                     figures
                         .differences
                         .push(json!({ "id": case.id, "case": case.input, "expected": expected, "got": got }));
                 }
             }
         }
+    }
+
+    /// Keeps our answer where the kubelet has none, and compares it with the written one.
+    fn as_written(&mut self, case: &Case, outcome: Outcome) -> Outcome {
+        let Outcome::Listed(Listed::Unanswered(got)) = outcome else { return outcome };
+        let is_written = self.written.as_ref().is_none_or(|all| all.has(case, &got));
+        if !is_written {
+            return Outcome::Failed { got };
+        }
+        self.unanswered.insert(case, &got);
+        Outcome::Listed(Listed::Unanswered(got))
     }
 
     /// Adds what came of other cases; differences beyond those that are kept are counted alone.
@@ -110,23 +147,33 @@ impl Report {
         }
     }
 
-    /// Kinds of which fewer cases pass than in `baseline`; domains that have not been read do not count.
+    /// Kinds of which fewer cases pass than in `baseline`, or more of them as listed differences; domains that have
+    /// not been read do not count.
     #[must_use]
     pub fn lost(&self, baseline: &Baseline) -> Vec<String> {
-        let passes = |kind: &str| self.kinds.get(kind).map_or(0, |figures| figures.passed);
+        let count =
+            |kind: &str| self.kinds.get(kind).map_or((0, 0), |figures| (figures.passed, figures.listed));
         let domain = |kind: &str| kind.split('/').next().unwrap_or_default().to_owned();
         let read: BTreeSet<String> = self.kinds.keys().map(|kind| domain(kind)).collect();
-        baseline
-            .iter()
-            .filter(|(kind, before)| read.contains(&domain(kind)) && passes(kind) < **before)
-            .map(|(kind, before)| format!("{kind}: {} passed, {before} before", passes(kind)))
-            .collect()
+        let mut lost = Vec::new();
+        for (kind, before) in baseline.iter().filter(|(kind, _)| read.contains(&domain(kind))) {
+            let (passed, listed) = count(kind);
+            if passed < before.passed {
+                lost.push(format!("{kind}: {passed} passed, {} before", before.passed));
+            }
+            if listed > before.listed {
+                lost.push(format!("{kind}: {listed} listed differences, {} before", before.listed));
+            }
+        }
+        lost
     }
 
     /// The passes by kind, to compare with later.
     #[must_use]
     pub fn baseline(&self) -> Baseline {
-        self.kinds.iter().filter(|(_, f)| f.passed > 0).map(|(kind, f)| (kind.clone(), f.passed)).collect()
+        let passed = self.kinds.iter().filter(|(_, figures)| figures.passed > 0);
+        let passes = |figures: &Figures| Passes { passed: figures.passed, listed: figures.listed };
+        passed.map(|(kind, figures)| (kind.clone(), passes(figures))).collect()
     }
 
     /// Passed, failed and skipped cases of all kinds.

@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
-use crate::case::{Case, Outcome};
+use crate::case::{Case, Listed, Outcome};
 
 /// So many other namings are tried.
 const TRIES: u64 = 64;
@@ -39,7 +39,7 @@ pub(super) fn with_any_choice(case: &Case, play: impl Fn(&Case) -> Result<Value,
         });
         !matches!(compared(got), Outcome::Failed { .. })
     });
-    if agrees { Outcome::Listed } else { as_named }
+    if agrees { Outcome::Listed(Listed::Reproduced) } else { as_named }
 }
 
 /// Other names for the devices of each resource.

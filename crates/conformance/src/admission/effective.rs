@@ -9,7 +9,7 @@ use pod_spec::{Amounts, Container, Overhead, Pod, PodLevelResources, ResourceLis
 use serde_json::{Map, Value, json};
 use topology_manifest::{Source, read_pods_with};
 
-use crate::case::{Case, Outcome};
+use crate::case::{Case, Listed, Outcome};
 use crate::corpus::Corpus;
 
 pub(super) fn effective(_: &Corpus, case: &Case) -> Outcome {
@@ -26,7 +26,7 @@ pub(super) fn effective(_: &Corpus, case: &Case) -> Outcome {
     let report = |leaves| report(Asked { pod: pod.clone(), leaves }, pod_level);
     match case.compare(report(Leaves::Nothing)) {
         Outcome::Failed { .. } if case.compare(report(Leaves::Overhead)) == Outcome::Passed => {
-            Outcome::Listed
+            Outcome::Listed(Listed::Reproduced)
         }
         outcome => outcome,
     }

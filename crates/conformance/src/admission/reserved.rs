@@ -22,7 +22,10 @@ pub(super) fn reserved(corpus: &Corpus, case: &Case) -> Outcome {
     let Ok(gates) = FeatureGates::check(&config.feature_gates) else {
         return case.compare(json!({ "unreadable": "gates" }));
     };
-    let Expected::Result(expected) = &case.expected else { return Outcome::Listed };
+    let expected = match &case.expected {
+        Expected::Result(expected) => expected,
+        Expected::Crash(_) | Expected::Hang => &Value::Null,
+    };
     let reservation = match machine.reservation(&config) {
         Ok(reservation) => reservation,
         Err(errors) if is_among(&expected["error"], &errors) => {

@@ -14,7 +14,7 @@ pub(crate) fn capacity(corpus: &Corpus, case: &Case) -> Outcome {
         Err(fault) => return fault,
     };
     if info.num_cpus.is_negative() {
-        return Outcome::Listed;
+        return Outcome::unanswered("a negative number of CPUs is no number of CPUs");
     }
     let mut capacity = node_config::capacity(&facts(&info, None), &KubeletConfiguration::default());
     // How many pods there may be is no matter of the machine.

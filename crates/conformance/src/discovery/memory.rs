@@ -19,7 +19,10 @@ pub(crate) fn memory(corpus: &Corpus, case: &Case) -> Outcome {
         Err(fault) => return fault,
     };
     let memory: Vec<_> = info.topology.iter().flatten().map(NodeMemory::from).collect();
-    let Ok(nodes) = Nodes::new(memory.iter().map(|node| node.id)) else { return Outcome::Listed };
+    let nodes = match Nodes::new(memory.iter().map(|node| node.id)) {
+        Ok(nodes) => nodes,
+        Err(error) => return Outcome::unanswered(error),
+    };
     let reserved = match reservations(&case.input["reserved"]) {
         Ok(reserved) => reserved,
         Err(error) => return Outcome::Failed { got: json!({ "unreadable": error.to_string() }) },
@@ -39,9 +42,11 @@ pub(crate) fn memory(corpus: &Corpus, case: &Case) -> Outcome {
     let policy = match Static::new(&nodes, &memory, &config) {
         Ok(policy) => policy,
         Err(error) => {
-            let played = case.compare(json!({ "error": error.to_string() }));
             // Nothing is reserved but on nodes that are not there: ours is the refusal that would have come before.
-            return if passed_over > 0 && played != Outcome::Passed { Outcome::Listed } else { played };
+            return match case.compare(json!({ "error": error.to_string() })) {
+                Outcome::Failed { .. } if passed_over > 0 => Outcome::unanswered(error),
+                played => played,
+            };
         }
     };
     let stored = policy.stored(&policy.initial());

@@ -21,7 +21,7 @@ fn machine(corpus: &Corpus, case: &Case) -> Result<MachineInfo, Outcome> {
 /// The table, or the outcome of a case that asks for what there is none of.
 fn table(case: &Case, info: &MachineInfo) -> Result<CpuTable, Outcome> {
     CpuTable::new(info).map_err(|error| match error {
-        CpuTableError::CpuOutOfRange(_) | CpuTableError::NegativeCount(_) => Outcome::Listed,
+        CpuTableError::CpuOutOfRange(_) | CpuTableError::NegativeCount(_) => Outcome::unanswered(error),
         error => case.compare(json!({ "error": error.to_string() })),
     })
 }
@@ -34,7 +34,10 @@ pub(crate) fn discover(corpus: &Corpus, case: &Case) -> Outcome {
     };
     let listed = info.topology.as_deref().unwrap_or_default();
     let order: Vec<i64> = listed.iter().map(|node| node.id).collect();
-    let Ok(nodes) = Nodes::new(order.iter().copied().map(NodeId)) else { return Outcome::Listed };
+    let nodes = match Nodes::new(order.iter().copied().map(NodeId)) {
+        Ok(nodes) => nodes,
+        Err(error) => return Outcome::unanswered(error),
+    };
     let ids = |mask| nodes.ids_of(mask).map(|id| id.0).collect::<Vec<_>>();
     let merged = KubeletPolicy::BestEffort.merge(
         nodes.all(),
@@ -56,20 +59,20 @@ pub(crate) fn discover(corpus: &Corpus, case: &Case) -> Outcome {
     });
     match CpuTable::new(&info) {
         Ok(table) => got["topology"] = described(&table),
-        Err(CpuTableError::CpuOutOfRange(_) | CpuTableError::NegativeCount(_)) => return Outcome::Listed,
+        Err(error @ (CpuTableError::CpuOutOfRange(_) | CpuTableError::NegativeCount(_))) => {
+            return Outcome::unanswered(error);
+        }
         Err(error) => got["error"] = json!(error.to_string()),
     }
-    let Expected::Result(expected) = &case.expected else { return Outcome::Listed };
+    let Expected::Result(expected) = &case.expected else { return case.compare(got) };
     if expected["numa_info"]["merge_nothing"].get("panic").is_none() {
         return case.compare(got);
     }
+    let own = got.clone();
     // The kubelet has no mask of all nodes here and crashes at the first pod; everything else is compared.
     got["numa_info"] = expected["numa_info"].clone();
     got["numa_info"]["nodes"] = json!(order);
-    match case.compare(got) {
-        Outcome::Passed => Outcome::Listed,
-        other => other,
-    }
+    case.compare(got).crashed_beside(own)
 }
 
 /// Nodes and distances with `prefer-closest-numa-nodes` on.
@@ -145,7 +148,7 @@ pub(crate) fn cpudetails(corpus: &Corpus, case: &Case) -> Outcome {
     if let Some(first) = ids.first() {
         got["cpu_lookup"] = lookup(&whole, *first);
     }
-    let mut listed = false;
+    let mut own = None;
     match case.input["n"].as_i64().map(usize::try_from) {
         None => {}
         Some(Ok(count)) => {
@@ -155,15 +158,16 @@ pub(crate) fn cpudetails(corpus: &Corpus, case: &Case) -> Outcome {
         }
         Some(Err(_)) => {
             // A negative number of cores crashes the kubelet and cannot be said here.
-            listed = true;
+            own = Some(got.clone());
             if let Expected::Result(expected) = &case.expected {
                 got["cores_needed_in_uncore_cache"] = expected["cores_needed_in_uncore_cache"].clone();
             }
         }
     }
-    match case.compare(got) {
-        Outcome::Passed if listed => Outcome::Listed,
-        other => other,
+    let outcome = case.compare(got);
+    match own {
+        Some(own) => outcome.crashed_beside(own),
+        None => outcome,
     }
 }
 
@@ -206,7 +210,7 @@ pub(crate) fn alignment(corpus: &Corpus, case: &Case) -> Outcome {
     let cpus = match text(&case.input["cpus"]).parse::<CpuSet>() {
         Ok(cpus) => cpus,
         // Past the last CPU that a kernel has.
-        Err(cpuset::ParseError::TooLarge(_)) => return Outcome::Listed,
+        Err(error @ cpuset::ParseError::TooLarge(_)) => return Outcome::unanswered(error),
         Err(error) => return Outcome::Failed { got: json!({ "unreadable": error.to_string() }) },
     };
     let aligned = table.is_in_one_cache(&cpus);

@@ -19,11 +19,10 @@ pub(super) fn any_of(texts: &[String]) -> Value {
 /// the same, and then the case is a listed difference.
 pub(super) fn compare(case: &Case, mut got: Value) -> Outcome {
     let Expected::Result(expected) = &case.expected else { return case.compare(got) };
+    let own = got.clone();
     let crashed = take_over(expected, &mut got);
-    match case.compare(got) {
-        Outcome::Passed if crashed => Outcome::Listed,
-        outcome => outcome,
-    }
+    let outcome = case.compare(got);
+    if crashed { outcome.crashed_beside(own) } else { outcome }
 }
 
 /// Puts the places where the kubelet crashed into `got`, and says whether there are any; and of alternatives that

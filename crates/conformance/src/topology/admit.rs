@@ -25,7 +25,10 @@ pub(super) fn admit(_: &Corpus, case: &Case) -> Outcome {
         }
     };
     parts.sort_by_key(|(id, _)| *id);
-    let Ok(nodes) = Nodes::new(parts.iter().map(|(id, _)| NodeId(*id))) else { return Outcome::Listed };
+    let nodes = match Nodes::new(parts.iter().map(|(id, _)| NodeId(*id))) {
+        Ok(nodes) => nodes,
+        Err(error) => return Outcome::unanswered(error),
+    };
     let named = super::named(config);
     let setup = || NodeSetup {
         nodes: nodes.clone(),

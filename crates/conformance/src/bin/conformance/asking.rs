@@ -1,7 +1,7 @@
 //! Cases of one domain, asked of the kubelet's own code and played here.
 
 use anyhow::Context as _;
-use conformance::{Case, Corpus, Expected, Outcome, Report};
+use conformance::{Case, Corpus, Expected, Listed, Outcome, Report};
 use serde_json::{Value, json};
 
 use crate::programs::{Programs, complaint};
@@ -61,7 +61,7 @@ impl Asking<'_> {
                 if matches!(outcome, Outcome::Failed { .. }) || case.expected == Expected::Hang {
                     left.push(before);
                 } else {
-                    report.count(&case, Outcome::Listed);
+                    report.count(&case, Outcome::Listed(Listed::Reproduced));
                 }
             }
             differing = left;

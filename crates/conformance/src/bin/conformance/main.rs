@@ -12,26 +12,34 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::Parser as _;
-use conformance::{Baseline, Report, Selection, Share};
+use conformance::{Baseline, Report, Selection, Share, WrittenAnswers};
+use serde::de::DeserializeOwned;
 
 use again::Again;
 use live::Live;
 
 /// Plays every case below the folders and prints, for each kind, how many pass.
 ///
-/// Exits with 1 if a case differs; with --baseline, if fewer cases of a kind pass than before.
+/// Exits with 1 if a case differs or is not played; with --baseline, if fewer cases of a kind pass than before, or more
+/// of them as listed differences.
 #[derive(Debug, clap::Parser)]
 #[command(name = "cargo xtask conformance", bin_name = "cargo xtask conformance")]
 struct Conformance {
     /// Folders with case files: the root of all domains, or single domains; or single files.
     #[arg(required_unless_present_any = ["live", "again"])]
     folders: Vec<PathBuf>,
-    /// Fail only where a kind passes fewer cases than this file says.
+    /// Fail only where a kind passes fewer cases than this file says, or more of them as listed differences.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Write the passes of each kind to this file.
     #[arg(long, value_name = "FILE")]
     write_baseline: Option<PathBuf>,
+    /// Compare our answers where the kubelet crashes or hangs with those of this file.
+    #[arg(long, value_name = "FILE")]
+    written: Option<PathBuf>,
+    /// Add our answers where the kubelet crashes or hangs to this file, to be read before they are committed.
+    #[arg(long, value_name = "FILE", conflicts_with = "written")]
+    write_written: Option<PathBuf>,
     /// Instead of playing, write an evenly spaced part of the cases to this folder.
     #[arg(long, value_name = "DIR")]
     select: Option<PathBuf>,
@@ -57,6 +65,12 @@ fn main() -> ExitCode {
     }
 }
 
+/// What a JSON file holds.
+fn json<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
+    let text = fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is not such a file", path.display()))
+}
+
 impl Conformance {
     fn run(self) -> anyhow::Result<()> {
         if let Some(target) = &self.select {
@@ -68,6 +82,9 @@ impl Conformance {
         // A panic of our code is a failed case with its text, and needs no trace beside it.
         std::panic::set_hook(Box::new(|_| {}));
         let mut report = Report::keeping(self.differences);
+        if let Some(path) = &self.written {
+            report = report.comparing_with(json(path)?);
+        }
         for folder in &self.folders {
             report.play(folder)?;
         }
@@ -78,14 +95,18 @@ impl Conformance {
             let text = serde_json::to_string_pretty(&report.baseline())?;
             fs::write(path, text + "\n").with_context(|| format!("failed to write {}", path.display()))?;
         }
-        let (_, failed, _) = report.totals();
+        if let Some(path) = &self.write_written {
+            let mut all = if path.exists() { json(path)? } else { WrittenAnswers::new() };
+            all.add(report.unanswered.clone());
+            fs::write(path, all.to_json()?).with_context(|| format!("failed to write {}", path.display()))?;
+        }
+        let (_, failed, skipped) = report.totals();
+        if skipped > 0 {
+            bail!("{skipped} cases are of kinds that are not played here");
+        }
         match &self.baseline {
             Some(path) => {
-                let text =
-                    fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
-                let baseline: Baseline = serde_json::from_str(&text)
-                    .with_context(|| format!("{} is not a baseline", path.display()))?;
-                let lost = report.lost(&baseline);
+                let lost = report.lost(&json::<Baseline>(path)?);
                 if !lost.is_empty() {
                     bail!("fewer cases pass than before: {}", lost.join("; "));
                 }
