@@ -73,7 +73,7 @@ impl Fuzz {
             if self.write {
                 // After each target: a run overnight may be ended at any time, and another run may write at the same
                 // time.
-                let mut figures = self.figures_before();
+                let mut figures = figures_before();
                 figures["targets"][name] = json!({
                     "minutes": self.minutes, "executions": executions, "slowestSeconds": slowest,
                     "megabytes": memory, "found": found, "starved": outcome.starved,
@@ -90,18 +90,16 @@ impl Fuzz {
     }
 }
 
-impl Fuzz {
-    /// The figures of the targets that ran before; those that are gone are left out.
-    fn figures_before(&self) -> Value {
-        let path = reliability::folder().join("fuzz.json");
-        let text = fs::read_to_string(path).unwrap_or_default();
-        let before: Value = serde_json::from_str(&text).unwrap_or_default();
-        let targets = before["targets"].as_object().into_iter().flatten();
-        let targets = targets.filter(|(name, _)| TARGETS.contains(&name.as_str()));
-        let targets: serde_json::Map<String, Value> =
-            targets.map(|(name, row)| (name.clone(), row.clone())).collect();
-        json!({ "targets": targets })
-    }
+/// The figures of the targets that ran before; those that are gone are left out.
+fn figures_before() -> Value {
+    let path = reliability::folder().join("fuzz.json");
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let before: Value = serde_json::from_str(&text).unwrap_or_default();
+    let targets = before["targets"].as_object().into_iter().flatten();
+    let targets = targets.filter(|(name, _)| TARGETS.contains(&name.as_str()));
+    let targets: serde_json::Map<String, Value> =
+        targets.map(|(name, row)| (name.clone(), row.clone())).collect();
+    json!({ "targets": targets })
 }
 
 /// Whether all targets still compile: the toolchain that is pinned will do for that, and no engine is needed.
