@@ -8,6 +8,7 @@ use clap::Parser as _;
 
 use crate::arguments::Arguments;
 use crate::command;
+use crate::fuzzed_commands::COMMANDS;
 use crate::render::Screen;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -17,32 +18,6 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         _ => command(bytes),
     }
 });
-
-/// Command lines: `@` is the file, and what follows it its ending; `+` is the file as a kubelet's root folder, of
-/// which it is the one that is named after it.
-const COMMANDS: [&str; 21] = [
-    "admit -f @.yaml -m xeon-cxl-4node",
-    "admit -f @.yaml -m genoa-1s-96cpu-nps4 --policy restricted --scope pod -o json",
-    "explain -f @.yaml -m xeon-cxl-4node --policy single-numa-node",
-    "simulate --find-max -f @.yaml -m xeon-cxl-4node",
-    "simulate -f @.yaml",
-    "admit -f POD -m xeon-cxl-4node -c @.yaml",
-    "config check -m xeon-cxl-4node -c @.yaml",
-    "config check -m xeon-cxl-4node --propose -c @.yaml",
-    "admit -f POD -m xeon-2s-96cpu-sriov --devices @.yaml",
-    "admit -f POD -m xeon-2s-96cpu-sriov --topolet-config @.yaml",
-    "topology -m @.json",
-    "admit -f POD -m @.json",
-    "topology -m @.tar.zst -o svg",
-    "config check -m @.tar.zst",
-    "state check -m xeon-cxl-4node --state +cpu_manager_state",
-    "state check -m xeon-cxl-4node --state +memory_manager_state",
-    "state show --state +device-plugins/kubelet_internal_checkpoint -o yaml",
-    "admit -f POD -m xeon-cxl-4node --state +cpu_manager_state",
-    "topology -m xeon-cxl-4node --state +memory_manager_state",
-    "state show --state FOLDER --pods @.yaml",
-    "export nrt -m xeon-2s-96cpu-sriov -f @.yaml",
-];
 
 const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: ran}\nspec:\n  containers:\n  - name: app\n    \
                    image: i\n    resources:\n      limits: {cpu: 2, memory: 1Gi}\n";

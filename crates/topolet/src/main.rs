@@ -25,6 +25,8 @@ mod serve;
 mod client;
 #[cfg(fuzzing)]
 mod fuzzing;
+#[cfg(any(fuzzing, test))]
+mod fuzzed_commands;
 
 #[cfg(not(fuzzing))]
 use {

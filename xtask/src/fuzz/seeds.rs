@@ -206,7 +206,8 @@ const AUTHORITY: &[u8] = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00\
     \x44\x1e/v1beta1.Registration/Register\x40\x02te\x01a\
     \x00\x00\x05\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00";
 
-/// Every command with files that it is meant to read; the letters are those of `crates/topolet/src/fuzzing.rs`.
+/// Every command with files that it is meant to read; the letters are those of
+/// `crates/topolet/src/fuzzed_commands.rs`.
 fn commands() -> anyhow::Result<Vec<Vec<u8>>> {
     let mut seeds = Vec::new();
     let mut add = |letters: &str, files: Vec<Vec<u8>>| {
