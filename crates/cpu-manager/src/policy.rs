@@ -129,11 +129,8 @@ impl Static {
             Ok(NodeCpus { id, mask, installed: cpus.len(), cpus: cpus.clone(), not_reserved })
         };
         let node_cpus = cpus.nodes().map(node_cpus).collect::<Result<Vec<_>, _>>()?;
-        let socket_cpus = |cpus: &CpuSet| {
-            let here = node_cpus.iter().filter(|node| !node.cpus.is_disjoint(cpus));
-            let nodes = here.fold(NodeMask::EMPTY, |nodes, node| nodes | node.mask);
-            SocketCpus { nodes, cpus: cpus.clone() }
-        };
+        let socket_cpus =
+            |cpus: &CpuSet| SocketCpus { nodes: nodes_of(&node_cpus, cpus), cpus: cpus.clone() };
         Ok(Self {
             sockets: cpus.sockets().map(|(_, cpus)| socket_cpus(cpus)).collect(),
             nodes_per_socket: num_nodes.checked_div(cpus.num_sockets()).unwrap_or(0),
@@ -168,6 +165,12 @@ impl Static {
         self.all() - &self.reserved
     }
 
+    /// The NUMA nodes that have some of these CPUs.
+    #[must_use]
+    pub fn nodes_of(&self, cpus: &CpuSet) -> NodeMask {
+        nodes_of(&self.nodes, cpus)
+    }
+
     /// What is free for `held` to give: the shared pool without what is reserved.
     #[must_use]
     pub fn available(&self, held: &Holdings) -> CpuSet {
@@ -187,4 +190,10 @@ impl Static {
             ReservedCpus::SystemOnly => self.allocatable(),
         }
     }
+}
+
+/// Those of `nodes` that have some of these CPUs.
+fn nodes_of(nodes: &[NodeCpus], cpus: &CpuSet) -> NodeMask {
+    let here = nodes.iter().filter(|node| !node.cpus.is_disjoint(cpus));
+    here.fold(NodeMask::EMPTY, |mask, node| mask | node.mask)
 }

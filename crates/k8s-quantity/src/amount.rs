@@ -1,169 +1,88 @@
-//! The number inside a quantity, in its small or its big form, and what depends on the form.
+//! Amounts as people write them.
 
-use core::cmp::Ordering;
+use std::fmt;
 
-use num_bigint::Sign as BigSign;
+use pod_spec::ResourceName;
 
-use crate::Sign;
-use crate::decimal::Decimal;
-
-/// A number in one of the reference's two forms. Addition and comparison of small ones allocate nothing.
-#[derive(Clone, Debug)]
+/// An amount of a resource: bytes for memory and huge pages, else a count.
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Amount {
-    /// `value` × 10^`scale`.
-    Small {
-        value: i64,
-        scale: i32,
-    },
-    Big(Decimal),
+    /// Shown in binary units, exactly where two decimals or four digits are enough for that (`1.25Mi`, `5118Ki`), and
+    /// rounded down otherwise: what is shown is really there. Whole numbers from 10 on, and numbers with two
+    /// decimals below, can be rounded.
+    Bytes(u64),
+    /// Shown as it is.
+    Count(u64),
 }
-
-/// 10^19 is the largest power that brings any 64-bit number to at most 127 bits.
-const COMPARABLE_SCALES: u32 = 19;
 
 impl Amount {
-    pub(crate) const ZERO: Self = Self::Small { value: 0, scale: 0 };
+    pub(crate) fn of(resource: &ResourceName, amount: u64) -> Self {
+        if resource.as_str() == "memory" || resource.is_hugepages() {
+            Self::Bytes(amount)
+        } else {
+            Self::Count(amount)
+        }
+    }
+}
 
-    pub(crate) fn sign(&self) -> Sign {
-        let order = match self {
-            Self::Small { value, .. } => value.cmp(&0),
-            Self::Big(decimal) => decimal.unscaled.sign().cmp(&BigSign::NoSign),
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = match *self {
+            Self::Count(count) => return write!(f, "{count}"),
+            Self::Bytes(bytes) => bytes,
         };
-        match order {
-            Ordering::Less => Sign::Negative,
-            Ordering::Equal => Sign::Zero,
-            Ordering::Greater => Sign::Positive,
-        }
-    }
-
-    /// Whether the other is the same number in the same form.
-    pub(crate) fn has_form_of(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Small { value, scale }, Self::Small { value: of, scale: at }) => {
-                (value, scale) == (of, at)
+        let is_whole = |shift: u32| bytes.trailing_zeros() >= shift;
+        // Terabytes only where nothing is lost: people compare 1536Gi with 1152Gi.
+        let wanted = |(_, shift): &(&str, u32)| bytes >> shift > 0 && (*shift != 40 || is_whole(*shift));
+        let Some((name, shift)) = UNITS.into_iter().find(wanted) else { return write!(f, "{bytes}") };
+        let smaller = UNITS.into_iter().find(|(_, other)| *other + 10 == shift);
+        let exact = smaller.filter(|(_, shift)| is_whole(*shift) && bytes >> shift < MOST_EXACT);
+        let hundred = u128::from(bytes) * 100;
+        let (whole, hundredths) = (bytes >> shift, hundred >> shift);
+        match (hundredths % 100, exact) {
+            (0, _) if is_whole(shift) => write!(f, "{whole}{name}"),
+            (part, _) if hundredths << shift == hundred && part % 10 == 0 => {
+                write!(f, "{whole}.{}{name}", part / 10)
             }
-            (Self::Big(decimal), Self::Big(other)) => {
-                (&decimal.unscaled, decimal.places) == (&other.unscaled, other.places)
-            }
-            (Self::Small { .. }, Self::Big(_)) | (Self::Big(_), Self::Small { .. }) => false,
-        }
-    }
-
-    /// The integer, for those forms that the reference reads one from.
-    pub(crate) fn as_int64(&self) -> Option<i64> {
-        match *self {
-            Self::Small { value, scale } => scale_up(value, u32::try_from(scale).ok()?),
-            Self::Big(_) => None,
-        }
-    }
-
-    /// The value in units of 10^`target`, away from zero; overflow as in the reference.
-    pub(crate) fn scaled_int64(&self, target: i32) -> i64 {
-        let (value, scale) = match self {
-            Self::Big(decimal) => return decimal.scaled_int64(-target),
-            Self::Small { value, scale } => (*value, *scale),
-        };
-        let difference = scale.abs_diff(target);
-        if scale < target {
-            return scale_down(value, difference);
-        }
-        scale_up(value, difference).unwrap_or(match difference {
-            // For these the reference has functions of their own, which give back what they overflowed to.
-            1 | 2 | 3 | 6 | 9 => value.wrapping_mul(10_i64.pow(difference)),
-            _ => 0,
-        })
-    }
-
-    pub(crate) fn to_decimal(&self) -> Decimal {
-        match self {
-            Self::Small { value, scale } => Decimal { unscaled: (*value).into(), places: -scale },
-            Self::Big(decimal) => decimal.clone(),
-        }
-    }
-
-    pub(crate) fn negated(&self) -> Self {
-        if let Self::Small { value, scale } = *self
-            && let Some(value) = value.checked_neg()
-        {
-            return Self::Small { value, scale };
-        }
-        Self::Big(self.to_decimal().negated())
-    }
-
-    /// The sum: small if both are and nothing overflows on the way, else big.
-    pub(crate) fn plus(&self, other: &Self) -> Self {
-        match (self, other) {
-            (&Self::Small { value, scale }, &Self::Small { value: other_value, scale: other_scale }) => {
-                sum_small((value, scale), (other_value, other_scale))
-            }
-            _ => None,
-        }
-        .unwrap_or_else(|| Self::Big(self.to_decimal().plus(&other.to_decimal())))
-    }
-
-    /// Rounded away from zero to units of 10^`target`, if it is finer.
-    pub(crate) fn rounded_up(self, target: i32) -> Self {
-        match self {
-            Self::Small { value, scale } if scale < target => {
-                Self::Small { value: scale_down(value, scale.abs_diff(target)), scale: target }
-            }
-            Self::Small { .. } => self,
-            Self::Big(decimal) => Self::Big(decimal.rounded_up(-target)),
-        }
-    }
-
-    /// The order of the values, whatever the forms.
-    pub(crate) fn cmp_value(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (&Self::Small { value, scale }, &Self::Small { value: other_value, scale: other_scale }) => {
-                cmp_small((value, scale), (other_value, other_scale))
-            }
-            _ => self.to_decimal().cmp_value(&other.to_decimal()),
+            (part, _) if hundredths << shift == hundred => write!(f, "{whole}.{part:02}{name}"),
+            (_, Some((name, shift))) => write!(f, "{}{name}", bytes >> shift),
+            (part, None) if whole < 10 => write!(f, "{whole}.{part:02}{name}"),
+            (_, None) => write!(f, "{whole}{name}"),
         }
     }
 }
 
-/// The sum of two small amounts at the smaller scale, unless something overflows.
-fn sum_small((a, a_scale): (i64, i32), (b, b_scale): (i64, i32)) -> Option<Amount> {
-    let (value, scale) = if b == 0 {
-        (a, a_scale)
-    } else if a == 0 {
-        (b, b_scale)
-    } else {
-        let scale = a_scale.min(b_scale);
-        let a = scale_up(a, a_scale.abs_diff(scale))?;
-        (a.checked_add(scale_up(b, b_scale.abs_diff(scale))?)?, scale)
-    };
-    Some(Amount::Small { value, scale })
-}
+/// Units with the power of two that each is, the largest first.
+const UNITS: [(&str, u32); 6] = [("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
+/// A number of more digits than this is rounded instead of told in a smaller unit.
+const MOST_EXACT: u64 = 10_000;
 
-fn cmp_small((a, a_scale): (i64, i32), (b, b_scale): (i64, i32)) -> Ordering {
-    let by_sign = a.signum().cmp(&b.signum());
-    let difference = a_scale.abs_diff(b_scale);
-    by_sign.then_with(|| {
-        if a == 0 {
-            return Ordering::Equal;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_exact_or_rounded_down_to_what_is_there() {
+        for (bytes, shown) in [
+            (0, "0"),
+            (1023, "1023"),
+            (1 << 30, "1Gi"),
+            (3 << 29, "1.5Gi"),
+            (5 << 28, "1.25Gi"),
+            (1280 << 10, "1.25Mi"),
+            (5118 << 10, "5118Ki"),
+            (36_608 << 10, "35.75Mi"),
+            (1_230 << 20, "1230Mi"),
+            ((5 << 28) + 1, "1.25Gi"),
+            ((1 << 30) + 1, "1.00Gi"),
+            (u64::MAX, "15Ei"),
+            ((16 << 30) - 1, "15Gi"),
+            (67_283_976_192, "62Gi"),
+            (1 << 40, "1Ti"),
+            (1_536 << 30, "1536Gi"),
+            (2 << 20, "2Mi"),
+        ] {
+            assert_eq!(Amount::Bytes(bytes).to_string(), shown, "{bytes}");
         }
-        // Beyond 19 powers of ten no 64-bit number can make up for its scale.
-        let factor = 10_i128.pow(difference.min(COMPARABLE_SCALES));
-        let (a, b) = match a_scale.cmp(&b_scale) {
-            Ordering::Greater => (i128::from(a) * factor, i128::from(b)),
-            _ => (i128::from(a), i128::from(b) * factor),
-        };
-        a.cmp(&b)
-    })
-}
-
-/// `value` × 10^`by`, unless it overflows.
-fn scale_up(value: i64, by: u32) -> Option<i64> {
-    if value == 0 {
-        return Some(0);
     }
-    value.checked_mul(10_i64.checked_pow(by)?)
-}
-
-/// `value` / 10^`by`, away from zero.
-fn scale_down(value: i64, by: u32) -> i64 {
-    let Some(unit) = 10_i64.checked_pow(by) else { return value.signum() };
-    value / unit + (value % unit).signum()
 }
