@@ -19,7 +19,7 @@ pub use machine::{
     CacheKind, Core, CoreKind, CpuCache, CpuLists, DeviceNode, InvalidMachine, Machine, MachineParts, Node,
     NodeLists, Package, PackageId, Part, PciAddress, PciAddressError, PciDevice, PciDistance, Smt, Sriov,
 };
-pub use node::{NodeId, Nodes, ShowNodes, TooManyNodes};
+pub use node::{NodeId, NodeIds, Nodes, ShowNodes, TooManyNodes};
 pub use synthetic::SyntheticError;
 pub use table::{CacheId, CoreId, CpuCounts, CpuRow, CpuTable, CpuTableError, SocketId};
 pub use view::{KubeletView, NodeMemory, ViewError};

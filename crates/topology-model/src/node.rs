@@ -83,6 +83,12 @@ impl Nodes {
         mask.iter().filter_map(|index| self.id(index))
     }
 
+    /// The same as a value that knows its ids.
+    #[must_use]
+    pub fn listed(&self, mask: NodeMask) -> NodeIds {
+        NodeIds(self.ids_of(mask).collect())
+    }
+
     /// The mask of those of `ids` that the machine has.
     pub fn mask_of(&self, ids: impl IntoIterator<Item = NodeId>) -> NodeMask {
         ids.into_iter().filter_map(|id| self.index_of(id)).collect()
@@ -104,19 +110,92 @@ pub struct ShowNodes<'a> {
 
 impl fmt::Display for ShowNodes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut ids = self.nodes.ids_of(self.mask).peekable();
-        let mut separator = "";
-        while let Some(NodeId(first)) = ids.next() {
-            let mut last = first;
-            while let Some(NodeId(next)) = ids.next_if(|id| id.0 == last + 1) {
-                last = next;
-            }
-            write!(f, "{separator}{first}")?;
-            if last > first {
-                write!(f, "-{last}")?;
-            }
-            separator = ",";
+        write_runs(f, self.nodes.ids_of(self.mask))
+    }
+}
+
+/// Node ids in ascending order, without their machine; shown in list format: `0,8,250-252`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct NodeIds(Vec<NodeId>);
+
+impl NodeIds {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The only one; `None` if there are several, or none.
+    #[must_use]
+    pub fn single(&self) -> Option<NodeId> {
+        match *self.0 {
+            [id] => Some(id),
+            _ => None,
         }
-        Ok(())
+    }
+
+    /// The ids in ascending order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = NodeId> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+impl FromIterator<NodeId> for NodeIds {
+    fn from_iter<I: IntoIterator<Item = NodeId>>(ids: I) -> Self {
+        let mut ids = Vec::from_iter(ids);
+        ids.sort_unstable();
+        ids.dedup();
+        Self(ids)
+    }
+}
+
+impl fmt::Display for NodeIds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_runs(f, self.iter())
+    }
+}
+
+/// Ascending ids, each run of consecutive ones as its first and last.
+fn write_runs(f: &mut fmt::Formatter<'_>, ids: impl Iterator<Item = NodeId>) -> fmt::Result {
+    let mut ids = ids.peekable();
+    let mut separator = "";
+    while let Some(NodeId(first)) = ids.next() {
+        let mut last = first;
+        while let Some(NodeId(next)) = ids.next_if(|id| last.checked_add(1) == Some(id.0)) {
+            last = next;
+        }
+        write!(f, "{separator}{first}")?;
+        if last > first {
+            write!(f, "-{last}")?;
+        }
+        separator = ",";
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString as _;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_listed_in_runs() {
+        for (ids, shown) in [
+            (&[][..], ""),
+            (&[5], "5"),
+            (&[8, 1, 0, 2, 1], "0-2,8"),
+            (&[-1, 0], "-1-0"),
+            (&[i64::MAX], "9223372036854775807"),
+        ] {
+            let ids: NodeIds = ids.iter().copied().map(NodeId).collect();
+            assert_eq!(ids.to_string(), shown);
+        }
     }
 }
