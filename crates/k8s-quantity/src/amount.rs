@@ -1,28 +1,17 @@
-//! Amounts as people write them.
+//! Amounts as people read them.
 
-use std::fmt;
+use core::fmt;
 
-use pod_spec::ResourceName;
-
-/// An amount of a resource: bytes for memory and huge pages, else a count.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Amount {
+/// A number of bytes or of things, to be shown to a person. A [`Quantity`](crate::Quantity) is what a manifest says, and
+/// is printed exactly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Amount {
     /// Shown in binary units, exactly where two decimals or four digits are enough for that (`1.25Mi`, `5118Ki`), and
     /// rounded down otherwise: what is shown is really there. Whole numbers from 10 on, and numbers with two
     /// decimals below, can be rounded.
     Bytes(u64),
     /// Shown as it is.
     Count(u64),
-}
-
-impl Amount {
-    pub(crate) fn of(resource: &ResourceName, amount: u64) -> Self {
-        if resource.as_str() == "memory" || resource.is_hugepages() {
-            Self::Bytes(amount)
-        } else {
-            Self::Count(amount)
-        }
-    }
 }
 
 impl fmt::Display for Amount {
@@ -54,11 +43,13 @@ impl fmt::Display for Amount {
 
 /// Units with the power of two that each is, the largest first.
 const UNITS: [(&str, u32); 6] = [("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
-/// A number of more digits than this is rounded instead of told in a smaller unit.
+/// Numbers from this one on are rounded instead of shown in the smaller unit.
 const MOST_EXACT: u64 = 10_000;
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString as _;
+
     use super::*;
 
     #[test]

@@ -5,8 +5,8 @@ use alloc::string::String;
 
 use num_bigint::BigInt;
 
-use crate::amount::Amount;
 use crate::decimal::Decimal;
+use crate::number::Number;
 use crate::{Format, Quantity};
 
 /// The resource name of huge pages of `kib` KiB, the unit in which the kernel names their folders:
@@ -17,7 +17,7 @@ use crate::{Format, Quantity};
 /// ```
 #[must_use]
 pub fn hugepage_resource_name(kib: u64) -> String {
-    let bytes = Amount::Big(Decimal { unscaled: BigInt::from(kib) << 10, places: 0 });
+    let bytes = Number::Big(Decimal { unscaled: BigInt::from(kib) << 10, places: 0 });
     let size = Quantity { amount: bytes, format: Format::BinarySi, text: None };
     format!("hugepages-{size}")
 }

@@ -12,6 +12,7 @@
 extern crate alloc;
 
 mod amount;
+mod number;
 mod decimal;
 mod hugepages;
 mod parse;
@@ -20,6 +21,7 @@ mod quantity;
 #[cfg(feature = "serde")]
 mod serde;
 
+pub use amount::Amount;
 pub use hugepages::hugepage_resource_name;
 pub use parse::ParseError;
 pub use print::Canonical;

@@ -9,7 +9,7 @@ use crate::decimal::Decimal;
 
 /// A number in one of the reference's two forms. Addition and comparison of small ones allocate nothing.
 #[derive(Clone, Debug)]
-pub(crate) enum Amount {
+pub(crate) enum Number {
     /// `value` × 10^`scale`.
     Small {
         value: i64,
@@ -21,7 +21,7 @@ pub(crate) enum Amount {
 /// 10^19 is the largest power that brings any 64-bit number to at most 127 bits.
 const COMPARABLE_SCALES: u32 = 19;
 
-impl Amount {
+impl Number {
     pub(crate) const ZERO: Self = Self::Small { value: 0, scale: 0 };
 
     pub(crate) fn sign(&self) -> Sign {
@@ -124,7 +124,7 @@ impl Amount {
 }
 
 /// The sum of two small amounts at the smaller scale, unless something overflows.
-fn sum_small((a, a_scale): (i64, i32), (b, b_scale): (i64, i32)) -> Option<Amount> {
+fn sum_small((a, a_scale): (i64, i32), (b, b_scale): (i64, i32)) -> Option<Number> {
     let (value, scale) = if b == 0 {
         (a, a_scale)
     } else if a == 0 {
@@ -134,7 +134,7 @@ fn sum_small((a, a_scale): (i64, i32), (b, b_scale): (i64, i32)) -> Option<Amoun
         let a = scale_up(a, a_scale.abs_diff(scale))?;
         (a.checked_add(scale_up(b, b_scale.abs_diff(scale))?)?, scale)
     };
-    Some(Amount::Small { value, scale })
+    Some(Number::Small { value, scale })
 }
 
 fn cmp_small((a, a_scale): (i64, i32), (b, b_scale): (i64, i32)) -> Ordering {

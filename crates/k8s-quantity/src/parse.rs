@@ -9,8 +9,8 @@ use core::str::FromStr;
 use num_bigint::{BigInt, BigUint, Sign as BigSign};
 use thiserror::Error;
 
-use crate::amount::Amount;
 use crate::decimal::{Decimal, power_of_ten};
+use crate::number::Number;
 use crate::{Format, Quantity};
 
 /// Why a text is not a quantity. The texts are Kubernetes', except that of [`ParseError::TooLarge`].
@@ -190,7 +190,7 @@ enum Remember {
 ///
 /// A decimal has room for 18 digits and is kept down to 10^-9. A binary has none for a point, and for fewer
 /// digits the larger its suffix is (15 less three for each step, less one).
-fn small(scanned: &Scanned<'_>, suffix: &Suffix) -> Option<(Amount, Remember)> {
+fn small(scanned: &Scanned<'_>, suffix: &Suffix) -> Option<(Number, Remember)> {
     let (room, scale) = match suffix.base {
         Base::Ten => (18, suffix.exponent.checked_sub_unsigned(u32::try_from(scanned.fraction.len()).ok()?)?),
         Base::Two if scanned.fraction.is_empty() => (usize::try_from(14 - suffix.exponent * 3 / 10).ok()?, 0),
@@ -208,7 +208,7 @@ fn small(scanned: &Scanned<'_>, suffix: &Suffix) -> Option<(Amount, Remember)> {
     let value = if scanned.sign == BigSign::Minus { -magnitude } else { magnitude };
     // A zero's exponent is written nowhere; as it may be absurd, it must not reach the arithmetic.
     let scale = if value == 0 { scale.min(0) } else { scale };
-    Some((Amount::Small { value, scale }, if remembers { Remember::Text } else { Remember::Nothing }))
+    Some((Number::Small { value, scale }, if remembers { Remember::Text } else { Remember::Nothing }))
 }
 
 /// The big form: rounded up to billionths, and a binary one capped at the largest 64-bit integer.
@@ -231,7 +231,7 @@ fn big(scanned: &Scanned<'_>, suffix: &Suffix) -> Result<Quantity, ParseError> {
     if scanned.sign == BigSign::Minus {
         amount = amount.negated();
     }
-    Ok(Quantity { amount: Amount::Big(amount), format, text: None })
+    Ok(Quantity { amount: Number::Big(amount), format, text: None })
 }
 
 fn big_magnitude(scanned: &Scanned<'_>, suffix: &Suffix) -> Decimal {

@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
-use crate::amount::Amount;
+use crate::number::Number;
 
 /// An amount of a resource.
 ///
@@ -25,7 +25,7 @@ use crate::amount::Amount;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Quantity {
-    pub(crate) amount: Amount,
+    pub(crate) amount: Number,
     pub(crate) format: Format,
     /// What Display gives back verbatim. Shared, so that a clone of the small form allocates nothing.
     pub(crate) text: Option<Arc<str>>,
@@ -60,13 +60,13 @@ impl Quantity {
     /// `value` whole units.
     #[must_use]
     pub const fn from_units(value: i64, format: Format) -> Self {
-        Self { amount: Amount::Small { value, scale: 0 }, format, text: None }
+        Self { amount: Number::Small { value, scale: 0 }, format, text: None }
     }
 
     /// `value` thousandths, for CPUs. Such a quantity has no [`as_int64`](Quantity::as_int64), even if it is whole.
     #[must_use]
     pub const fn from_milli(value: i64, format: Format) -> Self {
-        Self { amount: Amount::Small { value, scale: -3 }, format, text: None }
+        Self { amount: Number::Small { value, scale: -3 }, format, text: None }
     }
 
     /// How it is written.
@@ -99,13 +99,13 @@ impl Quantity {
     /// the result of arithmetic with one that has it.
     #[must_use]
     pub const fn is_big(&self) -> bool {
-        matches!(self.amount, Amount::Big(_))
+        matches!(self.amount, Number::Big(_))
     }
 
     /// The same in the big inner form, which it takes on in Kubernetes where it is compared with a big one.
     #[must_use]
     pub fn into_big(self) -> Self {
-        Self { amount: Amount::Big(self.amount.to_decimal()), ..self }
+        Self { amount: Number::Big(self.amount.to_decimal()), ..self }
     }
 
     /// Whole units, rounded away from zero: 1 for `100m`. As in Kubernetes, values past 64 bits give 0 or wrap
@@ -131,7 +131,7 @@ impl Quantity {
     /// Rounded away from zero to whole thousandths, as a pod's requests are when it is stored: `1u` gives `1m`.
     #[must_use]
     pub fn round_up_to_milli(self) -> Self {
-        let keeps_text = matches!(self.amount, Amount::Small { scale, .. } if scale >= -3);
+        let keeps_text = matches!(self.amount, Number::Small { scale, .. } if scale >= -3);
         let text = self.text.filter(|_| keeps_text);
         Self { amount: self.amount.rounded_up(-3), format: self.format, text }
     }
@@ -143,7 +143,7 @@ impl Quantity {
         (self.format, &self.text) == (other.format, &other.text) && self.amount.has_form_of(&other.amount)
     }
 
-    fn with_amount(&self, amount: Amount) -> Self {
+    fn with_amount(&self, amount: Number) -> Self {
         Self { amount, format: self.format, text: None }
     }
 }
@@ -151,7 +151,7 @@ impl Quantity {
 /// JSON's `null`: zero, without a format.
 impl Default for Quantity {
     fn default() -> Self {
-        Self { amount: Amount::ZERO, format: Format::Unspecified, text: None }
+        Self { amount: Number::ZERO, format: Format::Unspecified, text: None }
     }
 }
 

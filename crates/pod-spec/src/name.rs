@@ -4,6 +4,8 @@ use alloc::sync::Arc;
 use core::borrow::Borrow;
 use core::fmt;
 
+use k8s_quantity::Amount;
+
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -62,6 +64,16 @@ impl ResourceName {
     #[must_use]
     pub fn is_hugepages(&self) -> bool {
         self.0.starts_with("hugepages-")
+    }
+
+    /// So much of it as a person reads it: bytes of memory and huge pages in binary units, all else as a count.
+    #[must_use]
+    pub fn amount(&self, value: u64) -> Amount {
+        if self.as_str() == "memory" || self.is_hugepages() {
+            Amount::Bytes(value)
+        } else {
+            Amount::Count(value)
+        }
     }
 
     /// Whether a pod may ask for it at pod level: `cpu`, `memory` and huge pages.

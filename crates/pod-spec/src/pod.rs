@@ -79,6 +79,18 @@ pub enum Role {
     App,
 }
 
+impl Role {
+    /// The name in outputs: `init`, `sidecar` or `app`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Init => "init",
+            Self::Sidecar => "sidecar",
+            Self::App => "app",
+        }
+    }
+}
+
 impl Pod {
     /// A pod of these containers: init containers in order first, then app containers. Its UID is made of namespace
     /// and name, as for a pod that no API server has seen.

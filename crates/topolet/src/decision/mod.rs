@@ -361,7 +361,7 @@ fn full_name(pod: &Pod) -> String {
 }
 
 fn amount(resource: &ResourceName, value: u64) -> Amount {
-    Amount::of(resource, value)
+    resource.amount(value)
 }
 
 /// The nodes of an affinity; `None` if any will do.

@@ -4,7 +4,6 @@ use cpuset::CpuSet;
 use device_manager::DeviceId;
 use memory_manager::{Block, Granted as GrantedMemory};
 use numa_bitmask::NodeMask;
-use pod_spec::Role;
 use topology_admission::{Placed, Placement};
 use topology_hint::Hint;
 
@@ -19,11 +18,7 @@ impl Facts<'_> {
         let hint = hint.and_then(|hint| hint.affinity.nodes());
         ContainerView {
             name: placed.name.to_string(),
-            role: match placed.role {
-                Role::Init => "init",
-                Role::Sidecar => "sidecar",
-                Role::App => "app",
-            },
+            role: placed.role.name(),
             nodes: hint.map(|mask| nodes.show(mask).to_string()),
             exclusive_cpus: cpus.map(ToString::to_string),
             cpu_nodes: cpus.map(|cpus| nodes.show(self.nodes_of(cpus)).to_string()),

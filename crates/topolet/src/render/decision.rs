@@ -1,5 +1,7 @@
 //! A decision for a person: what was asked, what each node could give, what was given or why not.
 
+use pod_spec::ResourceName;
+
 use crate::decision::{
     CellView, ContainerView, Decision, NodeView, NotChecked, RefusalView, ResourceView, UnitView,
 };
@@ -181,8 +183,8 @@ fn table(unit: &UnitView, shown: &[&Column], elsewhere: bool) -> String {
         head.push("NO SINGLE NODE".to_owned());
     }
     let rows = resources.iter().enumerate().map(|(at, resource)| {
-        let name = resource.resource.as_str().into();
-        let mut row = vec![resource.resource.clone(), Amount::of(&name, resource.asked).to_string()];
+        let name = ResourceName::new(&resource.resource);
+        let mut row = vec![resource.resource.clone(), name.amount(resource.asked).to_string()];
         row.extend(shown.iter().map(|column| column.cells[at].clone()));
         if elsewhere {
             row.push(resource.elsewhere.as_ref().map_or(NOTHING.to_owned(), |cell| amounts(resource, cell)));
@@ -229,8 +231,8 @@ fn amounts(resource: &ResourceView, cell: &CellView) -> String {
     if cell.allocatable == 0 {
         return NOTHING.to_owned();
     }
-    let name = resource.resource.as_str().into();
-    let amount = |value| Amount::of(&name, value);
+    let name = ResourceName::new(&resource.resource);
+    let amount = |value| name.amount(value);
     let held = match cell.held_by.as_slice() {
         [] => String::new(),
         [one] => format!(" (held by {one})"),

@@ -1,6 +1,5 @@
 //! What a person reads: tables without borders, marks, amounts, colours.
 
-mod amount;
 mod screen;
 mod simulation;
 mod state;
@@ -17,10 +16,10 @@ mod places_agree;
 
 use comfy_table::{Table, presets};
 
-pub(crate) use amount::Amount;
 pub(crate) use config::checked;
 pub(crate) use decision::decision;
 pub(crate) use explanation::explanation;
+pub(crate) use k8s_quantity::Amount;
 pub(crate) use repair::repairs;
 pub(crate) use screen::{Glyphs, Screen, manifest_style};
 pub(crate) use simulation::{found_max, found_max_csv, simulation, simulation_csv};

@@ -1,6 +1,6 @@
 //! State files: what they say, and what is wrong with them.
 
-use super::{Amount, Glyphs, columns};
+use super::{Glyphs, columns};
 use crate::node::RELEASE;
 use crate::state::{Finding, Problem, Shown};
 
@@ -35,7 +35,7 @@ pub(crate) fn holders(shown: &Shown) -> String {
     let rows = shown.containers.iter().map(|line| {
         let memory = line.held.memory.iter().map(|held| {
             let nodes = super::ranges(held.nodes.iter().copied());
-            let amount = Amount::of(&pod_spec::ResourceName::new(&held.resource), held.bytes);
+            let amount = pod_spec::ResourceName::new(&held.resource).amount(held.bytes);
             let what = if held.resource == "memory" { String::new() } else { format!(" {}", held.resource) };
             format!("{amount}{what} on {nodes}")
         });

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cpuset::CpuSet;
 use device_manager::{Access, Setup};
 use node_agent::{Record, RefusedPod, Snapshot, Source};
-use pod_spec::{Container, ContainerName, Pod, PodUid, Role};
+use pod_spec::{Container, ContainerName, Pod, PodUid};
 use serde::Serialize;
 use topology_admission::Ledger;
 
@@ -204,11 +204,7 @@ impl ContainerView {
         let running = record.running.iter().filter(|(_, running)| running.container == container.name);
         Self {
             name: container.name.to_string(),
-            role: match container.role {
-                Role::Init => "init",
-                Role::Sidecar => "sidecar",
-                Role::App => "app",
-            },
+            role: container.role.name(),
             exclusive_cpus: cpus.map(CpuSet::to_string),
             memory: blocks
                 .into_iter()

@@ -114,7 +114,7 @@ fn held(stored: &Stored, pod: &PodUid) -> String {
     let containers = stored.entries.get(pod).into_iter().flat_map(|of| of.values().flatten());
     let block = |block: &StoredBlock| {
         let nodes = crate::render::ranges(block.nodes.iter().map(|id| id.0));
-        format!("{} {} on NUMA {nodes}", Amount::of(&block.resource, block.size), block.resource)
+        format!("{} {} on NUMA {nodes}", block.resource.amount(block.size), block.resource)
     };
     let blocks: Vec<String> = whole.chain(containers).map(block).collect();
     if blocks.is_empty() { "nothing".to_owned() } else { blocks.join(", ") }
