@@ -99,6 +99,13 @@ impl Ledger {
         &self.devices
     }
 
+    /// The devices of the file that a kubelet with this ledger has written: a kubelet writes it when it gives devices
+    /// out and when a plugin lists devices or is forgotten, and not when it collects what dead pods hold.
+    #[must_use]
+    pub const fn device_file(&self) -> &DeviceHoldings {
+        &self.device_file
+    }
+
     /// What a provider of your own has granted, by container; of what it granted to a pod as a whole the container's
     /// name is empty.
     pub fn held_by(&self, provider: &str) -> impl Iterator<Item = (&ContainerKey, &Grant)> + use<'_> {
@@ -121,7 +128,7 @@ impl Ledger {
     }
 
     /// The ledger of a node that a plugin has left: its devices are not healthy any more. Nothing is stored, so a start
-    /// after it ([`Node::resume`](crate::Node::resume)) finds what was held when the kubelet last wrote its file.
+    /// after it ([`Node::restore`](crate::Node::restore)) finds what was held when the kubelet last wrote its file.
     #[must_use]
     pub fn disconnect(&self, resource: &ResourceName, now: Moment) -> Self {
         let mut after = self.changed();

@@ -36,7 +36,6 @@ mod waits;
 mod asks;
 mod series;
 mod other_node;
-mod resume;
 mod stored;
 mod runs;
 
@@ -52,9 +51,9 @@ pub use ledger::{Ledger, SourcesReady, Stale, Version};
 pub use node::{Node, NodeSetup, PodLevel};
 pub use preempt::NobodyToPreempt;
 pub use refusal::{Cause, Reason, Refused};
-pub use resume::ResumeError;
+
 pub use series::{Decided, Outcome, Series};
 pub use standing::Standing;
 pub use start::{StartError, StartFault};
-pub use stored::StoredHoldings;
+pub use stored::{RestoreError, RunningPods, StoredHoldings};
 pub use trace::{Answered, Cell, Detail, NodeAmounts, ResourceTrace, Trace, UnitName, UnitTrace};

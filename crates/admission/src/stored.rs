@@ -1,41 +1,75 @@
-//! A node of which something was stored: what its files hold, and the pods that run on it.
+//! A node that starts: the ledger of what its files hold and of the pods that run on it.
+//!
+//! The kubelet and the product start the same way and differ in what they know. A kubelet knows which containers run
+//! and admits every pod again, on what its files hold; the product has recorded the admitted pods, and they stay
+//! admitted. [`RunningPods`] says which.
 
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use cpu_manager::Holdings as CpuHoldings;
 use device_manager::Holdings as DeviceHoldings;
 use memory_manager::Stored as StoredMemory;
 use node_config::Drift;
-use pod_spec::Pod;
+use pod_spec::{ContainerKey, Pod};
+use thiserror::Error;
 
 use crate::collect::Dead;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, SourcesReady};
 use crate::node::Node;
-use crate::resume::ResumeError;
 
-/// What state files hold, read and not yet checked against a node.
+/// The contents of state files, read and not yet checked against a node.
 #[derive(Clone, Debug, Default)]
 pub struct StoredHoldings {
-    /// The CPU manager's; `None`: nothing was stored.
+    /// The CPU manager's; `None`: there is no file.
     pub cpus: Option<CpuHoldings>,
-    /// The memory manager's; `None`: nothing was stored.
+    /// The memory manager's; `None`: there is no file.
     pub memory: Option<StoredMemory>,
     /// The device manager's.
     pub devices: DeviceHoldings,
 }
 
+/// The pods that run when a node starts, as far as they are known.
+#[derive(Clone, Debug, Default)]
+pub struct RunningPods {
+    /// Pods that stay admitted, in the order in which they were. A kubelet has none: it admits every pod again.
+    pub admitted: Vec<Pod>,
+    /// Containers that the runtime reports as running.
+    pub running: BTreeSet<ContainerKey>,
+    /// Whether further pods may run: until all sources have reported, nothing that is held is collected.
+    pub sources: SourcesReady,
+}
+
+impl RunningPods {
+    /// Exactly these pods run.
+    #[must_use]
+    pub fn admitted(pods: impl IntoIterator<Item = Pod>) -> Self {
+        Self { admitted: pods.into_iter().collect(), ..Self::default() }
+    }
+}
+
+/// The stored state does not fit the node, and the kubelet would not start. The texts are the kubelet's.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// The CPU manager rejects the stored CPUs.
+    #[error("start cpu manager error: {0}")]
+    Cpus(#[from] cpu_manager::StateError),
+    /// The memory manager rejects the stored memory.
+    #[error("start memory manager error: {0}")]
+    Memory(#[from] memory_manager::StateError),
+}
+
 impl Node {
-    /// The ledger with which this node starts that stored `stored` and runs `pods`, in the order in which they came.
-    /// What others than these hold is free again with the next collection. What is stored for a manager that this
-    /// node does not have is passed over.
+    /// The ledger with which this node starts. What `stored` holds for pods that are not in `pods` is released by the
+    /// first collection after all sources have reported. Holdings of a manager that this node does not have are
+    /// ignored. Hints, created containers and what init containers had handed on are forgotten, and no device plugin
+    /// is connected.
     ///
     /// # Errors
-    /// What was stored does not fit this node.
-    pub fn restore(
-        &self,
-        stored: StoredHoldings,
-        pods: impl IntoIterator<Item = Pod>,
-    ) -> Result<Ledger, ResumeError> {
+    /// The stored state does not fit this node.
+    pub fn restore(&self, stored: StoredHoldings, pods: RunningPods) -> Result<Ledger, RestoreError> {
         let mut ledger = self.empty_ledger();
         if let (Some(policy), Some(held)) = (&self.cpus, stored.cpus) {
             ledger.cpus = Some(policy.restore(held)?);
@@ -43,18 +77,35 @@ impl Node {
         if let (Some(policy), Some(held)) = (&self.memory, stored.memory) {
             ledger.memory = Some(self.restore_memory(policy, &held)?);
         }
-        ledger.devices = stored.devices;
+        ledger.devices = stored.devices.started();
         ledger.store_devices();
-        for pod in pods {
+        for pod in pods.admitted {
             let requests = self.requests(&pod);
             ledger.enter(Arc::new(pod), requests);
         }
+        ledger.was_running = Arc::new(pods.running);
+        ledger.sources = pods.sources;
         ledger.dead = Dead::EVERYWHERE;
         Ok(ledger)
     }
 
-    /// The memory that was stored, on this machine as it is now.
-    pub(crate) fn restore_memory(
+    /// The contents of the files that a kubelet with this ledger has written. Its device file may be behind the ledger:
+    /// it is not written when dead pods are collected.
+    #[must_use]
+    pub fn stored(&self, ledger: &Ledger) -> StoredHoldings {
+        StoredHoldings {
+            cpus: ledger.cpus.as_ref().map(stored_cpus),
+            memory: self
+                .memory
+                .as_ref()
+                .zip(ledger.memory.as_ref())
+                .map(|(policy, held)| policy.stored(held)),
+            devices: ledger.device_file.clone(),
+        }
+    }
+
+    /// The stored memory, on this machine as it is now.
+    fn restore_memory(
         &self,
         policy: &memory_manager::Static,
         stored: &StoredMemory,
@@ -64,4 +115,11 @@ impl Node {
             Drift::Absorb => Ok(policy.absorb(stored)?.held),
         }
     }
+}
+
+/// The CPUs of a state file, which does not list reusable CPUs of init containers.
+fn stored_cpus(held: &CpuHoldings) -> CpuHoldings {
+    let assigned = held.iter().map(|(pod, container, cpus)| (pod.clone(), container.clone(), cpus.clone()));
+    let whole = held.whole_pods().map(|(pod, cpus)| (pod.clone(), cpus.clone()));
+    CpuHoldings::new(held.shared().clone(), assigned).with_whole_pods(whole)
 }

@@ -6,13 +6,13 @@ mod fixture;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use device_manager::{Moment, Replies};
+use device_manager::Replies;
 use fixture::Asked;
 use node_config::{KubeletConfiguration, OwnOptions};
 use pod_spec::Pod;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
-use topology_admission::{Compat, Ledger, Node, SourcesReady};
+use topology_admission::{Compat, Ledger, Node, RunningPods, SourcesReady};
 use topology_model::{KubeletView, MachineInfo};
 
 /// Gives one field of a `Compat` the product's value.
@@ -112,8 +112,10 @@ fn play(info: &MachineInfo, config: &KubeletConfiguration, compat: Compat, steps
                 let running: Vec<Pod> = ledger.pods_by_arrival().cloned().collect();
                 let containers = running.iter().flat_map(|pod| pod.containers.iter().map(|own| pod.key(own)));
                 let containers: BTreeSet<_> = containers.collect();
-                match node.resume(&node, &ledger, containers, Moment::default()) {
-                    Ok(resumed) => ledger = resumed.with_inventory(inventory.clone()),
+                let pods =
+                    RunningPods { running: containers, sources: SourcesReady::No, ..RunningPods::default() };
+                match node.restore(node.stored(&ledger), pods) {
+                    Ok(restored) => ledger = restored.with_inventory(inventory.clone()),
                     Err(error) => {
                         answers.push(error.to_string());
                         return answers;

@@ -7,7 +7,7 @@ use device_manager::Replies;
 use fixture::Asked;
 use node_config::OwnOptions;
 use pod_spec::{ContainerKey, PodUid};
-use topology_admission::{Compat, Ledger, Node, StoredHoldings};
+use topology_admission::{Compat, Ledger, Node, RunningPods};
 
 const ASKED: [Asked; 2] = [
     Asked { cpus: 2, memory: 512, pages: 1, vfs: 1, gpus: 0 },
@@ -61,12 +61,7 @@ fn what_a_state_file_has_of_pods_that_nobody_knows_stays_if_they_run() {
     let node = node();
     let before = with_pods(&node, &["a", "b"]);
     let uids: Vec<PodUid> = before.pods().map(|pod| pod.uid.clone()).collect();
-    let stored = StoredHoldings {
-        cpus: before.cpus().cloned(),
-        memory: before.memory().zip(node.memory()).map(|(held, policy)| policy.stored(held)),
-        devices: before.devices().clone(),
-    };
-    let found = node.restore(stored, []).unwrap();
+    let found = node.restore(node.stored(&before), RunningPods::default()).unwrap();
     let after = found.retain(|key| key.pod == uids[1]);
     let (cpus, memory) = (after.cpus().unwrap(), after.memory().unwrap());
     assert!(cpus.iter().all(|(pod, ..)| *pod == uids[1]) && cpus.iter().count() == 2);

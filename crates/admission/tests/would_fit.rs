@@ -17,8 +17,8 @@ use pod_spec::{Pod, ResourceName};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use topology_admission::{
-    Asks, Change, Compat, Explanation, Ledger, Node, OnEmptyNode, Plugins, Rules, Search, Standing,
-    StoredHoldings, Trace, Tries, UnitName, Verdict,
+    Asks, Change, Compat, Explanation, Ledger, Node, OnEmptyNode, Plugins, Rules, RunningPods, Search,
+    Standing, Trace, Tries, UnitName, Verdict,
 };
 use topology_model::{MachineInfo, NodeId};
 use topology_policy::KubeletPolicy;
@@ -42,12 +42,8 @@ impl Made {
 
     /// Whether the pod fits after the kubelet has been started anew, on what it had stored.
     fn fits_restarted(&self, other: &Node, ledger: &Ledger, pod: &Pod) -> bool {
-        let stored = StoredHoldings {
-            cpus: ledger.cpus().cloned(),
-            memory: ledger.memory().map(|held| self.node.memory().unwrap().stored(held)),
-            devices: ledger.devices().clone(),
-        };
-        let restored = other.restore(stored, ledger.pods_by_arrival().cloned());
+        let pods = RunningPods::admitted(ledger.pods_by_arrival().cloned());
+        let restored = other.restore(self.node.stored(ledger), pods);
         let restored = restored.unwrap().with_inventory(ledger.inventory().clone());
         fits(other, other.rules(), &restored, pod)
     }

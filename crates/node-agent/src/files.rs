@@ -43,8 +43,14 @@ pub fn text(file: StateFile, node: &Node, ledger: &Ledger) -> String {
     match file {
         StateFile::Cpu => cpu_state(node, ledger).encode(CpuFormat::from(pod_level(node))),
         StateFile::Memory => memory_state(node, ledger).encode(MemoryFormat::from(pod_level(node))),
-        StateFile::Device => device_state(ledger.devices(), ledger.inventory()).encode(),
+        StateFile::Device => device_text(ledger.devices(), ledger.inventory()),
     }
+}
+
+/// The text of the device file with these holdings and the plugins of that inventory.
+#[must_use]
+pub fn device_text(held: &device_manager::Holdings, inventory: &Inventory) -> String {
+    device_state(held, inventory).encode()
 }
 
 /// A state file whose format is not known. What it holds is not known either, so nothing may be given out beside it.

@@ -10,9 +10,9 @@ use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile};
 use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
 use kubelet_checkpoint::store::{self, Fs, StateFile, Store, StoreError};
-use pod_spec::{Pod, PodUid, ResourceName};
+use pod_spec::{ContainerKey, Pod, PodUid, ResourceName};
 use thiserror::Error;
-use topology_admission::{Ledger, Node, ResumeError, StoredHoldings};
+use topology_admission::{Ledger, Node, RestoreError, RunningPods, StoredHoldings};
 
 use crate::effect::PODS;
 use crate::files::{self, NullBooks, UnknownFile};
@@ -68,9 +68,9 @@ pub enum StartError {
     /// A file of devices whose format is not known; a kubelet would start without it.
     #[error(transparent)]
     UnknownFile(#[from] UnknownFile),
-    /// What was stored does not fit this node.
+    /// The stored state does not fit this node.
     #[error(transparent)]
-    Resume(#[from] ResumeError),
+    Restore(#[from] RestoreError),
 }
 
 /// A file's path at a kubelet; its messages name it so, wherever the folder is.
@@ -162,7 +162,12 @@ impl Found {
             let state = CpuFile::read(file, pod_level, &ContainerIds::new())
                 .and_then(|read| read.restore(files::cpu_policy(node)))
                 .map_err(StartError::Cpu)?;
-            start.stored.cpus = node.cpus().map(|_| files::cpus(&state));
+            if let Some(policy) = node.cpus() {
+                let held = files::cpus(&state);
+                // A kubelet starts one manager after the other: what the CPU manager rejects comes first.
+                policy.restore(held.clone()).map_err(RestoreError::from)?;
+                start.stored.cpus = Some(held);
+            }
         }
         if let Some(file) = &self.memory {
             let read = MemoryFile::read(file, pod_level).map_err(|error| StartError::Memory(error.into()))?;
@@ -206,12 +211,36 @@ impl Start {
             || devices.pods().any(|holder| holder == pod)
     }
 
-    /// The ledger of the node. `given` are devices without plugins.
+    /// The ledger of the node with the recorded pods. `given` are devices without plugins.
     ///
     /// # Errors
-    /// What was stored does not fit this node.
-    pub fn ledger(&self, node: &Node, given: Inventory, now: Moment) -> Result<Ledger, ResumeError> {
-        let pods = self.records.iter().map(|record| Pod::clone(&record.pod));
+    /// The stored state does not fit this node.
+    pub fn ledger(&self, node: &Node, given: Inventory, now: Moment) -> Result<Ledger, RestoreError> {
+        let running = self.records.iter().flat_map(|record| {
+            let uid = &record.pod.uid;
+            record
+                .running
+                .values()
+                .map(|of| ContainerKey { pod: uid.clone(), container: of.container.clone() })
+        });
+        let pods = RunningPods {
+            running: running.collect(),
+            ..RunningPods::admitted(self.records.iter().map(|record| Pod::clone(&record.pod)))
+        };
+        self.ledger_with(node, pods, given, now)
+    }
+
+    /// The same with other pods than the recorded ones.
+    ///
+    /// # Errors
+    /// The stored state does not fit this node.
+    pub fn ledger_with(
+        &self,
+        node: &Node,
+        pods: RunningPods,
+        given: Inventory,
+        now: Moment,
+    ) -> Result<Ledger, RestoreError> {
         let ledger = node.restore(self.stored.clone(), pods)?;
         let mut inventory = given;
         for resource in &self.registered {

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use device_manager::{Inventory, Moment, Replies};
+use kubelet_checkpoint::store::StateFile;
+use node_agent::{Found, StartError, files};
 use node_config::{KubeletConfiguration, allocatable};
 use pod_spec::{ContainerKey, Pod, PodLevelResources, PodUid, Role};
 use serde_json::{Map, Value, json};
-use topology_admission::{ContainerId, Identity, Ledger, Node, SourcesReady, Verdict};
+use topology_admission::{ContainerId, Identity, Ledger, Node, RunningPods, SourcesReady, Verdict};
 use topology_manifest::{Source, read_pods_with};
 
 use super::choice::with_any_choice;
@@ -293,6 +295,21 @@ impl Kubelet<'_> {
         Ok(json!({ "container": shown, "state": self.state() }))
     }
 
+    /// The ledger of a kubelet that starts with `node` on the files of this one.
+    fn restarted(&self, node: &Node, pods: RunningPods) -> Result<Ledger, StartError> {
+        let Self { ledger, .. } = self;
+        let text = |file| files::text(file, &self.node, ledger).into_bytes();
+        let found = Found {
+            cpu: Some(text(StateFile::Cpu)),
+            memory: Some(text(StateFile::Memory)),
+            // A kubelet does not write this file at every change.
+            device: Some(files::device_text(ledger.device_file(), ledger.inventory()).into_bytes()),
+            pods: Vec::new(),
+        };
+        let nothing = Inventory::new(node.nodes().clone());
+        Ok(found.strict(node)?.ledger_with(node, pods, nothing, Moment::default())?)
+    }
+
     /// Starts again on what was stored, maybe with another configuration.
     fn restart(&mut self, step: &Value) -> Result<Value, String> {
         if !step["config"].is_null() {
@@ -318,8 +335,8 @@ impl Kubelet<'_> {
             Ok(node) => node.with_identity(identity()),
             Err(errors) => return Ok(json!({ "error": errors.first() })),
         };
-        let resumed = node.resume(&self.node, &self.ledger, running, Moment::default());
-        self.ledger = match resumed {
+        let pods = RunningPods { admitted: Vec::new(), running, sources: SourcesReady::No };
+        self.ledger = match self.restarted(&node, pods) {
             Ok(ledger) => ledger,
             Err(error) => return Ok(json!({ "error": error.to_string() })),
         };

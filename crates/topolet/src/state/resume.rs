@@ -11,7 +11,7 @@ use kubelet_checkpoint::memory::MemoryFile;
 use kubelet_checkpoint::store::StateFile;
 use node_agent::files;
 use pod_spec::{Container, ContainerName, Pod, PodUid, QosClass, ResourceList, ResourceName, Role};
-use topology_admission::{Ledger, StoredHoldings};
+use topology_admission::{Ledger, RunningPods, StoredHoldings};
 
 use super::check::kubelets;
 use super::{PodNames, StateFolder};
@@ -90,7 +90,8 @@ pub(crate) fn ledger(
         }
     }
     let (residents, requests) = residents(pods, names);
-    let ledger = node.node.restore(stored, residents).map_err(|error| refused("", &error))?;
+    let ledger =
+        node.node.restore(stored, RunningPods::admitted(residents)).map_err(|error| refused("", &error))?;
     Ok((ledger.with_inventory(node.inventory.clone()), requests))
 }
 
