@@ -79,7 +79,7 @@ impl<'a> Steps<'a> {
         let (Some(policy), Some(held)) = (&self.node.memory, &mut self.after.memory) else { return Ok(None) };
         match policy.allocate_in(held, self.pod, container, near) {
             Ok((granted, counted)) => {
-                self.counted.memory += counted;
+                self.count_memory(counted);
                 Ok(Some(granted))
             }
             Err(error) => {
@@ -144,7 +144,7 @@ impl<'a> Steps<'a> {
                 return Err(Stop::refused(None, Cause::Memory(error)));
             }
         };
-        self.counted.memory += allocation.counted;
+        self.count_memory(allocation.counted);
         self.after.memory = Some(allocation.after);
         Ok(match allocation.granted {
             PodMemory::Blocks { containers, .. } => {
@@ -154,6 +154,14 @@ impl<'a> Steps<'a> {
             // The kubelet admits such a pod, which then has nothing.
             PodMemory::NotInt64(_) => self.for_each_name(GrantedMemory::Blocks(Vec::new())),
         })
+    }
+
+    /// Adds to the counters; a cut search shows in the trace of the unit that is served.
+    fn count_memory(&mut self, counted: memory_manager::Counted) {
+        self.counted.memory += counted;
+        if counted.cut_searches > 0 {
+            self.mark_cut();
+        }
     }
 
     fn allocate_others(&mut self, unit: Unit<'_>, near: Hint) -> Result<(), Stop> {

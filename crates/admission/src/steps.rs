@@ -14,6 +14,7 @@ use topology_policy::{Admit, KubeletPolicy, MergeError, MergeTrace, Merged, Poli
 
 use crate::attempt::{Attempt, Placement, Rules, Verdict};
 use crate::counted::Counted;
+use crate::explain::Search;
 use crate::fit::Shortage;
 use crate::identity::{Mismatch, operating_system};
 use crate::ledger::{Ledger, Version};
@@ -250,6 +251,13 @@ impl<'a> Steps<'a> {
         after.collect_others();
         for provider in &node.others {
             provider.hints(after.others.get(provider.name()).unwrap_or(&nothing), unit, answers);
+        }
+    }
+
+    /// The unit that is served now was given something that a cut search found.
+    pub(crate) fn mark_cut(&mut self) {
+        if let Some(unit) = self.trace.as_mut().and_then(|trace| trace.units.last_mut()) {
+            unit.search = Search::Cut;
         }
     }
 

@@ -7,7 +7,7 @@ use core::time::Duration;
 use memory_manager::{AllocateError, Enough, HeldBack};
 use numa_bitmask::NodeMask;
 use pod_spec::{ContainerName, Pod, PodUid, ResourceName, Unit};
-use topology_hint::{Answer, Answers};
+use topology_hint::{Answer, Answers, Solution};
 use topology_policy::{MergeError, MergeTrace, Merged};
 
 use crate::explain::Search;
@@ -57,7 +57,7 @@ pub struct UnitTrace {
     pub resources: Vec<ResourceTrace>,
     /// The merged hint; of a search that was cut the best so far. `None` if the merge had no answer.
     pub merged: Option<Merged>,
-    /// Whether the merge looked at everything.
+    /// Whether the merge and the managers' own searches for nodes were complete.
     pub search: Search,
     /// How the merge came out; `None` unless [`Detail::Merges`] was asked for.
     pub merge: Option<MergeTrace>,
@@ -144,9 +144,12 @@ impl UnitTrace {
             Unit::Container(_, container) => UnitName::Container(container.name.clone()),
             Unit::Pod(_) => UnitName::Pod,
         };
-        let answered = |resource: &ResourceName| {
+        let mut is_cut = false;
+        let mut answered = |resource: &ResourceName| {
             let mut own = answers.iter().filter(|(name, _)| *name == resource);
-            own.next().map_or(Answered::NoOpinion, |(_, answer)| Answered::new(answer, node.nodes.all()))
+            own.next().map_or(Answered::NoOpinion, |(_, answer)| {
+                Answered::new(answer, node.nodes.all(), &mut is_cut)
+            })
         };
         let mut resources: Vec<ResourceTrace> = node
             .amounts(ledger, unit)
@@ -162,7 +165,7 @@ impl UnitTrace {
                 resources.push(ResourceTrace {
                     resource: resource.clone(),
                     amounts: None,
-                    answer: Answered::new(answer, node.nodes.all()),
+                    answer: Answered::new(answer, node.nodes.all(), &mut is_cut),
                 });
             }
         }
@@ -171,12 +174,13 @@ impl UnitTrace {
             Err(MergeError::Unfinished { best, .. }) => (best, Search::Cut),
             Err(MergeError::MissingDistance(_)) => (None, Search::Complete),
         };
+        let search = if answers.is_cut() || is_cut { Search::Cut } else { search };
         Self { unit: name, resources, merged, search, merge: None, took: Duration::ZERO }
     }
 }
 
 impl Answered {
-    fn new(answer: Answer<'_>, all: NodeMask) -> Self {
+    fn new(answer: Answer<'_>, all: NodeMask, is_cut: &mut bool) -> Self {
         let sets = |single: NodeMask, narrowest: Option<u32>, preferred| match narrowest {
             Some(narrowest) => Self::Sets { single, narrowest, preferred },
             None => Self::Impossible,
@@ -186,7 +190,9 @@ impl Answered {
             Answer::Impossible => Self::Impossible,
             Answer::Family(family) => {
                 let single = all.iter().filter(|node| family.accepts((*node).into()).is_some()).collect();
-                sets(single, family.narrowest(), family.preferred_size())
+                let narrowest = family.narrowest();
+                *is_cut |= narrowest.is_some_and(|narrowest| narrowest.is_cut());
+                sets(single, narrowest.map(Solution::into_inner), family.preferred_size())
             }
             Answer::List(list) => {
                 let widths = |preferred_only: bool| {

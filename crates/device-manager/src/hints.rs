@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 use numa_bitmask::NodeMask;
 use pod_spec::{Amounts, Pod, ResourceName, Unit};
-use topology_hint::Answers;
+use topology_hint::{Answers, Solution};
 
 use crate::device::DeviceId;
 use crate::inventory::{Inventory, Stock};
@@ -150,9 +150,9 @@ fn push(
         return;
     }
     let must = left_over.clone().filter(|mask| mask.len() == 1).fold(NodeMask::EMPTY, |all, mask| all | mask);
-    let size = stock.list.narrowest(count).unwrap_or(within.len());
+    let size = stock.list.narrowest(count).unwrap_or(Solution::Exact(within.len()));
     let mut family = answers.push_family(resource);
-    family.open(within, must).preferred_size(size);
+    family.open(within, must).preferred_solution(size);
     for mask in left_over.filter(|mask| mask.len() > 1) {
         family.touch(mask);
     }

@@ -31,7 +31,6 @@ mod policy;
 mod device;
 mod inventory;
 mod list;
-mod cover;
 mod holdings;
 mod hints;
 mod allocate;

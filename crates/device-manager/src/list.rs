@@ -4,10 +4,10 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use node_cover::{Coverage, Solution, Steps};
 use numa_bitmask::NodeMask;
 use topology_model::Nodes;
 
-use crate::cover::Cover;
 use crate::device::{Device, DeviceId, Topology};
 
 /// The last list of a plugin. Immutable; every message makes a new one.
@@ -21,7 +21,7 @@ pub(crate) struct DeviceList {
     nodes: NodeMask,
     /// Whether any device lists a node, known or not.
     aligned: bool,
-    cover: Cover,
+    coverage: Solution<Coverage>,
 }
 
 /// One device of a list.
@@ -87,7 +87,7 @@ impl DeviceList {
         Self {
             nodes: places.iter().fold(NodeMask::EMPTY, |all, mask| all | *mask),
             aligned: entries.iter().any(|entry| !entry.device.topology.ids().is_empty()),
-            cover: Cover::new(counts),
+            coverage: Coverage::new(counts, &mut Steps::default()),
             places,
             entries,
         }
@@ -123,8 +123,11 @@ impl DeviceList {
 
     /// The size of the smallest node sets that have `count` devices, whoever holds them and whatever their health;
     /// `None` if no node set has that many.
-    pub(crate) fn narrowest(&self, count: u64) -> Option<u32> {
-        self.cover.narrowest(count)
+    pub(crate) fn narrowest(&self, count: u64) -> Option<Solution<u32>> {
+        match &self.coverage {
+            Solution::Exact(coverage) => coverage.narrowest(count).map(Solution::Exact),
+            Solution::Cut(coverage) => coverage.narrowest(count).map(Solution::Cut),
+        }
     }
 
     /// The devices whose health is not what it was, or that were not there before.

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use node_cover::Solution;
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Container, Pod, Unit};
 use thiserror::Error;
@@ -116,7 +117,9 @@ impl Static {
             return Ok((Granted::Blocks(own), self.existing(counted)));
         }
         let request = asked.map_err(|_| AllocateError::NotInt64)?;
-        let mask = self.place(held, pod, &request, hint)?;
+        let place = self.place(held, pod, &request, hint)?;
+        counted.cut_searches += u32::from(place.is_cut());
+        let mask = place.into_inner();
         let blocks = blocks(&request, mask);
         for block in &blocks {
             let left =
@@ -139,9 +142,14 @@ impl Static {
         pod: &Pod,
         request: &Request,
         hint: Hint,
-    ) -> Result<NodeMask, AllocateError> {
+    ) -> Result<Solution<NodeMask>, AllocateError> {
         let fit = Fit::new(self, held, &pod.uid, request);
-        let is_preferred = |mask: NodeMask| mask.len() == fit.preferred_size();
+        let mut is_cut = false;
+        let is_preferred = |mask: NodeMask, is_cut: &mut bool| {
+            let size = fit.preferred_size();
+            *is_cut |= size.is_cut();
+            mask.len() == size.into_inner()
+        };
         if let Affinity::Nodes(mask) = hint.affinity
             && !mask.is_subset(self.all())
         {
@@ -153,7 +161,9 @@ impl Static {
                 let best =
                     Some(fit).filter(|_| !request.is_empty()).and_then(|fit| fit.best(NodeMask::EMPTY));
                 let best = best.ok_or(AllocateError::NothingFits)?;
-                let preferred = is_preferred(best);
+                is_cut |= best.is_cut();
+                let best = best.into_inner();
+                let preferred = is_preferred(best, &mut is_cut);
                 if hint.is_preferred() && !preferred {
                     return Err(AllocateError::NothingPreferredFits);
                 }
@@ -164,13 +174,15 @@ impl Static {
             // The kubelet extends by the hints for `memory`.
             let extended = request.bytes("memory").and_then(|_| fit.best(mask));
             let extended = extended.ok_or(AllocateError::NoExtension { hint: mask })?;
-            if preferred && !is_preferred(extended) {
+            is_cut |= extended.is_cut();
+            let extended = extended.into_inner();
+            if preferred && !is_preferred(extended, &mut is_cut) {
                 return Err(AllocateError::NoPreferredExtension { hint: mask, extended });
             }
             mask = extended;
         }
         check_groups(held, mask)?;
-        Ok(mask)
+        Ok(if is_cut { Solution::Cut(mask) } else { Solution::Exact(mask) })
     }
 }
 

@@ -69,11 +69,13 @@ impl Static {
             return nothing(PodGranted::Blocks { whole: whole.to_vec(), containers });
         }
         self.check_shared_pool(pod, &request)?;
-        let mask = self.place(held, pod, &request, hint)?;
+        let place = self.place(held, pod, &request, hint)?;
+        let mask = place.into_inner();
         let shares = self.shares(pod, &request).map_err(|NotInt64| AllocateError::NotInt64)?;
         let mut after = held.clone();
         let mut containers = Vec::new();
-        let mut counted = Counted { pinning_requests: 1, ..Counted::default() };
+        let cut_searches = u32::from(place.is_cut());
+        let mut counted = Counted { pinning_requests: 1, cut_searches, ..Counted::default() };
         for (container, share) in pod.containers.iter().zip(shares) {
             let is_app = container.role == Role::App;
             counted.pinning_requests += u32::from(!is_app || share.is_exclusive());

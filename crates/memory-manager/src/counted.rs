@@ -4,8 +4,8 @@ use core::ops::AddAssign;
 
 use crate::{PodLevel, Static};
 
-/// By how much each counter rises. All but the first two exist only with both pod-level gates, and stay zero
-/// otherwise.
+/// By how much each counter rises. Of the kubelet's counters all but the first two exist only with both pod-level gates,
+/// and stay zero otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counted {
     /// `kubelet_memory_manager_pinning_requests_total`.
@@ -22,6 +22,8 @@ pub struct Counted {
     pub pod_exclusive: u32,
     /// The same of type `pod_shared`.
     pub pod_shared: u32,
+    /// Searches for nodes that ran out of steps: no counter of the kubelet.
+    pub cut_searches: u32,
 }
 
 impl AddAssign for Counted {
@@ -33,6 +35,7 @@ impl AddAssign for Counted {
         self.node_exclusive += more.node_exclusive;
         self.pod_exclusive += more.pod_exclusive;
         self.pod_shared += more.pod_shared;
+        self.cut_searches += more.cut_searches;
     }
 }
 
@@ -67,11 +70,11 @@ impl Static {
 
     /// Only those counters that exist with the gates as they are.
     pub(crate) fn existing(&self, counted: Counted) -> Counted {
-        let Counted { pinning_requests, pinning_errors, .. } = counted;
+        let Counted { pinning_requests, pinning_errors, cut_searches, .. } = counted;
         match self.pod_level {
             PodLevel::Managed => counted,
             PodLevel::Ignored | PodLevel::NotPinned => {
-                Counted { pinning_requests, pinning_errors, ..Counted::default() }
+                Counted { pinning_requests, pinning_errors, cut_searches, ..Counted::default() }
             }
         }
     }

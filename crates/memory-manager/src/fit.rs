@@ -15,11 +15,11 @@
 //! set, as the kubelet does, on machines of up to [`Fit::LISTED_NODES`] nodes; beyond, where the kubelet does not
 //! answer in a lifetime, sums do not wrap.
 
+use node_cover::{Bounds, Cover, Row, Solution, Steps};
 use numa_bitmask::{NodeIndex, NodeMask, Subsets};
 use pod_spec::{PodUid, ResourceName};
 
 use crate::books::Books;
-use crate::cover::Cover;
 use crate::request::Item;
 use crate::{Holdings, Request, Static};
 
@@ -141,17 +141,20 @@ impl<'a> Fit<'a> {
 
     /// The size of preferred sets: of the smallest that could hold the request if nothing were booked, groups
     /// disregarded; of all nodes if there is none.
-    pub(crate) fn preferred_size(self) -> u32 {
+    pub(crate) fn preferred_size(self) -> Solution<u32> {
         let nodes = self.policy.usable;
         let none = nodes.len();
         if self.is_listed() {
-            return self.subsets().find(|mask| self.is_allocatable(*mask)).map_or(none, NodeMask::len);
+            let first = self.subsets().find(|mask| self.is_allocatable(*mask));
+            return Solution::Exact(first.map_or(none, NodeMask::len));
         }
         let mut least = 1;
         for item in self.needs() {
             let richest = item.at.map_or(&[][..], |at| &self.policy.supplies[at].richest);
             let enough = richest.iter().position(|(_, sum)| *sum >= u128::from(item.bytes));
-            let Some(enough) = enough.and_then(|before| u32::try_from(before + 1).ok()) else { return none };
+            let Some(enough) = enough.and_then(|before| u32::try_from(before + 1).ok()) else {
+                return Solution::Exact(none);
+            };
             least = enough.max(least);
         }
         // Mostly one resource is the scarce one, and its richest nodes have enough of the others.
@@ -161,33 +164,50 @@ impl<'a> Fit<'a> {
             self.is_allocatable(mask)
         };
         if self.needs().count() <= 1 || self.needs().any(of_richest) {
-            return least.min(none);
+            return Solution::Exact(least.min(none));
         }
         let on = |node, item: &Item| item.at.map_or(0, |at| self.policy.allocatable_on(node, at));
-        let cover = Cover::new(nodes, NodeMask::EMPTY, self.needs(), on);
-        cover.smallest(least).map_or(none, NodeMask::len)
+        self.cover(nodes.into(), on)
+            .map_or(Solution::Exact(none), |cover| cover.fewest(&mut Steps::default()))
     }
 
     /// The best accepted set that contains `must`: the fewest nodes, then the smallest number. As every preferred
-    /// set is of one size that no accepted set is below, it is preferred if any is.
-    pub(crate) fn best(self, must: NodeMask) -> Option<NodeMask> {
+    /// set is of one size that no accepted set is below, it is preferred if any is. A set that a cut search found may have
+    /// more nodes than needed.
+    pub(crate) fn best(self, must: NodeMask) -> Option<Solution<NodeMask>> {
         if self.is_listed() {
             let accepted = self.subsets().filter(|mask| self.accepts(*mask));
-            return accepted.filter(|mask| must.is_subset(*mask)).min_by(|a, b| a.cmp_narrow(*b));
+            let best = accepted.filter(|mask| must.is_subset(*mask)).min_by(|a, b| a.cmp_narrow(*b));
+            return best.map(Solution::Exact);
         }
         let unused = self.unused();
         let on = |node, item: &Item| self.free_on(node, item);
         let has_all = |node: &NodeIndex| self.needs().all(|item| on(*node, item) >= item.bytes);
         let alone = unused.iter().filter(|node| must.is_subset(NodeMask::single(*node))).find(has_all);
         let open = match alone {
-            Some(node) => Some(NodeMask::single(node)),
+            Some(node) => Some(Solution::Exact(NodeMask::single(node))),
             None if must.is_subset(unused) && self.is_open(unused) => {
-                Cover::new(unused, must, self.needs(), on).smallest(1)
+                let cover = self.cover(Bounds { within: unused, must }, on);
+                cover.map(|cover| cover.smallest(&mut Steps::default()))
             }
             None => None,
         };
         let exact = self.exact().filter(|mask| must.is_subset(*mask));
-        exact.chain(open).min_by(|a, b| a.cmp_narrow(*b))
+        let exact = exact.min_by(|a, b| a.cmp_narrow(*b));
+        match (exact, open) {
+            (Some(exact), Some(open)) => {
+                Some(open.map(|open| if open.cmp_narrow(exact).is_lt() { open } else { exact }))
+            }
+            (None, open) => open,
+            (Some(exact), None) => Some(Solution::Exact(exact)),
+        }
+    }
+
+    /// Sets of nodes with enough of everything that is asked for, by what each node has.
+    fn cover(self, bounds: Bounds, on: impl Fn(NodeIndex, &Item) -> u64) -> Option<Cover<'static>> {
+        let row =
+            |item: &Item| Row::per_node(item.bytes, bounds.within.iter().map(|node| (node, on(node, item))));
+        Cover::new(bounds, self.needs().map(row))
     }
 }
 

@@ -159,9 +159,9 @@ fn calculate(fit: Fit<'_>, request: &Request, answers: &mut Answers) -> Opinion 
     let size = fit.preferred_size();
     for (resource, _) in request.iter() {
         let mut family = answers.push_family(resource.clone());
-        family.preferred_size(size);
+        family.preferred_solution(size);
         for mask in &exact {
-            family.mask(*mask, preference(*mask, size));
+            family.mask(*mask, preference(*mask, size.into_inner()));
         }
         if is_open {
             family.open(unused, NodeMask::EMPTY);
@@ -179,7 +179,7 @@ fn list(fit: Fit<'_>, request: &Request, answers: &mut Answers) -> Opinion {
     if fit.best(NodeMask::EMPTY).is_none() {
         return Opinion::None(Silent::NothingFits);
     }
-    let size = fit.preferred_size();
+    let size = fit.preferred_size().into_inner();
     for (resource, _) in request.iter() {
         let accepted = fit.subsets().filter(|mask| fit.accepts(*mask));
         answers.push_list(resource.clone(), accepted.map(|mask| hint(mask, preference(mask, size))));

@@ -28,7 +28,6 @@ mod request;
 mod shared_pool;
 mod hints;
 mod fit;
-mod cover;
 mod allocate;
 mod allocate_pod;
 mod counted;

@@ -4,6 +4,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use node_cover::Solution;
+
 use crate::fewest::fewest;
 use crate::host::Host;
 use crate::scheduler::lacking;
@@ -15,7 +17,7 @@ pub(crate) struct Demands {
     /// By template: what has to have a place, by resource.
     of: Vec<Vec<u64>>,
     /// By template: on how few NUMA nodes it can be, when the machine is empty; `None` if it fits none.
-    pub(crate) fewest: Vec<Option<u32>>,
+    pub(crate) fewest: Vec<Option<Solution<u32>>>,
     /// By template: its share of the mix; 0 where the machine lacks a resource that it asks for.
     weights: Vec<u64>,
 }
@@ -37,7 +39,7 @@ impl Demands {
     pub(crate) fn fragmentation(&self, free: &[u64], numa: usize) -> f64 {
         let (mut in_sum, mut on_nodes) = (0_u64, 0_u64);
         for ((asked, fewest), weight) in self.of.iter().zip(&self.fewest).zip(&self.weights) {
-            if *fewest != Some(1) {
+            if fewest.is_none_or(|fewest| fewest.into_inner() != 1) {
                 continue;
             }
             let rows = || free.chunks(numa.max(1)).zip(asked).filter(|(_, asked)| **asked > 0);

@@ -36,6 +36,8 @@ pub struct TemplateOutcome {
     pub placed: u64,
     /// How many of those are on the fewest NUMA nodes that they could be on.
     pub aligned: u64,
+    /// How many of those are on several NUMA nodes and may be on the fewest: the search for the fewest was cut.
+    pub undecided: u64,
     /// The others: by the kubelet's reason, or [`Outcome::NO_ROOM`] for those that the scheduler sent nowhere.
     pub refused: BTreeMap<String, u64>,
 }

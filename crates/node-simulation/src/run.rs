@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::time::Duration;
 
+use node_cover::Solution;
 use pod_spec::{Pod, PodUid};
 use topology_admission::{Placement, Refused, Verdict};
 
@@ -252,8 +253,11 @@ impl<'h> Run<'h> {
         }
         own.placed += 1;
         let fewest = self.demands.get(kind).and_then(|of| of.fewest.get(template).copied().flatten());
-        if fewest.is_some_and(|fewest| places.len() <= fewest) {
-            own.aligned += 1;
+        match fewest {
+            Some(Solution::Exact(fewest)) if places.len() <= fewest => own.aligned += 1,
+            Some(Solution::Cut(_)) if places.len() == 1 => own.aligned += 1,
+            Some(Solution::Cut(_)) => own.undecided += 1,
+            Some(Solution::Exact(_)) | None => {}
         }
     }
 

@@ -97,6 +97,12 @@ impl NodeMask {
         if self.0 == 0 { None } else { Some(NodeIndex::of_bit(self.0.trailing_zeros())) }
     }
 
+    /// The highest position, if there is one.
+    #[must_use]
+    pub const fn last(self) -> Option<NodeIndex> {
+        if self.0 == 0 { None } else { Some(NodeIndex::of_bit(self.0.ilog2())) }
+    }
+
     /// Fewer nodes first, then the smaller number. The kubelet's *narrower*: the first node set is narrower
     /// exactly when this is `Less`.
     #[must_use]

@@ -6,10 +6,11 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use node_cover::Solution;
 use numa_bitmask::NodeMask;
 use pod_spec::ResourceName;
 
-use crate::{Family, Hint, ListedHint, Preference};
+use crate::{Family, ListedHint, Preference};
 
 /// What a provider says for one resource. The kubelet's absent list, empty list and filled list are three
 /// different answers.
@@ -35,6 +36,7 @@ pub struct Answers {
     pub(crate) needs: Vec<NeedRecord>,
     pub(crate) supply: Vec<(NodeMask, u64)>,
     pub(crate) sockets: Vec<NodeMask>,
+    is_cut: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -86,6 +88,7 @@ impl Answers {
             needs: Vec::new(),
             supply: Vec::new(),
             sockets: Vec::new(),
+            is_cut: false,
         }
     }
 
@@ -98,6 +101,13 @@ impl Answers {
         self.needs.clear();
         self.supply.clear();
         self.sockets.clear();
+        self.is_cut = false;
+    }
+
+    /// Whether the search of some provider was cut, so that it may have missed smaller node sets.
+    #[must_use]
+    pub const fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// How many answers there are.
@@ -217,6 +227,12 @@ impl FamilyBuilder<'_> {
         self
     }
 
+    /// Sets of this size are preferred; if the search for the size was cut, [`Answers::is_cut`] says so.
+    pub fn preferred_solution(&mut self, size: Solution<u32>) -> &mut Self {
+        self.answers.is_cut |= size.is_cut();
+        self.preferred_size(size.into_inner())
+    }
+
     /// Sets of `size` nodes are preferred, and those that meet exactly `sockets` of `nodes_of`, which has one node
     /// set for each socket.
     pub fn preferred_size_or_sockets(
@@ -242,18 +258,6 @@ impl FamilyBuilder<'_> {
         match self.answers.records.last_mut() {
             Some((_, Record::Family(family))) => family,
             _ => unreachable!("a builder is made by push_family and holds the answers until it is dropped"),
-        }
-    }
-}
-
-impl Answer<'_> {
-    /// The hint that stands for an answer without node sets in a merge.
-    #[must_use]
-    pub const fn stand_in(self) -> Option<Hint> {
-        match self {
-            Self::NoOpinion => Some(Hint::ANY),
-            Self::Impossible => Some(Hint::NONE),
-            Self::Family(_) | Self::List(_) => None,
         }
     }
 }

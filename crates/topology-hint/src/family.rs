@@ -4,10 +4,11 @@
 //! upwards inside `within`: CPUs, bytes and devices are still enough when nodes are added. What is not closed
 //! upwards (memory that counts for one exact node set, nodes that are bound to a group) goes into exact masks.
 
+use node_cover::{Bounds, Cover, Row, Solution, Steps};
 use numa_bitmask::{NodeIndex, NodeMask};
 
 use crate::answers::{Answers, FamilyRecord, PreferredRecord};
-use crate::{Cover, Hint, ListedHint, Preference, Steps};
+use crate::{Hint, ListedHint, Preference};
 
 /// A family, borrowed from its [`Answers`].
 #[derive(Clone, Copy, Debug)]
@@ -109,25 +110,30 @@ impl<'a> Family<'a> {
             && !self.open_accepts(self.within().unwrap_or_default())
     }
 
-    /// The size of the smallest accepted set; `None` if no set is accepted.
-    ///
-    /// Exact, unless the open part is so contrived that a million steps do not settle it: then the size of its
-    /// largest set stands for it. [`Cover::narrowest`] takes a bound of your own.
+    /// The size of the smallest accepted set; `None` if no set is accepted. Cut only where the open part is so contrived
+    /// that the default number of [`Steps`] does not settle it.
     #[must_use]
-    pub fn narrowest(self) -> Option<u32> {
+    pub fn narrowest(self) -> Option<Solution<u32>> {
         let exact = self.masks().iter().map(|(mask, _)| mask.len()).min();
-        let open = self.cover(NodeMask::all(NodeIndex::LIMIT));
-        let open = open.map(|open| open.narrowest(&mut Steps::new(1_000_000)).unwrap_or(open.within().len()));
-        exact.into_iter().chain(open).min()
+        let open = self.cover(NodeMask::all(NodeIndex::LIMIT)).map(|open| open.fewest(&mut Steps::default()));
+        match (exact, open) {
+            (Some(exact), Some(open)) => Some(open.map(|open| open.min(exact))),
+            (None, open) => open,
+            (Some(exact), None) => Some(Solution::Exact(exact)),
+        }
     }
 
-    /// The open part restricted to `nodes`, in a form that is quick to search; `None` if it accepts no set of them.
+    /// The open part restricted to `nodes`, in a form that is quick to search; `None` if it accepts no set of them. For
+    /// policies: a provider has no use for it.
     #[must_use]
     pub fn cover(self, nodes: NodeMask) -> Option<Cover<'a>> {
         let open = self.record.open.as_ref()?;
-        let needs = self.answers.needs[open.needs.clone()].iter();
-        let needs = needs.map(|need| (&self.answers.supply[need.supply.clone()], need.at_least));
-        Cover::new(open.within & nodes, open.must, &self.answers.touch[open.touch.clone()], needs)
+        let within = open.within & nodes;
+        let touch = self.answers.touch[open.touch.clone()].iter().map(|touch| Row::touch(*touch));
+        let needs = self.answers.needs[open.needs.clone()].iter().filter(|need| need.at_least > 0);
+        let needs =
+            needs.map(|need| Row::new(within, &self.answers.supply[need.supply.clone()], need.at_least));
+        Cover::new(Bounds { within, must: open.must }, touch.chain(needs))
     }
 
     /// How many nodes a preferred set has; of several sizes the one that the family states. `None` if no exact

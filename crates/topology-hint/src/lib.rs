@@ -11,19 +11,14 @@ extern crate alloc;
 
 mod answers;
 mod family;
-mod row;
-mod cover;
-mod steps;
 mod hint;
 mod provider;
 
 pub use answers::{Answer, Answers, FamilyBuilder};
-pub use cover::{Cover, Rows, may_meet, meet};
 pub use family::{Family, Preferred};
 pub use hint::{Affinity, ForeignNodes, Hint, ListedHint, Preference};
+pub use node_cover::Solution;
 pub use provider::{Grant, Held, Provider, Refusal};
-pub use row::Row;
-pub use steps::{OutOfSteps, Steps};
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

@@ -13,9 +13,9 @@
 //!
 //! Few sets, and distances that are missing or so large that floats round, are met one by one.
 
+use node_cover::{OutOfSteps, Steps};
 use numa_bitmask::{NodeIndex, NodeMask};
 use smallvec::SmallVec;
-use topology_hint::{OutOfSteps, Steps};
 
 use crate::costs::Costs;
 use crate::distance::{Distances, Tie};
@@ -77,7 +77,7 @@ fn each(
         }
         return Ok(());
     }
-    let Some(highest) = highest(from) else { return Ok(()) };
+    let Some(highest) = from.last() else { return Ok(()) };
     each(zone, size, keep, from.without(highest), tie, steps)?;
     each(zone, size, keep.with(highest), from.without(highest), tie, steps)
 }
@@ -227,7 +227,7 @@ impl Search<'_, '_, '_> {
         self.goal = Goal::Any;
         let (mut witness, mut keep, mut out) = (best, NodeMask::EMPTY, NodeMask::EMPTY);
         let mut sum = 0;
-        while let Some(highest) = highest(witness - keep) {
+        while let Some(highest) = (witness - keep).last() {
             let above = !NodeMask::all(highest.get() + 1);
             let without = out | ((self.zone.room - keep) & above) | highest.into();
             self.found = None;
@@ -263,10 +263,4 @@ fn count_of_size(room: NodeMask, size: u32) -> u64 {
     (0..size.min(places - size)).fold(1, |count: u64, taken| {
         count.checked_mul(places - taken).map_or(u64::MAX, |product| product / (taken + 1))
     })
-}
-
-/// The highest position.
-pub(crate) fn highest(mask: NodeMask) -> Option<NodeIndex> {
-    let bit = 63_u32.checked_sub(mask.to_bits().leading_zeros())?;
-    NodeIndex::new(bit as usize).ok()
 }

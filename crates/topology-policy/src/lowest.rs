@@ -1,13 +1,8 @@
 //! The reachable set of one size with the lowest number.
-//!
-//! The highest nodes weigh most, so each node, from the highest down, is left out if some reachable set can do
-//! without it and the higher ones left out so far. The last set found is a witness: what it does not contain can
-//! be left out without another search.
 
+use node_cover::{OutOfSteps, Steps};
 use numa_bitmask::NodeMask;
-use topology_hint::{OutOfSteps, Steps};
 
-use crate::closest::highest;
 use crate::zone::{Zone, fill};
 
 /// The lowest reachable set of `size` nodes; `None` if there is none, or none below `below`.
@@ -44,16 +39,6 @@ pub(crate) fn within(
     steps: &mut Steps,
 ) -> Result<Option<NodeMask>, OutOfSteps> {
     let Some(mut witness) = zone.find(keep, out, size, steps)? else { return Ok(None) };
-    let (mut keep, mut out) = (keep, out);
-    while let Some(highest) = highest(witness - keep) {
-        // Whatever is higher and not in the witness stays out.
-        let above = !NodeMask::all(highest.get() + 1);
-        let without = out | ((zone.room - keep) & above) | highest.into();
-        match zone.find(keep, without, size, steps)? {
-            Some(found) => witness = found,
-            None => keep = keep.with(highest),
-        }
-        out = without - keep;
-    }
+    node_cover::lowest(zone.room, keep, out, &mut witness, |keep, out| zone.find(keep, out, size, steps))?;
     Ok(Some(witness))
 }

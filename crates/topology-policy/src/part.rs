@@ -1,10 +1,10 @@
 //! What each answer brings to a merge on one machine.
 
+use node_cover::{Cover, OutOfSteps, Steps};
 use numa_bitmask::NodeMask;
 use smallvec::SmallVec;
 use topology_hint::{
-    Affinity, Answer, Answers, Cover, Family, ForeignNodes, Hint, ListedHint, OutOfSteps, Preference,
-    Preferred, Steps,
+    Affinity, Answer, Answers, Family, ForeignNodes, Hint, ListedHint, Preference, Preferred,
 };
 
 /// One answer. Sets of a family that leave the machine do not exist; hints of a list may name such nodes.

@@ -12,9 +12,10 @@
 //! Example: CPUs prefer {0} or {1}, memory prefers {1}, devices have no opinion: {1}. If memory preferred {0, 1}
 //! only, nothing would be agreed, although {0, 1} would hold the CPUs as well.
 
+use node_cover::{Cover, Row, Steps};
 use numa_bitmask::NodeMask;
 use smallvec::SmallVec;
-use topology_hint::{Affinity, Cover, ForeignNodes, ListedHint, Preferred, Row, Steps};
+use topology_hint::{Affinity, ForeignNodes, ListedHint, Preferred};
 
 use crate::distance::Tie;
 use crate::part::{Part, Parts, Rule};

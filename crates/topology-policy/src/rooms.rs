@@ -15,9 +15,9 @@
 //! smaller ones downwards, then larger ones upwards. Since X itself is always reachable, and what is reachable in
 //! an open room can be filled up, the largest smaller size is that of a whole room.
 
+use node_cover::{Cover, OutOfSteps, Steps};
 use numa_bitmask::NodeMask;
 use smallvec::SmallVec;
-use topology_hint::{Cover, OutOfSteps, Steps};
 
 use crate::closest::closest;
 use crate::dense;

@@ -5,8 +5,8 @@
 
 use alloc::vec::Vec;
 
+use node_cover::{OutOfSteps, Steps};
 use numa_bitmask::NodeMask;
-use topology_hint::{OutOfSteps, Steps};
 
 use crate::lowest;
 use crate::zone::Zone;

@@ -8,9 +8,9 @@
 //! or, where that fails, never packs it there again, nor any node that costs as much there and is no dearer
 //! elsewhere. Bound: what each part could spare at most, amount by amount.
 
+use node_cover::{Cover, OutOfSteps, Row, Steps};
 use numa_bitmask::{NodeIndex, NodeMask};
 use smallvec::SmallVec;
-use topology_hint::{Cover, OutOfSteps, Row, Steps};
 
 /// The nodes that stay in a set of at most `size` nodes of `room`, with all of `keep` and none of `out`.
 pub(crate) fn find(

@@ -7,9 +7,10 @@ mod text;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
+use node_cover::Steps;
 use numa_bitmask::NodeMask;
 use pod_spec::ResourceName;
-use topology_hint::{Affinity, Answer, Answers, Steps};
+use topology_hint::{Affinity, Answer, Answers};
 
 use crate::distance::{Tie, Ties};
 use crate::part::{Part, Parts, parts};

@@ -1,6 +1,6 @@
 //! A bound on the search, counted in states looked at and never in time.
 
-use topology_hint::{OutOfSteps, Steps};
+use node_cover::{OutOfSteps, Steps};
 
 use crate::distance::MissingDistance;
 

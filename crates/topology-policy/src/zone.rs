@@ -3,9 +3,9 @@
 //! Reachable sets are closed upwards inside their room: what is reached without a node is reached with it. So a
 //! set of at most so many nodes can be filled up to the size that is wanted.
 
+use node_cover::{Cover, OutOfSteps, Row, Rows, Steps, may_meet, meet};
 use numa_bitmask::{NodeIndex, NodeMask};
 use smallvec::SmallVec;
-use topology_hint::{Cover, OutOfSteps, Row, Rows, Steps, may_meet, meet};
 
 use crate::share;
 

@@ -1,13 +1,13 @@
-//! Node sets that meet several conditions at once.
+//! Whether a set of at most so many nodes meets several conditions at once.
 //!
-//! [`meet`] looks for a set of at most so many nodes. It branches on the node that brings most to the tightest
-//! condition, first with it, then without. Two things keep the search small:
+//! [`meet`] branches on the node that brings most to the tightest condition, first with it, then without. Two rules keep
+//! the search small:
 //!
 //! - *Bounds.* No condition may need more nodes than are left to choose, even if it had the best ones for itself.
 //!   And all conditions together: each node brings a share of what each condition lacks, and the largest sums of
 //!   shares must make up one whole for every condition.
-//! - *Nothing tells them apart, or one is worse.* Where a node leads nowhere, every node that brings no more to any
-//!   condition leads nowhere either, since it could be exchanged for the first.
+//! - *Dominated nodes.* Where a node leads nowhere, every node that brings no more to any condition leads nowhere
+//!   either, since it could be exchanged for the first.
 //!
 //! Example: 8 CPUs with 4, 4 and 2 free on nodes 0 to 2, and two cards on node 2. Each condition needs two and one
 //! nodes, so a single node is out at once. Of two nodes: CPUs are tighter, node 0 first; then only node 1 completes
@@ -16,88 +16,9 @@
 use numa_bitmask::{NodeIndex, NodeMask};
 use smallvec::SmallVec;
 
-use crate::row::Row;
-use crate::steps::{OutOfSteps, Steps};
+use crate::{OutOfSteps, Row, Steps};
 
-/// The open part of a family on one machine, in a form that is quick to search. It accepts something.
-#[derive(Clone, Debug)]
-pub struct Cover<'a> {
-    within: NodeMask,
-    must: NodeMask,
-    rows: SmallVec<[Row<'a>; 2]>,
-}
-
-impl<'a> Cover<'a> {
-    /// `None` if nothing is accepted.
-    pub(crate) fn new(
-        within: NodeMask,
-        must: NodeMask,
-        touch: &[NodeMask],
-        needs: impl Iterator<Item = (&'a [(NodeMask, u64)], u64)>,
-    ) -> Option<Self> {
-        let mut cover = Self { within, must, rows: SmallVec::new() };
-        for touch in touch {
-            let touch = *touch & within;
-            if touch.len() == 1 {
-                cover.must |= touch;
-            } else {
-                cover.rows.push(Row::touch(touch));
-            }
-        }
-        for (supply, need) in needs.filter(|(_, need)| *need > 0) {
-            cover.rows.push(Row::new(within, supply, need));
-        }
-        let is_possible = !within.is_empty()
-            && must.is_subset(within)
-            && cover.rows.iter().all(|row| row.lack(within) == 0);
-        is_possible.then_some(cover)
-    }
-
-    /// The nodes that may be used.
-    #[must_use]
-    pub const fn within(&self) -> NodeMask {
-        self.within
-    }
-
-    /// The nodes that must be there.
-    #[must_use]
-    pub const fn must(&self) -> NodeMask {
-        self.must
-    }
-
-    /// What must be met besides.
-    #[must_use]
-    pub fn rows(&self) -> &[Row<'a>] {
-        &self.rows
-    }
-
-    /// Whether `set` is accepted.
-    #[must_use]
-    pub fn accepts(&self, set: NodeMask) -> bool {
-        !set.is_empty()
-            && set.is_subset(self.within)
-            && self.must.is_subset(set)
-            && self.rows.iter().all(|row| row.lack(set) == 0)
-    }
-
-    /// The size of the smallest accepted set.
-    pub fn narrowest(&self, steps: &mut Steps) -> Result<u32, OutOfSteps> {
-        let rows: Rows<'_, 'a> = self.rows.iter().collect();
-        let from = self.within - self.must;
-        let bound = |row: &Row<'_>| row.fewest(self.must, from, row.lack(self.must)).unwrap_or(0);
-        let mut more = self.rows.iter().map(bound).max().unwrap_or(0);
-        // One condition with amounts for each node: the bound is the answer.
-        let is_exact = matches!(self.rows.as_slice(), [] | [_]) && self.rows.iter().all(Row::is_per_node);
-        if !is_exact {
-            while meet(&rows, self.must, from, more, steps)?.is_none() {
-                more += 1;
-            }
-        }
-        Ok((self.must.len() + more).max(1))
-    }
-}
-
-/// Conditions of one or several open parts.
+/// Conditions of one or several covers.
 pub type Rows<'r, 'a> = SmallVec<[&'r Row<'a>; 8]>;
 
 /// What each row lacks.

@@ -1,17 +1,24 @@
-//! A bound on searches, counted in states looked at and never in time.
+//! The budget of a search, counted in visited states and never in time.
 
 use thiserror::Error;
 
-/// How many more states a search may look at.
+/// How many more states a search may visit. The default is 100,000: some tenths of a second on a contrived machine; no
+/// real machine comes near it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Steps {
     left: u64,
 }
 
-/// The bound was reached before there was an answer.
+/// The search used up its steps before it had an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("search not finished within the allowed number of steps")]
 pub struct OutOfSteps;
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self::new(100_000)
+    }
+}
 
 impl Steps {
     /// `limit` states.
@@ -20,18 +27,18 @@ impl Steps {
         Self { left: limit }
     }
 
-    /// How many are left.
+    /// States that the search may still visit.
     #[must_use]
     pub const fn left(self) -> u64 {
         self.left
     }
 
-    /// Counts one state.
+    /// Counts one visited state.
     pub const fn take(&mut self) -> Result<(), OutOfSteps> {
         self.take_many(1)
     }
 
-    /// Counts `count` states.
+    /// Counts `count` visited states.
     pub const fn take_many(&mut self, count: u64) -> Result<(), OutOfSteps> {
         let Some(left) = self.left.checked_sub(count) else {
             self.left = 0;

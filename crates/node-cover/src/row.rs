@@ -1,4 +1,4 @@
-//! One condition of an open part, in a form that is quick to search.
+//! One condition that a node set must meet, in a form that is quick to search.
 //!
 //! An amount above what is needed serves no better than the needed amount, so all amounts are cut to it: nothing
 //! can overflow where they are added up, and bounds become tighter.
@@ -23,7 +23,7 @@ enum Supply<'a> {
     PerNode(PerNode),
     /// An entry counts once, whichever of its nodes is there.
     Shared(&'a [(NodeMask, u64)]),
-    /// One of these nodes must be there.
+    /// The set must contain one of these nodes.
     Touch(NodeMask),
 }
 
@@ -36,17 +36,27 @@ struct PerNode {
 }
 
 impl<'a> Row<'a> {
-    /// `need` is at least 1; only the nodes of `within` are ever asked for.
-    pub(crate) fn new(within: NodeMask, supply: &'a [(NodeMask, u64)], need: u64) -> Self {
+    /// The amounts of those entries of `supply` whose nodes meet a set must sum to `need`, which is at least 1. A search
+    /// that uses the row takes no node outside `within`.
+    #[must_use]
+    pub fn new(within: NodeMask, supply: &'a [(NodeMask, u64)], need: u64) -> Self {
         if supply.iter().any(|(nodes, _)| (*nodes & within).len() > 1) {
             return Self { need, supply: Supply::Shared(supply) };
         }
+        let own = supply.iter().filter_map(|(nodes, amount)| Some(((*nodes & within).first()?, *amount)));
+        Self::per_node(need, own)
+    }
+
+    /// Each node has its own amounts; those of a set must sum to `need`, which is at least 1. Several amounts of one
+    /// node are added up.
+    #[must_use]
+    pub fn per_node(need: u64, supply: impl IntoIterator<Item = (NodeIndex, u64)>) -> Self {
         let mut amounts = [0_u64; NodeIndex::LIMIT];
-        for (nodes, amount) in supply {
-            if let Some(node) = (*nodes & within).first() {
-                let sum = &mut amounts[node.get()];
-                *sum = sum.saturating_add(*amount).min(need);
-            }
+        let mut within = NodeMask::EMPTY;
+        for (node, amount) in supply {
+            let sum = &mut amounts[node.get()];
+            *sum = sum.saturating_add(amount).min(need);
+            within = within.with(node);
         }
         let mut richest: SmallVec<[NodeIndex; NodeIndex::LIMIT]> = SmallVec::new();
         richest.extend(within.iter().filter(|node| amounts[node.get()] > 0));
@@ -56,7 +66,7 @@ impl<'a> Row<'a> {
         Self { need, supply: Supply::PerNode(PerNode { amounts, richest }) }
     }
 
-    /// One of the nodes of `touch` must be there.
+    /// The set must contain one of the nodes of `touch`.
     #[must_use]
     pub const fn touch(touch: NodeMask) -> Self {
         Self { need: 1, supply: Supply::Touch(touch) }
@@ -166,7 +176,15 @@ impl<'a> Row<'a> {
         nodes.map(|(own, node)| (node, own.amounts[node.get()]))
     }
 
-    /// Whether the row is met by nodes with amounts of their own, so that the richest are the best choice.
+    /// The node that every set must contain to meet the row; `None` if no single node is needed, or if the row sums amounts.
+    pub(crate) fn required(&self, within: NodeMask) -> Option<NodeIndex> {
+        match &self.supply {
+            Supply::Touch(touch) if (*touch & within).len() == 1 => (*touch & within).first(),
+            Supply::PerNode(_) | Supply::Shared(_) | Supply::Touch(_) => None,
+        }
+    }
+
+    /// Whether each node has its own amounts, so that the richest nodes are the best choice.
     pub(crate) const fn is_per_node(&self) -> bool {
         matches!(self.supply, Supply::PerNode(_))
     }
