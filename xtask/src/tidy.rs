@@ -18,7 +18,7 @@ pub(crate) struct Tidy {}
 
 /// The rows, lowest first. A dependency must lie in a lower row than who uses it.
 const ROWS: &[&[&str]] = &[
-    &["numa-bitmask", "cpuset", "k8s-quantity", "machine-fixtures"],
+    &["numa-bitmask", "cpuset", "k8s-quantity", "terminal-text", "machine-fixtures"],
     &["topology-model", "pod-spec", "node-config", "node-cover"],
     &["topology-hint"],
     &["topology-policy"],

@@ -14,32 +14,18 @@ mod explanation;
 #[cfg(test)]
 mod places_agree;
 
-use comfy_table::{Table, presets};
-
 pub(crate) use config::checked;
 pub(crate) use decision::decision;
 pub(crate) use explanation::explanation;
 pub(crate) use k8s_quantity::Amount;
 pub(crate) use repair::repairs;
-pub(crate) use screen::{Glyphs, Screen, manifest_style};
+pub(crate) use screen::{Screen, manifest_style};
 pub(crate) use simulation::{found_max, found_max_csv, simulation, simulation_csv};
 pub(crate) use state::{findings, holders, shown};
 pub(crate) use svg::{charts, picture};
+pub(crate) use terminal_text::{Glyphs, columns};
 pub(crate) use topology::{frame, summary, topology};
 pub(crate) use tree::tree;
-
-/// Lines of columns, each as wide as its widest cell, two blanks apart, without blanks at the end.
-pub(crate) fn columns(rows: impl IntoIterator<Item = Vec<String>>, indent: &str) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(comfy_table::ContentArrangement::Disabled);
-    for row in rows {
-        table.add_row(row);
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    table.lines().map(|line| format!("{indent}{}\n", line.trim_end())).collect()
-}
 
 /// `1 core`, `2 cores`.
 pub(crate) fn counted(count: usize, what: &str) -> String {
@@ -73,11 +59,5 @@ mod tests {
         {
             assert_eq!(ranges(ids), shown);
         }
-    }
-
-    #[test]
-    fn columns_are_as_wide_as_what_is_in_them() {
-        let rows = [["A", "LONG"], ["wide", "1"]].map(|row| row.map(str::to_owned).to_vec());
-        assert_eq!(columns(rows, " "), " A     LONG\n wide  1\n");
     }
 }

@@ -5,58 +5,21 @@ use std::io::Write;
 
 use anstream::AutoStream;
 use clap::ColorChoice;
+use terminal_text::Glyphs;
 use topology_manifest::Style;
 
-/// Which marks a terminal can show.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Glyphs {
-    /// `✔ ✘ → ·`
-    Unicode,
-    /// `+ x -> -`, for terminals that are not UTF-8.
-    Ascii,
-}
-
-impl Glyphs {
-    /// What the locale of this process allows; without any it is UTF-8.
-    pub(crate) fn of_locale() -> Self {
-        let said = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        match ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(said) {
-            Some(value) if !value.to_ascii_lowercase().replace('-', "").contains("utf8") => Self::Ascii,
-            _ => Self::Unicode,
-        }
-    }
-
-    const fn of(self, unicode: &'static str, ascii: &'static str) -> &'static str {
-        match self {
-            Self::Unicode => unicode,
-            Self::Ascii => ascii,
-        }
-    }
-
-    pub(crate) const fn yes(self) -> &'static str {
-        self.of("✔", "+")
-    }
-
-    pub(crate) const fn no(self) -> &'static str {
-        self.of("✘", "x")
-    }
-
-    pub(crate) const fn arrow(self) -> &'static str {
-        self.of("→", "->")
-    }
-
-    pub(crate) const fn dot(self) -> &'static str {
-        self.of("·", "-")
-    }
-
-    pub(crate) const fn times(self) -> &'static str {
-        self.of("×", "x")
+/// What the locale of this process allows; UTF-8 where it names none.
+fn glyphs_of_locale() -> Glyphs {
+    let value_of = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    match ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(value_of) {
+        Some(value) if !value.to_ascii_lowercase().replace('-', "").contains("utf8") => Glyphs::Ascii,
+        _ => Glyphs::Unicode,
     }
 }
 
 /// How manifests are quoted in errors. Colours are taken out again where they are not wanted.
 pub(crate) fn manifest_style() -> Style {
-    match Glyphs::of_locale() {
+    match glyphs_of_locale() {
         Glyphs::Unicode => Style::Coloured,
         Glyphs::Ascii => Style::Ascii,
     }
@@ -76,7 +39,7 @@ impl Screen {
             ColorChoice::Always => anstream::ColorChoice::Always,
             ColorChoice::Never => anstream::ColorChoice::Never,
         };
-        Self { glyphs: Glyphs::of_locale(), color }
+        Self { glyphs: glyphs_of_locale(), color }
     }
 
     /// Prints text for a person, with its marks in colour.
