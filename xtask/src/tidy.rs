@@ -1,7 +1,8 @@
 //! `cargo xtask tidy`: the structure that the compiler does not check.
 //!
-//! Rows: a crate uses crates of lower rows only. Map: `ARCHITECTURE.md` names every crate and no other, and explains
-//! every field of `Compat`. Modules open with `//!`. Crates of the pure rows are `no_std`.
+//! Rows: a crate uses crates of lower rows only. Map: the table of crates in `ARCHITECTURE.md` has these rows, each path
+//! that it names exists, and it explains every field of `Compat`. Modules open with `//!`. Crates of the pure rows are
+//! `no_std`. The rows are printed, highest first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,24 +17,43 @@ use crate::{cargo, root};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Tidy {}
 
-/// The rows, lowest first. A dependency must lie in a lower row than who uses it.
-const ROWS: &[&[&str]] = &[
-    &["numa-bitmask", "cpuset", "k8s-quantity", "terminal-text", "machine-fixtures"],
-    &["topology-model", "pod-spec", "node-config", "node-cover"],
-    &["topology-hint"],
-    &["topology-policy"],
-    &["cpu-manager", "memory-manager", "device-manager"],
-    &["kubelet-checkpoint"],
-    &["topology-admission"],
-    &["node-simulation"],
-    &["topology-discovery", "topology-manifest", "device-plugin", "cgroup-cpuset"],
-    &["node-agent"],
-    &["conformance", "workloads", "topolet"],
-    &["xtask"],
-];
+/// Crates that know nothing of each other.
+struct Row {
+    name: &'static str,
+    reach: Reach,
+    crates: &'static [&'static str],
+}
 
-/// Rows from this one on may touch the outside; below it everything is pure.
-const FIRST_IMPURE_ROW: usize = 8;
+/// What the crates of a row may touch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// No files, clocks, threads or randomness: they are `no_std`.
+    Pure,
+    /// The system.
+    Outside,
+}
+use Reach::{Outside, Pure};
+
+const fn row(name: &'static str, reach: Reach, crates: &'static [&'static str]) -> Row {
+    Row { name, reach, crates }
+}
+
+/// The rows, lowest first. A dependency must lie in a lower row than who uses it.
+const ROWS: &[Row] = &[
+    row("values", Pure, &["cpuset", "k8s-quantity", "terminal-text", "numa-bitmask", "machine-fixtures"]),
+    row("machine, pod, configuration", Pure, &["topology-model", "pod-spec", "node-config"]),
+    row("search", Pure, &["node-cover"]),
+    row("hints", Pure, &["topology-hint"]),
+    row("merge", Pure, &["topology-policy"]),
+    row("managers", Pure, &["cpu-manager", "memory-manager", "device-manager"]),
+    row("state files", Pure, &["kubelet-checkpoint"]),
+    row("whole pod", Pure, &["topology-admission"]),
+    row("many pods", Pure, &["node-simulation"]),
+    row("effects", Outside, &["topology-discovery", "device-plugin", "cgroup-cpuset", "topology-manifest"]),
+    row("daemon", Outside, &["node-agent"]),
+    row("assembly", Outside, &["topolet", "conformance", "workloads"]),
+    row("commands", Outside, &["xtask"]),
+];
 
 /// What the checks need to know of a crate.
 #[derive(Clone, Debug)]
@@ -44,13 +64,18 @@ struct Crate {
 }
 
 impl Tidy {
-    #[expect(clippy::unused_self, reason = "every command is run alike")]
+    #[expect(
+        clippy::unused_self,
+        clippy::print_stdout,
+        reason = "every command is run alike, and prints its result"
+    )]
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let crates = workspace(&root())?;
         let mut faults = rows(&crates);
         let map =
             fs::read_to_string(root().join("ARCHITECTURE.md")).context("failed to read ARCHITECTURE.md")?;
-        faults.extend(mapped(&crates, &map));
+        faults.extend(mapped(&map));
+        faults.extend(paths(&map, &root()));
         let compat = root().join("crates/admission/src/compat.rs");
         let compat =
             fs::read_to_string(&compat).with_context(|| format!("failed to read {}", compat.display()))?;
@@ -63,6 +88,9 @@ impl Tidy {
         }
         if !faults.is_empty() {
             bail!("{}", faults.join("\n"));
+        }
+        for row in ROWS.iter().rev() {
+            println!("{:<28} {}", row.name, row.crates.join(", "));
         }
         eprintln!("tidy: {} crates in order", crates.len());
         Ok(())
@@ -92,7 +120,7 @@ fn workspace(folder: &Path) -> anyhow::Result<Vec<Crate>> {
 }
 
 fn row_of(name: &str) -> Option<usize> {
-    ROWS.iter().position(|row| row.contains(&name))
+    ROWS.iter().position(|row| row.crates.contains(&name))
 }
 
 fn rows(crates: &[Crate]) -> Vec<String> {
@@ -114,19 +142,38 @@ fn rows(crates: &[Crate]) -> Vec<String> {
     faults
 }
 
-/// The crates named in the map's table of crates: rows `| … | `name` | …`.
-fn mapped(crates: &[Crate], map: &str) -> Vec<String> {
-    let section = map.split("## Crates").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap_or("");
-    let named: BTreeSet<&str> = section
-        .lines()
-        .filter_map(|line| line.strip_prefix("| ")?.split(" | ").nth(1)?.strip_prefix('`')?.strip_suffix('`'))
-        .collect();
-    let real: BTreeSet<&str> =
-        crates.iter().map(|found| found.name.as_str()).filter(|name| *name != "xtask").collect();
-    let missing = real.difference(&named).map(|name| format!("ARCHITECTURE.md does not name {name}"));
-    let gone =
-        named.difference(&real).map(|name| format!("ARCHITECTURE.md names {name}, which is not there"));
-    missing.chain(gone).collect()
+/// The map's table of crates, lines `| row | `name` | …`, has the rows of [`ROWS`], highest first.
+fn mapped(map: &str) -> Vec<String> {
+    let section = section(map, "## Crates");
+    let line = |line: &str| {
+        let mut cells = line.strip_prefix("| ")?.split(" | ");
+        let (row, name) = (cells.next()?, cells.next()?);
+        Some((row.to_owned(), name.strip_prefix('`')?.strip_suffix('`')?.to_owned()))
+    };
+    let found: Vec<(String, String)> = section.lines().filter_map(line).collect();
+    let of = |row: &'static Row| row.crates.iter().map(|name| (row.name.to_owned(), (*name).to_owned()));
+    let expected: Vec<(String, String)> =
+        ROWS.iter().rev().filter(|row| row.name != "commands").flat_map(of).collect();
+    let shown = |(row, name): &(String, String)| format!("| {row} | `{name}` |");
+    if found == expected {
+        return Vec::new();
+    }
+    let lines: Vec<String> = expected.iter().map(shown).collect();
+    vec![format!("the table of crates in ARCHITECTURE.md should have these lines:\n{}", lines.join("\n"))]
+}
+
+/// The part of a document below a heading.
+fn section<'a>(map: &'a str, heading: &str) -> &'a str {
+    map.split(heading).nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap_or("")
+}
+
+/// Each path in the map is there: what is quoted and has a slash, from the project's root.
+fn paths(map: &str, root: &Path) -> Vec<String> {
+    let quoted = map.split('`').skip(1).step_by(2);
+    let named = quoted
+        .filter(|text| ["crates/", "xtask/", "fixtures/", "docs/"].iter().any(|top| text.starts_with(top)));
+    let gone = named.filter(|path| !root.join(path).exists());
+    gone.map(|path| format!("ARCHITECTURE.md names {path}, which is not there")).collect()
 }
 
 /// The fields of `Compat` are those of the map's table of differences.
@@ -135,7 +182,7 @@ fn differences(compat: &str, map: &str) -> Vec<String> {
         compat.split("pub struct Compat {").nth(1).and_then(|rest| rest.split('}').next()).unwrap_or("");
     let fields: BTreeSet<&str> =
         body.lines().filter_map(|line| line.trim().strip_prefix("pub ")?.split(':').next()).collect();
-    let section = map.split("## Differences from kubelet").nth(1).unwrap_or("");
+    let section = section(map, "## Differences from kubelet");
     let listed: BTreeSet<&str> =
         section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     let missing =
@@ -167,8 +214,8 @@ fn modules(folder: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
 
 /// Crates of the pure rows cannot reach files, clocks or threads.
 fn purity(name: &str) -> anyhow::Result<Vec<String>> {
-    let pure = row_of(name).is_some_and(|row| row < FIRST_IMPURE_ROW);
-    if !pure {
+    let row = ROWS.iter().find(|row| row.crates.contains(&name));
+    if row.is_none_or(|row| row.reach == Outside) {
         return Ok(Vec::new());
     }
     let folders = BTreeMap::from([("topology-admission", "admission")]);
@@ -237,12 +284,23 @@ mod tests {
     }
 
     #[test]
-    fn the_map_names_every_crate_and_no_other() {
-        let map = "# Map\n## Crates\n| row | crate | what |\n| values | `cpuset` | sets |\n| x | `gone` | no |\n## Next\n| a | `b` |";
-        assert_eq!(
-            mapped(&[found("cpuset", &[]), found("pod-spec", &[])], map),
-            ["ARCHITECTURE.md does not name pod-spec", "ARCHITECTURE.md names gone, which is not there",]
-        );
+    fn the_map_has_the_rows_that_are_checked() {
+        let of =
+            |row: &'static Row| row.crates.iter().map(|name| format!("| {} | `{name}` | x |\n", row.name));
+        let lines: Vec<String> = ROWS.iter().rev().skip(1).flat_map(of).collect();
+        let map = |lines: &[String]| {
+            format!("# Map\n## Crates\n| row | crate | what |\n{}\n## Next\n| a | `b` |", lines.concat())
+        };
+        assert_eq!(mapped(&map(&lines)), [""; 0]);
+        assert_eq!(mapped(&map(&lines[1..])).len(), 1, "a crate is missing");
+        let moved = [&lines[1..], &lines[..1]].concat();
+        assert_eq!(mapped(&map(&moved)).len(), 1, "a crate is in another place");
+    }
+
+    #[test]
+    fn paths_of_the_map_are_there() {
+        let map = "`crates/gone/src/lib.rs`, `xtask/src/tidy.rs`, `single-numa-node`, `a/b`";
+        assert_eq!(paths(map, &root()), ["ARCHITECTURE.md names crates/gone/src/lib.rs, which is not there"]);
     }
 
     #[test]
