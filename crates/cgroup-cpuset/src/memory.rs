@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cpuset::{CpuId, CpuSet};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::files::Files;
 
@@ -78,11 +78,11 @@ impl MemoryHierarchy {
     /// Everything that was written so far: files below the root, and texts.
     #[must_use]
     pub fn writes(&self) -> Vec<(PathBuf, String)> {
-        self.writes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.writes.lock().clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Cgroup>> {
-        self.cgroups.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cgroups.lock()
     }
 
     /// The cgroup and the file of it that a path means.
@@ -175,10 +175,7 @@ impl Files for MemoryHierarchy {
             _ => return Err(error(ENOENT)),
         }
         drop(cgroups);
-        self.writes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((path.join(file), text.trim().to_owned()));
+        self.writes.lock().push((path.join(file), text.trim().to_owned()));
         Ok(())
     }
 }

@@ -4,11 +4,12 @@ use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
@@ -78,7 +79,7 @@ impl tower::Service<tonic::codegen::http::Uri> for Once {
     }
 
     fn call(&mut self, _: tonic::codegen::http::Uri) -> Self::Future {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let heard = self.heard.lock().take();
         let socket = self.socket.clone();
         Box::pin(async move {
             // A plugin that went away must register; another process at the same path is not the same plugin.

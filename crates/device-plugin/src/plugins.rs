@@ -6,7 +6,7 @@ mod models;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use device_manager::{
@@ -105,7 +105,7 @@ impl<W: Wire> Plugins<W> {
 
     fn table(&self) -> MutexGuard<'_, Table<W::Client>> {
         // Every change of it is complete before anything that could panic.
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     /// Tells that a plugin failed to register.

@@ -4,7 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::memory::components;
 use crate::tree::{MAX_FILE, MAX_LINKS, ReadError};
@@ -106,7 +107,7 @@ impl Directory {
     }
 
     fn look(&self, path: &str) -> Way {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if let Some(way) = known.get(path) {
             return way.clone();
         }

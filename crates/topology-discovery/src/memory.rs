@@ -1,7 +1,8 @@
 //! A tree held in memory: an unpacked archive, or one that a test makes up.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::tree::{MAX_LINKS, ReadError};
 
@@ -191,7 +192,7 @@ impl MemoryTree {
     /// names.
     fn place(&self, path: &str) -> Option<usize> {
         let Some((above, name)) = path.rsplit_once('/') else { return self.place_below(ROOT, path, path) };
-        let mut looked = self.looked.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looked = self.looked.0.lock();
         if looked.0 != above {
             let folder = self.place_below(ROOT, above, above)?;
             looked.0.clear();

@@ -25,7 +25,7 @@ pub struct SysfsTree {
     source: Source,
     /// The files that have been read, in order.
     #[cfg(test)]
-    reads: std::sync::Mutex<Vec<String>>,
+    reads: parking_lot::Mutex<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl SysfsTree {
     /// The content of a file; `None` if it is not there.
     pub fn read(&self, path: &str) -> Result<Option<Cow<'_, [u8]>>, ReadError> {
         #[cfg(test)]
-        self.reads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(path.to_owned());
+        self.reads.lock().push(path.to_owned());
         match &self.source {
             Source::Directory(directory) => Ok(directory.read(path)?.map(Cow::Owned)),
             Source::Memory(memory) => Ok(memory.read(path)?.map(Cow::Borrowed)),
@@ -137,7 +137,7 @@ impl From<Source> for SysfsTree {
         Self {
             source,
             #[cfg(test)]
-            reads: std::sync::Mutex::default(),
+            reads: parking_lot::Mutex::default(),
         }
     }
 }
@@ -156,7 +156,7 @@ mod tests {
             let tree = SysfsTree::archive(machine_fixtures::archive(name).unwrap()).unwrap();
             let machine = read(&tree).unwrap().machine;
             let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-            let reads = tree.reads.lock().unwrap().clone();
+            let reads = tree.reads.lock().clone();
             for path in &reads {
                 assert!(path.starts_with("sys/") || path.starts_with("proc/"), "{name}: {path}");
                 assert!(!path.split('/').any(|part| part == ".."), "{name}: {path}");

@@ -1,9 +1,10 @@
 //! The service itself: `v1.PodResourcesLister`, and the older `v1alpha1.PodResourcesLister` beside it. Questions of
 //! either are taken from one bucket.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use tonic::{Request, Response, Status};
 
 use super::rate::Bucket;
@@ -34,9 +35,7 @@ impl Lister {
 
     /// What there is to tell, if there have not been too many questions.
     async fn snapshot(&self, method: Method) -> Result<Arc<Snapshot>, Status> {
-        let take = |bucket: &Mutex<Bucket>| {
-            bucket.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now())
-        };
+        let take = |bucket: &Mutex<Bucket>| bucket.lock().take(Instant::now());
         if !self.bucket.as_ref().is_none_or(take) {
             return Err(Status::resource_exhausted("rejected by rate limit"));
         }

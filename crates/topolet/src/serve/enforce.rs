@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::Instant;
 
 use anyhow::Context as _;
 use cgroup_cpuset::{CgroupPath, Cgroups, Files, Kernel, Place, PlaceError, Quota, QuotaError, Written};
 use cpu_manager::{ContainerId, CpuQuota};
+use crossbeam::channel::{self, Receiver, SendError, Sender};
+use crossbeam::select;
 use node_agent::{Enforcement, Snapshot};
 
 use super::owner::Enforcer;
@@ -55,7 +55,7 @@ pub(super) fn enforcer(root: &CgroupRoot, shared: &Arc<Shared>) -> anyhow::Resul
         },
     };
     tracing::info!(root = %cgroups.root().display(), "CPUs of containers are enforced");
-    let (sender, orders) = mpsc::channel();
+    let (sender, orders) = channel::unbounded();
     let shared = shared.clone();
     let keeper = Keeper::new(cgroups);
     thread::Builder::new().name("cgroups".to_owned()).spawn(move || run(keeper, &orders, &shared))?;
@@ -92,33 +92,34 @@ impl Enforcer for Orders {
     }
 
     fn after(&mut self, then: Box<dyn FnOnce() + Send>) {
-        if let Err(mpsc::SendError(Order::Then(then))) = self.0.send(Order::Then(then)) {
+        if let Err(SendError(Order::Then(then))) = self.0.send(Order::Then(then)) {
             then();
         }
     }
 }
 
 fn run(mut keeper: Keeper<Kernel>, orders: &Receiver<Order>, shared: &Shared) {
-    let every = shared.node.keeping.period;
-    let mut next = Instant::now() + every;
+    let rounds = channel::tick(shared.node.keeping.period);
     loop {
-        match orders.recv_timeout(next.saturating_duration_since(Instant::now())) {
-            Ok(Order::Enforce(one)) => {
-                let quota = quota(&shared.node, &shared.snapshot.load(), &one);
-                for trouble in keeper.put(&one, quota).trouble {
-                    trouble.log();
+        select! {
+            recv(orders) -> order => match order {
+                Ok(Order::Enforce(one)) => {
+                    let quota = quota(&shared.node, &shared.snapshot.load(), &one);
+                    for trouble in keeper.put(&one, quota).trouble {
+                        trouble.log();
+                    }
                 }
-            }
-            Ok(Order::Then(then)) => then(),
-            Err(RecvTimeoutError::Timeout) => {
-                next = Instant::now() + every;
+                Ok(Order::Then(then)) => then(),
+                // The owner has stopped.
+                Err(_) => return,
+            },
+            recv(rounds) -> _ => {
                 let snapshot = shared.snapshot.load_full();
                 let wanted = snapshot.places.iter().map(|one| (one, quota(&shared.node, &snapshot, one)));
                 let round = keeper.round(wanted);
                 shared.metrics.drifted(round.drifted);
                 round.trouble.iter().for_each(Trouble::log);
             }
-            Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Request as HttpRequest, StatusCode};
 use axum::{Extension, Router};
 use clap::Parser as _;
+use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, Owner, Request};
@@ -32,7 +33,7 @@ const FILES: usize = 1024;
 struct Served {
     runtime: tokio::runtime::Runtime,
     routes: Router,
-    owner: mpsc::SyncSender<Message>,
+    owner: Sender<Message>,
     shared: Arc<Shared>,
 }
 
@@ -60,7 +61,7 @@ impl Served {
             Notes::default(),
             Arc::default(),
         )?);
-        let (sender, events) = mpsc::sync_channel(WAITING);
+        let (sender, events) = channel::bounded(WAITING);
         let thread = OwnerThread {
             agent,
             shared: shared.clone(),

@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crossbeam::channel::{self, Sender};
 use device_plugin::FileIdentity;
 use node_agent::{Event, PODS};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::owner::Message;
 use super::root;
@@ -40,7 +41,7 @@ struct Parts {
 
 impl Missing {
     fn parts(&self) -> MutexGuard<'_, Parts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// This process serves the socket at `path`.
@@ -69,12 +70,11 @@ impl Missing {
 }
 
 /// Starts the thread that keeps the folders, for the rest of the program.
-pub(super) fn start(root: &Path, shared: Arc<Shared>, owner: SyncSender<Message>) -> anyhow::Result<()> {
+pub(super) fn start(root: &Path, shared: Arc<Shared>, owner: Sender<Message>) -> anyhow::Result<()> {
     let folders = FOLDERS.map(|folder| (folder, identity(&root.join(folder))));
     let mut keeping = Keeping { root: root.to_path_buf(), folders, shared, owner, rewriting: Arc::default() };
     thread::Builder::new().name("kept".to_owned()).spawn(move || {
-        loop {
-            thread::sleep(EVERY);
+        for _ in channel::tick(EVERY) {
             keeping.look();
         }
     })?;
@@ -86,7 +86,7 @@ struct Keeping {
     /// The folders whose files the owner knows to be written; `None`: there is no such folder.
     folders: [(&'static str, Option<FileIdentity>); 2],
     shared: Arc<Shared>,
-    owner: SyncSender<Message>,
+    owner: Sender<Message>,
     rewriting: Arc<Rewriting>,
 }
 

@@ -7,7 +7,6 @@ mod lines;
 mod one_line;
 
 use std::panic::PanicHookInfo;
-use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -68,7 +67,7 @@ impl Log {
     /// Ends the log; then `tell` writes to standard error, for at most a second.
     pub(crate) fn end_with(self, tell: impl FnOnce() + Send + 'static) {
         self.0.finish(LAST);
-        let (done, ended) = mpsc::channel::<()>();
+        let (done, ended) = crossbeam::channel::bounded::<()>(0);
         let telling = thread::Builder::new().name("last words".to_owned()).spawn(move || {
             tell();
             drop(done);

@@ -4,9 +4,9 @@
 //! ready, and `/readyz` names these pods.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use node_agent::{ManifestFile, Snapshot};
+use parking_lot::{Mutex, MutexGuard};
 
 /// The present faults.
 #[derive(Default)]
@@ -22,7 +22,7 @@ struct Faults {
 
 impl Manifests {
     fn faults(&self) -> MutexGuard<'_, Faults> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The folder has been read, and these files of it cannot be used.

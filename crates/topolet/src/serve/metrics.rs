@@ -8,13 +8,13 @@ mod go_float;
 mod free;
 mod kinds;
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use cpu_manager::{Aligned, Assigned, Change, Metric};
 use memory_manager::Counted as CountedMemory;
 use node_agent::{Decided, Repair, Snapshot};
 use node_config::Scope;
+use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -146,12 +146,12 @@ impl Metrics {
 
     /// Adds somebody else's.
     pub(super) fn add(&self, register: impl FnOnce(&mut Registry)) {
-        register(&mut self.registry.lock().unwrap_or_else(PoisonError::into_inner));
+        register(&mut self.registry.lock());
     }
 
     /// All of them, with what there is now.
     pub(super) fn text(&self, exposition: Exposition, now: &Now<'_>) -> String {
-        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let registry = self.registry.lock();
         self.free.set(now);
         exposition.write(&registry)
     }

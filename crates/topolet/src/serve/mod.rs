@@ -17,6 +17,7 @@ mod owner;
 mod scribe;
 mod shared;
 mod watch;
+mod changes;
 mod manifests;
 mod plugins;
 mod open_files;
@@ -39,12 +40,12 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{self, SyncSender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use arc_swap::{ArcSwap, ArcSwapOption};
+use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, KeptBackups};
@@ -116,7 +117,7 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     shared.metrics.loses_lines(setup.log.lost());
     shared.metrics.repaired(&repairs);
 
-    let (sender, events) = mpsc::sync_channel(WAITING);
+    let (sender, events) = channel::bounded(WAITING);
     let sockets = Sockets::open(setup.root, &shared, files.plugins, sender.clone())?;
     let thread = OwnerThread {
         agent,
@@ -265,7 +266,7 @@ enum Ended {
 }
 
 /// What has been taken in is done; everything is on disk already.
-fn stop(owner: &SyncSender<Message>, thread: JoinHandle<()>) -> anyhow::Result<()> {
+fn stop(owner: &Sender<Message>, thread: JoinHandle<()>) -> anyhow::Result<()> {
     // It may have stopped by itself.
     let _ = owner.send(Message::Stop);
     match thread.join() {

@@ -10,7 +10,6 @@ mod fit;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,17 +23,15 @@ use pod_spec::{ContainerName, Pod, PodUid, ResourceName};
 
 use self::look::Look;
 use super::Setup;
+use super::changes::{Changes, Pace};
 use super::shared::Shared;
-use super::watch::watcher;
 use crate::node::{LoadedMachine, LoadedNode, PINNED};
 use crate::state::{self, PodNames, Quarantine, StateFolder};
 
-/// How often the files are looked at if nothing tells of a change.
-const EVERY: Duration = Duration::from_millis(500);
-/// A kubelet admits a pod in several writes; they are read when there has been none for so long.
+/// A kubelet admits a pod in several writes; the files are read when there has been none for this time.
 const QUIET: Duration = Duration::from_millis(20);
-/// They are read after so many writes even if there are more.
-const LATEST: u32 = 10;
+const PACE: Pace =
+    Pace { longest: Duration::from_millis(500), settled: QUIET, latest: Duration::from_millis(200) };
 /// Files that do not fit together are served when they have not changed for so long: no kubelet is about to write the
 /// others.
 const LASTING: Duration = Duration::from_secs(5);
@@ -114,13 +111,12 @@ struct Odd {
 
 impl Watching {
     fn run(mut self) {
-        let (sender, changes) = mpsc::sync_channel(1);
         let folders = [self.root.clone(), self.root.join(StateFile::Device.path()).with_file_name("")];
         let there: Vec<PathBuf> = folders.into_iter().filter(|folder| folder.is_dir()).collect();
-        let _watcher = watcher(&there, EVERY, sender);
+        let changes = Changes::of(&there, PACE);
         loop {
             self.look();
-            pause(&changes);
+            changes.wait();
         }
     }
 
@@ -185,20 +181,6 @@ impl Watching {
         if self.shared.notes.stale(&text) {
             tracing::warn!("{text}");
         }
-    }
-}
-
-/// Until something has changed and no more does, or it is time to look in any case.
-fn pause(changes: &Receiver<()>) {
-    match changes.recv_timeout(EVERY) {
-        Ok(()) => {
-            let mut waited = 0;
-            while waited < LATEST && changes.recv_timeout(QUIET).is_ok() {
-                waited += 1;
-            }
-        }
-        Err(RecvTimeoutError::Timeout) => {}
-        Err(RecvTimeoutError::Disconnected) => thread::sleep(EVERY),
     }
 }
 

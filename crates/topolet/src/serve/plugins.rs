@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 
 use anyhow::Context as _;
+use crossbeam::channel::Sender;
 use device_manager::Question;
 use device_plugin::{
     Amounts, Asked, ContainerEntry, Event as Said, Folders, Limits, MemoryEntry, PodEntry, PodResources,
@@ -26,7 +26,7 @@ const SOCKET: &str = "kubelet.sock";
 #[derive(Clone)]
 pub(super) struct Sockets {
     server: Arc<Server>,
-    owner: SyncSender<Message>,
+    owner: Sender<Message>,
 }
 
 impl Sockets {
@@ -35,7 +35,7 @@ impl Sockets {
         root: &Path,
         shared: &Arc<Shared>,
         connections: usize,
-        owner: SyncSender<Message>,
+        owner: Sender<Message>,
     ) -> anyhow::Result<Self> {
         let root = std::path::absolute(root).context("failed to find out which folder this is in")?;
         let limits = Limits::of(connections);
@@ -56,7 +56,7 @@ impl Sockets {
 
 /// What an event of the sockets may change.
 struct Hearing {
-    owner: SyncSender<Message>,
+    owner: Sender<Message>,
     missing: Arc<Missing>,
     /// The path of [`Socket::Registration`].
     registration: PathBuf,

@@ -2,9 +2,9 @@
 //! while, so it happens here and not in the owner's thread.
 
 use std::sync::Arc;
-use std::sync::mpsc::{self, SyncSender};
 use std::thread;
 
+use crossbeam::channel::{self, Sender};
 use device_manager::Replies;
 use node_agent::Decided;
 use tokio::sync::oneshot;
@@ -25,12 +25,12 @@ pub(super) struct Job {
 }
 
 /// Who writes decisions up.
-pub(super) struct Scribe(SyncSender<Job>);
+pub(super) struct Scribe(Sender<Job>);
 
 impl Scribe {
     /// Starts its thread, which ends with it.
     pub(super) fn start(shared: Arc<Shared>) -> anyhow::Result<Self> {
-        let (sender, jobs) = mpsc::sync_channel::<Job>(WAITING);
+        let (sender, jobs) = channel::bounded::<Job>(WAITING);
         thread::Builder::new().name("scribe".to_owned()).spawn(move || {
             for job in jobs {
                 job.done(&shared);

@@ -1,10 +1,11 @@
 //! What readers share with the owner.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use node_agent::Snapshot;
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::kept::Missing;
@@ -76,19 +77,19 @@ impl Notes {
 
     /// The same, and this is wrong with it.
     pub(super) fn served_with(&self, wrong: &str) {
-        wrong.clone_into(&mut self.served.lock().unwrap_or_else(PoisonError::into_inner));
+        wrong.clone_into(&mut self.served.lock());
         self.served();
     }
 
     /// What is known is still what is there.
     pub(super) fn served(&self) {
-        let served = self.served.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        *self.stale.lock().unwrap_or_else(PoisonError::into_inner) = served;
+        let served = self.served.lock().clone();
+        *self.stale.lock() = served;
     }
 
     /// What is known is not what is there; whether that is new.
     pub(super) fn stale(&self, why: &str) -> bool {
-        let mut stale = self.stale.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stale = self.stale.lock();
         let is_new = *stale != why;
         if is_new {
             why.clone_into(&mut stale);
@@ -98,7 +99,7 @@ impl Notes {
 
     /// Why what is known is not what is there.
     pub(super) fn why_stale(&self) -> Option<String> {
-        let stale = self.stale.lock().unwrap_or_else(PoisonError::into_inner);
+        let stale = self.stale.lock();
         (!stale.is_empty()).then(|| stale.clone())
     }
 
@@ -127,7 +128,7 @@ pub(super) struct LoggedDecision {
 
 impl Log {
     pub(super) fn add(&self, decision: LoggedDecision) {
-        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = self.0.lock();
         if log.len() == DECISIONS {
             log.pop_front();
         }
@@ -136,13 +137,13 @@ impl Log {
 
     /// The last `count`, oldest first.
     pub(super) fn last(&self, count: usize) -> Vec<Arc<LoggedDecision>> {
-        let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = self.0.lock();
         log.iter().skip(log.len().saturating_sub(count)).cloned().collect()
     }
 
     /// The last one on a pod, by namespace and name.
     pub(super) fn last_of(&self, pod: &str) -> Option<Arc<LoggedDecision>> {
-        let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = self.0.lock();
         log.iter().rev().find(|logged| logged.decision.pod == pod).cloned()
     }
 }

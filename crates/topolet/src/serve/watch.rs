@@ -1,30 +1,30 @@
 //! The watched folder: read at once when something happens in it, and every now and then in any case.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::Duration;
 
+use crossbeam::channel::Sender;
 use node_agent::{Event, Folder, FolderError, Listing, ManifestFile, Trouble, TroubleKind};
-use notify::{RecursiveMode, Watcher as _};
 
+use super::changes::{Changes, Pace};
 use super::manifests::{held_back, kept};
 use super::owner::Message;
 use super::shared::Shared;
 
-/// As the kubelet's `fileCheckFrequency`.
-const EVERY: Duration = Duration::from_secs(20);
-/// Files come in several steps; they are read when nothing has happened for so long.
-const SETTLED: Duration = Duration::from_millis(50);
-/// They are read after so long even if something happens all the time.
-const LATEST: u32 = 20;
+/// The longest wait is the kubelet's `fileCheckFrequency`.
+const PACE: Pace = Pace {
+    longest: Duration::from_secs(20),
+    settled: Duration::from_millis(50),
+    latest: Duration::from_secs(1),
+};
 
 /// Watches a folder for the rest of the program; without one there are no such pods.
 pub(super) fn start(
     folder: Option<&Path>,
     shared: &Arc<Shared>,
-    owner: SyncSender<Message>,
+    owner: Sender<Message>,
 ) -> anyhow::Result<()> {
     let Some(path) = folder.map(Path::to_path_buf) else {
         // The owner has stopped if it does not take the message: the daemon ends.
@@ -39,9 +39,8 @@ pub(super) fn start(
     Ok(())
 }
 
-fn watch(path: &Path, mut folder: Folder, shared: &Shared, owner: &SyncSender<Message>) {
-    let (sender, changes) = mpsc::sync_channel(1);
-    let _watcher = watcher(&[path.to_path_buf()], EVERY, sender);
+fn watch(path: &Path, mut folder: Folder, shared: &Shared, owner: &Sender<Message>) {
+    let changes = Changes::of(&[path.to_path_buf()], PACE);
     loop {
         match folder.read() {
             Ok((listing, troubles)) => {
@@ -61,17 +60,7 @@ fn watch(path: &Path, mut folder: Folder, shared: &Shared, owner: &SyncSender<Me
                 }
             }
         }
-        match changes.recv_timeout(EVERY) {
-            Ok(()) => {
-                let mut waited = 0;
-                while waited < LATEST && changes.recv_timeout(SETTLED).is_ok() {
-                    waited += 1;
-                }
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            // There is no watcher: the folder is only listed.
-            Err(RecvTimeoutError::Disconnected) => thread::sleep(EVERY),
-        }
+        changes.wait();
     }
 }
 
@@ -92,33 +81,4 @@ fn tell(shared: &Shared, trouble: &Trouble) {
 /// A text of several lines as one.
 fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
-}
-
-/// Sends to the channel when something changes in one of the folders; `None` if they cannot be watched, and the caller
-/// lists them every so often.
-pub(super) fn watcher(
-    folders: &[PathBuf],
-    every: Duration,
-    changed: SyncSender<()>,
-) -> Option<notify::RecommendedWatcher> {
-    let watching = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        let is_change = event.as_ref().map_or(true, |event| !event.kind.is_access());
-        if is_change {
-            // A full channel announces the change already.
-            let _ = changed.try_send(());
-        }
-    })
-    .and_then(|mut watcher| {
-        for folder in folders {
-            watcher.watch(folder, RecursiveMode::NonRecursive)?;
-        }
-        Ok(watcher)
-    });
-    match watching {
-        Ok(watcher) => Some(watcher),
-        Err(error) => {
-            tracing::warn!(%error, ?folders, "folders are not watched, but listed every {every:?}");
-            None
-        }
-    }
 }

@@ -5,7 +5,6 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use super::access::Token;
@@ -35,7 +34,7 @@ impl Served {
         let token = std::env::temp_dir().join(name);
         std::fs::write(&token, TOKEN).unwrap_or_else(|error| panic!("{error}"));
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let (ready, is_ready) = mpsc::channel();
+        let (ready, is_ready) = crossbeam::channel::unbounded();
         let path = socket.clone();
         let thread = std::thread::spawn(move || {
             let runtime = crate::serve::runtime().unwrap_or_else(|error| panic!("{error:#}"));

@@ -6,12 +6,13 @@
 
 mod client;
 
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
+use crossbeam::channel::{Receiver, bounded};
 use node_agent::Answer;
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -49,7 +50,7 @@ struct Daemon {
 
 impl Daemon {
     fn start() -> Self {
-        let (owner, asked) = sync_channel(WAITING);
+        let (owner, asked) = bounded(WAITING);
         let node = Node::new(shared(), Some(owner), EXPLAINED);
         let path = std::env::temp_dir().join(format!("topolet-fuzz-token-{}", std::process::id()));
         std::fs::write(&path, TOKEN).unwrap_or_else(|error| panic!("{error}"));
@@ -61,7 +62,7 @@ impl Daemon {
     /// An owner that answers every request after a delay.
     async fn own(&self, delay: Duration) {
         loop {
-            while let Ok(message) = self.asked.lock().unwrap_or_else(PoisonError::into_inner).try_recv() {
+            while let Ok(message) = self.asked.lock().try_recv() {
                 if let Message::Ask(_, answer) = message {
                     tokio::spawn(async move {
                         sleep(delay).await;

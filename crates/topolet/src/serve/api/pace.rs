@@ -1,7 +1,8 @@
 //! Lines of the log that a client can cause: some at once, then few, and how many were left out.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// So many lines at once.
 const BURST: u32 = 100;
@@ -35,7 +36,7 @@ impl Pace {
 
     /// Whether a line is written at that time.
     pub(super) fn line(&self, now: Instant) -> Line {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         let due = state.due.map_or(now, |due| due.max(now));
         if due.saturating_duration_since(now) >= EACH * BURST {
             state.left_out += 1;

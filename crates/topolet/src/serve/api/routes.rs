@@ -2,7 +2,6 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
@@ -13,6 +12,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
+use crossbeam::channel::{Sender, TrySendError};
 use node_agent::{Answer, Request, RequestError, Snapshot};
 use pod_spec::Pod;
 use serde::Serialize;
@@ -41,7 +41,7 @@ const DECISION: Duration = Duration::from_mins(5);
 pub(super) struct Node {
     pub(super) shared: Arc<Shared>,
     /// `None` if the node is only watched.
-    owner: Option<SyncSender<Message>>,
+    owner: Option<Sender<Message>>,
     pub(super) workshop: Arc<Workshop>,
     audit: Arc<Audit>,
 }
@@ -50,7 +50,7 @@ pub(super) struct Node {
 #[derive(Clone, Copy)]
 pub(super) struct Changer<'a> {
     pub(super) who: Who,
-    owner: &'a SyncSender<Message>,
+    owner: &'a Sender<Message>,
 }
 
 pub(super) type Answered = Result<Response, Failure>;
@@ -59,7 +59,7 @@ pub(super) type Answered = Result<Response, Failure>;
 /// request.
 pub(in crate::serve) fn router(
     shared: Arc<Shared>,
-    owner: Option<SyncSender<Message>>,
+    owner: Option<Sender<Message>>,
     explained: NonZeroUsize,
 ) -> Router {
     routes(Node::new(shared, owner, explained))
@@ -116,11 +116,7 @@ impl FromRequestParts<Node> for Who {
 
 impl Node {
     /// As [`router`] has it.
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        owner: Option<SyncSender<Message>>,
-        explained: NonZeroUsize,
-    ) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, owner: Option<Sender<Message>>, explained: NonZeroUsize) -> Self {
         let audit = Arc::new(Audit::new(&shared));
         Self { shared, owner, workshop: Arc::new(Workshop::new(explained)), audit }
     }
@@ -190,7 +186,7 @@ impl Node {
     }
 }
 
-async fn decided(owner: &SyncSender<Message>, request: Request) -> Result<Told, Failure> {
+async fn decided(owner: &Sender<Message>, request: Request) -> Result<Told, Failure> {
     let (answer, told) = oneshot::channel();
     owner.try_send(Message::Ask(request, answer)).map_err(|error| match error {
         TrySendError::Full(_) => Failure::busy("too much is being asked"),

@@ -32,6 +32,6 @@ pub(super) fn shared() -> Arc<Shared> {
 /// Its routes when its owner has stopped: what is well-formed comes as far as that.
 #[cfg(test)]
 pub(super) fn routes() -> axum::Router {
-    let (owner, _) = std::sync::mpsc::sync_channel(1);
+    let (owner, _) = crossbeam::channel::bounded(1);
     super::router(shared(), Some(owner), EXPLAINED)
 }

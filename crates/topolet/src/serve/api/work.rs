@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use topology_manifest::PodLimit;
 
@@ -58,7 +59,7 @@ impl Workshop {
     /// Whether nobody works or waits.
     #[cfg(fuzzing)]
     pub(super) fn is_free(&self) -> bool {
-        let each = self.each.lock().unwrap_or_else(PoisonError::into_inner);
+        let each = self.each.lock();
         let mut together = self.together.iter();
         together.all(|((group, work), places)| places.available_permits() == work.share(*group).together)
             && each.values().all(|places| places.strong_count() == 0)
@@ -91,7 +92,7 @@ impl Workshop {
 
     /// The places of one user.
     fn of(&self, who: Who, work: Work) -> Arc<Semaphore> {
-        let mut each = self.each.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut each = self.each.lock();
         if let Some(there) = each.get(&(who, work)).and_then(Weak::upgrade) {
             return there;
         }

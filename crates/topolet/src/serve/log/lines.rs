@@ -5,10 +5,11 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use prometheus_client::metrics::counter::Counter;
 
 /// The most bytes that wait. Further lines are lost until some of them are written.
@@ -54,10 +55,10 @@ impl Lines {
 
     /// Returns when every line is written or lost, at the latest after `patience`.
     pub(super) fn finish(&self, patience: Duration) {
-        let waiting = self.0.waiting();
+        let mut waiting = self.0.waiting();
         let is_busy = |waiting: &mut Waiting| waiting.is_writing || !waiting.lines.is_empty();
         // What is not written by then is lost.
-        let _ = self.0.changed.wait_timeout_while(waiting, patience, is_busy);
+        self.0.changed.wait_while_for(&mut waiting, is_busy, patience);
     }
 }
 
@@ -75,7 +76,7 @@ impl Write for Lines {
 
 impl Queue {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     fn add(&self, line: &[u8]) {
@@ -99,7 +100,7 @@ impl Queue {
                 waiting.is_writing = true;
                 return line;
             }
-            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut waiting);
         }
     }
 

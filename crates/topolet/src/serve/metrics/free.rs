@@ -1,10 +1,10 @@
 //! What is free on each NUMA node, and how many pods there are, at the moment of asking.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
 
 use device_manager::Topology;
 use node_agent::Snapshot;
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -151,12 +151,12 @@ impl Free {
     /// Every series that has been there, at 0: devices of a plugin that is gone are not free, and an alert on that
     /// needs the series.
     fn seen_as_taken(&self) -> BTreeMap<(String, String), i64> {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.seen.lock();
         seen.iter().map(|series| (series.clone(), 0)).collect()
     }
 
     fn remember(&self, series: &BTreeMap<(String, String), i64>) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         seen.clear();
         seen.extend(series.keys().take(MOST_SERIES).cloned());
     }

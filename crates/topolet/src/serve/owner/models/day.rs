@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -10,6 +10,7 @@ use clap::Parser as _;
 use device_manager::{AllocateReply, Device, Moment, PluginOptions, Question, Reply};
 use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, Event, Found, Owner, PluginEvent, Request, Runs, Snapshot};
+use parking_lot::Mutex;
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
 use shuttle::sync::Mutex as ModelMutex;
 use shuttle::sync::mpsc;
@@ -61,7 +62,7 @@ impl Day {
         let time = seconds.clone();
         let clock = move || {
             pause();
-            Moment(Duration::from_secs(*time.lock().unwrap_or_else(PoisonError::into_inner)))
+            Moment(Duration::from_secs(*time.lock()))
         };
         let ledger = node.empty_ledger();
         let (agent, effects) = Agent::new(Owner::new(node.node.clone(), &ledger, []), store, &clock);
@@ -108,7 +109,7 @@ impl Day {
                 for order in ordered {
                     match order {
                         Order::Enforce(one) => {
-                            let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
+                            let mut written = written.lock();
                             written.insert(one.id.as_str().to_owned());
                         }
                         Order::Then(then) => then(),
@@ -250,12 +251,12 @@ impl Client {
     }
 
     pub(super) fn is_written(&self, id: &str) -> bool {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
+        self.written.lock().contains(id)
     }
 
     /// Time passes, and the owner's is up.
     pub(super) fn wait(&self, seconds: u64) {
-        *self.seconds.lock().unwrap_or_else(PoisonError::into_inner) += seconds;
+        *self.seconds.lock() += seconds;
         self.owner.send(None);
     }
 

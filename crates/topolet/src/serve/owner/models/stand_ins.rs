@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::RecvTimeoutError;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use crossbeam::channel::RecvTimeoutError;
 use device_manager::Question;
 use kubelet_checkpoint::store::{Fs, OtherFile};
 use node_agent::{Enforcement, Event, PluginEvent};
+use parking_lot::{Mutex, MutexGuard};
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::sync::mpsc::{Sender, SyncSender};
 use shuttle::sync::{Condvar, Mutex as ModelMutex, MutexGuard as ModelGuard};
@@ -33,7 +34,7 @@ pub(super) struct Files(Arc<Mutex<BTreeMap<PathBuf, Vec<u8>>>>);
 
 impl Files {
     fn all(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Vec<u8>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -149,7 +150,7 @@ impl Inbox for ModelInbox {
         };
         self.channel.0.1.notify_all();
         if let Some(Message::EventThen(Event::Plugin(PluginEvent::Registered(..)), _)) = &message {
-            *self.plugin.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+            *self.plugin.lock() += 1;
         }
         message.ok_or(RecvTimeoutError::Timeout)
     }
@@ -184,7 +185,7 @@ pub(super) struct ModelWriter {
 
 impl Writer for ModelWriter {
     fn write(&self, job: Job) {
-        let plugin = *self.plugin.lock().unwrap_or_else(PoisonError::into_inner);
+        let plugin = *self.plugin.lock();
         if let Verdict::Admitted(_) = &job.decided.verdict {
             let held = job.decided.after.devices().iter().filter(|(pod, ..)| **pod == job.decided.pod.uid);
             for (_, _, _, held) in held {
