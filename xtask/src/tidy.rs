@@ -76,7 +76,7 @@ impl Tidy {
             fs::read_to_string(root().join("ARCHITECTURE.md")).context("failed to read ARCHITECTURE.md")?;
         faults.extend(mapped(&map));
         faults.extend(paths(&map, &root()));
-        let compat = root().join("crates/admission/src/compat.rs");
+        let compat = root().join("crates/admission/src/node/compat.rs");
         let compat =
             fs::read_to_string(&compat).with_context(|| format!("failed to read {}", compat.display()))?;
         faults.extend(differences(&compat, &map));

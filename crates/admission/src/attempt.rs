@@ -1,5 +1,11 @@
 //! An admission that has been worked out: what came of it, and what it would change.
 
+pub(crate) mod steps;
+pub(crate) mod allocate;
+pub(crate) mod preempt;
+pub(crate) mod refusal;
+pub(crate) mod counted;
+
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,13 +19,13 @@ use pod_spec::{ContainerName, Pod, PodUid, ResourceName, Role};
 use topology_hint::Hint;
 use topology_policy::KubeletPolicy;
 
-use crate::compat::RefusedPod;
-use crate::counted::Counted;
+use crate::attempt::counted::Counted;
+use crate::attempt::refusal::Refused;
+use crate::attempt::steps::Steps;
+use crate::explain::trace::{Detail, Trace};
 use crate::ledger::{Ledger, Version};
 use crate::node::Node;
-use crate::refusal::Refused;
-use crate::steps::Steps;
-use crate::trace::{Detail, Trace};
+use crate::node::compat::RefusedPod;
 
 /// An admission that has been worked out and not yet happened.
 #[must_use]

@@ -1,6 +1,14 @@
 //! What would have fitted: changes to the pod, the node or the moment under which a refused pod is admitted. Each has
 //! been tried by attempting it; none is a guess.
 
+pub(crate) mod trace;
+pub(crate) mod standing;
+pub(crate) mod change;
+pub(crate) mod trial;
+pub(crate) mod waits;
+pub(crate) mod asks;
+pub(crate) mod other_node;
+
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
@@ -8,12 +16,12 @@ use device_manager::Replies;
 use pod_spec::Pod;
 
 use crate::attempt::Placement;
-use crate::change::Change;
+use crate::attempt::refusal::Refused;
+use crate::explain::change::Change;
+use crate::explain::trace::Trace;
+use crate::explain::trial::Trial;
 use crate::ledger::Ledger;
 use crate::node::Node;
-use crate::refusal::Refused;
-use crate::trace::Trace;
-use crate::trial::Trial;
 
 /// How many attempts an explanation may make.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

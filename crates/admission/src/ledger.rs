@@ -1,5 +1,10 @@
 //! The one state: what every pod of the node holds.
 
+pub(crate) mod residents;
+pub(crate) mod layered;
+pub(crate) mod collect;
+pub(crate) mod runs;
+
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -12,10 +17,10 @@ use thiserror::Error;
 use topology_hint::{Grant, Held, Hint};
 
 use crate::attempt::{Attempt, Verdict};
-use crate::collect::Dead;
-use crate::compat::RefusedPod;
-use crate::layered::Layered;
-use crate::residents::{Requests, Residents};
+use crate::ledger::collect::Dead;
+use crate::ledger::layered::Layered;
+use crate::ledger::residents::{Requests, Residents};
+use crate::node::compat::RefusedPod;
 
 /// Counts the changes of a ledger.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]

@@ -12,48 +12,27 @@
 
 extern crate alloc;
 
-mod compat;
-mod counted;
 mod node;
-mod start;
-mod layered;
 mod ledger;
-mod residents;
-mod collect;
 mod attempt;
-mod steps;
-mod allocate;
-mod identity;
-mod fit;
-mod preempt;
-mod refusal;
-mod trace;
-mod standing;
-mod change;
 mod explain;
-mod trial;
-mod waits;
-mod asks;
 mod series;
-mod other_node;
 mod stored;
-mod runs;
 
+pub use attempt::counted::Counted;
+pub use attempt::preempt::NobodyToPreempt;
+pub use attempt::refusal::{Cause, Reason, Refused};
 pub use attempt::{Attempt, Placed, Placement, Rules, Verdict};
-pub use change::{Asks, Change};
-pub use compat::{Compat, RefusedPod};
-pub use counted::Counted;
 pub use cpu_manager::ContainerId;
+pub use explain::change::{Asks, Change};
+pub use explain::standing::Standing;
+pub use explain::trace::{Answered, Cell, Detail, NodeAmounts, ResourceTrace, Trace, UnitName, UnitTrace};
 pub use explain::{Explanation, OnEmptyNode, Plugins, Search, Tries, WouldFit};
-pub use fit::Shortage;
-pub use identity::{Identity, Mismatch};
 pub use ledger::{Ledger, SourcesReady, Stale, Version};
+pub use node::compat::{Compat, RefusedPod};
+pub use node::fit::Shortage;
+pub use node::identity::{Identity, Mismatch};
+pub use node::start::{StartError, StartFault};
 pub use node::{Node, NodeSetup, PodLevel};
-pub use preempt::NobodyToPreempt;
-pub use refusal::{Cause, Reason, Refused};
-
 pub use series::{Decided, Outcome, Series};
-pub use standing::Standing;
-pub use start::{StartError, StartFault};
 pub use stored::{RestoreError, RunningPods, StoredHoldings};
-pub use trace::{Answered, Cell, Detail, NodeAmounts, ResourceTrace, Trace, UnitName, UnitTrace};

@@ -1,5 +1,10 @@
 //! The node: machine, configuration and rules, checked once and never changed.
 
+pub(crate) mod start;
+pub(crate) mod identity;
+pub(crate) mod fit;
+pub(crate) mod compat;
+
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -12,12 +17,12 @@ use topology_hint::Provider;
 use topology_model::Nodes;
 use topology_policy::{Distances, KubeletPolicy, Ties};
 
-use crate::collect::Dead;
-use crate::compat::Compat;
-use crate::identity::Identity;
-use crate::layered::Layered;
+use crate::ledger::collect::Dead;
+use crate::ledger::layered::Layered;
+use crate::ledger::residents::Residents;
 use crate::ledger::{Ledger, SourcesReady, Version};
-use crate::residents::Residents;
+use crate::node::compat::Compat;
+use crate::node::identity::Identity;
 
 /// What a node is put together from.
 #[derive(Debug)]

@@ -11,13 +11,13 @@ use device_manager::{Question, Replies};
 use memory_manager::Moved;
 use pod_spec::Pod;
 
+use crate::attempt::refusal::Refused;
 use crate::attempt::{Placement, Verdict};
-use crate::compat::RefusedPod;
+use crate::explain::trace::{Detail, Trace};
 use crate::explain::{Explanation, Tries};
 use crate::ledger::Ledger;
 use crate::node::Node;
-use crate::refusal::Refused;
-use crate::trace::{Detail, Trace};
+use crate::node::compat::RefusedPod;
 
 /// So many explanations are kept: more than the templates of a usual list, and few enough to be compared one by one.
 const MOST_KEPT: usize = 64;

@@ -15,7 +15,7 @@ use node_config::Drift;
 use pod_spec::{ContainerKey, Pod};
 use thiserror::Error;
 
-use crate::collect::Dead;
+use crate::ledger::collect::Dead;
 use crate::ledger::{Ledger, SourcesReady};
 use crate::node::Node;
 

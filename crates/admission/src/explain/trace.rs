@@ -10,10 +10,10 @@ use pod_spec::{ContainerName, Pod, PodUid, ResourceName, Unit};
 use topology_hint::{Answer, Answers, Solution};
 use topology_policy::{MergeError, MergeTrace, Merged};
 
+use crate::attempt::refusal::{Cause, Refused};
 use crate::explain::Search;
 use crate::ledger::Ledger;
 use crate::node::Node;
-use crate::refusal::{Cause, Refused};
 
 /// The whole way of one attempt.
 #[derive(Clone, Debug, Default)]

@@ -7,8 +7,8 @@ use pod_spec::{Amounts, Overhead, Pod, ResourceName};
 use thiserror::Error;
 
 use crate::ledger::Ledger;
+use crate::ledger::residents::Requests;
 use crate::node::Node;
-use crate::residents::Requests;
 
 /// A resource of which the node has not enough. The text is the kubelet's.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]

@@ -13,14 +13,14 @@ use pod_spec::ResourceName;
 use topology_model::NodeId;
 use topology_policy::KubeletPolicy;
 
-use crate::change::Change;
+use crate::attempt::refusal::Cause;
 use crate::explain::WouldFit;
+use crate::explain::change::Change;
+use crate::explain::standing::Standing;
+use crate::explain::trace::UnitTrace;
+use crate::explain::trial::{MOST_OF_A_KIND, Trial};
 use crate::ledger::Ledger;
 use crate::node::Node;
-use crate::refusal::Cause;
-use crate::standing::Standing;
-use crate::trace::UnitTrace;
-use crate::trial::{MOST_OF_A_KIND, Trial};
 
 /// More devices than this are not looked at: nobody adds them.
 const MOST_DEVICES: u64 = 4096;

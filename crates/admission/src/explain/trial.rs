@@ -10,13 +10,13 @@ use numa_bitmask::NodeMask;
 use pod_spec::Pod;
 use topology_policy::KubeletPolicy;
 
+use crate::attempt::refusal::Refused;
 use crate::attempt::{Placement, Rules, Verdict};
-use crate::change::Change;
+use crate::explain::change::Change;
+use crate::explain::trace::{Trace, UnitTrace};
 use crate::explain::{OnEmptyNode, Plugins, Search, Tries, WouldFit};
 use crate::ledger::Ledger;
 use crate::node::Node;
-use crate::refusal::Refused;
-use crate::trace::{Trace, UnitTrace};
 
 /// Of one kind of change not more than this many are told.
 pub(crate) const MOST_OF_A_KIND: usize = 2;

@@ -10,12 +10,12 @@ use k8s_quantity::{Format, Quantity};
 use numa_bitmask::NodeMask;
 use pod_spec::{Container, ContainerName, Pod, PodLevelResources, ResourceList, ResourceName, Role};
 
-use crate::change::{Asks, Change};
+use crate::attempt::refusal::Cause;
 use crate::explain::WouldFit;
-use crate::other_node::page_size;
-use crate::refusal::Cause;
-use crate::trace::{UnitName, UnitTrace};
-use crate::trial::{MOST_OF_A_KIND, Trial};
+use crate::explain::change::{Asks, Change};
+use crate::explain::other_node::page_size;
+use crate::explain::trace::{UnitName, UnitTrace};
+use crate::explain::trial::{MOST_OF_A_KIND, Trial};
 
 /// What a unit may ask for, by resource, beside what it asks for.
 type Room = BTreeMap<ResourceName, Lower>;

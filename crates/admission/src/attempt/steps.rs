@@ -12,16 +12,16 @@ use pod_spec::{Container, ContainerName, Pod, Unit};
 use topology_hint::{Answers, Held, Hint};
 use topology_policy::{Admit, KubeletPolicy, MergeError, MergeTrace, Merged, Policy, WorkLimit};
 
+use crate::attempt::counted::Counted;
+use crate::attempt::refusal::{AlignedAs, Cause, Refused};
 use crate::attempt::{Attempt, Placement, Rules, Verdict};
-use crate::counted::Counted;
 use crate::explain::Search;
-use crate::fit::Shortage;
-use crate::identity::{Mismatch, operating_system};
+use crate::explain::trace::{Detail, Trace, UnitTrace};
+use crate::ledger::residents::Requests;
 use crate::ledger::{Ledger, Version};
+use crate::node::fit::Shortage;
+use crate::node::identity::{Mismatch, operating_system};
 use crate::node::{Node, PodLevel};
-use crate::refusal::{AlignedAs, Cause, Refused};
-use crate::residents::Requests;
-use crate::trace::{Detail, Trace, UnitTrace};
 
 /// The state of one attempt.
 pub(crate) struct Steps<'a> {

@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use device_manager::AllocateError;
 use pod_spec::{Pod, PodUid, ResourceName};
 
-use crate::change::Change;
+use crate::attempt::refusal::Cause;
 use crate::explain::WouldFit;
-use crate::identity::Mismatch;
-use crate::refusal::Cause;
-use crate::trial::{MOST_OF_A_KIND, Trial};
+use crate::explain::change::Change;
+use crate::explain::trial::{MOST_OF_A_KIND, Trial};
+use crate::node::identity::Mismatch;
 
 impl Trial<'_> {
     /// Single pods whose end is enough; where there is none, one pair.

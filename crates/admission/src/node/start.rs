@@ -16,7 +16,7 @@ use pod_spec::{ResourceList, ResourceName};
 use thiserror::Error;
 use topology_model::{KubeletView, NodeId, NodeMemory};
 
-use crate::compat::Compat;
+use crate::node::compat::Compat;
 use crate::node::{Node, NodeSetup, PodLevel};
 
 /// The kubelet would not start on this machine with this configuration; displays as the first fault.

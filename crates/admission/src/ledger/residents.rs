@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use pod_spec::{ContainerName, Pod, PodUid, ResourceName};
 
-use crate::layered::Layered;
+use crate::ledger::layered::Layered;
 
 /// What one pod counts for: thousandths of `cpu`, whole units of all else, by name.
 pub(crate) type Requests = Arc<[(ResourceName, i64)]>;

@@ -9,9 +9,9 @@ use pod_spec::{ContainerName, ResourceName};
 use topology_hint::Refusal;
 use topology_policy::{MergeError, Merged};
 
-use crate::fit::Shortage;
-use crate::identity::Mismatch;
-use crate::preempt::NobodyToPreempt;
+use crate::attempt::preempt::NobodyToPreempt;
+use crate::node::fit::Shortage;
+use crate::node::identity::Mismatch;
 
 /// The admission reason, as the pod's status shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -9,9 +9,9 @@ use core::fmt::Write as _;
 use pod_spec::{Amounts, Overhead, Pod, PodLevelResources, PodUid, QosClass, ResourceName};
 use thiserror::Error;
 
-use crate::fit::{Shortage, units};
 use crate::ledger::Ledger;
 use crate::node::Node;
+use crate::node::fit::{Shortage, units};
 
 /// There is nobody whose end would help. The text is the kubelet's.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]

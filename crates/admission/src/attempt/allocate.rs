@@ -11,9 +11,9 @@ use pod_spec::{Container, ContainerKey, ContainerName, PodUid, ResourceName, Uni
 use topology_hint::Hint;
 
 use crate::attempt::Placed;
+use crate::attempt::refusal::Cause;
+use crate::attempt::steps::{Steps, Stop};
 use crate::ledger::Ledger;
-use crate::refusal::Cause;
-use crate::steps::{Steps, Stop};
 
 impl<'a> Steps<'a> {
     /// Every manager allocates for one container near `hint`; without one anywhere.
