@@ -15,9 +15,10 @@
 //! set, as the kubelet does, on machines of up to [`Fit::LISTED_NODES`] nodes; beyond, where the kubelet does not
 //! answer in a lifetime, sums do not wrap.
 
-use node_cover::{Bounds, Cover, Row, Solution, Steps};
+use node_cover::{Bounds, Row, Solution, Steps, fewest, smallest};
 use numa_bitmask::{NodeIndex, NodeMask, Subsets};
 use pod_spec::{PodUid, ResourceName};
+use smallvec::SmallVec;
 
 use crate::books::Books;
 use crate::request::Item;
@@ -167,8 +168,7 @@ impl<'a> Fit<'a> {
             return Solution::Exact(least.min(none));
         }
         let on = |node, item: &Item| item.at.map_or(0, |at| self.policy.allocatable_on(node, at));
-        self.cover(nodes.into(), on)
-            .map_or(Solution::Exact(none), |cover| cover.fewest(&mut Steps::default()))
+        fewest(nodes, &self.rows(nodes, on), &mut Steps::default()).unwrap_or(Solution::Exact(none))
     }
 
     /// The best accepted set that contains `must`: the fewest nodes, then the smallest number. As every preferred
@@ -187,8 +187,8 @@ impl<'a> Fit<'a> {
         let open = match alone {
             Some(node) => Some(Solution::Exact(NodeMask::single(node))),
             None if must.is_subset(unused) && self.is_open(unused) => {
-                let cover = self.cover(Bounds { within: unused, must }, on);
-                cover.map(|cover| cover.smallest(&mut Steps::default()))
+                let bounds = Bounds { within: unused, must };
+                smallest(bounds, &self.rows(unused, on), &mut Steps::default())
             }
             None => None,
         };
@@ -203,11 +203,11 @@ impl<'a> Fit<'a> {
         }
     }
 
-    /// Sets of nodes with enough of everything that is asked for, by what each node has.
-    fn cover(self, bounds: Bounds, on: impl Fn(NodeIndex, &Item) -> u64) -> Option<Cover<'static>> {
-        let row =
-            |item: &Item| Row::per_node(item.bytes, bounds.within.iter().map(|node| (node, on(node, item))));
-        Cover::new(bounds, self.needs().map(row))
+    /// Enough of everything that is asked for, by what each node has; on the stack for up to four resources.
+    fn rows(self, within: NodeMask, on: impl Fn(NodeIndex, &Item) -> u64) -> SmallVec<[Row<'static>; 4]> {
+        let on = &on;
+        let row = |item: &Item| Row::per_node(item.bytes, within.iter().map(|node| (node, on(node, item))));
+        self.needs().map(row).collect()
     }
 }
 

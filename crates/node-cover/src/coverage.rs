@@ -65,6 +65,7 @@ impl Coverage {
 
     /// The size of the smallest sets that have `amount`, at least 1; `None` if all nodes together have less.
     #[must_use]
+    #[inline]
     pub fn narrowest(&self, amount: u64) -> Option<u32> {
         if amount == 0 {
             return Some(1);

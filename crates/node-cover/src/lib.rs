@@ -3,7 +3,7 @@
 //! Two questions, both NP-hard in general and easy on real machines, where most nodes are alike:
 //!
 //! - [`Cover`]: several conditions with fixed amounts. Is a node set enough, what is the size of the smallest that is
-//!   ([`Cover::fewest`]), and which of that size has the lowest number ([`Cover::smallest`])? [`meet`] is the search
+//!   ([`fewest`]), and which of that size has the lowest number ([`smallest`])? [`meet`] is the search
 //!   below them, for callers that combine conditions of several resources.
 //! - [`Coverage`]: one resource, whose amount is not yet known. How much can the best set of each size have? It is
 //!   worked out once, when the supply changes, and looked up for each request.
@@ -24,7 +24,7 @@ mod coverage;
 mod solution;
 mod steps;
 
-pub use cover::{Bounds, Cover};
+pub use cover::{Bounds, Cover, fewest, smallest};
 pub use coverage::Coverage;
 pub use lowest::lowest;
 pub use meet::{Rows, may_meet, meet};
