@@ -1,35 +1,33 @@
 //! An admission that has been worked out: what came of it, and what it would change.
 
+pub(crate) mod admission;
 pub(crate) mod steps;
 pub(crate) mod allocate;
 pub(crate) mod preempt;
 pub(crate) mod refusal;
 pub(crate) mod counted;
+pub(crate) mod trace;
+pub(crate) mod standing;
 
 use alloc::collections::BTreeMap;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::time::Duration;
 
 use cpu_manager::Granted as GrantedCpus;
-use device_manager::{DeviceIds, Question, Replies};
+use device_manager::{DeviceIds, Question};
 use memory_manager::{Granted as GrantedMemory, Moved};
 use node_config::Scope;
-use pod_spec::{ContainerName, Pod, PodUid, ResourceName, Role};
+use pod_spec::{ContainerName, PodUid, ResourceName, Role};
 use topology_hint::Hint;
 use topology_policy::KubeletPolicy;
 
 use crate::attempt::counted::Counted;
 use crate::attempt::refusal::Refused;
-use crate::attempt::steps::Steps;
-use crate::explain::trace::{Detail, Trace};
-use crate::ledger::{Ledger, Version};
-use crate::node::Node;
+use crate::ledger::{Ledger, Stale, Version};
 use crate::node::compat::RefusedPod;
 
 /// An admission that has been worked out and not yet happened.
 #[must_use]
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Attempt {
     /// What came out.
     pub verdict: Verdict,
@@ -48,7 +46,7 @@ pub struct Attempt {
 
 impl Attempt {
     /// Half served, a pod that waits for a plugin leaves nothing.
-    fn unless_asking(self, before: &Ledger) -> Self {
+    pub(crate) fn unless_asking(self, before: &Ledger) -> Self {
         match self.verdict {
             Verdict::NeedsPlugin(_) => Self { after: before.clone(), ..self },
             Verdict::Admitted(_) | Verdict::Refused(_) => self,
@@ -57,7 +55,7 @@ impl Attempt {
 }
 
 /// What an attempt came to.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Verdict {
     /// The pod may run, and this is where.
     Admitted(Placement),
@@ -68,7 +66,7 @@ pub enum Verdict {
 }
 
 /// Where an admitted pod runs: its containers in the order in which they were served.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Placement {
     /// One entry for each container.
     pub containers: Vec<Placed>,
@@ -77,7 +75,7 @@ pub struct Placement {
 }
 
 /// What one container was given.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Placed {
     /// Its name.
     pub name: ContainerName,
@@ -102,79 +100,26 @@ pub struct Rules {
     pub scope: Scope,
 }
 
-impl Node {
-    /// The rules in force.
-    #[must_use]
-    pub const fn rules(&self) -> Rules {
-        Rules { policy: self.policy, scope: self.scope }
+impl Ledger {
+    /// The ledger after `attempt`: an admission books what it took; a refusal leaves what
+    /// [`Compat::refused_pod`](crate::Compat::refused_pod) says; an attempt that waits for a plugin changes nothing.
+    ///
+    /// # Errors
+    /// The ledger has changed since the attempt was made.
+    pub fn commit(&self, attempt: Attempt) -> Result<Self, Stale> {
+        if attempt.made_against != self.version() {
+            return Err(Stale { made_against: attempt.made_against, current: self.version() });
+        }
+        Ok(self.committed(attempt))
     }
 
-    /// Works out whether `pod` may run beside what `ledger` holds. `replies` is what plugins have answered so far.
-    pub fn attempt(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Attempt {
-        self.attempt_under(self.rules(), ledger, pod, replies)
-    }
-
-    /// The same under other rules than the node's.
-    pub fn attempt_under(&self, rules: Rules, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Attempt {
-        let pod = Arc::new(self.classified(pod.clone()));
-        Steps::new(self, rules, ledger.clone(), &pod, replies).run().unless_asking(ledger)
-    }
-
-    /// What an attempt would come to, for those who will not commit it and do not need the ledger any more.
-    pub(crate) fn verdict_under(
-        &self,
-        rules: Rules,
-        ledger: Ledger,
-        pod: &Arc<Pod>,
-        replies: &Replies,
-    ) -> Verdict {
-        Steps::new(self, rules, ledger, pod, replies).verdict()
-    }
-
-    /// The pod with its QoS class, which every manager would work out anew for every container.
-    pub(crate) fn classified(&self, pod: Pod) -> Pod {
-        Pod { status_qos: Some(pod.qos_class(self.pod_level.counts())), ..pod }
-    }
-
-    /// The same, with what was looked at on the way.
-    pub fn trace(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> (Attempt, Trace) {
-        self.trace_with(Detail::Short, ledger, pod, replies)
-    }
-
-    /// The same, with how long each merge took by a clock, which is read before and after it.
-    pub fn trace_timed(
-        &self,
-        clock: &dyn Fn() -> Duration,
-        ledger: &Ledger,
-        pod: &Pod,
-        replies: &Replies,
-    ) -> (Attempt, Trace) {
-        self.traced(Detail::Short, clock, ledger, (pod, replies))
-    }
-
-    /// The same, with as much as is asked for.
-    pub fn trace_with(
-        &self,
-        detail: Detail,
-        ledger: &Ledger,
-        pod: &Pod,
-        replies: &Replies,
-    ) -> (Attempt, Trace) {
-        self.traced(detail, &|| Duration::ZERO, ledger, (pod, replies))
-    }
-
-    fn traced(
-        &self,
-        detail: Detail,
-        clock: &dyn Fn() -> Duration,
-        ledger: &Ledger,
-        (pod, replies): (&Pod, &Replies),
-    ) -> (Attempt, Trace) {
-        let mut trace = Trace { detail, ..Trace::default() };
-        let pod = Arc::new(self.classified(pod.clone()));
-        let steps = Steps::new(self, self.rules(), ledger.clone(), &pod, replies);
-        let attempt = steps.timed(clock).traced(&mut trace).run();
-        let attempt = attempt.unless_asking(ledger);
-        (attempt, trace)
+    /// The ledger after an attempt that was made against it.
+    pub(crate) fn committed(&self, attempt: Attempt) -> Self {
+        let after = match (&attempt.verdict, attempt.refused_pod) {
+            (Verdict::Admitted(_), _) | (Verdict::Refused(_), RefusedPod::KeepBooked) => attempt.after,
+            (Verdict::Refused(_), RefusedPod::HoldNothing) => self.without(&attempt.pod),
+            (Verdict::NeedsPlugin(_), _) => self.clone(),
+        };
+        after.follow(self)
     }
 }

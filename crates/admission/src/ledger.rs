@@ -12,15 +12,13 @@ use alloc::sync::Arc;
 use cpu_manager::{ContainerId, Holdings as CpuHoldings};
 use device_manager::{Holdings as DeviceHoldings, Inventory, Moment};
 use memory_manager::Holdings as MemoryHoldings;
-use pod_spec::{ContainerKey, ContainerName, Pod, PodUid, ResourceName};
+use pod_spec::{ContainerKey, ContainerName, Holder, Pod, PodUid, ResourceName};
 use thiserror::Error;
 use topology_hint::{Grant, Held, Hint};
 
-use crate::attempt::{Attempt, Verdict};
 use crate::ledger::collect::Dead;
 use crate::ledger::layered::Layered;
 use crate::ledger::residents::{Requests, Residents};
-use crate::node::compat::RefusedPod;
 
 /// Counts the changes of a ledger.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -33,7 +31,7 @@ impl Version {
 }
 
 /// What everything holds: one slice for each provider, and what the kubelet remembers besides. Cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Ledger {
     pub(crate) version: Version,
     /// `None`: CPU manager policy `none`.
@@ -111,10 +109,26 @@ impl Ledger {
         &self.device_file
     }
 
-    /// What a provider of your own has granted, by container; of what it granted to a pod as a whole the container's
-    /// name is empty.
-    pub fn held_by(&self, provider: &str) -> impl Iterator<Item = (&ContainerKey, &Grant)> + use<'_> {
+    /// What a provider of your own has granted.
+    pub fn held_by(&self, provider: &str) -> impl Iterator<Item = (&Holder, &Grant)> + use<'_> {
         self.others.get(provider).into_iter().flatten()
+    }
+
+    /// The same as a map; empty if it granted nothing.
+    pub(crate) fn held_of(&self, provider: &str) -> &Held {
+        static NOTHING: Held = Held::new();
+        self.others.get(provider).unwrap_or(&NOTHING)
+    }
+
+    /// Books what a provider granted.
+    pub(crate) fn book_grant(&mut self, provider: &str, holder: Holder, grant: Grant) {
+        let others = Arc::make_mut(&mut self.others);
+        others.entry(provider.into()).or_default().insert(holder, grant);
+    }
+
+    /// Remembers the merged hint of a container.
+    pub(crate) fn store_hint(&mut self, container: ContainerKey, hint: Hint) {
+        self.hints.insert(container, hint);
     }
 
     /// Devices that there are.
@@ -184,7 +198,7 @@ impl Ledger {
         let memory = self.memory.iter();
         let memory = memory
             .flat_map(|held| held.iter().map(|(pod, ..)| pod).chain(held.whole_pods().map(|(pod, _)| pod)));
-        let others = self.others.values().flat_map(|held| held.keys().map(|key| &key.pod));
+        let others = self.others.values().flat_map(|held| held.keys().map(Holder::pod));
         cpus.chain(memory).chain(self.devices.pods()).chain(others).cloned().collect()
     }
 
@@ -202,26 +216,9 @@ impl Ledger {
         self.hints.iter().map(|(container, hint)| (container, *hint))
     }
 
-    /// The ledger after `attempt`: an admission books what it took; a refusal leaves what
-    /// [`Compat::refused_pod`](crate::Compat::refused_pod) says; an attempt that waits for a plugin changes nothing.
-    ///
-    /// # Errors
-    /// The ledger has changed since the attempt was made.
-    pub fn commit(&self, attempt: Attempt) -> Result<Self, Stale> {
-        if attempt.made_against != self.version {
-            return Err(Stale { made_against: attempt.made_against, current: self.version });
-        }
-        Ok(self.committed(attempt))
-    }
-
-    /// The ledger after an attempt that was made against it.
-    pub(crate) fn committed(&self, attempt: Attempt) -> Self {
-        let after = match (&attempt.verdict, attempt.refused_pod) {
-            (Verdict::Admitted(_), _) | (Verdict::Refused(_), RefusedPod::KeepBooked) => attempt.after,
-            (Verdict::Refused(_), RefusedPod::HoldNothing) => self.without(&attempt.pod),
-            (Verdict::NeedsPlugin(_), _) => self.clone(),
-        };
-        let mut after = Self { version: self.version.next(), ..after };
+    /// The ledger of which this is the next version: copies of it are cheap to change.
+    pub(crate) fn follow(self, before: &Self) -> Self {
+        let mut after = Self { version: before.version.next(), ..self };
         after.pods.settle();
         after.hints.settle();
         after
@@ -233,6 +230,7 @@ impl Ledger {
             |held: &CpuHoldings| held.of_pod(pod).next().is_some() || held.whole_pod(pod).is_some();
         let has_memory =
             |held: &MemoryHoldings| held.of_pod(pod).next().is_some() || held.whole_pod(pod).is_some();
+        let others = self.others.values().flat_map(|held| held.keys().map(Holder::pod));
         let containers = self.created.values().chain(self.was_running.iter());
         self.pods.contains(pod)
             || self.hinted(pod).next().is_some()
@@ -240,7 +238,7 @@ impl Ledger {
             || self.memory.as_ref().is_some_and(has_memory)
             || self.devices.has_pod(pod)
             || self.device_file.has_pod(pod)
-            || containers.chain(self.others.values().flat_map(Held::keys)).any(|key| key.pod == *pod)
+            || containers.map(|key| &key.pod).chain(others).any(|holder| holder == pod)
     }
 
     /// The ledger without `pod`: everything that it held is free again. The same ledger, with its version, if nothing
@@ -272,9 +270,9 @@ impl Ledger {
         after.cpus = after.cpus.map(|held| held.release_pod(pod));
         after.memory = after.memory.map(|held| held.release_pod(pod));
         after.devices = after.devices.release(pod);
-        if after.others.values().any(|held| held.keys().any(|key| key.pod == *pod)) {
+        if after.others.values().any(|held| held.keys().any(|holder| holder.pod() == pod)) {
             for held in Arc::make_mut(&mut after.others).values_mut() {
-                held.retain(|key, _| key.pod != *pod);
+                held.retain(|holder, _| holder.pod() != pod);
             }
         }
         after

@@ -2,12 +2,12 @@
 //!
 //! # The way of a pod
 //!
-//! [`Node::attempt`] does the kubelet's steps on a copy of the [`Ledger`]: for each unit (container or pod, by
+//! [`Admission::attempt`] does the kubelet's steps on a copy of the [`Ledger`]: for each unit (container or pod, by
 //! scope) the managers answer, the policy merges, and if it admits, the managers allocate near the merged node
 //! set: devices, then CPUs, then memory, then providers of your own. A device plugin that has to be asked on the way
 //! ends the attempt in its question. At last the node as a whole must have enough. The outcome is an [`Attempt`]: a
 //! verdict and the ledger as those steps left it. Nothing has happened yet; [`Ledger::commit`] makes it so, all at
-//! once. [`Node::trace`] says besides what each node could give, and [`Node::explain`] what would have fitted.
+//! once. [`Admission::trace`] says besides what each node could give, and [`Admission::explain`] what would have fitted.
 #![no_std]
 
 extern crate alloc;
@@ -16,18 +16,28 @@ mod node;
 mod ledger;
 mod attempt;
 mod explain;
+mod one_call;
 mod series;
 mod stored;
 
+// What signatures name: one dependency is enough for an admission.
+pub use {
+    cpu_manager, device_manager, memory_manager, node_config, numa_bitmask, pod_spec, topology_hint,
+    topology_model, topology_policy,
+};
+
+pub use attempt::admission::Admission;
 pub use attempt::counted::Counted;
 pub use attempt::preempt::NobodyToPreempt;
 pub use attempt::refusal::{Cause, Reason, Refused};
+pub use attempt::standing::Standing;
+pub use attempt::trace::{
+    Answered, Cell, Detail, NodeAmounts, ResourceTrace, Search, Trace, UnitName, UnitTrace,
+};
 pub use attempt::{Attempt, Placed, Placement, Rules, Verdict};
 pub use cpu_manager::ContainerId;
 pub use explain::change::{Asks, Change};
-pub use explain::standing::Standing;
-pub use explain::trace::{Answered, Cell, Detail, NodeAmounts, ResourceTrace, Trace, UnitName, UnitTrace};
-pub use explain::{Explanation, OnEmptyNode, Plugins, Search, Tries, WouldFit};
+pub use explain::explanation::{Explanation, Limits, OnEmptyNode, Plugins, Tries, WouldFit};
 pub use ledger::{Ledger, SourcesReady, Stale, Version};
 pub use node::compat::{Compat, RefusedPod};
 pub use node::fit::Shortage;

@@ -139,11 +139,10 @@ impl Node {
     /// A network card with two queues on each of two nodes:
     ///
     /// ```
-    /// use device_manager::Replies;
     /// use node_config::KubeletConfiguration;
     /// use numa_bitmask::{NodeIndex, NodeMask};
     /// use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role, Unit};
-    /// use topology_admission::{Change, Compat, Node, Tries, Verdict};
+    /// use topology_admission::{Change, Compat, Detail, Node, Tries, Verdict};
     /// use topology_hint::{Affinity, Answers, Grant, Held, Provider, Refusal};
     /// use topology_model::{KubeletView, MachineInfo};
     ///
@@ -231,24 +230,24 @@ impl Node {
     /// let mut ledger = node.empty_ledger();
     /// let mut cpus = Vec::new();
     /// for name in ["a", "b", "c", "d"] {
-    ///     let attempt = node.attempt(&ledger, &pod(name), &Replies::new());
+    ///     let attempt = node.admission(&ledger, &pod(name)).attempt();
     ///     let Verdict::Admitted(placement) = &attempt.verdict else { panic!("there is a queue for {name}") };
     ///     let granted = placement.containers[0].cpus.as_ref().and_then(|granted| granted.exclusive());
     ///     cpus.extend(granted.map(ToString::to_string));
     ///     ledger = ledger.commit(attempt)?;
     /// }
     /// assert_eq!(cpus, ["1", "2", "4", "5"]);
-    /// let held = ledger.held_by("nic").map(|(container, grant)| (container.pod.to_string(), Queue::of(grant).node));
+    /// let held = ledger.held_by("nic").map(|(holder, grant)| (holder.pod().to_string(), Queue::of(grant).node));
     /// let expected = [("a", 0), ("b", 0), ("c", 1), ("d", 1)].map(|(name, node)| (format!("default_{name}"), node));
     /// assert_eq!(held.collect::<Vec<_>>(), expected);
     ///
     /// // A fifth has to wait for any of them.
-    /// let (attempt, trace) = node.trace(&ledger, &pod("e"), &Replies::new());
+    /// let (attempt, trace) = node.admission(&ledger, &pod("e")).trace(Detail::Short);
     /// let Verdict::Refused(refused) = &attempt.verdict else { panic!("no queue is left") };
-    /// let told = node.explain(&ledger, &pod("e"), &Replies::new(), (refused, &trace), Tries::default());
+    /// let told = node.admission(&ledger, &pod("e")).explain(refused, &trace, Tries::default());
     /// assert_eq!(told.would_fit[0].change, Change::Wait(vec!["default_a".into()]));
     /// let ledger = ledger.release(&"default_a".into());
-    /// assert!(matches!(node.attempt(&ledger, &pod("e"), &Replies::new()).verdict, Verdict::Admitted(_)));
+    /// assert!(matches!(node.admission(&ledger, &pod("e")).attempt().verdict, Verdict::Admitted(_)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

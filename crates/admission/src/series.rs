@@ -12,9 +12,9 @@ use memory_manager::Moved;
 use pod_spec::Pod;
 
 use crate::attempt::refusal::Refused;
+use crate::attempt::trace::{Detail, Trace};
 use crate::attempt::{Placement, Verdict};
-use crate::explain::trace::{Detail, Trace};
-use crate::explain::{Explanation, Tries};
+use crate::explain::explanation::{Explanation, Tries};
 use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::node::compat::RefusedPod;
@@ -80,7 +80,7 @@ impl<'n> Series<'n> {
     /// Decides on the next pod; `replies` is what plugins have answered.
     pub fn decide(&mut self, pod: &Pod, replies: &Replies) -> Decided {
         let before = self.ledger.clone();
-        let (attempt, trace) = self.node.trace_with(self.detail, &before, pod, replies);
+        let (attempt, trace) = self.node.admission(&before, pod).with(replies).trace(self.detail);
         self.attempts += 1;
         let (verdict, moved) = (attempt.verdict.clone(), attempt.moved.clone());
         self.ledger = before.committed(attempt);
@@ -90,7 +90,7 @@ impl<'n> Series<'n> {
                 Outcome::Admitted(placement)
             }
             Verdict::Refused(refused) => {
-                let explanation = self.explain(&before, pod, replies, (&refused, &trace));
+                let explanation = self.explain(&before, pod, replies, &refused, &trace);
                 Outcome::Refused(refused, explanation)
             }
             Verdict::NeedsPlugin(question) => Outcome::NeedsPlugin(question),
@@ -103,14 +103,15 @@ impl<'n> Series<'n> {
         before: &Ledger,
         pod: &Pod,
         replies: &Replies,
-        why: (&Refused, &Trace),
+        refused: &Refused,
+        trace: &Trace,
     ) -> Explanation {
         let is_like_others = self.is_like_others(before, pod, replies);
         let known = self.explained.iter().find(|(other, _)| is_like_others && other.is_written_as(pod));
         if let Some((_, explanation)) = known {
             return explanation.clone();
         }
-        let explanation = self.node.explain(before, pod, replies, why, self.tries);
+        let explanation = self.node.admission(before, pod).with(replies).explain(refused, trace, self.tries);
         self.attempts += explanation.tries;
         if is_like_others {
             self.explained.truncate(MOST_KEPT - 1);

@@ -6,7 +6,6 @@ mod fixture;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use device_manager::Replies;
 use fixture::Asked;
 use node_config::{KubeletConfiguration, OwnOptions};
 use pod_spec::Pod;
@@ -87,7 +86,7 @@ fn play(info: &MachineInfo, config: &KubeletConfiguration, compat: Compat, steps
     let mut pods: BTreeMap<usize, Pod> = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {
         let admit = |ledger: &Ledger, pod: &Pod, answers: &mut Vec<String>| {
-            let attempt = node.attempt(ledger, pod, &Replies::new());
+            let attempt = node.admission(ledger, pod).attempt();
             answers.push(format!("{:?}", attempt.verdict));
             ledger.commit(attempt).unwrap()
         };

@@ -3,10 +3,10 @@
 
 mod fixture;
 
-use device_manager::{Device, Inventory, Replies};
+use device_manager::{Device, Inventory};
 use fixture::Asked;
 use node_config::OwnOptions;
-use topology_admission::{Compat, Search};
+use topology_admission::{Compat, Detail, Search};
 
 /// The search of a trace in which `vfs` devices are asked for, of 200 that are each near two of 64 nodes.
 fn search(vfs: u64) -> Search {
@@ -21,7 +21,7 @@ fn search(vfs: u64) -> Search {
     let inventory = if vfs == 0 { inventory } else { inventory.with("example.com/vf", (0..200).map(device)) };
     let ledger = node.empty_ledger().with_inventory(inventory);
     let pod = fixture::pod("p", &[Asked { cpus: 2, memory: 64, vfs, ..Asked::default() }]);
-    let (_, trace) = node.trace(&ledger, &pod, &Replies::new());
+    let (_, trace) = node.admission(&ledger, &pod).trace(Detail::Short);
     trace.units.first().unwrap().search
 }
 

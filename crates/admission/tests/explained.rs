@@ -11,7 +11,7 @@ use fixture::Asked;
 use node_config::{OwnOptions, Regroup};
 use pod_spec::Pod;
 use topology_admission::{
-    Change, Compat, Explanation, Ledger, Node, OnEmptyNode, Plugins, Search, Tries, Verdict,
+    Change, Compat, Detail, Explanation, Ledger, Limits, Node, OnEmptyNode, Plugins, Search, Tries, Verdict,
 };
 
 /// Two nodes of 16 CPUs and 32 GiB, four pages of 1 GiB each; two CPUs are reserved on node 0.
@@ -24,7 +24,7 @@ fn node(policy: &str, scope: &str) -> Node {
 }
 
 fn admitted(node: &Node, ledger: &Ledger, pod: &Pod) -> Ledger {
-    let attempt = node.attempt(ledger, pod, &Replies::new());
+    let attempt = node.admission(ledger, pod).attempt();
     assert!(matches!(attempt.verdict, Verdict::Admitted(_)), "{}: {:?}", pod.name, attempt.verdict);
     ledger.commit(attempt).unwrap()
 }
@@ -41,9 +41,9 @@ fn explained_until(
     stop: &dyn Fn() -> ControlFlow<()>,
 ) -> Explanation {
     let replies = Replies::new();
-    let (attempt, trace) = node.trace(ledger, pod, &replies);
+    let (attempt, trace) = node.admission(ledger, pod).with(&replies).trace(Detail::Short);
     let Verdict::Refused(refused) = attempt.verdict else { panic!("{}: {:?}", pod.name, attempt.verdict) };
-    node.explain_until(ledger, pod, &replies, (&refused, &trace), tries, stop)
+    node.admission(ledger, pod).with(&replies).explain(&refused, &trace, Limits::from(tries).until(stop))
 }
 
 fn changes(explained: &Explanation) -> Vec<Change> {
@@ -135,5 +135,5 @@ fn a_group_that_nobody_needs_is_named_as_what_is_in_the_way() {
 
     let options = OwnOptions { regroup: Regroup::WhenUnneeded, ..OwnOptions::default() };
     let other = fixture::node(&info, &config, Compat::default(), options);
-    assert!(matches!(other.attempt(&ledger, &narrow, &Replies::new()).verdict, Verdict::Admitted(_)));
+    assert!(matches!(other.admission(&ledger, &narrow).attempt().verdict, Verdict::Admitted(_)));
 }

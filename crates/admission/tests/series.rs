@@ -36,13 +36,14 @@ fn mixed() -> Vec<Pod> {
 /// What each pod comes to by itself.
 fn alone(node: &Node, ledger: &Ledger, pod: &Pod) -> (String, Ledger) {
     let replies = Replies::new();
-    let (attempt, trace) = node.trace_with(Detail::Merges, ledger, pod, &replies);
+    let (attempt, trace) = node.admission(ledger, pod).with(&replies).trace(Detail::Merges);
     let verdict = attempt.verdict.clone();
     let after = ledger.commit(attempt).unwrap();
     let text = match verdict {
         Verdict::Admitted(placement) => format!("{placement:?} {trace:?}"),
         Verdict::Refused(refused) => {
-            let explained = node.explain(ledger, pod, &replies, (&refused, &trace), Tries::default());
+            let explained =
+                node.admission(ledger, pod).with(&replies).explain(&refused, &trace, Tries::default());
             format!("{refused:?} {explained:?} {trace:?}")
         }
         Verdict::NeedsPlugin(question) => format!("{question:?}"),

@@ -3,10 +3,9 @@
 
 mod fixture;
 
-use device_manager::Replies;
 use fixture::Asked;
 use node_config::OwnOptions;
-use pod_spec::{ContainerKey, PodUid};
+use pod_spec::{Holder, PodUid};
 use topology_admission::{Compat, Ledger, Node, RunningPods};
 
 const ASKED: [Asked; 2] = [
@@ -23,7 +22,7 @@ fn node() -> Node {
 fn with_pods(node: &Node, names: &[&str]) -> Ledger {
     let empty = node.empty_ledger().with_inventory(fixture::inventory(node, 8));
     names.iter().fold(empty, |ledger, name| {
-        let attempt = node.attempt(&ledger, &fixture::pod(name, &ASKED), &Replies::new());
+        let attempt = node.admission(&ledger, &fixture::pod(name, &ASKED)).attempt();
         ledger.commit(attempt).unwrap()
     })
 }
@@ -43,7 +42,8 @@ fn a_pod_stays_whole_while_one_of_its_containers_runs() {
     assert_eq!(all.pods().count(), 3);
     let uid = |name: &str| all.pods().find(|pod| pod.name == name).unwrap().uid.clone();
     let (a, b, c) = (uid("a"), uid("b"), uid("c"));
-    let runs = |key: &ContainerKey| key.pod == b && key.container.as_str() == "c1";
+    let runs =
+        |holder: &Holder| *holder.pod() == b && holder.container().is_some_and(|name| name.as_str() == "c1");
 
     let after = all.retain(runs);
     assert_eq!(held(&after), held(&all.release(&a).release(&c)));
@@ -62,7 +62,7 @@ fn what_a_state_file_has_of_pods_that_nobody_knows_stays_if_they_run() {
     let before = with_pods(&node, &["a", "b"]);
     let uids: Vec<PodUid> = before.pods().map(|pod| pod.uid.clone()).collect();
     let found = node.restore(node.stored(&before), RunningPods::default()).unwrap();
-    let after = found.retain(|key| key.pod == uids[1]);
+    let after = found.retain(|holder| *holder.pod() == uids[1]);
     let (cpus, memory) = (after.cpus().unwrap(), after.memory().unwrap());
     assert!(cpus.iter().all(|(pod, ..)| *pod == uids[1]) && cpus.iter().count() == 2);
     assert!(memory.iter().all(|(pod, ..)| *pod == uids[1]) && memory.iter().count() == 2);

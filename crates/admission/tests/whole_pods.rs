@@ -9,8 +9,8 @@ use node_config::{
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Container, ContainerKey, Pod, PodLevelResources, PodUid, ResourceList, Role, Unit};
 use topology_admission::{
-    Answered, Asks, Change, Compat, ContainerId, Ledger, Node, NodeSetup, OnEmptyNode, PodLevel, Reason,
-    Refused, RefusedPod, Stale, Tries, Verdict,
+    Answered, Asks, Change, Compat, ContainerId, Detail, Ledger, Node, NodeSetup, OnEmptyNode, PodLevel,
+    Reason, Refused, RefusedPod, Stale, Tries, Verdict,
 };
 use topology_hint::{Affinity, Answers, Grant, Held, Hint, Preference, Provider, Refusal};
 use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
@@ -60,7 +60,7 @@ fn pod(name: &str, cpus: &[&str]) -> Pod {
 }
 
 fn admitted(node: &Node, ledger: &Ledger, pod: &Pod) -> (Vec<String>, Ledger) {
-    let attempt = node.attempt(ledger, pod, &Replies::default());
+    let attempt = node.admission(ledger, pod).attempt();
     let Verdict::Admitted(placement) = &attempt.verdict else {
         panic!("{} refused: {:?}", pod.name, attempt.verdict)
     };
@@ -72,7 +72,7 @@ fn admitted(node: &Node, ledger: &Ledger, pod: &Pod) -> (Vec<String>, Ledger) {
 }
 
 fn refused(node: &Node, ledger: &Ledger, pod: &Pod) -> (Refused, Ledger) {
-    let attempt = node.attempt(ledger, pod, &Replies::default());
+    let attempt = node.admission(ledger, pod).attempt();
     let Verdict::Refused(refused) = attempt.verdict.clone() else {
         panic!("{} admitted: {:?}", pod.name, attempt.verdict)
     };
@@ -134,9 +134,10 @@ fn releasing_gives_everything_back_and_attempts_are_pure() {
     let node = node(TopologyPolicyName::Restricted, Scope::Container, Compat::default());
     let empty = node.empty_ledger();
     let first = pod("a", &["3"]);
-    let attempt = node.attempt(&empty, &first, &Replies::default());
-    let again = node.attempt(&empty, &first, &Replies::default());
-    assert_eq!(format!("{attempt:?}"), format!("{again:?}"), "the same inputs give equal attempts");
+    let attempt = node.admission(&empty, &first).attempt();
+    let again = node.admission(&empty, &first).attempt();
+    assert_eq!(attempt, again, "the same inputs give equal attempts");
+    assert_ne!(attempt, node.admission(&empty, &pod("a", &["4"])).attempt());
     assert_eq!(shared(&empty), "0-15", "an attempt books nothing");
 
     let ledger = empty.commit(attempt).unwrap();
@@ -154,7 +155,7 @@ fn releasing_gives_everything_back_and_attempts_are_pure() {
 fn a_trace_says_what_each_node_could_give() {
     let node = node(SINGLE, Scope::Container, Compat::default());
     let (_, ledger) = admitted(&node, &node.empty_ledger(), &pod("a", &["3"]));
-    let (attempt, trace) = node.trace(&ledger, &pod("b", &["4"]), &Replies::default());
+    let (attempt, trace) = node.admission(&ledger, &pod("b", &["4"])).trace(Detail::Short);
     assert!(matches!(attempt.verdict, Verdict::Admitted(_)));
     let cpus = &trace.units[0].resources[0];
     let amounts = cpus.amounts.as_ref().unwrap();
@@ -209,9 +210,9 @@ fn what_would_have_fitted_has_been_tried() {
     let asked = pod("e", &["3"]);
     let explain = |pod: &Pod| {
         let replies = Replies::default();
-        let (attempt, trace) = node.trace(&ledger, pod, &replies);
+        let (attempt, trace) = node.admission(&ledger, pod).with(&replies).trace(Detail::Short);
         let Verdict::Refused(refused) = attempt.verdict else { panic!("{} is admitted", pod.name) };
-        node.explain(&ledger, pod, &replies, (&refused, &trace), Tries::default())
+        node.admission(&ledger, pod).with(&replies).explain(&refused, &trace, Tries::default())
     };
     let explained = explain(&asked);
     assert_eq!(explained.on_empty_node, OnEmptyNode::Fits);
@@ -257,7 +258,7 @@ fn pods_that_are_preempted_leave_nothing_behind() {
     let mut critical = pod("critical", &["4"]);
     critical.containers[0].requests.insert("memory".into(), "1023Gi".parse().unwrap());
     critical.constraints.priority = 2_000_000_000;
-    let attempt = node.attempt(&ledger, &critical, &Replies::default());
+    let attempt = node.admission(&ledger, &critical).attempt();
     let Verdict::Admitted(placement) = &attempt.verdict else { panic!("{:?}", attempt.verdict) };
     assert_eq!(placement.preempted, [PodUid::new("ran_large")]);
     let ledger = ledger.commit(attempt).unwrap();
@@ -305,7 +306,7 @@ fn a_group_that_nobody_needs_any_more_is_dissolved_where_that_is_wanted() {
         let (_, ledger) = admitted(&node, &node.empty_ledger(), &with_memory("wide", "20Gi"));
         let (_, ledger) = admitted(&node, &ledger, &with_memory("guest", "2Gi"));
         let ledger = ledger.release(&PodUid::new("ran_wide"));
-        let attempt = node.attempt(&ledger, &with_memory("narrow", "12Gi"), &Replies::default());
+        let attempt = node.admission(&ledger, &with_memory("narrow", "12Gi")).attempt();
         let nodes = |ledger: &Ledger, name: &str| {
             ledger.memory().unwrap().nodes_of(&PodUid::new(name), &"c0".into()).map(NodeMask::len)
         };

@@ -17,8 +17,8 @@ use pod_spec::{Pod, ResourceName};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use topology_admission::{
-    Asks, Change, Compat, Explanation, Ledger, Node, OnEmptyNode, Plugins, Rules, RunningPods, Search,
-    Standing, Trace, Tries, UnitName, Verdict,
+    Asks, Change, Compat, Detail, Explanation, Ledger, Node, OnEmptyNode, Plugins, Rules, RunningPods,
+    Search, Standing, Trace, Tries, UnitName, Verdict,
 };
 use topology_model::{MachineInfo, NodeId};
 use topology_policy::KubeletPolicy;
@@ -103,7 +103,7 @@ impl Made {
 }
 
 fn fits(node: &Node, rules: Rules, ledger: &Ledger, pod: &Pod) -> bool {
-    matches!(node.attempt_under(rules, ledger, pod, &Replies::new()).verdict, Verdict::Admitted(_))
+    matches!(node.admission(ledger, pod).under(rules).attempt().verdict, Verdict::Admitted(_))
 }
 
 fn asking(pod: &Pod, asks: &[Asks]) -> Pod {
@@ -318,12 +318,15 @@ fn what_is_said_to_fit_fits_and_where_nothing_is_said_nothing_does() {
                         containers.iter().map(|shares| share.asked(*shares)).collect();
                     let pod = fixture::pod(&format!("pod-{at}"), &containers);
                     let replies = Replies::new();
-                    let (attempt, trace) = node.trace(&ledger, &pod, &replies);
+                    let (attempt, trace) = node.admission(&ledger, &pod).with(&replies).trace(Detail::Short);
                     if let Verdict::Refused(refused) = &attempt.verdict
                         && refusals.get() < REFUSALS
                     {
-                        let explained =
-                            node.explain(&ledger, &pod, &replies, (refused, &trace), Tries::default());
+                        let explained = node.admission(&ledger, &pod).with(&replies).explain(
+                            refused,
+                            &trace,
+                            Tries::default(),
+                        );
                         let all = BruteForce { made: &made, ledger: &ledger, pod: &pod, trace: &trace };
                         check(&all, &explained, &mut told.borrow_mut())?;
                         refusals.set(refusals.get() + 1);

@@ -33,7 +33,7 @@ impl<'h> Site<'h> {
     pub(crate) fn arrive(&mut self, pod: &Pod) -> Verdict {
         let mut replies = Replies::new();
         let attempt = loop {
-            let attempt = self.host.node.attempt(&self.ledger, pod, &replies);
+            let attempt = self.host.node.admission(&self.ledger, pod).with(&replies).attempt();
             let Verdict::NeedsPlugin(question) = &attempt.verdict else { break attempt };
             let reply = self.host.plugins.answer(question);
             replies.insert(question.clone(), reply);

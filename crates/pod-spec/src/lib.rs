@@ -8,6 +8,7 @@
 extern crate alloc;
 
 mod name;
+mod holder;
 mod pod;
 mod qos;
 mod not_guaranteed;
@@ -18,6 +19,7 @@ mod selector;
 
 pub use constraints::{Constraints, HostPort, Origin, SupplementalGroups, Taint, Tolerated, Toleration};
 pub use effective::{Amounts, Overhead};
+pub use holder::Holder;
 pub use name::{ContainerKey, ContainerName, PodUid, ResourceName};
 pub use not_guaranteed::NotGuaranteed;
 pub use pod::{Container, Phase, Pod, PodResources, ResourceList, Role};

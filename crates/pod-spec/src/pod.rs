@@ -13,7 +13,7 @@ use crate::{Constraints, ContainerKey, ContainerName, PodUid, QosClass, Resource
 pub type ResourceList = BTreeMap<ResourceName, Quantity>;
 
 /// A pod: what of its manifest decides placement.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pod {
     /// `metadata.uid`.
     pub uid: PodUid,

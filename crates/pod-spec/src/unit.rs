@@ -1,6 +1,6 @@
 //! What one merge is made for.
 
-use crate::{Container, Pod};
+use crate::{Container, Holder, Pod};
 
 /// A container of a pod (scope `container`), or the pod as a whole (scope `pod`).
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,15 @@ impl<'a> Unit<'a> {
     pub const fn pod(self) -> &'a Pod {
         match self {
             Self::Container(pod, _) | Self::Pod(pod) => pod,
+        }
+    }
+
+    /// Who holds what the unit is granted.
+    #[must_use]
+    pub fn holder(self) -> Holder {
+        match self {
+            Self::Container(pod, container) => Holder::Container(pod.key(container)),
+            Self::Pod(pod) => Holder::Pod(pod.uid.clone()),
         }
     }
 }

@@ -4,16 +4,16 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
-use pod_spec::{ContainerKey, Unit};
+use pod_spec::{Holder, Unit};
 
 use crate::{Affinity, Answers};
 
-/// What a provider granted to one container, in a form of its own.
+/// What a provider granted to one container, or to a pod as a whole, in a form of its own.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Grant(pub Box<[u8]>);
 
 /// All that a provider has granted.
-pub type Held = BTreeMap<ContainerKey, Grant>;
+pub type Held = BTreeMap<Holder, Grant>;
 
 /// Why a provider cannot serve.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -95,7 +95,8 @@ pub struct Refusal {
 ///
 /// // Somebody else has two queues of node 0, so three are left on node 1 only, and both nodes would do together.
 /// let other = Pod::new("default", "other", vec![pod.containers[0].clone()]);
-/// let held = Held::from([(other.key(&other.containers[0]), Grant([0, 0].into()))]);
+/// let holder = Unit::Container(&other, &other.containers[0]).holder();
+/// let held = Held::from([(holder, Grant([0, 0].into()))]);
 /// let mut answers = Answers::new();
 /// Cards.hints(&held, unit, &mut answers);
 /// let Some((_, Answer::Family(queues))) = answers.get(0) else { panic!("one family is pushed") };

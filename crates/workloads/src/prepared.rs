@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::hint::black_box;
 
 use anyhow::{Context as _, bail, ensure};
-use device_manager::{Device, Devices, Inventory, Replies};
+use device_manager::{Device, Devices, Inventory};
 use node_config::Scope;
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Pod, Unit};
@@ -133,7 +133,7 @@ fn prepare_take(work: &NodeWork) -> anyhow::Result<Box<dyn Fn()>> {
 fn prepare_admit(work: &NodeWork) -> anyhow::Result<Box<dyn Fn()>> {
     let SetUp { node, ledger, pod } = SetUp::new(work)?;
     let admit = move || -> anyhow::Result<()> {
-        let attempt = node.attempt(black_box(&ledger), &pod, &Replies::default());
+        let attempt = node.admission(black_box(&ledger), &pod).attempt();
         if let Verdict::Refused(refused) = &attempt.verdict {
             bail!("{}: {}", refused.reason, refused.message);
         }
@@ -177,7 +177,7 @@ impl SetUp {
         let mut ledger = node.empty_ledger().with_inventory(inventory);
         let unaligned = Rules { policy: KubeletPolicy::None, scope: Scope::Container };
         for resident in &work.residents {
-            let attempt = node.attempt_under(unaligned, &ledger, &the_pod(resident)?, &Replies::default());
+            let attempt = node.admission(&ledger, &the_pod(resident)?).under(unaligned).attempt();
             if let Verdict::Refused(refused) = &attempt.verdict {
                 bail!("a resident has no room: {}: {}", refused.reason, refused.message);
             }

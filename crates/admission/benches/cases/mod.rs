@@ -6,7 +6,7 @@ use std::hint::black_box;
 use device_manager::Replies;
 use node_config::OwnOptions;
 use pod_spec::Pod;
-use topology_admission::{Compat, Ledger, Node, Search, Tries, Verdict};
+use topology_admission::{Compat, Detail, Ledger, Node, Search, Tries, Verdict};
 
 use crate::fixture::{self, Asked};
 
@@ -38,8 +38,10 @@ impl Case {
             let (node, ledger, pod) = (&state.node, &state.ledger, &state.pod);
             let replies = Replies::new();
             match traced {
-                Traced::No => drop(black_box(node.attempt(ledger, pod, &replies))),
-                Traced::Yes => drop(black_box(node.trace(ledger, pod, &replies))),
+                Traced::No => drop(black_box(node.admission(ledger, pod).with(&replies).attempt())),
+                Traced::Yes => {
+                    drop(black_box(node.admission(ledger, pod).with(&replies).trace(Detail::Short)))
+                }
             }
         });
         Self { name, must_reach, is_short: true, run }
@@ -79,7 +81,7 @@ impl State {
 }
 
 fn admitted(node: &Node, ledger: &Ledger, pod: &Pod) -> Ledger {
-    let attempt = node.attempt(ledger, pod, &Replies::new());
+    let attempt = node.admission(ledger, pod).attempt();
     assert!(matches!(attempt.verdict, Verdict::Admitted(_)), "{}: {:?}", pod.name, attempt.verdict);
     ledger.commit(attempt).unwrap()
 }
@@ -123,9 +125,9 @@ fn explanation() -> Case {
     let replies = Replies::new();
     let run = move || {
         let State { node, ledger, pod } = &state;
-        let (attempt, trace) = node.trace(ledger, pod, &replies);
+        let (attempt, trace) = node.admission(ledger, pod).with(&replies).trace(Detail::Short);
         let Verdict::Refused(refused) = &attempt.verdict else { panic!("it fits") };
-        let explained = node.explain(ledger, pod, &replies, (refused, &trace), Tries(500));
+        let explained = node.admission(ledger, pod).with(&replies).explain(refused, &trace, Tries(500));
         assert_eq!((explained.search, explained.tries), (Search::Cut, 500));
     };
     Case {

@@ -1,13 +1,12 @@
 //! The steps of an attempt that give something out: devices, CPUs, memory, then what providers of your own have.
 
 use alloc::collections::BTreeMap;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use cpu_manager::{Granted as GrantedCpus, PodGranted as PodCpus, Served};
 use device_manager::{DeviceIds, NotServed, Request};
 use memory_manager::{Granted as GrantedMemory, PodGranted as PodMemory};
-use pod_spec::{Container, ContainerKey, ContainerName, PodUid, ResourceName, Unit};
+use pod_spec::{Container, ContainerName, PodUid, ResourceName, Unit};
 use topology_hint::Hint;
 
 use crate::attempt::Placed;
@@ -165,21 +164,17 @@ impl<'a> Steps<'a> {
     }
 
     fn allocate_others(&mut self, unit: Unit<'_>, near: Hint) -> Result<(), Stop> {
-        let (key, name) = match unit {
-            Unit::Container(pod, container) => (pod.key(container), Some(&container.name)),
-            // What a pod is given as a whole is booked under no container.
-            Unit::Pod(pod) => {
-                (ContainerKey { pod: pod.uid.clone(), container: ContainerName::new("") }, None)
-            }
+        let name = match unit {
+            Unit::Container(_, container) => Some(&container.name),
+            Unit::Pod(_) => None,
         };
         for provider in &self.node.others {
-            let others = Arc::make_mut(&mut self.after.others);
-            let held = others.entry(provider.name().into()).or_default();
+            let held = self.after.held_of(provider.name());
             let grant = provider.allocate(held, unit, near.affinity).map_err(|refusal| {
                 Stop::refused(name, Cause::Provider { name: provider.name().into(), refusal })
             })?;
             if let Some(grant) = grant {
-                held.insert(key.clone(), grant);
+                self.after.book_grant(provider.name(), unit.holder(), grant);
             }
         }
         Ok(())

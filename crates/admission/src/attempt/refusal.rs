@@ -48,7 +48,7 @@ impl fmt::Display for Reason {
 }
 
 /// What led to the refusal.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Cause {
     /// The policy does not accept the merged hint.
@@ -77,7 +77,7 @@ pub enum Cause {
 }
 
 /// A pod that may not run, and why.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Refused {
     /// The kubelet's reason.

@@ -3,7 +3,7 @@
 use numa_bitmask::NodeIndex;
 use pod_spec::ResourceName;
 
-use crate::explain::trace::{Answered, ResourceTrace, UnitTrace};
+use crate::attempt::trace::{Answered, ResourceTrace, UnitTrace};
 
 /// Whether one node alone could serve one resource of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

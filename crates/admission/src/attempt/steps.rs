@@ -9,14 +9,14 @@ use device_manager::{Question, Replies};
 use memory_manager::Moved;
 use node_config::{Regroup, Scope};
 use pod_spec::{Container, ContainerName, Pod, Unit};
-use topology_hint::{Answers, Held, Hint};
+use topology_hint::{Answers, Hint};
 use topology_policy::{Admit, KubeletPolicy, MergeError, MergeTrace, Merged, Policy, WorkLimit};
 
 use crate::attempt::counted::Counted;
 use crate::attempt::refusal::{AlignedAs, Cause, Refused};
+use crate::attempt::trace::Search;
+use crate::attempt::trace::{Detail, Trace, UnitTrace};
 use crate::attempt::{Attempt, Placement, Rules, Verdict};
-use crate::explain::Search;
-use crate::explain::trace::{Detail, Trace, UnitTrace};
 use crate::ledger::residents::Requests;
 use crate::ledger::{Ledger, Version};
 use crate::node::fit::Shortage;
@@ -247,10 +247,9 @@ impl<'a> Steps<'a> {
             // Why it may have no opinion is seen again when it allocates.
             let _ = policy.hints(held, unit, answers);
         }
-        let nothing = Held::new();
         after.collect_others();
         for provider in &node.others {
-            provider.hints(after.others.get(provider.name()).unwrap_or(&nothing), unit, answers);
+            provider.hints(after.held_of(provider.name()), unit, answers);
         }
     }
 
@@ -262,7 +261,7 @@ impl<'a> Steps<'a> {
     }
 
     fn store(&mut self, container: &Container, hint: Hint) {
-        self.after.hints.insert(self.pod.key(container), hint);
+        self.after.store_hint(self.pod.key(container), hint);
     }
 
     /// The kubelet looks at the node as a whole only after everything has been allocated.

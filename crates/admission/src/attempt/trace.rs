@@ -11,12 +11,11 @@ use topology_hint::{Answer, Answers, Solution};
 use topology_policy::{MergeError, MergeTrace, Merged};
 
 use crate::attempt::refusal::{Cause, Refused};
-use crate::explain::Search;
 use crate::ledger::Ledger;
 use crate::node::Node;
 
 /// The whole way of one attempt.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Trace {
     /// The units in the order in which they were served; those after a refusal are missing, and under policy `none`
     /// there are none.
@@ -25,6 +24,16 @@ pub struct Trace {
     /// that is not so.
     pub held_back: Option<HeldBack>,
     pub(crate) detail: Detail,
+}
+
+/// Whether everything was looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Search {
+    /// It was.
+    #[default]
+    Complete,
+    /// The steps or tries of a search ran out.
+    Cut,
 }
 
 /// How much is looked at.
@@ -48,7 +57,7 @@ pub enum UnitName {
 }
 
 /// One merge.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct UnitTrace {
     /// Whom it was made for.
     pub unit: UnitName,
@@ -66,7 +75,7 @@ pub struct UnitTrace {
 }
 
 /// One resource of a unit.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct ResourceTrace {
     /// Its name.
     pub resource: ResourceName,

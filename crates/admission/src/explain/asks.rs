@@ -11,10 +11,10 @@ use numa_bitmask::NodeMask;
 use pod_spec::{Container, ContainerName, Pod, PodLevelResources, ResourceList, ResourceName, Role};
 
 use crate::attempt::refusal::Cause;
-use crate::explain::WouldFit;
+use crate::attempt::trace::{UnitName, UnitTrace};
 use crate::explain::change::{Asks, Change};
+use crate::explain::explanation::WouldFit;
 use crate::explain::other_node::page_size;
-use crate::explain::trace::{UnitName, UnitTrace};
 use crate::explain::trial::{MOST_OF_A_KIND, Trial};
 
 /// What a unit may ask for, by resource, beside what it asks for.

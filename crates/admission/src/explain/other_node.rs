@@ -14,10 +14,10 @@ use topology_model::NodeId;
 use topology_policy::KubeletPolicy;
 
 use crate::attempt::refusal::Cause;
-use crate::explain::WouldFit;
+use crate::attempt::standing::Standing;
+use crate::attempt::trace::UnitTrace;
 use crate::explain::change::Change;
-use crate::explain::standing::Standing;
-use crate::explain::trace::UnitTrace;
+use crate::explain::explanation::WouldFit;
 use crate::explain::trial::{MOST_OF_A_KIND, Trial};
 use crate::ledger::Ledger;
 use crate::node::Node;

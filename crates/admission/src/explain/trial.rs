@@ -10,11 +10,13 @@ use numa_bitmask::NodeMask;
 use pod_spec::Pod;
 use topology_policy::KubeletPolicy;
 
+use crate::attempt::admission::Admission;
 use crate::attempt::refusal::Refused;
+use crate::attempt::trace::Search;
+use crate::attempt::trace::{Trace, UnitTrace};
 use crate::attempt::{Placement, Rules, Verdict};
 use crate::explain::change::Change;
-use crate::explain::trace::{Trace, UnitTrace};
-use crate::explain::{OnEmptyNode, Plugins, Search, Tries, WouldFit};
+use crate::explain::explanation::{Limits, OnEmptyNode, Plugins, Tries, WouldFit};
 use crate::ledger::Ledger;
 use crate::node::Node;
 
@@ -61,13 +63,13 @@ impl Tried {
 
 impl<'a> Trial<'a> {
     pub(crate) fn new(
-        node: &'a Node,
-        ledger: &'a Ledger,
-        pod: &'a Pod,
-        replies: &'a Replies,
-        (refused, trace): (&'a Refused, &'a Trace),
-        (Tries(tries), stop): (Tries, &'a dyn Fn() -> ControlFlow<()>),
+        admission: Admission<'a>,
+        refused: &'a Refused,
+        trace: &'a Trace,
+        limits: Limits<'a>,
     ) -> Self {
+        let Admission { node, ledger, pod, replies, .. } = admission;
+        let Limits { tries: Tries(tries), stop } = limits;
         let inventory = ledger.inventory();
         let is_asked = |resource| matches!(inventory.endpoint(resource), Some(Endpoint::Plugin { .. }));
         Self {

@@ -7,8 +7,8 @@ use device_manager::AllocateError;
 use pod_spec::{Pod, PodUid, ResourceName};
 
 use crate::attempt::refusal::Cause;
-use crate::explain::WouldFit;
 use crate::explain::change::Change;
+use crate::explain::explanation::WouldFit;
 use crate::explain::trial::{MOST_OF_A_KIND, Trial};
 use crate::node::identity::Mismatch;
 

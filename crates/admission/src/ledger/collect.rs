@@ -6,12 +6,12 @@
 use alloc::sync::Arc;
 
 use device_manager::Sources;
-use pod_spec::{ContainerKey, PodUid};
+use pod_spec::{ContainerKey, Holder, PodUid};
 
 use crate::ledger::{Ledger, SourcesReady};
 
 /// In which slices pods that have gone may still hold something.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Dead {
     cpus: Left,
     memory: Left,
@@ -67,10 +67,9 @@ impl Ledger {
         if !Self::is_due(self.sources, &mut self.dead.others) {
             return;
         }
-        // What a pod was given as a whole is under no container.
-        let is_alive = |key: &ContainerKey| {
-            (key.container.as_str().is_empty() && self.pods.contains(&key.pod))
-                || self.pods.runs(&key.pod, &key.container)
+        let is_alive = |holder: &Holder| match holder {
+            Holder::Container(key) => self.pods.runs(&key.pod, &key.container),
+            Holder::Pod(pod) => self.pods.contains(pod),
         };
         if self.others.values().any(|held| !held.keys().all(is_alive)) {
             for held in Arc::make_mut(&mut self.others).values_mut() {

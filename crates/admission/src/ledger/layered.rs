@@ -27,6 +27,13 @@ impl<K, V> Default for Layered<K, V> {
     }
 }
 
+/// Equal entries, however they lie in base and layer.
+impl<K: Ord + Clone, V: Clone + PartialEq> PartialEq for Layered<K, V> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len == other.len && self.iter().eq(other.iter())
+    }
+}
+
 impl<K: Ord + Clone, V: Clone> Layered<K, V> {
     pub(crate) const fn len(&self) -> usize {
         self.len

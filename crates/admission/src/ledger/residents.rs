@@ -12,7 +12,7 @@ use crate::ledger::layered::Layered;
 pub(crate) type Requests = Arc<[(ResourceName, i64)]>;
 
 /// All pods that run, in order of UID. Cheap to clone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Residents {
     pods: Layered<PodUid, Resident>,
     /// The sums of all requests, so that an attempt need not add them up.
@@ -21,7 +21,7 @@ pub(crate) struct Residents {
 }
 
 /// A pod that runs.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 struct Resident {
     pod: Arc<Pod>,
     requests: Requests,

@@ -2,28 +2,33 @@
 
 use alloc::collections::BTreeSet;
 
-use pod_spec::{ContainerKey, ContainerName, PodUid};
+use pod_spec::{ContainerKey, ContainerName, Holder, PodUid};
 
 use crate::ledger::Ledger;
 
 impl Ledger {
     /// The ledger of what really runs: of pods that hold something, admitted or from a state file, only those stay of
     /// which `runs` says so for some container. These keep all that they hold, since a container that has not started
-    /// yet, or starts again, has what it was granted; what was handed on from finished ones is not torn apart either. Of
-    /// what a pod holds as a whole the container's name is empty. The same ledger, with its version, if nothing goes.
+    /// yet, or starts again, has what it was granted; what was handed on from finished ones is not torn apart either. `runs`
+    /// is asked of pods that hold something as a whole, too. The same ledger, with its version, if nothing goes.
     ///
     /// ```
     /// # use topology_admission::Ledger;
-    /// # use pod_spec::ContainerKey;
+    /// # use pod_spec::{ContainerKey, Holder};
     /// /// After the runtime has listed its containers.
     /// fn after_a_reboot(ledger: &Ledger, running: &[ContainerKey]) -> Ledger {
-    ///     ledger.retain(|container| running.contains(container))
+    ///     ledger.retain(|holder| matches!(holder, Holder::Container(container) if running.contains(container)))
     /// }
     /// ```
     #[must_use]
-    pub fn retain(&self, runs: impl Fn(&ContainerKey) -> bool) -> Self {
-        let running: BTreeSet<PodUid> =
-            self.containers().into_iter().filter(|key| runs(key)).map(|key| key.pod).collect();
+    pub fn retain(&self, runs: impl Fn(&Holder) -> bool) -> Self {
+        let running: BTreeSet<PodUid> = self
+            .holders_and_containers()
+            .iter()
+            .filter(|holder| runs(holder))
+            .map(Holder::pod)
+            .cloned()
+            .collect();
         let known = self.pods.iter().map(|pod| pod.uid.clone());
         let mut gone: BTreeSet<PodUid> = self.holders().into_iter().chain(known).collect();
         gone.retain(|pod| !running.contains(pod));
@@ -36,24 +41,22 @@ impl Ledger {
         after
     }
 
-    /// The containers of admitted pods, and whatever else something is held by.
-    fn containers(&self) -> BTreeSet<ContainerKey> {
-        let key = |(pod, container): (&PodUid, &ContainerName)| ContainerKey {
-            pod: pod.clone(),
-            container: container.clone(),
+    /// The containers of admitted pods, and whoever else holds something.
+    fn holders_and_containers(&self) -> BTreeSet<Holder> {
+        let container = |pod: &PodUid, container: &ContainerName| {
+            Holder::Container(ContainerKey { pod: pod.clone(), container: container.clone() })
         };
-        let unnamed = ContainerName::new("");
-        let whole = |pod: &PodUid| key((pod, &unnamed));
+        let whole = |pod: &PodUid| Holder::Pod(pod.clone());
         let admitted = self.pods.iter().flat_map(|pod| pod.containers.iter().map(|own| pod.key(own)));
-        let mut all: BTreeSet<ContainerKey> = admitted.collect();
-        all.extend(self.devices.iter().map(|(pod, container, ..)| key((pod, container))));
+        let mut all: BTreeSet<Holder> = admitted.map(Holder::Container).collect();
+        all.extend(self.devices.iter().map(|(pod, name, ..)| container(pod, name)));
         all.extend(self.others.values().flat_map(|held| held.keys().cloned()));
         if let Some(held) = &self.cpus {
-            all.extend(held.iter().map(|(pod, container, _)| key((pod, container))));
+            all.extend(held.iter().map(|(pod, name, _)| container(pod, name)));
             all.extend(held.whole_pods().map(|(pod, _)| whole(pod)));
         }
         if let Some(held) = &self.memory {
-            all.extend(held.iter().map(|(pod, container, _)| key((pod, container))));
+            all.extend(held.iter().map(|(pod, name, _)| container(pod, name)));
             all.extend(held.whole_pods().map(|(pod, _)| whole(pod)));
         }
         all

@@ -202,7 +202,7 @@ impl Kubelet<'_> {
     fn admit(&mut self, pod: &Pod) -> Result<Value, String> {
         let mut replies = Replies::new();
         let attempt = loop {
-            let attempt = self.node.attempt(&self.ledger, pod, &replies);
+            let attempt = self.node.admission(&self.ledger, pod).with(&replies).attempt();
             let Verdict::NeedsPlugin(question) = &attempt.verdict else { break attempt };
             let reply = answer(&self.plugins, question).ok_or_else(|| format!("asked {question:?}"))?;
             replies.insert(question.clone(), reply);

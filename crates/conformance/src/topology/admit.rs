@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use device_manager::Replies;
 use k8s_quantity::{Format, Quantity};
 use node_config::{Amounts, FeatureGates, Gate, OwnOptions};
 use pod_spec::{Container, ContainerKey, ContainerName, Pod, PodResources, PodUid, ResourceList, Role, Unit};
@@ -226,7 +225,7 @@ impl Manager {
         }
         *self.script.of_pod.lock().unwrap_or_else(PoisonError::into_inner) = step["script"].clone();
         let before = self.ledger.clone();
-        let attempt = self.node.attempt(&self.ledger, &pod, &Replies::new());
+        let attempt = self.node.admission(&self.ledger, &pod).attempt();
         let counted = attempt.counted.clone();
         let verdict = attempt.verdict.clone();
         if let Ok(after) = self.ledger.commit(attempt) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use device_manager::Moment;
 use memory_manager::Moved;
 use pod_spec::PodUid;
-use topology_admission::{Counted, Ledger, Trace, Verdict};
+use topology_admission::{Counted, Detail, Ledger, Trace, Verdict};
 
 use super::{Owner, Plan, Staged, Waiting};
 use crate::effect::{Answer, Decided, Effect, FileName, RequestError, WhyEnded, Write, Written};
@@ -46,7 +46,12 @@ impl Owner {
         }
         first.began.get_or_insert_with(clock);
         let clock = || clock().0;
-        let (attempt, trace) = self.node.trace_timed(&clock, &self.ledger, &first.pod, &first.replies);
+        let (attempt, trace) = self
+            .node
+            .admission(&self.ledger, &first.pod)
+            .with(&first.replies)
+            .timed(&clock)
+            .trace(Detail::Short);
         if let Verdict::NeedsPlugin(question) = &attempt.verdict {
             first.asked = Some(question.clone());
             self.effects.push(Effect::Ask(question.clone()));
