@@ -44,6 +44,7 @@ const ROWS: &[Row] = &[
     row("machine, pod, configuration", Pure, &["topology-model", "pod-spec", "node-config"]),
     row("search", Pure, &["node-cover"]),
     row("hints", Pure, &["topology-hint"]),
+    row("laws", Pure, &["manager-contract"]),
     row("merge", Pure, &["topology-policy"]),
     row("managers", Pure, &["cpu-manager", "memory-manager", "device-manager"]),
     row("state files", Pure, &["kubelet-checkpoint"]),

@@ -43,6 +43,7 @@ pub use node::compat::{Compat, RefusedPod};
 pub use node::fit::Shortage;
 pub use node::identity::{Identity, Mismatch};
 pub use node::start::{StartError, StartFault};
-pub use node::{Node, NodeSetup, PodLevel};
+pub use node::{Node, NodeSetup};
+pub use pod_spec::PodLevel;
 pub use series::{Decided, Outcome, Series};
 pub use stored::{RestoreError, RunningPods, StoredHoldings};

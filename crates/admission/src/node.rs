@@ -12,7 +12,7 @@ use core::fmt;
 
 use device_manager::{Devices, Inventory};
 use node_config::{Amounts, OwnOptions, Scope, TieBreak, TopologyConfig, TopologyPolicyName};
-use pod_spec::PodLevelResources;
+use pod_spec::PodLevel;
 use topology_hint::Provider;
 use topology_model::Nodes;
 use topology_policy::{Distances, KubeletPolicy, Ties};
@@ -47,30 +47,6 @@ pub struct NodeSetup {
     pub compat: Compat,
     /// Options of this project's own. Those of the managers have been given to them when they were made.
     pub options: OwnOptions,
-}
-
-/// What requests and limits at pod level mean, by the feature gates `PodLevelResources` and
-/// `PodLevelResourceManagers`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum PodLevel {
-    /// Nothing; a pod that has them is refused.
-    Ignored,
-    /// They decide the QoS class and the fit of the node; nothing of such a pod is pinned.
-    #[default]
-    NotPinned,
-    /// Such a pod is pinned as well: as a whole under pod scope.
-    Managed,
-}
-
-impl PodLevel {
-    /// Whether they count at all.
-    #[must_use]
-    pub const fn counts(self) -> PodLevelResources {
-        match self {
-            Self::Ignored => PodLevelResources::Ignored,
-            Self::NotPinned | Self::Managed => PodLevelResources::Count,
-        }
-    }
 }
 
 /// One node. Immutable, and shared by all attempts.

@@ -5,6 +5,7 @@ use pod_spec::{Container, Pod};
 use thiserror::Error;
 use topology_hint::Affinity;
 
+use crate::guaranteed::Guarantee as _;
 use crate::{Alignment, EmptySharedPool, Holdings, NotPinned, Static, TakeError, WholeCores};
 
 /// A container served, not yet kept.

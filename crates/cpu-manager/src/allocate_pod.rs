@@ -15,6 +15,7 @@ use cpuset::CpuSet;
 use pod_spec::{ContainerName, Pod, Role};
 use topology_hint::Affinity;
 
+use crate::guaranteed::Guarantee as _;
 use crate::{AllocateError, Holdings, NotPinned, PodBubble, Static, TakeError};
 
 /// A pod served, not yet kept.

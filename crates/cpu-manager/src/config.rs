@@ -2,6 +2,8 @@
 
 use cpuset::CpuSet;
 use k8s_quantity::{Quantity, Sign};
+use node_config::CacheAlignment;
+use pod_spec::PodLevel;
 use thiserror::Error;
 
 /// Everything that a [`Static`](crate::Static) is made from besides the machine.
@@ -81,19 +83,6 @@ pub enum Alignment {
     BySocket,
 }
 
-/// What requests and limits at pod level mean: the feature gates `PodLevelResources` and
-/// `PodLevelResourceManagers`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum PodLevel {
-    /// `PodLevelResources` is off: they do not count for the QoS class. Pods that have them are not pinned.
-    Ignored,
-    /// `PodLevelResources` alone is on: they decide the QoS class. Pods that have them are not pinned.
-    #[default]
-    NotPinned,
-    /// Both are on: containers of such a pod that have whole CPUs of their own are pinned.
-    Managed,
-}
-
 /// What is done where the average of threads per core hides that a sibling is busy: on hybrid machines, or with
 /// some siblings offline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -128,16 +117,6 @@ pub enum FullNode {
     /// It can, if the CPUs are all accounted for.
     #[default]
     Start,
-}
-
-/// Whether a container may be spread over more last-level caches than its CPUs fill. Not an option of the kubelet's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum CacheAlignment {
-    /// It may, as in the kubelet, whose option prefers one cache and takes what there is.
-    #[default]
-    BestEffort,
-    /// It is refused rather than spread.
-    Required,
 }
 
 /// CPUs that are kept for the system.

@@ -47,17 +47,24 @@ pub enum EmptySharedPool {
     App,
 }
 
-impl PodLevel {
-    fn qos(self, pod: &Pod) -> QosClass {
-        pod.qos_class(match self {
-            Self::Ignored => pod_spec::PodLevelResources::Ignored,
-            Self::NotPinned | Self::Managed => pod_spec::PodLevelResources::Count,
-        })
-    }
-
+/// What a pod is guaranteed, as the feature gates for resources at pod level are.
+pub(crate) trait Guarantee: Sized {
     /// How many CPUs `container` gets for itself; at least one.
-    pub(crate) fn exclusive_cpus(self, pod: &Pod, container: &Container) -> Result<usize, NotPinned> {
-        if self.qos(pod) != QosClass::Guaranteed {
+    fn exclusive_cpus(self, pod: &Pod, container: &Container) -> Result<usize, NotPinned>;
+
+    /// How many CPUs the pod as a whole gets for itself; at least one.
+    fn exclusive_cpus_of_pod(self, pod: &Pod) -> Result<usize, NotPinned>;
+
+    /// Whether the pod's CPUs are allocated to the pod as a whole where the scope is the pod.
+    fn allocates_whole(self, pod: &Pod) -> bool;
+
+    /// Whether a pod with `budget` CPUs leaves some for those of its containers that are not pinned.
+    fn check_shared_pool(self, pod: &Pod, budget: usize) -> Result<(), EmptySharedPool>;
+}
+
+impl Guarantee for PodLevel {
+    fn exclusive_cpus(self, pod: &Pod, container: &Container) -> Result<usize, NotPinned> {
+        if pod.qos_class(self.counts()) != QosClass::Guaranteed {
             return Err(NotPinned::NotGuaranteed);
         }
         if pod.has_pod_level_resources() && !(self == Self::Managed && stands_alone(container)) {
@@ -66,9 +73,8 @@ impl PodLevel {
         whole_cpus(&container.requests)
     }
 
-    /// How many CPUs the pod as a whole gets for itself; at least one.
-    pub(crate) fn exclusive_cpus_of_pod(self, pod: &Pod) -> Result<usize, NotPinned> {
-        if self.qos(pod) != QosClass::Guaranteed {
+    fn exclusive_cpus_of_pod(self, pod: &Pod) -> Result<usize, NotPinned> {
+        if pod.qos_class(self.counts()) != QosClass::Guaranteed {
             return Err(NotPinned::NotGuaranteed);
         }
         if pod.has_pod_level_resources() {
@@ -87,23 +93,16 @@ impl PodLevel {
             }
         }
         match peak.max(staying.saturating_add(apps)) {
-            0 => Err(self.first_reason(pod)),
+            0 => Err(first_reason(self, pod)),
             cpus => Ok(cpus),
         }
     }
 
-    fn first_reason(self, pod: &Pod) -> NotPinned {
-        let mut reasons = pod.containers.iter().filter_map(|it| self.exclusive_cpus(pod, it).err());
-        reasons.next().unwrap_or(NotPinned::NoCpuRequest)
-    }
-
-    /// Whether the pod's CPUs are allocated to the pod as a whole where the scope is the pod.
-    pub(crate) fn allocates_whole(self, pod: &Pod) -> bool {
+    fn allocates_whole(self, pod: &Pod) -> bool {
         self == Self::Managed && pod.has_pod_level_resources()
     }
 
-    /// Whether a pod with `budget` CPUs leaves some for those of its containers that are not pinned.
-    pub(crate) fn check_shared_pool(self, pod: &Pod, budget: usize) -> Result<(), EmptySharedPool> {
+    fn check_shared_pool(self, pod: &Pod, budget: usize) -> Result<(), EmptySharedPool> {
         let (mut used, mut shares) = (0_usize, false);
         for container in &pod.containers {
             let cpus = self.exclusive_cpus(pod, container).unwrap_or(0);
@@ -118,6 +117,11 @@ impl PodLevel {
         }
         if shares && used >= budget { Err(EmptySharedPool::App) } else { Ok(()) }
     }
+}
+
+fn first_reason(pod_level: PodLevel, pod: &Pod) -> NotPinned {
+    let mut reasons = pod.containers.iter().filter_map(|it| pod_level.exclusive_cpus(pod, it).err());
+    reasons.next().unwrap_or(NotPinned::NoCpuRequest)
 }
 
 /// Whether the container has CPU and memory of its own: requests and limits, equal and not zero.

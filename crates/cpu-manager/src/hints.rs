@@ -10,6 +10,7 @@ use numa_bitmask::NodeMask;
 use pod_spec::{Container, Pod, PodUid, Unit};
 use topology_hint::Answers;
 
+use crate::guaranteed::Guarantee as _;
 use crate::policy::NodeCpus;
 use crate::{Alignment, Holdings, Static};
 

@@ -52,8 +52,8 @@ mod units;
 pub use allocate::{AllocateError, Allocation, CacheSplit, Granted, WholeCoresError};
 pub use allocate_pod::{PodAllocation, PodFailure, PodGranted, PodShare};
 pub use config::{
-    Alignment, BusySibling, CacheAlignment, Config, FullNode, Options, Order, PodBubble, PodLevel,
-    ReservationError, Reserved, ReservedCpus, WholeCores,
+    Alignment, BusySibling, Config, FullNode, Options, Order, PodBubble, ReservationError, Reserved,
+    ReservedCpus, WholeCores,
 };
 pub use containers::{ContainerId, Containers};
 pub use guaranteed::{EmptySharedPool, NotPinned};
@@ -61,6 +61,8 @@ pub use hints::OnNode;
 pub use holdings::{Collected, Holdings, TwoOwners};
 pub use isolation::{CpuQuota, Isolation, QuotaWithExclusiveCpus};
 pub use metrics::{Aligned, Assigned, Change, Metric, Served, Source};
+pub use node_config::CacheAlignment;
+pub use pod_spec::PodLevel;
 pub use policy::{ConfigError, Static};
 pub use reconcile::{ContainerState, Status, Update};
 pub use restore::StateError;

@@ -1,6 +1,6 @@
 //! What an administrator decides about memory.
 
-use pod_spec::ResourceList;
+use pod_spec::{PodLevel, ResourceList};
 
 use crate::Reservations;
 
@@ -18,20 +18,6 @@ pub struct Config {
     pub wrapped_tables: WrappedTables,
     /// What is done when a pod with pod-level bookings is admitted again.
     pub readmission: Readmission,
-}
-
-/// What requests and limits at pod level mean: the feature gates `PodLevelResources` and
-/// `PodLevelResourceManagers`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum PodLevel {
-    /// `PodLevelResources` is off: they do not count for the QoS class. Nothing is booked for pods that have them.
-    Ignored,
-    /// `PodLevelResources` alone is on: they decide the QoS class. Nothing is booked for pods that have them.
-    #[default]
-    NotPinned,
-    /// Both are on: such pods are booked as a whole under pod scope, and those of their containers that have CPU
-    /// and memory of their own under container scope.
-    Managed,
 }
 
 /// What a node is worth of which more is reserved, or bound in huge pages, than it has.

@@ -125,10 +125,7 @@ impl Static {
     }
 
     pub(crate) fn pinned(&self, pod: &Pod) -> Result<(), NotPinned> {
-        let class = pod.qos_class(match self.pod_level {
-            PodLevel::Ignored => pod_spec::PodLevelResources::Ignored,
-            PodLevel::NotPinned | PodLevel::Managed => pod_spec::PodLevelResources::Count,
-        });
+        let class = pod.qos_class(self.pod_level.counts());
         if class != QosClass::Guaranteed {
             return Err(NotPinned::NotGuaranteed);
         }

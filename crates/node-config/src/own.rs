@@ -13,10 +13,11 @@ pub struct OwnOptions {
     pub drift: Drift,
 }
 
-/// Whether CPUs may be spread over more last-level caches than they fill, where that option is on.
+/// Whether a container's CPUs may be spread over more last-level caches than they fill, where the kubelet's option
+/// `prefer-align-cpus-by-uncorecache` is on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CacheAlignment {
-    /// `bestEffort`: they may.
+    /// `bestEffort`: they may, as in the kubelet, which prefers one cache and takes what there is.
     #[default]
     BestEffort,
     /// `required`: the container is refused instead.

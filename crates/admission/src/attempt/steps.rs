@@ -8,7 +8,7 @@ use core::time::Duration;
 use device_manager::{Question, Replies};
 use memory_manager::Moved;
 use node_config::{Regroup, Scope};
-use pod_spec::{Container, ContainerName, Pod, Unit};
+use pod_spec::{Container, ContainerName, Pod, PodLevel, Unit};
 use topology_hint::{Answers, Hint};
 use topology_policy::{Admit, KubeletPolicy, MergeError, MergeTrace, Merged, Policy, WorkLimit};
 
@@ -19,9 +19,9 @@ use crate::attempt::trace::{Detail, Trace, UnitTrace};
 use crate::attempt::{Attempt, Placement, Rules, Verdict};
 use crate::ledger::residents::Requests;
 use crate::ledger::{Ledger, Version};
+use crate::node::Node;
 use crate::node::fit::Shortage;
 use crate::node::identity::{Mismatch, operating_system};
-use crate::node::{Node, PodLevel};
 
 /// The state of one attempt.
 pub(crate) struct Steps<'a> {

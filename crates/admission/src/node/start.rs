@@ -6,18 +6,18 @@ use core::fmt;
 
 use cpu_manager::{Alignment, Order, ReservedCpus, WholeCores};
 use node_config::{
-    Amounts, CacheAlignment, CapacityFacts, CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, DistanceRows,
-    FeatureGates, Gate, GateError, KubeletConfiguration, MemoryConfigError, MemoryNodes, MemoryPolicyName,
-    OwnOptions, Reservation, ReservationError, ReservedTooMuch, TopologyConfig, TopologyConfigError,
-    TopologyFacts, TopologyPolicyName, allocatable, capacity, cpu_options, reserved_too_much,
+    Amounts, CapacityFacts, CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, DistanceRows, FeatureGates,
+    Gate, GateError, KubeletConfiguration, MemoryConfigError, MemoryNodes, MemoryPolicyName, OwnOptions,
+    Reservation, ReservationError, ReservedTooMuch, TopologyConfig, TopologyConfigError, TopologyFacts,
+    TopologyPolicyName, allocatable, capacity, cpu_options, reserved_too_much,
 };
 use numa_bitmask::NodeMask;
-use pod_spec::{ResourceList, ResourceName};
+use pod_spec::{PodLevel, ResourceList, ResourceName};
 use thiserror::Error;
 use topology_model::{KubeletView, NodeId, NodeMemory};
 
 use crate::node::compat::Compat;
-use crate::node::{Node, NodeSetup, PodLevel};
+use crate::node::{Node, NodeSetup};
 
 /// The kubelet would not start on this machine with this configuration; displays as the first fault.
 #[derive(Clone, PartialEq, Debug)]
@@ -206,18 +206,11 @@ impl Starting<'_> {
         let config = cpu_manager::Config {
             options: typed(&options),
             reserved,
-            pod_level: match self.pod_level() {
-                PodLevel::Ignored => cpu_manager::PodLevel::Ignored,
-                PodLevel::NotPinned => cpu_manager::PodLevel::NotPinned,
-                PodLevel::Managed => cpu_manager::PodLevel::Managed,
-            },
+            pod_level: self.pod_level(),
             busy_sibling: self.compat.busy_sibling,
             pod_bubble: self.compat.pod_bubble,
             full_node: self.compat.full_node,
-            cache_alignment: match self.options.cache_alignment {
-                CacheAlignment::BestEffort => cpu_manager::CacheAlignment::BestEffort,
-                CacheAlignment::Required => cpu_manager::CacheAlignment::Required,
-            },
+            cache_alignment: self.options.cache_alignment,
         };
         Ok(Some(cpu_manager::Static::new(table, self.view.nodes(), config)?))
     }
@@ -234,11 +227,7 @@ impl Starting<'_> {
         let config = memory_manager::Config {
             reserved: memory_manager::Reservations(reserved.collect()),
             node_allocatable: named(&self.kept),
-            pod_level: match self.pod_level() {
-                PodLevel::Ignored => memory_manager::PodLevel::Ignored,
-                PodLevel::NotPinned => memory_manager::PodLevel::NotPinned,
-                PodLevel::Managed => memory_manager::PodLevel::Managed,
-            },
+            pod_level: self.pod_level(),
             wrapped_tables: self.compat.wrapped_tables,
             readmission: self.compat.readmission,
         };
