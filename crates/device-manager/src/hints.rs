@@ -133,14 +133,7 @@ fn push(
         many.resize(places.len(), 0);
         many.as_mut_slice()
     };
-    let (mut free, mut found) = (0, 0);
-    supply.visit(stock, |entry| {
-        free += 1;
-        if !entry.mask.is_empty() {
-            counts[entry.place] += 1;
-            found += 1;
-        }
-    });
+    let Available { free, near: found } = supply.count(stock, counts);
     if !supply.allows(stock, count, free)
         || within.is_empty()
         || found < needed
@@ -160,7 +153,28 @@ fn push(
     family.need(needed, supplies.filter(|(mask, count)| !mask.is_empty() && *count > 0));
 }
 
+/// What a supply has.
+struct Available {
+    /// Devices, left-over ones apart.
+    free: u64,
+    /// Those of them that are near a known node.
+    near: u64,
+}
+
 impl<'a> Supply<'a> {
+    /// Adds to each place's count the devices that can be drawn on there.
+    fn count(self, stock: &Stock, counts: &mut [u64]) -> Available {
+        let mut found = Available { free: 0, near: 0 };
+        self.visit(stock, |entry| {
+            found.free += 1;
+            if !entry.mask.is_empty() {
+                counts[entry.place] += 1;
+                found.near += 1;
+            }
+        });
+        found
+    }
+
     /// Whether there are enough devices at all, wherever they are. `free` is how many listed ones can be drawn on.
     fn allows(self, stock: &Stock, count: u64, free: u64) -> bool {
         match self {
