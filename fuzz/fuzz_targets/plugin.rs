@@ -7,7 +7,8 @@
 
 use device_manager::{AllocateReply, PluginOptions, Reply};
 use device_plugin::proto;
-use node_agent::{Effect, Event, Owner, PluginEvent, Request, Runs, Ticket};
+use node_agent::{Effect, Event, Owner, PluginEvent, Request, Ticket};
+use node_state::PodList;
 use pod_spec::ResourceName;
 use prost::Message as _;
 
@@ -45,5 +46,5 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             }
         }
     }
-    starting::start(&disk, &node, &Runs::Recorded);
+    starting::start(&disk, &node, &PodList::Recorded);
 });

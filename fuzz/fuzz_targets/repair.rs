@@ -7,7 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use node_agent::{Event, PODS, Request, RunningPod, Runs, Standing, Ticket};
+use node_agent::{Event, Request, Ticket};
+use node_state::{PODS, PodList, RunningPod, Standing};
 use pod_spec::{ContainerName, PodUid};
 use topology_admission::Ledger;
 
@@ -27,7 +28,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     let before = node.files();
     let before: starting::Disk = before.into_iter().map(|(path, text)| (path, text.into_bytes())).collect();
-    let (_, truth, _) = starting::start(&before, &common::node(), &Runs::Recorded);
+    let (_, truth, _) = starting::start(&before, &common::node(), &PodList::Recorded);
     let listed = |name: &String| RunningPod { name: name.clone(), manifest: None, standing: Standing::Listed };
     let running: BTreeMap<PodUid, RunningPod> =
         names.iter().map(|name| (common::uid(name), listed(name))).collect();
@@ -41,8 +42,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     for damage in damages.chunks_exact(4).take(8) {
         damaged(&mut disk, damage);
     }
-    let runs = Runs::These(running.clone());
-    let known = starting::found(&disk).repair(&common::node(), &runs).is_ok();
+    let runs = PodList::Listed(running.clone());
+    let known = starting::found(&disk).plan_repair(&common::node(), &runs).is_ok();
     if !known {
         return starting::start_if_known(&disk, &common::node(), &runs);
     }

@@ -8,7 +8,8 @@
 use std::path::PathBuf;
 
 use kubelet_checkpoint::store::StateFile;
-use node_agent::{FileName, PODS, Runs};
+use node_agent::FileName;
+use node_state::{PODS, PodList};
 
 #[path = "../../crates/node-agent/tests/common/mod.rs"]
 mod common;
@@ -20,7 +21,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let pods = (0..).map(|at| PathBuf::from(format!("{PODS}/{at}.json")));
     let files = state.chain(pods).zip(bytes.split(|byte| *byte == 0).map(<[u8]>::to_vec));
     let disk = files.filter(|(_, file)| !file.is_empty()).collect();
-    for runs in [Runs::Recorded, Runs::Unknown] {
+    for runs in [PodList::Recorded, PodList::Unknown] {
         starting::start_if_known(&disk, &common::node(), &runs);
     }
 });

@@ -51,6 +51,7 @@ const ROWS: &[Row] = &[
     row("whole pod", Pure, &["topology-admission"]),
     row("many pods", Pure, &["node-simulation"]),
     row("effects", Outside, &["topology-discovery", "device-plugin", "cgroup-cpuset", "topology-manifest"]),
+    row("state of a node", Outside, &["node-state"]),
     row("daemon", Outside, &["node-agent"]),
     row("assembly", Outside, &["topolet", "conformance", "workloads"]),
     row("commands", Outside, &["xtask"]),

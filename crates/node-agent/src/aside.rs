@@ -3,44 +3,38 @@
 use std::path::{Path, PathBuf};
 
 use kubelet_checkpoint::store::{Fs, NotRegular, StateFile, Store, StoreError};
+use node_state::{Cause, PODS, Repair, StateFolder, is_pod_file};
 
-use crate::effect::PODS;
-use crate::repair::{Cause, Repair};
-use crate::start::{Found, is_whole};
-
-impl Found {
-    /// Reads a node's folder whatever is in it. What is in the place of a file and is not a regular file is renamed
-    /// first. It counts as an empty file, which [`Found::repair`] takes for a damaged one: it held something, and
-    /// nobody knows what.
-    ///
-    /// # Errors
-    /// A file cannot be read, or something cannot be renamed.
-    pub fn read_anything<F: Fs>(store: &Store<F>) -> Result<(Self, Vec<Repair>), StoreError> {
-        let pods = store.list(Path::new(PODS))?.into_iter().map(|name| Path::new(PODS).join(name));
-        let pods: Vec<PathBuf> = pods.filter(|path| is_whole(path)).collect();
-        let mut aside = Vec::new();
-        for path in StateFile::ALL.iter().map(|file| PathBuf::from(file.path())).chain(pods) {
-            if let Some((other, backup)) = store.put_aside(&path)? {
-                aside.push(Repair {
-                    cause: Cause::Unreadable,
-                    found: NotRegular(other).to_string(),
-                    assumed: None,
-                    done: format!("renamed to {}, and taken for an empty file", backup.display()),
-                    quarantined: Vec::new(),
-                    file: path,
-                });
-            }
+/// Reads a node's folder, whatever is in it. What is in the place of a file and is not a regular file is renamed first.
+/// It counts as an empty file, which [`StateFolder::plan_repair`] takes for a corrupt one: its contents are unknown.
+///
+/// # Errors
+/// A file cannot be read, or something cannot be renamed.
+pub fn read_anything<F: Fs>(store: &Store<F>) -> Result<(StateFolder, Vec<Repair>), StoreError> {
+    let pods = store.list(Path::new(PODS))?.into_iter().map(|name| Path::new(PODS).join(name));
+    let pods: Vec<PathBuf> = pods.filter(|path| is_pod_file(path)).collect();
+    let mut aside = Vec::new();
+    for path in StateFile::ALL.iter().map(|file| PathBuf::from(file.path())).chain(pods) {
+        if let Some((other, backup)) = store.put_aside(&path)? {
+            aside.push(Repair {
+                cause: Cause::Unreadable,
+                found: NotRegular(other).to_string(),
+                assumed: None,
+                done: format!("renamed to {}, and taken for an empty file", backup.display()),
+                quarantined: Vec::new(),
+                file: path,
+            });
         }
-        let mut found = Self::read(store)?;
-        for Repair { file, .. } in &aside {
-            match StateFile::ALL.into_iter().find(|state| Path::new(state.path()) == file) {
-                Some(StateFile::Cpu) => found.cpu = Some(Vec::new()),
-                Some(StateFile::Memory) => found.memory = Some(Vec::new()),
-                Some(StateFile::Device) => found.device = Some(Vec::new()),
-                None => found.pods.push((file.clone(), Vec::new())),
-            }
-        }
-        found.pods.sort();
-        Ok((found, aside))
     }
+    let mut found = StateFolder::read(store)?;
+    for Repair { file, .. } in &aside {
+        match StateFile::ALL.into_iter().find(|state| Path::new(state.path()) == file) {
+            Some(StateFile::Cpu) => found.cpu = Some(Vec::new()),
+            Some(StateFile::Memory) => found.memory = Some(Vec::new()),
+            Some(StateFile::Device) => found.device = Some(Vec::new()),
+            None => found.pods.push((file.clone(), Vec::new())),
+        }
+    }
+    found.pods.sort();
+    Ok((found, aside))
 }

@@ -15,7 +15,7 @@ use topology_admission::{Counted, Ledger, Trace, Verdict};
 use topology_model::NodeId;
 
 use crate::event::Ticket;
-use crate::record::{self, Source};
+use node_state::{Source, record};
 
 /// A file of the node.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -26,16 +26,13 @@ pub enum FileName {
     Pod(PodUid),
 }
 
-/// Where the pods' files are, below the root.
-pub const PODS: &str = "topolet/pods";
-
 impl FileName {
     /// The path below the root.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         match self {
             Self::State(file) => PathBuf::from(file.path()),
-            Self::Pod(uid) => PathBuf::from(PODS).join(record::file_name(uid)),
+            Self::Pod(uid) => record::path(uid),
         }
     }
 }

@@ -18,7 +18,8 @@ use pod_spec::{Origin, Phase, Pod, PodLevelResources, PodUid};
 use thiserror::Error;
 use topology_manifest::{MAX_BYTES, NotAccepted, Source as Text, read_accepted_pods};
 
-use crate::listing::{ListedPod, Listing, ManifestFile};
+use crate::listing::{ListedPod, Listing};
+use node_state::ManifestFile;
 
 /// A folder with manifests.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use pod_spec::Pod;
 
 use crate::effect::{Answer, RequestError};
-use crate::record::{Record, manifest};
+use node_state::{Record, manifest};
 
 /// The answer if the pod, or another of its name, runs or waits already; `None`: it is to be decided on.
 pub(crate) fn known<'a>(

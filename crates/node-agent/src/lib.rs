@@ -12,29 +12,20 @@ mod known;
 mod listing;
 mod event;
 mod effect;
-mod record;
-mod grants;
 mod snapshot;
-pub mod files;
 mod agent;
-mod start;
 mod aside;
-mod repair;
+mod backup;
 mod folder;
-pub mod words;
 
 pub use agent::Agent;
+pub use aside::read_anything;
+pub use backup::{KeptBackups, ReplacedFile, mend, prune};
 pub use effect::{
-    Answer, Decided, Effect, Enforcement, FileName, PODS, Place, RequestError, WhyEnded, Write, Written,
+    Answer, Decided, Effect, Enforcement, FileName, Place, RequestError, WhyEnded, Write, Written,
 };
 pub use event::{Event, PluginEvent, Request, Ticket};
 pub use folder::{Folder, FolderError, Trouble, TroubleKind};
-pub use grants::{Cpus, Grants, Memory, NoCpus};
-pub use listing::{ListedPod, Listing, ManifestFile};
+pub use listing::{ListedPod, Listing};
 pub use owner::{Owner, Plan};
-pub use record::{Record, RecordError, Running, Source, manifest};
-pub use repair::{
-    Cause, Kept, KeptBackups, Mended, Old, Repair, Repaired, RunningPod, Runs, Standing, mend, prune,
-};
 pub use snapshot::{RefusedPod, Snapshot};
-pub use start::{Found, Start, StartError};

@@ -34,12 +34,12 @@ use topology_admission::{Ledger, Node, SourcesReady};
 
 use crate::effect::{Answer, Effect, FileName, Place, RequestError, WhyEnded, Write, Written};
 use crate::event::{Event, PluginEvent, Request, Ticket};
-use crate::files;
 use crate::known::known;
-use crate::record::{Record, Source};
 use crate::snapshot::{RefusedPod, Snapshot};
 use admit::Admission;
 use changes::{Change, Records};
+use node_state::files;
+use node_state::{Record, Source};
 use start::Starting;
 
 /// So many refused pods of requests are remembered.

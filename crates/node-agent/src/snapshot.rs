@@ -8,7 +8,7 @@ use topology_admission::{Ledger, Reason};
 
 use crate::effect::{Answer, Enforcement};
 use crate::known::known;
-use crate::record::{Record, Source};
+use node_state::{Record, Source};
 
 /// One moment of a node. Cheap to clone; never changes.
 #[derive(Clone, Debug)]

@@ -8,7 +8,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use kubelet_checkpoint::store::{StateFile, Store};
-use node_agent::{Found, KeptBackups, Mended, Old, mend, prune};
+use node_agent::{KeptBackups, mend, prune};
+use node_state::{FileRepair, OldContents};
 
 const CPU: &str = StateFile::Cpu.path();
 
@@ -19,14 +20,15 @@ impl Root {
     fn new(test: &str) -> Self {
         let root = std::env::temp_dir().join(format!("topolet-backups-{test}-{}", std::process::id()));
         fs::create_dir_all(root.join("device-plugins")).unwrap();
-        fs::create_dir_all(root.join(node_agent::PODS)).unwrap();
+        fs::create_dir_all(root.join(node_state::PODS)).unwrap();
         Self(root)
     }
 
     /// Replaces the CPU file, as a repair does, and removes the backups that are too many.
     fn repair(&self, text: &str) -> Option<PathBuf> {
         let store = Store::open(&self.0).unwrap();
-        let mended = Mended { path: PathBuf::from(CPU), text: Some(text.to_owned()), old: Old::Kept };
+        let mended =
+            FileRepair { path: PathBuf::from(CPU), text: Some(text.to_owned()), old: OldContents::Kept };
         let kept = mend(&store, &[mended]).unwrap();
         let failures = prune(&store, KeptBackups(NonZeroUsize::new(2).unwrap()));
         assert!(failures.is_empty(), "{failures:?}");
@@ -36,7 +38,7 @@ impl Root {
     /// What a start does with anything that is in the place of a file.
     fn restart(&self) {
         let store = Store::open(&self.0).unwrap();
-        Found::read_anything(&store).unwrap();
+        node_agent::read_anything(&store).unwrap();
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -121,7 +123,8 @@ fn the_highest_number_is_not_written_over() {
     fs::write(root.at(&format!("{CPU}.bak-{highest}")), "highest").unwrap();
     fs::write(root.at(CPU), "old").unwrap();
     let store = Store::open(&root.0).unwrap();
-    let mended = Mended { path: PathBuf::from(CPU), text: Some("new".to_owned()), old: Old::Kept };
+    let mended =
+        FileRepair { path: PathBuf::from(CPU), text: Some("new".to_owned()), old: OldContents::Kept };
     let error = mend(&store, &[mended]).unwrap_err().to_string();
     assert!(error.contains(&format!("{CPU}.bak-{highest}")) && error.contains("rename"), "{error}");
     assert_eq!(root.read(&highest).as_deref(), Some("highest"));
@@ -135,7 +138,11 @@ fn a_backup_that_cannot_be_looked_at_stops_no_repair() {
     fs::remove_dir_all(root.at("device-plugins")).unwrap();
     // Not a folder, so that nothing in it can be listed.
     fs::write(root.at("device-plugins"), "").unwrap();
-    let mended = Mended { path: Path::new(CPU).to_path_buf(), text: Some("new".to_owned()), old: Old::Kept };
+    let mended = FileRepair {
+        path: Path::new(CPU).to_path_buf(),
+        text: Some("new".to_owned()),
+        old: OldContents::Kept,
+    };
     mend(&store, &[mended]).unwrap();
     assert_eq!(prune(&store, KeptBackups::default()).len(), 1);
 }

@@ -14,9 +14,9 @@ use cpuset::CpuSet;
 use device_manager::{AllocateReply, Device, DeviceId, Inventory, Moment, PluginOptions, Question, Reply};
 use kubelet_checkpoint::store::{Fault, SimulatedDisk, Store};
 use node_agent::{
-    Agent, Answer, Effect, Event, Found, KeptBackups, Owner, PODS, PluginEvent, Repaired, Request, Runs,
-    Ticket, mend, prune,
+    Agent, Answer, Effect, Event, KeptBackups, Owner, PluginEvent, Request, Ticket, mend, prune,
 };
+use node_state::{PODS, PodList, RepairPlan, StateFolder};
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
 use topology_admission::{Ledger, Verdict};
 
@@ -110,17 +110,17 @@ type TestAgent = Agent<SimulatedDisk>;
 fn start(disk: &SimulatedDisk) -> TestAgent {
     let store = Store::on(disk.clone(), Path::new(ROOT)).unwrap();
     let node = node();
-    let start = Found::read(&store).unwrap().strict(&node).unwrap();
+    let start = StateFolder::read(&store).unwrap().strict(&node).unwrap();
     let ledger = start.ledger(&node, Inventory::new(node.nodes().clone()), Moment::default()).unwrap();
     let owner = Owner::new(node, &ledger, start.records);
     Agent::new(owner, store, &Moment::default).0
 }
 
 /// Starts it as the daemon does, with repair; what that found.
-fn repair(disk: &SimulatedDisk) -> (TestAgent, Repaired) {
+fn repair(disk: &SimulatedDisk) -> (TestAgent, RepairPlan) {
     let store = Store::on(disk.clone(), Path::new(ROOT)).unwrap();
     let node = node();
-    let mut repaired = Found::read(&store).unwrap().repair(&node, &Runs::Recorded).unwrap();
+    let mut repaired = StateFolder::read(&store).unwrap().plan_repair(&node, &PodList::Recorded).unwrap();
     let ledger =
         repaired.start.ledger(&node, Inventory::new(node.nodes().clone()), Moment::default()).unwrap();
     let mended = repaired.settle(&node, &ledger);

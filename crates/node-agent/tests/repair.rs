@@ -15,10 +15,9 @@ use k8s_quantity::{Format, Quantity};
 use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::cpu::{ContainerIds, CpuFile, CpuFormat};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::{
-    Cause, Effect, Event, FileName, Old, Owner, PODS, PluginEvent, Repaired, Request, Runs, Ticket,
-};
+use node_agent::{Effect, Event, FileName, Owner, PluginEvent, Request, Ticket};
 use node_config::KubeletConfiguration;
+use node_state::{Cause, OldContents, PODS, PodList, RepairPlan};
 use pod_spec::{Container, ContainerKey, ContainerName, Pod, PodUid, ResourceName, Role};
 use proptest::prelude::*;
 use topology_admission::{Compat, Ledger, Node};
@@ -136,12 +135,12 @@ fn state(shape: &Shape, pods: &[(u32, u32, u32)], prefix: &str) -> (Disk, Ledger
 
 /// Starts from `disk` on a node of that shape, checks what always holds, and gives what was found and the files
 /// afterwards.
-fn start(disk: &Disk, shape: &Shape, runs: &Runs) -> (Repaired, Ledger, Disk) {
+fn start(disk: &Disk, shape: &Shape, runs: &PodList) -> (RepairPlan, Ledger, Disk) {
     starting::start(disk, &node(shape), runs)
 }
 
 /// The same, unless damage made a file one of no known format, which may hold anything: that is left as it is.
-fn start_if_known(disk: &Disk, shape: &Shape, runs: &Runs) {
+fn start_if_known(disk: &Disk, shape: &Shape, runs: &PodList) {
     starting::start_if_known(disk, &node(shape), runs);
 }
 
@@ -156,13 +155,13 @@ fn a_file_of_a_format_to_come_is_left_alone_unless_pods_say_what_they_hold() {
         disk.insert(PathBuf::from(file.path()), text.into());
         let mut alone = disk.clone();
         alone.retain(|path, _| path == Path::new(file.path()));
-        for runs in [Runs::Recorded, Runs::Unknown, Runs::These(BTreeMap::new())] {
-            let refused = found(&alone).repair(&node(&USUAL), &runs).unwrap_err();
+        for runs in [PodList::Recorded, PodList::Unknown, PodList::Listed(BTreeMap::new())] {
+            let refused = found(&alone).plan_repair(&node(&USUAL), &runs).unwrap_err();
             assert_eq!(refused.file, file);
         }
     }
-    assert!(found(&disk).repair(&node(&USUAL), &Runs::Unknown).is_err());
-    let (repaired, after, _) = start(&disk, &USUAL, &Runs::Recorded);
+    assert!(found(&disk).plan_repair(&node(&USUAL), &PodList::Unknown).is_err());
+    let (repaired, after, _) = start(&disk, &USUAL, &PodList::Recorded);
     assert_eq!(repaired.findings.iter().filter(|repair| repair.cause == Cause::Unreadable).count(), 3);
     assert!(repaired.quarantined.is_empty());
     nothing_is_lost(&before, &after, &CpuSet::new(), &BTreeSet::new());
@@ -192,7 +191,7 @@ const PODS_HERE: [(u32, u32, u32); 3] = [(2, 2, 1), (3, 4, 0), (1, 1, 2)];
 #[test]
 fn a_state_that_is_right_starts_as_strictly() {
     let (disk, before) = state(&USUAL, &PODS_HERE, "a");
-    let (repaired, after, files) = start(&disk, &USUAL, &Runs::Recorded);
+    let (repaired, after, files) = start(&disk, &USUAL, &PodList::Recorded);
     assert_eq!(repaired.findings, []);
     assert!(repaired.quarantined.is_empty());
     nothing_is_lost(&before, &after, &CpuSet::new(), &BTreeSet::new());
@@ -205,7 +204,7 @@ fn a_state_that_is_right_starts_as_strictly() {
 fn state_files_that_are_gone_come_back_from_pods_own_files() {
     let (mut disk, before) = state(&USUAL, &PODS_HERE, "a");
     disk.retain(|path, _| path.starts_with(PODS));
-    let (repaired, after, _) = start(&disk, &USUAL, &Runs::Recorded);
+    let (repaired, after, _) = start(&disk, &USUAL, &PodList::Recorded);
     assert!(repaired.findings.iter().all(|repair| repair.cause == Cause::Missing), "{repaired:?}");
     assert_eq!(repaired.findings.len(), 3);
     assert!(repaired.quarantined.is_empty());
@@ -217,7 +216,7 @@ fn a_pod_whose_file_is_torn_stays_with_what_it_holds() {
     let (mut disk, before) = state(&USUAL, &PODS_HERE, "a");
     let uid = PodUid::new("default_a1");
     disk.get_mut(&FileName::Pod(uid.clone()).path()).unwrap().truncate(30);
-    let (repaired, after, _) = start(&disk, &USUAL, &Runs::Recorded);
+    let (repaired, after, _) = start(&disk, &USUAL, &PodList::Recorded);
     assert_eq!(repaired.quarantined.keys().collect::<Vec<_>>(), [&uid]);
     let record = repaired.start.records.iter().find(|record| record.pod.uid == uid).unwrap();
     assert_eq!((&*record.pod.namespace, &*record.pod.name), ("default", "a1"));
@@ -237,13 +236,13 @@ fn a_state_file_that_says_something_else_of_a_pod_with_a_file_is_repaired_with_a
     *held -= &one;
     read.shared = &read.shared | &one;
     disk.insert(file.clone(), read.encode(CpuFormat::V2).into_bytes());
-    let (repaired, after, _) = start(&disk, &USUAL, &Runs::Recorded);
+    let (repaired, after, _) = start(&disk, &USUAL, &PodList::Recorded);
     assert!(repaired.findings.iter().any(|repair| repair.cause == Cause::Disagreement), "{repaired:?}");
     assert_eq!(repaired.unfinished, None);
     nothing_is_lost(&before, &after, &CpuSet::new(), &BTreeSet::new());
     let mut repaired = repaired;
     let mended = repaired.settle(&node(&USUAL), &after);
-    assert!(mended.iter().any(|mended| mended.path == file && mended.old == Old::Kept), "{mended:?}");
+    assert!(mended.iter().any(|mended| mended.path == file && mended.old == OldContents::Kept), "{mended:?}");
 }
 
 #[test]
@@ -253,7 +252,7 @@ fn cpus_of_the_system_and_cpus_that_are_gone_are_told_and_taken() {
     let of = |name: &str| held.assigned(&PodUid::new(name), &ContainerName::new("app")).cloned().unwrap();
     assert_eq!(of("default_a0").to_string(), "1-2");
     let now = Shape { reserved: "0-1", ..USUAL };
-    let (repaired, after, _) = start(&disk, &now, &Runs::Recorded);
+    let (repaired, after, _) = start(&disk, &now, &PodList::Recorded);
     assert_eq!(repaired.quarantined.keys().map(PodUid::as_str).collect::<Vec<_>>(), ["default_a0"]);
     assert_eq!(
         repaired.findings[0].found,
@@ -262,7 +261,7 @@ fn cpus_of_the_system_and_cpus_that_are_gone_are_told_and_taken() {
     nothing_is_lost(&before, &after, &"0-1".parse().unwrap(), &BTreeSet::new());
 
     let now = Shape { cpus: 2, ..USUAL };
-    let (repaired, after, _) = start(&disk, &now, &Runs::Recorded);
+    let (repaired, after, _) = start(&disk, &now, &PodList::Recorded);
     assert!(repaired.findings.iter().any(|repair| repair.cause == Cause::CpusGone));
     nothing_is_lost(&before, &after, &"6-11".parse().unwrap(), &BTreeSet::new());
 }
@@ -292,7 +291,7 @@ fn whatever_a_plugin_says_a_pods_own_file_is_read_again() {
             }
         }
     }
-    let (repaired, after, _) = starting::start(&disk, &node, &Runs::Recorded);
+    let (repaired, after, _) = starting::start(&disk, &node, &PodList::Recorded);
     assert_eq!(repaired.findings, []);
     let held: usize = after.devices().iter().map(|(_, _, _, held)| held.devices().len()).sum();
     assert_eq!(held, names.len());
@@ -395,12 +394,12 @@ proptest! {
         let (mut disk, before) = state(&USUAL, &pods, "a");
         let (other, _) = state(&USUAL, &others, "a");
         let path = damage.apply(&mut disk, &other);
-        if found(&disk).repair(&node(&USUAL), &Runs::Recorded).is_err() {
+        if found(&disk).plan_repair(&node(&USUAL), &PodList::Recorded).is_err() {
             // A member of another name, and no pod's own file that would say what is held.
             prop_assert!(!disk.keys().any(|path| path.starts_with(PODS)));
             return Ok(());
         }
-        let (repaired, after, _) = start(&disk, &USUAL, &Runs::Recorded);
+        let (repaired, after, _) = start(&disk, &USUAL, &PodList::Recorded);
         // A pod is here as long as its file is, and where that is another node's it says what it says.
         let is_own = |pod: &&PodUid| {
             FileName::Pod((*pod).clone()).path() == path && matches!(damage, Damage::Remove { .. } | Damage::Swap { .. })
@@ -421,7 +420,7 @@ proptest! {
     #[test]
     fn a_changed_node_keeps_what_it_can(pods in pods(), now in shape()) {
         let (disk, before) = state(&USUAL, &pods, "a");
-        let (_, after, _) = start(&disk, &now, &Runs::Recorded);
+        let (_, after, _) = start(&disk, &now, &PodList::Recorded);
         let node = node(&now);
         if let Some(policy) = node.cpus() {
             let here = policy.allocatable();
@@ -437,7 +436,7 @@ proptest! {
         was in shape(),
         now in shape(),
         damages in prop::collection::vec(damage(), 0..5),
-        runs in prop::sample::select(vec![Runs::Recorded, Runs::Unknown]),
+        runs in prop::sample::select(vec![PodList::Recorded, PodList::Unknown]),
     ) {
         let (mut disk, _) = state(&was, &pods, "a");
         let (other, _) = state(&USUAL, &others, "b");
@@ -448,6 +447,6 @@ proptest! {
         start_if_known(&disk, &now, &runs);
         // As in a kubelet's folder, in which pods have no files.
         disk.retain(|path, _| !path.starts_with(PODS));
-        start_if_known(&disk, &now, &Runs::Unknown);
+        start_if_known(&disk, &now, &PodList::Unknown);
     }
 }

@@ -14,10 +14,9 @@ use std::sync::Arc;
 use device_manager::{AllocateReply, Device, Inventory, Moment, PluginOptions, Reply};
 use k8s_quantity::{Format, Quantity};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::{
-    Effect, Event, Grants, Owner, PODS, PluginEvent, Request, RunningPod, Runs, Standing, Ticket,
-};
+use node_agent::{Effect, Event, Owner, PluginEvent, Request, Ticket};
 use node_config::KubeletConfiguration;
+use node_state::{Grants, PODS, PodList, RunningPod, Standing};
 use pod_spec::{Container, ContainerName, Pod, PodUid, QosClass, ResourceName, Role};
 use starting::{Disk, drive, found};
 use topology_admission::{Compat, Ledger, Node};
@@ -285,9 +284,9 @@ fn edit(numbers: &mut Numbers, value: &mut serde_json::Value, how: Edit) -> Stri
     }
 }
 
-fn listed(fixture: &Fixture, quarantined: &BTreeSet<PodUid>) -> Runs {
+fn listed(fixture: &Fixture, quarantined: &BTreeSet<PodUid>) -> PodList {
     if fixture.list == List::Own {
-        return Runs::Recorded;
+        return PodList::Recorded;
     }
     let pods = fixture.pods.iter().map(|pod| {
         let is_quarantined = quarantined.contains(&pod.uid);
@@ -298,10 +297,10 @@ fn listed(fixture: &Fixture, quarantined: &BTreeSet<PodUid>) -> Runs {
         };
         (pod.uid.clone(), pod_here)
     });
-    Runs::These(pods.collect())
+    PodList::Listed(pods.collect())
 }
 
-fn ledger(start: &node_agent::Start, node: &Node) -> Ledger {
+fn ledger(start: &node_state::Start, node: &Node) -> Ledger {
     start.ledger(node, Inventory::new(node.nodes().clone()), Moment::default()).unwrap()
 }
 
@@ -319,7 +318,9 @@ enum Came {
 fn check(fixture: &Fixture, disk: &Disk, context: &str) -> Came {
     let node = &fixture.node;
     let none = BTreeSet::new();
-    let Ok(mut repaired) = found(disk).repair(node, &listed(fixture, &none)) else { return Came::Refused };
+    let Ok(mut repaired) = found(disk).plan_repair(node, &listed(fixture, &none)) else {
+        return Came::Refused;
+    };
     let after = ledger(&repaired.start, node);
     let mended = repaired.settle(node, &after);
     let quarantined: BTreeSet<PodUid> = repaired.quarantined.keys().cloned().collect();
@@ -358,7 +359,7 @@ fn check(fixture: &Fixture, disk: &Disk, context: &str) -> Came {
     for pod in &fixture.pods {
         assert_eq!(Grants::of(node, &restarted, &pod.uid), Grants::of(node, &after, &pod.uid), "{context}");
     }
-    let again = found(&now).repair(node, &listed(fixture, &quarantined)).unwrap();
+    let again = found(&now).plan_repair(node, &listed(fixture, &quarantined)).unwrap();
     assert_eq!(again.findings, [], "{context}: found again");
     if quarantined.is_empty() { Came::Whole } else { Came::Quarantined }
 }
@@ -400,7 +401,7 @@ fn state_files_that_are_lost_quarantine_everybody_who_held_something() {
         for file in StateFile::ALL {
             disk.insert(PathBuf::from(file.path()), Vec::new());
         }
-        let repaired = found(&disk).repair(&fixture.node, &listed(&fixture, &BTreeSet::new())).unwrap();
+        let repaired = found(&disk).plan_repair(&fixture.node, &listed(&fixture, &BTreeSet::new())).unwrap();
         for pod in &fixture.pods {
             let did = Grants::of(&fixture.node, &fixture.ledger, &pod.uid);
             let held = !did.cpus.unwrap_or_default().containers.is_empty() || !did.devices.is_empty();
@@ -413,7 +414,7 @@ fn state_files_that_are_lost_quarantine_everybody_who_held_something() {
 fn quarantined_after(fixture: &Fixture, damage: impl Fn(&mut Disk)) -> BTreeSet<PodUid> {
     let mut disk = fixture.disk.clone();
     damage(&mut disk);
-    let repaired = found(&disk).repair(&fixture.node, &listed(fixture, &BTreeSet::new())).unwrap();
+    let repaired = found(&disk).plan_repair(&fixture.node, &listed(fixture, &BTreeSet::new())).unwrap();
     repaired.quarantined.into_keys().collect()
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use k8s_quantity::Quantity;
 use kubelet_checkpoint::cpu::{CpuFormat, CpuState};
-use node_agent::{Record, Source};
+use node_state::{Record, Source};
 use pod_spec::PodUid;
 use serde_json::Value;
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use device_manager::{Inventory, Moment, Replies};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::{Found, StartError, files};
 use node_config::{KubeletConfiguration, allocatable};
+use node_state::{StartError, StateFolder, files};
 use pod_spec::{ContainerKey, Pod, PodLevelResources, PodUid, Role};
 use serde_json::{Map, Value, json};
 use topology_admission::{ContainerId, Identity, Ledger, Node, RunningPods, SourcesReady, Verdict};
@@ -299,7 +299,7 @@ impl Kubelet<'_> {
     fn restarted(&self, node: &Node, pods: RunningPods) -> Result<Ledger, StartError> {
         let Self { ledger, .. } = self;
         let text = |file| files::text(file, &self.node, ledger).into_bytes();
-        let found = Found {
+        let found = StateFolder {
             cpu: Some(text(StateFile::Cpu)),
             memory: Some(text(StateFile::Memory)),
             // A kubelet does not write this file at every change.

@@ -10,8 +10,8 @@ use topology_admission::{Counted, Detail, Ledger, Trace, Verdict};
 
 use super::{Owner, Plan, Staged, Waiting};
 use crate::effect::{Answer, Decided, Effect, FileName, RequestError, WhyEnded, Write, Written};
-use crate::record::Record;
 use crate::snapshot::RefusedPod;
+use node_state::Record;
 
 /// An admission or refusal, worked out and not yet made.
 #[derive(Debug)]

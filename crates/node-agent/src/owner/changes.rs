@@ -13,8 +13,8 @@ use topology_admission::{Ledger, SourcesReady};
 use super::{Owner, Plan, Staged};
 use crate::effect::{Answer, Effect, FileName, RequestError, WhyEnded, Write, Written};
 use crate::event::Ticket;
-use crate::listing::ManifestFile;
-use crate::record::{Record, Running, Source};
+use node_state::ManifestFile;
+use node_state::{Record, Running, Source};
 
 /// A change that is next or waits in line.
 #[derive(Debug)]

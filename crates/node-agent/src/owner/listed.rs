@@ -10,8 +10,9 @@ use topology_admission::SourcesReady;
 use super::changes::Change;
 use super::{Owner, Waiting};
 use crate::effect::WhyEnded;
-use crate::listing::{ListedPod, Listing, ManifestFile};
-use crate::record::{Source, manifest};
+use crate::listing::{ListedPod, Listing};
+use node_state::ManifestFile;
+use node_state::{Source, manifest};
 
 /// What a listing wants of a pod of the folder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

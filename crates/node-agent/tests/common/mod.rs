@@ -10,8 +10,9 @@ use std::sync::{Arc, OnceLock};
 use device_manager::{Inventory, Moment};
 use k8s_quantity::{Format, Quantity};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::{Effect, Event, FileName, Found, ListedPod, Listing, ManifestFile, Owner, PODS, Written};
+use node_agent::{Effect, Event, FileName, ListedPod, Listing, Owner, Written};
 use node_config::KubeletConfiguration;
+use node_state::{ManifestFile, PODS, StateFolder};
 use pod_spec::{Container, ContainerName, Pod, PodUid, Role};
 use topology_admission::{Compat, Node};
 use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
@@ -106,7 +107,7 @@ impl Node1 {
         let file =
             |file: StateFile| disk.get(&FileName::State(file).path()).map(|text| text.as_bytes().to_vec());
         let pods = disk.iter().filter(|(path, _)| path.starts_with(PODS));
-        let found = Found {
+        let found = StateFolder {
             cpu: file(StateFile::Cpu),
             memory: file(StateFile::Memory),
             device: file(StateFile::Device),

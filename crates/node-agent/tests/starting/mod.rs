@@ -8,17 +8,18 @@ use std::sync::Arc;
 
 use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::{Effect, FileName, Found, Owner, PODS, Repaired, Runs, Written};
+use node_agent::{Effect, FileName, Owner, Written};
+use node_state::{PODS, PodList, RepairPlan, StateFolder};
 use topology_admission::{Ledger, Node};
 
 /// Files by path below the root.
 pub type Disk = BTreeMap<PathBuf, Vec<u8>>;
 
 /// What is on a disk, unread.
-pub fn found(disk: &Disk) -> Found {
+pub fn found(disk: &Disk) -> StateFolder {
     let file = |file: StateFile| disk.get(&FileName::State(file).path()).cloned();
     let pods = disk.iter().filter(|(path, _)| path.starts_with(PODS));
-    Found {
+    StateFolder {
         cpu: file(StateFile::Cpu),
         memory: file(StateFile::Memory),
         device: file(StateFile::Device),
@@ -41,8 +42,8 @@ pub fn drive(owner: &mut Owner, disk: &mut Disk) -> Vec<Effect> {
 }
 
 /// Starts from `disk`, checks what always holds, and gives what was found and the files afterwards.
-pub fn start(disk: &Disk, node: &Arc<Node>, runs: &Runs) -> (Repaired, Ledger, Disk) {
-    let mut repaired = found(disk).repair(node, runs).unwrap();
+pub fn start(disk: &Disk, node: &Arc<Node>, runs: &PodList) -> (RepairPlan, Ledger, Disk) {
+    let mut repaired = found(disk).plan_repair(node, runs).unwrap();
     let ledger =
         repaired.start.ledger(node, Inventory::new(node.nodes().clone()), Moment::default()).unwrap();
     one_owner(&ledger);
@@ -54,7 +55,7 @@ pub fn start(disk: &Disk, node: &Arc<Node>, runs: &Runs) -> (Repaired, Ledger, D
         };
     }
     // The files that are mended are enough, and those that the owner writes at once are taken too.
-    let again = found(&after).repair(node, runs).unwrap();
+    let again = found(&after).plan_repair(node, runs).unwrap();
     assert_eq!(again.findings, [], "after {:?}", repaired.findings);
     let mut owner = Owner::new(node.clone(), &ledger, repaired.start.records.clone());
     drive(&mut owner, &mut after);
@@ -89,8 +90,8 @@ fn one_owner(ledger: &Ledger) {
 
 /// The same, unless a file is one of no known format, which may hold anything: that is left as it is.
 #[allow(dead_code, reason = "each that has this module uses a part")]
-pub fn start_if_known(disk: &Disk, node: &Arc<Node>, runs: &Runs) {
-    match found(disk).repair(node, runs) {
+pub fn start_if_known(disk: &Disk, node: &Arc<Node>, runs: &PodList) {
+    match found(disk).plan_repair(node, runs) {
         Ok(_) => drop(start(disk, node, runs)),
         Err(unknown) => assert_eq!(found(disk).known(), Err(unknown)),
     }

@@ -8,7 +8,8 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::store::Store;
-use node_agent::{Found, Kept, Mended, Repaired, RunningPod, Runs, Standing, mend, prune};
+use node_agent::{ReplacedFile, mend, prune};
+use node_state::{FileRepair, PodList, RepairPlan, RunningPod, Standing, StateFolder};
 use pod_spec::PodUid;
 use serde::Serialize;
 use topology_admission::Compat;
@@ -19,7 +20,7 @@ use crate::arguments::{BackupArguments, MachineArguments, OutputArguments, Rules
 use crate::document::Document;
 use crate::node::{LoadedMachine, LoadedNode, NodeLine};
 use crate::render::{self, Screen};
-use crate::state::{self, Left, PodNames, Quarantine, Quarantined, StateFolder};
+use crate::state::{self, Left, PodNames, Quarantine, Quarantined};
 
 #[derive(Args, Debug)]
 pub(crate) struct StateRepairArguments {
@@ -68,7 +69,7 @@ pub(crate) struct StateRepair<'a> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RepairLine {
-    cause: node_agent::Cause,
+    cause: node_state::Cause,
     pub(crate) file: String,
     pub(crate) found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,7 +103,7 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     let root = arguments.folder.state.as_deref().unwrap_or(Path::new(state::OWN));
     state::must_be_folder(root)?;
     let machine = LoadedMachine::load(&arguments.machine)?;
-    let holders = StateFolder::of(root)?.holders();
+    let holders = state::any_state_of(root)?.holders();
     let names = PodNames::read(arguments.folder.pods.as_deref(), root, holders.as_ref())?;
     // What is written is for a kubelet, which is stricter; but its limit on nodes is no matter of state files.
     let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
@@ -113,14 +114,14 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     // Whoever writes has the lock from before it reads.
     let store = if arguments.dry_run { None } else { Some(Store::open(root)?) };
     let found =
-        Found::look(root).with_context(|| format!("failed to read the state in {}", root.display()))?;
+        StateFolder::look(root).with_context(|| format!("failed to read the state in {}", root.display()))?;
     if found.is_empty() {
         bail!("{} holds no state: nothing is to be repaired", root.display());
     }
-    let folder = StateFolder::of(root)?;
+    let folder = state::any_state_of(root)?;
     let earlier = Quarantine::of(root, &folder, &names)?;
     let mut repaired = found
-        .repair(&node.node, &runs(&found, &names, &earlier))
+        .plan_repair(&node.node, &runs(&found, &names, &earlier))
         .with_context(|| format!("cannot repair {}", root.display()))?;
     let ledger =
         repaired.start.ledger(&node.node, Inventory::new(node.node.nodes().clone()), Moment::default())?;
@@ -174,9 +175,9 @@ fn with(quarantine: &Quarantine, earlier: &Quarantine) -> Quarantine {
 }
 
 /// Which pods there are: those that are given, else those that have files of their own, else any.
-fn runs(found: &Found, names: &PodNames, earlier: &Quarantine) -> Runs {
+fn runs(found: &StateFolder, names: &PodNames, earlier: &Quarantine) -> PodList {
     let Some(known) = names.known() else {
-        return if found.pods.is_empty() { Runs::Unknown } else { Runs::Recorded };
+        return if found.pods.is_empty() { PodList::Unknown } else { PodList::Recorded };
     };
     let running = known.iter().map(|(uid, name)| {
         let is_quarantined = earlier.pods.contains_key(uid.as_str());
@@ -187,10 +188,10 @@ fn runs(found: &Found, names: &PodNames, earlier: &Quarantine) -> Runs {
         };
         (uid.clone(), pod)
     });
-    Runs::These(running.collect())
+    PodList::Listed(running.collect())
 }
 
-fn told<'a>(repaired: &Repaired, names: &PodNames, node: &'a NodeLine, dry_run: bool) -> StateRepair<'a> {
+fn told<'a>(repaired: &RepairPlan, names: &PodNames, node: &'a NodeLine, dry_run: bool) -> StateRepair<'a> {
     let recorded = repaired.start.records.iter();
     let recorded: BTreeMap<&PodUid, String> = recorded
         .map(|record| (&record.pod.uid, format!("{}/{}", record.pod.namespace, record.pod.name)))
@@ -224,7 +225,7 @@ fn told<'a>(repaired: &Repaired, names: &PodNames, node: &'a NodeLine, dry_run: 
 
 impl QuarantinedLine {
     /// As it is kept beside the state.
-    fn kept(&self, repaired: &Repaired) -> (String, Quarantined) {
+    fn kept(&self, repaired: &RepairPlan) -> (String, Quarantined) {
         let Self { pod, uid, why } = self;
         let left = if repaired.start.holds(&PodUid::new(uid)) { Left::Something } else { Left::Nothing };
         (uid.clone(), Quarantined { name: pod.clone(), why: why.clone(), left, backups: Vec::new() })
@@ -235,14 +236,14 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
-impl From<Kept> for FileLine {
-    fn from(kept: Kept) -> Self {
+impl From<ReplacedFile> for FileLine {
+    fn from(kept: ReplacedFile) -> Self {
         Self { file: text(&kept.path), backup: kept.backup.as_deref().map(text) }
     }
 }
 
-impl From<&Mended> for FileLine {
-    fn from(mended: &Mended) -> Self {
+impl From<&FileRepair> for FileLine {
+    fn from(mended: &FileRepair) -> Self {
         let path: &PathBuf = &mended.path;
         Self { file: text(path), backup: None }
     }

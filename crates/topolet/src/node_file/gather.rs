@@ -11,7 +11,8 @@ use topology_model::KubeletView;
 use super::{Contents, Packed};
 use crate::document;
 use crate::node::{self, DeviceText, LoadedMachine};
-use crate::state::{self, PodNames, StateFolder};
+use crate::state::{self, PodNames};
+use node_state::StateFolder;
 
 /// Where a kubelet's configuration usually is.
 pub(crate) const CONFIGS: [&str; 5] = [
@@ -120,10 +121,10 @@ impl Gathering<'_> {
     fn state(&mut self, given: Option<&Path>) -> anyhow::Result<Option<StateFolder>> {
         let root = self.found(given, &[state::OWN]);
         // A kubelet that pins nothing may not have written any.
-        let root = root.filter(|root| given.is_some() || StateFolder::read(root).is_ok());
+        let root = root.filter(|root| given.is_some() || state::state_of(root).is_ok());
         if let Some(root) = root {
             self.tell("state", format!("{}, without what plugins answered", root.display()));
-            return StateFolder::read(&root).map(Some);
+            return state::state_of(&root).map(Some);
         }
         let packed = self.packed.and_then(|packed| packed.state.clone());
         self.tell(

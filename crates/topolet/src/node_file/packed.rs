@@ -16,7 +16,8 @@ use topology_manifest::plain_json;
 use super::Devices;
 use super::device_names::DeviceNames;
 use crate::node::RELEASE;
-use crate::state::{PodNames, StateFolder};
+use crate::state::PodNames;
+use node_state::StateFolder;
 
 /// What tells a node file from a captured machine.
 const HEAD: &str = "node/node.json";
@@ -270,6 +271,7 @@ impl Packed {
             cpu: state(StateFile::Cpu)?,
             memory: state(StateFile::Memory)?,
             device: state(StateFile::Device)?,
+            pods: Vec::new(),
         };
         let pods = match content(PODS)? {
             None => PodNames::default(),

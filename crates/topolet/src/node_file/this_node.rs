@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{CONFIGS, Gap, Packed, Source};
-use crate::state::{self, PodNames, StateFolder};
+use crate::state::{self, PodNames};
 
 impl Packed {
     /// The parts of the node whose root is `root`; `None`: no kubelet has kept anything there.
@@ -19,7 +19,7 @@ impl Packed {
             None
         });
         // A kubelet that pins nothing may not have written any.
-        let state = StateFolder::of(&kubelet).map(|folder| (!folder.is_empty()).then_some(folder));
+        let state = state::any_state_of(&kubelet).map(|folder| (!folder.is_empty()).then_some(folder));
         let state = state.unwrap_or_else(|error| {
             let way_out = "--state names a copy of its state";
             gaps.push(Gap::Residents(format!("what runs on this node is not known: {error:#}; {way_out}")));

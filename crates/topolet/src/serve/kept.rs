@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use crossbeam::channel::{self, Sender};
 use device_plugin::FileIdentity;
-use node_agent::{Event, PODS};
+use node_agent::Event;
+use node_state::PODS;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::owner::Message;

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use node_agent::{ManifestFile, Snapshot};
+use node_agent::Snapshot;
+use node_state::ManifestFile;
 use parking_lot::{Mutex, MutexGuard};
 
 /// The present faults.

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use cpu_manager::{Aligned, Assigned, Change, Metric};
 use memory_manager::Counted as CountedMemory;
-use node_agent::{Decided, Repair, Snapshot};
+use node_agent::{Decided, Snapshot};
 use node_config::Scope;
+use node_state::Repair;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -392,7 +393,7 @@ impl Metrics {
     /// The state was repaired at the start.
     pub(super) fn repaired(&self, repairs: &[Repair]) {
         // Those that never came up are there too, so that their first time is seen.
-        for cause in node_agent::Cause::ALL {
+        for cause in node_state::Cause::ALL {
             drop(self.repairs.get_or_create(&OfCause::new(cause.name())));
         }
         for repair in repairs {

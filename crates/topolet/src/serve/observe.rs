@@ -18,7 +18,8 @@ use cpuset::CpuSet;
 use device_manager::{Device, DeviceId, Inventory, Moment};
 use device_plugin::{ClientError, PodEntry, PodResourcesClient};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::{Record, Snapshot, Source, files};
+use node_agent::Snapshot;
+use node_state::{Record, Source, files};
 use pod_spec::{ContainerName, Pod, PodUid, ResourceName};
 
 use self::look::Look;
@@ -26,7 +27,8 @@ use super::Setup;
 use super::changes::{Changes, Pace};
 use super::shared::Shared;
 use crate::node::{LoadedMachine, LoadedNode, PINNED};
-use crate::state::{self, PodNames, Quarantine, StateFolder};
+use crate::state::{self, PodNames, Quarantine};
+use node_state::StateFolder;
 
 /// A kubelet admits a pod in several writes; the files are read when there has been none for this time.
 const QUIET: Duration = Duration::from_millis(20);

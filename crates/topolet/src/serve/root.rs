@@ -10,9 +10,9 @@ use device_plugin::make_folder;
 use kubelet_checkpoint::store::StateFile;
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{getegid, geteuid};
-use node_agent::PODS;
+use node_state::PODS;
 
-use crate::state::StateFolder;
+use crate::state;
 
 /// The mode of the root: its owner writes to it, its group reaches the sockets in it.
 const MODE: u32 = 0o750;
@@ -98,7 +98,7 @@ fn leave_to_its_kubelet(root: &Path) -> anyhow::Result<()> {
     if has_pods && !is_rewriting {
         return Ok(());
     }
-    let folder = StateFolder::of(root)?;
+    let folder = state::any_state_of(root)?;
     if let Some(unknown) = folder.unknown().into_iter().next() {
         return Err(unknown).with_context(|| format!("cannot start from {shown}"));
     }

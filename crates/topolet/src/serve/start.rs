@@ -5,10 +5,11 @@ use std::path::Path;
 use anyhow::Context as _;
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
-use node_agent::{Found, KeptBackups, Owner, Repair, Runs, mend, prune};
+use node_agent::{KeptBackups, Owner, mend, prune};
+use node_state::{PodList, Repair, StateFolder};
 
 use crate::node::LoadedNode;
-use crate::state::{PodNames, Quarantine, Quarantined, StateFolder};
+use crate::state::{self, PodNames, Quarantine, Quarantined};
 
 /// What is done with state that is not as it should be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,13 +32,13 @@ pub(super) fn owner(
     let cannot = || format!("cannot start from {}", root.display());
     let inventory = node.inventory.clone();
     if damaged == Damaged::Refuse {
-        let start = Found::read(store)?.strict(&node.node).with_context(cannot)?;
+        let start = StateFolder::read(store)?.strict(&node.node).with_context(cannot)?;
         let ledger = start.ledger(&node.node, inventory, now).with_context(cannot)?;
         quarantined(root, store);
         return Ok((Owner::new(node.node.clone(), &ledger, start.records), Vec::new()));
     }
-    let (found, mut findings) = Found::read_anything(store)?;
-    let mut repaired = found.repair(&node.node, &Runs::Recorded).with_context(cannot)?;
+    let (found, mut findings) = node_agent::read_anything(store)?;
+    let mut repaired = found.plan_repair(&node.node, &PodList::Recorded).with_context(cannot)?;
     let ledger = repaired.start.ledger(&node.node, inventory, now).with_context(cannot)?;
     let mended = repaired.settle(&node.node, &ledger);
     findings.append(&mut repaired.findings);
@@ -94,7 +95,7 @@ fn quarantined(root: &Path, store: &Store) {
 /// Those who hold anything yet. The others are forgotten: another pod of the same name may come to the same UID.
 fn still_quarantined(root: &Path, store: &Store) -> anyhow::Result<Quarantine> {
     let known = Quarantine::read(root)?;
-    let still = Quarantine::of(root, &StateFolder::of(root)?, &PodNames::default())?;
+    let still = Quarantine::of(root, &state::any_state_of(root)?, &PodNames::default())?;
     if still != known {
         still.write(store)?;
     }

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use crossbeam::channel::Sender;
-use node_agent::{Event, Folder, FolderError, Listing, ManifestFile, Trouble, TroubleKind};
+use node_agent::{Event, Folder, FolderError, Listing, Trouble, TroubleKind};
+use node_state::ManifestFile;
 
 use super::changes::{Changes, Pace};
 use super::manifests::{held_back, kept};

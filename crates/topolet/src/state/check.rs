@@ -6,11 +6,12 @@ mod memory;
 
 use kubelet_checkpoint::store::StateFile;
 use kubelet_checkpoint::{Oddities, Oddity, PodLevel};
-use node_agent::files::{self, UnknownFile};
+use node_state::files::{self, UnknownFile};
 use pod_spec::PodUid;
 use topology_admission::Node;
 
-use super::{Finding, Findings, PodNames, Problem, QUARANTINE, Quarantine, Quarantined, StateFolder};
+use super::{Finding, Findings, PodNames, Problem, QUARANTINE, Quarantine, Quarantined};
+use node_state::StateFolder;
 
 /// Checks the files against a node that is as strict as the kubelet.
 pub(crate) fn check(

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
-use node_agent::Record;
+use node_state::Record;
 use pod_spec::{Phase, Pod, PodLevelResources, PodUid};
 
 use crate::pods;

@@ -13,7 +13,7 @@ mod table;
 
 pub(crate) use check::check;
 pub(crate) use finding::{Finding, Findings, Problem};
-pub(crate) use folder::{Contents, StateFolder, must_be_folder};
+pub(crate) use folder::{any_state_of, must_be_folder, state_of};
 pub(crate) use names::{OWN, POD_LOGS, PodNames};
 pub(crate) use quarantine::{Left, QUARANTINE, Quarantine, Quarantined};
 pub(crate) use residents::{Known, Resident, Residents};

@@ -46,7 +46,7 @@ impl PodNames {
         holders: Option<&BTreeSet<PodUid>>,
     ) -> anyhow::Result<Self> {
         match given {
-            None if state.join(node_agent::PODS).is_dir() => Self::recorded(state, holders),
+            None if state.join(node_state::PODS).is_dir() => Self::recorded(state, holders),
             given => Self::read(given, state, holders),
         }
     }
@@ -74,7 +74,7 @@ impl PodNames {
     /// From the pods' own files in a folder that topolet serves. If one cannot be read, or none is there and yet pods
     /// hold something, others may be running too.
     fn recorded(root: &Path, holders: Option<&BTreeSet<PodUid>>) -> anyhow::Result<Self> {
-        let (pods, unreadable) = listed::recorded(&root.join(node_agent::PODS))?;
+        let (pods, unreadable) = listed::recorded(&root.join(node_state::PODS))?;
         if pods.is_empty() && holders.is_none_or(|holders| !holders.is_empty()) {
             return Ok(Self::default());
         }

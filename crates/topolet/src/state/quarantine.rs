@@ -12,7 +12,8 @@ use kubelet_checkpoint::store::{self, Store};
 use pod_spec::PodUid;
 use serde::{Deserialize, Serialize};
 
-use super::{PodNames, StateFolder};
+use super::PodNames;
+use node_state::StateFolder;
 
 /// The file's name, below the kubelet's root.
 pub(crate) const QUARANTINE: &str = "topolet-quarantine.json";

@@ -8,10 +8,11 @@ use kubelet_checkpoint::device::DeviceFile;
 use pod_spec::ResourceName;
 use topology_admission::Ledger;
 
-use super::{PodNames, Requests, StateFolder, ledger};
+use super::{PodNames, Requests, ledger};
 use crate::arguments::ResidentsArguments;
 use crate::node::LoadedNode;
 use crate::node_file::Packed;
+use node_state::StateFolder;
 
 /// What runs on a node.
 pub(crate) struct Residents {

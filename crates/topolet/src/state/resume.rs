@@ -4,17 +4,13 @@ use std::collections::BTreeMap;
 
 use anyhow::anyhow;
 use cpuset::CpuSet;
+use device_manager::{Holdings, Moment};
 use k8s_quantity::{Format, Quantity};
-use kubelet_checkpoint::PodLevel;
-use kubelet_checkpoint::cpu::CpuFile;
-use kubelet_checkpoint::memory::MemoryFile;
-use kubelet_checkpoint::store::StateFile;
-use node_agent::files;
+use node_state::{Start, StateFolder};
 use pod_spec::{Container, ContainerName, Pod, PodUid, QosClass, ResourceList, ResourceName, Role};
-use topology_admission::{Ledger, RunningPods, StoredHoldings};
+use topology_admission::{Ledger, RunningPods};
 
-use super::check::kubelets;
-use super::{PodNames, StateFolder};
+use super::PodNames;
 use crate::node::LoadedNode;
 
 /// What each container of each pod holds, which is what it asked for: only Guaranteed containers are written down.
@@ -37,67 +33,45 @@ pub(crate) fn ledger(
     names: &PodNames,
     left_out: &BTreeMap<ResourceName, usize>,
 ) -> anyhow::Result<(Ledger, Requests)> {
-    let pod_level = match node.node.pod_level() {
-        topology_admission::PodLevel::Managed => PodLevel::On,
-        topology_admission::PodLevel::Ignored | topology_admission::PodLevel::NotPinned => PodLevel::Off,
-    };
-    if let Some(unknown) = folder.unknown().into_iter().next() {
-        return Err(unknown.into());
-    }
-    let contents = folder.contents(pod_level);
-    let mut pods = Pods::new();
-    let mut stored = StoredHoldings::default();
-    if let Some(read) = contents.cpu {
-        let policy = if node.node.cpus().is_some() { "static" } else { "none" };
-        let state = read
-            .and_then(|read: CpuFile| read.restore(policy))
-            .map_err(|error| refused("cpu", &error.refused(&kubelets(StateFile::Cpu))))?;
-        let held = files::cpus(&state);
-        let mut counted: BTreeMap<&PodUid, CpuSet> = BTreeMap::new();
-        for (pod, container, cpus) in held.iter() {
-            // CPUs that an init container has handed on are in both containers' entries.
-            let counted = counted.entry(pod).or_default();
-            book(&mut pods, pod, container, "cpu", (cpus.len() - cpus.intersection_len(counted)) as u64);
-            *counted |= cpus;
-        }
-        stored.cpus = Some(held);
-    }
-    if let Some(read) = contents.memory {
-        let policy = if node.node.memory().is_some() { "Static" } else { "None" };
-        let restored = read.and_then(|read: MemoryFile| read.restore(policy).cloned());
-        let state =
-            restored.map_err(|error| refused("memory", &error.refused(&kubelets(StateFile::Memory))))?;
-        let held = files::memory(&state).map_err(|files::NullBooks(node)| {
-            refused("memory", &format!("the books of NUMA node {node} are null"))
-        })?;
-        for (pod, containers) in &held.entries {
-            for (container, blocks) in containers {
-                for block in blocks {
-                    book(&mut pods, pod, container, block.resource.as_str(), block.size);
-                }
-            }
-        }
-        stored.memory = Some(held);
-    }
-    // A file of devices that cannot be read is no file, as for the kubelet.
-    if let Some(mut read) = contents.device.filter(|read| read.fault.is_none()) {
-        if let Some(entries) = &mut read.state.entries {
-            entries.retain(|entry| !left_out.contains_key(&entry.resource));
-        }
-        stored.devices = files::devices(&read.state);
-        for (pod, container, resource, held) in stored.devices.iter() {
-            book(&mut pods, pod, container, resource.as_str(), held.devices().len() as u64);
-        }
-    }
-    let (residents, requests) = residents(pods, names);
-    let ledger =
-        node.node.restore(stored, RunningPods::admitted(residents)).map_err(|error| refused("", &error))?;
-    Ok((ledger.with_inventory(node.inventory.clone()), requests))
+    folder.known()?;
+    let mut start = folder.strict(&node.node).map_err(|error| refused(&error))?;
+    // The inventory of the node says which plugins there are.
+    start.registered.clear();
+    let devices = start.stored.devices.iter();
+    let devices = devices.filter(|(_, _, resource, _)| !left_out.contains_key(*resource));
+    let devices = devices.map(|(pod, name, of, held)| (pod.clone(), name.clone(), of.clone(), held.clone()));
+    start.stored.devices = Holdings::new(devices.collect::<Vec<_>>());
+    let (residents, requests) = residents(holders(&start), names);
+    let pods = RunningPods::admitted(residents);
+    let ledger = start.ledger_with(&node.node, pods, node.inventory.clone(), Moment::default());
+    Ok((ledger.map_err(|error| refused(&error))?, requests))
 }
 
-fn refused(manager: &str, error: &impl std::fmt::Display) -> anyhow::Error {
-    let manager = if manager.is_empty() { String::new() } else { format!("start {manager} manager error: ") };
-    anyhow!("the kubelet would not start from this state: {manager}{error}\n`topolet state check` says more")
+fn refused(error: &impl std::fmt::Display) -> anyhow::Error {
+    anyhow!("the kubelet would not start from this state: {error}\n`topolet state check` says more")
+}
+
+/// What each container holds.
+fn holders(start: &Start) -> Pods {
+    let mut pods = Pods::new();
+    let mut counted: BTreeMap<&PodUid, CpuSet> = BTreeMap::new();
+    for (pod, container, cpus) in start.stored.cpus.iter().flat_map(cpu_manager::Holdings::iter) {
+        // CPUs that an init container has handed on are in both containers' entries.
+        let counted = counted.entry(pod).or_default();
+        book(&mut pods, pod, container, "cpu", (cpus.len() - cpus.intersection_len(counted)) as u64);
+        *counted |= cpus;
+    }
+    for (pod, containers) in start.stored.memory.iter().flat_map(|stored| &stored.entries) {
+        for (container, blocks) in containers {
+            for block in blocks {
+                book(&mut pods, pod, container, block.resource.as_str(), block.size);
+            }
+        }
+    }
+    for (pod, container, resource, held) in start.stored.devices.iter() {
+        book(&mut pods, pod, container, resource.as_str(), held.devices().len() as u64);
+    }
+    pods
 }
 
 fn book(pods: &mut Pods, pod: &PodUid, container: &ContainerName, resource: &str, amount: u64) {

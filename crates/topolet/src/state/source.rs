@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{PodNames, Resident, StateFolder};
+use super::{PodNames, Resident, state_of};
 use crate::node_file::Packed;
 
 /// The state that is given, else the node's own, with the pods that there are; `None` if neither has any.
@@ -15,7 +15,7 @@ pub(crate) fn of_node(
     packed: Option<&Packed>,
 ) -> anyhow::Result<Option<Resident>> {
     if let Some(path) = state {
-        let folder = StateFolder::read(path)?;
+        let folder = state_of(path)?;
         let names = PodNames::of_state(pods, path, folder.holders().as_ref())?;
         let from = path.display().to_string();
         return Ok(Some(Resident { folder, names, from, root: Some(path.to_path_buf()) }));

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use kubelet_checkpoint::store::StateFile;
-use node_agent::files::UnknownFile;
+use node_state::files::UnknownFile;
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde::Serialize;
 
-use super::{Contents, PodNames, Quarantined};
+use super::{PodNames, Quarantined};
+use node_state::Contents;
 
 /// The files, and what each container holds.
 #[derive(Clone, Debug, Serialize)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use kubelet_checkpoint::store::StateFile;
-use node_agent::{files, manifest};
+use node_state::{files, manifest};
 use serde::Serialize;
 
 use super::places::Who;
@@ -19,7 +19,8 @@ use crate::render;
 use crate::serve::metrics::Exposition;
 use crate::serve::observe::Observed;
 use crate::serve::shared::{DECISIONS, LoggedDecision};
-use crate::state::{PodNames, StateFolder};
+use crate::state::PodNames;
+use node_state::StateFolder;
 
 pub(super) async fn list(
     State(node): State<Node>,
@@ -118,6 +119,7 @@ fn state(node: &Node, shape: Shape) -> Answered {
         cpu: text(StateFile::Cpu),
         memory: text(StateFile::Memory),
         device: text(StateFile::Device),
+        pods: Vec::new(),
     };
     let observed = node.shared.observed.load_full();
     if let Some(Observed { folder: written, .. }) = observed.as_deref() {

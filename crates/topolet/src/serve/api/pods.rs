@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use cpuset::CpuSet;
 use device_manager::{Access, Setup};
-use node_agent::{Record, RefusedPod, Snapshot, Source};
+use node_agent::{RefusedPod, Snapshot};
+use node_state::{Record, Source};
 use pod_spec::{Container, ContainerName, Pod, PodUid};
 use serde::Serialize;
 use topology_admission::Ledger;

@@ -16,7 +16,8 @@ use kubelet_checkpoint::store::StateFile;
 use pod_spec::{ContainerName, PodUid};
 
 use crate::node::LoadedNode;
-use crate::state::{PodNames, StateFolder};
+use crate::state::PodNames;
+use node_state::StateFolder;
 
 /// So many containers are named.
 const MOST_NAMED: usize = 3;

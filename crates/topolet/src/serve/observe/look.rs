@@ -11,7 +11,8 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use kubelet_checkpoint::store::{self, StateFile};
 
-use crate::state::{QUARANTINE, StateFolder};
+use crate::state::{self, QUARANTINE};
+use node_state::StateFolder;
 
 /// Where a kubelet answers who asks what its pods hold, below its root.
 pub(super) const SOCKET: &str = "pod-resources/kubelet.sock";
@@ -62,7 +63,7 @@ impl Look {
             *stamp = Stamp::of(&path).with_context(|| format!("failed to look at {}", path.display()))?;
         }
         let quarantine = store::read(&root.join(QUARANTINE))?;
-        Ok(Self { folder: StateFolder::read(root)?, quarantine, stamps })
+        Ok(Self { folder: state::state_of(root)?, quarantine, stamps })
     }
 }
 

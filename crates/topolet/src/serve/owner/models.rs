@@ -9,7 +9,8 @@ mod stand_ins;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use node_agent::{Answer, Event, ListedPod, Listing, ManifestFile, PluginEvent, Request};
+use node_agent::{Answer, Event, ListedPod, Listing, PluginEvent, Request};
+use node_state::ManifestFile;
 use pod_spec::{Pod, PodLevelResources};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread::JoinHandle;

@@ -4,7 +4,7 @@ use cpuset::CpuSet;
 use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile, CpuFormat, CpuState};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::{files, words};
+use node_state::{files, words};
 use pod_spec::PodUid;
 
 use super::super::Problem;

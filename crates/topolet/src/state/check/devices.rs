@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kubelet_checkpoint::device::{DeviceFile, DeviceState};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::{files, words};
+use node_state::{files, words};
 use pod_spec::PodUid;
 
 use super::super::Problem;

@@ -6,7 +6,7 @@ use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
 use kubelet_checkpoint::store::StateFile;
 use memory_manager::{StateError, Stored, StoredBlock, StoredNode, StoredTable};
-use node_agent::{files, words};
+use node_state::{files, words};
 use pod_spec::{PodUid, ResourceName};
 use topology_model::NodeId;
 

@@ -9,7 +9,8 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use clap::Parser as _;
 use device_manager::{AllocateReply, Device, Moment, PluginOptions, Question, Reply};
 use kubelet_checkpoint::store::Store;
-use node_agent::{Agent, Event, Found, Owner, PluginEvent, Request, Runs, Snapshot};
+use node_agent::{Agent, Event, Owner, PluginEvent, Request, Snapshot};
+use node_state::{PodList, StateFolder};
 use parking_lot::Mutex;
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
 use shuttle::sync::Mutex as ModelMutex;
@@ -155,8 +156,9 @@ impl Day {
         check(&last);
         let Ok(store) = Store::on(files, Path::new("/")) else { panic!("nobody has the folder") };
         let node = &shared.node.node;
-        let found = Found::read(&store).unwrap_or_else(|error| panic!("{error}"));
-        let repaired = found.repair(node, &Runs::Recorded).unwrap_or_else(|unknown| panic!("{unknown}"));
+        let found = StateFolder::read(&store).unwrap_or_else(|error| panic!("{error}"));
+        let repaired =
+            found.plan_repair(node, &PodList::Recorded).unwrap_or_else(|unknown| panic!("{unknown}"));
         assert!(repaired.findings.is_empty(), "{:?}", repaired.findings);
         let restarted = repaired.start.ledger(node, last.ledger.inventory().clone(), Moment::default());
         let restarted = restarted.unwrap_or_else(|error| panic!("{error}"));

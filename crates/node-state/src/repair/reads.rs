@@ -14,9 +14,9 @@ use memory_manager::{StateError, Stored};
 use pod_spec::{ContainerName, PodUid};
 
 use super::damage::{self, Doubt, Read};
-use super::{Runs, Work};
+use super::{PodList, Work};
 use crate::files;
-use crate::start::Found;
+use crate::folder::StateFolder;
 
 /// The state files.
 pub(super) struct Reads {
@@ -29,8 +29,8 @@ pub(super) struct Reads {
 const MOST: usize = 2000;
 
 impl Reads {
-    pub(super) fn of(found: &Found, pod_level: PodLevel) -> Self {
-        let Found { cpu, memory, device, .. } = found;
+    pub(super) fn of(found: &StateFolder, pod_level: PodLevel) -> Self {
+        let StateFolder { cpu, memory, device, .. } = found;
         // Without a device plugin there is no file of devices.
         let no_devices = Read { state: Some(DeviceState::default()), fault: None, doubt: None };
         Self {
@@ -93,7 +93,7 @@ impl Work<'_> {
 
     /// A file that is about other pods only, while the other files have some that are here, is another node's.
     fn doubt_others(&mut self) {
-        let Runs::These(here) = self.runs else { return };
+        let PodList::Listed(here) = self.runs else { return };
         let named = StateFile::ALL.map(|file| self.reads.named(file));
         let is_others =
             |of: &BTreeMap<PodUid, _>| !of.is_empty() && of.keys().all(|pod| !here.contains_key(pod));

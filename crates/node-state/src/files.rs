@@ -81,7 +81,8 @@ pub fn known(file: StateFile, contents: &[u8]) -> Result<(), UnknownFile> {
 }
 
 /// Whether a state file is the same after a change of the ledger.
-pub(crate) fn is_same(file: StateFile, before: &Ledger, after: &Ledger) -> bool {
+#[must_use]
+pub fn is_same(file: StateFile, before: &Ledger, after: &Ledger) -> bool {
     match file {
         StateFile::Cpu => before.cpus() == after.cpus(),
         StateFile::Memory => before.memory() == after.memory(),

@@ -1,35 +1,22 @@
-//! A node that starts again: what is in its folder, and what follows from it.
+//! A node that starts again, from its folder.
 //!
-//! [`Found`] is what is there, [`Start`] what the node goes on with. [`Found::strict`] makes the one of the other as a
-//! kubelet does, which does not start if anything is odd; [`Found::repair`] makes one of anything.
+//! [`Start`] is the state that the node continues with. [`StateFolder::strict`] takes it from the folder as a kubelet
+//! does, which does not start if a file is corrupt; [`StateFolder::plan_repair`] derives one from any folder.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile};
 use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
-use kubelet_checkpoint::store::{self, Fs, StateFile, Store, StoreError};
+use kubelet_checkpoint::store::StateFile;
 use pod_spec::{ContainerKey, Pod, PodUid, ResourceName};
 use thiserror::Error;
 use topology_admission::{Ledger, Node, RestoreError, RunningPods, StoredHoldings};
 
-use crate::effect::PODS;
 use crate::files::{self, NullBooks, UnknownFile};
+use crate::folder::StateFolder;
 use crate::record::{Record, RecordError};
-
-/// What is in a node's folder, unread.
-#[derive(Clone, Debug, Default)]
-pub struct Found {
-    /// The CPU manager's file.
-    pub cpu: Option<Vec<u8>>,
-    /// The memory manager's.
-    pub memory: Option<Vec<u8>>,
-    /// The device manager's.
-    pub device: Option<Vec<u8>>,
-    /// The pods' files, by path below the root.
-    pub pods: Vec<(PathBuf, Vec<u8>)>,
-}
 
 /// What a node goes on with.
 #[derive(Clone, Debug, Default)]
@@ -78,78 +65,7 @@ fn kubelets(file: StateFile) -> String {
     format!("/var/lib/kubelet/{}", file.path())
 }
 
-/// Whether a file is a pod's: what a crash left is hidden, and backups have other names.
-pub(crate) fn is_whole(path: &Path) -> bool {
-    let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-    !is_hidden && path.extension().is_some_and(|end| end == "json")
-}
-
-impl Found {
-    /// Reads a node's folder.
-    ///
-    /// # Errors
-    /// A file cannot be read. None being there is no error.
-    pub fn read<F: Fs>(store: &Store<F>) -> Result<Self, StoreError> {
-        let mut found = Self {
-            cpu: store.read(StateFile::Cpu)?,
-            memory: store.read(StateFile::Memory)?,
-            device: store.read(StateFile::Device)?,
-            pods: Vec::new(),
-        };
-        for name in store.list(Path::new(PODS))? {
-            let path = Path::new(PODS).join(name);
-            if is_whole(&path)
-                && let Some(text) = store.read_at(&path)?
-            {
-                found.pods.push((path, text));
-            }
-        }
-        Ok(found)
-    }
-
-    /// The same without a lock: of a folder that is only looked at.
-    ///
-    /// # Errors
-    /// A file cannot be read. None being there is no error.
-    pub fn look(root: &Path) -> Result<Self, StoreError> {
-        let read = |file: StateFile| store::read(&root.join(file.path()));
-        let mut found = Self {
-            cpu: read(StateFile::Cpu)?,
-            memory: read(StateFile::Memory)?,
-            device: read(StateFile::Device)?,
-            pods: Vec::new(),
-        };
-        // Without the folder there are no pods.
-        let names = std::fs::read_dir(root.join(PODS)).into_iter().flatten().flatten();
-        let mut paths: Vec<PathBuf> = names.map(|entry| Path::new(PODS).join(entry.file_name())).collect();
-        paths.sort();
-        for path in paths.into_iter().filter(|path| is_whole(path)) {
-            if let Some(text) = store::read(&root.join(&path))? {
-                found.pods.push((path, text));
-            }
-        }
-        Ok(found)
-    }
-
-    /// Whether nothing is there.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        let Self { cpu, memory, device, pods } = self;
-        cpu.is_none() && memory.is_none() && device.is_none() && pods.is_empty()
-    }
-
-    /// Whether the formats of all files are known.
-    ///
-    /// # Errors
-    /// The first whose format is not.
-    pub fn known(&self) -> Result<(), UnknownFile> {
-        let files = [&self.cpu, &self.memory, &self.device];
-        for (file, contents) in StateFile::ALL.into_iter().zip(files) {
-            contents.as_deref().map_or(Ok(()), |contents| files::known(file, contents))?;
-        }
-        Ok(())
-    }
-
+impl StateFolder {
     /// What a kubelet would go on with, which does not start if a file is not as it should be. A damaged file of
     /// devices is no file, as for the kubelet.
     ///

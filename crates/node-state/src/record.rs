@@ -20,7 +20,7 @@ use topology_admission::{Ledger, Node};
 use topology_manifest::{ManifestError, Source as Text, plain_json, read_pods_with};
 
 use crate::grants::{Grants, NoCpus, Wire};
-use crate::listing::ManifestFile;
+use crate::manifest_file::ManifestFile;
 
 /// Where a pod came from, which decides who takes it away.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -242,9 +242,16 @@ impl Record {
 /// The longest UID that a file is called by.
 const LONGEST: usize = 180;
 
-/// The name of a pod's file.
+/// The folder of the pods' files, below the root.
+pub const PODS: &str = "topolet/pods";
+
+/// The path of a pod's file, below the root.
 #[must_use]
-pub(crate) fn file_name(uid: &PodUid) -> String {
+pub fn path(uid: &PodUid) -> PathBuf {
+    PathBuf::from(PODS).join(file_name(uid))
+}
+
+fn file_name(uid: &PodUid) -> String {
     let text = uid.as_str();
     if text.len() <= LONGEST {
         return format!("{text}.json");

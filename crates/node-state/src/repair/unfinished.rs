@@ -22,7 +22,7 @@ use memory_manager::Stored;
 use pod_spec::{ContainerName, PodUid, ResourceName, Role};
 
 use super::damage::Read;
-use super::{Cause, Runs, Work};
+use super::{Cause, PodList, Work};
 use crate::files;
 use crate::record::Record;
 
@@ -40,7 +40,7 @@ impl Work<'_> {
             read.fault.is_none() && read.doubt.is_none()
         }
         let Self { result, reads, .. } = self;
-        let is_plain = matches!(self.runs, Runs::Recorded)
+        let is_plain = matches!(self.runs, PodList::Recorded)
             && result.findings.iter().all(|repair| FOLLOWING.contains(&repair.cause))
             && result.quarantined.is_empty()
             && result.aside.is_empty()

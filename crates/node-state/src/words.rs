@@ -4,7 +4,8 @@ use cpuset::CpuSet;
 use kubelet_checkpoint::{FileError, JsonFault};
 
 /// `a`, `a and b`, `a, b and c`.
-pub(crate) fn list(items: impl IntoIterator<Item = String>) -> String {
+#[must_use]
+pub fn list(items: impl IntoIterator<Item = String>) -> String {
     let mut items: Vec<String> = items.into_iter().collect();
     let last = items.pop().unwrap_or_default();
     if items.is_empty() { last } else { format!("{} and {last}", items.join(", ")) }

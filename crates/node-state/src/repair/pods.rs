@@ -8,9 +8,8 @@ use k8s_quantity::{Format, Quantity};
 use kubelet_checkpoint::store::StateFile;
 use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceList, ResourceName, Role};
 
-use super::{Cause, Known, RunningPod, Runs, Standing, Work};
-use crate::effect::FileName;
-use crate::record::{Record, RecordError, Source};
+use super::{Cause, Known, PodList, RunningPod, Standing, Work};
+use crate::record::{self, Record, RecordError, Source};
 
 /// What containers ask for.
 type Containers = BTreeMap<ContainerName, ResourceList>;
@@ -23,7 +22,7 @@ impl Work<'_> {
             match Record::read(&path.display().to_string(), text, pod_level) {
                 Ok(record) => {
                     let uid = record.pod.uid.clone();
-                    if FileName::Pod(uid.clone()).path() == *path {
+                    if record::path(&uid) == *path {
                         self.know(record);
                     } else {
                         damaged.push((
@@ -42,7 +41,7 @@ impl Work<'_> {
                 None => self.damaged(path, found),
             }
         }
-        if let Runs::These(names) = self.runs {
+        if let PodList::Listed(names) = self.runs {
             for (uid, RunningPod { name, manifest, standing }) in names {
                 let shown = if name.is_empty() { format!("pod {uid}") } else { name.clone() };
                 let known =
@@ -80,7 +79,7 @@ impl Work<'_> {
     fn damaged(&mut self, path: &Path, found: String) {
         self.result.aside.insert(path.to_path_buf());
         let uid = path.file_stem().and_then(|stem| stem.to_str()).map(PodUid::new);
-        let uid = uid.filter(|uid| FileName::Pod(uid.clone()).path() == *path);
+        let uid = uid.filter(|uid| record::path(&uid) == *path);
         let Some(uid) = uid.filter(|uid| !self.pods.contains_key(uid)) else {
             let told = [found, String::new(), "put aside: its name is no pod's".to_owned()];
             self.add_at(Cause::Unreadable, path.to_path_buf(), told, &[]);

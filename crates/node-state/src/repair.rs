@@ -1,6 +1,6 @@
 //! A node that starts again from whatever is in its folder.
 //!
-//! [`Found::repair`] makes a [`Start`] of anything but a file of a format that it does not know, if nothing else says
+//! [`StateFolder::plan_repair`] makes a [`Start`] of anything but a file of a format that it does not know, if nothing else says
 //! what may be in that. A pod's own file says that the pod is here and what it was granted; the
 //! state files are made anew from that where they say something else, and are believed for pods that have no such file,
 //! as in a kubelet's folder. Of a damaged state file every entry that can be read is kept, and believed if the checksum
@@ -13,9 +13,8 @@
 //! - What a container held is still held, unless the machine does not have it any more, the configuration now keeps it
 //!   for the system, or another pod holds it too; the pod is then quarantined.
 //! - A pod that is known to run and has no file of its own holds what it held, or is quarantined.
-//! - The files that are written next are such that [`Found::strict`] starts from them.
+//! - The files that are written next are such that [`StateFolder::strict`] starts from them.
 
-mod backup;
 mod believed;
 mod cpus;
 mod damage;
@@ -36,23 +35,22 @@ use pod_spec::{Pod, PodUid};
 use serde::Serialize;
 use topology_admission::{Ledger, Node};
 
-pub use backup::{Kept, KeptBackups, Old, mend, prune};
 use damage::Doubt;
 use reads::Reads;
 
-use crate::effect::FileName;
 use crate::files::{self, UnknownFile};
-use crate::record::Record;
-use crate::start::{Found, Start};
+use crate::folder::StateFolder;
+use crate::record::{self, Record};
+use crate::start::Start;
 
 /// What is known of the pods that there are, besides their own files.
 #[derive(Clone, Debug, Default)]
-pub enum Runs {
+pub enum PodList {
     /// Only pods that have a file here.
     #[default]
     Recorded,
     /// These too; others are gone.
-    These(BTreeMap<PodUid, RunningPod>),
+    Listed(BTreeMap<PodUid, RunningPod>),
     /// Every pod that holds something may be running.
     Unknown,
 }
@@ -184,30 +182,39 @@ pub struct Repair {
     pub quarantined: Vec<PodUid>,
 }
 
+/// What becomes of the old contents of a file that is put in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OldContents {
+    /// They are kept beside it: no other file may have what they hold.
+    Kept,
+    /// They are removed: a change that was cut short is completed, and other files have all of them.
+    Dropped,
+}
+
 /// A file that is to be put in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Mended {
+pub struct FileRepair {
     /// Its path below the root.
     pub path: PathBuf,
     /// Its new text; `None`: it is only put aside.
     pub text: Option<String>,
     /// What becomes of what is there now.
-    pub old: Old,
+    pub old: OldContents,
 }
 
 /// A start from anything.
 #[derive(Clone, Debug, Default)]
-pub struct Repaired {
+pub struct RepairPlan {
     /// What the node goes on with.
     pub start: Start,
-    /// What was found, most harmful first; nothing if [`Found::strict`] gives the same start.
+    /// What was found, most harmful first; nothing if [`StateFolder::strict`] gives the same start.
     pub findings: Vec<Repair>,
     /// The pods that may not have what they were granted, and why.
     pub quarantined: BTreeMap<PodUid, String>,
     /// The pod of a change that was cut short between two files, if that is all that is different: then nothing was
     /// found, and the files are completed.
     pub unfinished: Option<PodUid>,
-    /// Damaged state files that may have had pods which nothing else names: with [`Runs::Unknown`] nobody knows what
+    /// Damaged state files that may have had pods which nothing else names: with [`PodList::Unknown`] nobody knows what
     /// these hold, and others may be given it.
     pub lost: BTreeSet<StateFile>,
     /// State files that are to be written anew.
@@ -218,19 +225,19 @@ pub struct Repaired {
     records: BTreeSet<PodUid>,
 }
 
-impl Found {
+impl StateFolder {
     /// What a node goes on with, whatever is there; but for a file of a format that is not known, where pods' own
     /// files do not say all that may be in it.
     ///
     /// # Errors
     /// There is such a file.
-    pub fn repair(&self, node: &Node, runs: &Runs) -> Result<Repaired, UnknownFile> {
-        if self.pods.is_empty() || !matches!(runs, Runs::Recorded) {
+    pub fn plan_repair(&self, node: &Node, runs: &PodList) -> Result<RepairPlan, UnknownFile> {
+        if self.pods.is_empty() || !matches!(runs, PodList::Recorded) {
             self.known()?;
         }
         let reads = Reads::of(self, files::pod_level(node));
         let mut work =
-            Work { node, found: self, runs, reads, pods: BTreeMap::new(), result: Repaired::default() };
+            Work { node, found: self, runs, reads, pods: BTreeMap::new(), result: RepairPlan::default() };
         work.pods();
         work.guess();
         work.result.lost = work.lost();
@@ -242,31 +249,35 @@ impl Found {
     }
 }
 
-impl Repaired {
+impl RepairPlan {
     /// Brings the records in line with `ledger`, with which the node starts, and gives the files to be written, in
     /// this order.
     #[must_use]
-    pub fn settle(&mut self, node: &Node, ledger: &Ledger) -> Vec<Mended> {
-        let old = if self.unfinished.is_some() { Old::Dropped } else { Old::Kept };
-        let state = self.state.iter().map(|file| Mended {
+    pub fn settle(&mut self, node: &Node, ledger: &Ledger) -> Vec<FileRepair> {
+        let old = if self.unfinished.is_some() { OldContents::Dropped } else { OldContents::Kept };
+        let state = self.state.iter().map(|file| FileRepair {
             path: PathBuf::from(file.path()),
             text: Some(files::text(*file, node, ledger)),
             old,
         });
-        let mut mended: Vec<Mended> = state.collect();
+        let mut mended: Vec<FileRepair> = state.collect();
         let mut written = BTreeSet::new();
         for record in &mut self.start.records {
             let now = record.clone().holding(node, ledger);
             let is_other = record.grants.is_some() && record.grants != now.grants;
             if is_other || self.records.contains(&record.pod.uid) {
-                let path = FileName::Pod(record.pod.uid.clone()).path();
-                mended.push(Mended { path: path.clone(), text: Some(now.text()), old });
+                let path = record::path(&record.pod.uid);
+                mended.push(FileRepair { path: path.clone(), text: Some(now.text()), old });
                 written.insert(path);
                 *record = now;
             }
         }
         let aside = self.aside.iter().filter(|path| !written.contains(*path));
-        mended.extend(aside.map(|path| Mended { path: path.clone(), text: None, old: Old::Kept }));
+        mended.extend(aside.map(|path| FileRepair {
+            path: path.clone(),
+            text: None,
+            old: OldContents::Kept,
+        }));
         mended
     }
 }
@@ -285,11 +296,11 @@ struct Known {
 
 struct Work<'a> {
     node: &'a Node,
-    found: &'a Found,
-    runs: &'a Runs,
+    found: &'a StateFolder,
+    runs: &'a PodList,
     reads: Reads,
     pods: BTreeMap<PodUid, Known>,
-    result: Repaired,
+    result: RepairPlan,
 }
 
 impl Work<'_> {
@@ -332,13 +343,13 @@ impl Work<'_> {
             ),
             (StateFile::Device, self.found.device.is_some() && is_lost(&device.doubt)),
         ];
-        let is_unknown = matches!(self.runs, Runs::Unknown);
+        let is_unknown = matches!(self.runs, PodList::Unknown);
         files.into_iter().filter(|(_, is_lost)| is_unknown && *is_lost).map(|(file, _)| file).collect()
     }
 
     /// Whether the pod may be running.
     fn is_here(&self, pod: &PodUid) -> bool {
-        matches!(self.runs, Runs::Unknown) || self.pods.contains_key(pod)
+        matches!(self.runs, PodList::Unknown) || self.pods.contains_key(pod)
     }
 
     /// Those that came first, first; then those of which nothing is known.
@@ -350,7 +361,7 @@ impl Work<'_> {
         self.pods.get(pod)?.record.as_ref()
     }
 
-    fn finish(mut self) -> Repaired {
+    fn finish(mut self) -> RepairPlan {
         let mut result = self.result;
         for (uid, known) in std::mem::take(&mut self.pods) {
             let Some(mut record) = known.record else { continue };

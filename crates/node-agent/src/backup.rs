@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kubelet_checkpoint::store::{Fs, StateFile, Store, StoreError, backup_of};
 
-use super::Mended;
-use crate::effect::PODS;
+use node_state::{FileRepair, OldContents, PODS};
 
 /// How many old contents of one file are kept; the newest stay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,18 +19,9 @@ impl Default for KeptBackups {
     }
 }
 
-/// What becomes of the old contents of a file that is put in order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Old {
-    /// They are kept beside it: nothing else may have what is in them.
-    Kept,
-    /// They go: a change that was cut short is completed, and all of them are in other files.
-    Dropped,
-}
-
 /// A file that was put in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Kept {
+pub struct ReplacedFile {
     /// Its path below the root.
     pub path: PathBuf,
     /// Where its old contents are now, below the root; `None`: there were none, or nobody needs them.
@@ -43,7 +33,7 @@ pub struct Kept {
 ///
 /// # Errors
 /// A file cannot be read or written. What was done before stays, and the rest is found again at the next start.
-pub fn mend<F: Fs>(store: &Store<F>, mended: &[Mended]) -> Result<Vec<Kept>, StoreError> {
+pub fn mend<F: Fs>(store: &Store<F>, mended: &[FileRepair]) -> Result<Vec<ReplacedFile>, StoreError> {
     mended.iter().map(|mended| mend_one(store, mended)).collect()
 }
 
@@ -68,8 +58,11 @@ fn folder_of(path: &Path) -> PathBuf {
     path.parent().unwrap_or(Path::new("")).to_path_buf()
 }
 
-fn mend_one<F: Fs>(store: &Store<F>, Mended { path, text, old }: &Mended) -> Result<Kept, StoreError> {
-    let before = store.read_at(path)?.filter(|_| *old == Old::Kept);
+fn mend_one<F: Fs>(
+    store: &Store<F>,
+    FileRepair { path, text, old }: &FileRepair,
+) -> Result<ReplacedFile, StoreError> {
+    let before = store.read_at(path)?.filter(|_| *old == OldContents::Kept);
     let backup = match &before {
         Some(before) => {
             let backup = store.next_backup(path)?;
@@ -82,7 +75,7 @@ fn mend_one<F: Fs>(store: &Store<F>, Mended { path, text, old }: &Mended) -> Res
         Some(text) => store.write_at(path, text.as_bytes())?,
         None => store.remove_at(path)?,
     }
-    Ok(Kept { path: path.clone(), backup })
+    Ok(ReplacedFile { path: path.clone(), backup })
 }
 
 /// The oldest backups, beyond `keep` of each file, of the files in a folder that topolet writes.

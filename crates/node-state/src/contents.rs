@@ -1,0 +1,84 @@
+//! The contents of the three state files, parsed, whichever kubelet wrote them.
+
+use std::collections::BTreeSet;
+
+use kubelet_checkpoint::PodLevel;
+use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile};
+use kubelet_checkpoint::device::DeviceFile;
+use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
+use pod_spec::PodUid;
+
+use crate::files::{self, UnknownFile};
+use crate::folder::StateFolder;
+
+/// The parsed files; `None`: there is no such file.
+#[derive(Debug)]
+pub struct Contents {
+    /// The CPU manager's file.
+    pub cpu: Option<Result<CpuFile, CpuError>>,
+    /// The memory manager's file.
+    pub memory: Option<Result<MemoryFile, MemoryError>>,
+    /// The device manager's file.
+    pub device: Option<DeviceFile>,
+    /// Files of unknown formats: the parsed contents are not all that they hold.
+    pub unknown: Vec<UnknownFile>,
+}
+
+impl StateFolder {
+    /// The files as a kubelet with that feature gate `PodLevelResourceManagers` parses them.
+    #[must_use]
+    pub fn contents(&self, pod_level: PodLevel) -> Contents {
+        Contents {
+            cpu: self.cpu.as_deref().map(|file| CpuFile::read(file, pod_level, &ContainerIds::new())),
+            memory: self.memory.as_deref().map(|file| Ok(MemoryFile::read(file, pod_level)?)),
+            device: self.device.as_deref().map(DeviceFile::read),
+            unknown: self.unknown(),
+        }
+    }
+
+    /// The files, with either value of the gate.
+    #[must_use]
+    pub fn contents_of_any(&self) -> Contents {
+        let off = self.contents(PodLevel::Off);
+        let on = self.contents(PodLevel::On);
+        Contents {
+            cpu: either(off.cpu, on.cpu),
+            memory: either(off.memory, on.memory),
+            device: off.device,
+            unknown: off.unknown,
+        }
+    }
+
+    /// The pods that hold anything by the state files; `None`: a file cannot be parsed.
+    #[must_use]
+    pub fn holders(&self) -> Option<BTreeSet<PodUid>> {
+        let contents = self.contents_of_any();
+        if !contents.unknown.is_empty() {
+            return None;
+        }
+        let mut all = BTreeSet::new();
+        if let Some(read) = contents.cpu {
+            let read = read.ok()?;
+            all.extend(read.entries.into_keys().chain(read.pod_entries.into_keys()));
+        }
+        if let Some(read) = contents.memory {
+            let state = read.ok()?.state;
+            all.extend(state.entries.into_keys().chain(state.pod_entries.into_keys()));
+        }
+        if let Some(read) = contents.device {
+            if read.fault.is_some() {
+                return None;
+            }
+            all.extend(files::devices(&read.state).iter().map(|(pod, ..)| pod.clone()));
+        }
+        Some(all)
+    }
+}
+
+/// The first that could be parsed; of two errors the first.
+fn either<T, E>(first: Option<Result<T, E>>, second: Option<Result<T, E>>) -> Option<Result<T, E>> {
+    match (first, second) {
+        (Some(Err(_)), Some(Ok(read))) => Some(Ok(read)),
+        (first, _) => first,
+    }
+}

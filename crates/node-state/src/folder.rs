@@ -1,0 +1,117 @@
+//! The files of a node's folder, unread.
+
+use std::path::{Path, PathBuf};
+
+use kubelet_checkpoint::store::{self, Fs, StateFile, Store, StoreError};
+
+use crate::files::{self, UnknownFile};
+use crate::record::PODS;
+
+/// The contents of a node's folder: the kubelet's three state files, and one file for each pod that topolet admitted.
+/// `None`: there is no such file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct StateFolder {
+    /// The CPU manager's file.
+    pub cpu: Option<Vec<u8>>,
+    /// The memory manager's file.
+    pub memory: Option<Vec<u8>>,
+    /// The device manager's file.
+    pub device: Option<Vec<u8>>,
+    /// The pods' files, by path below the root; none in a folder of a kubelet.
+    pub pods: Vec<(PathBuf, Vec<u8>)>,
+}
+
+/// Whether a file is a pod's. A crash leaves hidden files, and backups have other names.
+#[must_use]
+pub fn is_pod_file(path: &Path) -> bool {
+    let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    !is_hidden && path.extension().is_some_and(|end| end == "json")
+}
+
+impl StateFolder {
+    /// Reads a folder whose lock is held.
+    ///
+    /// # Errors
+    /// A file cannot be read. A missing file is no error.
+    pub fn read<F: Fs>(store: &Store<F>) -> Result<Self, StoreError> {
+        let mut folder = Self {
+            cpu: store.read(StateFile::Cpu)?,
+            memory: store.read(StateFile::Memory)?,
+            device: store.read(StateFile::Device)?,
+            pods: Vec::new(),
+        };
+        for name in store.list(Path::new(PODS))? {
+            let path = Path::new(PODS).join(name);
+            if is_pod_file(&path)
+                && let Some(text) = store.read_at(&path)?
+            {
+                folder.pods.push((path, text));
+            }
+        }
+        Ok(folder)
+    }
+
+    /// Reads the three state files without a lock, and no file of a pod.
+    ///
+    /// # Errors
+    /// A file cannot be read. A missing file is no error.
+    pub fn state_files(root: &Path) -> Result<Self, StoreError> {
+        let read = |file: StateFile| store::read(&root.join(file.path()));
+        Ok(Self {
+            cpu: read(StateFile::Cpu)?,
+            memory: read(StateFile::Memory)?,
+            device: read(StateFile::Device)?,
+            pods: Vec::new(),
+        })
+    }
+
+    /// Reads a folder without a lock, to look at it only.
+    ///
+    /// # Errors
+    /// A file cannot be read. A missing file is no error.
+    pub fn look(root: &Path) -> Result<Self, StoreError> {
+        let mut folder = Self::state_files(root)?;
+        // Without the folder there are no pods.
+        let names = std::fs::read_dir(root.join(PODS)).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> = names.map(|entry| Path::new(PODS).join(entry.file_name())).collect();
+        paths.sort();
+        for path in paths.into_iter().filter(|path| is_pod_file(path)) {
+            if let Some(text) = store::read(&root.join(&path))? {
+                folder.pods.push((path, text));
+            }
+        }
+        Ok(folder)
+    }
+
+    /// Whether there is no file at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self { cpu, memory, device, pods } = self;
+        cpu.is_none() && memory.is_none() && device.is_none() && pods.is_empty()
+    }
+
+    /// The contents of a state file.
+    #[must_use]
+    pub fn state_file(&self, file: StateFile) -> Option<&[u8]> {
+        match file {
+            StateFile::Cpu => self.cpu.as_deref(),
+            StateFile::Memory => self.memory.as_deref(),
+            StateFile::Device => self.device.as_deref(),
+        }
+    }
+
+    /// The state files whose format is unknown: their holdings are unknown too.
+    #[must_use]
+    pub fn unknown(&self) -> Vec<UnknownFile> {
+        let files = StateFile::ALL.into_iter().map(|file| (file, self.state_file(file)));
+        files.filter_map(|(file, contents)| files::known(file, contents?).err()).collect()
+    }
+
+    /// Whether the formats of all state files are known.
+    ///
+    /// # Errors
+    /// The first file whose format is not.
+    pub fn known(&self) -> Result<(), UnknownFile> {
+        self.unknown().into_iter().next().map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # From the files to a ledger
+//!
+//! [`StateFolder`] has the files as they are, and [`Contents`] what a parser makes of the kubelet's three. From there
+//! two ways lead to a [`Start`], and [`Start::ledger`] to the ledger: [`StateFolder::strict`] starts as a kubelet does,
+//! or says why a kubelet would not; [`StateFolder::plan_repair`] starts from any folder, and the [`RepairPlan`] lists
+//! what it found and which files have to be written.
+
+mod folder;
+mod contents;
+pub mod files;
+pub mod record;
+mod manifest_file;
+mod grants;
+mod start;
+mod repair;
+pub mod words;
+
+pub use contents::Contents;
+pub use folder::{StateFolder, is_pod_file};
+pub use grants::{Cpus, Grants, Memory, NoCpus};
+pub use manifest_file::ManifestFile;
+pub use record::{PODS, Record, RecordError, Running, Source, manifest};
+pub use repair::{Cause, FileRepair, OldContents, PodList, Repair, RepairPlan, RunningPod, Standing};
+pub use start::{Start, StartError};
