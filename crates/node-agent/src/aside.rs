@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use kubelet_checkpoint::store::{Fs, NotRegular, StateFile, Store, StoreError};
-use node_state::{Cause, PODS, Repair, StateFolder, is_pod_file};
+use node_state::{Fault, Finding, PODS, Remedy, Repair, StateFolder, is_pod_file};
 
 /// Reads a node's folder, whatever is in it. What is in the place of a file and is not a regular file is renamed first.
 /// It counts as an empty file, which [`StateFolder::plan_repair`] takes for a corrupt one: its contents are unknown.
@@ -17,17 +17,15 @@ pub fn read_anything<F: Fs>(store: &Store<F>) -> Result<(StateFolder, Vec<Repair
     for path in StateFile::ALL.iter().map(|file| PathBuf::from(file.path())).chain(pods) {
         if let Some((other, backup)) = store.put_aside(&path)? {
             aside.push(Repair {
-                cause: Cause::Unreadable,
-                found: NotRegular(other).to_string(),
-                assumed: None,
-                done: format!("renamed to {}, and taken for an empty file", backup.display()),
+                finding: Finding { file: path, fault: Fault::NotRegular(NotRegular(other)) },
+                assumption: None,
+                remedy: Remedy::RenamedTo(backup),
                 quarantined: Vec::new(),
-                file: path,
             });
         }
     }
     let mut found = StateFolder::read(store)?;
-    for Repair { file, .. } in &aside {
+    for Repair { finding: Finding { file, .. }, .. } in &aside {
         match StateFile::ALL.into_iter().find(|state| Path::new(state.path()) == file) {
             Some(StateFile::Cpu) => found.cpu = Some(Vec::new()),
             Some(StateFile::Memory) => found.memory = Some(Vec::new()),

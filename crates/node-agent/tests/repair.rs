@@ -17,7 +17,7 @@ use kubelet_checkpoint::cpu::{ContainerIds, CpuFile, CpuFormat};
 use kubelet_checkpoint::store::StateFile;
 use node_agent::{Effect, Event, FileName, Owner, PluginEvent, Request, Ticket};
 use node_config::KubeletConfiguration;
-use node_state::{Cause, OldContents, PODS, PodList, RepairPlan};
+use node_state::{FaultKind, OldContents, PODS, PodList, RepairPlan};
 use pod_spec::{Container, ContainerKey, ContainerName, Pod, PodUid, ResourceName, Role};
 use proptest::prelude::*;
 use topology_admission::{Compat, Ledger, Node};
@@ -162,7 +162,14 @@ fn a_file_of_a_format_to_come_is_left_alone_unless_pods_say_what_they_hold() {
     }
     assert!(found(&disk).plan_repair(&node(&USUAL), &PodList::Unknown).is_err());
     let (repaired, after, _) = start(&disk, &USUAL, &PodList::Recorded);
-    assert_eq!(repaired.findings.iter().filter(|repair| repair.cause == Cause::Unreadable).count(), 3);
+    assert_eq!(
+        repaired
+            .findings
+            .iter()
+            .filter(|repair| repair.finding.fault.kind() == FaultKind::Unreadable)
+            .count(),
+        3
+    );
     assert!(repaired.quarantined.is_empty());
     nothing_is_lost(&before, &after, &CpuSet::new(), &BTreeSet::new());
 }
@@ -192,7 +199,7 @@ const PODS_HERE: [(u32, u32, u32); 3] = [(2, 2, 1), (3, 4, 0), (1, 1, 2)];
 fn a_state_that_is_right_starts_as_strictly() {
     let (disk, before) = state(&USUAL, &PODS_HERE, "a");
     let (repaired, after, files) = start(&disk, &USUAL, &PodList::Recorded);
-    assert_eq!(repaired.findings, []);
+    assert!(repaired.findings.is_empty(), "{:?}", repaired.findings);
     assert!(repaired.quarantined.is_empty());
     nothing_is_lost(&before, &after, &CpuSet::new(), &BTreeSet::new());
     assert_eq!(before.devices().iter().count(), 2);
@@ -205,7 +212,10 @@ fn state_files_that_are_gone_come_back_from_pods_own_files() {
     let (mut disk, before) = state(&USUAL, &PODS_HERE, "a");
     disk.retain(|path, _| path.starts_with(PODS));
     let (repaired, after, _) = start(&disk, &USUAL, &PodList::Recorded);
-    assert!(repaired.findings.iter().all(|repair| repair.cause == Cause::Missing), "{repaired:?}");
+    assert!(
+        repaired.findings.iter().all(|repair| repair.finding.fault.kind() == FaultKind::Missing),
+        "{repaired:?}"
+    );
     assert_eq!(repaired.findings.len(), 3);
     assert!(repaired.quarantined.is_empty());
     nothing_is_lost(&before, &after, &CpuSet::new(), &BTreeSet::new());
@@ -237,7 +247,10 @@ fn a_state_file_that_says_something_else_of_a_pod_with_a_file_is_repaired_with_a
     read.shared = &read.shared | &one;
     disk.insert(file.clone(), read.encode(CpuFormat::V2).into_bytes());
     let (repaired, after, _) = start(&disk, &USUAL, &PodList::Recorded);
-    assert!(repaired.findings.iter().any(|repair| repair.cause == Cause::Disagreement), "{repaired:?}");
+    assert!(
+        repaired.findings.iter().any(|repair| repair.finding.fault.kind() == FaultKind::Disagreement),
+        "{repaired:?}"
+    );
     assert_eq!(repaired.unfinished, None);
     nothing_is_lost(&before, &after, &CpuSet::new(), &BTreeSet::new());
     let mut repaired = repaired;
@@ -255,14 +268,14 @@ fn cpus_of_the_system_and_cpus_that_are_gone_are_told_and_taken() {
     let (repaired, after, _) = start(&disk, &now, &PodList::Recorded);
     assert_eq!(repaired.quarantined.keys().map(PodUid::as_str).collect::<Vec<_>>(), ["default_a0"]);
     assert_eq!(
-        repaired.findings[0].found,
-        "default/a0 holds CPU 1, and the configuration reserves that for the system"
+        repaired.findings[0].finding.fault.to_string(),
+        "default/a0 holds CPU 1, which the configuration reserves for the system"
     );
     nothing_is_lost(&before, &after, &"0-1".parse().unwrap(), &BTreeSet::new());
 
     let now = Shape { cpus: 2, ..USUAL };
     let (repaired, after, _) = start(&disk, &now, &PodList::Recorded);
-    assert!(repaired.findings.iter().any(|repair| repair.cause == Cause::CpusGone));
+    assert!(repaired.findings.iter().any(|repair| repair.finding.fault.kind() == FaultKind::CpusGone));
     nothing_is_lost(&before, &after, &"6-11".parse().unwrap(), &BTreeSet::new());
 }
 
@@ -292,7 +305,7 @@ fn whatever_a_plugin_says_a_pods_own_file_is_read_again() {
         }
     }
     let (repaired, after, _) = starting::start(&disk, &node, &PodList::Recorded);
-    assert_eq!(repaired.findings, []);
+    assert!(repaired.findings.is_empty(), "{:?}", repaired.findings);
     let held: usize = after.devices().iter().map(|(_, _, _, held)| held.devices().len()).sum();
     assert_eq!(held, names.len());
 }

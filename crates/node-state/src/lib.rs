@@ -14,13 +14,21 @@ pub mod record;
 mod manifest_file;
 mod grants;
 mod start;
+mod books;
+mod fault;
 mod repair;
-pub mod words;
+mod audit;
+mod words;
 
+pub use audit::Audit;
+pub use books::{BookDifference, Column};
 pub use contents::Contents;
+pub use fault::{Damage, Fault, FaultKind, Finding, Holding, Kind, NamedPod, Unproven, WholeShare};
 pub use folder::{StateFolder, is_pod_file};
 pub use grants::{Cpus, Grants, Memory, NoCpus};
 pub use manifest_file::ManifestFile;
 pub use record::{PODS, Record, RecordError, Running, Source, manifest};
-pub use repair::{Cause, FileRepair, OldContents, PodList, Repair, RepairPlan, RunningPod, Standing};
+pub use repair::{
+    Assumption, FileRepair, OldContents, PodList, Remedy, Repair, RepairPlan, RunningPod, Standing,
+};
 pub use start::{Start, StartError};

@@ -23,6 +23,7 @@ mod doubt;
 mod memory;
 mod pods;
 mod reads;
+mod remedy;
 mod unfinished;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,12 +33,13 @@ use std::sync::Arc;
 use kubelet_checkpoint::salvage::Rest;
 use kubelet_checkpoint::store::StateFile;
 use pod_spec::{Pod, PodUid};
-use serde::Serialize;
 use topology_admission::{Ledger, Node};
 
 use damage::Doubt;
 use reads::Reads;
+pub use remedy::{Assumption, Remedy};
 
+use crate::fault::{Fault, Finding, NamedPod};
 use crate::files::{self, UnknownFile};
 use crate::folder::StateFolder;
 use crate::record::{self, Record};
@@ -77,107 +79,15 @@ pub enum Standing {
     Quarantined,
 }
 
-/// What was found wrong, or other than before.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum Cause {
-    /// A file cannot be read.
-    Unreadable,
-    /// A file is not there that should be.
-    Missing,
-    /// Nothing proves what a pod holds.
-    Unproven,
-    /// A kubelet with another feature gate wrote it.
-    OtherGate,
-    /// Another policy wrote it.
-    OtherPolicy,
-    /// CPUs are not on this machine any more.
-    CpusGone,
-    /// CPUs have come.
-    CpusNew,
-    /// Other CPUs are reserved than before.
-    Reserved,
-    /// The shared pool does not have what nobody holds.
-    SharedPool,
-    /// Two pods hold the same.
-    TwoOwners,
-    /// Nodes have, or keep, other amounts of memory than before.
-    MemoryDrifted,
-    /// Sums of memory are not those of what pods hold.
-    Books,
-    /// Memory is held where this machine has none.
-    MemoryGone,
-    /// More memory is held than there is.
-    Overbooked,
-    /// A state file says of a pod something else than the pod's own file.
-    Disagreement,
-    /// Something is held by a pod that is not here.
-    PodGone,
-    /// Nothing harmful: a file is not as a kubelet writes it.
-    Odd,
-}
-
-impl Cause {
-    /// All, most harmful first.
-    pub const ALL: [Self; 17] = [
-        Self::Unreadable,
-        Self::Missing,
-        Self::Unproven,
-        Self::OtherGate,
-        Self::OtherPolicy,
-        Self::CpusGone,
-        Self::CpusNew,
-        Self::Reserved,
-        Self::SharedPool,
-        Self::TwoOwners,
-        Self::MemoryDrifted,
-        Self::Books,
-        Self::MemoryGone,
-        Self::Overbooked,
-        Self::Disagreement,
-        Self::PodGone,
-        Self::Odd,
-    ];
-
-    /// A word for it, as labels of metrics have it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Unreadable => "unreadable",
-            Self::Missing => "missing",
-            Self::Unproven => "unproven",
-            Self::OtherGate => "otherGate",
-            Self::OtherPolicy => "otherPolicy",
-            Self::CpusGone => "cpusGone",
-            Self::CpusNew => "cpusNew",
-            Self::Reserved => "reserved",
-            Self::SharedPool => "sharedPool",
-            Self::TwoOwners => "twoOwners",
-            Self::MemoryDrifted => "memoryDrifted",
-            Self::Books => "books",
-            Self::MemoryGone => "memoryGone",
-            Self::Overbooked => "overbooked",
-            Self::Disagreement => "disagreement",
-            Self::PodGone => "podGone",
-            Self::Odd => "odd",
-        }
-    }
-}
-
-/// One thing that was found and what was made of it, in words for people.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// A fault, and what the plan does about it.
+#[derive(Clone, Debug)]
 pub struct Repair {
-    /// What kind of thing.
-    pub cause: Cause,
-    /// The file that it is about, below the root.
-    pub file: PathBuf,
-    /// What was found.
-    pub found: String,
-    /// What was taken for true without proof; `None`: nothing.
-    pub assumed: Option<String>,
-    /// What was done.
-    pub done: String,
+    /// The fault and its file.
+    pub finding: Finding,
+    /// What is taken for true without proof; `None`: nothing.
+    pub assumption: Option<Assumption>,
+    /// What the plan does.
+    pub remedy: Remedy,
     /// The pods that are quarantined for it.
     pub quarantined: Vec<PodUid>,
 }
@@ -235,6 +145,11 @@ impl StateFolder {
         if self.pods.is_empty() || !matches!(runs, PodList::Recorded) {
             self.known()?;
         }
+        Ok(self.plan(node, runs))
+    }
+
+    /// The same where the formats of all files are known.
+    pub(crate) fn plan(&self, node: &Node, runs: &PodList) -> RepairPlan {
         let reads = Reads::of(self, files::pod_level(node));
         let mut work =
             Work { node, found: self, runs, reads, pods: BTreeMap::new(), result: RepairPlan::default() };
@@ -245,7 +160,7 @@ impl StateFolder {
         work.memory();
         work.devices();
         work.result.unfinished = work.unfinished();
-        Ok(work.finish())
+        work.finish()
     }
 }
 
@@ -304,13 +219,27 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn add(&mut self, cause: Cause, file: StateFile, [found, assumed, done]: [String; 3], pods: &[&PodUid]) {
+    fn add(
+        &mut self,
+        file: StateFile,
+        fault: Fault,
+        assumption: Option<Assumption>,
+        remedy: Remedy,
+        pods: &[&PodUid],
+    ) {
         self.result.state.insert(file);
-        self.add_at(cause, PathBuf::from(file.path()), [found, assumed, done], pods);
+        self.add_at(PathBuf::from(file.path()), fault, assumption, remedy, pods);
     }
 
-    fn add_at(&mut self, cause: Cause, file: PathBuf, told: [String; 3], pods: &[&PodUid]) {
-        let [found, assumed, done] = told;
+    fn add_at(
+        &mut self,
+        file: PathBuf,
+        fault: Fault,
+        assumption: Option<Assumption>,
+        remedy: Remedy,
+        pods: &[&PodUid],
+    ) {
+        let found = fault.to_string();
         for pod in pods {
             let why = self.result.quarantined.entry((*pod).clone()).or_default();
             if !why.contains(&found) {
@@ -320,15 +249,15 @@ impl Work<'_> {
                 why.push_str(&found);
             }
         }
-        let assumed = (!assumed.is_empty()).then_some(assumed);
         let quarantined = pods.iter().map(|pod| (*pod).clone()).collect();
-        self.result.findings.push(Repair { cause, file, found, assumed, done, quarantined });
+        let finding = Finding { file, fault };
+        self.result.findings.push(Repair { finding, assumption, remedy, quarantined });
     }
 
-    /// `NAMESPACE/NAME`, or the UID.
-    fn name(&self, pod: &PodUid) -> String {
-        let known = self.pods.get(pod).map(|known| known.shown.clone());
-        known.unwrap_or_else(|| format!("pod {pod}"))
+    /// The pod with its name for people.
+    fn named(&self, uid: &PodUid) -> NamedPod {
+        let known = self.pods.get(uid).map(|known| known.shown.clone());
+        NamedPod { uid: uid.clone(), name: known.unwrap_or_else(|| format!("pod {uid}")) }
     }
 
     /// The files that may have had pods that nobody knows.
@@ -377,7 +306,7 @@ impl Work<'_> {
         if result.unfinished.is_some() {
             result.findings.clear();
         }
-        result.findings.sort_by_key(|repair| repair.cause);
+        result.findings.sort_by_key(|repair| repair.finding.fault.kind());
         result
     }
 }

@@ -72,27 +72,10 @@ impl StateFolder {
     /// # Errors
     /// What is wrong.
     pub fn strict(&self, node: &Node) -> Result<Start, StartError> {
-        let pod_level = files::pod_level(node);
         let mut start = Start::default();
-        if let Some(file) = &self.cpu {
-            let state = CpuFile::read(file, pod_level, &ContainerIds::new())
-                .and_then(|read| read.restore(files::cpu_policy(node)))
-                .map_err(StartError::Cpu)?;
-            if let Some(policy) = node.cpus() {
-                let held = files::cpus(&state);
-                // A kubelet starts one manager after the other: what the CPU manager rejects comes first.
-                policy.restore(held.clone()).map_err(RestoreError::from)?;
-                start.stored.cpus = Some(held);
-            }
-        }
-        if let Some(file) = &self.memory {
-            let read = MemoryFile::read(file, pod_level).map_err(|error| StartError::Memory(error.into()))?;
-            let state = read.restore(files::memory_policy(node)).map_err(StartError::Memory)?;
-            start.stored.memory = match node.memory() {
-                Some(_) => Some(files::memory(state).map_err(StartError::NullBooks)?),
-                None => None,
-            };
-        }
+        // A kubelet starts one manager after the other.
+        start.stored.cpus = self.strict_cpus(node)?;
+        start.stored.memory = self.strict_memory(node)?;
         if let Some(file) = &self.device {
             files::known(StateFile::Device, file)?;
             let read = DeviceFile::read(file);
@@ -109,6 +92,28 @@ impl StateFolder {
         }
         start.records.sort_by_key(|record| record.arrival);
         Ok(start)
+    }
+
+    /// The CPUs with which a kubelet's CPU manager starts; `None`: there is no file, or the manager is off.
+    pub(crate) fn strict_cpus(&self, node: &Node) -> Result<Option<cpu_manager::Holdings>, StartError> {
+        let Some(file) = &self.cpu else { return Ok(None) };
+        let state = CpuFile::read(file, files::pod_level(node), &ContainerIds::new())
+            .and_then(|read| read.restore(files::cpu_policy(node)))
+            .map_err(StartError::Cpu)?;
+        let Some(policy) = node.cpus() else { return Ok(None) };
+        let held = files::cpus(&state);
+        policy.restore(held.clone()).map_err(RestoreError::from)?;
+        Ok(Some(held))
+    }
+
+    /// The memory with which a kubelet's memory manager starts, not yet checked against the machine; `None`: there is
+    /// no file, or the manager is off.
+    pub(crate) fn strict_memory(&self, node: &Node) -> Result<Option<memory_manager::Stored>, StartError> {
+        let Some(file) = &self.memory else { return Ok(None) };
+        let read = MemoryFile::read(file, files::pod_level(node))
+            .map_err(|error| StartError::Memory(error.into()))?;
+        let state = read.restore(files::memory_policy(node)).map_err(StartError::Memory)?;
+        node.memory().map(|_| files::memory(state).map_err(StartError::NullBooks)).transpose()
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use kubelet_checkpoint::store::StateFile;
 use pod_spec::PodUid;
 
-use super::{Cause, Work};
+use super::{Remedy, Work};
+use crate::fault::{Fault, Holding};
 use crate::grants::Grants;
 
 impl Work<'_> {
@@ -22,11 +23,11 @@ impl Work<'_> {
         file: StateFile,
         file_says: Option<BTreeMap<PodUid, T>>,
         granted: BTreeMap<PodUid, T>,
-        shown: impl Fn(&T) -> String,
+        shown: impl Fn(&T) -> Holding,
     ) -> BTreeMap<PodUid, T> {
         let is_there = file_says.is_some();
         let mut held = file_says.unwrap_or_default();
-        let gone: Vec<(PodUid, String)> = held
+        let gone: Vec<(PodUid, Holding)> = held
             .iter()
             .filter(|(pod, _)| !self.is_here(pod))
             .map(|(pod, theirs)| (pod.clone(), shown(theirs)))
@@ -36,11 +37,9 @@ impl Work<'_> {
         for (pod, own) in granted {
             let other = held.remove(&pod).unwrap_or_default();
             if is_there && other != own {
-                let name = self.name(&pod);
-                let found =
-                    format!("{name} has {} in it, and {} by its own file", shown(&other), shown(&own));
-                let told = [found, String::new(), "its own file is believed".to_owned()];
-                self.add(Cause::Disagreement, file, told, &[]);
+                let (pod, stored, own) = (self.named(&pod), shown(&other), shown(&own));
+                let fault = Fault::Disagreement { pod, stored, own };
+                self.add(file, fault, None, Remedy::PodFileCounts, &[]);
             }
             if own != T::default() {
                 held.insert(pod, own);

@@ -9,11 +9,11 @@ use kubelet_checkpoint::cpu::CpuState;
 use kubelet_checkpoint::store::StateFile;
 use pod_spec::{ContainerName, PodUid};
 
-use super::damage::{Doubt, Fault, Read};
-use super::{Cause, Work};
+use super::damage::{Doubt, FileFault, Read};
+use super::{Assumption, Remedy, Work};
+use crate::fault::{Fault, FaultKind, Holding, Kind, WholeShare};
 use crate::files;
 use crate::grants::Cpus;
-use crate::words;
 
 const FILE: StateFile = StateFile::Cpu;
 
@@ -22,9 +22,10 @@ type Held = BTreeMap<PodUid, Cpus>;
 impl Work<'_> {
     pub(super) fn cpus(&mut self) {
         let pod_level = files::pod_level(self.node);
-        let Read { state, fault, doubt } = self.reads.cpu.clone();
-        let cause = fault.as_ref().map(|fault| fault.cause);
-        self.whole_file(FILE, fault, state.is_some(), self.found.cpu.is_some());
+        let read = self.reads.cpu.clone();
+        self.whole_file(FILE, &read);
+        let Read { state, fault, doubt } = read;
+        let kind = fault.map(|fault| fault.fault.kind());
         let Some(policy) = self.node.cpus() else {
             self.other_policy(
                 FILE,
@@ -41,7 +42,7 @@ impl Work<'_> {
         if self.found.cpu.is_none() && granted.values().any(|cpus| !cpus.containers.is_empty()) {
             self.missing(FILE);
         }
-        let held = self.believed(FILE, state.as_ref().map(said), granted, shown);
+        let held = self.believed(FILE, state.as_ref().map(stored_of), granted, shown);
         if !is_other {
             self.unproven(FILE, doubt.as_ref(), &held.keys().cloned().collect());
         }
@@ -49,13 +50,13 @@ impl Work<'_> {
             let wrong = self.wrong_cpus(policy, (state, doubt), &held);
             self.contradicted(FILE, wrong);
         }
-        let held = self.without_bubbles(held, pod_level, cause);
+        let held = self.without_bubbles(held, pod_level, kind);
         let held = self.on_this_machine(policy, held);
         self.shared(policy, &held, state.as_ref(), doubt.as_ref());
     }
 
     /// Without the gate a pod holds nothing as a whole.
-    fn without_bubbles(&mut self, mut held: Held, pod_level: PodLevel, cause: Option<Cause>) -> Held {
+    fn without_bubbles(&mut self, mut held: Held, pod_level: PodLevel, kind: Option<FaultKind>) -> Held {
         if pod_level == PodLevel::On {
             return held;
         }
@@ -63,24 +64,14 @@ impl Work<'_> {
             let Some(whole) = cpus.whole.take() else { continue };
             let own = cpus.containers.values().fold(CpuSet::new(), |all, own| &all | own);
             let rest = &whole - &own;
+            let named = self.named(pod);
             if !rest.is_empty() {
-                let told = [
-                    format!(
-                        "{} had {} as a whole, beside those of its containers",
-                        self.name(pod),
-                        words::cpus(&rest)
-                    ),
-                    String::new(),
-                    "they are shared, since the configuration knows no pods as a whole".to_owned(),
-                ];
-                self.add(cause.unwrap_or(Cause::OtherGate), FILE, told, &[pod]);
-            } else if cause.is_none() {
-                let told = [
-                    format!("{} had {} as a whole", self.name(pod), words::cpus(&whole)),
-                    String::new(),
-                    "its containers keep them".to_owned(),
-                ];
-                self.add(Cause::OtherGate, FILE, told, &[]);
+                let share = WholeShare::BesideContainers;
+                let fault = Fault::WholeCpus { pod: named, cpus: rest, share };
+                self.add(FILE, fault, None, Remedy::ShareWhole, &[pod]);
+            } else if kind.is_none() {
+                let fault = Fault::WholeCpus { pod: named, cpus: whole, share: WholeShare::OfContainers };
+                self.add(FILE, fault, None, Remedy::ContainersKeep, &[]);
             }
         }
         held
@@ -96,48 +87,27 @@ impl Work<'_> {
             let all = all_of(&cpus);
             let gone = &all - policy.all();
             let reserved = &all & policy.reserved();
-            if !gone.is_empty() {
-                let told = [
-                    format!(
-                        "{} holds {}, which this machine does not have or which are offline",
-                        self.name(&pod),
-                        words::cpus(&gone)
-                    ),
-                    String::new(),
-                    "it keeps the rest of its CPUs".to_owned(),
-                ];
-                self.add(Cause::CpusGone, FILE, told, &[&pod]);
-            }
-            if !reserved.is_empty() {
-                let told = [
-                    format!(
-                        "{} holds {}, and the configuration reserves that for the system",
-                        self.name(&pod),
-                        words::cpus(&reserved)
-                    ),
-                    String::new(),
-                    "it keeps the rest of its CPUs".to_owned(),
-                ];
-                self.add(Cause::Reserved, FILE, told, &[&pod]);
+            for (cpus, is_gone) in [(&gone, true), (&reserved, false)] {
+                if cpus.is_empty() {
+                    continue;
+                }
+                let (named, cpus) = (self.named(&pod), cpus.clone());
+                let fault = if is_gone {
+                    Fault::CpusGone { pod: named, cpus }
+                } else {
+                    Fault::CpusReserved { pod: named, cpus }
+                };
+                self.add(FILE, fault, None, Remedy::KeepRest(Kind::Cpus), &[&pod]);
             }
             let mut lost = &gone | &reserved;
             for (other, theirs) in &taken {
                 let both = &(&all & theirs) - &lost;
                 if !both.is_empty() {
-                    let told = [
-                        format!(
-                            "{} and {} both hold {}",
-                            self.name(other),
-                            self.name(&pod),
-                            words::cpus(&both)
-                        ),
-                        format!("that {} had that first", self.name(other)),
-                        format!(
-                            "it stays with {}; the other pod keeps the rest of its CPUs",
-                            self.name(other)
-                        ),
-                    ];
-                    self.add(Cause::TwoOwners, FILE, told, &[other, &pod]);
+                    let pods = [self.named(other), self.named(&pod)];
+                    let first = pods[0].clone();
+                    let fault = Fault::CpusOwnedTwice { pods, cpus: both.clone() };
+                    let remedy = Remedy::FirstOwnerKeeps(first.clone(), Kind::Cpus);
+                    self.add(FILE, fault, Some(Assumption::FirstOwner(first)), remedy, &[other, &pod]);
                     lost |= &both;
                 }
             }
@@ -175,131 +145,89 @@ impl Work<'_> {
     }
 
     fn compare_shared(&mut self, policy: &Static, state: &CpuState, shared: &CpuSet, owned: &CpuSet) {
-        let said_owned = self::owned(state);
-        let mut tell = |cause, found: String, done: &str| {
-            self.add(cause, FILE, [found, String::new(), done.to_owned()], &[]);
-        };
+        let stored = stored_of(state);
+        let stored_owned = self::owned(state);
         let gone = &state.shared - policy.all();
         if !gone.is_empty() {
-            let found = format!(
-                "{} in the shared pool {} not on this machine, or offline",
-                words::cpus(&gone),
-                words::are(&gone)
-            );
-            tell(Cause::CpusGone, found, "taken out of the shared pool");
+            self.add(FILE, Fault::SharedCpusGone(gone), None, Remedy::Unshare, &[]);
         }
-        let both = &state.shared & &said_owned;
+        let both = &state.shared & &stored_owned;
         if !both.is_empty() {
-            let found = format!(
-                "{} of containers {} in the shared pool as well",
-                words::cpus(&both),
-                words::are(&both)
-            );
-            tell(Cause::SharedPool, found, "taken out of the shared pool: the containers keep them");
+            let pods = stored.iter().filter(|(_, cpus)| !all_of(cpus).is_disjoint(&both));
+            let pods = pods.map(|(pod, _)| self.named(pod)).collect();
+            let fault = Fault::OwnedAndShared { pods, cpus: both };
+            self.add(FILE, fault, None, Remedy::UnshareForContainers, &[]);
         }
         let kept = &(&(&state.shared & policy.all()) - shared) - owned;
         if !kept.is_empty() {
-            let found = format!(
-                "{} in the shared pool {} kept for the system alone now",
-                words::cpus(&kept),
-                words::are(&kept)
-            );
-            tell(Cause::Reserved, found, "taken out of the shared pool");
+            self.add(FILE, Fault::SharedCpusReserved(kept), None, Remedy::Unshare, &[]);
         }
-        let new = &(shared - &state.shared) - &said_owned;
+        let new = &(shared - &state.shared) - &stored_owned;
         let (reserved, new) = (&new & policy.reserved(), &new - policy.reserved());
         if !reserved.is_empty() {
-            let found = format!(
-                "reserved {} {} not in the shared pool",
-                words::cpus(&reserved),
-                words::are(&reserved)
-            );
-            tell(Cause::Reserved, found, "put into the shared pool");
+            self.add(FILE, Fault::ReservedNotShared(reserved), None, Remedy::Share, &[]);
         }
         if !new.is_empty() {
-            let found =
-                format!("{} {} neither held by anybody nor shared", words::cpus(&new), words::are(&new));
-            let done = "put into the shared pool";
-            self.add(
-                Cause::CpusNew,
-                FILE,
-                [found, "that they have come since, or were given back".to_owned(), done.to_owned()],
-                &[],
-            );
+            let assumption = Some(Assumption::NewOrReleased);
+            self.add(FILE, Fault::UnownedCpus(new), assumption, Remedy::Share, &[]);
         }
     }
 
-    /// What is wrong with a file as a whole.
-    pub(super) fn whole_file(
-        &mut self,
-        file: StateFile,
-        fault: Option<Fault>,
-        is_read: bool,
-        is_there: bool,
-    ) {
-        let Some(Fault { cause, found, assumed }) = fault.filter(|_| is_there) else { return };
-        let has_grants = self
-            .pods
-            .values()
-            .any(|known| known.record.as_ref().is_some_and(|record| record.grants.is_some()));
-        let (assumed, done) = match (is_read, has_grants) {
-            (true, _) => (assumed, "written anew"),
-            (false, true) => (assumed, "made anew from what pods' own files say"),
-            (false, false) => ("that nobody holds anything of what was in it".to_owned(), "made anew, empty"),
+    /// A fault of a file as a whole.
+    pub(super) fn whole_file<T>(&mut self, file: StateFile, read: &Read<T>) {
+        let Some(FileFault { fault, assumption }) = read.fault.clone() else { return };
+        let mut records = self.pods.values().filter_map(|known| known.record.as_ref());
+        let (assumption, remedy) = match read.state {
+            Some(_) => (assumption, Remedy::Rewrite),
+            None if records.any(|record| record.grants.is_some()) => (assumption, Remedy::RewriteFromPods),
+            None => (Some(Assumption::NothingHeld), Remedy::RewriteEmpty),
         };
-        self.add(cause, file, [found, assumed, done.to_owned()], &[]);
+        self.add(file, fault, assumption, remedy, &[]);
     }
 
     pub(super) fn missing(&mut self, file: StateFile) {
-        let told = [
-            "it is not there, and pods have files that say what they hold".to_owned(),
-            String::new(),
-            "made anew from pods' own files".to_owned(),
-        ];
-        self.add(Cause::Missing, file, told, &[]);
+        self.add(file, Fault::Missing, None, Remedy::RewriteFromPods, &[]);
     }
 
-    /// Whether another policy wrote the file, which is told.
-    pub(super) fn other_policy(&mut self, file: StateFile, stored: Option<&str>, configured: &str) -> bool {
+    /// Whether another policy wrote the file, which is a fault.
+    pub(super) fn other_policy(
+        &mut self,
+        file: StateFile,
+        stored: Option<&str>,
+        configured: &'static str,
+    ) -> bool {
         let Some(stored) = stored.filter(|stored| *stored != configured) else { return false };
-        let done = match configured {
-            "none" | "None" => "nobody has any of its own any more; what runs stays where it is",
-            _ => "pods that come get some of their own; those that run keep what their own files say",
+        let remedy = match configured {
+            "none" | "None" => Remedy::NoneExclusive,
+            _ => Remedy::NewPodsExclusive,
         };
-        let told = [
-            format!("written under policy {stored:?}, and the configuration has {configured:?}"),
-            String::new(),
-            done.to_owned(),
-        ];
-        self.add(Cause::OtherPolicy, file, told, &[]);
+        let stored = stored.to_owned();
+        self.add(file, Fault::OtherPolicy { stored, configured }, None, remedy, &[]);
         true
     }
 }
 
-/// What a file says of each pod.
-fn said(state: &CpuState) -> Held {
-    let mut said: Held = state
+/// The entries of a file, by pod.
+fn stored_of(state: &CpuState) -> Held {
+    let mut stored: Held = state
         .containers
         .iter()
         .filter(|(_, containers)| !containers.is_empty())
         .map(|(pod, containers)| (pod.clone(), Cpus { containers: containers.clone(), whole: None }))
         .collect();
     for (pod, whole) in &state.pods {
-        said.entry(pod.clone()).or_default().whole = Some(whole.clone());
+        stored.entry(pod.clone()).or_default().whole = Some(whole.clone());
     }
-    said
+    stored
 }
 
-fn shown(cpus: &Cpus) -> String {
-    match all_of(cpus) {
-        none if none.is_empty() => "no CPUs of its own".to_owned(),
-        some => words::cpus(&some),
-    }
+fn shown(cpus: &Cpus) -> Holding {
+    Holding::Cpus(all_of(cpus))
 }
 
 /// All CPUs that a file has of pods.
 pub(super) fn owned(state: &CpuState) -> CpuSet {
-    said(state).values().fold(CpuSet::new(), |all, cpus| &all | &all_of(cpus))
+    stored_of(state).values().fold(CpuSet::new(), |all, cpus| &all | &all_of(cpus))
 }
 
 /// The same without one container's.

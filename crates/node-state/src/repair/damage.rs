@@ -9,8 +9,8 @@ use kubelet_checkpoint::salvage::{Rest, Salvaged, Seal};
 use kubelet_checkpoint::{FileError, Oddities, PodLevel};
 use pod_spec::PodUid;
 
-use super::Cause;
-use crate::words;
+use super::Assumption;
+use crate::fault::{Damage, Fault};
 
 /// A file as far as it can be read.
 #[derive(Clone)]
@@ -18,27 +18,18 @@ pub(super) struct Read<T> {
     /// `None`: nothing of it can be believed.
     pub(super) state: Option<T>,
     /// What is wrong with it, if anything.
-    pub(super) fault: Option<Fault>,
+    pub(super) fault: Option<FileFault>,
     /// `None`: its checksum proves it.
     pub(super) doubt: Option<Doubt>,
 }
 
-/// What is wrong with a file as a whole.
+/// A fault of a file as a whole.
 #[derive(Clone)]
-pub(super) struct Fault {
-    pub(super) cause: Cause,
-    pub(super) found: String,
-    /// What is believed of it all the same.
-    pub(super) assumed: String,
+pub(super) struct FileFault {
+    pub(super) fault: Fault,
+    /// What is taken for true of its contents all the same.
+    pub(super) assumption: Option<Assumption>,
 }
-
-impl Fault {
-    fn new(cause: Cause, found: impl Into<String>, assumed: &str) -> Self {
-        Self { cause, found: found.into(), assumed: assumed.to_owned() }
-    }
-}
-
-const AS_WRITTEN: &str = "that what it says is true, where nothing contradicts it";
 
 /// What keeps a file from being believed as it is.
 #[derive(Clone, Debug)]
@@ -81,7 +72,7 @@ impl<T> Read<T> {
         self.state = Some(state);
         self.doubt = None;
         if let Some(fault) = &mut self.fault {
-            fault.assumed.clear();
+            fault.assumption = None;
         }
     }
 
@@ -90,21 +81,22 @@ impl<T> Read<T> {
         Self { state: None, fault: None, doubt: Some(Doubt::of_all()) }
     }
 
-    fn unreadable(found: String) -> Self {
-        let fault = Fault::new(Cause::Unreadable, found, "");
+    fn unreadable(fault: Fault) -> Self {
+        let fault = FileFault { fault, assumption: None };
         Self { state: None, fault: Some(fault), doubt: Some(Doubt::of_all()) }
     }
 
     /// What could be salvaged; `texts` are the files of that, as kubelets write them.
     fn salvaged<const N: usize>(
         file: &[u8],
-        found: String,
+        fault: Fault,
         Salvaged { state, cut, rest, pods }: Salvaged<T>,
         texts: impl Fn(&T) -> [String; N],
     ) -> Self {
         let seal = Seal::of(file);
         let is_proven = seal.as_ref().is_some_and(|seal| texts(&state).iter().any(|text| seal.proves(text)));
-        let fault = Fault::new(Cause::Unreadable, found, if is_proven { "" } else { AS_WRITTEN });
+        let assumption = (!is_proven).then_some(Assumption::EntriesAreTrue);
+        let fault = FileFault { fault, assumption };
         let doubt = (!is_proven).then_some(Doubt { cut, rest, pods, seal });
         Self { state: Some(state), fault: Some(fault), doubt }
     }
@@ -112,7 +104,7 @@ impl<T> Read<T> {
 
 pub(super) fn cpus(file: &[u8], pod_level: PodLevel) -> Read<CpuState> {
     if let Some(format) = CpuFile::unknown_format(file) {
-        return Read::unreadable(format.to_string());
+        return Read::unreadable(Fault::UnknownFormat(format));
     }
     let read = |pod_level| CpuFile::read(file, pod_level, &ContainerIds::new());
     let state = |read: CpuFile| {
@@ -131,23 +123,24 @@ pub(super) fn cpus(file: &[u8], pod_level: PodLevel) -> Read<CpuState> {
     let changed = formats.into_iter().find_map(|format| {
         CpuFile::fault_as(format, file).filter(|error| matches!(error, FileError::Corrupt { .. }))
     });
-    let found = match (&changed, &error) {
-        (Some(error), _) | (None, CpuError::File(error)) => words::damage(error, file),
-        (None, other) => other.to_string(),
+    let fault = match (changed, &error) {
+        (Some(error), _) => Fault::Damaged(Damage::new(error, file)),
+        (None, CpuError::File(error)) => Fault::Damaged(Damage::new(error.clone(), file)),
+        (None, other) => Fault::NotCpus(other.clone()),
     };
     let salvaged = Salvaged::cpus(file);
     // Entries of format V1 are not pods'.
     if matches!(error, CpuError::UnknownContainer(_)) || salvaged.state == CpuState::default() {
-        return Read::unreadable(found);
+        return Read::unreadable(fault);
     }
-    Read::salvaged(file, found, salvaged, |state| {
+    Read::salvaged(file, fault, salvaged, |state| {
         [CpuFormat::V2, CpuFormat::V3].map(|format| state.encode(format))
     })
 }
 
 pub(super) fn memory(file: &[u8], pod_level: PodLevel) -> Read<MemoryState> {
     if let Some(format) = MemoryFile::unknown_format(file) {
-        return Read::unreadable(format.to_string());
+        return Read::unreadable(Fault::UnknownFormat(format));
     }
     let error = match MemoryFile::read(file, pod_level) {
         Ok(read) => {
@@ -160,19 +153,19 @@ pub(super) fn memory(file: &[u8], pod_level: PodLevel) -> Read<MemoryState> {
         let doubt = Doubt::of(&read.oddities);
         return Read { state: Some(read.state), fault: Some(other_gate(pod_level)), doubt };
     }
-    let found = words::damage(&error, file);
+    let fault = Fault::Damaged(Damage::new(error, file));
     let salvaged = Salvaged::memory(file);
     if salvaged.state.policy.is_empty() && salvaged.state.entries.is_empty() && salvaged.rest == Rest::Cut {
-        return Read::unreadable(found);
+        return Read::unreadable(fault);
     }
-    Read::salvaged(file, found, salvaged, |state| {
+    Read::salvaged(file, fault, salvaged, |state| {
         [MemoryFormat::V1, MemoryFormat::V2].map(|format| state.encode(format))
     })
 }
 
 pub(super) fn devices(file: &[u8]) -> Read<DeviceState> {
     if let Some(format) = DeviceFile::unknown_format(file) {
-        return Read::unreadable(format.to_string());
+        return Read::unreadable(Fault::UnknownFormat(format));
     }
     let read = DeviceFile::read(file);
     let Some(error) = read.fault else {
@@ -182,12 +175,12 @@ pub(super) fn devices(file: &[u8]) -> Read<DeviceState> {
             state: Some(read.state),
         };
     };
-    let found = words::damage(&error, file);
+    let fault = Fault::Damaged(Damage::new(error, file));
     let salvaged = Salvaged::devices(file);
     if salvaged.state.entries.as_ref().is_none_or(Vec::is_empty) && salvaged.rest == Rest::Cut {
-        return Read::unreadable(found);
+        return Read::unreadable(fault);
     }
-    Read::salvaged(file, found, salvaged, |state| [state.encode()])
+    Read::salvaged(file, fault, salvaged, |state| [state.encode()])
 }
 
 const fn other(pod_level: PodLevel) -> PodLevel {
@@ -197,20 +190,13 @@ const fn other(pod_level: PodLevel) -> PodLevel {
     }
 }
 
-fn other_gate(configured: PodLevel) -> Fault {
-    let gate = match configured {
-        PodLevel::Off => "on",
-        PodLevel::On => "off",
-    };
-    let found =
-        format!("written with feature gate PodLevelResourceManagers {gate}, which the configuration has not");
-    Fault::new(Cause::OtherGate, found, "")
+const fn other_gate(configured: PodLevel) -> FileFault {
+    FileFault { fault: Fault::OtherGate(configured), assumption: None }
 }
 
-/// What a kubelet takes and did not write.
-pub(super) fn odd(oddities: &Oddities) -> Option<Fault> {
-    let (_, first) = oddities.iter().next()?;
-    let others = oddities.iter().count() - 1;
-    let more = if others == 0 { String::new() } else { format!(", and {others} more such things") };
-    Some(Fault::new(Cause::Odd, format!("not as a kubelet writes it: {first}{more}"), AS_WRITTEN))
+/// A kubelet accepts the file and did not write it so.
+fn odd(oddities: &Oddities) -> Option<FileFault> {
+    let all: Vec<_> = oddities.iter().map(|(offset, oddity)| (offset, oddity.clone())).collect();
+    let assumption = Some(Assumption::EntriesAreTrue);
+    (!all.is_empty()).then_some(FileFault { fault: Fault::Odd(all), assumption })
 }

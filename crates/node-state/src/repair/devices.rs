@@ -7,9 +7,9 @@ use kubelet_checkpoint::store::StateFile;
 use pod_spec::{ContainerName, PodUid, ResourceName};
 
 use super::damage::{Doubt, Read};
-use super::{Cause, Work};
+use super::{Assumption, Remedy, Work};
+use crate::fault::{Fault, Holding, Kind, Unproven};
 use crate::files;
-use crate::words;
 
 const FILE: StateFile = StateFile::Device;
 
@@ -17,9 +17,10 @@ type OfPods = BTreeMap<PodUid, BTreeMap<(ContainerName, ResourceName), Held>>;
 
 impl Work<'_> {
     pub(super) fn devices(&mut self) {
-        let Read { state, fault, doubt } = self.reads.device.clone();
+        let read = self.reads.device.clone();
+        self.whole_file(FILE, &read);
+        let Read { state, doubt, .. } = read;
         let is_read = state.is_some();
-        self.whole_file(FILE, fault, is_read, self.found.device.is_some());
         let said = state.as_ref().filter(|_| self.found.device.is_some());
         let said = said.map(|state| of_pods(&files::devices(state)));
         let mut registered: BTreeSet<ResourceName> = state
@@ -53,9 +54,8 @@ impl Work<'_> {
         let is_doubted = |pod: &&PodUid| !self.says_itself(pod, FILE) && !doubt.cut.contains(*pod);
         let pods: Vec<PodUid> = held.keys().filter(is_doubted).cloned().collect();
         if !pods.is_empty() {
-            let names = words::list(pods.iter().map(|pod| self.name(pod)));
-            let found = format!("nothing confirms which devices {names} hold, and what the plugin answered");
-            self.contradicted(FILE, BTreeMap::from([(found, pods)]));
+            let named = pods.iter().map(|pod| self.named(pod)).collect();
+            self.contradicted(FILE, vec![(Unproven::Devices(named), pods)]);
         }
     }
 
@@ -66,7 +66,7 @@ impl Work<'_> {
         let mut owners: BTreeMap<(ResourceName, DeviceId), PodUid> = BTreeMap::new();
         for pod in order {
             let Some(of) = held.get_mut(&pod) else { continue };
-            let mut lost: BTreeMap<PodUid, BTreeSet<String>> = BTreeMap::new();
+            let mut lost: BTreeMap<PodUid, BTreeSet<(ResourceName, DeviceId)>> = BTreeMap::new();
             for ((_, resource), held) in of.iter_mut() {
                 let mut kept = Vec::new();
                 let mut is_less = false;
@@ -79,7 +79,7 @@ impl Work<'_> {
                             own.push(id.clone());
                         } else {
                             is_less = true;
-                            lost.entry(owner.clone()).or_default().insert(format!("{resource} {id}"));
+                            lost.entry(owner.clone()).or_default().insert((resource.clone(), id.clone()));
                         }
                     }
                     kept.push((on, own));
@@ -89,20 +89,11 @@ impl Work<'_> {
                 }
             }
             for (other, devices) in lost {
-                let told = [
-                    format!(
-                        "{} and {} both hold {}",
-                        self.name(&other),
-                        self.name(&pod),
-                        words::list(devices)
-                    ),
-                    format!("that {} had that first", self.name(&other)),
-                    format!(
-                        "it stays with {}; the other pod keeps the rest of its devices",
-                        self.name(&other)
-                    ),
-                ];
-                self.add(Cause::TwoOwners, FILE, told, &[&other, &pod]);
+                let pods = [self.named(&other), self.named(&pod)];
+                let first = pods[0].clone();
+                let remedy = Remedy::FirstOwnerKeeps(first.clone(), Kind::Devices);
+                let fault = Fault::DevicesOwnedTwice { pods, devices };
+                self.add(FILE, fault, Some(Assumption::FirstOwner(first)), remedy, &[&other, &pod]);
             }
         }
         held
@@ -117,12 +108,9 @@ fn of_pods(held: &Holdings) -> OfPods {
     pods
 }
 
-fn shown(of: &BTreeMap<(ContainerName, ResourceName), Held>) -> String {
-    let devices: BTreeSet<String> = of
-        .iter()
-        .flat_map(|((_, resource), held)| {
-            held.devices().into_iter().map(move |id| format!("{resource} {id}"))
-        })
-        .collect();
-    if devices.is_empty() { "no devices".to_owned() } else { words::list(devices) }
+fn shown(of: &BTreeMap<(ContainerName, ResourceName), Held>) -> Holding {
+    let devices = of.iter().flat_map(|((_, resource), held)| {
+        held.devices().into_iter().map(move |id| (resource.clone(), id.clone()))
+    });
+    Holding::Devices(devices.collect())
 }

@@ -14,9 +14,9 @@ use kubelet_checkpoint::store::StateFile;
 use pod_spec::{Container, ContainerName, Pod, PodUid, QosClass, ResourceName, Role, Unit};
 
 use super::damage::Doubt;
-use super::{Cause, Standing, Work};
+use super::{Assumption, Remedy, Standing, Work};
+use crate::fault::{Fault, NamedPod, Unproven};
 use crate::grants::Cpus;
-use crate::words;
 
 /// Whether a pod has something of its own of one kind, by what is known of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,15 +27,6 @@ enum Holds {
     Maybe,
     /// It does not.
     No,
-}
-
-/// What a file has of a kind of thing, as text to be shown.
-const fn kind(file: StateFile) -> &'static str {
-    match file {
-        StateFile::Cpu => "CPUs",
-        StateFile::Memory => "memory",
-        StateFile::Device => "devices",
-    }
 }
 
 /// Whether a manifest says what its containers request. One that was written down for a name and a UID alone has no
@@ -123,8 +114,8 @@ impl Work<'_> {
         })
     }
 
-    fn names_of(&self, pods: &[PodUid]) -> String {
-        words::list(pods.iter().map(|pod| self.name(pod)))
+    fn all_named(&self, pods: &[PodUid]) -> Vec<NamedPod> {
+        pods.iter().map(|pod| self.named(pod)).collect()
     }
 
     /// Pods without an entry, or with a part of one. `with` have one.
@@ -143,41 +134,25 @@ impl Work<'_> {
                 (false, None, _) => {}
             }
         }
-        let kind = kind(file);
-        if !cut.is_empty() {
-            let told = [
-                format!("what {kind} {} held can be read in part only", self.names_of(&cut)),
-                String::new(),
-                "they keep what can be read".to_owned(),
-            ];
-            self.add(Cause::Unproven, file, told, &cut.iter().collect::<Vec<_>>());
-        }
-        if !lost.is_empty() {
-            let told = [
-                format!("what {kind} {} held cannot be read", self.names_of(&lost)),
-                format!("that they hold no {kind}"),
-                "they keep what the other files have of them".to_owned(),
-            ];
-            self.add(Cause::Unproven, file, told, &lost.iter().collect::<Vec<_>>());
-        }
-        if !unserved.is_empty() {
-            let told = [
-                format!(
-                    "no entry says what {kind} {} hold, and their manifests request some",
-                    self.names_of(&unserved)
-                ),
-                String::new(),
-                "they keep what the other files have of them".to_owned(),
-            ];
-            self.add(Cause::Unproven, file, told, &unserved.iter().collect::<Vec<_>>());
+        let kind = file.into();
+        let none = Some(Assumption::HoldNone(kind));
+        for (pods, unproven, assumption, remedy) in [
+            (&cut, Unproven::Cut(kind, self.all_named(&cut)), None, Remedy::KeepReadable),
+            (&lost, Unproven::Lost(kind, self.all_named(&lost)), none, Remedy::KeepOtherFiles),
+            (&unserved, Unproven::Unserved(kind, self.all_named(&unserved)), None, Remedy::KeepOtherFiles),
+        ] {
+            if !pods.is_empty() {
+                let pods: Vec<&PodUid> = pods.iter().collect();
+                self.add(file, Fault::Unproven(unproven), assumption, remedy, &pods);
+            }
         }
     }
 
     /// Pods whose entry is there and does not agree with something else, by what is wrong.
-    pub(super) fn contradicted(&mut self, file: StateFile, wrong: BTreeMap<String, Vec<PodUid>>) {
-        for (found, pods) in wrong {
-            let told = [found, String::new(), "they keep what the file says".to_owned()];
-            self.add(Cause::Unproven, file, told, &pods.iter().collect::<Vec<_>>());
+    pub(super) fn contradicted(&mut self, file: StateFile, wrong: Vec<(Unproven, Vec<PodUid>)>) {
+        for (unproven, pods) in wrong {
+            let pods: Vec<&PodUid> = pods.iter().collect();
+            self.add(file, Fault::Unproven(unproven), None, Remedy::KeepListed, &pods);
         }
     }
 
@@ -187,10 +162,10 @@ impl Work<'_> {
         pod: &PodUid,
         file: StateFile,
         mut containers: impl Iterator<Item = &'c ContainerName>,
-    ) -> Option<String> {
+    ) -> Option<Unproven> {
         let known = self.containers_of(pod, file);
         let strange = containers.find(|name| !known.contains(*name))?;
-        Some(format!("nothing else says that {} has a container {strange}", self.name(pod)))
+        Some(Unproven::StrangeContainer(self.named(pod), strange.clone()))
     }
 
     /// What does not agree with the CPUs that a doubtful file has of pods that are here.
@@ -199,34 +174,36 @@ impl Work<'_> {
         policy: &Static,
         (state, doubt): (&CpuState, &Doubt),
         held: &BTreeMap<PodUid, Cpus>,
-    ) -> BTreeMap<String, Vec<PodUid>> {
+    ) -> Vec<(Unproven, Vec<PodUid>)> {
         const FILE: StateFile = StateFile::Cpu;
         let owned = super::cpus::owned(state);
         let gap = &(policy.initial().shared() - &state.shared) - &owned;
-        let mut wrong: BTreeMap<String, Vec<PodUid>> = BTreeMap::new();
+        // By their sentences, so that pods with the same are told of together.
+        let mut wrong: BTreeMap<String, (Unproven, Vec<PodUid>)> = BTreeMap::new();
         for (pod, cpus) in held {
             if self.says_itself(pod, FILE) || doubt.cut.contains(pod) {
                 continue;
             }
-            let name = self.name(pod);
+            let named = self.named(pod);
             let both = &super::cpus::all_of(cpus) & &state.shared;
             let count = self.manifest(pod).map(|manifest| count(policy, manifest, cpus));
             let found = if doubt.rest == Rest::Cut {
-                Some("the shared pool cannot be read, so nothing confirms who holds which CPUs".to_owned())
+                Some(Unproven::SharedPoolLost)
             } else if !both.is_empty() {
-                Some(format!("{name} holds {}, which the shared pool has too", words::cpus(&both)))
+                Some(Unproven::Shared(named, both))
             } else if let Some(Count::Other) = count {
-                Some(format!("{name} holds another number of CPUs than its manifest requests"))
+                Some(Unproven::OtherCount(named))
             } else if !gap.is_empty() && count != Some(Count::AsRequested) {
-                Some(format!("nobody has {}, so that somebody's entry is wrong", words::cpus(&gap)))
+                Some(Unproven::Gap(gap.clone()))
             } else {
                 self.strange_container(pod, FILE, cpus.containers.keys())
             };
             if let Some(found) = found {
-                wrong.entry(found).or_default().push(pod.clone());
+                let same = wrong.entry(found.to_string()).or_insert_with(|| (found, Vec::new()));
+                same.1.push(pod.clone());
             }
         }
-        wrong
+        wrong.into_values().collect()
     }
 }
 

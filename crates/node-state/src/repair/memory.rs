@@ -1,19 +1,20 @@
 //! Memory and huge pages: the blocks of pods, and books that agree with them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::memory::MemoryState;
 use kubelet_checkpoint::store::StateFile;
-use memory_manager::{StateError, Static, Stored, StoredBlock, StoredNode, StoredTable};
+use memory_manager::{StateError, Static, Stored, StoredBlock, StoredNode};
 use pod_spec::{PodUid, ResourceName};
 use topology_model::NodeId;
 
 use super::damage::{Doubt, Read};
-use super::{Cause, Work};
+use super::{Remedy, Work};
+use crate::books::BookDifference;
+use crate::fault::{Fault, Holding, Kind, Unproven};
 use crate::files;
 use crate::grants::Memory;
-use crate::words;
 
 const FILE: StateFile = StateFile::Memory;
 
@@ -23,8 +24,9 @@ type Nodes = BTreeMap<NodeId, StoredNode>;
 impl Work<'_> {
     pub(super) fn memory(&mut self) {
         let pod_level = files::pod_level(self.node);
-        let Read { state, fault, doubt } = self.reads.memory.clone();
-        self.whole_file(FILE, fault, state.is_some(), self.found.memory.is_some());
+        let read = self.reads.memory.clone();
+        self.whole_file(FILE, &read);
+        let Read { state, doubt, .. } = read;
         let configured = files::memory_policy(self.node);
         let Some(policy) = self.node.memory() else {
             self.other_policy(FILE, state.as_ref().map(|state| state.policy.as_str()), configured);
@@ -39,7 +41,7 @@ impl Work<'_> {
         if self.found.memory.is_none() && granted.values().any(|memory| !memory.containers.is_empty()) {
             self.missing(FILE);
         }
-        let held = self.believed(FILE, stored.as_ref().map(said), granted, shown);
+        let held = self.believed(FILE, stored.as_ref().map(stored_of), granted, shown);
         if !is_other {
             self.unproven(FILE, doubt.as_ref(), &held.keys().cloned().collect());
         }
@@ -59,7 +61,7 @@ impl Work<'_> {
         &self,
         (state, doubt): (&MemoryState, &Doubt),
         held: &Held,
-    ) -> BTreeMap<String, Vec<PodUid>> {
+    ) -> Vec<(Unproven, Vec<PodUid>)> {
         let expected = self.books_of(state);
         let was = state.nodes.clone().unwrap_or_default();
         let booked = |node: &NodeId, resource: &ResourceName| {
@@ -78,17 +80,12 @@ impl Work<'_> {
             })
         });
         let of_all = match (&expected, other) {
-            (Some(_), None) => counted.map(|(node, _)| {
-                format!("the blocks that are counted on NUMA {node} are not those of its pods, so that somebody's entry is wrong")
-            }),
-            (None, _) => Some(
-                "what its pods hold does not fit this machine, so that somebody's entry is wrong".to_owned(),
-            ),
-            (_, Some((node, resource, _))) => Some(format!(
-                "the {resource} that is booked on NUMA {node} is not that of its pods, so that somebody's entry is wrong"
-            )),
+            (Some(_), None) => counted.map(|(node, _)| Unproven::OtherBlocks(*node)),
+            (None, _) => Some(Unproven::NoFit),
+            (_, Some((node, resource, _))) => Some(Unproven::OtherAmount(*node, resource.clone())),
         };
-        let mut wrong: BTreeMap<String, Vec<PodUid>> = BTreeMap::new();
+        // By their sentences, so that pods with the same are told of together.
+        let mut wrong: BTreeMap<String, (Unproven, Vec<PodUid>)> = BTreeMap::new();
         for (pod, memory) in held {
             if self.says_itself(pod, FILE) || doubt.cut.contains(pod) {
                 continue;
@@ -96,10 +93,11 @@ impl Work<'_> {
             let found =
                 of_all.clone().or_else(|| self.strange_container(pod, FILE, memory.containers.keys()));
             if let Some(found) = found {
-                wrong.entry(found).or_default().push(pod.clone());
+                let same = wrong.entry(found.to_string()).or_insert_with(|| (found, Vec::new()));
+                same.1.push(pod.clone());
             }
         }
-        wrong
+        wrong.into_values().collect()
     }
 
     /// What a file has, without books that are null.
@@ -109,12 +107,8 @@ impl Work<'_> {
             match files::memory(&state) {
                 Ok(stored) => return stored,
                 Err(files::NullBooks(node)) => {
-                    let told = [
-                        format!("the books of NUMA node {node} are null"),
-                        String::new(),
-                        "made anew from what pods hold".to_owned(),
-                    ];
-                    self.add(Cause::Books, FILE, told, &[]);
+                    let fault = Fault::NullBooks(files::NullBooks(node));
+                    self.add(FILE, fault, None, Remedy::Rebook, &[]);
                     state.nodes.as_mut().and_then(|nodes| nodes.remove(&node));
                 }
             }
@@ -134,7 +128,7 @@ impl Work<'_> {
             for blocks in memory.containers.values_mut().chain(&mut memory.whole) {
                 blocks.retain_mut(|block| {
                     let before = block.nodes.len();
-                    let was = words_of(block);
+                    let was = block.clone();
                     let has = |id: &NodeId| {
                         tables.get(id).is_some_and(|node| node.memory.contains_key(&block.resource))
                     };
@@ -146,16 +140,8 @@ impl Work<'_> {
                 });
             }
             if !lost.is_empty() {
-                let told = [
-                    format!(
-                        "{} holds {}, and this machine has none of that there",
-                        self.name(&pod),
-                        words::list(lost)
-                    ),
-                    String::new(),
-                    "it keeps the rest of its memory".to_owned(),
-                ];
-                self.add(Cause::MemoryGone, FILE, told, &[&pod]);
+                let fault = Fault::MemoryGone { pod: self.named(&pod), blocks: lost };
+                self.add(FILE, fault, None, Remedy::KeepRest(Kind::Memory), &[&pod]);
             }
         }
         held
@@ -191,40 +177,12 @@ impl Work<'_> {
     }
 
     fn compare_books(&mut self, was: &Nodes, is: &Nodes) {
-        let ids: BTreeSet<NodeId> = was.keys().chain(is.keys()).copied().collect();
-        let mut drifted = Vec::new();
-        let mut books = Vec::new();
-        for id in ids {
-            match (was.get(&id), is.get(&id)) {
-                (Some(_), None) => drifted.push(format!("NUMA {id} is not of this machine")),
-                (None, _) => drifted.push(format!("NUMA {id} of this machine is not in it")),
-                (Some(was), Some(is)) => {
-                    let resources: BTreeSet<&ResourceName> =
-                        was.memory.keys().chain(is.memory.keys()).collect();
-                    for resource in resources {
-                        match (was.memory.get(resource), is.memory.get(resource)) {
-                            (Some(was), Some(is)) => {
-                                compare(id, resource, *was, *is, &mut drifted, &mut books);
-                            }
-                            (Some(_), None) => drifted.push(format!("NUMA {id} has no {resource} any more")),
-                            (None, _) => drifted.push(format!("NUMA {id} has {resource} now")),
-                        }
-                    }
-                    if was.assignments != is.assignments || was.cells != is.cells {
-                        books.push(format!(
-                            "NUMA {id} counts {} blocks, and its pods have {}",
-                            was.assignments, is.assignments
-                        ));
-                    }
-                }
-            }
-        }
-        if !drifted.is_empty() {
-            let done = "the machine as it is counts; what pods hold is booked anew";
-            self.add(Cause::MemoryDrifted, FILE, [told(drifted), String::new(), done.to_owned()], &[]);
-        } else if !books.is_empty() {
-            let done = "what pods hold counts; the sums are made anew";
-            self.add(Cause::Books, FILE, [told(books), String::new(), done.to_owned()], &[]);
+        let (drift, sums): (Vec<_>, Vec<_>) =
+            BookDifference::all(was, is).into_iter().partition(BookDifference::is_drift);
+        if !drift.is_empty() {
+            self.add(FILE, Fault::MemoryDrifted(drift), None, Remedy::RebookForMachine, &[]);
+        } else if !sums.is_empty() {
+            self.add(FILE, Fault::Books(sums), None, Remedy::Rebook, &[]);
         }
     }
 
@@ -248,94 +206,25 @@ impl Work<'_> {
             let booked = stored.nodes.values().filter_map(|node| node.memory.get(resource));
             let booked: u128 = booked.map(|table| u128::from(table.reserved)).sum();
             if held > booked {
-                let told = [
-                    format!(
-                        "pods hold {} of {resource} more than there is for pods where they hold it",
-                        words::bytes(u64::try_from(held - booked).unwrap_or(u64::MAX))
-                    ),
-                    String::new(),
-                    "they keep it; no more is given out there until enough of it is free".to_owned(),
-                ];
-                self.add(Cause::Overbooked, FILE, told, &[]);
+                let bytes = u64::try_from(held - booked).unwrap_or(u64::MAX);
+                let fault = Fault::Overbooked { resource: resource.clone(), bytes };
+                self.add(FILE, fault, None, Remedy::Wait, &[]);
             }
         }
     }
 }
 
-fn compare(
-    id: NodeId,
-    resource: &ResourceName,
-    was: StoredTable,
-    is: StoredTable,
-    drifted: &mut Vec<String>,
-    books: &mut Vec<String>,
-) {
-    for (what, was, is) in [
-        ("is installed", was.total, is.total),
-        ("is kept for the system", was.system_reserved, is.system_reserved),
-    ] {
-        if was != is {
-            drifted.push(format!(
-                "NUMA {id}: {} of {resource} {what}, {} before",
-                words::bytes(is),
-                words::bytes(was)
-            ));
-        }
-    }
-    let is_drifted = was.total != is.total || was.system_reserved != is.system_reserved;
-    if !is_drifted && was.allocatable != is.allocatable {
-        drifted.push(format!(
-            "NUMA {id}: pods can have {} of {resource}, {} before",
-            words::bytes(is.allocatable),
-            words::bytes(was.allocatable)
-        ));
-    } else if was.reserved != is.reserved {
-        books.push(format!(
-            "NUMA {id}: {} of {resource} booked, and the blocks of its pods sum to {}",
-            words::bytes(was.reserved),
-            words::bytes(is.reserved)
-        ));
-    } else if !is_drifted && was.free != is.free {
-        books.push(format!(
-            "NUMA {id}: {} of {resource} free, and it should be {}",
-            words::bytes(was.free),
-            words::bytes(is.free)
-        ));
-    }
-}
-
-/// Longer lists are cut.
-const TOLD: usize = 4;
-
-fn told(mut what: Vec<String>) -> String {
-    let more = what.len().saturating_sub(TOLD);
-    what.truncate(TOLD);
-    let mut told = what.join("; ");
-    if more > 0 {
-        told.push_str(&format!("; and {more} more"));
-    }
-    told
-}
-
-fn said(stored: &Stored) -> Held {
-    let mut said = Held::new();
+fn stored_of(stored: &Stored) -> Held {
+    let mut held = Held::new();
     for (pod, containers) in &stored.entries {
-        said.entry(pod.clone()).or_default().containers.clone_from(containers);
+        held.entry(pod.clone()).or_default().containers.clone_from(containers);
     }
     for (pod, blocks) in &stored.pod_entries {
-        said.entry(pod.clone()).or_default().whole = Some(blocks.clone());
+        held.entry(pod.clone()).or_default().whole = Some(blocks.clone());
     }
-    said
+    held
 }
 
-fn words_of(block: &StoredBlock) -> String {
-    let StoredBlock { nodes, resource, size } = block;
-    let nodes = words::list(nodes.iter().map(ToString::to_string));
-    format!("{} of {resource} on NUMA {nodes}", words::bytes(*size))
-}
-
-fn shown(memory: &Memory) -> String {
-    let blocks: Vec<String> =
-        memory.containers.values().chain(&memory.whole).flatten().map(words_of).collect();
-    if blocks.is_empty() { "no memory".to_owned() } else { words::list(blocks) }
+fn shown(memory: &Memory) -> Holding {
+    Holding::Memory(memory.containers.values().chain(&memory.whole).flatten().cloned().collect())
 }

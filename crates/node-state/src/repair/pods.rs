@@ -8,8 +8,9 @@ use k8s_quantity::{Format, Quantity};
 use kubelet_checkpoint::store::StateFile;
 use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceList, ResourceName, Role};
 
-use super::{Cause, Known, PodList, RunningPod, Standing, Work};
-use crate::record::{self, Record, RecordError, Source};
+use super::{Assumption, Known, PodList, Remedy, RunningPod, Standing, Work};
+use crate::fault::{Fault, Holding};
+use crate::record::{self, Record, Source};
 
 /// What containers ask for.
 type Containers = BTreeMap<ContainerName, ResourceList>;
@@ -25,20 +26,16 @@ impl Work<'_> {
                     if record::path(&uid) == *path {
                         self.know(record);
                     } else {
-                        damaged.push((
-                            path,
-                            Some(record),
-                            format!("it is the file of pod {uid}, under another name"),
-                        ));
+                        damaged.push((path, Some(record), Fault::MisnamedPod(uid)));
                     }
                 }
-                Err(error) => damaged.push((path, None, told(&error))),
+                Err(error) => damaged.push((path, None, Fault::UnreadablePod(Arc::new(error)))),
             }
         }
-        for (path, other, found) in damaged {
+        for (path, other, fault) in damaged {
             match other {
-                Some(record) => self.misplaced(path, record, found),
-                None => self.damaged(path, found),
+                Some(record) => self.misplaced(path, record, fault),
+                None => self.damaged(path, fault),
             }
         }
         if let PodList::Listed(names) = self.runs {
@@ -61,40 +58,33 @@ impl Work<'_> {
     }
 
     /// A whole file under a name that is not its own.
-    fn misplaced(&mut self, path: &Path, record: Record, found: String) {
+    fn misplaced(&mut self, path: &Path, record: Record, fault: Fault) {
         let uid = record.pod.uid.clone();
         self.result.aside.insert(path.to_path_buf());
-        let done = if self.pods.contains_key(&uid) {
-            "put aside, since the pod has its own"
+        let remedy = if self.pods.contains_key(&uid) {
+            Remedy::PutAsideDuplicate
         } else {
             self.know(record);
             self.result.records.insert(uid);
-            "renamed"
+            Remedy::RenameToPod
         };
-        let told = [found, String::new(), done.to_owned()];
-        self.add_at(Cause::Unreadable, path.to_path_buf(), told, &[]);
+        self.add_at(path.to_path_buf(), fault, None, remedy, &[]);
     }
 
     /// A pod whose file cannot be read is here all the same.
-    fn damaged(&mut self, path: &Path, found: String) {
+    fn damaged(&mut self, path: &Path, fault: Fault) {
         self.result.aside.insert(path.to_path_buf());
         let uid = path.file_stem().and_then(|stem| stem.to_str()).map(PodUid::new);
         let uid = uid.filter(|uid| record::path(&uid) == *path);
         let Some(uid) = uid.filter(|uid| !self.pods.contains_key(uid)) else {
-            let told = [found, String::new(), "put aside: its name is no pod's".to_owned()];
-            self.add_at(Cause::Unreadable, path.to_path_buf(), told, &[]);
+            self.add_at(path.to_path_buf(), fault, None, Remedy::PutAsideNoPod, &[]);
             return;
         };
         let read = self.as_far_as_read(path, &uid);
         let is_read = read.is_some();
-        let assumed = if is_read {
-            "that its manifest is as it should be, and that it holds what state files say"
-        } else {
-            "that it runs, and holds what state files say"
-        };
+        let assumption = if is_read { Assumption::ManifestIsTrue } else { Assumption::PodRuns };
         let Some(record) = read.or_else(|| self.unread(&uid)) else {
-            let told = [found, String::new(), "put aside: its name is no pod's".to_owned()];
-            self.add_at(Cause::Unreadable, path.to_path_buf(), told, &[]);
+            self.add_at(path.to_path_buf(), fault, None, Remedy::PutAsideNoPod, &[]);
             return;
         };
         self.know(record);
@@ -103,12 +93,7 @@ impl Work<'_> {
             known.manifest = None;
         }
         self.result.records.insert(uid.clone());
-        let told = [
-            found,
-            assumed.to_owned(),
-            "recorded anew; delete the pod when nothing of it runs any more".to_owned(),
-        ];
-        self.add_at(Cause::Unreadable, path.to_path_buf(), told, &[&uid]);
+        self.add_at(path.to_path_buf(), fault, Some(assumption), Remedy::RecordAnew, &[&uid]);
     }
 
     /// A file that was changed, if it is still the pod's.
@@ -184,21 +169,9 @@ impl Work<'_> {
     }
 
     /// Pods of a state file that are not here: what they held is free.
-    pub(super) fn gone(&mut self, file: StateFile, gone: Vec<(PodUid, String)>) {
+    pub(super) fn gone(&mut self, file: StateFile, gone: Vec<(PodUid, Holding)>) {
         for (pod, held) in gone {
-            let told = [
-                format!("pod {pod} is not here and holds {held}"),
-                String::new(),
-                "it holds nothing any more".to_owned(),
-            ];
-            self.add(Cause::PodGone, file, told, &[]);
+            self.add(file, Fault::PodGone { pod, held }, None, Remedy::Release, &[]);
         }
-    }
-}
-
-fn told(error: &RecordError) -> String {
-    match std::error::Error::source(error) {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
     }
 }

@@ -22,13 +22,19 @@ use memory_manager::Stored;
 use pod_spec::{ContainerName, PodUid, ResourceName, Role};
 
 use super::damage::Read;
-use super::{Cause, PodList, Work};
+use super::{PodList, Work};
+use crate::fault::FaultKind;
 use crate::files;
 use crate::record::Record;
 
 /// What follows where the state files are ahead in one pod.
-const FOLLOWING: [Cause; 5] =
-    [Cause::Disagreement, Cause::PodGone, Cause::SharedPool, Cause::CpusNew, Cause::Books];
+const FOLLOWING: [FaultKind; 5] = [
+    FaultKind::Disagreement,
+    FaultKind::PodGone,
+    FaultKind::SharedPool,
+    FaultKind::CpusNew,
+    FaultKind::Books,
+];
 
 /// The devices of one pod.
 type Devices<'a> = BTreeMap<(&'a ContainerName, &'a ResourceName), &'a HeldDevices>;
@@ -41,7 +47,7 @@ impl Work<'_> {
         }
         let Self { result, reads, .. } = self;
         let is_plain = matches!(self.runs, PodList::Recorded)
-            && result.findings.iter().all(|repair| FOLLOWING.contains(&repair.cause))
+            && result.findings.iter().all(|repair| FOLLOWING.contains(&repair.finding.fault.kind()))
             && result.quarantined.is_empty()
             && result.aside.is_empty()
             && result.records.is_empty();
@@ -49,8 +55,9 @@ impl Work<'_> {
         if !is_plain || !are_whole {
             return None;
         }
-        let disagreements = result.findings.iter().filter(|repair| repair.cause == Cause::Disagreement);
-        let disagreeing: Vec<&Path> = disagreements.map(|repair| &*repair.file).collect();
+        let disagreements =
+            result.findings.iter().filter(|repair| repair.finding.fault.kind() == FaultKind::Disagreement);
+        let disagreeing: Vec<&Path> = disagreements.map(|repair| &*repair.finding.file).collect();
         let mut other = BTreeSet::new();
         if let (Some(state), Some(held)) = (&reads.cpu.state, &result.start.stored.cpus) {
             other.extend(other_cpus(state, held)?);

@@ -14,7 +14,7 @@ use crate::document::Document;
 use crate::node::{LIVE, LoadedMachine, LoadedNode, NodeLine};
 use crate::node_file::Packed;
 use crate::render::{self, Screen};
-use crate::state::{self, Finding, Problem, Quarantine, Resident};
+use crate::state::{self, FindingLine, Problem, Quarantine, Resident};
 
 #[derive(Args, Debug)]
 pub(crate) struct StateArguments {
@@ -113,7 +113,7 @@ fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcom
 #[derive(Debug, Serialize)]
 struct Checked<'a> {
     node: &'a NodeLine,
-    findings: &'a [Finding],
+    findings: &'a [FindingLine],
 }
 
 fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::store::Store;
 use node_agent::{ReplacedFile, mend, prune};
-use node_state::{FileRepair, PodList, RepairPlan, RunningPod, Standing, StateFolder};
+use node_state::{FileRepair, RepairPlan, StateFolder};
 use pod_spec::PodUid;
 use serde::Serialize;
 use topology_admission::Compat;
@@ -69,7 +68,7 @@ pub(crate) struct StateRepair<'a> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RepairLine {
-    cause: node_state::Cause,
+    cause: node_state::FaultKind,
     pub(crate) file: String,
     pub(crate) found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,12 +115,12 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     let found =
         StateFolder::look(root).with_context(|| format!("failed to read the state in {}", root.display()))?;
     if found.is_empty() {
-        bail!("{} holds no state: nothing is to be repaired", root.display());
+        bail!("{} contains no kubelet state", root.display());
     }
     let folder = state::any_state_of(root)?;
     let earlier = Quarantine::of(root, &folder, &names)?;
     let mut repaired = found
-        .plan_repair(&node.node, &runs(&found, &names, &earlier))
+        .plan_repair(&node.node, &names.pod_list(&found, &earlier))
         .with_context(|| format!("cannot repair {}", root.display()))?;
     let ledger =
         repaired.start.ledger(&node.node, Inventory::new(node.node.nodes().clone()), Moment::default())?;
@@ -174,23 +173,6 @@ fn with(quarantine: &Quarantine, earlier: &Quarantine) -> Quarantine {
     all
 }
 
-/// Which pods there are: those that are given, else those that have files of their own, else any.
-fn runs(found: &StateFolder, names: &PodNames, earlier: &Quarantine) -> PodList {
-    let Some(known) = names.known() else {
-        return if found.pods.is_empty() { PodList::Unknown } else { PodList::Recorded };
-    };
-    let running = known.iter().map(|(uid, name)| {
-        let is_quarantined = earlier.pods.contains_key(uid.as_str());
-        let pod = RunningPod {
-            name: name.clone(),
-            manifest: names.specs().get(uid).cloned().map(Arc::new),
-            standing: if is_quarantined { Standing::Quarantined } else { Standing::Listed },
-        };
-        (uid.clone(), pod)
-    });
-    PodList::Listed(running.collect())
-}
-
 fn told<'a>(repaired: &RepairPlan, names: &PodNames, node: &'a NodeLine, dry_run: bool) -> StateRepair<'a> {
     let recorded = repaired.start.records.iter();
     let recorded: BTreeMap<&PodUid, String> = recorded
@@ -198,11 +180,11 @@ fn told<'a>(repaired: &RepairPlan, names: &PodNames, node: &'a NodeLine, dry_run
         .collect();
     let name = |uid: &PodUid| recorded.get(uid).cloned().unwrap_or_else(|| names.name(uid));
     let repairs = repaired.findings.iter().map(|repair| RepairLine {
-        cause: repair.cause,
-        file: repair.file.display().to_string(),
-        found: repair.found.clone(),
-        assumed: repair.assumed.clone(),
-        done: repair.done.clone(),
+        cause: repair.finding.fault.kind(),
+        file: repair.finding.file.display().to_string(),
+        found: repair.finding.fault.to_string(),
+        assumed: repair.assumption.as_ref().map(ToString::to_string),
+        done: repair.remedy.to_string(),
         quarantined: repair.quarantined.iter().map(name).collect(),
     });
     let quarantined = repaired.quarantined.iter().map(|(uid, why)| QuarantinedLine {

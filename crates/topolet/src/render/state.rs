@@ -2,7 +2,7 @@
 
 use super::{Glyphs, columns};
 use crate::node::RELEASE;
-use crate::state::{Finding, Problem, Shown};
+use crate::state::{FindingLine, Problem, Shown};
 
 /// The files and a table of what each container holds.
 pub(crate) fn shown(shown: &Shown, glyphs: Glyphs) -> String {
@@ -54,7 +54,7 @@ pub(crate) fn holders(shown: &Shown) -> String {
 }
 
 /// What was found, most harmful first.
-pub(crate) fn findings(findings: &[Finding], glyphs: Glyphs) -> String {
+pub(crate) fn findings(findings: &[FindingLine], glyphs: Glyphs) -> String {
     let wrong = findings.iter().filter(|finding| finding.problem != Problem::Odd).count();
     let mut text = String::new();
     for finding in findings {

@@ -393,11 +393,11 @@ impl Metrics {
     /// The state was repaired at the start.
     pub(super) fn repaired(&self, repairs: &[Repair]) {
         // Those that never came up are there too, so that their first time is seen.
-        for cause in node_state::Cause::ALL {
-            drop(self.repairs.get_or_create(&OfCause::new(cause.name())));
+        for kind in node_state::FaultKind::ALL {
+            drop(self.repairs.get_or_create(&OfCause::new(kind.name())));
         }
         for repair in repairs {
-            self.repairs.get_or_create(&OfCause::new(repair.cause.name())).inc();
+            self.repairs.get_or_create(&OfCause::new(repair.finding.fault.kind().name())).inc();
         }
     }
 

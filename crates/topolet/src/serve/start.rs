@@ -42,9 +42,10 @@ pub(super) fn owner(
     let ledger = repaired.start.ledger(&node.node, inventory, now).with_context(cannot)?;
     let mended = repaired.settle(&node.node, &ledger);
     findings.append(&mut repaired.findings);
-    for Repair { file, found, assumed, done, quarantined, .. } in &findings {
-        let file = file.display();
-        let assumed = assumed.as_deref().unwrap_or_default();
+    for Repair { finding, assumption, remedy, quarantined } in &findings {
+        let (file, found) = (finding.file.display(), finding.fault.to_string());
+        let assumed = assumption.as_ref().map(ToString::to_string).unwrap_or_default();
+        let done = remedy.to_string();
         if quarantined.is_empty() {
             tracing::warn!(%file, found, assumed, done, "state is repaired");
         } else {

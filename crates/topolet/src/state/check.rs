@@ -1,130 +1,149 @@
-//! What is wrong with the files, on this machine and with this configuration.
+//! The faults of state files as `topolet state check` prints them: what is wrong, what the kubelet does about it, and
+//! what helps.
 
-mod cpus;
-mod devices;
-mod memory;
-
+use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::store::StateFile;
-use kubelet_checkpoint::{Oddities, Oddity, PodLevel};
-use node_state::files::{self, UnknownFile};
-use pod_spec::PodUid;
+use node_state::{Audit, Fault, Finding, StateFolder};
 use topology_admission::Node;
 
-use super::{Finding, Findings, PodNames, Problem, QUARANTINE, Quarantine, Quarantined};
-use node_state::StateFolder;
+use super::{FindingLine, PodNames, Problem, QUARANTINE, Quarantine, Quarantined};
 
-/// Checks the files against a node that is as strict as the kubelet.
+/// Checks the files against a node that is as strict as the kubelet; most harmful first.
 pub(crate) fn check(
     folder: &StateFolder,
     node: &Node,
     names: &PodNames,
     quarantine: &Quarantine,
-) -> Vec<Finding> {
-    let pod_level = match node.pod_level() {
-        topology_admission::PodLevel::Managed => PodLevel::On,
-        topology_admission::PodLevel::Ignored | topology_admission::PodLevel::NotPinned => PodLevel::Off,
-    };
-    let mut checking = Checking { node, names, pod_level, found: Findings::default() };
-    if let Some(file) = &folder.cpu {
-        checking.cpus(file);
-    }
-    if let Some(file) = &folder.memory {
-        checking.memory(file);
-    }
-    if let Some(file) = &folder.device {
-        checking.devices(file);
-    }
-    for quarantined in quarantine.pods.values() {
-        checking.quarantined(quarantined);
-    }
-    for file in &quarantine.lost {
-        let told = [
-            format!("parts of {file} were lost, and a repair wrote it without a list of the pods that run"),
-            "does not know: pods that the file does not name may run on what others hold".to_owned(),
-            format!("restart or delete the pods that run on this node, then remove {QUARANTINE}"),
-        ];
-        checking.found.add_at(Problem::Quarantined, QUARANTINE, told);
-    }
-    checking.found.sorted()
-}
-
-struct Checking<'a> {
-    node: &'a Node,
-    names: &'a PodNames,
-    pod_level: PodLevel,
-    found: Findings,
-}
-
-/// A file's path at a kubelet; its messages name it so, wherever the copy is.
-pub(super) fn kubelets(file: StateFile) -> String {
-    format!("{}/{}", super::names::OWN, file.path())
+) -> Vec<FindingLine> {
+    let audit = folder.audit(node, &names.pod_list(folder, quarantine));
+    let mut lines: Vec<FindingLine> = audit.findings.iter().map(|finding| line(finding, &audit)).collect();
+    lines.extend(quarantine.pods.values().map(quarantined));
+    lines.extend(quarantine.lost.iter().map(|file| FindingLine {
+        problem: Problem::Quarantined,
+        file: QUARANTINE.to_owned(),
+        what: format!("parts of {file} were lost, and a repair wrote it without a list of the running pods"),
+        kubelet: "does not know: pods that the file does not list may run on what other pods hold".to_owned(),
+        help: format!("restart or delete the pods that run on this node, then remove {QUARANTINE}"),
+    }));
+    lines.sort_by_key(|line| line.problem);
+    lines
 }
 
 /// The way out that always works.
 const DELETE: &str = "drain the node, delete the file and restart the kubelet";
 
-/// What a kubelet says that does not start.
-fn no_start(manager: &str, error: impl std::fmt::Display) -> String {
-    format!("does not start: start {manager} manager error: {error}")
+/// The kubelet starts without its file of devices.
+const STARTS_EMPTY: &str =
+    "starts and forgets who holds which device, so it can allocate devices that are in use";
+
+fn line(finding: &Finding, audit: &Audit) -> FindingLine {
+    FindingLine {
+        problem: problem(&finding.fault),
+        file: finding.file.display().to_string(),
+        what: finding.fault.to_string(),
+        kubelet: kubelet(finding, audit),
+        help: help(finding),
+    }
 }
 
-impl Checking<'_> {
-    fn add(&mut self, problem: Problem, file: StateFile, what: String, kubelet: String, help: &str) {
-        self.found.add(problem, file, [what, kubelet, help.to_owned()]);
+/// What a repair has left behind.
+fn quarantined(quarantined: &Quarantined) -> FindingLine {
+    let Quarantined { name, why, .. } = quarantined;
+    FindingLine {
+        problem: Problem::Quarantined,
+        file: QUARANTINE.to_owned(),
+        what: format!("{name} is quarantined since a repair: {why}{}", quarantined.kept()),
+        kubelet: "does not know: the pod may go on running on what another pod holds by now".to_owned(),
+        help: format!("delete the pod, or remove {QUARANTINE} when you have seen to it"),
     }
+}
 
-    /// What the kubelet takes although it did not write it.
-    fn odd(&mut self, file: StateFile, oddities: &Oddities) {
-        for (offset, oddity) in oddities.iter() {
-            let (what, help) = match oddity {
-                Oddity::NoChecksum => {
-                    (oddity.to_string(), "it is given one when the kubelet next writes the file")
+const fn problem(fault: &Fault) -> Problem {
+    match fault {
+        Fault::NotRegular(_)
+        | Fault::Damaged(_)
+        | Fault::NotCpus(_)
+        | Fault::UnreadablePod(_)
+        | Fault::MisnamedPod(_)
+        | Fault::Missing
+        | Fault::NullBooks(_) => Problem::Unreadable,
+        Fault::UnknownFormat(_) => Problem::UnknownFormat,
+        Fault::OtherGate(_) | Fault::WholeCpus { .. } => Problem::OtherGate,
+        Fault::OtherPolicy { .. } => Problem::OtherPolicy,
+        Fault::CpusGone { .. } | Fault::SharedCpusGone(_) | Fault::MemoryGone { .. } => Problem::Unknown,
+        Fault::OwnedAndShared { .. } | Fault::CpusOwnedTwice { .. } | Fault::DevicesOwnedTwice { .. } => {
+            Problem::Overlap
+        }
+        Fault::UnownedCpus(_)
+        | Fault::CpusReserved { .. }
+        | Fault::SharedCpusReserved(_)
+        | Fault::ReservedNotShared(_)
+        | Fault::MemoryDrifted(_)
+        | Fault::Books(_)
+        | Fault::Overbooked { .. }
+        | Fault::Unproven(_)
+        | Fault::Disagreement { .. }
+        | Fault::Rejected(_) => Problem::Sums,
+        Fault::PodGone { .. } => Problem::Gone,
+        Fault::Odd(_) => Problem::Odd,
+    }
+}
+
+/// What the kubelet does about it, in its own words where it refuses to start.
+fn kubelet(finding: &Finding, audit: &Audit) -> String {
+    let is_of_devices = finding.file == std::path::Path::new(StateFile::Device.path());
+    let reaction = match &finding.fault {
+        Fault::Odd(_) => "accepts it as it is",
+        Fault::PodGone { .. } => "releases them when it next admits a pod",
+        Fault::CpusOwnedTwice { .. } => "does not look for this: both run on them",
+        Fault::DevicesOwnedTwice { .. } => "does not look for this: both use them",
+        Fault::NullBooks(_) => "crashes when it starts",
+        Fault::Damaged(_) | Fault::UnknownFormat(_) if is_of_devices => STARTS_EMPTY,
+        fault => match (audit.refusal(&finding.file), fault) {
+            (Some(refusal), _) => return format!("does not start: {refusal}"),
+            (None, Fault::UnknownFormat(_)) => "takes it for empty",
+            (None, _) => "does not look for this",
+        },
+    };
+    reaction.to_owned()
+}
+
+fn help(finding: &Finding) -> String {
+    let first = match &finding.fault {
+        Fault::Odd(oddities) => {
+            return match oddities.first() {
+                Some((_, kubelet_checkpoint::Oddity::NoChecksum)) => {
+                    "the kubelet adds one when it next writes the file"
                 }
-                _ => (
-                    format!("at byte {offset}: {oddity}"),
-                    "somebody edited the file: see that it says what is true",
-                ),
-            };
-            self.add(Problem::Odd, file, what, "takes it as it is".to_owned(), help);
-        }
-    }
-
-    /// What a repair has left behind.
-    fn quarantined(&mut self, quarantined: &Quarantined) {
-        let Quarantined { name, why, .. } = quarantined;
-        let told = [
-            format!("{name} is quarantined since a repair: {why}{}", quarantined.kept()),
-            "does not know: the pod may go on running on what another has by now".to_owned(),
-            format!("delete the pod, or remove {QUARANTINE} when you have seen to it"),
-        ];
-        self.found.add_at(Problem::Quarantined, QUARANTINE, told);
-    }
-
-    /// Whether the format of the file is not known, which is told.
-    fn is_unknown(&mut self, file: StateFile, contents: &[u8], kubelet: &str) -> bool {
-        let Err(UnknownFile { format, .. }) = files::known(file, contents) else { return false };
-        self.add(
-            Problem::UnknownFormat,
-            file,
-            format.to_string(),
-            kubelet.to_owned(),
-            "run the kubelet that wrote it; to go back to v1.36, drain the node and delete the file",
-        );
-        true
-    }
-
-    /// What is held for pods that are not there any more.
-    fn gone<'p>(&mut self, file: StateFile, pods: impl Iterator<Item = (&'p PodUid, String)>) {
-        for (pod, held) in pods {
-            if self.names.is_gone(pod) {
-                self.add(
-                    Problem::Gone,
-                    file,
-                    format!("pod {pod} is gone and still holds {held}"),
-                    "frees them when it next admits a pod".to_owned(),
-                    "nothing, if the kubelet runs; else they stay taken until it does",
-                );
+                _ => "somebody edited the file: check that its contents are true",
             }
+            .to_owned();
         }
-    }
+        Fault::PodGone { .. } => {
+            return "nothing if the kubelet runs; otherwise they stay allocated until it does".to_owned();
+        }
+        Fault::CpusOwnedTwice { .. } | Fault::DevicesOwnedTwice { .. } => {
+            return "delete one of the two pods".to_owned();
+        }
+        Fault::UnknownFormat(_) => {
+            return "run the kubelet that wrote it; to go back to v1.36, drain the node and delete the file"
+                .to_owned();
+        }
+        Fault::Damaged(_) if finding.file == std::path::Path::new(StateFile::Device.path()) => {
+            return "before the kubelet starts, delete the pods that hold devices".to_owned();
+        }
+        Fault::OtherGate(PodLevel::Off) => "turn the gate on again".to_owned(),
+        Fault::OtherGate(PodLevel::On) => "turn the gate off again".to_owned(),
+        Fault::OtherPolicy { stored, configured: "static" | "none" } => {
+            format!("set cpuManagerPolicy to {stored:?} again")
+        }
+        Fault::OtherPolicy { stored, .. } => format!("set memoryManagerPolicy to {stored:?} again"),
+        Fault::CpusGone { .. } | Fault::SharedCpusGone(_) => "bring them online again".to_owned(),
+        Fault::CpusReserved { .. } | Fault::SharedCpusReserved(_) | Fault::ReservedNotShared(_) => {
+            "undo the change of the reservation".to_owned()
+        }
+        Fault::MemoryDrifted(_) => "restore the memory and the reservation that the file has".to_owned(),
+        _ => return DELETE.to_owned(),
+    };
+    format!("{first}, or {DELETE}")
 }

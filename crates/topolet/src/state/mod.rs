@@ -12,7 +12,7 @@ mod source;
 mod table;
 
 pub(crate) use check::check;
-pub(crate) use finding::{Finding, Findings, Problem};
+pub(crate) use finding::{FindingLine, Problem};
 pub(crate) use folder::{any_state_of, must_be_folder, state_of};
 pub(crate) use names::{OWN, POD_LOGS, PodNames};
 pub(crate) use quarantine::{Left, QUARANTINE, Quarantine, Quarantined};

@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
+use node_state::{PodList, RunningPod, Standing, StateFolder};
 use pod_spec::{Pod, PodUid};
 
+use super::Quarantine;
 use super::listed::{self, Listed};
 
 /// Where a node keeps a folder for each pod, with the name `NAMESPACE_NAME_UID`.
@@ -119,6 +122,24 @@ impl PodNames {
     /// Whether the manifest of every pod that runs is known.
     pub(crate) fn knows_requests(&self) -> bool {
         self.all.as_ref().is_some_and(|all| all.len() == self.specs.len())
+    }
+
+    /// Which pods there are: those that are known, else those that have files in the folder, else any. `earlier` are
+    /// quarantined since a repair before.
+    pub(crate) fn pod_list(&self, folder: &StateFolder, earlier: &Quarantine) -> PodList {
+        let Some(known) = self.known() else {
+            return if folder.pods.is_empty() { PodList::Unknown } else { PodList::Recorded };
+        };
+        let running = known.iter().map(|(uid, name)| {
+            let is_quarantined = earlier.pods.contains_key(uid.as_str());
+            let pod = RunningPod {
+                name: name.clone(),
+                manifest: self.specs().get(uid).cloned().map(Arc::new),
+                standing: if is_quarantined { Standing::Quarantined } else { Standing::Listed },
+            };
+            (uid.clone(), pod)
+        });
+        PodList::Listed(running.collect())
     }
 
     /// `NAMESPACE/NAME`, or the UID of a pod that is not known.

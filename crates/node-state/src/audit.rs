@@ -1,0 +1,160 @@
+//! What is wrong with a folder from a kubelet's point of view.
+//!
+//! The faults are those that a repair would find, so a check and a repair never judge a file differently. Left out is
+//! what only a repair is concerned with: what it would have to assume of a file that nobody can read, and pods' own
+//! files. Added is the kubelet's reaction. It refuses to start from one file at a time, and it does not look for
+//! everything that is wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kubelet_checkpoint::store::StateFile;
+use topology_admission::{Node, RestoreError};
+
+use crate::fault::{Fault, Finding};
+use crate::folder::StateFolder;
+use crate::repair::PodList;
+use crate::start::StartError;
+
+/// The faults of a folder, most harmful first, and the files from which a kubelet does not start.
+#[derive(Clone, Debug, Default)]
+pub struct Audit {
+    /// The faults.
+    pub findings: Vec<Finding>,
+    refusals: BTreeMap<StateFile, Arc<StartError>>,
+}
+
+/// Whether a fault is one for a kubelet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Weight {
+    /// The kubelet cannot use the file, so nothing else in it matters.
+    WholeFile,
+    /// Always.
+    Fault,
+    /// Only if the kubelet refuses the file: otherwise it is put right as the kubelet goes on.
+    IfRefused,
+    /// Never.
+    RepairOnly,
+}
+
+const fn weight(fault: &Fault) -> Weight {
+    match fault {
+        Fault::Damaged(_)
+        | Fault::NotCpus(_)
+        | Fault::UnknownFormat(_)
+        | Fault::OtherGate(_)
+        | Fault::NullBooks(_)
+        | Fault::Rejected(_) => Weight::WholeFile,
+        Fault::OtherPolicy { .. }
+        | Fault::CpusOwnedTwice { .. }
+        | Fault::DevicesOwnedTwice { .. }
+        | Fault::PodGone { .. }
+        | Fault::Odd(_) => Weight::Fault,
+        Fault::CpusGone { .. }
+        | Fault::SharedCpusGone(_)
+        | Fault::UnownedCpus(_)
+        | Fault::CpusReserved { .. }
+        | Fault::SharedCpusReserved(_)
+        | Fault::ReservedNotShared(_)
+        | Fault::OwnedAndShared { .. }
+        | Fault::MemoryDrifted(_)
+        | Fault::Books(_)
+        | Fault::MemoryGone { .. }
+        | Fault::Overbooked { .. } => Weight::IfRefused,
+        Fault::NotRegular(_)
+        | Fault::UnreadablePod(_)
+        | Fault::MisnamedPod(_)
+        | Fault::Missing
+        | Fault::WholeCpus { .. }
+        | Fault::Unproven(_)
+        | Fault::Disagreement { .. } => Weight::RepairOnly,
+    }
+}
+
+impl Audit {
+    /// Why a kubelet does not start from the file at a path; `None`: it starts.
+    #[must_use]
+    pub fn refusal(&self, path: &Path) -> Option<&StartError> {
+        let mut refusals = self.refusals.iter();
+        refusals.find(|(file, _)| Path::new(file.path()) == path).map(|(_, error)| error.as_ref())
+    }
+
+    /// Whether a finding explains why the kubelet refuses its file.
+    fn is_explained(&self, file: StateFile) -> bool {
+        let mut own = self.findings.iter().filter(|finding| finding.file == Path::new(file.path()));
+        own.any(|finding| {
+            matches!(weight(&finding.fault), Weight::WholeFile | Weight::IfRefused)
+                || matches!(finding.fault, Fault::OtherPolicy { .. })
+        })
+    }
+}
+
+impl StateFolder {
+    /// What is wrong with the state files on a node that is as strict as the kubelet.
+    #[must_use]
+    pub fn audit(&self, node: &Node, pods: &PodList) -> Audit {
+        let unknown = self.unknown();
+        let mut readable = self.clone();
+        for file in &unknown {
+            match file.file {
+                StateFile::Cpu => readable.cpu = None,
+                StateFile::Memory => readable.memory = None,
+                StateFile::Device => readable.device = None,
+            }
+        }
+        let mut audit = Audit { findings: Vec::new(), refusals: self.refusals(node) };
+        let unknown = unknown.into_iter().map(|unknown| Finding {
+            file: PathBuf::from(unknown.file.path()),
+            fault: Fault::UnknownFormat(unknown.format),
+        });
+        let planned = readable.plan(node, pods).findings.into_iter().map(|repair| repair.finding);
+        let all: Vec<Finding> = unknown.chain(planned).collect();
+        let unusable: BTreeSet<PathBuf> = all
+            .iter()
+            .filter(|finding| weight(&finding.fault) == Weight::WholeFile)
+            .map(|finding| finding.file.clone())
+            .collect();
+        for finding in all {
+            let is_kept = match weight(&finding.fault) {
+                Weight::WholeFile => true,
+                Weight::Fault => !unusable.contains(&finding.file),
+                Weight::IfRefused => {
+                    !unusable.contains(&finding.file) && audit.refusal(&finding.file).is_some()
+                }
+                Weight::RepairOnly => false,
+            };
+            if is_kept {
+                audit.findings.extend(one_by_one(finding));
+            }
+        }
+        for (file, error) in audit.refusals.clone() {
+            if !audit.is_explained(file) {
+                let file = PathBuf::from(file.path());
+                audit.findings.push(Finding { file, fault: Fault::Rejected(error) });
+            }
+        }
+        audit.findings.sort_by_key(|finding| finding.fault.kind());
+        audit
+    }
+
+    /// The files from which a kubelet does not start. Without the file of devices it starts.
+    fn refusals(&self, node: &Node) -> BTreeMap<StateFile, Arc<StartError>> {
+        let memory = self.strict_memory(node).and_then(|stored| match node.memory().zip(stored) {
+            Some((policy, stored)) => {
+                policy.restore(&stored).map(|_| ()).map_err(|error| RestoreError::from(error).into())
+            }
+            None => Ok(()),
+        });
+        let cpus = self.strict_cpus(node).map(|_| ());
+        let all = [(StateFile::Cpu, cpus), (StateFile::Memory, memory)];
+        all.into_iter().filter_map(|(file, started)| Some((file, Arc::new(started.err()?)))).collect()
+    }
+}
+
+/// Each oddity of a file as a finding.
+fn one_by_one(finding: Finding) -> Vec<Finding> {
+    let Finding { file, fault: Fault::Odd(oddities) } = finding else { return vec![finding] };
+    let each = oddities.into_iter();
+    each.map(|oddity| Finding { file: file.clone(), fault: Fault::Odd(vec![oddity]) }).collect()
+}
