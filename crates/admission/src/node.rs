@@ -275,6 +275,12 @@ impl Node {
         self
     }
 
+    /// The name, labels and taints; `None`: unknown, so that no pod is refused for them.
+    #[must_use]
+    pub const fn identity(&self) -> Option<&Identity> {
+        self.identity.as_ref()
+    }
+
     /// What resources at pod level mean.
     #[must_use]
     pub const fn pod_level(&self) -> PodLevel {

@@ -43,7 +43,7 @@ pub(crate) fn read_constraints(metadata: Option<&Field<'_>>, spec: &Field<'_>) -
     })
 }
 
-fn read_each<T>(parent: &Field<'_>, key: &str, read: impl Fn(&Field<'_>) -> Read<T>) -> Read<Vec<T>> {
+pub(crate) fn read_each<T>(parent: &Field<'_>, key: &str, read: impl Fn(&Field<'_>) -> Read<T>) -> Read<Vec<T>> {
     let items = parent.get(key)?.map_or(Ok(Vec::new()), |list| list.items())?;
     items.iter().map(read).collect()
 }
@@ -52,7 +52,7 @@ pub(crate) fn integer<T: core::str::FromStr>(field: &Field<'_>, expected: &'stat
     field.scalar(expected)?.parse().map_err(|_| field.unexpected(expected))
 }
 
-fn read_labels(labels: &Field<'_>) -> Read<BTreeMap<String, String>> {
+pub(crate) fn read_labels(labels: &Field<'_>) -> Read<BTreeMap<String, String>> {
     let entries = labels.entries()?;
     let pairs = entries.iter().map(|entry| {
         let value = entry.value.text("a text; a number or a boolean needs quotes")?;

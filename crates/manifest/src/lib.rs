@@ -26,6 +26,7 @@ mod kubelet;
 mod kubelet_fields;
 mod patch;
 mod own;
+mod node_object;
 mod devices;
 mod pod_resources;
 mod function_pool;
@@ -44,6 +45,7 @@ pub use manifests::{
     Manifests, NotConsidered, Owner, PodLimit, Refusal, Skipped, UnknownFields, read_manifests,
     read_manifests_up_to,
 };
+pub use node_object::{NodeObject, read_node};
 pub use own::read_own_options;
 pub use patch::{FieldChange, PatchError, patch_kubelet_config};
 pub use plain::plain_json;

@@ -80,7 +80,26 @@ pub(crate) struct PodsArguments {
     #[command(flatten)]
     pub(crate) rules: RulesArguments,
     #[command(flatten)]
+    pub(crate) identity: IdentityArguments,
+    #[command(flatten)]
     pub(crate) residents: ResidentsArguments,
+}
+
+/// What the node is called, its labels and taints.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct IdentityArguments {
+    /// The Node object as YAML or JSON, as `kubectl get node NODE -o yaml` prints it. Its name, labels and `NoExecute`
+    /// taints decide on pods with a node name, node selector or required node affinity; without it these are not looked
+    /// at.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) node: Option<PathBuf>,
+    /// The node's name, of a node without taints whose labels are those of --node-labels, `kubernetes.io/hostname` and
+    /// `kubernetes.io/os`.
+    #[arg(long, value_name = "NAME", conflicts_with = "node")]
+    pub(crate) node_name: Option<String>,
+    /// The node's labels: KEY=VALUE,KEY=VALUE.
+    #[arg(long, value_name = "LABELS", value_delimiter = ',', requires = "node_name")]
+    pub(crate) node_labels: Vec<String>,
 }
 
 /// What runs on the node.

@@ -37,7 +37,7 @@ pub(super) fn read(
     arguments: &PodsArguments,
     screen: Screen,
 ) -> anyhow::Result<(LoadedNode, Residents, Asked)> {
-    let node = LoadedNode::load(&arguments.machine, &arguments.rules)?;
+    let node = LoadedNode::load(&arguments.machine, &arguments.rules)?.with_identity(&arguments.identity)?;
     let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
     let asked = pods::from_files(&arguments.files, reading, node.node.pod_level().counts(), screen)?;
     check_count(asked.pods.len())?;
@@ -100,6 +100,7 @@ pub(super) fn decide(
         screen.warn(warning);
     }
     let mut notes = residents.not_looked_at();
+    notes.extend(node.not_looked_at(&asked.pods));
     notes.extend(node.hazards.iter().cloned());
     let Residents { ledger, line, .. } = residents;
     let (detail, tries) = match depth {

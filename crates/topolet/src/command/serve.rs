@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use crate::Outcome;
-use crate::arguments::{BackupArguments, MachineArguments, RulesArguments};
+use crate::arguments::{BackupArguments, IdentityArguments, MachineArguments, RulesArguments};
 use crate::render::Screen;
 use crate::serve::{self, CgroupRoot, Damaged, Log, LoggingFormat, Open, SOCKET, Setup, SocketGroup};
 
@@ -61,6 +61,8 @@ pub(crate) struct ServeArguments {
     machine: MachineArguments,
     #[command(flatten)]
     rules: RulesArguments,
+    #[command(flatten)]
+    identity: IdentityArguments,
 }
 
 /// Where installers put the kubelet's configuration, below its root.
@@ -104,6 +106,7 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<()> {
         token_file: arguments.token_file.as_deref(),
         machine: &arguments.machine,
         rules: &rules,
+        identity: &arguments.identity,
         log,
         damaged: if arguments.strict { Damaged::Refuse } else { Damaged::Repair },
         keep: arguments.backups.kept(),

@@ -1,7 +1,7 @@
 //! What an admitted pod was *not* given, and why: the commoner failure, since nobody reports it.
 
 use cpu_manager::{Granted, NotPinned};
-use pod_spec::{Container, PodLevelResources};
+use pod_spec::PodLevelResources;
 use topology_admission::{Placed, Placement, Search, UnitName};
 use topology_policy::KubeletPolicy;
 
@@ -12,7 +12,6 @@ impl Facts<'_> {
     pub(super) fn notes(&self, placement: &Placement) -> Vec<Note> {
         let mut notes = Vec::from_iter(self.preempted(placement));
         notes.extend(self.moved());
-        notes.extend(self.not_looked_at());
         if self.trace.units.iter().any(|unit| unit.search == Search::Cut) {
             let text = "the search for the best NUMA nodes was cut; there may be better ones".to_owned();
             notes.push(Note { containers: Vec::new(), text });
@@ -31,32 +30,6 @@ impl Facts<'_> {
             text: format!(
                 "admitted by ENDING {}: it is critical, and there is not enough for all",
                 names.join(" and ")
-            ),
-        })
-    }
-
-    /// What the pod demands and nothing here knows of the node.
-    fn not_looked_at(&self) -> Option<Note> {
-        let constraints = &self.pod.constraints;
-        let mut demands = Vec::new();
-        if !constraints.node_selector.is_empty() {
-            demands.push("nodeSelector");
-        }
-        if constraints.node_affinity.is_some() {
-            demands.push("nodeAffinity");
-        }
-        if constraints.node_name.is_some() {
-            demands.push("nodeName");
-        }
-        let asks_storage = |container: &Container| container.requests.contains_key("ephemeral-storage");
-        if self.pod.containers.iter().any(asks_storage) {
-            demands.push("ephemeral-storage");
-        }
-        (!demands.is_empty()).then(|| Note {
-            containers: Vec::new(),
-            text: format!(
-                "not looked at: {}, since the node's labels and disk are not known",
-                demands.join(", ")
             ),
         })
     }

@@ -4,6 +4,7 @@ mod configuration;
 mod configuration_text;
 mod devices;
 mod hugepages;
+mod identity;
 mod machine;
 mod memory;
 

@@ -39,7 +39,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -59,7 +59,7 @@ use self::owner::{Message, OwnerThread, WAITING};
 use self::plugins::Sockets;
 use self::scribe::Scribe;
 use self::shared::{Mode, Notes, Shared};
-use crate::arguments::{MachineArguments, RulesArguments};
+use crate::arguments::{IdentityArguments, MachineArguments, RulesArguments};
 use crate::machine_view::MachineView;
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 use crate::render::{self, Glyphs};
@@ -92,6 +92,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) token_file: Option<&'a Path>,
     pub(crate) machine: &'a MachineArguments,
     pub(crate) rules: &'a RulesArguments,
+    pub(crate) identity: &'a IdentityArguments,
     pub(crate) log: &'a Log,
     pub(crate) damaged: Damaged,
     /// Backups of each file that a repair leaves.
@@ -166,7 +167,7 @@ fn load(setup: &Setup<'_>) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
     inputs::check(setup)?;
     let machine = LoadedMachine::load(setup.machine)?;
     let devices = setup.rules.devices.as_deref().map(DeviceText::read).transpose()?;
-    let node = LoadedNode::on(&machine, setup.rules, devices)?;
+    let node = LoadedNode::on(&machine, setup.rules, devices)?.with_identity(setup.identity)?;
     for warning in &node.warnings {
         tracing::warn!("{warning}");
     }
@@ -194,6 +195,7 @@ fn shared(
         manifests: Manifests::default(),
         missing,
         observed: ArcSwapOption::empty(),
+        demands_noted: Once::new(),
     })
 }
 

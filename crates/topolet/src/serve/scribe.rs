@@ -68,6 +68,7 @@ impl Writer for Scribe {
 
 fn written_up(shared: &Shared, decided: &Decided) -> Decision {
     let Decided { pod, verdict, trace, before, after, moved, .. } = decided;
+    shared.note_demands(pod);
     let facts = Facts { node: &shared.node, before, ledger: after, pod, trace, moved };
     match verdict {
         Verdict::Admitted(placement) => facts.admitted(placement),

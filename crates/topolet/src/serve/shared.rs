@@ -1,11 +1,12 @@
 //! What readers share with the owner.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use node_agent::Snapshot;
 use parking_lot::Mutex;
+use pod_spec::Pod;
 use serde::Serialize;
 
 use super::kept::Missing;
@@ -34,9 +35,19 @@ pub(super) struct Shared {
     pub(super) missing: Arc<Missing>,
     /// What a kubelet has written, where one owns the node.
     pub(super) observed: ArcSwapOption<Observed>,
+    /// Whether the log says that demands of pods are not looked at.
+    pub(super) demands_noted: Once,
 }
 
 impl Shared {
+    /// Says once in the log what pods demand and nobody knows of the node.
+    pub(super) fn note_demands(&self, pod: &Pod) {
+        let notes = self.node.not_looked_at([pod]);
+        if !notes.is_empty() {
+            self.demands_noted.call_once(|| notes.iter().for_each(|note| tracing::warn!("{note}")));
+        }
+    }
+
     /// All metrics as they are now.
     pub(super) fn exposed(&self, exposition: Exposition) -> String {
         let Self { node, manifests, notes, .. } = self;

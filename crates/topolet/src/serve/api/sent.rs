@@ -85,6 +85,7 @@ impl Sent {
         let warnings = skipped.iter().map(ToString::to_string).chain(ended);
         let unknown = unknown_fields.iter().map(|unknown| unknown.as_error().to_string());
         let warnings = warnings.chain(not_considered.iter().map(ToString::to_string)).chain(unknown);
+        let warnings = warnings.chain(node.shared.node.not_looked_at(&active));
         let warnings: Vec<String> = warnings.collect();
         if active.is_empty() {
             let nothing = "there is no pod in it".to_owned();

@@ -80,6 +80,7 @@ impl Day {
             manifests: Manifests::default(),
             missing: Arc::default(),
             observed: ArcSwapOption::empty(),
+            demands_noted: std::sync::Once::new(),
         });
         let owner = Channel::new();
         let (jobs, written_up) = mpsc::sync_channel::<Job>(1);
