@@ -25,6 +25,7 @@ mod pods;
 mod reads;
 mod remedy;
 mod unfinished;
+mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

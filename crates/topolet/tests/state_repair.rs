@@ -351,3 +351,32 @@ fn only_so_many_backups_are_kept() {
     let is_there = |number: u32| copy.0.join(format!("{}.bak-{number}", FILES[0])).exists();
     assert_eq!([1, 2, 3, 4].map(is_there), [false, false, true, true]);
 }
+
+/// A repair that nobody tells which pods run quarantines every pod that may have held something. What their manifests
+/// say later ends that for those that hold all that they request.
+#[test]
+fn a_pod_is_quarantined_for_want_of_a_list_until_its_manifest_shows_it_whole() {
+    let copy = Copy::of("healthy", "unlisted");
+    fs::write(copy.0.join(FILES[2]), "").unwrap();
+    let repair = |more: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
+            .args(["state", "repair", "--machine", "xeon-2s-96cpu-sriov", "--state"])
+            .arg(&copy.0)
+            .args(more)
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, told) = repair(&["--force"]);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("3 pods are quarantined"), "{told}");
+    let running = fixtures().join("running.yaml");
+    let (code, told) = repair(&["--pods", running.to_str().unwrap()]);
+    // The other two request devices, and no file has these any more.
+    assert_eq!(code, Some(2), "{told}");
+    let of = |name: &str| told.contains(&format!("{name} is still quarantined"));
+    let uids = ["c7d9b8aa-90f2-4a55-b0b6-1d2e3f405162", "5e0f3f5c-7e5b-4a3e-9c57-2f4f1b8f6d07"];
+    assert_eq!(uids.map(of), [false, true], "{told}");
+    let (_, told) = copy.run_with("check", &running, &[]);
+    assert!(!told.contains(uids[0]) && told.contains(uids[1]), "{told}");
+}

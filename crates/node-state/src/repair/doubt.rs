@@ -31,14 +31,14 @@ enum Holds {
 
 /// Whether a manifest says what its containers request. One that was written down for a name and a UID alone has no
 /// requests and no status.
-fn is_full(pod: &Pod) -> bool {
+pub(super) fn is_full(pod: &Pod) -> bool {
     pod.status_qos.is_some()
         || pod.has_pod_level_resources()
         || pod.containers.iter().any(|own| !own.requests.is_empty() || !own.limits.is_empty())
 }
 
 /// Whether a resource is one of device plugins.
-fn is_device(resource: &ResourceName) -> bool {
+pub(super) fn is_device(resource: &ResourceName) -> bool {
     let domain = resource.as_str().split_once('/').map(|(domain, _)| domain);
     domain.is_some_and(|domain| domain != "kubernetes.io" && !domain.ends_with(".kubernetes.io"))
 }
@@ -209,14 +209,14 @@ impl Work<'_> {
 
 /// How the number of CPUs of each container compares with its request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Count {
+pub(super) enum Count {
     AsRequested,
     Other,
     /// The pod is served as a whole.
     Unknown,
 }
 
-fn count(policy: &Static, manifest: &Pod, cpus: &Cpus) -> Count {
+pub(super) fn count(policy: &Static, manifest: &Pod, cpus: &Cpus) -> Count {
     if manifest.has_pod_level_resources() || cpus.whole.is_some() {
         return Count::Unknown;
     }

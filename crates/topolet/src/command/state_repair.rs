@@ -8,7 +8,7 @@ use clap::Args;
 use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::store::Store;
 use node_agent::{ReplacedFile, mend, prune};
-use node_state::{FileRepair, RepairPlan, StateFolder};
+use node_state::{FaultKind, FileRepair, RepairPlan, StateFolder};
 use pod_spec::PodUid;
 use serde::Serialize;
 use topology_admission::Compat;
@@ -19,7 +19,7 @@ use crate::arguments::{BackupArguments, MachineArguments, OutputArguments, Rules
 use crate::document::Document;
 use crate::node::{LoadedMachine, LoadedNode, NodeLine};
 use crate::render::{self, Screen};
-use crate::state::{self, Left, PodNames, Quarantine, Quarantined};
+use crate::state::{self, Basis, Left, PodNames, Quarantine, Quarantined};
 
 #[derive(Args, Debug)]
 pub(crate) struct StateRepairArguments {
@@ -68,7 +68,7 @@ pub(crate) struct StateRepair<'a> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RepairLine {
-    cause: node_state::FaultKind,
+    cause: FaultKind,
     pub(crate) file: String,
     pub(crate) found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,15 +118,20 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
         bail!("{} contains no kubelet state", root.display());
     }
     let folder = state::any_state_of(root)?;
-    let earlier = Quarantine::of(root, &folder, &names)?;
+    let mut earlier = Quarantine::of(root, &folder, &names)?;
     let mut repaired = found
         .plan_repair(&node.node, &names.pod_list(&found, &earlier))
         .with_context(|| format!("cannot repair {}", root.display()))?;
+    earlier.pods.retain(|uid, quarantined| {
+        let manifest = names.specs().get(&PodUid::new(uid));
+        let is_whole = manifest.is_some_and(|manifest| repaired.is_whole(&node.node, manifest));
+        quarantined.basis == Basis::Conflict || !is_whole
+    });
     let ledger =
         repaired.start.ledger(&node.node, Inventory::new(node.node.nodes().clone()), Moment::default())?;
     let mended = repaired.settle(&node.node, &ledger);
     let mut told = told(&repaired, &names, &node.line, arguments.dry_run);
-    let pods = told.quarantined.iter().map(|line| line.kept(&repaired)).collect();
+    let pods = told.quarantined.iter().map(|line| line.kept(&repaired, &names)).collect();
     let mut quarantine = Quarantine { pods, lost: told.lost.clone() };
     // What a running pod holds is given up only if somebody says so.
     let is_harmless = quarantine.pods.is_empty() && quarantine.lost.is_empty();
@@ -207,10 +212,15 @@ fn told<'a>(repaired: &RepairPlan, names: &PodNames, node: &'a NodeLine, dry_run
 
 impl QuarantinedLine {
     /// As it is kept beside the state.
-    fn kept(&self, repaired: &RepairPlan) -> (String, Quarantined) {
+    fn kept(&self, repaired: &RepairPlan, names: &PodNames) -> (String, Quarantined) {
         let Self { pod, uid, why } = self;
-        let left = if repaired.start.holds(&PodUid::new(uid)) { Left::Something } else { Left::Nothing };
-        (uid.clone(), Quarantined { name: pod.clone(), why: why.clone(), left, backups: Vec::new() })
+        let own = PodUid::new(uid);
+        let mut repairs = repaired.findings.iter().filter(|repair| repair.quarantined.contains(&own));
+        let is_unproven = repairs.all(|repair| repair.finding.fault.kind() == FaultKind::Unproven);
+        let basis =
+            if names.known().is_none() && is_unproven { Basis::NotListed } else { Basis::Conflict };
+        let left = if repaired.start.holds(&own) { Left::Something } else { Left::Nothing };
+        (uid.clone(), Quarantined { name: pod.clone(), why: why.clone(), left, basis, backups: Vec::new() })
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) use check::check;
 pub(crate) use finding::{FindingLine, Problem};
 pub(crate) use folder::{any_state_of, must_be_folder, state_of};
 pub(crate) use names::{OWN, POD_LOGS, PodNames};
-pub(crate) use quarantine::{Left, QUARANTINE, Quarantine, Quarantined};
+pub(crate) use quarantine::{Basis, Left, QUARANTINE, Quarantine, Quarantined};
 pub(crate) use residents::{Known, Resident, Residents};
 pub(crate) use resume::{Requests, ledger};
 pub(crate) use source::of_node;

@@ -38,9 +38,31 @@ pub(crate) struct Quarantined {
     /// What the repair has left it.
     #[serde(default)]
     pub(crate) left: Left,
+    /// How the repair knew of the pod.
+    #[serde(default, skip_serializing_if = "Basis::is_conflict")]
+    pub(crate) basis: Basis,
     /// What the files were before the repair, below the root.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) backups: Vec<String>,
+}
+
+/// Why a repair has quarantined a pod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Basis {
+    /// It does not hold what it requests, or another pod holds the same: the pod has to be deleted.
+    #[default]
+    Conflict,
+    /// Nothing proved what it held, and nobody had listed the pods that run: its manifest may show later that it holds
+    /// all that it requests.
+    NotListed,
+}
+
+impl Basis {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+    const fn is_conflict(&self) -> bool {
+        matches!(self, Self::Conflict)
+    }
 }
 
 /// What a quarantined pod still has in the files.
