@@ -65,6 +65,7 @@ const fn weight(fault: &Fault) -> Weight {
         Fault::NotRegular(_)
         | Fault::UnreadablePod(_)
         | Fault::MisnamedPod(_)
+        | Fault::RemovedPod(_)
         | Fault::Missing
         | Fault::WholeCpus { .. }
         | Fault::Unproven(_)

@@ -60,6 +60,8 @@ pub enum Fault {
     UnreadablePod(Arc<RecordError>),
     /// The file of a pod has the name of another pod's file.
     MisnamedPod(PodUid),
+    /// The file of a pod was removed while the pod ran.
+    RemovedPod(NamedPod),
     /// Pods have files that list holdings, and the state file is missing.
     Missing,
     /// A kubelet with the other value of the feature gate `PodLevelResourceManagers` wrote the file.
@@ -318,6 +320,7 @@ impl fmt::Display for Fault {
                 None => error.fmt(f),
             },
             Self::MisnamedPod(uid) => write!(f, "it is the file of pod {uid}, under another name"),
+            Self::RemovedPod(pod) => write!(f, "removed while {pod} ran"),
             Self::Missing => f.write_str("missing, and pods have files that list what they hold"),
             Self::OtherGate(configured) => {
                 let written = match configured {
@@ -551,7 +554,7 @@ impl Fault {
             | Self::UnreadablePod(_)
             | Self::MisnamedPod(_)
             | Self::Rejected(_) => FaultKind::Unreadable,
-            Self::Missing => FaultKind::Missing,
+            Self::Missing | Self::RemovedPod(_) => FaultKind::Missing,
             Self::OtherGate(_) | Self::WholeCpus { .. } => FaultKind::OtherGate,
             Self::OtherPolicy { .. } => FaultKind::OtherPolicy,
             Self::CpusGone { .. } | Self::SharedCpusGone(_) => FaultKind::CpusGone,

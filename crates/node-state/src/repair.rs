@@ -54,6 +54,9 @@ pub enum PodList {
     Recorded,
     /// These too; others are gone.
     Listed(BTreeMap<PodUid, RunningPod>),
+    /// Pods that have a file here, and every other pod that a state file lists: pods' files were removed while pods
+    /// ran. Such a pod gets a file again, and is quarantined.
+    Incomplete,
     /// Every pod that holds something may be running.
     Unknown,
 }
@@ -273,13 +276,13 @@ impl Work<'_> {
             ),
             (StateFile::Device, self.found.device.is_some() && is_lost(&device.doubt)),
         ];
-        let is_unknown = matches!(self.runs, PodList::Unknown);
+        let is_unknown = matches!(self.runs, PodList::Unknown | PodList::Incomplete);
         files.into_iter().filter(|(_, is_lost)| is_unknown && *is_lost).map(|(file, _)| file).collect()
     }
 
     /// Whether the pod may be running.
     fn is_here(&self, pod: &PodUid) -> bool {
-        matches!(self.runs, PodList::Unknown) || self.pods.contains_key(pod)
+        matches!(self.runs, PodList::Unknown | PodList::Incomplete) || self.pods.contains_key(pod)
     }
 
     /// Those that came first, first; then those of which nothing is known.

@@ -1,6 +1,6 @@
 //! The pods' own files: which pods are here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,6 +38,9 @@ impl Work<'_> {
                 None => self.damaged(path, fault),
             }
         }
+        if matches!(self.runs, PodList::Incomplete) {
+            self.removed();
+        }
         if let PodList::Listed(names) = self.runs {
             for (uid, RunningPod { name, manifest, standing }) in names {
                 let shown = if name.is_empty() { format!("pod {uid}") } else { name.clone() };
@@ -46,6 +49,24 @@ impl Work<'_> {
                 let known = self.pods.entry(uid.clone()).or_insert(known);
                 known.manifest = known.manifest.take().or_else(|| manifest.clone());
             }
+        }
+    }
+
+    /// Pods that state files list and whose own files were removed.
+    fn removed(&mut self) {
+        let listed = StateFile::ALL.into_iter().flat_map(|file| self.reads.named(file).into_keys());
+        let listed: BTreeSet<PodUid> = listed.filter(|pod| !self.pods.contains_key(pod)).collect();
+        for uid in listed {
+            let Some(record) = self.unread(&uid) else { continue };
+            self.know(record);
+            if let Some(known) = self.pods.get_mut(&uid) {
+                // It was made up of what state files say.
+                known.manifest = None;
+            }
+            self.result.records.insert(uid.clone());
+            let (path, pod) = (record::path(&uid), self.named(&uid));
+            let assumption = Some(Assumption::PodRuns);
+            self.add_at(path, Fault::RemovedPod(pod), assumption, Remedy::RecordAnew, &[&uid]);
         }
     }
 

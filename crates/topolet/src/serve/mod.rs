@@ -104,7 +104,7 @@ pub(crate) struct Setup<'a> {
 pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     let began = Instant::now();
     let (node, machine) = load(setup)?;
-    root::make(setup.root)?;
+    root::make(setup.root, setup.damaged)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
     let missing = Arc::<Missing>::default();

@@ -1,5 +1,6 @@
 //! The root folder: its owner, and the folders in it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,8 +11,9 @@ use device_plugin::make_folder;
 use kubelet_checkpoint::store::StateFile;
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{getegid, geteuid};
-use node_state::PODS;
+use node_state::{PODS, PodList};
 
+use super::start::Damaged;
 use crate::state;
 
 /// The mode of the root: its owner writes to it, its group reaches the sockets in it.
@@ -32,7 +34,8 @@ const GROUP_WRITE: u32 = 0o020;
 const ROOT: u32 = 0;
 
 /// Is there from before a removed folder of pods' files is made again until all files are in it again. A daemon that
-/// stops in between leaves it, so that the next does not take the pods for ended.
+/// stops in between leaves it, so that the next does not take the pods for ended: it records those that the state files
+/// list, and quarantines them.
 const REWRITING: &str = "topolet/pods-are-rewritten";
 
 /// Marks the pods' files as incomplete. When this returns the mark is there to stay.
@@ -55,14 +58,19 @@ pub(super) fn end_rewriting(root: &Path) -> io::Result<()> {
     }
 }
 
+/// Which pods run, by the mark and the pods' files.
+pub(super) fn pod_list(root: &Path) -> io::Result<PodList> {
+    Ok(if root.join(REWRITING).try_exists()? { PodList::Incomplete } else { PodList::Recorded })
+}
+
 /// Makes the root and the folders in it that are missing, and refuses those that another user can write to.
-pub(super) fn make(root: &Path) -> anyhow::Result<()> {
+pub(super) fn make(root: &Path, damaged: Damaged) -> anyhow::Result<()> {
     let shown = root.display();
     make_root(root)?;
     check("root folder", root)?;
     fs::read_dir(root).with_context(|| format!("failed to read root folder {shown}"))?;
     is_writable(root)?;
-    leave_to_its_kubelet(root)?;
+    leave_to_its_kubelet(root, damaged)?;
     make_folders(root)?;
     FOLDERS.iter().try_for_each(|(folder, _)| check("folder", &root.join(folder)))
 }
@@ -89,7 +97,7 @@ pub(super) fn make_folders(root: &Path) -> anyhow::Result<()> {
 
 /// Refuses a folder that was never served here and in whose state files pods hold something. Which pods these are, and
 /// that they run, only their kubelet knows; here they would lose what they hold.
-fn leave_to_its_kubelet(root: &Path) -> anyhow::Result<()> {
+fn leave_to_its_kubelet(root: &Path, damaged: Damaged) -> anyhow::Result<()> {
     let shown = root.display();
     let is_there = |path| {
         root.join(path).try_exists().with_context(|| format!("failed to look into root folder {shown}"))
@@ -102,10 +110,14 @@ fn leave_to_its_kubelet(root: &Path) -> anyhow::Result<()> {
     if let Some(unknown) = folder.unknown().into_iter().next() {
         return Err(unknown).with_context(|| format!("cannot start from {shown}"));
     }
-    let who = match folder.holders() {
-        Some(holders) if holders.is_empty() => {
-            return end_rewriting(root).with_context(|| format!("failed to remove {REWRITING} from {shown}"));
-        }
+    let holders = folder.holders();
+    if holders.as_ref().is_some_and(BTreeSet::is_empty) {
+        return end_rewriting(root).with_context(|| format!("failed to remove {REWRITING} from {shown}"));
+    }
+    if is_rewriting && damaged == Damaged::Repair {
+        return Ok(());
+    }
+    let who = match holders {
         Some(holders) if holders.len() == 1 => "1 pod holds".to_owned(),
         Some(holders) => format!("{} pods hold", holders.len()),
         None => "pods may hold".to_owned(),
@@ -113,9 +125,8 @@ fn leave_to_its_kubelet(root: &Path) -> anyhow::Result<()> {
     if is_rewriting {
         bail!(
             "root folder {shown}: folder {PODS} was removed, topolet stopped before it had written all files again, and \
-             {who} something by its state files and would lose it here. Bring the folder back and remove {REWRITING}. \
-             If none of these pods runs any more, remove {REWRITING} and {}",
-            StateFile::ALL.map(StateFile::path).join(", ")
+             {who} something by its state files and would lose it here. Bring the folder back and remove {REWRITING}, or \
+             start without --strict, which quarantines these pods"
         );
     }
     bail!(

@@ -6,9 +6,10 @@ use anyhow::Context as _;
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::{KeptBackups, Owner, mend, prune};
-use node_state::{PodList, Repair, StateFolder};
+use node_state::{Repair, StateFolder};
 
 use crate::node::LoadedNode;
+use super::root;
 use crate::state::{self, PodNames, Quarantine, Quarantined};
 
 /// What is done with state that is not as it should be.
@@ -38,7 +39,8 @@ pub(super) fn owner(
         return Ok((Owner::new(node.node.clone(), &ledger, start.records), Vec::new()));
     }
     let (found, mut findings) = node_agent::read_anything(store)?;
-    let mut repaired = found.plan_repair(&node.node, &PodList::Recorded).with_context(cannot)?;
+    let runs = root::pod_list(root).with_context(cannot)?;
+    let mut repaired = found.plan_repair(&node.node, &runs).with_context(cannot)?;
     let ledger = repaired.start.ledger(&node.node, inventory, now).with_context(cannot)?;
     let mended = repaired.settle(&node.node, &ledger);
     findings.append(&mut repaired.findings);
@@ -70,6 +72,8 @@ pub(super) fn owner(
             tracing::info!(file = %kept.path.display(), backup = %backup.display(), "file is replaced");
         }
     }
+    // The files of all pods are there now.
+    root::end_rewriting(root).context("failed to remove the mark of pods' files that were removed")?;
     for error in prune(store, keep) {
         tracing::warn!("an old backup is not removed: {:#}", anyhow::Error::new(error));
     }

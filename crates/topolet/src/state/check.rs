@@ -65,6 +65,7 @@ const fn problem(fault: &Fault) -> Problem {
         | Fault::NotCpus(_)
         | Fault::UnreadablePod(_)
         | Fault::MisnamedPod(_)
+        | Fault::RemovedPod(_)
         | Fault::Missing
         | Fault::NullBooks(_) => Problem::Unreadable,
         Fault::UnknownFormat(_) => Problem::UnknownFormat,
