@@ -47,6 +47,7 @@ const ROWS: &[Row] = &[
     row("laws", Pure, &["manager-contract"]),
     row("merge", Pure, &["topology-policy"]),
     row("managers", Pure, &["cpu-manager", "memory-manager", "device-manager"]),
+    row("pictures", Pure, &["machine-picture"]),
     row("state files", Pure, &["kubelet-checkpoint"]),
     row("whole pod", Pure, &["topology-admission"]),
     row("many pods", Pure, &["node-simulation"]),

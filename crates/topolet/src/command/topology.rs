@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
+use machine_picture::{Shares, svg, tree};
 use serde::Serialize;
 use topology_discovery::machine_info_to_json;
 use topology_model::Machine;
@@ -11,8 +12,8 @@ use crate::arguments::{Format, MachineArguments, ResidentsArguments};
 use crate::document::Document;
 use crate::machine_view::MachineView;
 use crate::node::LoadedMachine;
+use crate::pod_shares::shares;
 use crate::render::{self, Glyphs, Screen};
-use crate::shares::Shares;
 use crate::state::{self, Shown};
 
 #[derive(Args, Debug)]
@@ -54,7 +55,7 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
     let loaded = LoadedMachine::load_node(&arguments.machine)?;
     let mut view = MachineView::new(&loaded);
     let shown = held(arguments, &loaded)?;
-    let shares = shown.as_ref().map(|shown| Shares::new(shown, loaded.machine.as_ref()));
+    let shares = shown.as_ref().map(|shown| shares(shown, loaded.machine.as_ref()));
     view.problems.extend(loaded.packed.iter().flat_map(|packed| &packed.gaps).map(ToString::to_string));
     view.problems.extend(shares.iter().flat_map(|shares| shares.notes.clone()));
     let pods = shown.as_ref().map_or_else(String::new, |shown| format!("\n{}", render::holders(shown)));
@@ -71,14 +72,15 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
         TopologyFormat::Table => screen.show(&render::topology(&view, &pods, screen.glyphs))?,
         TopologyFormat::Tree => {
             let none = Shares::default();
-            let drawing = render::tree(hardware()?, shares.as_ref().unwrap_or(&none), screen.glyphs);
+            let drawing = tree(hardware()?, shares.as_ref().unwrap_or(&none), screen.glyphs);
             screen.show(&render::frame(&view, &(drawing + &pods), screen.glyphs))?;
         }
         TopologyFormat::Json => screen.print(&document(Format::Json)?)?,
         TopologyFormat::Yaml => screen.print(&document(Format::Yaml)?)?,
         TopologyFormat::Svg => {
-            let summary = render::summary(&view, Glyphs::Unicode);
-            screen.print(&render::picture(hardware()?, &view.machine, &summary, shares.as_ref()))?;
+            let summary = view.summary.line(Glyphs::Unicode);
+            let heading = svg::Heading { title: &view.machine, summary: &summary };
+            screen.print(&svg::picture(hardware()?, heading, shares.as_ref()))?;
         }
         TopologyFormat::MachineInfo => screen.print(&(machine_info_to_json(&loaded.info)? + "\n"))?,
     }

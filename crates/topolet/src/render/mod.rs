@@ -5,15 +5,12 @@ mod simulation;
 mod state;
 mod repair;
 mod topology;
-pub(crate) mod words;
-mod tree;
-mod svg;
+mod charts;
 mod config;
 mod decision;
 mod explanation;
-#[cfg(test)]
-mod places_agree;
 
+pub(crate) use charts::charts;
 pub(crate) use config::checked;
 pub(crate) use decision::decision;
 pub(crate) use explanation::explanation;
@@ -22,15 +19,8 @@ pub(crate) use repair::repairs;
 pub(crate) use screen::{Screen, manifest_style};
 pub(crate) use simulation::{found_max, found_max_csv, simulation, simulation_csv};
 pub(crate) use state::{findings, holders, shown};
-pub(crate) use svg::{charts, picture};
 pub(crate) use terminal_text::{Glyphs, columns};
-pub(crate) use topology::{frame, summary, topology};
-pub(crate) use tree::tree;
-
-/// `1 core`, `2 cores`.
-pub(crate) fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
+pub(crate) use topology::{frame, topology};
 
 /// Ascending numbers in list format: `0-3,8`.
 pub(crate) fn ranges(ids: impl IntoIterator<Item = i64>) -> String {

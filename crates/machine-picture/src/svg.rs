@@ -1,17 +1,21 @@
-//! Pictures: boxes with text in them, put together and written as SVG.
+//! A machine as an SVG picture: boxes with text in them.
 
-mod charts;
 mod devices;
 mod machine;
 mod pods;
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use crate::shares::{Owner, PodIndex, Shares};
 
-pub(crate) use charts::charts;
-pub(crate) use machine::picture;
+pub use machine::{Heading, picture};
 
-/// Sizes are in pixels of the picture at its natural size.
-type Pixels = u32;
+/// A length in pixels of the picture at its natural size.
+pub type Pixels = u32;
 
 const FONT: Pixels = 12;
 const SMALL_FONT: Pixels = 10;
@@ -20,7 +24,7 @@ const BAR: Pixels = 20;
 /// Between a box and what is in it, and between boxes.
 const GAP: Pixels = 6;
 
-/// What a box is; its colour is that which lstopo gives it.
+/// The kind of a box, in the colours of lstopo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Look {
     Page,
@@ -89,7 +93,7 @@ impl Look {
     }
 }
 
-/// Where a text stands against its point.
+/// How a text is placed at its point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Anchor {
     Start,
@@ -127,7 +131,7 @@ impl Figure {
         self
     }
 
-    /// The outermost box with a text that is shown to who points at it.
+    /// The outermost box with a text that appears when the pointer is on it.
     fn titled(mut self, text: String) -> Self {
         if let Some((_, _, Shape::Box { title, .. })) = self.shapes.first_mut() {
             *title = Some(text);
@@ -135,7 +139,7 @@ impl Figure {
         self
     }
 
-    /// A box around one line of text, at least so wide.
+    /// A box around one line of text, at least `at_least` wide.
     fn bar(text: &str, look: Look, at_least: Pixels) -> Self {
         let mut bar = Self::boxed((text_width(text, FONT) + 2 * GAP).max(at_least), BAR, look);
         bar.text(GAP, BAR - GAP, text, FONT, Anchor::Start);
@@ -146,20 +150,20 @@ impl Figure {
         self.shapes.push((x, y, Shape::Text { text: text.to_owned(), size, anchor }));
     }
 
-    /// Puts another figure on this one, which grows where it has to.
+    /// Puts another figure on this one, which grows as needed.
     fn put(&mut self, x: Pixels, y: Pixels, other: Self) {
         self.width = self.width.max(x + other.width);
         self.height = self.height.max(y + other.height);
         self.shapes.extend(other.shapes.into_iter().map(|(at_x, at_y, shape)| (x + at_x, y + at_y, shape)));
     }
 
-    /// Puts another one below what is there.
+    /// Puts another figure below this one.
     fn put_below(&mut self, other: Self) {
         let y = if self.height == 0 { 0 } else { self.height + GAP };
         self.put(0, y, other);
     }
 
-    /// In a box, with a gap all around.
+    /// This figure in a box, with a gap all around.
     fn in_box(self, look: Look, at_least: (Pixels, Pixels)) -> Self {
         let (width, height) =
             ((self.width + 2 * GAP).max(at_least.0), (self.height + 2 * GAP).max(at_least.1));
@@ -169,7 +173,7 @@ impl Figure {
     }
 }
 
-/// Figures in rows, in columns as wide as the widest, in about the shape of a screen.
+/// Figures in rows and columns, in about the shape of a screen; each column is as wide as the widest figure.
 fn grid(figures: Vec<Figure>) -> Figure {
     let width = figures.iter().map(|figure| figure.width).max().unwrap_or(0) + GAP;
     let height = figures.iter().map(|figure| figure.height).max().unwrap_or(0) + GAP;
@@ -186,7 +190,7 @@ fn grid(figures: Vec<Figure>) -> Figure {
     all
 }
 
-/// How many columns make rows that are full, and a picture that is neither long nor tall.
+/// The number of columns that makes full rows and a picture that is neither long nor tall.
 fn columns_for(count: usize, width: Pixels, height: Pixels) -> usize {
     let badness = |columns: usize| {
         let rows = count.div_ceil(columns);
@@ -199,8 +203,8 @@ fn columns_for(count: usize, width: Pixels, height: Pixels) -> usize {
     (1..=count.max(1)).min_by_key(|columns| badness(*columns)).unwrap_or(1)
 }
 
-/// About how wide a text is: letters of ordinary fonts are no wider.
-fn text_width(text: &str, size: Pixels) -> Pixels {
+/// About how wide a text is drawn: letters of ordinary fonts are no wider.
+pub fn text_width(text: &str, size: Pixels) -> Pixels {
     let letters = Pixels::try_from(text.chars().count()).unwrap_or(Pixels::MAX / 100);
     letters.saturating_mul(size * 6) / 10
 }
@@ -226,19 +230,19 @@ fn written(figure: Figure, title: &str, shares: &Shares) -> String {
         match shape {
             Shape::Box { width, height, look, owner, title } => {
                 let mut class = look.class().to_owned();
-                // Pointing at it tells what and whose it is.
-                let mut told: Vec<&str> = title.iter().map(String::as_str).collect();
+                // The pointer shows what the box is and which pod holds it.
+                let mut tips: Vec<&str> = title.iter().map(String::as_str).collect();
                 match owner {
                     Owner::Nobody => {}
                     Owner::Several => class.push_str(" several"),
                     Owner::Pod(pod) => {
                         class = format!("{class} {}", pods::class(*pod));
-                        told.extend(shares.pod(*pod).map(|pod| pod.name.as_str()));
+                        tips.extend(shares.pod(*pod).map(|pod| pod.name.as_str()));
                     }
                 }
-                let end = match told.as_slice() {
+                let end = match tips.as_slice() {
                     [] => "/>".to_owned(),
-                    told => format!("><title>{}</title></rect>", escaped(&told.join(", of "))),
+                    tips => format!("><title>{}</title></rect>", escaped(&tips.join(", of "))),
                 };
                 text.push_str(&format!(
                     "<rect class=\"{class}\" x=\"{x}.5\" y=\"{y}.5\" width=\"{width}\" height=\"{height}\" rx=\"2\"{end}\n"
@@ -261,7 +265,8 @@ fn written(figure: Figure, title: &str, shares: &Shares) -> String {
     text
 }
 
-fn escaped(text: &str) -> String {
+/// A text as the content of an XML element.
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

@@ -1,12 +1,19 @@
-//! A machine as a tree: what lies in what, and what is plugged in where.
+//! A machine as a tree of text lines: what contains what, and what is plugged in where.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use terminal_text::{Glyphs, columns};
 use topology_model::{DeviceNode, Machine, Node, NodeId, PciDevice, PciDistance, Sriov};
 
+use crate::labels;
 use crate::nest::{Inside, Nest, Part, Place, Root, alike, device_groups, leads_to_work};
-use crate::render::{Glyphs, columns, words};
 use crate::shares::{Owner, PodIndex, Shares};
 
-/// Up to so many devices the distances between them are drawn.
+/// The most devices between which distances are drawn.
 const LARGEST_MATRIX: usize = 24;
 
 /// A line and those that are below it.
@@ -15,8 +22,10 @@ struct Line {
     below: Vec<Line>,
 }
 
-/// The tree, ending in a newline, under a headline that somebody else writes.
-pub(crate) fn tree(machine: &Machine, shares: &Shares, glyphs: Glyphs) -> String {
+/// The machine as a tree, then the distances between its PCI devices; each line ends in a newline.
+///
+/// Names of pods are in one of six colours, as ANSI escape codes; without pods the text has none.
+pub fn tree(machine: &Machine, shares: &Shares, glyphs: Glyphs) -> String {
     let nest = Nest::new(machine);
     let drawing = Drawing { machine, shares, glyphs };
     let mut lines = drawing.inside(&nest.inside, None);
@@ -48,17 +57,17 @@ struct Drawing<'m> {
 }
 
 impl Drawing<'_> {
-    /// What is in a place, of which this is the node.
+    /// The contents of a place whose NUMA node is `node`.
     fn inside(&self, inside: &Inside<'_>, node: Option<NodeId>) -> Vec<Line> {
         let mut lines: Vec<_> = inside.places.iter().map(|place| self.place(place, node)).collect();
         for group in alike(self.machine, &inside.cores) {
-            let caches: Vec<_> = group.caches.iter().map(|cache| words::cache(cache)).collect();
+            let caches: Vec<_> = group.caches.iter().map(|cache| labels::cache(cache)).collect();
             let caches =
                 if caches.is_empty() { String::new() } else { format!(" with {}", caches.join(", ")) };
-            lines.push(Line { text: format!("{}{caches}", words::cores(&group)), below: Vec::new() });
+            lines.push(Line { text: format!("{}{caches}", labels::cores(&group)), below: Vec::new() });
         }
         lines.extend(inside.memory.iter().map(|node| {
-            let text = format!("{}, no CPUs", words::node(self.machine, node, self.glyphs));
+            let text = format!("{}, no CPUs", labels::node(self.machine, node, self.glyphs));
             Line { text, below: self.pods(node) }
         }));
         lines.extend(inside.roots.iter().map(|root| self.root(root, node)));
@@ -68,7 +77,7 @@ impl Drawing<'_> {
     fn place(&self, place: &Place<'_>, node: Option<NodeId>) -> Line {
         let dot = format!(" {} ", self.glyphs.dot());
         let mut parts: Vec<_> =
-            place.parts.iter().map(|part| words::part(self.machine, *part, self.glyphs)).collect();
+            place.parts.iter().map(|part| labels::part(self.machine, *part, self.glyphs)).collect();
         let plural = if place.cpus.len() == 1 { "" } else { "s" };
         parts.push(format!("CPU{plural} {}", place.cpus));
         let own = place.parts.iter().find_map(|part| match part {
@@ -76,7 +85,7 @@ impl Drawing<'_> {
             Part::Package(_) | Part::Cache(_) => None,
         });
         let mut below = self.inside(&place.inside, own.or(node));
-        // Cores that are all there is need no line of their own.
+        // Cores that are the whole contents of a place are named in its own line.
         if let [only] = below.as_slice()
             && place.inside.cores.len() > 1
             && only.below.is_empty()
@@ -92,7 +101,7 @@ impl Drawing<'_> {
         Line { text: parts.join(&dot), below }
     }
 
-    /// The pods that have CPUs or memory of a node.
+    /// The pods that hold CPUs or memory of a node.
     fn pods(&self, node: &Node) -> Vec<Line> {
         let memory: Vec<_> = self.shares.on_node(node.id, self.glyphs).collect();
         let pods = self.shares.pods.iter().enumerate().filter_map(|(at, pod)| {
@@ -101,12 +110,12 @@ impl Drawing<'_> {
             let cpus = (!cpus.is_empty()).then(|| format!("CPU{plural} {cpus}"));
             let held =
                 memory.iter().find(|(index, ..)| *index == PodIndex(at)).map(|(.., held)| held.clone());
-            let told: Vec<_> = cpus.into_iter().chain(held).collect();
-            if told.is_empty() {
+            let parts: Vec<_> = cpus.into_iter().chain(held).collect();
+            if parts.is_empty() {
                 return None;
             }
             let dot = format!(" {} ", self.glyphs.dot());
-            let text = format!("{} has {}", in_colour(PodIndex(at), &pod.name), told.join(&dot));
+            let text = format!("{} has {}", in_colour(PodIndex(at), &pod.name), parts.join(&dot));
             Some(Line { text, below: Vec::new() })
         });
         pods.collect()
@@ -123,7 +132,7 @@ impl Drawing<'_> {
         Line { text, below: self.devices(root.devices.iter().copied(), root.node) }
     }
 
-    /// Devices beside each other that do work near a node, or lead to one; those that are alike in one line.
+    /// The devices that do work near a node or lead to one that does; devices that are alike share a line.
     fn devices<'a>(&self, devices: impl Iterator<Item = &'a PciDevice>, node: Option<NodeId>) -> Vec<Line> {
         let mut lines = Vec::new();
         let shown: Vec<_> = devices.filter(|device| leads_to_work(self.machine, device, node)).collect();
@@ -143,12 +152,12 @@ impl Drawing<'_> {
                     format!(", of {}", in_colour(index, name))
                 }
             };
-            lines.push(Line { text: format!("{address} {}{locality}{owner}", words::device(first)), below });
+            lines.push(Line { text: format!("{address} {}{locality}{owner}", labels::device(first)), below });
         }
         lines
     }
 
-    /// How far the devices are from each other; virtual functions are where their card is.
+    /// How far the devices are from each other. Virtual functions are left out: they are where their card is.
     fn distances(&self) -> String {
         let devices = self.machine.devices().iter();
         let shown: Vec<_> = devices
@@ -164,7 +173,7 @@ impl Drawing<'_> {
         rows[0].extend((1..=shown.len()).map(|at| at.to_string()));
         for (at, device) in shown.iter().enumerate() {
             let mut row =
-                vec![(at + 1).to_string() + " " + &device.address.to_string(), words::device(device)];
+                vec![(at + 1).to_string() + " " + &device.address.to_string(), labels::device(device)];
             row.extend(shown.iter().enumerate().map(|(other_at, other)| {
                 let far = match self.machine.pci_distance(device, other) {
                     _ if at == other_at => "-",
@@ -181,14 +190,14 @@ impl Drawing<'_> {
     }
 }
 
-/// A pod's name in one of six colours, which a terminal that has none leaves out.
+/// A pod's name in one of six colours.
 fn in_colour(pod: PodIndex, name: &str) -> String {
     const COLOURS: [u8; 6] = [33, 36, 35, 32, 34, 31];
     let colour = COLOURS.get(pod.0 % COLOURS.len()).copied().unwrap_or(39);
     format!("\x1b[{colour}m{name}\x1b[0m")
 }
 
-/// What has to be said of a device's node where it is not that of its root.
+/// The NUMA node of a device, where it is not that of its root complex.
 fn locality(device: &PciDevice, node: Option<NodeId>) -> String {
     match device.node {
         DeviceNode::Known(own) | DeviceNode::Inherited(own) if Some(own) != node => {

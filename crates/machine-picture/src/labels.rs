@@ -1,16 +1,21 @@
-//! What the parts of a machine are called.
+//! Names of the parts of a machine.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+
+use k8s_quantity::Amount;
+use terminal_text::Glyphs;
 use topology_model::{CacheKind, CoreKind, CpuCache, Machine, Node, PciDevice, Sriov};
 
 use crate::nest::{CoreGroup, Part};
-use crate::render::{Amount, Glyphs};
 
-/// What a node has where something that is no CPU starts memory traffic.
+/// Said of a node where something other than a CPU, such as an accelerator, starts memory traffic.
 pub(crate) const INITIATOR: &str = "generic initiator";
-/// The same before what such a node lacks.
+/// The same in front of the list of what the node lacks.
 pub(crate) const INITIATOR_ONLY: &str = "generic initiator; ";
 
-/// What a node lacks that is a number and nothing else. Where no PCI devices are known, nothing is said of them.
+/// What a node without any contents lacks. PCI devices are mentioned only where the machine has some.
 pub(crate) const fn nothing(has_pci: bool) -> &'static str {
     if has_pci { "no CPUs, no memory, no PCI devices" } else { "no CPUs, no memory" }
 }

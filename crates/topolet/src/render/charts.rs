@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Pixels, escaped, text_width};
+use machine_picture::svg::{Pixels, escaped, text_width};
+
 use crate::render::Glyphs;
 use crate::render::simulation::{headline, percent, time};
 use crate::simulation::{Report, Summary, share};

@@ -1,21 +1,23 @@
-//! All forms in which a machine is shown name the same node for a device, on every machine there is.
+//! The table, the tree and the picture name the same NUMA node for each device, on every captured machine.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use machine_picture::{DeviceGroup, MachineSummary, Shares, svg, tree};
+use terminal_text::Glyphs;
+use topology_discovery::{SysfsTree, read};
 use topology_model::{DeviceNode, Machine, NodeId, PciAddress, PciDevice};
-
-use crate::machine_view::{DeviceGroup, MachineView};
-use crate::node::LoadedMachine;
-use crate::render::{Glyphs, picture, tree};
-use crate::shares::Shares;
 
 /// Devices that are shown in one place: the first and the last of them, and how many they are.
 type Shown = (PciAddress, PciAddress, usize, Option<NodeId>);
 
-/// All machines: those that are built in, and those beside the project, if they are there.
-fn machines() -> Vec<LoadedMachine> {
-    let mut names: Vec<String> = machine_fixtures::names().map(str::to_owned).collect();
+/// The captured machines of the project and, if they are there, those beside it.
+fn machines() -> Vec<(String, Machine)> {
+    let machine = |archive: &[u8]| read(&SysfsTree::archive(archive).unwrap()).unwrap().machine;
+    let built_in = machine_fixtures::names();
+    let mut machines: Vec<(String, Machine)> =
+        built_in.map(|name| (name.to_owned(), machine(machine_fixtures::archive(name).unwrap()))).collect();
     for kind in ["real", "synthesised"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/machines").join(kind);
         let Ok(entries) = folder.read_dir() else {
@@ -23,9 +25,10 @@ fn machines() -> Vec<LoadedMachine> {
             continue;
         };
         let paths = entries.map(|entry| entry.unwrap().path().display().to_string());
-        names.extend(paths.filter(|path| path.ends_with(".tar.zst")));
+        let archives = paths.filter(|path| path.ends_with(".tar.zst"));
+        machines.extend(archives.map(|path| (path.clone(), machine(&std::fs::read(&path).unwrap()))));
     }
-    names.iter().map(|name| LoadedMachine::named(name).unwrap()).collect()
+    machines
 }
 
 /// The node of `near NUMA 3`, or that it is not known, where a text says so.
@@ -69,7 +72,7 @@ fn of_tree(machine: &Machine) -> Vec<Shown> {
 }
 
 fn of_picture(machine: &Machine) -> Vec<Shown> {
-    let text = picture(machine, "name", "summary", None);
+    let text = svg::picture(machine, svg::Heading { title: "title", summary: "summary" }, None);
     let titles = text.split("<title>").skip(2).filter_map(|rest| rest.split("</title>").next());
     let shown = titles.filter_map(|title| {
         let (first, last, count) = addresses_in(title)?;
@@ -88,10 +91,9 @@ fn counted(shown: &[Shown]) -> BTreeMap<Option<NodeId>, usize> {
 }
 
 #[test]
-fn table_tree_picture_and_json_name_the_same_node_for_each_device() {
+fn table_tree_and_picture_name_the_same_node_for_each_device() {
     let mut devices_seen = 0;
-    for loaded in machines() {
-        let (name, machine) = (&loaded.name, loaded.machine.as_ref().unwrap());
+    for (name, machine) in &machines() {
         let mut expected = BTreeMap::new();
         for device in machine.devices().iter().filter(|device| device.does_work()) {
             *expected.entry(device.node.id()).or_default() += 1;
@@ -106,14 +108,14 @@ fn table_tree_picture_and_json_name_the_same_node_for_each_device() {
             }
             assert_eq!(counted(&shown), expected, "{name}: devices in the {form}");
         }
-        let view = MachineView::new(&loaded);
+        let summary = MachineSummary::of_hardware(machine);
         let count = |groups: &[DeviceGroup]| groups.iter().map(|group| group.count).sum::<usize>();
-        for node in &view.nodes {
-            let expected = expected.get(&Some(NodeId(node.id))).copied().unwrap_or(0);
+        for node in &summary.nodes {
+            let expected = expected.get(&Some(node.id)).copied().unwrap_or(0);
             assert_eq!(count(&node.devices), expected, "{name}: NUMA {} in the table", node.id);
         }
         let without = expected.get(&None).copied().unwrap_or(0);
-        assert_eq!(count(&view.devices_without_node), without, "{name}: devices of no node in the table");
+        assert_eq!(count(&summary.devices_without_node), without, "{name}: devices of no node in the table");
     }
     assert!(devices_seen > 50, "devices were looked at");
 }

@@ -1,22 +1,38 @@
-//! A machine as lstopo's users know it: boxes in boxes, memory and caches above the cores that they are near to.
+//! Boxes in boxes, as lstopo draws them: memory and caches above the cores that they are near to.
 //!
-//! Below so many cores each has its own caches drawn; above, they are told once for all that are alike.
+//! On small machines each core has its caches drawn; on others they are named once for all cores that are alike.
 
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use terminal_text::Glyphs;
 use topology_model::{Core, CpuCache, Machine, Node};
 
 use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, devices, grid, pods, text_width, written};
+use crate::labels;
 use crate::nest::{CoreGroup, Inside, Nest, Part, Place, alike};
-use crate::render::{Glyphs, words};
 use crate::shares::Shares;
 
-/// Up to so many cores each is drawn with its own caches.
+/// The most cores of a machine whose caches are drawn at each core.
 const MOST_CORES_WITH_CACHES: usize = 32;
-/// So many CPUs of a core stand beside each other.
+/// The most CPUs of a core that stand beside each other.
 const CPUS_IN_ROW: usize = 4;
 const CPU_HEIGHT: Pixels = 16;
 
-/// The picture under the machine's name and a line that says what it is; with what pods hold, if that is known.
-pub(crate) fn picture(machine: &Machine, name: &str, summary: &str, shares: Option<&Shares>) -> String {
+/// The lines above a picture.
+#[derive(Clone, Copy, Debug)]
+pub struct Heading<'a> {
+    /// The name of the machine; it is the title of the document too.
+    pub title: &'a str,
+    /// What the machine has in all, in a line.
+    pub summary: &'a str,
+}
+
+/// The machine as an SVG document. With `shares` there is a list of the pods below it; `None` leaves the list out,
+/// for a machine on which it is not known which pods run.
+pub fn picture(machine: &Machine, heading: Heading<'_>, shares: Option<&Shares>) -> String {
+    let Heading { title: name, summary } = heading;
     let nest = Nest::new(machine);
     let none = Shares::default();
     let drawing = Drawing::new(machine, shares.unwrap_or(&none));
@@ -43,7 +59,7 @@ struct Drawing<'m> {
     /// Width of the box of one CPU.
     cpu: Pixels,
     has_own_caches: bool,
-    /// What is said of all cores at once: they are alike.
+    /// The caches of each core, where all cores are alike and have none drawn.
     all_cores: Option<String>,
 }
 
@@ -60,11 +76,11 @@ impl<'m> Drawing<'m> {
         Self { machine, shares, cpu: cpu.max(20), has_own_caches, all_cores }
     }
 
-    /// What lies in a place: memory above, then places and cores, devices beside.
+    /// The contents of a place: memory above, then places and cores, devices beside them.
     fn inside(&self, inside: &Inside<'_>, at_least: Pixels) -> Figure {
         let mut body = Figure::default();
         let places: Vec<_> = inside.places.iter().map(|place| self.place(place, (0, 0))).collect();
-        // Those beside each other are of one size.
+        // Neighbours are of one size.
         let size = (
             places.iter().map(|place| place.width).max().unwrap_or(0),
             places.iter().map(|place| place.height).max().unwrap_or(0),
@@ -118,7 +134,7 @@ impl<'m> Drawing<'m> {
         let widths = place.parts.iter().map(|part| match part {
             Part::Node(node) => self.memory(node, 0).width,
             Part::Package(_) | Part::Cache(_) => {
-                text_width(&words::part(self.machine, *part, Glyphs::Unicode), FONT) + 2 * GAP
+                text_width(&labels::part(self.machine, *part, Glyphs::Unicode), FONT) + 2 * GAP
             }
         });
         let widest = widths.max().unwrap_or(0);
@@ -128,7 +144,7 @@ impl<'m> Drawing<'m> {
         let mut figure = Figure::default();
         let mut look = Look::Group;
         for part in &place.parts {
-            let text = words::part(self.machine, *part, Glyphs::Unicode);
+            let text = labels::part(self.machine, *part, Glyphs::Unicode);
             match part {
                 Part::Package(_) => {
                     look = Look::Package;
@@ -146,9 +162,9 @@ impl<'m> Drawing<'m> {
         figure.in_box(look, at_least)
     }
 
-    /// A node's memory, at least so wide, over what pods have of it.
+    /// The memory of a node, at least `at_least` wide, above what pods hold of it.
     fn memory(&self, node: &Node, at_least: Pixels) -> Figure {
-        let mut text = words::node(self.machine, node, Glyphs::Unicode);
+        let mut text = labels::node(self.machine, node, Glyphs::Unicode);
         if node.cpus.is_empty() {
             text.push_str(", no CPUs");
         }
@@ -169,7 +185,7 @@ impl<'m> Drawing<'m> {
         if !self.has_own_caches && self.all_cores.is_none() {
             let caches = caches_of(group);
             let what = if caches.is_empty() { String::new() } else { format!(" with {caches}") };
-            figure.put_below(small_text(&format!("{}{what}", words::cores(group))));
+            figure.put_below(small_text(&format!("{}{what}", labels::cores(group))));
         }
         figure.put_below(cells);
         figure
@@ -194,7 +210,7 @@ impl<'m> Drawing<'m> {
         if !self.has_own_caches {
             return boxed(cpus, 0);
         }
-        let texts: Vec<_> = caches.iter().rev().map(|cache| words::cache(cache)).collect();
+        let texts: Vec<_> = caches.iter().rev().map(|cache| labels::cache(cache)).collect();
         let widest = texts.iter().map(|text| text_width(text, FONT) + 2 * GAP).max().unwrap_or(0);
         let core = boxed(cpus, widest);
         let mut figure = Figure::default();
@@ -208,7 +224,7 @@ impl<'m> Drawing<'m> {
 
 /// The caches of each core of a group, the farthest first.
 fn caches_of(group: &CoreGroup<'_>) -> String {
-    group.caches.iter().rev().map(|cache| words::cache(cache)).collect::<Vec<_>>().join(", ")
+    group.caches.iter().rev().map(|cache| labels::cache(cache)).collect::<Vec<_>>().join(", ")
 }
 
 fn small_text(text: &str) -> Figure {

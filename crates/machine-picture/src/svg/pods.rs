@@ -1,12 +1,18 @@
-//! What pods hold, in their colours: strips under the memory that they have, and a list of who is who.
+//! What pods hold, in their colours: strips below the memory of a node, and a list of the pods.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::mem;
+
+use terminal_text::Glyphs;
 use topology_model::NodeId;
 
 use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, text_width};
-use crate::render::Glyphs;
 use crate::shares::{Owner, PodIndex, PodShare, Shares};
 
-/// Fill of the first pods; those after them have any other hue.
+/// Fill of the first pods; later ones have a hue by their number.
 const COLOURS: [&str; 10] = [
     "#f6a94a", "#6db1f2", "#c493e8", "#f2d93b", "#4fc7b7", "#f58b7d", "#8fd14f", "#f29ac9", "#cda671",
     "#93a0f0",
@@ -14,11 +20,11 @@ const COLOURS: [&str; 10] = [
 
 /// Height of a strip.
 const STRIP: Pixels = 16;
-/// Longer names are cut where others stand beside them.
+/// The most characters of a name in a strip.
 const SHORT: usize = 16;
-/// So many devices of a pod are named.
+/// The most devices of a pod that are named.
 const MOST_DEVICES: usize = 4;
-/// The list has entries at most so wide, if they can be cut.
+/// The most characters in a line of the list.
 const WIDEST_ENTRY: usize = 90;
 
 /// The class of a pod's boxes.
@@ -45,7 +51,7 @@ fn cut(text: &str, most: usize) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// Who has memory of a node, one beside the other, in rows of a width; wider only if a single one is.
+/// The pods that hold memory of a node, side by side in rows of a width; wider only if a single strip is.
 pub(super) fn strips(shares: &Shares, node: NodeId, width: Pixels) -> Figure {
     let mut all = Figure::default();
     let (mut x, mut y) = (0, 0);
@@ -63,12 +69,12 @@ pub(super) fn strips(shares: &Shares, node: NodeId, width: Pixels) -> Figure {
     all
 }
 
-/// Every pod with its colour and what it holds, in columns as far as there is room; and what is in no such colour.
+/// Every pod with its colour and what it holds, in as many columns as fit; then the colours of no pod, and the notes.
 pub(super) fn legend(shares: &Shares, width: Pixels) -> Figure {
     let pods = shares.pods.iter().enumerate();
     let mut entries: Vec<_> = pods
         .map(|(at, pod)| {
-            let lines = [pod.told(Glyphs::Unicode).join(" · "), devices(pod)];
+            let lines = [pod.parts(Glyphs::Unicode).join(" · "), devices(pod)];
             entry(Look::Cpu, Owner::Pod(PodIndex(at)), &pod.name, &lines)
         })
         .collect();
@@ -84,7 +90,7 @@ pub(super) fn legend(shares: &Shares, width: Pixels) -> Figure {
     let mut row = Figure::default();
     for (at, entry) in (0..).zip(entries) {
         if at > 0 && at % columns == 0 {
-            all.put_below(std::mem::take(&mut row));
+            all.put_below(mem::take(&mut row));
         }
         row.put(at % columns * widest, 0, entry);
     }
@@ -111,11 +117,11 @@ fn entry(look: Look, owner: Owner, name: &str, lines: &[String]) -> Figure {
 
 /// `intel.com/sriov_vf 0000:18:01.0, 0000:18:01.1 and 6 more`.
 fn devices(pod: &PodShare) -> String {
-    let told = pod.devices.iter().map(|(resource, ids)| {
+    let parts = pod.devices.iter().map(|(resource, ids)| {
         let named: Vec<_> = ids.iter().take(MOST_DEVICES).map(String::as_str).collect();
         let more = ids.len().saturating_sub(MOST_DEVICES);
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         format!("{resource} {}{more}", named.join(", "))
     });
-    told.collect::<Vec<_>>().join(" · ")
+    parts.collect::<Vec<_>>().join(" · ")
 }

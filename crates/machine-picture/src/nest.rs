@@ -1,39 +1,43 @@
-//! What lies in what: the packages, NUMA nodes, shared caches and cores of a machine, one inside the other.
-//!
-//! Machines nest differently: a package has nodes, or a node has packages; an L3 cache spans nodes, or is one. So the
-//! order is that of the CPU sets themselves: what has fewer CPUs lies in the smallest thing that has them all. Things
-//! with the same CPUs are one place.
+//! The layout: packages, NUMA nodes, shared caches and cores of a machine, one inside the other by their CPU sets.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::mem;
 
-use crate::render::{ranges, words};
-use crate::shares::Shares;
 use cpuset::CpuSet;
-use topology_model::{CacheKind, Core, CoreKind, CpuCache, Machine, Node, NodeId, Package, PciDevice};
+use topology_model::{
+    CacheKind, Core, CoreKind, CpuCache, Machine, Node, NodeId, NodeIds, Package, PciDevice,
+};
 
-/// What lies directly under the machine, or in a place.
+use crate::labels;
+use crate::shares::Shares;
+
+/// The direct contents of the machine or of a place.
 #[derive(Debug, Default)]
 pub(crate) struct Inside<'m> {
     pub(crate) places: Vec<Place<'m>>,
-    /// Cores that no inner place has.
+    /// Cores that are in no inner place.
     pub(crate) cores: Vec<&'m Core>,
     /// Nodes without CPUs that are nearer to here than to anything inside.
     pub(crate) memory: Vec<&'m Node>,
-    /// Root complexes with a device that does work.
+    /// PCI root complexes that lead to a device that does work.
     pub(crate) roots: Vec<Root<'m>>,
 }
 
-/// A set of CPUs with a meaning.
+/// Parts of a machine that have the same CPUs.
 #[derive(Debug)]
 pub(crate) struct Place<'m> {
-    /// What has exactly these CPUs, the outermost first.
+    /// The outermost first.
     pub(crate) parts: Vec<Part<'m>>,
     pub(crate) cpus: CpuSet,
     pub(crate) inside: Inside<'m>,
 }
 
-/// What a place is.
+/// A part of a machine that has CPUs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Part<'m> {
     Package(&'m Package),
@@ -42,15 +46,16 @@ pub(crate) enum Part<'m> {
     Cache(&'m CpuCache),
 }
 
-/// A PCI root complex, as far as it leads to devices near one node. Where its devices are near several nodes, each
-/// node has it: what the kernel says of a device counts over what its neighbours are near to.
+/// The part of a PCI root complex that leads to devices near one NUMA node. A root complex whose devices are near
+/// several nodes is drawn at each of them: the node that the kernel names for a device counts, not that of its
+/// neighbours.
 #[derive(Debug)]
 pub(crate) struct Root<'m> {
     pub(crate) domain: u32,
     pub(crate) bus: u8,
-    /// What is plugged into it directly.
+    /// Plugged directly into it.
     pub(crate) devices: Vec<&'m PciDevice>,
-    /// The node of those of its devices that are meant; `None`: it is not known.
+    /// The node that these devices are near to; `None` if it is not known.
     pub(crate) node: Option<NodeId>,
 }
 
@@ -58,9 +63,9 @@ pub(crate) struct Root<'m> {
 #[derive(Debug)]
 pub(crate) struct Nest<'m> {
     pub(crate) inside: Inside<'m>,
-    /// Nodes without CPUs, memory and PCI devices, where something else starts memory traffic.
+    /// Nodes without CPUs, memory and PCI devices where a generic initiator starts memory traffic.
     pub(crate) initiators: Vec<NodeId>,
-    /// Nodes that are a number and nothing else.
+    /// Nodes that have nothing but a number.
     pub(crate) empty: Vec<NodeId>,
 }
 
@@ -96,17 +101,18 @@ impl<'m> Nest<'m> {
 
     /// A line for each kind of nodes without CPUs, memory and PCI devices.
     pub(crate) fn bare(&self, machine: &Machine) -> Vec<String> {
-        let nothing = words::nothing(!machine.devices().is_empty());
-        let kinds = [(&self.initiators, words::INITIATOR_ONLY), (&self.empty, "")];
+        let nothing = labels::nothing(!machine.devices().is_empty());
+        let kinds = [(&self.initiators, labels::INITIATOR_ONLY), (&self.empty, "")];
         let kinds = kinds.into_iter().filter(|(nodes, _)| !nodes.is_empty());
-        let lines = kinds
-            .map(|(nodes, what)| format!("NUMA {}: {what}{nothing}", ranges(nodes.iter().map(|id| id.0))));
+        let lines = kinds.map(|(nodes, what)| {
+            format!("NUMA {}: {what}{nothing}", nodes.iter().copied().collect::<NodeIds>())
+        });
         lines.collect()
     }
 }
 
 impl Inside<'_> {
-    /// Where CPUs belong: inside the smallest place that has them all; CPUs that are none belong to the machine.
+    /// The contents of the smallest place that has all these CPUs. An empty set belongs to the machine.
     fn smallest(&mut self, cpus: &CpuSet) -> &mut Self {
         let at = self.places.iter().position(|place| !cpus.is_empty() && cpus.is_subset(&place.cpus));
         match at {
@@ -116,7 +122,7 @@ impl Inside<'_> {
     }
 }
 
-/// Everything that CPUs are in, the largest first.
+/// All parts that have CPUs, the largest first.
 fn parts(machine: &Machine) -> Vec<(Part<'_>, &CpuSet)> {
     let packages = machine.packages().iter().map(|package| (Part::Package(package), &package.cpus));
     let nodes = machine.nodes().iter().filter(|node| !node.cpus.is_empty());
@@ -149,7 +155,7 @@ fn insert<'m>(places: &mut Vec<Place<'m>>, part: Part<'m>, cpus: &CpuSet) {
     places.insert(at, Place { parts: vec![part], cpus: cpus.clone(), inside: Inside::default() });
 }
 
-/// The CPUs of the nodes that a node without CPUs is nearest to; none if it is as near to several as to all.
+/// The CPUs of the nodes that a node without CPUs is nearest to; empty if all nodes are equally near.
 fn near(machine: &Machine, node: &Node) -> CpuSet {
     let with_cpus = machine.nodes().iter().enumerate().filter(|(_, other)| !other.cpus.is_empty());
     let row = node.distances.as_deref().unwrap_or_default();
@@ -174,7 +180,7 @@ fn roots(machine: &Machine) -> Vec<Root<'_>> {
     roots.map(|((domain, bus, node), devices)| Root { domain, bus, devices, node }).collect()
 }
 
-/// The nodes of a device and of those behind it, as far as they do work.
+/// The nodes of those devices that do work, among a device and the devices behind it.
 fn nodes_of_work(machine: &Machine, device: &PciDevice) -> BTreeSet<Option<NodeId>> {
     let behind = machine.devices_behind(Some(device.address));
     let mut nodes: BTreeSet<_> = behind.flat_map(|behind| nodes_of_work(machine, behind)).collect();
@@ -195,8 +201,7 @@ pub(crate) fn leads_to_work(machine: &Machine, device: &PciDevice, node: Option<
         || machine.devices_behind(Some(device.address)).any(|behind| leads_to_work(machine, behind, node))
 }
 
-/// Devices beside each other that differ in nothing but their address, that one pod has or none, and that nothing is
-/// behind.
+/// Groups of neighbouring devices that differ in nothing but their address: same kind, same owner, nothing behind them.
 pub(crate) fn device_groups<'m>(
     machine: &Machine,
     shares: &Shares,
@@ -204,7 +209,7 @@ pub(crate) fn device_groups<'m>(
 ) -> Vec<Vec<&'m PciDevice>> {
     let has_none_behind = |device: &PciDevice| machine.devices_behind(Some(device.address)).next().is_none();
     let kind = |device: &PciDevice| (device.class, device.vendor, device.device, device.node);
-    let part = |device: &PciDevice| std::mem::discriminant(&device.sriov);
+    let part = |device: &PciDevice| mem::discriminant(&device.sriov);
     let alike = |one: &&PciDevice, other: &&PciDevice| {
         kind(one) == kind(other)
             && part(one) == part(other)
@@ -220,12 +225,12 @@ pub(crate) fn device_groups<'m>(
 pub(crate) struct CoreGroup<'m> {
     pub(crate) kind: CoreKind,
     pub(crate) threads: usize,
-    /// Caches of each core alone, the nearest first.
+    /// Private caches of each core, the nearest first.
     pub(crate) caches: Vec<&'m CpuCache>,
     pub(crate) cores: Vec<&'m Core>,
 }
 
-/// Cores by what they are like, in the order in which the first of each kind comes.
+/// The cores in groups that are alike, in order of the first core of each group.
 pub(crate) fn alike<'m>(machine: &'m Machine, cores: &[&'m Core]) -> Vec<CoreGroup<'m>> {
     let mut groups: Vec<CoreGroup<'m>> = Vec::new();
     for core in cores {

@@ -1,11 +1,17 @@
-//! PCI devices beside the CPUs that they are near to. Those behind one switch stand in one dashed box; bridges that
+//! PCI devices beside the CPUs that they are near to. Devices behind one switch stand in one dashed box; bridges that
 //! lead to a single device are not drawn.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::mem;
 
 use topology_model::{Machine, NodeId, PciDevice};
 
 use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, pods, text_width};
+use crate::labels;
 use crate::nest::{Root, device_groups, leads_to_work, works_near};
-use crate::render::words;
 use crate::shares::{Owner, Shares};
 
 /// A root complex.
@@ -26,7 +32,7 @@ pub(super) fn root(machine: &Machine, shares: &Shares, root: &Root<'_>) -> Figur
     figure.in_box(Look::Root, (0, 0))
 }
 
-/// Roots one below the other, in further columns where they would be taller than what they stand beside.
+/// Root complexes one below the other; a further column starts where one would be taller than its surroundings.
 pub(super) fn column(roots: Vec<Figure>, height: Pixels) -> Figure {
     let tallest = roots.iter().map(|root| root.height).max().unwrap_or(0).max(height);
     let mut all = Figure::default();
@@ -34,7 +40,7 @@ pub(super) fn column(roots: Vec<Figure>, height: Pixels) -> Figure {
     for root in roots {
         if column.height > 0 && column.height + GAP + root.height > tallest {
             let x = if all.width == 0 { 0 } else { all.width + GAP };
-            all.put(x, 0, std::mem::take(&mut column));
+            all.put(x, 0, mem::take(&mut column));
         }
         column.put_below(root);
     }
@@ -74,7 +80,8 @@ fn devices<'a>(
 
 /// A device, or several that are alike.
 fn device(shares: &Shares, first: &PciDevice, last: &PciDevice, count: usize) -> Figure {
-    let what = if count == 1 { words::device(first) } else { format!("{count}× {}", words::device(first)) };
+    let what =
+        if count == 1 { labels::device(first) } else { format!("{count}× {}", labels::device(first)) };
     let mut which =
         if count == 1 { first.address.to_string() } else { format!("{} to {}", first.address, last.address) };
     let owner = shares.of_device(first);
