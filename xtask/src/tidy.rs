@@ -51,6 +51,7 @@ const ROWS: &[Row] = &[
     row("state files", Pure, &["kubelet-checkpoint"]),
     row("whole pod", Pure, &["topology-admission"]),
     row("many pods", Pure, &["node-simulation"]),
+    row("node as a value", Pure, &["node-resource-topology"]),
     row("effects", Outside, &["topology-discovery", "device-plugin", "cgroup-cpuset", "topology-manifest"]),
     row("state of a node", Outside, &["node-state"]),
     row("daemon", Outside, &["node-agent"]),

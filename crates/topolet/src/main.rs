@@ -18,7 +18,6 @@ mod pod_shares;
 mod machine_change;
 mod decision;
 mod document;
-mod export;
 mod render;
 mod serve;
 mod client;

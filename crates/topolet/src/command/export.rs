@@ -6,6 +6,7 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use device_manager::Replies;
 use node_config::KubeletConfiguration;
+use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeResourceTopology, UnnamedPods};
 use pod_spec::Pod;
 use topology_admission::{Compat, Ledger, Verdict};
 use topology_manifest::check_node_name;
@@ -14,7 +15,6 @@ use topology_model::KubeletView;
 use crate::Outcome;
 use crate::arguments::{MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments};
 use crate::decision::warning_of_pod;
-use crate::export::{Fingerprint, Method, NodeResourceTopology, Seen};
 use crate::node::{DeviceText, LIVE, LoadedMachine, LoadedNode};
 use crate::pods::{self, Reading, Wholeness};
 use crate::render::Screen;
@@ -88,8 +88,8 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
         screen.warn(format_args!("warning: {note}"));
     }
     let method = match residents.known {
-        Known::All => Some(Method::All),
-        Known::Holders => Some(Method::WithExclusiveResources),
+        Known::All => Some(FingerprintMethod::All),
+        Known::Holders => Some(FingerprintMethod::WithExclusiveResources),
         Known::Nothing => None,
     };
     let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
@@ -105,13 +105,12 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
             outcome = Outcome::SomeRefused;
         }
     }
-    let fingerprint = method.and_then(|method| Some((fingerprint(&ledger, method, screen)?, method)));
-    let seen = Seen { node: &node.node, view: &view, config: &config, ledger: &ledger };
+    let fingerprint = method.and_then(|method| fingerprint(&ledger, method, screen));
+    let facts = NodeFacts { node: &node.node, view: &view, config: &config, ledger: &ledger };
     let name = arguments.node_name.clone().unwrap_or_else(|| host_name(arguments, &machine));
     check_node_name(&name)
         .map_err(|wrong| anyhow!("no node can be called {name:?}: {wrong}; --node-name gives another"))?;
-    let object =
-        NodeResourceTopology::new(&name, seen, fingerprint.as_ref().map(|(own, method)| (own, *method)));
+    let object = NodeResourceTopology::new(&name, facts, fingerprint.as_ref());
     screen.print(&match arguments.output {
         ObjectFormat::Yaml => serde_saphyr::to_string(&object)?,
         ObjectFormat::Json => serde_json::to_string_pretty(&object)? + "\n",
@@ -161,16 +160,16 @@ fn admit(node: &LoadedNode, ledger: &Ledger, pod: &Pod, screen: Screen) -> anyho
 }
 
 /// `None` where pods are known by UID alone.
-fn fingerprint(ledger: &Ledger, method: Method, screen: Screen) -> Option<Fingerprint> {
-    let counted: Vec<&Pod> = ledger.pods().filter(|pod| method.counts(pod)).collect();
-    let unnamed = counted.iter().filter(|pod| pod.namespace.is_empty()).count();
-    if unnamed > 0 {
-        screen.warn(format_args!(
-            "warning: {unnamed} pods are known by UID alone, so there is no fingerprint; --pods says what they are called"
-        ));
-        return None;
+fn fingerprint(ledger: &Ledger, method: FingerprintMethod, screen: Screen) -> Option<Fingerprint> {
+    match Fingerprint::of_pods(method, ledger.pods()) {
+        Ok(fingerprint) => Some(fingerprint),
+        Err(UnnamedPods(unnamed)) => {
+            screen.warn(format_args!(
+                "warning: {unnamed} pods are known by UID alone, so there is no fingerprint; --pods says what they are called"
+            ));
+            None
+        }
     }
-    Some(Fingerprint::of(counted.iter().map(|pod| (pod.namespace.as_str(), pod.name.as_str()))))
 }
 
 fn host_name(arguments: &NrtArguments, machine: &LoadedMachine) -> String {

@@ -1,35 +1,53 @@
-//! The fingerprint of a set of pods, by which a scheduler knows whether a `NodeResourceTopology` has heard of all the
-//! pods that it has sent to the node. It is that of the scheduler plugins' `podfingerprint`, version `v001`: XXH64 of
-//! each name with that of its namespace as the seed; sorted; XXH64 of these numbers, lowest byte first.
+//! The fingerprint of a set of pods, by which a scheduler knows whether a `NodeResourceTopology` counts all pods that it
+//! has sent to the node.
+//!
+//! It is that of the scheduler plugins' `podfingerprint`, version `v001`: XXH64 of each pod's name, seeded with XXH64 of
+//! its namespace; these numbers sorted; XXH64 of them, lowest byte first.
 
-use std::hash::Hasher as _;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::hash::Hasher as _;
 
 use pod_spec::{Pod, PodLevelResources, QosClass, ResourceName, Role};
+use thiserror::Error;
 use twox_hash::XxHash64;
 
-/// The fingerprint as text.
+/// A fingerprint, and which pods it covers.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Fingerprint(pub(crate) String);
+pub struct Fingerprint {
+    text: String,
+    method: FingerprintMethod,
+}
 
-/// Which pods a fingerprint is of.
+/// Which pods a fingerprint covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Method {
-    /// All of the node.
+pub enum FingerprintMethod {
+    /// All pods of the node.
     All,
-    /// Those that hold something which no other pod has.
+    /// Pods that hold resources exclusively.
     WithExclusiveResources,
 }
 
-impl Method {
-    pub(crate) const fn name(self) -> &'static str {
+/// Pods are known by UID alone, and a fingerprint is one of names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("the names of {0} pods are not known")]
+pub struct UnnamedPods(
+    /// How many.
+    pub usize,
+);
+
+impl FingerprintMethod {
+    /// As in the attribute `nodeTopologyPodsFingerprintMethod`.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::All => "all",
             Self::WithExclusiveResources => "with-exclusive-resources",
         }
     }
 
-    /// Whether a pod counts.
-    pub(crate) fn counts(self, pod: &Pod) -> bool {
+    /// Whether the fingerprint covers a pod.
+    pub fn covers(self, pod: &Pod) -> bool {
         match self {
             Self::All => true,
             Self::WithExclusiveResources => is_exclusive(pod),
@@ -38,23 +56,51 @@ impl Method {
 }
 
 impl Fingerprint {
-    /// Of pods by namespace and name, in any order.
-    pub(crate) fn of<'a>(pods: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let hash = |(namespace, name): (&str, &str)| {
-            XxHash64::oneshot(XxHash64::oneshot(0, namespace.as_bytes()), name.as_bytes())
-        };
-        let mut hashes: Vec<u64> = pods.into_iter().map(hash).collect();
-        hashes.sort_unstable();
-        let mut sum = XxHash64::with_seed(0);
-        for hash in hashes {
-            sum.write(&hash.to_le_bytes());
+    /// Of those of `pods` that `method` covers, in any order.
+    ///
+    /// # Errors
+    /// [`UnnamedPods`] if a covered pod has no namespace, as a pod that only a kubelet's state files name.
+    pub fn of_pods<'a>(
+        method: FingerprintMethod,
+        pods: impl IntoIterator<Item = &'a Pod>,
+    ) -> Result<Self, UnnamedPods> {
+        let covered: Vec<&Pod> = pods.into_iter().filter(|pod| method.covers(pod)).collect();
+        match covered.iter().filter(|pod| pod.namespace.is_empty()).count() {
+            0 => {
+                let names = covered.iter().map(|pod| (pod.namespace.as_str(), pod.name.as_str()));
+                Ok(Self { text: hash(names), method })
+            }
+            unnamed => Err(UnnamedPods(unnamed)),
         }
-        Self(format!("pfp0v001{:016x}", sum.finish()))
+    }
+
+    /// `pfp0v001` and 16 hexadecimal digits.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Which pods it covers.
+    pub const fn method(&self) -> FingerprintMethod {
+        self.method
     }
 }
 
-/// The scheduler plugins' rule: a container that stays asks for a device; or the pod is Guaranteed and it asks for
-/// whole CPUs, memory or huge pages.
+/// The fingerprint of pods by namespace and name.
+fn hash<'a>(pods: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let hash = |(namespace, name): (&str, &str)| {
+        XxHash64::oneshot(XxHash64::oneshot(0, namespace.as_bytes()), name.as_bytes())
+    };
+    let mut hashes: Vec<u64> = pods.into_iter().map(hash).collect();
+    hashes.sort_unstable();
+    let mut sum = XxHash64::with_seed(0);
+    for hash in hashes {
+        sum.write(&hash.to_le_bytes());
+    }
+    format!("pfp0v001{:016x}", sum.finish())
+}
+
+/// The scheduler plugins' rule: a container that is no init container requests a device; or the pod is Guaranteed and
+/// such a container requests whole CPUs, memory or huge pages.
 fn is_exclusive(pod: &Pod) -> bool {
     let guaranteed = pod.qos_class(PodLevelResources::Count) == QosClass::Guaranteed;
     let staying = pod.containers.iter().filter(|container| container.role != Role::Init);
@@ -70,13 +116,15 @@ fn is_exclusive(pod: &Pod) -> bool {
     })
 }
 
-/// A resource with a domain that is not Kubernetes' own.
+/// Whether a resource has a domain other than those of Kubernetes.
 fn is_device(resource: &ResourceName) -> bool {
     resource.as_str().contains('/') && !resource.as_str().contains("kubernetes.io/")
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use pod_spec::{Container, ResourceList};
 
     use super::*;
@@ -85,7 +133,7 @@ mod tests {
     #[test]
     fn fingerprints_are_the_scheduler_plugins() {
         let check = |pods: &[(&str, &str)], expected: &str| {
-            assert_eq!(Fingerprint::of(pods.iter().copied()).0, expected, "{pods:?}");
+            assert_eq!(hash(pods.iter().copied()), expected, "{pods:?}");
         };
         check(&[], "pfp0v001ef46db3751d8e999");
         check(&[("default", "a")], "pfp0v00173ac1f6debaedf3d");
@@ -125,5 +173,16 @@ mod tests {
         assert!(!pod(Role::App, &[("cpu", "2")]), "Burstable");
         assert!(!pod(Role::Init, &[("example.com/gpu", "1")]), "it ends");
         assert!(!pod(Role::App, &[("example.com/gpu", "0")]));
+    }
+
+    #[test]
+    fn a_pod_without_a_name_has_no_fingerprint() {
+        let named = Pod::new("default", "a", vec![]);
+        let unnamed = Pod { namespace: String::new(), ..named.clone() };
+        let all = FingerprintMethod::All;
+        assert_eq!(Fingerprint::of_pods(all, [&named]).unwrap().as_str(), "pfp0v00173ac1f6debaedf3d");
+        assert_eq!(Fingerprint::of_pods(all, [&named, &unnamed]), Err(UnnamedPods(1)));
+        let exclusive = FingerprintMethod::WithExclusiveResources;
+        assert_eq!(Fingerprint::of_pods(exclusive, [&unnamed]).unwrap().as_str(), "pfp0v001ef46db3751d8e999");
     }
 }

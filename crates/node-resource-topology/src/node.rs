@@ -1,96 +1,50 @@
-//! `NodeResourceTopology`, `topology.node.k8s.io/v1alpha2`: what each NUMA node has, can give, and has left.
-//!
-//! Zones are named as the exporters of the scheduler plugins name them: `node-0`, of type `Node`. Where a manager is
-//! off nothing is booked by NUMA node, and all that a node has is available there.
+//! The object of a node, made from its managers and its ledger.
 
-use std::collections::BTreeMap;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
 
 use device_manager::Health;
 use node_config::{KubeletConfiguration, Scope};
 use numa_bitmask::NodeIndex;
-use serde::Serialize;
 use topology_admission::{Ledger, Node};
 use topology_model::{KubeletView, NodeId, NodeMemory};
 use topology_policy::KubeletPolicy;
 
-use super::{Fingerprint, Method};
+use crate::fingerprint::Fingerprint;
+use crate::object::{Attribute, Cost, Metadata, NodeResourceTopology, Resource, Zone};
 
-/// The object.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct NodeResourceTopology {
-    api_version: &'static str,
-    kind: &'static str,
-    metadata: Metadata,
-    /// Deprecated in favour of attributes, and read by older schedulers.
-    topology_policies: [&'static str; 1],
-    attributes: Vec<Attribute>,
-    zones: Vec<Zone>,
-}
-
-#[derive(Debug, Serialize)]
-struct Metadata {
-    name: String,
-}
-
-#[derive(Debug, Serialize)]
-struct Attribute {
-    name: String,
-    value: String,
-}
-
-#[derive(Debug, Serialize)]
-struct Zone {
-    name: String,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    costs: Vec<Cost>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    attributes: Vec<Attribute>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    resources: Vec<Resource>,
-}
-
-#[derive(Debug, Serialize)]
-struct Cost {
-    name: String,
-    value: i64,
-}
-
-/// Amounts as quantities: CPUs, bytes and devices.
-#[derive(Debug, Serialize)]
-struct Resource {
-    name: String,
-    capacity: String,
-    allocatable: String,
-    available: String,
-}
-
-/// A node with all that is known of it.
-#[derive(Clone, Copy)]
-pub(crate) struct Seen<'a> {
-    pub(crate) node: &'a Node,
-    pub(crate) view: &'a KubeletView,
-    pub(crate) config: &'a KubeletConfiguration,
-    pub(crate) ledger: &'a Ledger,
+/// A node and what runs on it.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeFacts<'a> {
+    /// Its managers.
+    pub node: &'a Node,
+    /// The machine from which the node was started.
+    pub view: &'a KubeletView,
+    /// The configuration with which the node was started.
+    pub config: &'a KubeletConfiguration,
+    /// What pods hold, and which devices there are.
+    pub ledger: &'a Ledger,
 }
 
 impl NodeResourceTopology {
-    /// `name` is that of the node in its cluster; without a fingerprint there is no attribute for it.
-    pub(crate) fn new(name: &str, seen: Seen<'_>, fingerprint: Option<(&Fingerprint, Method)>) -> Self {
-        let mut attributes = seen.attributes();
-        if let Some((Fingerprint(text), method)) = fingerprint {
-            attributes.push(attribute("nodeTopologyPodsFingerprint", text.as_str()));
-            attributes.push(attribute("nodeTopologyPodsFingerprintMethod", method.name()));
+    /// The object of the node that its cluster calls `name`. Without a fingerprint the attributes of one are left out.
+    pub fn new(name: &str, facts: NodeFacts<'_>, fingerprint: Option<&Fingerprint>) -> Self {
+        let mut attributes = facts.attributes();
+        if let Some(fingerprint) = fingerprint {
+            attributes.push(attribute("nodeTopologyPodsFingerprint", fingerprint.as_str()));
+            attributes.push(attribute("nodeTopologyPodsFingerprintMethod", fingerprint.method().name()));
         }
         Self {
-            api_version: "topology.node.k8s.io/v1alpha2",
-            kind: "NodeResourceTopology",
+            api_version: "topology.node.k8s.io/v1alpha2".to_owned(),
+            kind: "NodeResourceTopology".to_owned(),
             metadata: Metadata { name: name.to_owned() },
-            topology_policies: [policy_and_scope(seen.node)],
+            topology_policies: vec![policy_and_scope(facts.node).to_owned()],
             attributes,
-            zones: seen.node.nodes().iter().map(|(index, id)| seen.zone(index, id)).collect(),
+            zones: facts.node.nodes().iter().map(|(index, id)| facts.zone(index, id)).collect(),
         }
     }
 }
@@ -117,7 +71,7 @@ fn options(options: &BTreeMap<String, String>) -> Option<String> {
     (!shown.is_empty()).then(|| shown.join(","))
 }
 
-impl Seen<'_> {
+impl NodeFacts<'_> {
     fn attributes(&self) -> Vec<Attribute> {
         let Self { node, config, .. } = self;
         let mut attributes = vec![
@@ -142,7 +96,7 @@ impl Seen<'_> {
         let memory = self.view.node_memory().iter().find(|memory| memory.id == id);
         Zone {
             name: zone_name(id),
-            kind: "Node",
+            kind: "Node".to_owned(),
             costs: memory.map(|memory| self.costs(memory)).unwrap_or_default(),
             attributes: self.memory_group(index).into_iter().collect(),
             resources: self.resources(index, id, memory),
@@ -158,7 +112,7 @@ impl Seen<'_> {
         self.node.nodes().ids().zip(row).filter_map(cost).collect()
     }
 
-    /// The nodes that memory of containers binds together with this one; they cannot serve a pod of one node.
+    /// The group of nodes that memory of containers binds together with this one.
     fn memory_group(&self, index: NodeIndex) -> Option<Attribute> {
         let group = self.ledger.memory()?.group(index).mask();
         let ids: Vec<String> = self.node.nodes().ids_of(group).map(|id| id.to_string()).collect();
@@ -196,7 +150,7 @@ impl Seen<'_> {
         amounts("cpu", all, allocatable as u64, available as u64)
     }
 
-    /// Devices that say that they are near this node.
+    /// Devices whose plugin names this node.
     fn devices(&self, id: NodeId) -> Vec<Resource> {
         let inventory = self.ledger.inventory();
         let of_resource = |resource: &pod_spec::ResourceName| {
@@ -218,7 +172,7 @@ fn zone_name(id: NodeId) -> String {
     format!("node-{id}")
 }
 
-/// `None` of a resource that the zone does not have.
+/// `None` for a resource of which the zone has nothing.
 fn amounts(name: &str, capacity: u64, allocatable: u64, available: u64) -> Option<Resource> {
     (capacity > 0).then(|| Resource {
         name: name.to_owned(),
@@ -228,7 +182,7 @@ fn amounts(name: &str, capacity: u64, allocatable: u64, available: u64) -> Optio
     })
 }
 
-/// Memory that nobody manages: all of it, huge pages apart.
+/// All memory and huge pages of a node whose memory no manager allocates.
 fn unmanaged(memory: &NodeMemory) -> Vec<Resource> {
     let mut pages_in_all = 0_u64;
     let mut resources = Vec::new();

@@ -1,0 +1,18 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Zones
+//!
+//! Zones have the names that the exporters of the scheduler plugins give them: `node-0`, of type `Node`. *Capacity* is
+//! what the NUMA node has, *allocatable* what its managers may give to pods, *available* what no pod holds. A manager
+//! whose policy is `none` allocates nothing by NUMA node, so everything that a node has is available there.
+#![no_std]
+
+extern crate alloc;
+
+mod object;
+mod node;
+mod fingerprint;
+
+pub use fingerprint::{Fingerprint, FingerprintMethod, UnnamedPods};
+pub use node::NodeFacts;
+pub use object::{Attribute, Cost, Metadata, NodeResourceTopology, Resource, Zone};
