@@ -18,6 +18,8 @@ mod reserved_memory;
 mod allocatable;
 mod eviction;
 mod boolean;
+#[cfg(feature = "serde")]
+mod serde;
 
 pub use allocatable::{
     Amounts, CapacityFacts, Reservation, ReservationError, ReservedAmountError, ReservedFor, ReservedTooMuch,

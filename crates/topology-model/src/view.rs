@@ -30,6 +30,17 @@ pub struct NodeMemory {
     pub distances: Option<Vec<u64>>,
 }
 
+impl NodeMemory {
+    /// Memory beside the huge pages, in bytes.
+    #[must_use]
+    pub fn beside_hugepages(&self) -> u64 {
+        let pages = self.hugepages.iter().fold(0_u64, |sum, pages| {
+            sum.saturating_add(pages.page_size_kib.saturating_mul(1024).saturating_mul(pages.num_pages))
+        });
+        self.memory.saturating_sub(pages)
+    }
+}
+
 impl From<&MachineNode> for NodeMemory {
     fn from(node: &MachineNode) -> Self {
         Self {

@@ -241,7 +241,6 @@ mod tests {
 
     use super::*;
     use crate::advice::{changes, propose};
-    use crate::node;
 
     /// Configurations, most of them broken, and the fields that are at fault on any machine.
     const CONFIGS: [(&str, &[&str]); 18] = [
@@ -320,7 +319,7 @@ mod tests {
                 let harmless = found.iter().all(|finding| finding.problem == Problem::Harmful);
                 assert_eq!(faults.is_empty(), harmless, "{name}: {fields}: {found:?}");
                 // As it is written and read again.
-                let again = configuration(&node::configuration_text(&proposal).unwrap());
+                let again = configuration(&serde_saphyr::to_string(&proposal).unwrap());
                 let left = checked(&again, &view);
                 assert!(left.is_empty(), "{name}: {fields}: {proposal:?} has {left:?}");
                 let more = changes(&again, &propose(&again, &view, Target::Kubelet)).unwrap();
@@ -348,7 +347,7 @@ mod tests {
                         panic!("{name}: {fields}: nothing is expected for {finding:?}")
                     };
                     // As it is printed, beside what was there.
-                    let mut mended = node::configuration_value(&config).unwrap();
+                    let mut mended = serde_json::to_value(&config).unwrap();
                     let object = mended.as_object_mut().unwrap();
                     for (field, value) in expected {
                         match value {

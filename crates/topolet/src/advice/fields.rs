@@ -6,8 +6,6 @@ use node_config::KubeletConfiguration;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::node;
-
 /// A field that the proposal has otherwise.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct Change {
@@ -22,7 +20,7 @@ pub(crate) struct Change {
 
 /// The fields that are written.
 pub(super) fn fields(config: &KubeletConfiguration) -> anyhow::Result<BTreeMap<String, Value>> {
-    let value = node::configuration_value(config)?;
+    let value = serde_json::to_value(config)?;
     let fields = value.as_object().cloned().unwrap_or_default().into_iter();
     Ok(fields.filter(|(name, _)| !matches!(name.as_str(), "apiVersion" | "kind")).collect())
 }

@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 use topology_manifest::{FieldChange, Source, patch_kubelet_config, read_kubelet_config};
 
 use super::fields::Change;
-use crate::node;
 use crate::render::manifest_style;
 
 /// The configuration that a proposal is for, as it is written.
@@ -37,7 +36,7 @@ pub(crate) fn whole_file(
     changes: &[Change],
 ) -> anyhow::Result<String> {
     if given.text.is_empty() {
-        return node::configuration_text(proposal);
+        return Ok(serde_saphyr::to_string(proposal)?);
     }
     let change = |change: &Change| FieldChange { field: change.field.clone(), value: change.to.clone() };
     let changes: Vec<FieldChange> = changes.iter().map(change).collect();
@@ -48,7 +47,7 @@ pub(crate) fn whole_file(
     let again = read_kubelet_config(&Source { name: given.name, text: &patched })
         .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))?;
     ensure!(
-        node::configuration_value(&again.config)? == node::configuration_value(proposal)?,
+        serde_json::to_value(&again.config)? == serde_json::to_value(proposal)?,
         "failed to write the proposal into {}: it would be read otherwise; {}",
         given.name,
         given.otherwise()

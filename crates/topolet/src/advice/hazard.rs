@@ -159,21 +159,13 @@ pub(super) fn wrapped(config: &KubeletConfiguration, view: &KubeletView, target:
 /// What a node has of a resource before anything is reserved, in bytes; `None`: it does not count it.
 fn has(node: &NodeMemory, resource: &str) -> Option<u64> {
     if resource == "memory" {
-        return Some(room(node));
+        return Some(node.beside_hugepages());
     }
     let size = node
         .hugepages
         .iter()
         .find(|size| k8s_quantity::hugepage_resource_name(size.page_size_kib) == *resource)?;
     Some(size.page_size_kib.saturating_mul(1024).saturating_mul(size.num_pages))
-}
-
-/// Memory of a node beside its huge pages, in bytes.
-pub(crate) fn room(node: &NodeMemory) -> u64 {
-    let pages = node.hugepages.iter().fold(0_u64, |sum, pages| {
-        sum.saturating_add(pages.page_size_kib.saturating_mul(1024).saturating_mul(pages.num_pages))
-    });
-    node.memory.saturating_sub(pages)
 }
 
 #[cfg(test)]

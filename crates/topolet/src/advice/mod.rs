@@ -19,7 +19,7 @@ use serde::Serialize;
 pub(crate) use self::check::{Expected, Finding, Problem, check, without_effect};
 pub(crate) use self::fields::{Change, changes};
 pub(crate) use self::file::{Given, drop_in, whole_file};
-pub(crate) use self::hazard::{of_the_kubelet, room};
+pub(crate) use self::hazard::of_the_kubelet;
 pub(crate) use self::proposal::{held_back, propose};
 pub(crate) use self::trial::notes;
 

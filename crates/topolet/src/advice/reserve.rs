@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use cpuset::CpuSet;
 use k8s_quantity::{Format, Quantity};
 use node_config::{CapacityFacts, KubeletConfiguration, Reservation, ReservedMemory, capacity};
-use topology_model::{KubeletView, NodeId};
+use topology_model::{KubeletView, NodeId, NodeMemory};
 
 use super::Target;
-use super::hazard::{room, wrapped};
+use super::hazard::wrapped;
 use super::proposal::starts;
 use crate::node::{KEPT, first_cores, nodes_to_keep_memory_on};
 
@@ -123,7 +123,7 @@ pub(super) fn reserve_memory(config: &mut KubeletConfiguration, view: &KubeletVi
         config.reserved_memory.clear();
         return;
     }
-    let bytes = |node| i64::try_from(room(node)).unwrap_or(i64::MAX);
+    let bytes = |node: &NodeMemory| i64::try_from(node.beside_hugepages()).unwrap_or(i64::MAX);
     let room: BTreeMap<NodeId, i64> = view.node_memory().iter().map(|node| (node.id, bytes(node))).collect();
     let half = room.values().fold(0, |sum: i64, room| sum.saturating_add(*room)) / 2;
     // An eviction threshold alone keeps nothing for the system.

@@ -109,7 +109,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         return Ok(outcome(is_wrong));
     }
     let snippet =
-        if text.is_empty() { node::configuration_text(&proposal)? } else { advice::drop_in(&changes)? };
+        if text.is_empty() { serde_saphyr::to_string(&proposal)? } else { advice::drop_in(&changes)? };
     let mut notes = advice::held_back(&read.config, &proposal, &view, target);
     notes.extend(advice::notes(&proposal, &view));
     let checked = Checked {
@@ -119,7 +119,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         findings,
         changes,
         notes,
-        proposal: node::configuration_value(&proposal)?,
+        proposal: serde_json::to_value(&proposal)?,
     };
     let format = arguments.output.output;
     if format == Format::Table {

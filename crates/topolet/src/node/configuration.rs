@@ -10,7 +10,6 @@ use node_config::{KubeletConfiguration, OwnOptions, ReservedMemory};
 use topology_manifest::{Source, Warning, read_kubelet_config, read_own_options};
 use topology_model::{KubeletView, NodeMemory};
 
-use crate::advice::room;
 use crate::render::manifest_style;
 
 /// The built-in configuration that pins as much as the kubelet can.
@@ -162,7 +161,7 @@ pub(crate) fn first_cores(view: &KubeletView) -> CpuSet {
 
 /// A node for each package: one of its own if one has enough memory, else any.
 pub(crate) fn nodes_to_keep_memory_on(view: &KubeletView) -> Vec<i32> {
-    let has_room = |node: &&NodeMemory| room(node) >= 4 * KEPT.unsigned_abs();
+    let has_room = |node: &&NodeMemory| node.beside_hugepages() >= 4 * KEPT.unsigned_abs();
     let roomy: Vec<&NodeMemory> = view.node_memory().iter().filter(has_room).collect();
     let packages = view.cpus().sockets().filter_map(|(_, package)| {
         let own = roomy

@@ -1,7 +1,6 @@
 //! What is decided on: a machine, the rules, the devices.
 
 mod configuration;
-mod configuration_text;
 mod devices;
 mod hugepages;
 mod identity;
@@ -30,7 +29,6 @@ pub(crate) use self::configuration::{
     KEPT, PINNED, ReadConfiguration, first_cores, from_file as read_configuration, nodes_to_keep_memory_on,
     own_options, pinned,
 };
-pub(crate) use self::configuration_text::{text as configuration_text, value as configuration_value};
 pub(crate) use self::devices::DeviceText;
 pub(crate) use self::machine::{LIVE, LoadedMachine, files_of};
 pub(crate) use self::memory::{

@@ -90,7 +90,7 @@ impl Gathering<'_> {
         let packed = self.packed.and_then(|packed| packed.config.as_deref());
         if let Some(path) = self.found(given, &CONFIGS) {
             let shown = path.display().to_string();
-            let text = node::configuration_text(&node::read_configuration(&shown)?.config)?;
+            let text = serde_saphyr::to_string(&node::read_configuration(&shown)?.config)?;
             self.tell("config", format!("{shown}: the fields that decide, no others"));
             return Ok(Some(text));
         }

@@ -9,10 +9,9 @@ use node_config::{KubeletConfiguration, ReservedMemory};
 use pod_spec::Pod;
 use rayon::prelude::*;
 use serde::Serialize;
-use topology_model::{CpuTable, KubeletView, NodeId};
+use topology_model::{CpuTable, KubeletView, NodeId, NodeMemory};
 
 use super::find_max::{Capacity, Question, Startable, capacity, startable};
-use crate::advice;
 use crate::node::LoadedNode;
 
 /// A reservation and how many fit beside it.
@@ -161,7 +160,9 @@ fn dealt(table: &CpuTable, groups: &[CpuSet], count: usize) -> CpuSet {
 /// not divide. `None` where no node has.
 fn divided(view: &KubeletView, nodes: &[NodeId], bytes: u64) -> Option<BTreeMap<i32, u64>> {
     const MEBI: u64 = 1 << 20;
-    let room = |id: &NodeId| view.node_memory().iter().find(|node| node.id == *id).map_or(0, advice::room);
+    let room = |id: &NodeId| {
+        view.node_memory().iter().find(|node| node.id == *id).map_or(0, NodeMemory::beside_hugepages)
+    };
     let mut roomy = nodes.to_vec();
     roomy.dedup();
     // With fewer nodes each part is larger.

@@ -1,12 +1,22 @@
-//! A kubelet configuration as a text that a kubelet reads: the fields that decide on resources, and no others, so
-//! nothing of the cluster and nothing secret is in it.
+//! A configuration as the `KubeletConfiguration` that a kubelet reads: the fields that decide on resources and no
+//! others, so that nothing of the cluster and nothing secret is in it.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
-use node_config::KubeletConfiguration;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-/// The fields in the order in which they are best read.
+use crate::KubeletConfiguration;
+
+/// With `apiVersion` and `kind`; fields that are not set are left out.
+impl Serialize for KubeletConfiguration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        fields(self).serialize(serializer)
+    }
+}
+
+/// The fields, those of one manager together.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields<'a> {
@@ -65,16 +75,6 @@ struct Reserved<'a> {
     limits: BTreeMap<&'a String, String>,
 }
 
-/// The configuration as YAML, ending in a newline.
-pub(crate) fn text(config: &KubeletConfiguration) -> anyhow::Result<String> {
-    Ok(serde_saphyr::to_string(&fields(config))?)
-}
-
-/// The configuration as a part of a document.
-pub(crate) fn value(config: &KubeletConfiguration) -> anyhow::Result<serde_json::Value> {
-    Ok(serde_json::to_value(fields(config))?)
-}
-
 fn fields(config: &KubeletConfiguration) -> Fields<'_> {
     Fields {
         api_version: "kubelet.config.k8s.io/v1beta1",
@@ -108,40 +108,5 @@ fn fields(config: &KubeletConfiguration) -> Fields<'_> {
         max_pods: config.max_pods,
         pods_per_core: config.pods_per_core,
         feature_gates: config.feature_gates.iter().map(|(name, on)| (name, *on)).collect(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use topology_manifest::{Source, read_kubelet_config};
-
-    use super::*;
-
-    #[track_caller]
-    fn check(written: &str) {
-        let read = |text: &str| read_kubelet_config(&Source { name: "kubelet.yaml", text }).unwrap();
-        let config = read(written).config;
-        let again = read(&text(&config).unwrap());
-        assert_eq!(again.config, config, "{}", text(&config).unwrap());
-        assert!(again.warnings.is_empty());
-    }
-
-    #[test]
-    fn what_is_written_is_read_as_the_same_configuration() {
-        let head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
-        for fields in [
-            "",
-            "cpuManagerPolicy: static\nreservedSystemCPUs: \"0\"\ncpuManagerPolicyOptions: {full-pcpus-only: \"true\"}",
-            "reservedSystemCPUs: \"0,48\"\ncpuManagerReconcilePeriod: 1m30s",
-            "reservedSystemCPUs: 'no: [a, list'\nsystemCgroups: '#/system'",
-            "memoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {memory: 1Gi, hugepages-1Gi: 2Gi}}, {numaNode: -1}]",
-            "evictionHard: {}\nenforceNodeAllocatable: []\nmergeDefaultEvictionSettings: false",
-            "evictionHard: {memory.available: 5%, nodefs.available: \"10%\"}\nenforceNodeAllocatable: [pods, 'null']",
-            "kubeReserved: {cpu: \"1\", memory: \"1e3\"}\nsystemReserved: {cpu: 500m, pid: \"1000\"}\nmaxPods: 0\npodsPerCore: 10",
-            "topologyManagerPolicy: 'true'\ntopologyManagerScope: pod\ntopologyManagerPolicyOptions: {max-allowable-numa-nodes: \"34\"}",
-            "cgroupsPerQOS: false\ncgroupRoot: /\nsystemReservedCgroup: /a\nkubeReservedCgroup: \"~\"\nfeatureGates: {A: true, B: false}",
-        ] {
-            check(&format!("{head}{fields}\n"));
-        }
     }
 }
