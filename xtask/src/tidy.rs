@@ -50,6 +50,7 @@ const ROWS: &[Row] = &[
     row("pictures", Pure, &["machine-picture"]),
     row("state files", Pure, &["kubelet-checkpoint"]),
     row("whole pod", Pure, &["topology-admission"]),
+    row("reports", Pure, &["admission-report"]),
     row("many pods", Pure, &["node-simulation"]),
     row("node as a value", Pure, &["node-resource-topology"]),
     row("effects", Outside, &["topology-discovery", "device-plugin", "cgroup-cpuset", "topology-manifest"]),

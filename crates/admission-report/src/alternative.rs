@@ -1,0 +1,261 @@
+//! What would fit: a change that was tried, and where the pod runs then.
+
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+use core::fmt;
+
+use cpuset::CpuSet;
+use k8s_quantity::Quantity;
+use node_config::Scope;
+use pod_spec::{ContainerName, ResourceName};
+use serde::{Serialize, Serializer};
+use topology_admission::{Asks, Change, Explanation, Placed, Placement, WouldFit};
+use topology_model::{NodeId, NodeIds};
+use topology_policy::KubeletPolicy;
+
+use crate::facts::{Facts, NamedPod};
+use crate::resource::Resource;
+use crate::words::{joined, verb};
+
+/// A change under which the pod was admitted when it was tried.
+#[derive(Clone, Debug)]
+pub struct Alternative {
+    /// What changes.
+    pub remedy: Remedy,
+    /// Where the containers run then, each place once.
+    pub places: Vec<Place>,
+    /// Resources that are not checked then either.
+    pub unchecked: Vec<ResourceName>,
+}
+
+/// A change to the moment, the pod or the node. Shown as what changes: `until web leaves`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// These pods leave: one, or two where no single one is enough.
+    Wait(Vec<NamedPod>),
+    /// The pod asks for less: all of these together.
+    AskLess(Vec<Ask>),
+    /// The pod asks for more, since only whole cores are given.
+    AskMore(Vec<Ask>),
+    /// A NUMA node has more.
+    More {
+        /// Which node.
+        node: NodeId,
+        /// How much more: devices by number, huge pages in bytes.
+        amounts: Vec<(Resource, u64)>,
+    },
+    /// Exactly these CPUs are reserved for the system, as many as now.
+    ReserveCpus(CpuSet),
+    /// Groups of NUMA nodes that no running pod needs any more are dissolved: the option `memory.regroup`.
+    Regroup,
+    /// The node has another policy.
+    Policy(KubeletPolicy),
+    /// The node has another scope.
+    Scope(Scope),
+}
+
+/// Another amount in a pod's manifest; shown as `cpu 3 instead of 4`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ask {
+    /// In which container; `None`: at pod level, or in the pod's only container.
+    pub container: Option<ContainerName>,
+    /// Of which resource.
+    pub resource: ResourceName,
+    /// What is asked for now.
+    pub now: Quantity,
+    /// What would fit.
+    pub fits: Quantity,
+}
+
+/// Where a container runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The nodes of its merged hint.
+    pub hint: HintNodes,
+    /// The nodes of its CPUs; `None` if they are those of the hint, or if it shares CPUs.
+    pub cpu_nodes: Option<NodeIds>,
+}
+
+/// The nodes of a merged hint.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum HintNodes {
+    /// Policy `none` merges no hints.
+    NoPolicy,
+    /// Any node will do.
+    Any,
+    /// These, which are preferred.
+    Preferred(NodeIds),
+    /// These, which are not.
+    NotPreferred(NodeIds),
+}
+
+impl Remedy {
+    /// What kind of change it is: `wait`, `ask less`, `ask more`, `node`, `policy` or `scope`.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Wait(_) => "wait",
+            Self::AskLess(_) => "ask less",
+            Self::AskMore(_) => "ask more",
+            Self::More { .. } | Self::ReserveCpus(_) | Self::Regroup => "node",
+            Self::Policy(_) => "policy",
+            Self::Scope(_) => "scope",
+        }
+    }
+
+    fn new(facts: &Facts<'_>, change: &Change) -> Option<Self> {
+        let asks = |asks: &[Asks]| asks.iter().map(|ask| Ask::new(facts, ask)).collect();
+        Some(match change {
+            Change::Wait(pods) => Self::Wait(pods.iter().map(|pod| facts.named(pod)).collect()),
+            Change::AskLess(less) => Self::AskLess(asks(less)),
+            Change::AskMore(more) => Self::AskMore(asks(more)),
+            Change::More { node, amounts } => {
+                let amounts = amounts.iter().map(|(resource, more)| (Resource::from(resource), *more));
+                Self::More { node: *node, amounts: amounts.collect() }
+            }
+            Change::ReserveCpus(cpus) => Self::ReserveCpus(cpus.clone()),
+            Change::Regroup => Self::Regroup,
+            Change::Policy(policy) => Self::Policy(*policy),
+            Change::Scope(scope) => Self::Scope(*scope),
+            // A change that a newer version of the admission tries.
+            _ => return None,
+        })
+    }
+}
+
+impl Ask {
+    fn new(facts: &Facts<'_>, ask: &Asks) -> Self {
+        let Asks { container, resource, now, fits } = ask.clone();
+        let container = container.filter(|_| facts.pod.containers.len() > 1);
+        Self { container, resource, now, fits }
+    }
+}
+
+impl Alternative {
+    /// One for each change; of two that are shown alike the first.
+    pub(crate) fn all(facts: &Facts<'_>, explanation: &Explanation) -> Vec<Self> {
+        let mut shown: Vec<(&'static str, String)> = Vec::new();
+        let mut all = Vec::new();
+        for fit in &explanation.would_fit {
+            let Some(alternative) = Self::new(facts, fit) else { continue };
+            let text = (alternative.remedy.kind(), alternative.remedy.to_string());
+            if !shown.contains(&text) {
+                shown.push(text);
+                all.push(alternative);
+            }
+        }
+        all
+    }
+
+    fn new(facts: &Facts<'_>, fit: &WouldFit) -> Option<Self> {
+        Some(Self {
+            remedy: Remedy::new(facts, &fit.change)?,
+            places: Place::all(facts, &fit.placement),
+            unchecked: facts.unchecked(),
+        })
+    }
+
+    /// Where the pod runs then, and what is not checked: `NUMA 1; nvidia.com/gpu not checked`.
+    #[must_use]
+    pub fn result(&self) -> String {
+        let places = joined(&self.places, "; ");
+        if self.unchecked.is_empty() {
+            places
+        } else {
+            format!("{places}; {} not checked", joined(&self.unchecked, " and "))
+        }
+    }
+}
+
+impl Place {
+    fn all(facts: &Facts<'_>, placement: &Placement) -> Vec<Self> {
+        let mut places = Vec::new();
+        for place in placement.containers.iter().map(|placed| Self::new(facts, placed)) {
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        places
+    }
+
+    fn new(facts: &Facts<'_>, placed: &Placed) -> Self {
+        let hint = match placed.hint {
+            None => HintNodes::NoPolicy,
+            Some(hint) if facts.is_anywhere(placed, hint) => HintNodes::Any,
+            Some(hint) => match hint.affinity.nodes().map(|mask| facts.listed(mask)) {
+                Some(nodes) if hint.is_preferred() => HintNodes::Preferred(nodes),
+                Some(nodes) => HintNodes::NotPreferred(nodes),
+                None => HintNodes::Any,
+            },
+        };
+        let cpus = placed.cpus.as_ref().and_then(|granted| granted.exclusive());
+        let cpu_nodes = cpus.map(|cpus| facts.nodes_of(cpus));
+        let hinted = placed.hint.and_then(|hint| hint.affinity.nodes());
+        let cpu_nodes = cpu_nodes.filter(|nodes| hinted != Some(*nodes)).map(|mask| facts.listed(mask));
+        Self { hint, cpu_nodes }
+    }
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wait(pods) => {
+                write!(f, "until {} {}", joined(pods, " and "), verb(pods.len(), "leaves", "leave"))
+            }
+            Self::AskLess(asks) | Self::AskMore(asks) => f.write_str(&joined(asks, " and ")),
+            Self::More { node, amounts } => {
+                let more = amounts
+                    .iter()
+                    .map(|(resource, more)| format!("{} more {resource}", resource.amount(*more)));
+                write!(f, "{} on NUMA {node}", joined(more, " and "))
+            }
+            Self::ReserveCpus(cpus) => write!(f, "reserved CPUs {cpus}"),
+            Self::Regroup => f.write_str("option memory.regroup"),
+            Self::Policy(policy) => f.write_str(policy.name()),
+            Self::Scope(scope) => f.write_str(scope.name()),
+        }
+    }
+}
+
+impl fmt::Display for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} instead of {}", self.resource, self.fits, self.now)?;
+        self.container.as_ref().map_or(Ok(()), |container| write!(f, " in {container}"))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.hint {
+            HintNodes::NoPolicy => f.write_str("not aligned")?,
+            HintNodes::Any => f.write_str("any NUMA node")?,
+            HintNodes::Preferred(nodes) => write!(f, "NUMA {nodes}")?,
+            HintNodes::NotPreferred(nodes) => write!(f, "NUMA {nodes}, not aligned")?,
+        }
+        self.cpu_nodes.as_ref().map_or(Ok(()), |nodes| write!(f, ", cpu on NUMA {nodes}"))
+    }
+}
+
+impl fmt::Display for Alternative {
+    /// `wait until web leaves: NUMA 1`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.remedy.kind(), self.remedy, self.result())
+    }
+}
+
+/// An alternative as JSON has it.
+#[derive(Serialize)]
+struct AlternativeFields {
+    change: &'static str,
+    detail: String,
+    result: String,
+}
+
+impl Serialize for Alternative {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (change, detail) = (self.remedy.kind(), self.remedy.to_string());
+        AlternativeFields { change, detail, result: self.result() }.serialize(serializer)
+    }
+}

@@ -1,0 +1,203 @@
+//! A container and what it holds: CPUs, memory and devices, and on which NUMA nodes.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use cpuset::CpuSet;
+use device_manager::DeviceId;
+use k8s_quantity::Amount;
+use memory_manager::{Block, Granted as GrantedMemory};
+use numa_bitmask::NodeMask;
+use pod_spec::{Container, ContainerName, PodUid, Role};
+use serde::Serialize;
+use topology_admission::{Ledger, Node, Placed};
+use topology_hint::Hint;
+use topology_model::{NodeIds, Nodes};
+
+use crate::facts::Facts;
+use crate::json;
+use crate::resource::Resource;
+use crate::unchecked::UncheckedResource;
+use crate::words::joined;
+
+/// What a container was given, or holds.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContainerReport {
+    /// Its name.
+    #[serde(serialize_with = "json::text")]
+    pub name: ContainerName,
+    /// When it runs.
+    #[serde(serialize_with = "json::role")]
+    pub role: Role,
+    /// Nodes of the merged hint; `None` if any will do, and for [`ContainerReport::held`].
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    pub nodes: Option<NodeIds>,
+    /// Its own CPUs; `None` if it shares CPUs.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    pub exclusive_cpus: Option<CpuSet>,
+    /// The NUMA nodes of these CPUs, which need not be those of the hint; `None` for [`ContainerReport::held`].
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    pub cpu_nodes: Option<NodeIds>,
+    /// Memory and huge pages bound to nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<MemoryBlock>,
+    /// Devices by resource.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceSet>,
+    /// What it asks for and no device plugin has registered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_checked: Vec<UncheckedResource>,
+}
+
+/// Memory or huge pages bound to nodes; shown as `1Gi on NUMA 0`, `2Gi hugepages-1Gi on NUMA 0-1`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryBlock {
+    /// [`Resource::Memory`] or [`Resource::HugePages`].
+    pub resource: Resource,
+    /// How much.
+    pub bytes: u64,
+    /// Where; several nodes share it.
+    #[serde(serialize_with = "json::text")]
+    pub nodes: NodeIds,
+}
+
+/// Devices of one resource; shown as `nvidia.com/gpu gpu-0 gpu-1`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeviceSet {
+    /// Which resource.
+    pub resource: Resource,
+    /// The ids that the plugin gave them.
+    #[serde(serialize_with = "json::texts")]
+    pub ids: Vec<DeviceId>,
+}
+
+impl ContainerReport {
+    /// What an admitted container is given.
+    pub(crate) fn new(facts: &Facts<'_>, placed: &Placed) -> Self {
+        let cpus = placed.cpus.as_ref().and_then(|granted| granted.exclusive());
+        let hint = placed.hint.filter(|hint| !facts.is_anywhere(placed, *hint));
+        let container = facts.pod.container(&placed.name);
+        Self {
+            name: placed.name.clone(),
+            role: placed.role,
+            nodes: hint.and_then(|hint| hint.affinity.nodes()).map(|mask| facts.listed(mask)),
+            exclusive_cpus: cpus.cloned(),
+            cpu_nodes: cpus.map(|cpus| facts.listed(facts.nodes_of(cpus))),
+            memory: memory_first(blocks(placed))
+                .map(|block| MemoryBlock::new(facts.nodes(), block))
+                .collect(),
+            not_checked: container.map(|container| facts.unchecked_of(container)).unwrap_or_default(),
+            devices: placed
+                .devices
+                .iter()
+                .map(|(resource, ids)| DeviceSet {
+                    resource: Resource::from(resource),
+                    ids: ids.iter().cloned().collect(),
+                })
+                .collect(),
+        }
+    }
+
+    /// What a container of a pod that runs holds on `ledger`.
+    #[must_use]
+    pub fn held(node: &Node, ledger: &Ledger, pod: &PodUid, container: &Container) -> Self {
+        let name = &container.name;
+        let cpus = ledger.cpus().and_then(|held| held.assigned(pod, name));
+        let blocks = ledger.memory().and_then(|held| held.assigned(pod, name));
+        let devices = ledger.devices().of_container(pod, name).map(|(resource, held)| DeviceSet {
+            resource: Resource::from(resource),
+            ids: held.devices().iter().cloned().collect(),
+        });
+        Self {
+            name: name.clone(),
+            role: container.role,
+            nodes: None,
+            exclusive_cpus: cpus.cloned(),
+            cpu_nodes: None,
+            memory: blocks.into_iter().flatten().map(|block| MemoryBlock::new(node.nodes(), block)).collect(),
+            devices: devices.collect(),
+            not_checked: Vec::new(),
+        }
+    }
+}
+
+impl MemoryBlock {
+    fn new(nodes: &Nodes, block: &Block) -> Self {
+        Self {
+            resource: Resource::from(&block.resource),
+            bytes: block.size,
+            nodes: nodes.listed(block.nodes.mask()),
+        }
+    }
+
+    /// How much of what, without where: `1Gi`, `2Gi hugepages-1Gi`.
+    #[must_use]
+    pub fn amount(&self) -> String {
+        let bytes = Amount::Bytes(self.bytes);
+        match &self.resource {
+            Resource::Memory => alloc::format!("{bytes}"),
+            resource => alloc::format!("{bytes} {resource}"),
+        }
+    }
+}
+
+impl fmt::Display for MemoryBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on NUMA {}", self.amount(), self.nodes)
+    }
+}
+
+impl fmt::Display for DeviceSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.resource, joined(&self.ids, " "))
+    }
+}
+
+impl fmt::Display for ContainerReport {
+    /// `app: NUMA 0, CPUs 2-5, 1Gi on NUMA 0, nvidia.com/gpu gpu-0`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.name)?;
+        match &self.nodes {
+            Some(nodes) => write!(f, "NUMA {nodes}")?,
+            None => f.write_str("any NUMA node")?,
+        }
+        match &self.exclusive_cpus {
+            Some(cpus) => write!(f, ", CPUs {cpus}")?,
+            None => f.write_str(", shared CPUs")?,
+        }
+        self.memory.iter().try_for_each(|block| write!(f, ", {block}"))?;
+        self.devices.iter().try_for_each(|devices| write!(f, ", {devices}"))
+    }
+}
+
+impl Facts<'_> {
+    /// Whether the hint of a container without resources of its own names every node, which places it nowhere.
+    pub(crate) fn is_anywhere(&self, placed: &Placed, hint: Hint) -> bool {
+        let has_cpus = placed.cpus.as_ref().is_some_and(|granted| granted.exclusive().is_some());
+        let is_bound = has_cpus || !blocks(placed).is_empty() || !placed.devices.is_empty();
+        !is_bound && hint.affinity.nodes() == Some(self.nodes().all())
+    }
+
+    /// The NUMA nodes that have some of these CPUs.
+    pub(crate) fn nodes_of(&self, cpus: &CpuSet) -> NodeMask {
+        self.node.cpus().map_or(NodeMask::EMPTY, |manager| manager.nodes_of(cpus))
+    }
+}
+
+fn blocks(placed: &Placed) -> &[Block] {
+    match &placed.memory {
+        Some(GrantedMemory::Blocks(blocks)) => blocks,
+        Some(GrantedMemory::NotPinned(_)) | None => &[],
+    }
+}
+
+/// Memory, then huge pages in the order in which they were allocated.
+fn memory_first(blocks: &[Block]) -> impl Iterator<Item = &Block> {
+    let (huge, plain): (Vec<&Block>, Vec<&Block>) =
+        blocks.iter().partition(|block| block.resource.is_hugepages());
+    plain.into_iter().chain(huge)
+}

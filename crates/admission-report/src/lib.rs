@@ -1,0 +1,59 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # The parts of a report
+//!
+//! [`Facts`] names what a decision was made of; a [`Report`] is made from them once, and everything is read off it:
+//! its fields are values, [`Display`](core::fmt::Display) gives sentences, and serde gives JSON. No text is made from
+//! JSON, and none is parsed again.
+//!
+//! - [`Conclusion`]: what came out. For an admitted pod one [`ContainerReport`] each: CPUs, memory, devices, NUMA nodes.
+//! - [`Refusal`]: the kubelet's reason and message, the [`Obstacle`]s behind them, and every [`Alternative`] under which
+//!   the pod was admitted when it was tried.
+//! - [`UnitReport`]: one merge of topology hints, with what each NUMA node has of each resource.
+//! - [`Note`]: what the owner of the pod may not expect, with a [`Severity`].
+//!
+//! # Where a sentence is written
+//!
+//! Beside the type that it is about: why a pod does not fit in `obstacle.rs`, `lacks.rs` and `grouped.rs`, notes in
+//! `note.rs`, what would fit in `alternative.rs`, answers and node sets of a merge in `merge.rs`.
+#![no_std]
+
+extern crate alloc;
+
+mod facts;
+mod report;
+mod refusal;
+mod why;
+mod obstacle;
+mod lacks;
+mod grouped;
+mod unavailable;
+mod alternative;
+mod container;
+mod unchecked;
+mod unit;
+mod merge;
+mod note;
+mod notes;
+mod notice;
+mod resource;
+mod json;
+mod words;
+
+pub use alternative::{Alternative, Ask, HintNodes, Place, Remedy};
+pub use container::{ContainerReport, DeviceSet, MemoryBlock};
+pub use facts::{Facts, NamedPod, UserHints};
+pub use grouped::{BoundNodes, GroupedMemory, HeldBackMemory, Sufficiency};
+pub use lacks::{Deficit, Lack, Lacks, NodeGroup};
+pub use merge::{Answer, Candidate, MergeReport, NodeSets};
+pub use note::{MemoryMove, Note, PodField, Remark, SharingReason};
+pub use notice::{Notice, Severity};
+pub use obstacle::{MachineLack, Obstacle, SetSize, WiderSet};
+pub use refusal::Refusal;
+pub use report::{Conclusion, Report};
+pub use resource::Resource;
+pub use unchecked::{UncheckedResource, unchecked_notice, unchecked_resources};
+pub use unit::{Cell, NodeCell, ResourceReport, UnitReport};
+
+// The crates whose types are in the signatures here.
+pub use {cpuset, device_manager, node_config, pod_spec, topology_admission, topology_model};

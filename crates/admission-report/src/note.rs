@@ -1,0 +1,248 @@
+//! What the owner of a pod may not expect: above all what an admitted pod was *not* given, which nobody else reports.
+
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+use core::fmt;
+
+use cpu_manager::NotPinned;
+use cpuset::CpuSet;
+use k8s_quantity::Quantity;
+use pod_spec::{ContainerName, QosClass, ResourceName};
+use serde::{Serialize, Serializer};
+use topology_model::NodeIds;
+
+use crate::facts::NamedPod;
+use crate::grouped::GroupedMemory;
+use crate::json;
+use crate::notice::Severity;
+use crate::unchecked::why_unchecked;
+use crate::words::{joined, verb};
+
+/// A remark on a pod, or on some of its containers.
+#[derive(Clone, Debug)]
+pub struct Note {
+    /// The containers; empty: the pod as a whole.
+    pub containers: Vec<ContainerName>,
+    /// What is remarked.
+    pub remark: Remark,
+}
+
+/// One remark; shown as a sentence without a full stop.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Remark {
+    /// The pod is critical, and the node ends these pods for it.
+    Preemption(Vec<NamedPod>),
+    /// Memory of other pods moves first.
+    MemoryMoves(Vec<MemoryMove>),
+    /// The pod demands what nothing here knows of the node.
+    NotEvaluated(Vec<PodField>),
+    /// The search for the best NUMA nodes ended before it had seen all.
+    SearchCut,
+    /// The merged hint is not preferred.
+    NotAligned {
+        /// Its nodes; `None`: any.
+        nodes: Option<NodeIds>,
+        /// Nodes with enough memory that do not give it alone.
+        grouped_memory: Option<GroupedMemory>,
+    },
+    /// The containers share CPUs.
+    NotPinned {
+        /// Why.
+        reason: SharingReason,
+        /// The CPUs; `None`: all CPUs.
+        shared_pool: Option<CpuSet>,
+    },
+    /// The pod is admitted without these resources, of which no device plugin is known.
+    AdmittedUnchecked {
+        /// Which; at least one.
+        resources: Vec<ResourceName>,
+        /// [`UserHints::unchecked`](crate::UserHints).
+        hint: &'static str,
+    },
+    /// The pod is refused, and these resources were not checked.
+    RefusedUnchecked {
+        /// Which; at least one.
+        resources: Vec<ResourceName>,
+        /// [`UserHints::unchecked`](crate::UserHints).
+        hint: &'static str,
+    },
+    /// Device plugins would have to be asked, and were not.
+    PluginsNotAsked,
+    /// The requests of running pods are not known, so whether all fit the node was not evaluated.
+    RequestsUnknown,
+}
+
+/// A container whose memory moves to one NUMA node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemoryMove {
+    /// The container.
+    pub container: ContainerName,
+    /// Its pod.
+    pub pod: NamedPod,
+    /// Where its memory was.
+    pub from: NodeIds,
+    /// Where it goes; one node.
+    pub to: NodeIds,
+}
+
+/// A field of a pod that demands something of the node; shown as Kubernetes writes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PodField {
+    /// `nodeSelector`
+    NodeSelector,
+    /// `nodeAffinity`
+    NodeAffinity,
+    /// `nodeName`
+    NodeName,
+    /// A request for `ephemeral-storage`.
+    EphemeralStorage,
+}
+
+/// Why a container has no CPUs of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SharingReason {
+    /// The CPU manager's policy is `none`.
+    NoPolicy,
+    /// The pod is not Guaranteed.
+    NotGuaranteed {
+        /// Its class.
+        class: QosClass,
+        /// What keeps it from Guaranteed, in words; `None` if nothing in its manifest does.
+        obstacle: Option<String>,
+    },
+    /// It asks for part of a CPU.
+    FractionalCpu {
+        /// What it asks for; `None`: not known.
+        asked: Option<Quantity>,
+    },
+    /// Another reason of the CPU manager.
+    Manager(NotPinned),
+}
+
+impl Note {
+    /// On the pod as a whole.
+    #[must_use]
+    pub const fn on_pod(remark: Remark) -> Self {
+        Self { containers: Vec::new(), remark }
+    }
+
+    /// How much it matters.
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        match self.remark {
+            Remark::MemoryMoves(_)
+            | Remark::NotEvaluated(_)
+            | Remark::SearchCut
+            | Remark::RefusedUnchecked { .. }
+            | Remark::PluginsNotAsked
+            | Remark::RequestsUnknown => Severity::Info,
+            Remark::Preemption(_)
+            | Remark::NotAligned { .. }
+            | Remark::NotPinned { .. }
+            | Remark::AdmittedUnchecked { .. } => Severity::Warning,
+        }
+    }
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Preemption(pods) => write!(
+                f,
+                "admitted by ENDING {}: it is critical, and there is not enough for all",
+                joined(pods, " and ")
+            ),
+            Self::MemoryMoves(moves) => write!(
+                f,
+                "admitted after memory moves, since a group is not needed any more: {}",
+                joined(moves, ", ")
+            ),
+            Self::NotEvaluated(fields) => write!(
+                f,
+                "not looked at: {}, since the node's labels and disk are not known",
+                joined(fields, ", ")
+            ),
+            Self::SearchCut => {
+                f.write_str("the search for the best NUMA nodes was cut; there may be better ones")
+            }
+            Self::NotAligned { nodes, grouped_memory } => {
+                f.write_str("admitted, NOT aligned: the best there is is ")?;
+                match nodes {
+                    Some(nodes) => write!(f, "NUMA {nodes}, not preferred")?,
+                    None => f.write_str("any NUMA node, not preferred")?,
+                }
+                grouped_memory.as_ref().map_or(Ok(()), |memory| write!(f, "; {memory}"))
+            }
+            Self::NotPinned { reason, shared_pool } => {
+                write!(f, "admitted, CPUs NOT pinned: {reason}; ")?;
+                match shared_pool {
+                    Some(cpus) => write!(f, "CPUs are the shared pool {cpus}"),
+                    None => f.write_str("it may run on all CPUs"),
+                }
+            }
+            Self::AdmittedUnchecked { resources, hint } => {
+                let why = why_unchecked(resources.len());
+                write!(f, "admitted WITHOUT {}: {why}{hint}", joined(resources, " and "))
+            }
+            Self::RefusedUnchecked { resources, hint } => {
+                let (are, why) = (verb(resources.len(), "is", "are"), why_unchecked(resources.len()));
+                write!(f, "{} {are} not checked: {why}{hint}", joined(resources, " and "))
+            }
+            Self::PluginsNotAsked => f.write_str("device plugins were not asked: they are taken to agree"),
+            Self::RequestsUnknown => f.write_str(
+                "pods with nothing of their own are not in the kubelet's files: whether all requests together fit the \
+                 node was not looked at",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for MemoryMove {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { container, pod, from, to } = self;
+        write!(f, "{container} of {pod} from NUMA {from} to {to}")
+    }
+}
+
+impl fmt::Display for PodField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::NodeSelector => "nodeSelector",
+            Self::NodeAffinity => "nodeAffinity",
+            Self::NodeName => "nodeName",
+            Self::EphemeralStorage => "ephemeral-storage",
+        })
+    }
+}
+
+impl fmt::Display for SharingReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoPolicy => f.write_str("the CPU manager's policy is none"),
+            Self::NotGuaranteed { class, obstacle } => {
+                f.write_str(class.name())?;
+                obstacle.as_ref().map_or(Ok(()), |obstacle| write!(f, ", since {obstacle}"))
+            }
+            Self::FractionalCpu { asked } => {
+                asked.as_ref().map_or(Ok(()), |cpus| write!(f, "{cpus} CPUs are "))?;
+                f.write_str("no whole number of CPUs")
+            }
+            Self::Manager(reason) => reason.fmt(f),
+        }
+    }
+}
+
+/// A note as JSON has it.
+#[derive(Serialize)]
+struct NoteFields<'a> {
+    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "json::texts")]
+    containers: &'a [ContainerName],
+    text: String,
+}
+
+impl Serialize for Note {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        NoteFields { containers: &self.containers, text: self.remark.to_string() }.serialize(serializer)
+    }
+}

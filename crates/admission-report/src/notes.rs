@@ -1,0 +1,117 @@
+//! The notes on a decision, read off its placement.
+
+use alloc::string::ToString as _;
+use alloc::vec::Vec;
+
+use cpu_manager::{Granted, NotPinned};
+use pod_spec::Container;
+use topology_admission::{Placed, Placement, Search, UnitName};
+use topology_policy::KubeletPolicy;
+
+use crate::facts::{Facts, NamedPod};
+use crate::note::{MemoryMove, Note, PodField, Remark, SharingReason};
+
+impl Facts<'_> {
+    /// On an admitted pod.
+    pub(crate) fn notes(&self, placement: &Placement) -> Vec<Note> {
+        let preempted: Vec<NamedPod> = placement.preempted.iter().map(|pod| self.named(pod)).collect();
+        let moves = self.memory_moves();
+        let fields = self.fields_not_evaluated();
+        let is_cut = self.trace.units.iter().any(|unit| unit.search == Search::Cut);
+        let on_pod = [
+            (!preempted.is_empty()).then_some(Remark::Preemption(preempted)),
+            (!moves.is_empty()).then_some(Remark::MemoryMoves(moves)),
+            (!fields.is_empty()).then_some(Remark::NotEvaluated(fields)),
+            is_cut.then_some(Remark::SearchCut),
+        ];
+        let mut notes: Vec<Note> = on_pod.into_iter().flatten().map(Note::on_pod).collect();
+        notes.extend(on_containers(placement, |placed| self.not_aligned_note(placed)));
+        notes.extend(on_containers(placement, |placed| self.not_pinned_note(placed)));
+        let (resources, hint) = (self.unchecked(), self.hints.unchecked);
+        if !resources.is_empty() {
+            notes.push(Note::on_pod(Remark::AdmittedUnchecked { resources, hint }));
+        }
+        notes
+    }
+
+    /// On a refused pod.
+    pub(crate) fn notes_on_refusal(&self) -> Vec<Note> {
+        let (resources, hint) = (self.unchecked(), self.hints.unchecked);
+        let note =
+            (!resources.is_empty()).then(|| Note::on_pod(Remark::RefusedUnchecked { resources, hint }));
+        note.into_iter().collect()
+    }
+
+    fn memory_moves(&self) -> Vec<MemoryMove> {
+        let moves = self.moved.iter().map(|moved| MemoryMove {
+            container: moved.container.clone(),
+            pod: self.named(&moved.pod),
+            from: self.listed(moved.from),
+            to: self.listed(moved.to.into()),
+        });
+        moves.collect()
+    }
+
+    /// What the pod demands and nothing here knows of the node.
+    fn fields_not_evaluated(&self) -> Vec<PodField> {
+        let constraints = &self.pod.constraints;
+        let asks_storage = |container: &Container| container.requests.contains_key("ephemeral-storage");
+        let demands = [
+            (!constraints.node_selector.is_empty(), PodField::NodeSelector),
+            (constraints.node_affinity.is_some(), PodField::NodeAffinity),
+            (constraints.node_name.is_some(), PodField::NodeName),
+            (self.pod.containers.iter().any(asks_storage), PodField::EphemeralStorage),
+        ];
+        demands.into_iter().filter(|(is_there, _)| *is_there).map(|(_, field)| field).collect()
+    }
+
+    /// On a container whose resources are not together.
+    fn not_aligned_note(&self, placed: &Placed) -> Option<Remark> {
+        let hint = placed.hint.filter(|hint| !hint.is_preferred())?;
+        if self.node.policy() == KubeletPolicy::None {
+            return None;
+        }
+        let unit = self.trace.units.iter().find(|unit| match &unit.unit {
+            UnitName::Container(name) => *name == placed.name,
+            UnitName::Pod => true,
+        });
+        Some(Remark::NotAligned {
+            nodes: hint.affinity.nodes().map(|mask| self.listed(mask)),
+            grouped_memory: unit.and_then(|unit| self.grouped_memory(unit)),
+        })
+    }
+
+    /// On a container that shares CPUs.
+    fn not_pinned_note(&self, placed: &Placed) -> Option<Remark> {
+        let reason = match &placed.cpus {
+            Some(Granted::Exclusive(_)) => return None,
+            None => SharingReason::NoPolicy,
+            Some(Granted::SharedPool(NotPinned::NotGuaranteed)) => SharingReason::NotGuaranteed {
+                class: self.pod.qos_class(self.pod_level()),
+                obstacle: self.pod.not_guaranteed(self.pod_level()).map(|obstacle| obstacle.to_string()),
+            },
+            Some(Granted::SharedPool(NotPinned::FractionalCpu)) => {
+                let container = self.pod.container(&placed.name);
+                let asked = container.and_then(|container| container.requests.get("cpu")).cloned();
+                SharingReason::FractionalCpu { asked }
+            }
+            Some(Granted::SharedPool(other)) => SharingReason::Manager(*other),
+        };
+        let shared_pool = self.after.cpus().map(|cpus| cpus.shared().clone());
+        Some(Remark::NotPinned { reason, shared_pool })
+    }
+}
+
+/// One note for all containers on which the same is remarked.
+fn on_containers(placement: &Placement, remark: impl Fn(&Placed) -> Option<Remark>) -> Vec<Note> {
+    let mut notes: Vec<Note> = Vec::new();
+    for placed in &placement.containers {
+        let Some(remark) = remark(placed) else { continue };
+        let text = remark.to_string();
+        match notes.iter_mut().find(|note| note.remark.to_string() == text) {
+            Some(note) => note.containers.push(placed.name.clone()),
+            None => notes.push(Note { containers: [placed.name.clone()].into(), remark }),
+        }
+    }
+    notes
+}

@@ -1,0 +1,85 @@
+//! Why a pod may not run, and what would have fitted.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use device_manager::AllocateError;
+use pod_spec::ContainerName;
+use serde::Serialize;
+use topology_admission::{Cause, Explanation, OnEmptyNode, Reason, Refused, Search};
+
+use crate::alternative::Alternative;
+use crate::facts::Facts;
+use crate::json;
+use crate::obstacle::Obstacle;
+
+/// Why a pod may not run.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Refusal {
+    /// The kubelet's reason, as the pod's status shows it.
+    #[serde(serialize_with = "json::text")]
+    pub reason: Reason,
+    /// The kubelet's message.
+    pub message: String,
+    /// The container that could not be served; `None`: the pod as a whole.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    pub container: Option<ContainerName>,
+    /// What is behind it; empty where the message says it all.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::sentences", rename = "why")]
+    pub obstacles: Vec<Obstacle>,
+    /// Whether the pod fits the node when nothing else runs there.
+    #[serde(
+        skip_serializing_if = "json::is_unknown",
+        serialize_with = "json::fits_empty",
+        rename = "fitsEmptyNode"
+    )]
+    pub on_empty_node: OnEmptyNode,
+    /// What would fit: kind by kind, and of each kind the smallest change first.
+    #[serde(skip_serializing_if = "Vec::is_empty", rename = "wouldFit")]
+    pub alternatives: Vec<Alternative>,
+    /// Whether all candidates were tried.
+    #[serde(
+        skip_serializing_if = "json::is_complete",
+        serialize_with = "json::is_cut",
+        rename = "searchCut"
+    )]
+    pub search: Search,
+}
+
+impl Refusal {
+    pub(crate) fn new(facts: &Facts<'_>, refused: &Refused, explanation: &Explanation) -> Self {
+        // The empty node lacks the devices of such plugins too, and a plugin may come back or list fewer.
+        let depends_on_plugins = !facts.unavailable().is_empty();
+        let is_about_room =
+            !matches!(refused.cause, Cause::Mismatch(_) | Cause::Devices(AllocateError::Unregistered(_)));
+        Self {
+            reason: refused.reason.clone(),
+            message: refused.message.clone(),
+            container: refused.container.clone(),
+            obstacles: facts.obstacles(refused),
+            on_empty_node: match explanation.on_empty_node {
+                known if is_about_room && !depends_on_plugins => known,
+                _ => OnEmptyNode::Unknown,
+            },
+            alternatives: Alternative::all(facts, explanation),
+            search: explanation.search,
+        }
+    }
+
+    /// Whether waiting can help, as a sentence; `None` if that is not known.
+    #[must_use]
+    pub const fn outlook(&self) -> Option<&'static str> {
+        match self.on_empty_node {
+            OnEmptyNode::Fits => Some("It fits an empty node: not now, rather than never"),
+            OnEmptyNode::DoesNotFit => Some("It does not fit an empty node either: waiting is of no use"),
+            OnEmptyNode::Unknown => None,
+        }
+    }
+
+    /// The obstacles as one sentence; `None` if there are none.
+    #[must_use]
+    pub fn why(&self) -> Option<String> {
+        (!self.obstacles.is_empty()).then(|| crate::words::joined(&self.obstacles, "; "))
+    }
+}

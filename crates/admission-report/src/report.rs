@@ -1,0 +1,170 @@
+//! A decision on one pod, with everything that is told of it.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use device_manager::Replies;
+use pod_spec::QosClass;
+use serde::{Serialize, Serializer};
+use topology_admission::{Explanation, Placement, Refused, Tries, Verdict};
+
+use crate::container::ContainerReport;
+use crate::facts::{Facts, full_name};
+use crate::note::Note;
+use crate::refusal::Refusal;
+use crate::unit::UnitReport;
+
+/// A decision on one pod.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Namespace and name; the UID of a pod that only state files list.
+    pub pod: String,
+    /// What made the pod, as kind and name: `Deployment web`. For the caller to fill in.
+    pub owner: Option<String>,
+    /// The pod's class.
+    pub qos_class: QosClass,
+    /// What came out.
+    pub conclusion: Conclusion,
+    /// The merges in order; the last is the refused one. None under policy `none`.
+    pub units: Vec<UnitReport>,
+    /// What the pod's owner may not expect.
+    pub notes: Vec<Note>,
+}
+
+/// What came out for a pod.
+#[derive(Clone, Debug)]
+pub enum Conclusion {
+    /// It may run, and its containers are given this, in the order in which they were served.
+    Admitted(Vec<ContainerReport>),
+    /// It may not run.
+    Refused(Refusal),
+    /// A device plugin must be asked first.
+    Undecided,
+}
+
+impl Report {
+    /// The report on `verdict`, for which plugins had answered `replies`. After a refusal it tries up to
+    /// [`Tries::default`] changes to find out what would fit, which takes milliseconds; [`Report::refused`] takes an
+    /// explanation that was made before.
+    #[must_use]
+    pub fn of(facts: &Facts<'_>, verdict: &Verdict, replies: &Replies) -> Self {
+        match verdict {
+            Verdict::Admitted(placement) => Self::admitted(facts, placement),
+            Verdict::Refused(refused) => {
+                let Facts { node, before, pod, trace, .. } = *facts;
+                let explanation = node.explain(before, pod, replies, (refused, trace), Tries::default());
+                Self::refused(facts, refused, &explanation)
+            }
+            Verdict::NeedsPlugin(_) => Self::undecided(facts),
+        }
+    }
+
+    /// The pod may run.
+    #[must_use]
+    pub fn admitted(facts: &Facts<'_>, placement: &Placement) -> Self {
+        let containers = placement.containers.iter().map(|placed| ContainerReport::new(facts, placed));
+        let conclusion = Conclusion::Admitted(containers.collect());
+        Self { conclusion, notes: facts.notes(placement), ..Self::undecided(facts) }
+    }
+
+    /// The pod may not run.
+    #[must_use]
+    pub fn refused(facts: &Facts<'_>, refused: &Refused, explanation: &Explanation) -> Self {
+        let conclusion = Conclusion::Refused(Refusal::new(facts, refused, explanation));
+        Self { conclusion, notes: facts.notes_on_refusal(), ..Self::undecided(facts) }
+    }
+
+    /// A device plugin must be asked first: the pod and what was looked at so far.
+    #[must_use]
+    pub fn undecided(facts: &Facts<'_>) -> Self {
+        Self {
+            pod: full_name(facts.pod),
+            owner: None,
+            qos_class: facts.pod.qos_class(facts.pod_level()),
+            conclusion: Conclusion::Undecided,
+            units: facts.trace.units.iter().map(|unit| UnitReport::new(facts, unit)).collect(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Whether the pod may run.
+    #[must_use]
+    pub const fn is_admitted(&self) -> bool {
+        matches!(self.conclusion, Conclusion::Admitted(_))
+    }
+
+    /// Why the pod may not run; `None` unless it is refused.
+    #[must_use]
+    pub const fn refusal(&self) -> Option<&Refusal> {
+        match &self.conclusion {
+            Conclusion::Refused(refusal) => Some(refusal),
+            Conclusion::Admitted(_) | Conclusion::Undecided => None,
+        }
+    }
+
+    /// What the containers are given; empty unless the pod is admitted.
+    #[must_use]
+    pub fn containers(&self) -> &[ContainerReport] {
+        match &self.conclusion {
+            Conclusion::Admitted(containers) => containers,
+            Conclusion::Refused(_) | Conclusion::Undecided => &[],
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    /// The verdict in one line, and below it what led to it and what the owner may not expect, a sentence a line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pod {}: ", self.pod)?;
+        match &self.conclusion {
+            Conclusion::Admitted(containers) => {
+                f.write_str("admitted")?;
+                containers.iter().try_for_each(|container| write!(f, "\n  {container}"))?;
+            }
+            Conclusion::Refused(refusal) => {
+                write!(f, "{}: {}", refusal.reason, refusal.message)?;
+                refusal.obstacles.iter().try_for_each(|obstacle| write!(f, "\n  why: {obstacle}"))?;
+                refusal.outlook().map_or(Ok(()), |outlook| write!(f, "\n  outlook: {outlook}"))?;
+                refusal.alternatives.iter().try_for_each(|fits| write!(f, "\n  would fit: {fits}"))?;
+            }
+            Conclusion::Undecided => f.write_str("a device plugin must be asked first")?,
+        }
+        self.notes.iter().try_for_each(|note| write!(f, "\n  note: {}", note.remark))
+    }
+}
+
+/// A report as JSON has it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReportFields<'a> {
+    pod: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<&'a str>,
+    admitted: bool,
+    qos_class: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusal: Option<&'a Refusal>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    units: &'a [UnitReport],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    containers: &'a [ContainerReport],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    notes: &'a [Note],
+}
+
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = ReportFields {
+            pod: &self.pod,
+            owner: self.owner.as_deref(),
+            admitted: self.is_admitted(),
+            qos_class: self.qos_class.name(),
+            refusal: self.refusal(),
+            units: &self.units,
+            containers: self.containers(),
+            notes: &self.notes,
+        };
+        fields.serialize(serializer)
+    }
+}

@@ -1,0 +1,73 @@
+//! What kind of thing a resource is.
+
+use core::fmt;
+
+use k8s_quantity::Amount;
+use pod_spec::ResourceName;
+use serde::{Serialize, Serializer};
+
+/// A resource by its kind. Shown and serialized as its name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Resource {
+    /// `cpu`.
+    Cpu,
+    /// `memory`.
+    Memory,
+    /// One size of huge pages: `hugepages-1Gi`.
+    HugePages(ResourceName),
+    /// What device plugins and other parties outside of Kubernetes offer: `nvidia.com/gpu`.
+    Extended(ResourceName),
+    /// Anything else of Kubernetes' own: `ephemeral-storage`, `pods`.
+    Other(ResourceName),
+}
+
+impl Resource {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+            Self::HugePages(name) | Self::Extended(name) | Self::Other(name) => name.as_str(),
+        }
+    }
+
+    /// So much of it as a person reads it: bytes of memory and huge pages in binary units, all else as a count.
+    #[must_use]
+    pub const fn amount(&self, value: u64) -> Amount {
+        match self {
+            Self::Memory | Self::HugePages(_) => Amount::Bytes(value),
+            Self::Cpu | Self::Extended(_) | Self::Other(_) => Amount::Count(value),
+        }
+    }
+
+    /// Whether the memory manager allocates it.
+    #[must_use]
+    pub const fn is_memory(&self) -> bool {
+        matches!(self, Self::Memory | Self::HugePages(_))
+    }
+}
+
+impl From<&ResourceName> for Resource {
+    fn from(name: &ResourceName) -> Self {
+        match name.as_str() {
+            "cpu" => Self::Cpu,
+            "memory" => Self::Memory,
+            _ if name.is_hugepages() => Self::HugePages(name.clone()),
+            text if text.contains('/') => Self::Extended(name.clone()),
+            _ => Self::Other(name.clone()),
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for Resource {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}

@@ -1,0 +1,172 @@
+//! One merge of topology hints: what was asked, what each NUMA node has of it, and the merged node set.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use pod_spec::ContainerName;
+use serde::Serialize;
+use topology_admission::{self as admission, ResourceTrace, Standing, UnitName, UnitTrace};
+use topology_model::{NodeId, NodeIds};
+
+use crate::facts::{Facts, NamedPod};
+use crate::grouped::GroupedMemory;
+use crate::json;
+use crate::merge::MergeReport;
+use crate::resource::Resource;
+use crate::unchecked::UncheckedResource;
+use crate::words::joined;
+
+/// One merge: for a container, or for the pod as a whole.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnitReport {
+    /// `None`: the pod as a whole.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    pub container: Option<ContainerName>,
+    /// The merged node set; `None` if any will do, or if the merge had no answer.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    pub nodes: Option<NodeIds>,
+    /// Whether the merged hint is preferred.
+    pub preferred: bool,
+    /// What it asks for, in the order in which the managers were asked.
+    pub resources: Vec<ResourceReport>,
+    /// What it asks for and no device plugin has registered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_checked: Vec<UncheckedResource>,
+    /// Why nodes with enough free memory do not give it alone; `None` if there are no such nodes.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    pub bound_memory: Option<GroupedMemory>,
+    /// How the merge came out; `None` unless the trace has [`Detail::Merges`](admission::Detail).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge: Option<MergeReport>,
+}
+
+/// One resource of a unit.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceReport {
+    /// Which.
+    pub resource: Resource,
+    /// CPUs, bytes or devices.
+    pub asked: u64,
+    /// What each node has, by ascending id.
+    pub nodes: Vec<NodeCell>,
+    /// Devices that are near several nodes at once, or near none; `None` if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<Cell>,
+}
+
+/// What one NUMA node has of a resource.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeCell {
+    /// Its id.
+    #[serde(serialize_with = "json::node")]
+    pub node: NodeId,
+    /// Whether it could serve the unit alone; JSON has only whether it could, as `fits`.
+    #[serde(rename = "fits", serialize_with = "json::fits")]
+    pub standing: Standing,
+    /// The amounts.
+    #[serde(flatten)]
+    pub cell: Cell,
+}
+
+/// What there is of a resource in one place.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cell {
+    /// What the pod could get now.
+    pub free: u64,
+    /// What pods could get if nothing ran.
+    pub allocatable: u64,
+    /// The other pods that hold devices there.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::texts")]
+    pub held_by: Vec<NamedPod>,
+}
+
+impl UnitReport {
+    pub(crate) fn new(facts: &Facts<'_>, unit: &UnitTrace) -> Self {
+        let hint = unit.merged.map(|merged| merged.hint);
+        Self {
+            container: match &unit.unit {
+                UnitName::Container(name) => Some(name.clone()),
+                UnitName::Pod => None,
+            },
+            nodes: hint.and_then(|hint| hint.affinity.nodes()).map(|mask| facts.listed(mask)),
+            preferred: hint.is_some_and(topology_hint::Hint::is_preferred),
+            resources: unit
+                .resources
+                .iter()
+                .filter_map(|row| ResourceReport::new(facts, unit, row))
+                .collect(),
+            not_checked: facts.unchecked_of_unit(&unit.unit),
+            bound_memory: facts.grouped_memory(unit),
+            merge: unit.merge.as_ref().map(|merge| MergeReport::new(facts, merge)),
+        }
+    }
+
+    /// How the merge came out: `NUMA 1, preferred: it alone is preferred by all`; `None` if the trace does not have it.
+    #[must_use]
+    pub fn outcome(&self) -> Option<String> {
+        let merge = self.merge.as_ref()?;
+        let why = merge.why.text();
+        let preferred = if self.preferred { "preferred" } else { "not preferred" };
+        Some(match (&self.nodes, merge.accepted) {
+            (Some(nodes), true) => format!("NUMA {nodes}, {preferred}: {why}"),
+            (None, true) => format!("any NUMA node, {preferred}: {why}"),
+            (Some(nodes), false) => {
+                format!("refused: the best there is is NUMA {nodes}, {preferred} ({why})")
+            }
+            (None, false) => format!("refused: {why}"),
+        })
+    }
+}
+
+impl ResourceReport {
+    /// `None` for a provider of one's own, which has no amounts, and for devices of an unknown number.
+    fn new(facts: &Facts<'_>, unit: &UnitTrace, row: &ResourceTrace) -> Option<Self> {
+        let (resource, amounts) = (Resource::from(&row.resource), row.amounts.as_ref()?);
+        // Which devices there are only their plugin knows: "none" would be wrong.
+        let is_extended = matches!(resource, Resource::Extended(_));
+        if is_extended && !facts.before.inventory().is_registered(&row.resource) {
+            return None;
+        }
+        let nodes = facts.nodes().iter().zip(&amounts.nodes).map(|((index, node), cell)| NodeCell {
+            node,
+            standing: unit.standing(row, index),
+            cell: Cell::new(facts, cell),
+        });
+        Some(Self {
+            resource,
+            asked: amounts.asked,
+            nodes: nodes.collect(),
+            elsewhere: (amounts.elsewhere.allocatable > 0).then(|| Cell::new(facts, &amounts.elsewhere)),
+        })
+    }
+
+    /// What there is in one place: `2 free of 4 (held by web and 3 more)`, or `none`.
+    #[must_use]
+    pub fn stock(&self, cell: &Cell) -> String {
+        if cell.allocatable == 0 {
+            return String::from("none");
+        }
+        let held = match cell.held_by.as_slice() {
+            [] => String::new(),
+            [first, rest @ ..] if rest.len() > 1 => format!(" (held by {first} and {} more)", rest.len()),
+            few => format!(" (held by {})", joined(few, " and ")),
+        };
+        let (free, all) = (self.resource.amount(cell.free), self.resource.amount(cell.allocatable));
+        format!("{free} free of {all}{held}")
+    }
+}
+
+impl Cell {
+    fn new(facts: &Facts<'_>, cell: &admission::Cell) -> Self {
+        Self {
+            free: cell.free,
+            allocatable: cell.allocatable,
+            held_by: cell.holders.iter().map(|pod| facts.named(pod)).collect(),
+        }
+    }
+}

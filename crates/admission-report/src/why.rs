@@ -1,0 +1,108 @@
+//! The obstacles behind a refusal, read off its cause and its trace.
+
+use alloc::vec::Vec;
+
+use cpu_manager::AllocateError;
+use device_manager::AllocateError as DevicesError;
+use topology_admission::{Answered, Cause, Cell, Refused, ResourceTrace, UnitTrace};
+use topology_policy::KubeletPolicy;
+
+use crate::facts::Facts;
+use crate::lacks::Lacks;
+use crate::obstacle::{MachineLack, Obstacle, SetSize, WiderSet};
+use crate::resource::Resource;
+
+impl Facts<'_> {
+    /// The obstacles in the order in which they are told; none where the kubelet's message says it all.
+    pub(crate) fn obstacles(&self, refused: &Refused) -> Vec<Obstacle> {
+        let unit = self.trace.units.last();
+        let mut obstacles = self.of_cause(refused, unit);
+        let is_of_memory = matches!(refused.cause, Cause::NotAligned(_) | Cause::Memory(_));
+        let names_groups =
+            is_of_memory && self.trace.held_back.is_some() && self.machine_lack(unit).is_none();
+        let grouped = unit.filter(|_| !names_groups).and_then(|unit| self.grouped_memory(unit));
+        obstacles.extend(grouped.map(Obstacle::GroupedMemory));
+        self.with_unavailable(refused, obstacles)
+    }
+
+    fn of_cause(&self, refused: &Refused, unit: Option<&UnitTrace>) -> Vec<Obstacle> {
+        let machine_lack = || self.machine_lack(unit).map(Obstacle::MachineLacks);
+        let held_back = || self.held_back().map(Obstacle::HeldBackMemory);
+        let only = match &refused.cause {
+            Cause::MergeFailed(error) => Some(Obstacle::MergeFailed(*error)),
+            Cause::Shortage(shortages) => return shortages.iter().cloned().map(Obstacle::NodeFull).collect(),
+            Cause::NotAligned(_) => match (machine_lack(), unit) {
+                (None, Some(unit)) => {
+                    return [self.not_aligned(unit)].into_iter().chain(held_back()).collect();
+                }
+                (lack, _) => lack,
+            },
+            Cause::Cpus(AllocateError::WholeCores(error)) => Some(Obstacle::WholeCores(*error)),
+            Cause::Memory(_) => machine_lack().or_else(held_back),
+            Cause::Devices(DevicesError::Unregistered(resource)) => Some(Obstacle::UnknownDevices {
+                resource: Resource::from(resource),
+                hint: self.hints.no_plugin,
+            }),
+            _ => machine_lack(),
+        };
+        only.into_iter().collect()
+    }
+
+    fn not_aligned(&self, unit: &UnitTrace) -> Obstacle {
+        let policy = self.node.policy();
+        if policy == KubeletPolicy::SingleNumaNode {
+            return Obstacle::NoSingleNode(Lacks::new(self, unit));
+        }
+        let resources = wider_sets(&unit.resources);
+        if !resources.is_empty() {
+            return Obstacle::WiderSets { policy, resources };
+        }
+        let sizes = set_sizes(&unit.resources);
+        let counts = || sizes.iter().map(|size| size.nodes);
+        if counts().min() < counts().max() {
+            return Obstacle::DifferentSizes { policy, sizes };
+        }
+        Obstacle::NotTogether(Lacks::new(self, unit))
+    }
+
+    /// The first resource of which the whole machine has too little.
+    fn machine_lack(&self, unit: Option<&UnitTrace>) -> Option<MachineLack> {
+        let rows = unit.map_or(&[][..], |unit| &unit.resources);
+        let lacks = rows.iter().filter_map(|row| {
+            let amounts = row.amounts.as_ref()?;
+            let sum = |of: fn(&Cell) -> u64| {
+                let cells = amounts.nodes.iter().chain([&amounts.elsewhere]);
+                cells.map(of).fold(0, u64::saturating_add)
+            };
+            Some(MachineLack {
+                resource: Resource::from(&row.resource),
+                asked: amounts.asked,
+                free: sum(|cell| cell.free),
+                allocatable: sum(|cell| cell.allocatable),
+                hint: self.hints.no_huge_pages,
+            })
+        });
+        lacks.into_iter().find(MachineLack::is_one)
+    }
+}
+
+fn wider_sets(rows: &[ResourceTrace]) -> Vec<WiderSet> {
+    let wider = rows.iter().filter_map(|row| match row.answer {
+        Answered::Sets { narrowest, preferred: Some(preferred), .. } if narrowest > preferred => {
+            Some(WiderSet { resource: Resource::from(&row.resource), needed: narrowest, preferred })
+        }
+        _ => None,
+    });
+    wider.collect()
+}
+
+/// How many nodes each resource prefers.
+fn set_sizes(rows: &[ResourceTrace]) -> Vec<SetSize> {
+    let sizes = rows.iter().filter_map(|row| match row.answer {
+        Answered::Sets { preferred: Some(nodes), .. } => {
+            Some(SetSize { resource: Resource::from(&row.resource), nodes })
+        }
+        _ => None,
+    });
+    sizes.collect()
+}

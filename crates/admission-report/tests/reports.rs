@@ -1,0 +1,352 @@
+//! Reports on whole decisions: what is told of pods that are admitted, refused and half known.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use admission_report::cpuset::CpuSet;
+use admission_report::device_manager::{Device, Endpoint, Inventory, Life, Moment, PluginOptions, Replies};
+use admission_report::node_config::{KubeletConfiguration, ReservedMemory};
+use admission_report::pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
+use admission_report::topology_admission::{Compat, Detail, Ledger, Node, OnEmptyNode, Verdict};
+use admission_report::topology_model::{KubeletView, MachineInfo, NodeIds};
+use admission_report::{
+    Conclusion, ContainerReport, Facts, Note, Obstacle, Report, Resource, Severity, UserHints,
+};
+
+const HINTS: UserHints =
+    UserHints { no_plugin: " [plugin?]", no_huge_pages: " [pages?]", unchecked: " [unchecked?]" };
+
+/// A node with both managers on; CPU 0 and 1 GiB are reserved.
+fn node(machine: &str, policy: &str, options: &[&str]) -> Node {
+    let info: MachineInfo = machine.parse().unwrap();
+    let text = |text: &str| Some(text.to_owned());
+    let mut config = KubeletConfiguration {
+        cpu_manager_policy: text("static"),
+        memory_manager_policy: text("Static"),
+        reserved_system_cpus: text("0"),
+        topology_manager_policy: text(policy),
+        reserved_memory: vec![ReservedMemory {
+            numa_node: 0,
+            limits: [("memory".to_owned(), "1Gi".parse().unwrap())].into(),
+        }],
+        ..KubeletConfiguration::default()
+    };
+    config.system_reserved.insert("memory".to_owned(), "924Mi".to_owned());
+    if options.contains(&"full-pcpus-only") {
+        config.cpu_manager_policy_options.insert("full-pcpus-only".to_owned(), "true".to_owned());
+        config.reserved_system_cpus = text("0-1");
+    }
+    Node::start(&KubeletView::new(&info).unwrap(), &config, None, Compat::default()).unwrap()
+}
+
+/// `NAME cpu=4 memory=1Gi`: a pod of one container with these limits.
+fn pod(text: &str) -> Pod {
+    let mut words = text.split(' ');
+    let name = words.next().unwrap();
+    let limits: ResourceList = words
+        .map(|word| {
+            let (resource, amount) = word.split_once('=').unwrap();
+            (resource.into(), amount.parse().unwrap())
+        })
+        .collect();
+    let app = Container { name: "app".into(), role: Role::App, requests: ResourceList::new(), limits };
+    Pod::new("default", name, vec![app]).with_defaults(PodLevelResources::Count)
+}
+
+fn report(node: &Node, ledger: &Ledger, pod: &Pod) -> (Report, Ledger) {
+    let (attempt, trace) = node.trace_with(Detail::Merges, ledger, pod, &Replies::new());
+    let facts = Facts { hints: HINTS, ..Facts::new(node, ledger, pod, &attempt, &trace) };
+    let report = Report::of(&facts, &attempt.verdict, &Replies::new());
+    let after = match attempt.verdict {
+        Verdict::NeedsPlugin(_) => ledger.clone(),
+        _ => ledger.commit(attempt).unwrap(),
+    };
+    (report, after)
+}
+
+/// The report on the last of some pods, each beside those admitted before it.
+fn last(node: &Node, ledger: Ledger, pods: &[&str]) -> Report {
+    let (mut ledger, mut last) = (ledger, None);
+    for text in pods {
+        let (report, after) = report(node, &ledger, &pod(text));
+        (ledger, last) = (after, Some(report));
+    }
+    last.unwrap()
+}
+
+const SMALL: &str = "pack:2 [numa(memory=8GiB)] core:4 pu:2";
+
+/// The text of the report on the last pod, without the changes that would fit.
+fn check((policy, options): (&str, &[&str]), pods: &[&str], expected: &[&str]) {
+    let node = node(SMALL, policy, options);
+    let text = last(&node, node.empty_ledger(), pods).to_string();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("  would fit")).collect();
+    assert_eq!(lines, expected, "{policy} {options:?} {pods:?}");
+}
+
+const REFUSED: &str = "TopologyAffinityError: Resources cannot be allocated with Topology locality";
+const NOT_NOW: &str = "  outlook: It fits an empty node: not now, rather than never";
+const NEVER: &str = "  outlook: It does not fit an empty node either: waiting is of no use";
+
+#[test]
+fn a_refusal_says_which_node_lacks_what() {
+    let strict = || ("single-numa-node", &[][..]);
+    check(
+        strict(),
+        &["a cpu=10 memory=1Gi"],
+        &[
+            &format!("pod default/a: {REFUSED}"),
+            "  why: single-numa-node wants all of it on one NUMA node, and none has that: NUMA 0 lacks 3 cpu, NUMA 1 lacks 2 cpu",
+            NEVER,
+        ],
+    );
+    check(
+        strict(),
+        &["a cpu=20 memory=1Gi"],
+        &[
+            &format!("pod default/a: {REFUSED}"),
+            "  why: all NUMA nodes together have 15 cpu, and it asks for 20",
+            NEVER,
+        ],
+    );
+    check(
+        strict(),
+        &["a cpu=6 memory=1Gi", "b cpu=6 memory=1Gi", "c cpu=6 memory=1Gi"],
+        &[
+            &format!("pod default/c: {REFUSED}"),
+            "  why: all NUMA nodes together have 3 of 15 cpu left, and it asks for 6",
+            NOT_NOW,
+        ],
+    );
+    check(
+        strict(),
+        &["a cpu=2 memory=1Gi hugepages-2Mi=4Mi"],
+        &[
+            "pod default/a: UnexpectedAdmissionError: Allocate failed due to [memorymanager] failed to find NUMA nodes to \
+         extend the current topology hint, which is unexpected",
+            "  why: no NUMA node has hugepages-2Mi [pages?]",
+            NEVER,
+        ],
+    );
+    check(
+        ("restricted", &[]),
+        &["a cpu=6 memory=1Gi", "b cpu=6 memory=1Gi", "c cpu=3 memory=1Gi"],
+        &[
+            &format!("pod default/c: {REFUSED}"),
+            "  why: restricted wants nothing wider than it has to be: cpu needs 2 NUMA nodes, where 1 would do if nothing \
+         were held or reserved",
+            NOT_NOW,
+        ],
+    );
+    check(
+        ("restricted", &[]),
+        &["a cpu=10 memory=1Gi"],
+        &[
+            &format!("pod default/a: {REFUSED}"),
+            "  why: restricted wants each resource on as few NUMA nodes as can be, and all on the same, but these numbers \
+         differ: cpu 2, memory 1",
+            NEVER,
+        ],
+    );
+    check(
+        ("none", &[]),
+        &["a cpu=10 memory=1Gi", "b cpu=8500m memory=1Gi"],
+        &[
+            "pod default/b: OutOfcpu: Node didn't have enough resource: cpu, requested: 8500, used: 10000, capacity: 15000",
+            "  why: pods can use 15 cpu of this node in all; others ask for 10, this one for 8500m",
+            NOT_NOW,
+        ],
+    );
+    check(
+        ("none", &["full-pcpus-only"]),
+        &["a cpu=3 memory=1Gi"],
+        &[
+            "pod default/a: SMTAlignmentError: SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2",
+            "  why: option full-pcpus-only gives out whole cores of 2 CPUs, and 3 CPUs are no whole number of them",
+            NEVER,
+        ],
+    );
+    check(
+        strict(),
+        &["a cpu=20 memory=1Gi acme.com/nic=1"],
+        &[
+            &format!("pod default/a: {REFUSED}"),
+            "  why: all NUMA nodes together have 15 cpu, and it asks for 20",
+            NEVER,
+            "  note: acme.com/nic is not checked: no device plugin of it is known here, and the kubelet does not check what \
+         it does not know [unchecked?]",
+        ],
+    );
+}
+
+#[test]
+fn an_admission_says_where_and_what_is_not_given() {
+    check(
+        ("single-numa-node", &[]),
+        &["a cpu=4 memory=1Gi"],
+        &["pod default/a: admitted", "  app: NUMA 0, CPUs 2-5, 1Gi on NUMA 0"],
+    );
+    check(
+        ("best-effort", &[]),
+        &["a cpu=6 memory=1Gi", "b cpu=6 memory=1Gi", "c cpu=3 memory=1Gi"],
+        &[
+            "pod default/c: admitted",
+            "  app: NUMA 0, CPUs 1,14-15, 1Gi on NUMA 0",
+            "  note: admitted, NOT aligned: the best there is is NUMA 0, not preferred",
+        ],
+    );
+    check(
+        ("none", &[]),
+        &["a cpu=1500m memory=1Gi"],
+        &[
+            "pod default/a: admitted",
+            "  app: any NUMA node, shared CPUs, 1Gi on NUMA 0",
+            "  note: admitted, CPUs NOT pinned: 1500m CPUs are no whole number of CPUs; CPUs are the shared pool 0-15",
+        ],
+    );
+    check(
+        ("single-numa-node", &[]),
+        &["a cpu=2 memory=1Gi acme.com/nic=1"],
+        &[
+            "pod default/a: admitted",
+            "  app: NUMA 0, CPUs 2-3, 1Gi on NUMA 0",
+            "  note: admitted WITHOUT acme.com/nic: no device plugin of it is known here, and the kubelet does not check what \
+         it does not know [unchecked?]",
+        ],
+    );
+    check(
+        ("best-effort", &[]),
+        &["wide cpu=2 memory=9Gi", "b cpu=2 memory=1Gi"],
+        &[
+            "pod default/b: admitted",
+            "  app: NUMA 0-1, CPUs 4-5, 1Gi on NUMA 0-1",
+            "  note: admitted, NOT aligned: the best there is is NUMA 0-1, not preferred; NUMA 1 is grouped with NUMA 0 \
+             by pod wide; memory of a group serves only requests that need all its NUMA nodes",
+        ],
+    );
+}
+
+#[test]
+fn what_json_has_as_text_is_a_value() {
+    let node = node(SMALL, "single-numa-node", &[]);
+    let report = last(&node, node.empty_ledger(), &["a cpu=6 memory=1Gi", "b cpu=4 memory=1Gi"]);
+    let Conclusion::Admitted(containers) = &report.conclusion else { panic!("{report}") };
+    let [app] = containers.as_slice() else { panic!("{report}") };
+    let nodes = |ids: &NodeIds| ids.iter().map(|id| id.0).collect::<Vec<_>>();
+    assert_eq!((app.role, app.nodes.as_ref().map(nodes)), (Role::App, Some(vec![1])));
+    assert_eq!(app.exclusive_cpus.as_ref().map(CpuSet::len), Some(4));
+    let [memory] = app.memory.as_slice() else { panic!("{report}") };
+    assert_eq!((&memory.resource, memory.bytes, nodes(&memory.nodes)), (&Resource::Memory, 1 << 30, vec![1]));
+    let [unit] = report.units.as_slice() else { panic!("{report}") };
+    assert_eq!(unit.outcome().as_deref(), Some("NUMA 1, preferred: it alone is preferred by all"));
+    assert_eq!(unit.resources[0].stock(&unit.resources[0].nodes[0].cell), "1 free of 7");
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(
+        json["containers"],
+        serde_json::json!([{
+            "name": "app",
+            "role": "app",
+            "nodes": "1",
+            "exclusiveCpus": "8-11",
+            "cpuNodes": "1",
+            "memory": [{ "resource": "memory", "bytes": 1 << 30, "nodes": "1" }],
+        }])
+    );
+    assert_eq!(json["units"][0]["merge"]["answers"][0]["alone"], "1");
+}
+
+#[test]
+fn a_container_that_runs_is_reported_like_one_that_is_admitted() {
+    let node = node(SMALL, "single-numa-node", &[]);
+    let pod = pod("a cpu=4 memory=1Gi");
+    let (admitted, ledger) = report(&node, &node.empty_ledger(), &pod);
+    let (given, held) =
+        (&admitted.containers()[0], ContainerReport::held(&node, &ledger, &pod.uid, &pod.containers[0]));
+    assert_eq!(
+        (&held.name, held.role, &held.exclusive_cpus, &held.memory, &held.devices),
+        (&given.name, given.role, &given.exclusive_cpus, &given.memory, &given.devices)
+    );
+}
+
+#[test]
+fn what_a_pod_does_not_get_is_a_warning() {
+    let severities = |policy, pods: &[&str]| {
+        let node = node(SMALL, policy, &[]);
+        let report = last(&node, node.empty_ledger(), pods);
+        report.notes.iter().map(Note::severity).collect::<Vec<_>>()
+    };
+    assert_eq!(severities("none", &["a cpu=1500m memory=1Gi"]), [Severity::Warning]);
+    assert_eq!(severities("single-numa-node", &["a cpu=20 memory=1Gi acme.com/nic=1"]), [Severity::Info]);
+    assert_eq!(severities("single-numa-node", &["a cpu=2 memory=1Gi"]), []);
+}
+
+#[test]
+fn memory_that_is_free_and_cannot_be_had_has_a_holder() {
+    let (loose, strict) = (node(SMALL, "best-effort", &[]), node(SMALL, "single-numa-node", &[]));
+    let (_, ledger) = report(&loose, &loose.empty_ledger(), &pod("wide cpu=2 memory=9Gi"));
+    let (refused, _) = report(&strict, &ledger, &pod("b cpu=2 memory=1Gi"));
+    let refusal = refused.refusal().unwrap();
+    let [Obstacle::NoSingleNode(lacks), Obstacle::HeldBackMemory(memory)] = refusal.obstacles.as_slice()
+    else {
+        panic!("{refused}")
+    };
+    assert_eq!(
+        lacks.to_string(),
+        "NUMA 0 lacks 1Gi memory, NUMA 1 lacks memory that is not bound together with other NUMA nodes"
+    );
+    assert_eq!(
+        memory.to_string(),
+        "NUMA 1 has enough alone, but nodes over which a pod's memory is spread are a group, and serve only requests \
+         that need them all: NUMA 1 is grouped with NUMA 0 by pod wide"
+    );
+    assert_eq!(memory.bound[0].pods[0].uid.as_str(), "default_wide");
+}
+
+/// A node with one device on NUMA node 1, whose plugin runs or not.
+fn with_nic(node: &Node, life: Life) -> Ledger {
+    let mut inventory = Inventory::new(node.nodes().clone());
+    let resource = "acme.com/nic".into();
+    let running = Endpoint::Plugin { options: Some(PluginOptions::default()), life: Life::Running };
+    inventory.set_endpoint(&resource, running);
+    inventory.list(&resource, [Device::new("nic-0", &[1])]);
+    if let Life::Stopped(since) = life {
+        inventory.disconnect(&resource, since);
+    }
+    node.empty_ledger().with_inventory(inventory)
+}
+
+#[test]
+fn a_plugin_that_is_gone_is_the_reason_and_whether_waiting_helps_is_open() {
+    let node = node(SMALL, "single-numa-node", &[]);
+    let ask = "a cpu=2 memory=1Gi acme.com/nic=1";
+    let gone = last(&node, with_nic(&node, Life::Stopped(Moment::default())), &[ask]);
+    let refusal = gone.refusal().unwrap();
+    assert_eq!(
+        refusal.why().as_deref(),
+        Some(
+            "the device plugin of acme.com/nic is gone, and no device of it can be allocated until a plugin registers \
+             again"
+        )
+    );
+    assert_eq!((refusal.outlook(), refusal.on_empty_node), (None, OnEmptyNode::Unknown));
+    // A plugin that runs has to be asked.
+    let open = last(&node, with_nic(&node, Life::Running), &[ask]);
+    assert!(matches!(open.conclusion, Conclusion::Undecided), "{open}");
+    let json = serde_json::to_value(&open).unwrap();
+    assert_eq!((&json["admitted"], json.get("refusal")), (&false.into(), None));
+}
+
+#[test]
+fn of_many_nodes_those_that_lack_least_are_listed() {
+    let node = node("pack:8 [numa(memory=8GiB)] core:4 pu:1", "single-numa-node", &[]);
+    // One on each node.
+    let others: Vec<String> = (1..9).map(|at| format!("p{at} cpu=3 memory={}Gi", (at - 1).max(1))).collect();
+    let pods = others.iter().map(String::as_str).chain(["wide cpu=4 memory=4Gi"]);
+    let report = last(&node, node.empty_ledger(), &pods.collect::<Vec<_>>());
+    let why = report.refusal().unwrap().why();
+    assert_eq!(
+        why.as_deref(),
+        Some(
+            "single-numa-node wants all of it on one NUMA node, and none has that: NUMA 0 lacks 4 cpu, NUMA 1-4 each \
+             lack 3 cpu, NUMA 5 lacks 3 cpu and 1Gi memory, 2 more lack other things"
+        )
+    );
+}
