@@ -4,6 +4,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use admission_report::UserHints;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 
 use node_agent::KeptBackups;
@@ -12,6 +13,13 @@ use crate::command::{
     AdmitArguments, ApplyArguments, CaptureArguments, CompletionsArguments, ConfigArguments, DeleteArguments,
     DemoArguments, DescribeArguments, ExplainArguments, ExportArguments, GetArguments, ManArguments,
     ServeArguments, SimulateArguments, StateArguments, TopologyArguments,
+};
+
+/// Which arguments supply what a decision lacked.
+pub(crate) const HINTS: UserHints = UserHints {
+    no_plugin: ", and no --devices FILE says",
+    no_huge_pages: " (--hugepages decides with others than there are)",
+    unchecked: " (--devices says what there is)",
 };
 
 /// What a Kubernetes node would do with a pod, on any machine, and why.

@@ -16,7 +16,6 @@ mod simulation;
 mod machine_view;
 mod pod_shares;
 mod machine_change;
-mod decision;
 mod document;
 mod render;
 mod serve;

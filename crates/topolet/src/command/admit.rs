@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 use std::time::Instant;
 
+use admission_report::{Facts, Report};
 use anyhow::bail;
 use clap::Args;
 use device_manager::Replies;
@@ -10,8 +11,7 @@ use serde::Serialize;
 use topology_admission::{Decided, Detail, Outcome as PodOutcome, Series, Tries};
 
 use crate::Outcome;
-use crate::arguments::{Format, OutputArguments, PodsArguments};
-use crate::decision::{Decision, Facts};
+use crate::arguments::{Format, HINTS, OutputArguments, PodsArguments};
 use crate::document::{Document, JsonList};
 use crate::node::{LoadedNode, NodeLine};
 use crate::patience;
@@ -76,7 +76,7 @@ struct Decisions<'a> {
     /// What was not looked at, since it is not known; what a kubelet suffers here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
-    decisions: Vec<Decision>,
+    decisions: Vec<Report>,
 }
 
 /// All explanations, as they are written.
@@ -85,7 +85,7 @@ struct Explanations<'a> {
     node: &'a NodeLine,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
-    pods: Vec<Decision>,
+    pods: Vec<Report>,
 }
 
 /// Decides on the pods in order and shows each decision.
@@ -108,7 +108,7 @@ pub(super) fn decide(
         Depth::Whole(tries) => (Detail::Merges, tries),
     };
     let mut series = Series::new(&node.node, ledger, detail, tries);
-    let document = |decisions: Vec<Decision>, format| {
+    let document = |decisions: Vec<Report>, format| {
         let (node, notes) = (&node.line, notes.clone());
         match depth {
             Depth::Short => Document::new("Decisions", Decisions { node, notes, decisions }).text(format),
@@ -135,10 +135,11 @@ pub(super) fn decide(
     for pod in &asked.pods {
         let decided = series.decide(pod, &Replies::default());
         let Decided { before, trace, moved, outcome } = &decided;
-        let facts = Facts { node, before, ledger: series.ledger(), pod, trace, moved };
-        let mut decision = decision(&facts, outcome)?;
-        decision.owner = asked.owners.get(&pod.uid).map(ToString::to_string);
-        all_admitted &= decision.admitted;
+        let (rules, after) = (&*node.node, series.ledger());
+        let facts = Facts { node: rules, before, after, pod, trace, moved, hints: HINTS };
+        let mut report = report(&facts, outcome)?;
+        report.owner = asked.owners.get(&pod.uid).map(ToString::to_string);
+        all_admitted &= report.is_admitted();
         // A person reads the first while the next is worked out, and so does a program.
         match (format, &mut list) {
             (Format::Table, _) => {
@@ -146,11 +147,11 @@ pub(super) fn decide(
                     Depth::Short => render::decision,
                     Depth::Whole(_) => render::explanation,
                 };
-                let text = draw(&decision, &node.line.line(screen.glyphs), screen.glyphs);
+                let text = draw(&report, &node.line.line(screen.glyphs), screen.glyphs);
                 screen.show(&format!("\n{text}"))?;
             }
-            (_, Some(list)) => screen.print(&list.item(&decision)?)?,
-            (_, None) => kept.push(decision),
+            (_, Some(list)) => screen.print(&list.item(&report)?)?,
+            (_, None) => kept.push(report),
         }
         progress.decided(format, screen);
     }
@@ -192,11 +193,10 @@ impl Progress {
     }
 }
 
-/// What is told of a pod.
-fn decision(facts: &Facts<'_>, outcome: &PodOutcome) -> anyhow::Result<Decision> {
+fn report(facts: &Facts<'_>, outcome: &PodOutcome) -> anyhow::Result<Report> {
     match outcome {
-        PodOutcome::Admitted(placement) => Ok(facts.admitted(placement)),
-        PodOutcome::Refused(refused, explanation) => Ok(facts.refused(refused, explanation)),
+        PodOutcome::Admitted(placement) => Ok(Report::admitted(facts, placement)),
+        PodOutcome::Refused(refused, explanation) => Ok(Report::refused(facts, refused, explanation)),
         PodOutcome::NeedsPlugin(question) => {
             bail!("the device plugin of {} would have to be asked, and there is none", question.resource())
         }

@@ -1,108 +1,114 @@
-//! A decision for a person: what was asked, what each node could give, what was given or why not.
+//! A decision for a person: what was asked, what each node could give, what was given or why not. The sentences are
+//! those of the report.
 
-use pod_spec::ResourceName;
-
-use crate::decision::{
-    CellView, ContainerView, Decision, NodeView, NotChecked, RefusalView, ResourceView, UnitView,
+use admission_report::{
+    Conclusion, ContainerReport, DeviceSet, NodeCell, Refusal, Report, ResourceReport, UncheckedResource,
+    UnitReport,
 };
-use crate::render::{Amount, Glyphs, columns, ranges};
+use pod_spec::Role;
+use topology_admission::{Search, Standing};
+use topology_model::{NodeId, NodeIds};
+
+use crate::render::{Glyphs, columns};
 
 /// Beyond so many nodes only those that come nearest are shown.
 const MOST_COLUMNS: usize = 8;
 
 /// The lines of one decision, ending in a newline. `node` names the node and its rules.
-pub(crate) fn decision(decision: &Decision, node: &str, glyphs: Glyphs) -> String {
-    let mut text = verdict(decision, glyphs);
-    if let Some(refusal) = &decision.refusal {
+pub(crate) fn decision(report: &Report, node: &str, glyphs: Glyphs) -> String {
+    let mut text = verdict(report, glyphs);
+    if let Some(refusal) = report.refusal() {
         text.push_str(&line("node", node));
-        if let Some(unit) = decision.units.last() {
+        if let Some(unit) = report.units.last() {
             text.push_str(&resources(unit, Columns::Nearest, glyphs));
         }
         text.push_str(&reasons(refusal, glyphs));
     }
-    text + &notes(decision, glyphs)
+    text + &notes(report, glyphs)
 }
 
 /// What came out: the kubelet's words, or what each container was given.
-pub(super) fn verdict(decision: &Decision, glyphs: Glyphs) -> String {
-    let Some(refusal) = &decision.refusal else {
+pub(super) fn verdict(report: &Report, glyphs: Glyphs) -> String {
+    let Conclusion::Refused(refusal) = &report.conclusion else {
         let mut rows = vec![["CONTAINER", "NUMA", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec()];
-        rows.extend(decision.containers.iter().map(container));
-        return format!("{} {}   admitted\n{}", glyphs.yes(), named(decision), columns(rows, "  "));
+        rows.extend(report.containers().iter().map(container));
+        return format!("{} {}   admitted\n{}", glyphs.yes(), named(report), columns(rows, "  "));
     };
     let whose =
         refusal.container.as_ref().map_or_else(String::new, |name| format!(" {} {name}", glyphs.dot()));
-    format!("{} {}{whose}   {}: {}\n", glyphs.no(), named(decision), refusal.reason, refusal.message)
+    format!("{} {}{whose}   {}: {}\n", glyphs.no(), named(report), refusal.reason, refusal.message)
 }
 
-/// The pod, and what it is made by.
-fn named(decision: &Decision) -> String {
-    let owner = decision.owner.as_ref().map_or_else(String::new, |owner| format!(" ({owner})"));
-    format!("{}{owner}", decision.pod)
+/// The pod, and what made it.
+fn named(report: &Report) -> String {
+    let owner = report.owner.as_ref().map_or_else(String::new, |owner| format!(" ({owner})"));
+    format!("{}{owner}", report.pod)
 }
 
 /// What its owner may not expect.
-pub(super) fn notes(decision: &Decision, glyphs: Glyphs) -> String {
-    let notes = decision.notes.iter().map(|note| {
-        let containers = note.containers.join(", ");
-        let whose =
-            if containers.is_empty() { String::new() } else { format!(" {} {containers}", glyphs.dot()) };
-        format!("! {}{whose}   {}\n", decision.pod, note.text)
+pub(super) fn notes(report: &Report, glyphs: Glyphs) -> String {
+    let notes = report.notes.iter().map(|note| {
+        let containers: Vec<&str> = note.containers.iter().map(pod_spec::ContainerName::as_str).collect();
+        let whose = if containers.is_empty() {
+            String::new()
+        } else {
+            format!(" {} {}", glyphs.dot(), containers.join(", "))
+        };
+        format!("! {}{whose}   {}\n", report.pod, note.remark)
     });
     notes.collect()
 }
 
-fn container(container: &ContainerView) -> Vec<String> {
+fn container(container: &ContainerReport) -> Vec<String> {
     let memory = container.memory.iter().map(|block| {
-        let kind = if block.resource == "memory" { String::new() } else { format!(" {}", block.resource) };
-        let elsewhere = container.nodes.as_ref() != Some(&block.nodes);
-        let place = if elsewhere { format!(" on NUMA {}", block.nodes) } else { String::new() };
-        format!("{}{kind}{place}", Amount::Bytes(block.bytes))
+        if container.nodes.as_ref() == Some(&block.nodes) { block.amount() } else { block.to_string() }
     });
-    let devices =
-        container.devices.iter().map(|devices| format!("{} {}", devices.resource, devices.ids.join(" ")));
-    let not_checked = container.not_checked.iter().map(|asked| format!("{} {NOT_CHECKED}", asked.resource));
+    let devices = container.devices.iter().map(DeviceSet::to_string);
+    let not_checked =
+        container.not_checked.iter().map(|unchecked| format!("{} {NOT_CHECKED}", unchecked.resource));
     let cpus = match (&container.exclusive_cpus, &container.cpu_nodes) {
-        (Some(cpus), nodes) if *nodes == container.nodes => cpus.clone(),
-        (Some(cpus), Some(nodes)) => format!("{cpus} on NUMA {nodes}"),
-        (Some(cpus), None) => cpus.clone(),
+        (Some(cpus), Some(nodes)) if container.nodes.as_ref() != Some(nodes) => {
+            format!("{cpus} on NUMA {nodes}")
+        }
+        (Some(cpus), _) => cpus.to_string(),
         (None, _) => "shared".to_owned(),
     };
-    let role = if container.role == "app" { String::new() } else { format!(" ({})", container.role) };
+    let role = match container.role {
+        Role::App => String::new(),
+        role @ (Role::Init | Role::Sidecar) => format!(" ({})", role.name()),
+    };
     vec![
         format!("{}{role}", container.name),
-        container.nodes.clone().unwrap_or_else(|| "any".to_owned()),
+        container.nodes.as_ref().map_or_else(|| "any".to_owned(), NodeIds::to_string),
         cpus,
         joined(memory),
         joined(devices.chain(not_checked)),
     ]
 }
 
-fn joined(parts: impl Iterator<Item = String>) -> String {
+/// Several things in one cell.
+pub(crate) fn joined(parts: impl Iterator<Item = String>) -> String {
     let parts: Vec<_> = parts.collect();
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
 }
 
 /// Why, and what would fit.
-pub(super) fn reasons(refusal: &RefusalView, glyphs: Glyphs) -> String {
+pub(super) fn reasons(refusal: &Refusal, glyphs: Glyphs) -> String {
     let mut text = String::new();
-    let never = match refusal.fits_empty_node {
-        Some(true) => Some("It fits an empty node: not now, rather than never"),
-        Some(false) => Some("It does not fit an empty node either: waiting is of no use"),
-        None => None,
-    };
-    let why: Vec<&str> = refusal.why.as_deref().into_iter().chain(never).collect();
+    let why = refusal.why().into_iter().chain(refusal.outlook().map(str::to_owned));
+    let why: Vec<String> = why.collect();
     if !why.is_empty() {
         text.push_str(&line("why", &why.join(". ")));
     }
-    let fits = refusal.would_fit.iter().map(|fit| {
-        vec![fit.change.to_owned(), fit.detail.clone(), format!("{} {}", glyphs.arrow(), fit.result)]
+    let fits = refusal.alternatives.iter().map(|fit| {
+        let (change, detail) = (fit.remedy.kind().to_owned(), fit.remedy.to_string());
+        vec![change, detail, format!("{} {}", glyphs.arrow(), fit.result())]
     });
     for (at, fit) in columns(fits, "").lines().enumerate() {
         text.push_str(&line(if at == 0 { "would fit" } else { "" }, fit));
     }
-    if refusal.search_cut {
-        let head = if refusal.would_fit.is_empty() { "would fit" } else { "" };
+    if refusal.search == Search::Cut {
+        let head = if refusal.alternatives.is_empty() { "would fit" } else { "" };
         text.push_str(&line(head, "more was not tried; topolet explain --tries NUMBER tries more"));
     }
     text
@@ -123,7 +129,7 @@ pub(super) enum Columns {
 }
 
 /// One row for each resource, one column for each node worth showing; nodes that are alike share one.
-pub(super) fn resources(unit: &UnitView, which: Columns, glyphs: Glyphs) -> String {
+pub(super) fn resources(unit: &UnitReport, which: Columns, glyphs: Glyphs) -> String {
     let resources = unit.resources.as_slice();
     let Some(first) = resources.first() else { return not_checked_rows(unit) };
     let elsewhere = resources.iter().any(|resource| resource.elsewhere.is_some());
@@ -132,11 +138,10 @@ pub(super) fn resources(unit: &UnitView, which: Columns, glyphs: Glyphs) -> Stri
         let cells: Vec<String> = resources.iter().map(|resource| there(resource, at, glyphs)).collect();
         match like.iter_mut().find(|column| column.cells == cells) {
             Some(column) => column.nodes.push(node.node),
-            None => like.push(Column { nodes: vec![node.node], misses: misses(resources, at), cells }),
+            None => like.push(Column::new(resources, at, cells)),
         }
     }
-    let (mut shown, empty): (Vec<Column>, Vec<Column>) =
-        like.into_iter().partition(|column| column.cells.iter().any(|cell| !cell.ends_with(NOTHING)));
+    let (mut shown, empty): (Vec<Column>, Vec<Column>) = like.into_iter().partition(|column| column.has_any);
     let hidden: usize = if which == Columns::Nearest && shown.len() > MOST_COLUMNS {
         // Nearest misses first, then in order of the nodes again.
         shown.sort_by_key(|column| column.misses);
@@ -154,7 +159,7 @@ pub(super) fn resources(unit: &UnitView, which: Columns, glyphs: Glyphs) -> Stri
         text.push_str(&table(unit, &part.collect::<Vec<_>>(), elsewhere));
     }
     if !empty.is_empty() {
-        let ids = ranges(empty.iter().flat_map(|column| column.nodes.iter().copied()));
+        let ids: NodeIds = empty.iter().flat_map(|column| column.nodes.iter().copied()).collect();
         text.push_str(&format!("  NUMA {ids}: none\n"));
     }
     if hidden > 0 {
@@ -164,32 +169,31 @@ pub(super) fn resources(unit: &UnitView, which: Columns, glyphs: Glyphs) -> Stri
 }
 
 /// Where a unit asks for nothing that was checked.
-fn not_checked_rows(unit: &UnitView) -> String {
+fn not_checked_rows(unit: &UnitReport) -> String {
     columns(unit.not_checked.iter().map(not_checked), "  ")
 }
 
-fn not_checked(asked: &NotChecked) -> Vec<String> {
-    vec![asked.resource.clone(), asked.asked.to_string(), NOT_CHECKED.to_owned()]
+fn not_checked(unchecked: &UncheckedResource) -> Vec<String> {
+    vec![unchecked.resource.to_string(), unchecked.asked.to_string(), NOT_CHECKED.to_owned()]
 }
 
-fn table(unit: &UnitView, shown: &[&Column], elsewhere: bool) -> String {
+fn table(unit: &UnitReport, shown: &[&Column], elsewhere: bool) -> String {
     let resources = unit.resources.as_slice();
     let mut head = vec!["RESOURCE".to_owned(), "ASKED".to_owned()];
     head.extend(shown.iter().map(|column| {
         let each = if column.nodes.len() > 1 { " each" } else { "" };
-        format!("NUMA {}{each}", ranges(column.nodes.iter().copied()))
+        format!("NUMA {}{each}", column.nodes.iter().copied().collect::<NodeIds>())
     }));
     if elsewhere {
         head.push("NO SINGLE NODE".to_owned());
     }
-    let rows = resources.iter().enumerate().map(|(at, resource)| {
-        let name = ResourceName::new(&resource.resource);
-        let mut row = vec![resource.resource.clone(), name.amount(resource.asked).to_string()];
-        row.extend(shown.iter().map(|column| column.cells[at].clone()));
+    let rows = resources.iter().enumerate().map(|(at, row)| {
+        let mut cells = vec![row.resource.to_string(), row.resource.amount(row.asked).to_string()];
+        cells.extend(shown.iter().map(|column| column.cells[at].clone()));
         if elsewhere {
-            row.push(resource.elsewhere.as_ref().map_or(NOTHING.to_owned(), |cell| amounts(resource, cell)));
+            cells.push(row.elsewhere.as_ref().map_or(NOTHING.to_owned(), |cell| row.stock(cell)));
         }
-        row
+        cells
     });
     columns(std::iter::once(head).chain(rows).chain(unit.not_checked.iter().map(not_checked)), "  ")
 }
@@ -201,43 +205,44 @@ const NOTHING: &str = "none";
 
 /// What nodes that are alike have of each resource.
 struct Column {
-    nodes: Vec<i64>,
+    nodes: Vec<NodeId>,
     misses: (usize, u64),
+    /// Whether it has any of what is asked for.
+    has_any: bool,
     cells: Vec<String>,
 }
 
+impl Column {
+    /// The column of the node at position `at`.
+    fn new(resources: &[ResourceReport], at: usize, cells: Vec<String>) -> Self {
+        let here = || resources.iter().map(|resource| &resource.nodes[at]);
+        Self {
+            nodes: here().next().map(|here| here.node).into_iter().collect(),
+            misses: misses(resources, at),
+            has_any: here().any(|here| here.cell.allocatable > 0),
+            cells,
+        }
+    }
+}
+
 /// How far a node is from a fit: of how many resources it has too little, and the largest part that is missing.
-fn misses(resources: &[ResourceView], at: usize) -> (usize, u64) {
+fn misses(resources: &[ResourceReport], at: usize) -> (usize, u64) {
     let missing = resources.iter().filter_map(|resource| {
-        let NodeView { fits, cell, .. } = &resource.nodes[at];
+        let NodeCell { standing, cell, .. } = &resource.nodes[at];
         let lack = u128::from(resource.asked.saturating_sub(cell.free)) * 1000;
-        (!fits).then(|| u64::try_from(lack / u128::from(resource.asked.max(1))).unwrap_or(u64::MAX))
+        (*standing != Standing::Fits)
+            .then(|| u64::try_from(lack / u128::from(resource.asked.max(1))).unwrap_or(u64::MAX))
     });
     let missing: Vec<u64> = missing.collect();
     (missing.len(), missing.into_iter().max().unwrap_or(0))
 }
 
-fn there(resource: &ResourceView, at: usize, glyphs: Glyphs) -> String {
-    let NodeView { fits, cell, .. } = &resource.nodes[at];
-    let mark = if *fits { glyphs.yes() } else { glyphs.no() };
+fn there(resource: &ResourceReport, at: usize, glyphs: Glyphs) -> String {
+    let NodeCell { standing, cell, .. } = &resource.nodes[at];
+    let mark = if *standing == Standing::Fits { glyphs.yes() } else { glyphs.no() };
     match &resource.elsewhere {
         // What is near no node is not missing on one.
         Some(_) if cell.allocatable == 0 => NOTHING.to_owned(),
-        _ => format!("{mark} {}", amounts(resource, cell)),
+        _ => format!("{mark} {}", resource.stock(cell)),
     }
-}
-
-fn amounts(resource: &ResourceView, cell: &CellView) -> String {
-    if cell.allocatable == 0 {
-        return NOTHING.to_owned();
-    }
-    let name = ResourceName::new(&resource.resource);
-    let amount = |value| name.amount(value);
-    let held = match cell.held_by.as_slice() {
-        [] => String::new(),
-        [one] => format!(" (held by {one})"),
-        [first, second] => format!(" (held by {first} and {second})"),
-        [first, rest @ ..] => format!(" (held by {first} and {} more)", rest.len()),
-    };
-    format!("{} free of {}{held}", amount(cell.free), amount(cell.allocatable))
 }

@@ -12,7 +12,7 @@ mod explanation;
 
 pub(crate) use charts::charts;
 pub(crate) use config::checked;
-pub(crate) use decision::decision;
+pub(crate) use decision::{decision, joined};
 pub(crate) use explanation::explanation;
 pub(crate) use k8s_quantity::Amount;
 pub(crate) use repair::repairs;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use admission_report::Report;
 use crossbeam::channel::{Receiver, RecvTimeoutError};
 use device_manager::{Moment, Question};
 use kubelet_checkpoint::store::Fs;
@@ -13,7 +14,6 @@ use tokio::sync::oneshot;
 
 use super::scribe::Job;
 use super::shared::Shared;
-use crate::decision::Decision;
 
 /// Events that may wait; who sends more waits itself.
 pub(super) const WAITING: usize = 1024;
@@ -36,7 +36,7 @@ pub(super) enum Message {
 #[derive(Debug)]
 pub(super) enum Told {
     /// A pod has been decided on.
-    Decided(Arc<Decision>),
+    Decided(Arc<Report>),
     /// Anything else.
     Answer(Answer),
 }

@@ -4,16 +4,16 @@
 use std::sync::Arc;
 use std::thread;
 
+use admission_report::{Facts, Report};
 use crossbeam::channel::{self, Sender};
 use device_manager::Replies;
 use node_agent::Decided;
 use tokio::sync::oneshot;
-use topology_admission::{Tries, Verdict};
 
 use super::clock;
 use super::owner::{Told, Writer};
 use super::shared::{LoggedDecision, Shared};
-use crate::decision::{Decision, Facts};
+use crate::arguments::HINTS;
 
 /// Decisions that may wait; then the owner waits too.
 const WAITING: usize = 64;
@@ -44,17 +44,17 @@ impl Job {
     /// Writes it up, and tells who waits for it.
     pub(super) fn done(self, shared: &Shared) {
         let Self { decided, answer } = self;
-        let decision = Arc::new(written_up(shared, &decided));
-        log(&decided, &decision);
+        let report = Arc::new(written_up(shared, &decided));
+        log(&decided, &report);
         shared.log.add(LoggedDecision {
             time: clock::now(),
             source: decided.source.name(),
             took_microseconds: u64::try_from(decided.took.as_micros()).unwrap_or(u64::MAX),
-            decision: decision.clone(),
+            report: report.clone(),
         });
         if let Some(answer) = answer {
             // Who asked may have gone.
-            let _ = answer.send(Told::Decided(decision));
+            let _ = answer.send(Told::Decided(report));
         }
     }
 }
@@ -66,33 +66,24 @@ impl Writer for Scribe {
     }
 }
 
-fn written_up(shared: &Shared, decided: &Decided) -> Decision {
+fn written_up(shared: &Shared, decided: &Decided) -> Report {
     let Decided { pod, verdict, trace, before, after, moved, .. } = decided;
     shared.note_demands(pod);
-    let facts = Facts { node: &shared.node, before, ledger: after, pod, trace, moved };
-    match verdict {
-        Verdict::Admitted(placement) => facts.admitted(placement),
-        Verdict::Refused(refused) => {
-            let node = &shared.node.node;
-            let replies = Replies::default();
-            let explained = node.explain(before, pod, &replies, (refused, trace), Tries::default());
-            facts.refused(refused, &explained)
-        }
-        // It is no decision then, and does not come here.
-        Verdict::NeedsPlugin(_) => facts.undecided(),
-    }
+    let facts = Facts { node: &shared.node.node, before, after, pod, trace, moved, hints: HINTS };
+    Report::of(&facts, verdict, &Replies::default())
 }
 
-fn log(decided: &Decided, decision: &Decision) {
-    let pod = &decision.pod;
-    match &decision.refusal {
+fn log(decided: &Decided, report: &Report) {
+    let pod = &report.pod;
+    match report.refusal() {
         None => {
             let took = decided.took.as_micros();
             tracing::info!(pod, took_us = took, "pod admitted");
         }
         Some(refusal) => {
-            let why = refusal.why.as_deref().unwrap_or_default();
-            tracing::warn!(pod, reason = refusal.reason, text = refusal.message, why, "pod refused");
+            let why = refusal.why().unwrap_or_default();
+            let reason = refusal.reason.to_string();
+            tracing::warn!(pod, reason, text = refusal.message, why, "pod refused");
         }
     }
 }

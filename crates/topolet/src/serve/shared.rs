@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Once};
 
+use admission_report::Report;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use node_agent::Snapshot;
 use parking_lot::Mutex;
@@ -13,7 +14,6 @@ use super::kept::Missing;
 use super::manifests::Manifests;
 use super::metrics::{Exposition, Metrics, Now};
 use super::observe::Observed;
-use crate::decision::Decision;
 use crate::node::LoadedNode;
 
 /// So many decisions are kept.
@@ -134,7 +134,7 @@ pub(super) struct LoggedDecision {
     /// From the first look to safe files.
     pub(super) took_microseconds: u64,
     #[serde(flatten)]
-    pub(super) decision: Arc<Decision>,
+    pub(super) report: Arc<Report>,
 }
 
 impl Log {
@@ -155,6 +155,6 @@ impl Log {
     /// The last one on a pod, by namespace and name.
     pub(super) fn last_of(&self, pod: &str) -> Option<Arc<LoggedDecision>> {
         let log = self.0.lock();
-        log.iter().rev().find(|logged| logged.decision.pod == pod).cloned()
+        log.iter().rev().find(|logged| logged.report.pod == pod).cloned()
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use admission_report::unchecked_notice;
 use device_manager::Replies;
 use node_config::{KubeletConfiguration, Scope, TopologyPolicyName};
 use pod_spec::{Pod, PodUid};
@@ -11,8 +12,7 @@ use serde::Serialize;
 use topology_admission::{Compat, Ledger, Node, Verdict};
 
 use super::reservation::{ReservationFit, reservations};
-use crate::arguments::RulesArguments;
-use crate::decision::warning_of_pod;
+use crate::arguments::{HINTS, RulesArguments};
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 
 /// Everything that was found out.
@@ -212,13 +212,14 @@ pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<Fou
         scope: scope.name(),
         capacity: capacity(node, pod),
     });
+    let unchecked = unchecked_notice(&base.node, &base.inventory, pod, HINTS);
     Ok(FoundMax {
         pod: format!("{}/{}", pod.namespace, pod.name),
         machine: base.line.machine.clone(),
         configuration: base.line.configuration.clone(),
         variants: variants.collect(),
         reservations: reservations(question, &base, &config, pod),
-        warnings: warning_of_pod(&base.node, &base.inventory, pod).into_iter().chain(base.warnings).collect(),
+        warnings: unchecked.map(|notice| notice.to_string()).into_iter().chain(base.warnings).collect(),
     })
 }
 

@@ -59,7 +59,7 @@ impl Asked<'_> {
     /// It has been carried out, or has failed.
     pub(super) fn told(&mut self, told: &Result<Told, Failure>) {
         self.outcome = match told {
-            Ok(Told::Decided(decision)) if decision.admitted => "admitted".into(),
+            Ok(Told::Decided(report)) if report.is_admitted() => "admitted".into(),
             Ok(Told::Decided(_)) => "refused".into(),
             Ok(Told::Answer(Answer::Done)) => "done".into(),
             Ok(Told::Answer(Answer::Unchanged)) => "unchanged".into(),

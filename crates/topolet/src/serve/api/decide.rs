@@ -3,6 +3,7 @@
 use std::iter;
 use std::sync::Arc;
 
+use admission_report::Report;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
@@ -21,7 +22,6 @@ use super::reply::{DONE, Failure, OUTCOME, PARTIAL, SOME_REFUSED, Shape};
 use super::routes::{Answered, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
 use super::work::{Client, Work, on_a_thread};
-use crate::decision::Decision;
 use crate::node::NodeLine;
 use crate::pods::Wholeness;
 use crate::render::{self, Glyphs};
@@ -46,7 +46,7 @@ struct Decided {
     /// Nothing has changed: this is what would be decided.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     dry_run: bool,
-    decisions: Vec<Arc<Decision>>,
+    decisions: Vec<Arc<Report>>,
     /// Pods that run already, as they are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unchanged: Vec<String>,
@@ -82,14 +82,14 @@ impl Decided {
         let worst = self.failed.iter().map(|failed| failed.code).max();
         match worst.and_then(|code| StatusCode::from_u16(code).ok()) {
             Some(status) => status,
-            None if self.decisions.iter().all(|decision| decision.admitted) => StatusCode::OK,
+            None if self.decisions.iter().all(|report| report.is_admitted()) => StatusCode::OK,
             None => StatusCode::UNPROCESSABLE_ENTITY,
         }
     }
 
     /// What is told of it without looking at each.
     fn outcome(&self, wholeness: Wholeness) -> &'static str {
-        let is_done = self.failed.is_empty() && self.decisions.iter().all(|decision| decision.admitted);
+        let is_done = self.failed.is_empty() && self.decisions.iter().all(|report| report.is_admitted());
         match wholeness {
             Wholeness::Partial => PARTIAL,
             Wholeness::Whole if is_done => DONE,
@@ -99,11 +99,11 @@ impl Decided {
 }
 
 impl Written<'_> {
-    fn draw(&self, glyphs: Glyphs, draw: fn(&Decision, &str, Glyphs) -> String) -> String {
+    fn draw(&self, glyphs: Glyphs, draw: fn(&Report, &str, Glyphs) -> String) -> String {
         let line = self.node.line(glyphs);
         let Decided { decisions, unchanged, failed, warnings, .. } = &self.decided;
         let warnings: String = warnings.iter().map(|warning| format!("! {warning}\n")).collect();
-        let each = decisions.iter().map(|decision| draw(decision, &line, glyphs));
+        let each = decisions.iter().map(|report| draw(report, &line, glyphs));
         let unchanged = unchanged.iter().map(|pod| format!("{} {pod}   unchanged\n", glyphs.yes()));
         let failed =
             failed.iter().map(|Failed { pod, message, .. }| format!("{} {pod}   {message}\n", glyphs.no()));
@@ -113,10 +113,10 @@ impl Written<'_> {
     }
 }
 
-/// The decision with what made its pod, if something did.
-fn owned(decision: Arc<Decision>, owner: Option<&Owner>) -> Arc<Decision> {
-    let Some(owner) = owner else { return decision };
-    Arc::new(Decision { owner: Some(owner.to_string()), ..Decision::clone(&decision) })
+/// The report with what made its pod, if something did.
+fn owned(report: Arc<Report>, owner: Option<&Owner>) -> Arc<Report> {
+    let Some(owner) = owner else { return report };
+    Arc::new(Report { owner: Some(owner.to_string()), ..Report::clone(&report) })
 }
 
 pub(super) async fn admit(
@@ -148,7 +148,7 @@ pub(super) async fn admit(
         let name = format!("{}/{}", pod.namespace, pod.name);
         let made_by = owners.get(&pod.uid);
         match node.ask(changer, &name, Request::Admit(pod)).await {
-            Ok(Told::Decided(decision)) => decided.decisions.push(owned(decision, made_by)),
+            Ok(Told::Decided(report)) => decided.decisions.push(owned(report, made_by)),
             Ok(Told::Answer(Answer::Failed(error))) if only => return Err(failed(&error)),
             Ok(Told::Answer(Answer::Failed(error))) => decided.failed.push(Failed::new(name, failed(&error))),
             Ok(Told::Answer(Answer::Done | Answer::Unchanged)) => decided.unchanged.push(name),
@@ -244,7 +244,7 @@ fn would_be_decided(
     let Shared { node, mode, .. } = &*node.shared;
     let explained = explain::explain(node, *mode, detail, &snapshot.ledger, &open, client);
     let each = open.iter().zip(explained);
-    let each = each.map(|(pod, decision)| owned(Arc::new(decision), owners.get(&pod.uid)));
+    let each = each.map(|(pod, report)| owned(Arc::new(report), owners.get(&pod.uid)));
     decided.decisions.extend(each);
     Ok((decided, wholeness))
 }

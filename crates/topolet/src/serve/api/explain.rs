@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use admission_report::{Facts, Note, Remark, Report};
 use device_manager::{AllocateReply, DeviceIds, Question, Replies, Reply};
 use pod_spec::Pod;
-use topology_admission::{Detail, Ledger, Tries, Verdict};
+use topology_admission::{Detail, Ledger, Verdict};
 
 use super::work::Client;
-use crate::decision::{Decision, Facts, Note};
+use crate::arguments::HINTS;
 use crate::node::LoadedNode;
 use crate::serve::shared::Mode;
 
@@ -23,54 +24,46 @@ pub(super) fn explain(
     before: &Ledger,
     pods: &[Arc<Pod>],
     client: &Client,
-) -> Vec<Decision> {
+) -> Vec<Report> {
     let mut ledger = before.clone();
-    let mut decisions = Vec::new();
+    let mut reports = Vec::new();
     for pod in pods {
         if client.is_gone() {
             break;
         }
-        let (mut decision, after) = one(node, detail, &ledger, pod);
+        let (mut report, after) = one(node, detail, &ledger, pod);
         if mode == Mode::Observe {
-            let text = "pods with nothing of their own are not in the kubelet's files: whether all requests together \
-                        fit the node was not looked at";
-            decision.notes.push(Note { containers: Vec::new(), text: text.to_owned() });
+            report.notes.push(Note::on_pod(Remark::RequestsUnknown));
         }
-        decisions.push(decision);
+        reports.push(report);
         ledger = after.unwrap_or(ledger);
     }
-    decisions
+    reports
 }
 
 /// What would be decided on one, and the ledger with it if it would be admitted.
-fn one(node: &LoadedNode, detail: Detail, before: &Ledger, pod: &Pod) -> (Decision, Option<Ledger>) {
+fn one(node: &LoadedNode, detail: Detail, before: &Ledger, pod: &Pod) -> (Report, Option<Ledger>) {
     let mut replies = Replies::new();
     let mut asked = 0;
-    let (mut decision, after) = loop {
+    let (mut report, after) = loop {
         let (attempt, trace) = node.node.trace_with(detail, before, pod, &replies);
-        let facts = Facts { node, before, ledger: &attempt.after, pod, trace: &trace, moved: &attempt.moved };
         match &attempt.verdict {
-            Verdict::Admitted(placement) => {
-                let decision = facts.admitted(placement);
-                break (decision, before.commit(attempt).ok());
-            }
-            Verdict::Refused(refused) => {
-                let tries = Tries::default();
-                let explained = node.node.explain(before, pod, &replies, (refused, &trace), tries);
-                break (facts.refused(refused, &explained), None);
-            }
-            Verdict::NeedsPlugin(_) if asked == QUESTIONS => break (facts.undecided(), None),
-            Verdict::NeedsPlugin(question) => {
+            Verdict::NeedsPlugin(question) if asked < QUESTIONS => {
                 replies.insert(question.clone(), agreed(question));
                 asked += 1;
+            }
+            verdict => {
+                let facts = Facts { hints: HINTS, ..Facts::new(&node.node, before, pod, &attempt, &trace) };
+                let report = Report::of(&facts, verdict, &replies);
+                let after = report.is_admitted().then(|| before.commit(attempt).ok()).flatten();
+                break (report, after);
             }
         }
     };
     if asked > 0 {
-        let text = "device plugins were not asked: they are taken to agree".to_owned();
-        decision.notes.push(Note { containers: Vec::new(), text });
+        report.notes.push(Note::on_pod(Remark::PluginsNotAsked));
     }
-    (decision, after)
+    (report, after)
 }
 
 fn agreed(question: &Question) -> Reply {

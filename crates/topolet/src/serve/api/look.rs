@@ -173,7 +173,7 @@ fn last(node: &Node, count: usize, shape: Shape) -> Answered {
                 "{} from {}\n{}",
                 logged.time,
                 logged.source,
-                render::decision(&logged.decision, &line, glyphs)
+                render::decision(&logged.report, &line, glyphs)
             )
         });
         format!("{}{}", noted(&last.notes), each.collect::<Vec<_>>().join("\n"))

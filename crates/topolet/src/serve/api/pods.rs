@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use admission_report::ContainerReport;
 use cpuset::CpuSet;
 use device_manager::{Access, Setup};
 use node_agent::{RefusedPod, Snapshot};
@@ -11,7 +12,7 @@ use serde::Serialize;
 use topology_admission::Ledger;
 
 use crate::node::{LoadedNode, NodeLine};
-use crate::render::{Amount, Glyphs, columns};
+use crate::render::{Glyphs, columns, joined};
 use crate::serve::shared::{LoggedDecision, Mode, Shared};
 
 /// All pods, as they are written.
@@ -54,15 +55,8 @@ pub(super) struct PodView {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ContainerView {
-    name: String,
-    role: &'static str,
-    /// Absent if it shares CPUs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exclusive_cpus: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    memory: Vec<MemoryView>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    devices: Vec<DevicesView>,
+    #[serde(flatten)]
+    held: ContainerReport,
     /// How it is to be set up for its devices, as their plugins want it.
     #[serde(skip_serializing_if = "Option::is_none")]
     setup: Option<SetupView>,
@@ -131,19 +125,6 @@ impl SetupView {
     }
 }
 
-#[derive(Serialize)]
-struct MemoryView {
-    resource: String,
-    bytes: u64,
-    nodes: String,
-}
-
-#[derive(Serialize)]
-struct DevicesView {
-    resource: String,
-    ids: Vec<String>,
-}
-
 /// Every pod, by namespace and name.
 pub(super) fn all(shared: &Shared, snapshot: &Snapshot) -> Vec<PodView> {
     let node = &shared.node;
@@ -199,51 +180,13 @@ impl PodView {
 impl ContainerView {
     fn new(node: &LoadedNode, ledger: &Ledger, record: &Record, container: &Container) -> Self {
         let uid = &record.pod.uid;
-        let cpus = ledger.cpus().and_then(|held| held.assigned(uid, &container.name));
-        let blocks = ledger.memory().and_then(|held| held.assigned(uid, &container.name));
-        let devices = ledger.devices().of_container(uid, &container.name);
         let running = record.running.iter().filter(|(_, running)| running.container == container.name);
         Self {
-            name: container.name.to_string(),
-            role: container.role.name(),
-            exclusive_cpus: cpus.map(CpuSet::to_string),
-            memory: blocks
-                .into_iter()
-                .flatten()
-                .map(|block| MemoryView {
-                    resource: block.resource.to_string(),
-                    bytes: block.size,
-                    nodes: node.node.nodes().show(block.nodes.mask()).to_string(),
-                })
-                .collect(),
-            devices: devices
-                .map(|(resource, held)| DevicesView {
-                    resource: resource.to_string(),
-                    ids: held.devices().iter().map(|id| id.as_str().to_owned()).collect(),
-                })
-                .collect(),
+            held: ContainerReport::held(&node.node, ledger, uid, container),
             setup: SetupView::new(ledger, uid, &container.name),
             running: running.map(|(id, _)| id.to_string()).collect(),
         }
     }
-
-    fn memory(&self) -> String {
-        let each = self.memory.iter().map(|block| {
-            let kind =
-                if block.resource == "memory" { String::new() } else { format!(" {}", block.resource) };
-            format!("{}{kind} on NUMA {}", Amount::Bytes(block.bytes), block.nodes)
-        });
-        joined(each)
-    }
-
-    fn devices(&self) -> String {
-        joined(self.devices.iter().map(|of| format!("{} {}", of.resource, of.ids.join(" "))))
-    }
-}
-
-fn joined(parts: impl Iterator<Item = String>) -> String {
-    let parts: Vec<String> = parts.collect();
-    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
 }
 
 /// The pods as kubectl lists them, one line for each.
@@ -253,19 +196,19 @@ pub(super) fn table(pods: &Pods<'_>) -> String {
     }
     let head = ["NAMESPACE", "NAME", "STATUS", "QOS", "CPUS", "NUMA", "DEVICES", "SOURCE"];
     let rows = pods.pods.iter().map(|pod| {
-        let cpus = pod.containers.iter().filter_map(|container| container.exclusive_cpus.clone());
-        let cpus: Vec<String> = cpus.filter(|cpus| !cpus.is_empty()).collect();
+        let held = || pod.containers.iter().map(|container| &container.held);
+        let cpus = held().filter_map(|held| held.exclusive_cpus.as_ref());
+        let cpus: Vec<String> = cpus.filter(|cpus| !cpus.is_empty()).map(CpuSet::to_string).collect();
         let cpus = match (pod.status, cpus.is_empty()) {
             ("Admitted" | "Quarantined", true) => "shared".to_owned(),
             (_, true) => "-".to_owned(),
             (_, false) => cpus.join(" "),
         };
-        let mut nodes: Vec<&str> =
-            pod.containers.iter().flat_map(|one| &one.memory).map(|block| block.nodes.as_str()).collect();
+        let blocks = held().flat_map(|held| &held.memory);
+        let mut nodes: Vec<String> = blocks.map(|block| block.nodes.to_string()).collect();
         nodes.sort_unstable();
         nodes.dedup();
-        let devices: usize =
-            pod.containers.iter().flat_map(|one| &one.devices).map(|devices| devices.ids.len()).sum();
+        let devices: usize = held().flat_map(|held| &held.devices).map(|devices| devices.ids.len()).sum();
         vec![
             pod.namespace.clone(),
             pod.name.clone(),
@@ -305,21 +248,21 @@ pub(super) fn description(described: &Described<'_>, glyphs: Glyphs) -> String {
         columns(rows.iter().map(|[head, value]| vec![format!("{head}:"), (*value).to_owned()]), "");
     if !containers.is_empty() {
         let head = ["CONTAINER", "ROLE", "CPUS", "MEMORY", "DEVICES", "RUNNING"];
-        let rows = containers.iter().map(|container| {
+        let rows = containers.iter().map(|ContainerView { held, running, .. }| {
             vec![
-                container.name.clone(),
-                container.role.to_owned(),
-                container.exclusive_cpus.clone().unwrap_or_else(|| "shared".to_owned()),
-                container.memory(),
-                container.devices(),
-                joined(container.running.iter().cloned()),
+                held.name.to_string(),
+                held.role.name().to_owned(),
+                held.exclusive_cpus.as_ref().map_or_else(|| "shared".to_owned(), CpuSet::to_string),
+                joined(held.memory.iter().map(ToString::to_string)),
+                joined(held.devices.iter().map(ToString::to_string)),
+                joined(running.iter().cloned()),
             ]
         });
         text.push('\n');
         text.push_str(&columns(std::iter::once(head.map(str::to_owned).to_vec()).chain(rows), ""));
     }
     if let Some(logged) = described.decision {
-        let told = crate::render::decision(&logged.decision, &described.node.line(glyphs), glyphs);
+        let told = crate::render::decision(&logged.report, &described.node.line(glyphs), glyphs);
         text.push('\n');
         text.push_str(&told);
     }

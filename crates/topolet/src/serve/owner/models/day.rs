@@ -232,7 +232,7 @@ impl Client {
     /// Whether a pod is admitted. Who is told so sees it.
     pub(super) fn admit(&self, pod: &Arc<Pod>) -> Option<bool> {
         match self.ask(Request::Admit(pod.clone()))? {
-            Told::Decided(decision) => Some(decision.admitted),
+            Told::Decided(report) => Some(report.is_admitted()),
             Told::Answer(_) => None,
         }
     }
