@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use admission_report::Notice;
 use anyhow::{anyhow, bail};
 use pod_spec::{Origin, Phase, Pod, PodLevelResources, PodUid};
 use topology_manifest::{
@@ -69,14 +70,14 @@ pub(crate) fn from_files(
             asked.wholeness = Wholeness::Partial;
         }
         for skipped in &skipped {
-            screen.warn(format_args!("error: {skipped}"));
+            screen.warn(Notice::error(skipped.to_string()));
             asked.wholeness = Wholeness::Partial;
         }
         for unknown in &unknown_fields {
             screen.warn(unknown.render(manifest_style()));
         }
         for not_considered in &not_considered {
-            screen.warn(format_args!("warning: {not_considered}"));
+            screen.warn(Notice::warning(not_considered.to_string()));
         }
         asked.pods.extend(active(pods, screen).into_iter().map(Pod::delivered));
         asked.owners.extend(owners);
@@ -123,7 +124,8 @@ fn from_file(path: &Path, pod_level: PodLevelResources, unknown: UnknownFields) 
 fn active(pods: Vec<Pod>, screen: Screen) -> Vec<Pod> {
     let (active, ended): (Vec<Pod>, Vec<Pod>) = pods.into_iter().partition(|pod| pod.phase == Phase::Active);
     for pod in ended {
-        screen.warn(format_args!("warning: pod {}/{} has ended and is left out", pod.namespace, pod.name));
+        let text = format!("pod {}/{} has ended and is left out", pod.namespace, pod.name);
+        screen.warn(Notice::warning(text));
     }
     active
 }

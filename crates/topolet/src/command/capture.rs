@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
+use admission_report::Notice;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use topology_discovery::{Capture, Discovery, fold, read};
@@ -74,7 +75,7 @@ pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Resul
         bail!("the capture of {name} would be another machine: {}", lost.join("; "));
     }
     for change in changed_problems(&found.problems, &capture.found().problems) {
-        screen.warn(format_args!("warning: the capture has other problems than {name}: {change}"));
+        screen.warn(Notice::warning(format!("the capture has other problems than {name}: {change}")));
     }
     let mut told = Vec::new();
     let capture = if arguments.node {

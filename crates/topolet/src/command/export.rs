@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use admission_report::unchecked_notice;
+use admission_report::{Notice, unchecked_notice};
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use device_manager::Replies;
@@ -85,7 +85,7 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
     }
     let residents = node.residents(&arguments.residents)?;
     for note in &residents.notes {
-        screen.warn(format_args!("warning: {note}"));
+        screen.warn(Notice::warning(note.clone()));
     }
     let method = match residents.known {
         Known::All => Some(FingerprintMethod::All),
@@ -119,17 +119,17 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
 }
 
 /// What no manager books by NUMA node, as warnings: a scheduler that reads the object may take it for what is free.
-fn unbooked(node: &LoadedNode) -> Vec<String> {
+fn unbooked(node: &LoadedNode) -> Vec<Notice> {
     let managers = [
         ("CPU", "none", "cpu", node.node.cpus().is_none()),
         ("memory", "None", "memory and huge pages", node.node.memory().is_none()),
     ];
     let off = managers.into_iter().filter(|(.., is_off)| *is_off);
     off.map(|(manager, policy, resources, _)| {
-        format!(
-            "warning: the {manager} manager's policy is {policy}, so the kubelet books no {resources} by NUMA node: each \
+        Notice::warning(format!(
+            "the {manager} manager's policy is {policy}, so the kubelet books no {resources} by NUMA node: each \
              zone shows all that its node has, without reservations, as available"
-        )
+        ))
     })
     .collect()
 }
@@ -146,10 +146,10 @@ fn admit(node: &LoadedNode, ledger: &Ledger, pod: &Pod, screen: Screen) -> anyho
         }
         Verdict::Refused(refused) => {
             let Pod { namespace, name, .. } = pod;
-            screen.warn(format_args!(
-                "warning: pod {namespace}/{name} is refused and left out: {}: {}",
+            screen.warn(Notice::warning(format!(
+                "pod {namespace}/{name} is refused and left out: {}: {}",
                 refused.reason, refused.message
-            ));
+            )));
             false
         }
         Verdict::NeedsPlugin(question) => {
@@ -164,9 +164,9 @@ fn fingerprint(ledger: &Ledger, method: FingerprintMethod, screen: Screen) -> Op
     match Fingerprint::of_pods(method, ledger.pods()) {
         Ok(fingerprint) => Some(fingerprint),
         Err(UnnamedPods(unnamed)) => {
-            screen.warn(format_args!(
-                "warning: {unnamed} pods are known by UID alone, so there is no fingerprint; --pods says what they are called"
-            ));
+            screen.warn(Notice::warning(format!(
+                "{unnamed} pods are known by UID alone, so there is no fingerprint; --pods says what they are called"
+            )));
             None
         }
     }

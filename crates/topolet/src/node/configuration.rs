@@ -29,13 +29,6 @@ pub(crate) struct ReadConfiguration {
     pub(crate) warnings: Vec<Warning>,
 }
 
-impl ReadConfiguration {
-    /// The warnings as they are shown.
-    pub(crate) fn rendered(&self) -> Vec<String> {
-        self.warnings.iter().map(|warning| warning.render(manifest_style())).collect()
-    }
-}
-
 /// The configuration `argument`: a built-in one or a file; without an argument [`PINNED`].
 pub(crate) fn read(argument: Option<&str>, view: &KubeletView) -> anyhow::Result<ReadConfiguration> {
     let argument = argument.unwrap_or(PINNED);

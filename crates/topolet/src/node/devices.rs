@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use admission_report::Notice;
 use anyhow::bail;
 use device_manager::{Device, Health};
 use pod_spec::ResourceName;
@@ -46,18 +47,18 @@ impl DeviceText {
     }
 
     /// What of the file is taken to hold because machines' descriptions do not tell.
-    pub(crate) fn not_judged(&self) -> anyhow::Result<Vec<String>> {
+    pub(crate) fn not_judged(&self) -> anyhow::Result<Vec<Notice>> {
         let mut warnings = Vec::new();
         for entry in &self.entries()? {
             let DeviceSource::Pool(pool) = &entry.source else { continue };
             let parts: Vec<String> = pool.not_judged().iter().map(ToString::to_string).collect();
             if !parts.is_empty() {
-                warnings.push(format!(
-                    "warning: {}: {} is selected by {}, which a machine's description does not tell: taken to hold",
+                warnings.push(Notice::warning(format!(
+                    "{}: {} is selected by {}, which a machine's description does not tell: taken to hold",
                     self.name,
                     entry.resource,
                     parts.join(" and ")
-                ));
+                )));
             }
         }
         Ok(warnings)

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use admission_report::Notice;
 use anyhow::{Context, bail};
 use topology_discovery::{Assumed, Problem, SysfsTree};
 use topology_model::{Machine, MachineInfo};
@@ -77,11 +78,11 @@ impl LoadedMachine {
         }
     }
 
-    /// Why the configuration of the node's kubelet is not known, as warnings.
-    pub(crate) fn config_gaps(&self) -> Vec<String> {
+    /// Why the configuration of the node's kubelet is not known.
+    pub(crate) fn config_gaps(&self) -> Vec<Notice> {
         let gaps = self.packed.iter().flat_map(|packed| &packed.gaps);
         let texts = gaps.filter_map(|gap| match gap {
-            Gap::Config(text) => Some(format!("warning: {text}")),
+            Gap::Config(text) => Some(Notice::warning(text.clone())),
             Gap::Residents(_) => None,
         });
         texts.collect()

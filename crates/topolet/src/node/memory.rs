@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use admission_report::Notice;
 use anyhow::{Context, bail, ensure};
 use k8s_quantity::{Quantity, Sign};
 use node_config::KubeletConfiguration;
@@ -100,7 +101,7 @@ pub(crate) fn must_be_known(machine: &LoadedMachine) -> anyhow::Result<()> {
 pub(crate) fn must_be_known_by(
     machine: &LoadedMachine,
     config: &KubeletConfiguration,
-) -> anyhow::Result<Option<String>> {
+) -> anyhow::Result<Option<Notice>> {
     must_be_known(machine)?;
     let unknown = machine.nodes_of_unknown_memory();
     if unknown.is_empty() || !machine.has_numa_nodes() {
@@ -113,12 +114,13 @@ pub(crate) fn must_be_known_by(
         machine.name
     );
     let advice = advice(&unknown);
+    let warning = |text| Some(Notice::warning(text));
     Ok(match (config.memory_policy(), config.topology_policy()) {
         ("Static", _) if is_whole => bail!("{text}, and memoryManagerPolicy Static decides by it. {advice}"),
-        ("Static", _) => Some(format!("warning: {text}: it is taken as having none. {advice}")),
+        ("Static", _) => warning(format!("{text}: it is taken as having none. {advice}")),
         (_, "none") => None,
         // The built-in configuration pins memory where some is known.
-        _ if is_whole => Some(format!("warning: {text}, and memory is not pinned. {advice}")),
+        _ if is_whole => warning(format!("{text}, and memory is not pinned. {advice}")),
         _ => None,
     })
 }
@@ -243,6 +245,7 @@ fn parse_size(size: &str) -> anyhow::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use admission_report::Severity;
     use topology_model::MachineInfo;
 
     use super::*;
@@ -349,8 +352,9 @@ mod tests {
             memory_manager_policy: Some("Static".to_owned()),
             ..KubeletConfiguration::default()
         };
-        let warning = must_be_known_by(&server, &config).unwrap().unwrap();
-        assert!(warning.contains("NUMA 1 of test") && warning.contains("--memory 1=64Gi"), "{warning}");
+        let Notice { severity, text } = must_be_known_by(&server, &config).unwrap().unwrap();
+        assert_eq!(severity, Severity::Warning);
+        assert!(text.contains("NUMA 1 of test") && text.contains("--memory 1=64Gi"), "{text}");
         replace(&mut server, "1=8Gi").unwrap();
         assert_eq!(must_be_known_by(&server, &config).unwrap(), None);
     }

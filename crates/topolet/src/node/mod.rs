@@ -7,22 +7,25 @@ mod identity;
 mod machine;
 mod memory;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use admission_report::Notice;
 use anyhow::{Context, bail};
 use cpu_manager::QuotaWithExclusiveCpus;
 use device_manager::Inventory;
 use node_config::{FeatureGates, Gate, KubeletConfiguration, OwnOptions, Scope};
 use serde::Serialize;
 use topology_admission::{Compat, Ledger, Node, StartError};
+use topology_manifest::Warning;
 use topology_model::{CpuTable, KubeletView};
 
 use crate::advice::of_the_kubelet;
 use crate::arguments::{MachineArguments, ResidentsArguments, RulesArguments};
 use crate::node_file::{Gap, Packed};
-use crate::render::Glyphs;
+use crate::render::{Glyphs, manifest_style};
 use crate::state::Residents;
 
 pub(crate) use self::configuration::{
@@ -42,8 +45,8 @@ pub(crate) struct LoadedNode {
     pub(crate) cpus: CpuTable,
     pub(crate) inventory: Inventory,
     pub(crate) line: NodeLine,
-    /// What in the configuration is without effect, as text to be shown.
-    pub(crate) warnings: Vec<String>,
+    /// What in the files that were read is without effect or not known.
+    pub(crate) warnings: Vec<InputWarning>,
     /// What a kubelet with the configuration suffers here, and this program does not, as text to be shown.
     pub(crate) hazards: Vec<String>,
     /// How running containers are kept on their CPUs.
@@ -52,6 +55,24 @@ pub(crate) struct LoadedNode {
     pub(crate) static_pods: Option<PathBuf>,
     /// What a node file says beside the machine.
     packed: Option<Arc<Packed>>,
+}
+
+/// A warning about a file that was read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum InputWarning {
+    /// In one sentence.
+    Notice(Notice),
+    /// With the lines of the configuration that it is about.
+    Configuration(Warning),
+}
+
+impl fmt::Display for InputWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Notice(notice) => notice.fmt(f),
+            Self::Configuration(warning) => f.write_str(&warning.render(manifest_style())),
+        }
+    }
 }
 
 /// How running containers are kept on their CPUs.
@@ -161,9 +182,10 @@ impl LoadedNode {
             }
             (given, _) => configuration::read(given.as_deref(), &view)?,
         };
-        let mut warnings = read.rendered();
+        let mut warnings: Vec<InputWarning> =
+            read.warnings.iter().cloned().map(InputWarning::Configuration).collect();
         if rules.config.is_none() {
-            warnings.extend(machine.config_gaps());
+            warnings.extend(machine.config_gaps().into_iter().map(InputWarning::Notice));
         }
         let static_pods = read.static_pods;
         let (mut name, mut config) = (read.name, read.config);
@@ -177,14 +199,14 @@ impl LoadedNode {
         }
         change(&mut config);
         refuse_invalid(&config, &name)?;
-        warnings.extend(memory::must_be_known_by(machine, &config)?);
+        warnings.extend(memory::must_be_known_by(machine, &config)?.map(InputWarning::Notice));
         let mut inventory = Inventory::new(view.nodes().clone());
         let packed_devices = packed.and_then(|packed| packed.devices.clone());
         let packed_devices =
             packed_devices.map(|text| DeviceText { name: format!("devices of {}", machine.name), text });
 
         if let Some(text) = devices.or(packed_devices) {
-            warnings.extend(text.not_judged()?);
+            warnings.extend(text.not_judged()?.into_iter().map(InputWarning::Notice));
             for (resource, devices) in text.devices(machine, view.nodes())? {
                 inventory = inventory.with(resource, devices);
             }
@@ -201,10 +223,9 @@ impl LoadedNode {
         let line = NodeLine::new(machine, &name, &node);
         // Where this goes on and a kubelet would not.
         if let Err(error) = Node::start(&view, &config, None, Compat::KUBELET) {
-            warnings.push(format!(
-                "warning: a kubelet would not start on {} with configuration {name}: {error}",
-                machine.name
-            ));
+            let machine = &machine.name;
+            let text = format!("a kubelet would not start on {machine} with configuration {name}: {error}");
+            warnings.push(InputWarning::Notice(Notice::warning(text)));
         }
         let hazards = of_the_kubelet(&config, &view);
         let packed = machine.packed.clone();

@@ -219,7 +219,11 @@ pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<Fou
         configuration: base.line.configuration.clone(),
         variants: variants.collect(),
         reservations: reservations(question, &base, &config, pod),
-        warnings: unchecked.map(|notice| notice.to_string()).into_iter().chain(base.warnings).collect(),
+        warnings: unchecked
+            .iter()
+            .map(ToString::to_string)
+            .chain(base.warnings.iter().map(ToString::to_string))
+            .collect(),
     })
 }
 

@@ -219,7 +219,11 @@ impl Reading<'_> {
             self.refused(&own.place, format!("{error:#}"), "a configuration with which a kubelet starts")
         })?;
         warnings.extend(
-            node.warnings.into_iter().filter(|warning| !warnings.contains(warning)).collect::<Vec<_>>(),
+            node.warnings
+                .iter()
+                .map(ToString::to_string)
+                .filter(|warning| !warnings.contains(warning))
+                .collect::<Vec<_>>(),
         );
         Ok(PreparedNode { node: node.node, cpus: node.cpus, inventory: node.inventory })
     }
