@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use admission_report::Notice;
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use pod_spec::{Origin, Phase, Pod, PodLevelResources, PodUid};
 use topology_manifest::{
     ManifestError, Manifests, Owner, PodLimit, Problem, Refusal, Source, UnknownFields, read_manifests_up_to,
 };
 
 use crate::arguments::ReadingArguments;
-use crate::render::{Screen, manifest_style};
+use crate::render::{Screen, manifest_error, manifest_style, quoted_error};
 use crate::{document, patience};
 
 /// The pods that are asked about.
@@ -62,7 +62,7 @@ pub(crate) fn from_files(
         let render = |refusal: &Refusal| format!("{}{}", refusal.render(manifest_style()), way_out(refusal));
         // With nothing else to do it is the error of the whole command.
         if pods.is_empty() && skipped.is_empty() && files.len() == 1 && !refused.is_empty() {
-            bail!(refused.iter().map(render).collect::<Vec<_>>().join("\n"));
+            return Err(quoted_error(refused.iter().map(render).collect::<Vec<_>>().join("\n")));
         }
         for refusal in &refused {
             let Refusal { kind, name, .. } = refusal;
@@ -117,7 +117,7 @@ fn from_file(path: &Path, pod_level: PodLevelResources, unknown: UnknownFields) 
     let bytes = document::read_list(path)?;
     Source::from_list(&document::name(path), &bytes)
         .and_then(|source| read_manifests_up_to(PodLimit::Cluster, &source, pod_level, unknown))
-        .map_err(|error| anyhow!(error.render(manifest_style())))
+        .map_err(manifest_error)
 }
 
 /// The pods that have not ended; the others hold nothing.
@@ -148,7 +148,7 @@ fn refuse_twins(pods: &[Pod]) -> anyhow::Result<()> {
 pub(crate) fn listed(path: &Path) -> anyhow::Result<Vec<Pod>> {
     let Manifests { pods, refused, .. } = from_file(path, PodLevelResources::Count, UnknownFields::Report)?;
     if let Some(refusal) = refused.first() {
-        bail!(refusal.render(manifest_style()));
+        return Err(quoted_error(refusal.render(manifest_style())));
     }
     Ok(pods.into_iter().map(Pod::delivered).collect())
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use topology_manifest::{FieldChange, Source, patch_kubelet_config, read_kubelet_config};
 
 use super::fields::Change;
-use crate::render::manifest_style;
+use crate::render::manifest_error;
 
 /// The configuration that a proposal is for, as it is written.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +44,7 @@ pub(crate) fn whole_file(
         .with_context(|| {
             format!("failed to write the proposal into {}; {}", given.name, given.otherwise())
         })?;
-    let again = read_kubelet_config(&Source { name: given.name, text: &patched })
-        .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))?;
+    let again = read_kubelet_config(&Source { name: given.name, text: &patched }).map_err(manifest_error)?;
     ensure!(
         serde_json::to_value(&again.config)? == serde_json::to_value(proposal)?,
         "failed to write the proposal into {}: it would be read otherwise; {}",

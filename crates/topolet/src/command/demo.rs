@@ -9,7 +9,7 @@ use crate::Outcome;
 use crate::arguments::{Format, MachineArguments, OutputArguments, RulesArguments};
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 use crate::pods::Asked;
-use crate::render::{Screen, manifest_style};
+use crate::render::{Screen, manifest_error};
 use crate::state::Residents;
 
 /// The machine that Intel's guide to NUMA-aware pods describes.
@@ -25,7 +25,7 @@ pub(crate) struct DemoArguments {
 
 pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let source = Source { name: "demo/pods.yaml", text: PODS };
-    let pods = read_pods(&source).map_err(|error| anyhow::anyhow!(error.render(manifest_style())))?;
+    let pods = read_pods(&source).map_err(manifest_error)?;
     let machine = LoadedMachine::load(&MachineArguments {
         machine: MACHINE.to_owned(),
         hugepages: None,

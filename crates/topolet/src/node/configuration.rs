@@ -10,7 +10,7 @@ use node_config::{KubeletConfiguration, OwnOptions, ReservedMemory};
 use topology_manifest::{Source, Warning, read_kubelet_config, read_own_options};
 use topology_model::{KubeletView, NodeMemory};
 
-use crate::render::manifest_style;
+use crate::render::manifest_error;
 
 /// The built-in configuration that pins as much as the kubelet can.
 pub(crate) const PINNED: &str = "pinned";
@@ -53,9 +53,7 @@ pub(crate) fn own_options(path: &Path) -> anyhow::Result<OwnOptions> {
 
 /// The same from the text `name`.
 pub(crate) fn own_options_of(name: &str, text: &[u8]) -> anyhow::Result<OwnOptions> {
-    Source::from_bytes(name, text)
-        .and_then(|source| read_own_options(&source))
-        .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))
+    Source::from_bytes(name, text).and_then(|source| read_own_options(&source)).map_err(manifest_error)
 }
 
 /// The configuration in a file.
@@ -84,10 +82,9 @@ pub(super) fn bytes(path: &str) -> anyhow::Result<Vec<u8>> {
 
 /// The configuration in a text that is called `name`.
 pub(crate) fn from_text(name: &str, text: &[u8]) -> anyhow::Result<ReadConfiguration> {
-    let style = manifest_style();
     let read = Source::from_bytes(name, text)
         .and_then(|source| read_kubelet_config(&source))
-        .map_err(|error| anyhow::anyhow!(error.render(style)))?;
+        .map_err(manifest_error)?;
     let static_pods = read.static_pod_path.map(PathBuf::from);
     Ok(ReadConfiguration {
         name: name.to_owned(),

@@ -16,7 +16,7 @@ pub(crate) use decision::{decision, joined};
 pub(crate) use explanation::explanation;
 pub(crate) use k8s_quantity::Amount;
 pub(crate) use repair::repairs;
-pub(crate) use screen::{Screen, manifest_style};
+pub(crate) use screen::{Screen, manifest_error, manifest_style, quoted_error};
 pub(crate) use simulation::{found_max, found_max_csv, simulation, simulation_csv};
 pub(crate) use state::{findings, holders, shown};
 pub(crate) use terminal_text::{Glyphs, columns};

@@ -1,12 +1,12 @@
 //! The terminal: what it can show, and how it is written to.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::Write;
 
 use anstream::AutoStream;
 use clap::ColorChoice;
 use terminal_text::Glyphs;
-use topology_manifest::Style;
+use topology_manifest::{ManifestError, Style};
 
 /// What the locale of this process allows; UTF-8 where it names none.
 fn glyphs_of_locale() -> Glyphs {
@@ -23,6 +23,29 @@ pub(crate) fn manifest_style() -> Style {
         Glyphs::Unicode => Style::Coloured,
         Glyphs::Ascii => Style::Ascii,
     }
+}
+
+/// An error that quotes lines of a manifest. Its text begins with the word `error` itself.
+#[derive(Debug)]
+struct QuotedError(String);
+
+impl Display for QuotedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for QuotedError {}
+
+/// The error with the lines that it is about.
+#[expect(clippy::needless_pass_by_value, reason = "results are mapped with it")]
+pub(crate) fn manifest_error(error: ManifestError) -> anyhow::Error {
+    quoted_error(error.render(manifest_style()))
+}
+
+/// An error that was rendered before; `text` begins with the word `error`.
+pub(crate) fn quoted_error(text: String) -> anyhow::Error {
+    anyhow::Error::new(QuotedError(text))
 }
 
 /// Standard output and standard error.
@@ -61,21 +84,16 @@ impl Screen {
     }
 
     pub(crate) fn error(self, error: &anyhow::Error) {
-        // What quotes a manifest says itself that it is an error.
-        let text = format!("{error:#}");
-        let head = if plain(&text).starts_with("error:") { "" } else { "error: " };
-        self.to_stderr(&format!("{head}{text}\n"));
+        let quotes = |error: &(dyn std::error::Error + 'static)| error.is::<QuotedError>();
+        let is_quoted = error.chain().next().is_some_and(quotes);
+        let head = if is_quoted { "" } else { "error: " };
+        self.to_stderr(&format!("{head}{error:#}\n"));
     }
 
     fn to_stderr(self, text: &str) {
         // Nothing is left to be told if standard error is gone.
         let _ = AutoStream::new(std::io::stderr(), self.color).write_all(text.as_bytes());
     }
-}
-
-/// The text without colours.
-fn plain(text: &str) -> String {
-    anstream::adapter::strip_str(text).to_string()
 }
 
 /// Green for what fits, red for what does not.

@@ -5,7 +5,6 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::anyhow;
 use device_manager::Inventory;
 use node_simulation::{
     Arrival, Distribution, DistributionError, Fleet, Host, Lifetime, NoPlugins, Scheduler, Template, Weight,
@@ -21,7 +20,7 @@ use super::missing::{Missing, missing, why_never};
 use crate::arguments::{MachineArguments, RulesArguments};
 use crate::document;
 use crate::node::{DeviceText, LoadedMachine, LoadedNode, memory_must_be_known};
-use crate::render::manifest_style;
+use crate::render::{manifest_error, manifest_style};
 
 /// A scenario that can be run.
 pub(crate) struct Prepared {
@@ -60,9 +59,8 @@ impl Prepared {
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         let name = if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() };
         let bytes = document::read(path)?;
-        let rendered = |error: topology_manifest::ManifestError| anyhow!(error.render(manifest_style()));
-        let source = Source::from_bytes(&name, &bytes).map_err(rendered)?;
-        let scenario = read_scenario(&source).map_err(rendered)?;
+        let source = Source::from_bytes(&name, &bytes).map_err(manifest_error)?;
+        let scenario = read_scenario(&source).map_err(manifest_error)?;
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
         Reading { source, folder }.prepare(&scenario)
     }
@@ -165,7 +163,7 @@ impl Reading<'_> {
     }
 
     fn refused(&self, place: &Place, what: String, expected: &'static str) -> anyhow::Error {
-        anyhow!(Scenario::refuse(&self.source, place, what, expected).render(manifest_style()))
+        manifest_error(Scenario::refuse(&self.source, place, what, expected))
     }
 
     /// A path as the scenario means it.
