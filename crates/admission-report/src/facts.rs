@@ -26,13 +26,13 @@ pub struct Facts<'a> {
     /// Containers of other pods whose memory moves when this one is admitted, [`Attempt::moved`].
     pub moved: &'a [Moved],
     /// What the program that prints the report can add.
-    pub hints: UserHints,
+    pub advice: UserAdvice,
 }
 
 /// What the program that prints a report adds to it, so that its user can supply what is missing. Empty texts add
 /// nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct UserHints {
+pub struct UserAdvice {
     /// After "no device plugin of it has registered".
     pub no_plugin: &'static str,
     /// After "no NUMA node has hugepages-1Gi".
@@ -67,7 +67,7 @@ impl<'a> Facts<'a> {
         trace: &'a Trace,
     ) -> Self {
         let (after, moved) = (&attempt.after, &attempt.moved);
-        Self { node, before, after, pod, trace, moved, hints: UserHints::default() }
+        Self { node, before, after, pod, trace, moved, advice: UserAdvice::default() }
     }
 
     pub(crate) fn nodes(&self) -> &'a Nodes {

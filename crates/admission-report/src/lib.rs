@@ -42,7 +42,7 @@ mod words;
 
 pub use alternative::{Alternative, Ask, HintNodes, Place, Remedy};
 pub use container::{ContainerReport, DeviceSet, MemoryBlock};
-pub use facts::{Facts, NamedPod, UserHints};
+pub use facts::{Facts, NamedPod, UserAdvice};
 pub use grouped::{BoundNodes, GroupedMemory, HeldBackMemory, Sufficiency};
 pub use lacks::{Deficit, Lack, Lacks, NodeGroup};
 pub use merge::{Answer, Candidate, MergeReport, NodeSets};

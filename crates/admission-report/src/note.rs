@@ -57,15 +57,15 @@ pub enum Remark {
     AdmittedUnchecked {
         /// Which; at least one.
         resources: Vec<ResourceName>,
-        /// [`UserHints::unchecked`](crate::UserHints).
-        hint: &'static str,
+        /// [`UserAdvice::unchecked`](crate::UserAdvice).
+        advice: &'static str,
     },
     /// The pod is refused, and these resources were not checked.
     RefusedUnchecked {
         /// Which; at least one.
         resources: Vec<ResourceName>,
-        /// [`UserHints::unchecked`](crate::UserHints).
-        hint: &'static str,
+        /// [`UserAdvice::unchecked`](crate::UserAdvice).
+        advice: &'static str,
     },
     /// Device plugins would have to be asked, and were not.
     PluginsNotAsked,
@@ -181,13 +181,13 @@ impl fmt::Display for Remark {
                     None => f.write_str("it may run on all CPUs"),
                 }
             }
-            Self::AdmittedUnchecked { resources, hint } => {
+            Self::AdmittedUnchecked { resources, advice } => {
                 let why = why_unchecked(resources.len());
-                write!(f, "admitted WITHOUT {}: {why}{hint}", joined(resources, " and "))
+                write!(f, "admitted WITHOUT {}: {why}{advice}", joined(resources, " and "))
             }
-            Self::RefusedUnchecked { resources, hint } => {
+            Self::RefusedUnchecked { resources, advice } => {
                 let (are, why) = (verb(resources.len(), "is", "are"), why_unchecked(resources.len()));
-                write!(f, "{} {are} not checked: {why}{hint}", joined(resources, " and "))
+                write!(f, "{} {are} not checked: {why}{advice}", joined(resources, " and "))
             }
             Self::PluginsNotAsked => f.write_str("device plugins were not asked: they are taken to agree"),
             Self::RequestsUnknown => f.write_str(

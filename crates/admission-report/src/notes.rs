@@ -27,18 +27,18 @@ impl Facts<'_> {
         let mut notes: Vec<Note> = on_pod.into_iter().flatten().map(Note::on_pod).collect();
         notes.extend(on_containers(placement, |placed| self.not_aligned_note(placed)));
         notes.extend(on_containers(placement, |placed| self.not_pinned_note(placed)));
-        let (resources, hint) = (self.unchecked(), self.hints.unchecked);
+        let (resources, advice) = (self.unchecked(), self.advice.unchecked);
         if !resources.is_empty() {
-            notes.push(Note::on_pod(Remark::AdmittedUnchecked { resources, hint }));
+            notes.push(Note::on_pod(Remark::AdmittedUnchecked { resources, advice }));
         }
         notes
     }
 
     /// On a refused pod.
     pub(crate) fn notes_on_refusal(&self) -> Vec<Note> {
-        let (resources, hint) = (self.unchecked(), self.hints.unchecked);
+        let (resources, advice) = (self.unchecked(), self.advice.unchecked);
         let note =
-            (!resources.is_empty()).then(|| Note::on_pod(Remark::RefusedUnchecked { resources, hint }));
+            (!resources.is_empty()).then(|| Note::on_pod(Remark::RefusedUnchecked { resources, advice }));
         note.into_iter().collect()
     }
 

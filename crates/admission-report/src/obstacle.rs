@@ -53,8 +53,8 @@ pub enum Obstacle {
     UnknownDevices {
         /// Which resource.
         resource: Resource,
-        /// [`UserHints::no_plugin`](crate::UserHints).
-        hint: &'static str,
+        /// [`UserAdvice::no_plugin`](crate::UserAdvice).
+        advice: &'static str,
     },
     /// Device plugins that were there are gone.
     PluginsGone(Vec<Resource>),
@@ -78,8 +78,8 @@ pub struct MachineLack {
     pub free: u64,
     /// What there would be if nothing ran.
     pub allocatable: u64,
-    /// [`UserHints::no_huge_pages`](crate::UserHints); shown where there are no huge pages.
-    pub hint: &'static str,
+    /// [`UserAdvice::no_huge_pages`](crate::UserAdvice); shown where there are no huge pages.
+    pub advice: &'static str,
 }
 
 /// A resource that needs more nodes now than on an empty machine.
@@ -127,9 +127,9 @@ impl fmt::Display for Obstacle {
             Self::WholeCores(error) => whole_cores(error, f),
             Self::HeldBackMemory(memory) => memory.fmt(f),
             Self::GroupedMemory(memory) => memory.fmt(f),
-            Self::UnknownDevices { resource, hint } => write!(
+            Self::UnknownDevices { resource, advice } => write!(
                 f,
-                "pods hold {resource}, and which devices of it the node has is not known: no device plugin of it has registered{hint}"
+                "pods hold {resource}, and which devices of it the node has is not known: no device plugin of it has registered{advice}"
             ),
             Self::PluginsGone(resources) => {
                 let (plugins, are) =
@@ -157,12 +157,12 @@ impl MachineLack {
 
 impl fmt::Display for MachineLack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { resource, hint, .. } = self;
+        let Self { resource, advice, .. } = self;
         let [asked, free, all] =
             [self.asked, self.free, self.allocatable].map(|value| resource.amount(value));
         match resource {
             Resource::HugePages(_) if self.allocatable == 0 => {
-                write!(f, "no NUMA node has {resource}{hint}")
+                write!(f, "no NUMA node has {resource}{advice}")
             }
             _ if self.allocatable == 0 => write!(f, "no NUMA node has {resource} for pods"),
             _ if self.allocatable < self.asked => {

@@ -11,7 +11,7 @@ use pod_spec::{Amounts, Container, Overhead, Pod, ResourceList, ResourceName};
 use serde::Serialize;
 use topology_admission::{Node, UnitName};
 
-use crate::facts::{Facts, UserHints, full_name};
+use crate::facts::{Facts, UserAdvice, full_name};
 use crate::json;
 use crate::notice::Notice;
 use crate::words::{joined, verb};
@@ -41,13 +41,13 @@ pub fn unchecked_resources(node: &Node, inventory: &Inventory, pod: &Pod) -> Vec
 
 /// [`unchecked_resources`] in a sentence, for where a pod is decided on without a report; `None` if there are none.
 #[must_use]
-pub fn unchecked_notice(node: &Node, inventory: &Inventory, pod: &Pod, hints: UserHints) -> Option<Notice> {
+pub fn unchecked_notice(node: &Node, inventory: &Inventory, pod: &Pod, advice: UserAdvice) -> Option<Notice> {
     let names = unchecked_resources(node, inventory, pod);
     let are = verb(names.len(), "is", "are");
     (!names.is_empty()).then(|| {
         let (listed, pod) = (joined(&names, " and "), full_name(pod));
         let why = why_unchecked(names.len());
-        Notice::warning(format!("{listed} of pod {pod} {are} not checked: {why}{}", hints.unchecked))
+        Notice::warning(format!("{listed} of pod {pod} {are} not checked: {why}{}", advice.unchecked))
     })
 }
 

@@ -41,7 +41,7 @@ impl Facts<'_> {
             Cause::Memory(_) => machine_lack().or_else(held_back),
             Cause::Devices(DevicesError::Unregistered(resource)) => Some(Obstacle::UnknownDevices {
                 resource: Resource::from(resource),
-                hint: self.hints.no_plugin,
+                advice: self.advice.no_plugin,
             }),
             _ => machine_lack(),
         };
@@ -79,7 +79,7 @@ impl Facts<'_> {
                 asked: amounts.asked,
                 free: sum(|cell| cell.free),
                 allocatable: sum(|cell| cell.allocatable),
-                hint: self.hints.no_huge_pages,
+                advice: self.advice.no_huge_pages,
             })
         });
         lacks.into_iter().find(MachineLack::is_one)

@@ -8,11 +8,11 @@ use admission_report::pod_spec::{Container, Pod, PodLevelResources, ResourceList
 use admission_report::topology_admission::{Compat, Detail, Ledger, Node, OnEmptyNode, Verdict};
 use admission_report::topology_model::{KubeletView, MachineInfo, NodeIds};
 use admission_report::{
-    Conclusion, ContainerReport, Facts, Note, Obstacle, Report, Resource, Severity, UserHints,
+    Conclusion, ContainerReport, Facts, Note, Obstacle, Report, Resource, Severity, UserAdvice,
 };
 
-const HINTS: UserHints =
-    UserHints { no_plugin: " [plugin?]", no_huge_pages: " [pages?]", unchecked: " [unchecked?]" };
+const ADVICE: UserAdvice =
+    UserAdvice { no_plugin: " [plugin?]", no_huge_pages: " [pages?]", unchecked: " [unchecked?]" };
 
 /// A node with both managers on; CPU 0 and 1 GiB are reserved.
 fn node(machine: &str, policy: &str, options: &[&str]) -> Node {
@@ -53,7 +53,7 @@ fn pod(text: &str) -> Pod {
 
 fn report(node: &Node, ledger: &Ledger, pod: &Pod) -> (Report, Ledger) {
     let (attempt, trace) = node.trace_with(Detail::Merges, ledger, pod, &Replies::new());
-    let facts = Facts { hints: HINTS, ..Facts::new(node, ledger, pod, &attempt, &trace) };
+    let facts = Facts { advice: ADVICE, ..Facts::new(node, ledger, pod, &attempt, &trace) };
     let report = Report::of(&facts, &attempt.verdict, &Replies::new());
     let after = match attempt.verdict {
         Verdict::NeedsPlugin(_) => ledger.clone(),

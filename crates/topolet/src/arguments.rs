@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use admission_report::UserHints;
+use admission_report::UserAdvice;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
 
 use node_agent::KeptBackups;
@@ -16,7 +16,7 @@ use crate::command::{
 };
 
 /// Which arguments supply what a decision lacked.
-pub(crate) const HINTS: UserHints = UserHints {
+pub(crate) const ADVICE: UserAdvice = UserAdvice {
     no_plugin: ", and no --devices FILE says",
     no_huge_pages: " (--hugepages decides with others than there are)",
     unchecked: " (--devices says what there is)",

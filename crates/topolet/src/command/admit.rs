@@ -11,7 +11,7 @@ use serde::Serialize;
 use topology_admission::{Decided, Detail, Outcome as PodOutcome, Series, Tries};
 
 use crate::Outcome;
-use crate::arguments::{Format, HINTS, OutputArguments, PodsArguments};
+use crate::arguments::{ADVICE, Format, OutputArguments, PodsArguments};
 use crate::document::{Document, JsonList};
 use crate::node::{LoadedNode, NodeLine};
 use crate::patience;
@@ -136,7 +136,7 @@ pub(super) fn decide(
         let decided = series.decide(pod, &Replies::default());
         let Decided { before, trace, moved, outcome } = &decided;
         let (rules, after) = (&*node.node, series.ledger());
-        let facts = Facts { node: rules, before, after, pod, trace, moved, hints: HINTS };
+        let facts = Facts { node: rules, before, after, pod, trace, moved, advice: ADVICE };
         let mut report = report(&facts, outcome)?;
         report.owner = asked.owners.get(&pod.uid).map(ToString::to_string);
         all_admitted &= report.is_admitted();

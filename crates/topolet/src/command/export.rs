@@ -14,7 +14,7 @@ use topology_manifest::check_node_name;
 use topology_model::KubeletView;
 
 use crate::Outcome;
-use crate::arguments::{HINTS, MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments};
+use crate::arguments::{ADVICE, MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments};
 use crate::node::{DeviceText, LIVE, LoadedMachine, LoadedNode};
 use crate::pods::{self, Reading, Wholeness};
 use crate::render::Screen;
@@ -139,7 +139,7 @@ fn admit(node: &LoadedNode, ledger: &Ledger, pod: &Pod, screen: Screen) -> anyho
     let attempt = node.node.attempt(ledger, pod, &Replies::default());
     let admitted = match &attempt.verdict {
         Verdict::Admitted(_) => {
-            if let Some(warning) = unchecked_notice(&node.node, ledger.inventory(), pod, HINTS) {
+            if let Some(warning) = unchecked_notice(&node.node, ledger.inventory(), pod, ADVICE) {
                 screen.warn(warning);
             }
             true

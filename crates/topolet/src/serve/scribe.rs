@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::clock;
 use super::owner::{Told, Writer};
 use super::shared::{LoggedDecision, Shared};
-use crate::arguments::HINTS;
+use crate::arguments::ADVICE;
 
 /// Decisions that may wait; then the owner waits too.
 const WAITING: usize = 64;
@@ -69,7 +69,7 @@ impl Writer for Scribe {
 fn written_up(shared: &Shared, decided: &Decided) -> Report {
     let Decided { pod, verdict, trace, before, after, moved, .. } = decided;
     shared.note_demands(pod);
-    let facts = Facts { node: &shared.node.node, before, after, pod, trace, moved, hints: HINTS };
+    let facts = Facts { node: &shared.node.node, before, after, pod, trace, moved, advice: ADVICE };
     Report::of(&facts, verdict, &Replies::default())
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use topology_admission::{Compat, Ledger, Node, Verdict};
 
 use super::reservation::{ReservationFit, reservations};
-use crate::arguments::{HINTS, RulesArguments};
+use crate::arguments::{ADVICE, RulesArguments};
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 
 /// Everything that was found out.
@@ -212,7 +212,7 @@ pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<Fou
         scope: scope.name(),
         capacity: capacity(node, pod),
     });
-    let unchecked = unchecked_notice(&base.node, &base.inventory, pod, HINTS);
+    let unchecked = unchecked_notice(&base.node, &base.inventory, pod, ADVICE);
     Ok(FoundMax {
         pod: format!("{}/{}", pod.namespace, pod.name),
         machine: base.line.machine.clone(),

@@ -9,7 +9,7 @@ use pod_spec::Pod;
 use topology_admission::{Detail, Ledger, Verdict};
 
 use super::work::Client;
-use crate::arguments::HINTS;
+use crate::arguments::ADVICE;
 use crate::node::LoadedNode;
 use crate::serve::shared::Mode;
 
@@ -53,7 +53,7 @@ fn one(node: &LoadedNode, detail: Detail, before: &Ledger, pod: &Pod) -> (Report
                 asked += 1;
             }
             verdict => {
-                let facts = Facts { hints: HINTS, ..Facts::new(&node.node, before, pod, &attempt, &trace) };
+                let facts = Facts { advice: ADVICE, ..Facts::new(&node.node, before, pod, &attempt, &trace) };
                 let report = Report::of(&facts, verdict, &replies);
                 let after = report.is_admitted().then(|| before.commit(attempt).ok()).flatten();
                 break (report, after);
