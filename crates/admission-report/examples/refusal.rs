@@ -5,7 +5,7 @@ use std::error::Error;
 use admission_report::device_manager::Replies;
 use admission_report::node_config::KubeletConfiguration;
 use admission_report::pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
-use admission_report::topology_admission::{Compat, Node};
+use admission_report::topology_admission::{Compat, Detail, Node};
 use admission_report::topology_model::{KubeletView, MachineInfo};
 use admission_report::{Facts, Report};
 
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let node = Node::start(&KubeletView::new(&info)?, &config, None, Compat::default())?;
     let mut ledger = node.empty_ledger();
     for pod in [pod("web", "6")?, pod("database", "6")?, pod("batch", "3")?] {
-        let (attempt, trace) = node.trace(&ledger, &pod, &Replies::new());
+        let (attempt, trace) = node.admission(&ledger, &pod).trace(Detail::Short);
         let facts = Facts::new(&node, &ledger, &pod, &attempt, &trace);
         println!("{}\n", Report::of(&facts, &attempt.verdict, &Replies::new()));
         ledger = ledger.commit(attempt)?;

@@ -46,7 +46,7 @@ pub use facts::{Facts, NamedPod, UserAdvice};
 pub use grouped::{BoundNodes, GroupedMemory, HeldBackMemory, Sufficiency};
 pub use lacks::{Deficit, Lack, Lacks, NodeGroup};
 pub use merge::{Answer, Candidate, MergeReport, NodeSets};
-pub use note::{MemoryMove, Note, PodField, Remark, SharingReason};
+pub use note::{MemoryMove, Note, Remark, SharingReason};
 pub use notice::{Notice, Severity};
 pub use obstacle::{MachineLack, Obstacle, SetSize, WiderSet};
 pub use refusal::Refusal;

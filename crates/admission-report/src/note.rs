@@ -35,8 +35,6 @@ pub enum Remark {
     Preemption(Vec<NamedPod>),
     /// Memory of other pods moves first.
     MemoryMoves(Vec<MemoryMove>),
-    /// The pod demands what nothing here knows of the node.
-    NotEvaluated(Vec<PodField>),
     /// The search for the best NUMA nodes ended before it had seen all.
     SearchCut,
     /// The merged hint is not preferred.
@@ -86,19 +84,6 @@ pub struct MemoryMove {
     pub to: NodeIds,
 }
 
-/// A field of a pod that demands something of the node; shown as Kubernetes writes it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PodField {
-    /// `nodeSelector`
-    NodeSelector,
-    /// `nodeAffinity`
-    NodeAffinity,
-    /// `nodeName`
-    NodeName,
-    /// A request for `ephemeral-storage`.
-    EphemeralStorage,
-}
-
 /// Why a container has no CPUs of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SharingReason {
@@ -132,7 +117,6 @@ impl Note {
     pub const fn severity(&self) -> Severity {
         match self.remark {
             Remark::MemoryMoves(_)
-            | Remark::NotEvaluated(_)
             | Remark::SearchCut
             | Remark::RefusedUnchecked { .. }
             | Remark::PluginsNotAsked
@@ -157,11 +141,6 @@ impl fmt::Display for Remark {
                 f,
                 "admitted after memory moves, since a group is not needed any more: {}",
                 joined(moves, ", ")
-            ),
-            Self::NotEvaluated(fields) => write!(
-                f,
-                "not looked at: {}, since the node's labels and disk are not known",
-                joined(fields, ", ")
             ),
             Self::SearchCut => {
                 f.write_str("the search for the best NUMA nodes was cut; there may be better ones")
@@ -202,17 +181,6 @@ impl fmt::Display for MemoryMove {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { container, pod, from, to } = self;
         write!(f, "{container} of {pod} from NUMA {from} to {to}")
-    }
-}
-
-impl fmt::Display for PodField {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::NodeSelector => "nodeSelector",
-            Self::NodeAffinity => "nodeAffinity",
-            Self::NodeName => "nodeName",
-            Self::EphemeralStorage => "ephemeral-storage",
-        })
     }
 }
 

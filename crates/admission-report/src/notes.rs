@@ -4,24 +4,21 @@ use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
 use cpu_manager::{Granted, NotPinned};
-use pod_spec::Container;
 use topology_admission::{Placed, Placement, Search, UnitName};
 use topology_policy::KubeletPolicy;
 
 use crate::facts::{Facts, NamedPod};
-use crate::note::{MemoryMove, Note, PodField, Remark, SharingReason};
+use crate::note::{MemoryMove, Note, Remark, SharingReason};
 
 impl Facts<'_> {
     /// On an admitted pod.
     pub(crate) fn notes(&self, placement: &Placement) -> Vec<Note> {
         let preempted: Vec<NamedPod> = placement.preempted.iter().map(|pod| self.named(pod)).collect();
         let moves = self.memory_moves();
-        let fields = self.fields_not_evaluated();
         let is_cut = self.trace.units.iter().any(|unit| unit.search == Search::Cut);
         let on_pod = [
             (!preempted.is_empty()).then_some(Remark::Preemption(preempted)),
             (!moves.is_empty()).then_some(Remark::MemoryMoves(moves)),
-            (!fields.is_empty()).then_some(Remark::NotEvaluated(fields)),
             is_cut.then_some(Remark::SearchCut),
         ];
         let mut notes: Vec<Note> = on_pod.into_iter().flatten().map(Note::on_pod).collect();
@@ -50,19 +47,6 @@ impl Facts<'_> {
             to: self.listed(moved.to.into()),
         });
         moves.collect()
-    }
-
-    /// What the pod demands and nothing here knows of the node.
-    fn fields_not_evaluated(&self) -> Vec<PodField> {
-        let constraints = &self.pod.constraints;
-        let asks_storage = |container: &Container| container.requests.contains_key("ephemeral-storage");
-        let demands = [
-            (!constraints.node_selector.is_empty(), PodField::NodeSelector),
-            (constraints.node_affinity.is_some(), PodField::NodeAffinity),
-            (constraints.node_name.is_some(), PodField::NodeName),
-            (self.pod.containers.iter().any(asks_storage), PodField::EphemeralStorage),
-        ];
-        demands.into_iter().filter(|(is_there, _)| *is_there).map(|(_, field)| field).collect()
     }
 
     /// On a container whose resources are not together.

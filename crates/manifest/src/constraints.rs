@@ -43,7 +43,11 @@ pub(crate) fn read_constraints(metadata: Option<&Field<'_>>, spec: &Field<'_>) -
     })
 }
 
-pub(crate) fn read_each<T>(parent: &Field<'_>, key: &str, read: impl Fn(&Field<'_>) -> Read<T>) -> Read<Vec<T>> {
+pub(crate) fn read_each<T>(
+    parent: &Field<'_>,
+    key: &str,
+    read: impl Fn(&Field<'_>) -> Read<T>,
+) -> Read<Vec<T>> {
     let items = parent.get(key)?.map_or(Ok(Vec::new()), |list| list.items())?;
     items.iter().map(read).collect()
 }

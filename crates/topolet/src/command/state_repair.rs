@@ -217,8 +217,7 @@ impl QuarantinedLine {
         let own = PodUid::new(uid);
         let mut repairs = repaired.findings.iter().filter(|repair| repair.quarantined.contains(&own));
         let is_unproven = repairs.all(|repair| repair.finding.fault.kind() == FaultKind::Unproven);
-        let basis =
-            if names.known().is_none() && is_unproven { Basis::NotListed } else { Basis::Conflict };
+        let basis = if names.known().is_none() && is_unproven { Basis::NotListed } else { Basis::Conflict };
         let left = if repaired.start.holds(&own) { Left::Something } else { Left::Nothing };
         (uid.clone(), Quarantined { name: pod.clone(), why: why.clone(), left, basis, backups: Vec::new() })
     }

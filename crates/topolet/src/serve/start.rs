@@ -8,8 +8,8 @@ use kubelet_checkpoint::store::Store;
 use node_agent::{KeptBackups, Owner, mend, prune};
 use node_state::{Repair, StateFolder};
 
-use crate::node::LoadedNode;
 use super::root;
+use crate::node::LoadedNode;
 use crate::state::{self, PodNames, Quarantine, Quarantined};
 
 /// What is done with state that is not as it should be.
