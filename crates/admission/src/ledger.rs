@@ -3,6 +3,7 @@
 pub(crate) mod residents;
 pub(crate) mod layered;
 pub(crate) mod collect;
+pub(crate) mod slices;
 pub(crate) mod runs;
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -33,28 +34,28 @@ impl Version {
 /// What everything holds: one slice for each provider, and what the kubelet remembers besides. Cheap to clone.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ledger {
-    pub(crate) version: Version,
+    version: Version,
     /// `None`: CPU manager policy `none`.
-    pub(crate) cpus: Option<CpuHoldings>,
+    cpus: Option<CpuHoldings>,
     /// `None`: memory manager policy `None`.
-    pub(crate) memory: Option<MemoryHoldings>,
-    pub(crate) devices: DeviceHoldings,
+    memory: Option<MemoryHoldings>,
+    devices: DeviceHoldings,
     /// What the kubelet's state file has of devices. It is written when some are given out, and when a plugin lists
     /// its own or is forgotten; not when dead pods are collected, and not when a plugin goes away.
-    pub(crate) device_file: DeviceHoldings,
+    device_file: DeviceHoldings,
     /// Which devices there are; they come and go with their plugins.
-    pub(crate) inventory: Inventory,
+    inventory: Inventory,
     /// By provider name.
-    pub(crate) others: Arc<BTreeMap<String, Held>>,
+    others: Arc<BTreeMap<String, Held>>,
     /// The merged hint of each container, as the kubelet's affinity store.
-    pub(crate) hints: Layered<ContainerKey, Hint>,
+    hints: Layered<ContainerKey, Hint>,
     /// Containers that have been created since the kubelet started and are still there, by their ids in the runtime.
-    pub(crate) created: Arc<BTreeMap<ContainerId, ContainerKey>>,
-    pub(crate) sources: SourcesReady,
+    created: Arc<BTreeMap<ContainerId, ContainerKey>>,
+    sources: SourcesReady,
     /// Containers that were running when the kubelet started.
-    pub(crate) was_running: Arc<BTreeSet<ContainerKey>>,
-    pub(crate) pods: Residents,
-    pub(crate) dead: Dead,
+    was_running: Arc<BTreeSet<ContainerKey>>,
+    pods: Residents,
+    dead: Dead,
 }
 
 /// Whether every source of pods has reported since the kubelet started: before that, nothing is known to be dead.
@@ -112,23 +113,6 @@ impl Ledger {
     /// What a provider of your own has granted.
     pub fn held_by(&self, provider: &str) -> impl Iterator<Item = (&Holder, &Grant)> + use<'_> {
         self.others.get(provider).into_iter().flatten()
-    }
-
-    /// The same as a map; empty if it granted nothing.
-    pub(crate) fn held_of(&self, provider: &str) -> &Held {
-        static NOTHING: Held = Held::new();
-        self.others.get(provider).unwrap_or(&NOTHING)
-    }
-
-    /// Books what a provider granted.
-    pub(crate) fn book_grant(&mut self, provider: &str, holder: Holder, grant: Grant) {
-        let others = Arc::make_mut(&mut self.others);
-        others.entry(provider.into()).or_default().insert(holder, grant);
-    }
-
-    /// Remembers the merged hint of a container.
-    pub(crate) fn store_hint(&mut self, container: ContainerKey, hint: Hint) {
-        self.hints.insert(container, hint);
     }
 
     /// Devices that there are.

@@ -17,10 +17,7 @@ use topology_hint::Provider;
 use topology_model::Nodes;
 use topology_policy::{Distances, KubeletPolicy, Ties};
 
-use crate::ledger::collect::Dead;
-use crate::ledger::layered::Layered;
-use crate::ledger::residents::Residents;
-use crate::ledger::{Ledger, SourcesReady, Version};
+use crate::ledger::Ledger;
 use crate::node::compat::Compat;
 use crate::node::identity::Identity;
 
@@ -290,21 +287,11 @@ impl Node {
     /// The ledger of a node without devices on which nothing runs.
     #[must_use]
     pub fn empty_ledger(&self) -> Ledger {
-        Ledger {
-            version: Version::default(),
-            cpus: self.cpus.as_ref().map(cpu_manager::Static::initial),
-            memory: self.memory.as_ref().map(memory_manager::Static::initial),
-            devices: device_manager::Holdings::default(),
-            device_file: device_manager::Holdings::default(),
-            inventory: Inventory::new(self.nodes.clone()),
-            others: Arc::default(),
-            hints: Layered::default(),
-            created: Arc::default(),
-            sources: SourcesReady::Yes,
-            was_running: Arc::default(),
-            pods: Residents::default(),
-            dead: Dead::default(),
-        }
+        Ledger::new(
+            self.cpus.as_ref().map(cpu_manager::Static::initial),
+            self.memory.as_ref().map(memory_manager::Static::initial),
+            Inventory::new(self.nodes.clone()),
+        )
     }
 
     pub(crate) fn ties(&self) -> Ties<'_> {

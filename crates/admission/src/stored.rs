@@ -9,13 +9,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use cpu_manager::Holdings as CpuHoldings;
-use device_manager::Holdings as DeviceHoldings;
+use device_manager::{Holdings as DeviceHoldings, Inventory};
 use memory_manager::Stored as StoredMemory;
 use node_config::Drift;
 use pod_spec::{ContainerKey, Pod};
 use thiserror::Error;
 
-use crate::ledger::collect::Dead;
 use crate::ledger::{Ledger, SourcesReady};
 use crate::node::Node;
 
@@ -70,22 +69,20 @@ impl Node {
     /// # Errors
     /// The stored state does not fit this node.
     pub fn restore(&self, stored: StoredHoldings, pods: RunningPods) -> Result<Ledger, RestoreError> {
-        let mut ledger = self.empty_ledger();
-        if let (Some(policy), Some(held)) = (&self.cpus, stored.cpus) {
-            ledger.cpus = Some(policy.restore(held)?);
-        }
-        if let (Some(policy), Some(held)) = (&self.memory, stored.memory) {
-            ledger.memory = Some(self.restore_memory(policy, &held)?);
-        }
-        ledger.devices = stored.devices.started();
-        ledger.store_devices();
+        let cpus = match (&self.cpus, stored.cpus) {
+            (Some(policy), Some(held)) => Some(policy.restore(held)?),
+            (policy, _) => policy.as_ref().map(cpu_manager::Static::initial),
+        };
+        let memory = match (&self.memory, stored.memory) {
+            (Some(policy), Some(held)) => Some(self.restore_memory(policy, &held)?),
+            (policy, _) => policy.as_ref().map(memory_manager::Static::initial),
+        };
+        let ledger = Ledger::new(cpus, memory, Inventory::new(self.nodes.clone()));
+        let mut ledger = ledger.start(stored.devices.started(), pods.running, pods.sources);
         for pod in pods.admitted {
             let requests = self.requests(&pod);
             ledger.enter(Arc::new(pod), requests);
         }
-        ledger.was_running = Arc::new(pods.running);
-        ledger.sources = pods.sources;
-        ledger.dead = Dead::EVERYWHERE;
         Ok(ledger)
     }
 
@@ -94,13 +91,9 @@ impl Node {
     #[must_use]
     pub fn stored(&self, ledger: &Ledger) -> StoredHoldings {
         StoredHoldings {
-            cpus: ledger.cpus.as_ref().map(stored_cpus),
-            memory: self
-                .memory
-                .as_ref()
-                .zip(ledger.memory.as_ref())
-                .map(|(policy, held)| policy.stored(held)),
-            devices: ledger.device_file.clone(),
+            cpus: ledger.cpus().map(stored_cpus),
+            memory: self.memory.as_ref().zip(ledger.memory()).map(|(policy, held)| policy.stored(held)),
+            devices: ledger.device_file().clone(),
         }
     }
 

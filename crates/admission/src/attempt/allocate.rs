@@ -6,13 +6,12 @@ use alloc::vec::Vec;
 use cpu_manager::{Granted as GrantedCpus, PodGranted as PodCpus, Served};
 use device_manager::{DeviceIds, NotServed, Request};
 use memory_manager::{Granted as GrantedMemory, PodGranted as PodMemory};
-use pod_spec::{Container, ContainerName, PodUid, ResourceName, Unit};
+use pod_spec::{Container, ContainerName, ResourceName, Unit};
 use topology_hint::Hint;
 
 use crate::attempt::Placed;
 use crate::attempt::refusal::Cause;
 use crate::attempt::steps::{Steps, Stop};
-use crate::ledger::Ledger;
 
 impl<'a> Steps<'a> {
     /// Every manager allocates for one container near `hint`; without one anywhere.
@@ -39,12 +38,12 @@ impl<'a> Steps<'a> {
         near: Hint,
     ) -> Result<BTreeMap<ResourceName, DeviceIds>, Stop> {
         let sources = self.after.sources_for(&self.pod.key(container));
-        let Ledger { inventory, devices: held, pods, dead, .. } = &mut self.after;
-        // Unlike the others, the device manager collects only where devices are asked for.
-        let is_active = |pod: &PodUid| !dead.may_hold_devices() || pods.contains(pod);
-        let request =
-            Request { is_active: &is_active, sources, ..Request::new(self.pod, container, near.affinity) };
-        match self.node.devices.allocate_in(inventory, held, &request, self.replies) {
+        let (devices, pod, replies) = (self.node.devices, self.pod, self.replies);
+        let served = self.after.book_devices(|inventory, held, is_active| {
+            let request = Request { is_active, sources, ..Request::new(pod, container, near.affinity) };
+            devices.allocate_in(inventory, held, &request, replies)
+        });
+        match served {
             Ok(granted) if granted.is_empty() => {}
             Ok(_) => self.after.store_devices(),
             Err(NotServed::NeedsPlugin(question)) => return Err(Stop::Ask(question)),
@@ -56,27 +55,32 @@ impl<'a> Steps<'a> {
     }
 
     fn devices_of(&self, container: &Container) -> BTreeMap<ResourceName, DeviceIds> {
-        let held = self.after.devices.of_container(&self.pod.uid, &container.name);
+        let held = self.after.devices().of_container(&self.pod.uid, &container.name);
         held.map(|(resource, held)| (resource.clone(), held.devices())).collect()
     }
 
     fn allocate_cpus(&mut self, container: &Container, near: Hint) -> Result<Option<GrantedCpus>, Stop> {
-        self.after.collect_cpus();
-        let (Some(policy), Some(held)) = (&self.node.cpus, &mut self.after.cpus) else { return Ok(None) };
-        let served = match held.assigned(&self.pod.uid, &container.name) {
-            Some(_) => Served::Before,
-            None => Served::Now,
-        };
-        let outcome = policy.allocate_in(held, self.pod, container, near.affinity);
-        let counted = policy.metrics_of_granted(served, outcome.as_ref().map(|granted| (granted, &*held)));
+        let (Some(policy), pod) = (&self.node.cpus, self.pod) else { return Ok(None) };
+        let booked = self.after.book_cpus(|held| {
+            let served = match held.assigned(&pod.uid, &container.name) {
+                Some(_) => Served::Before,
+                None => Served::Now,
+            };
+            let outcome = policy.allocate_in(held, pod, container, near.affinity);
+            let counted =
+                policy.metrics_of_granted(served, outcome.as_ref().map(|granted| (granted, &*held)));
+            (outcome, counted)
+        });
+        let Some((outcome, counted)) = booked else { return Ok(None) };
         self.counted.cpus.extend(counted);
         outcome.map(Some).map_err(|error| Stop::refused(Some(&container.name), Cause::Cpus(error)))
     }
 
     fn allocate_memory(&mut self, container: &Container, near: Hint) -> Result<Option<GrantedMemory>, Stop> {
-        self.after.collect_memory();
-        let (Some(policy), Some(held)) = (&self.node.memory, &mut self.after.memory) else { return Ok(None) };
-        match policy.allocate_in(held, self.pod, container, near) {
+        let (Some(policy), pod) = (&self.node.memory, self.pod) else { return Ok(None) };
+        let booked = self.after.book_memory(|held| policy.allocate_in(held, pod, container, near));
+        let Some(outcome) = booked else { return Ok(None) };
+        match outcome {
             Ok((granted, counted)) => {
                 self.count_memory(counted);
                 Ok(Some(granted))
@@ -108,21 +112,26 @@ impl<'a> Steps<'a> {
     }
 
     fn allocate_whole_cpus(&mut self, hint: Hint) -> Result<BTreeMap<ContainerName, GrantedCpus>, Stop> {
-        self.after.collect_cpus();
-        let (Some(policy), Some(held)) = (&self.node.cpus, &self.after.cpus) else {
-            return Ok(BTreeMap::new());
-        };
-        let outcome = policy.allocate_pod(held, self.pod, hint.affinity);
-        self.counted.cpus.extend(policy.metrics_of_pod(held, outcome.as_ref()));
-        let allocation = match outcome {
-            Ok(allocation) => allocation,
-            Err(failure) => {
-                self.after.cpus = Some(failure.after);
-                return Err(Stop::refused(None, Cause::Cpus(failure.error)));
-            }
-        };
-        self.after.cpus = Some(allocation.after);
-        Ok(match allocation.granted {
+        let (Some(policy), pod) = (&self.node.cpus, self.pod) else { return Ok(BTreeMap::new()) };
+        let booked = self.after.book_cpus(|held| {
+            let outcome = policy.allocate_pod(held, pod, hint.affinity);
+            let counted = policy.metrics_of_pod(held, outcome.as_ref());
+            let outcome = match outcome {
+                Ok(allocation) => {
+                    *held = allocation.after;
+                    Ok(allocation.granted)
+                }
+                Err(failure) => {
+                    *held = failure.after;
+                    Err(failure.error)
+                }
+            };
+            (outcome, counted)
+        });
+        let Some((outcome, counted)) = booked else { return Ok(BTreeMap::new()) };
+        self.counted.cpus.extend(counted);
+        let granted = outcome.map_err(|error| Stop::refused(None, Cause::Cpus(error)))?;
+        Ok(match granted {
             PodCpus::Bubble { containers, .. } => {
                 let shares = containers.into_iter();
                 shares.map(|(name, share)| (name, GrantedCpus::Exclusive(share.cpus().clone()))).collect()
@@ -132,20 +141,24 @@ impl<'a> Steps<'a> {
     }
 
     fn allocate_whole_memory(&mut self, hint: Hint) -> Result<BTreeMap<ContainerName, GrantedMemory>, Stop> {
-        self.after.collect_memory();
-        let (Some(policy), Some(held)) = (&self.node.memory, &self.after.memory) else {
-            return Ok(BTreeMap::new());
-        };
-        let allocation = match policy.allocate_pod(held, self.pod, hint) {
-            Ok(allocation) => allocation,
-            Err(error) => {
+        let (Some(policy), pod) = (&self.node.memory, self.pod) else { return Ok(BTreeMap::new()) };
+        let booked = self.after.book_memory(|held| {
+            let allocation = policy.allocate_pod(held, pod, hint)?;
+            *held = allocation.after;
+            Ok((allocation.granted, allocation.counted))
+        });
+        let granted = match booked {
+            None => return Ok(BTreeMap::new()),
+            Some(Ok((granted, counted))) => {
+                self.count_memory(counted);
+                granted
+            }
+            Some(Err(error)) => {
                 self.counted.memory += policy.counted_refusal();
                 return Err(Stop::refused(None, Cause::Memory(error)));
             }
         };
-        self.count_memory(allocation.counted);
-        self.after.memory = Some(allocation.after);
-        Ok(match allocation.granted {
+        Ok(match granted {
             PodMemory::Blocks { containers, .. } => {
                 containers.into_iter().map(|(name, blocks)| (name, GrantedMemory::Blocks(blocks))).collect()
             }

@@ -17,6 +17,7 @@ use crate::attempt::refusal::{AlignedAs, Cause, Refused};
 use crate::attempt::trace::Search;
 use crate::attempt::trace::{Detail, Trace, UnitTrace};
 use crate::attempt::{Attempt, Placement, Rules, Verdict};
+use crate::ledger::collect::Point;
 use crate::ledger::residents::Requests;
 use crate::ledger::{Ledger, Version};
 use crate::node::Node;
@@ -60,7 +61,7 @@ impl<'a> Steps<'a> {
         pod: &'a Arc<Pod>,
         replies: &'a Replies,
     ) -> Self {
-        let before = after.version;
+        let before = after.version();
         // The pod under admission is active while it is admitted.
         let requests = node.requests(pod);
         after.enter(Arc::clone(pod), Arc::clone(&requests));
@@ -134,12 +135,12 @@ impl<'a> Steps<'a> {
     /// Groups of nodes that no running pod needs any more are dissolved before anybody is asked.
     fn regroup(&mut self) {
         if let (Regroup::WhenUnneeded, Some(policy)) = (self.node.options.regroup, &self.node.memory) {
-            self.after.collect_memory();
-            if let Some(held) = &self.after.memory {
+            let moved = self.after.book_memory(|held| {
                 let regrouped = policy.regroup(held);
-                self.after.memory = Some(regrouped.after);
-                self.moved = regrouped.moved;
-            }
+                *held = regrouped.after;
+                regrouped.moved
+            });
+            self.moved = moved.unwrap_or_default();
         }
     }
 
@@ -236,18 +237,18 @@ impl<'a> Steps<'a> {
     fn ask(&mut self, unit: Unit<'_>) {
         let Self { node, after, answers, .. } = self;
         answers.clear();
-        after.collect_devices();
-        node.devices.hints(&after.inventory, &after.devices, unit, answers);
-        after.collect_cpus();
-        if let (Some(policy), Some(held)) = (&node.cpus, &after.cpus) {
+        after.collect_at(Point::Devices);
+        node.devices.hints(after.inventory(), after.devices(), unit, answers);
+        after.collect_at(Point::Cpus);
+        if let (Some(policy), Some(held)) = (&node.cpus, after.cpus()) {
             policy.hints(held, unit, answers);
         }
-        after.collect_memory();
-        if let (Some(policy), Some(held)) = (&node.memory, &after.memory) {
+        after.collect_at(Point::Memory);
+        if let (Some(policy), Some(held)) = (&node.memory, after.memory()) {
             // Why it may have no opinion is seen again when it allocates.
             let _ = policy.hints(held, unit, answers);
         }
-        after.collect_others();
+        after.collect_at(Point::Others);
         for provider in &node.others {
             provider.hints(after.held_of(provider.name()), unit, answers);
         }

@@ -224,7 +224,7 @@ impl Node {
         let pod = &unit.pod().uid;
         let nothing = || alloc::vec![Cell::default(); self.nodes.len()];
         let mut rows = Vec::new();
-        if let (Some(policy), Some(held)) = (&self.cpus, &ledger.cpus)
+        if let (Some(policy), Some(held)) = (&self.cpus, ledger.cpus())
             && let Some(asked) = policy.asked(unit)
         {
             let mut nodes = nothing();
@@ -239,7 +239,7 @@ impl Node {
             let amounts = NodeAmounts { asked: asked as u64, nodes, elsewhere: Cell::default() };
             rows.push((ResourceName::new("cpu"), amounts));
         }
-        if let (Some(policy), Some(held)) = (&self.memory, &ledger.memory)
+        if let (Some(policy), Some(held)) = (&self.memory, ledger.memory())
             && let Ok(request) = policy.asked(unit)
         {
             let mut own: Vec<_> = request.iter().collect();
@@ -258,9 +258,9 @@ impl Node {
                 rows.push((resource.clone(), amounts));
             }
         }
-        for (resource, asked) in self.devices.asked(&ledger.inventory, &ledger.devices, unit) {
+        for (resource, asked) in self.devices.asked(ledger.inventory(), ledger.devices(), unit) {
             let mut amounts = NodeAmounts { asked, nodes: nothing(), elsewhere: Cell::default() };
-            for place in self.devices.on_nodes(&ledger.inventory, &ledger.devices, pod, &resource) {
+            for place in self.devices.on_nodes(ledger.inventory(), ledger.devices(), pod, &resource) {
                 let cell = match (place.nodes.len(), place.nodes.first()) {
                     (1, Some(node)) => amounts.nodes.get_mut(node.get()),
                     _ => Some(&mut amounts.elsewhere),
@@ -281,7 +281,7 @@ impl Node {
     pub(crate) fn held_back(&self, ledger: &Ledger, pod: &Pod, refused: &Refused) -> Option<HeldBack> {
         let near = match &refused.cause {
             Cause::Memory(AllocateError::GroupViolated { nodes, .. }) => {
-                let bound = ledger.memory.as_ref()?.bound(*nodes);
+                let bound = ledger.memory()?.bound(*nodes);
                 return Some(HeldBack { enough: Enough::Together(*nodes), bound });
             }
             Cause::Memory(
@@ -293,7 +293,7 @@ impl Node {
         };
         let container = refused.container.as_ref().and_then(|name| pod.container(name));
         let unit = container.map_or(Unit::Pod(pod), |container| Unit::Container(pod, container));
-        self.memory.as_ref()?.held_back(ledger.memory.as_ref()?, unit, near)
+        self.memory.as_ref()?.held_back(ledger.memory()?, unit, near)
     }
 }
 

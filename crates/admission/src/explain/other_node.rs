@@ -125,7 +125,7 @@ impl Trial<'_> {
 
     /// The CPUs that are reserved on one node reserved on another.
     pub(crate) fn reserved(&mut self) -> Vec<WouldFit> {
-        let (Some(policy), Some(held)) = (&self.node.cpus, &self.ledger.cpus) else { return Vec::new() };
+        let (Some(policy), Some(held)) = (&self.node.cpus, self.ledger.cpus()) else { return Vec::new() };
         let is_about_nodes = !matches!(self.refused.cause, Cause::Shortage(_) | Cause::Mismatch(_));
         let asks =
             self.unit().is_some_and(|unit| unit.resources.iter().any(|row| row.resource.as_str() == "cpu"));
@@ -140,7 +140,7 @@ impl Trial<'_> {
                 let Some((policy, held)) = moved else { continue };
                 let change = Change::ReserveCpus(policy.reserved().clone());
                 let node = Node { cpus: Some(policy), ..self.node.clone() };
-                let ledger = Ledger { cpus: Some(held), ..self.ledger.clone() };
+                let ledger = self.ledger.clone().with_cpus(held);
                 found.extend(self.attempt_on(&node, ledger).with(change));
                 if found.len() == MOST_OF_A_KIND {
                     return found;
@@ -152,7 +152,7 @@ impl Trial<'_> {
 
     /// Groups of nodes that no pod needs any more dissolved.
     pub(crate) fn regroup(&mut self) -> Option<WouldFit> {
-        let held = self.ledger.memory.as_ref()?;
+        let held = self.ledger.memory()?;
         let is_bound = |node| held.group(node).mask().len() > 1;
         if self.node.options.regroup != Regroup::Never || !self.node.nodes().all().iter().any(is_bound) {
             return None;
@@ -171,7 +171,7 @@ fn with_more_pages(
     resource: &ResourceName,
     more: u64,
 ) -> Option<(Node, Ledger)> {
-    let (memory, held) = match (&node.memory, &ledger.memory) {
+    let (memory, held) = match (&node.memory, ledger.memory()) {
         (Some(policy), Some(held)) => {
             let (policy, held) = policy.with_more_pages(held, index, resource, more)?;
             (Some(policy), Some(held))
@@ -182,7 +182,7 @@ fn with_more_pages(
     let mut allocatable = node.allocatable.clone();
     change(&mut allocatable, resource.as_str(), i64::try_from(more).ok()?)?;
     change(&mut allocatable, "memory", -i64::try_from(more).ok()?)?;
-    Some((Node { memory, allocatable, ..node }, Ledger { memory: held, ..ledger }))
+    Some((Node { memory, allocatable, ..node }, ledger.with_memory(held)))
 }
 
 /// Adds to an amount that there is; `None` if there is none, or it would fall below zero.

@@ -10,6 +10,15 @@ use pod_spec::{ContainerKey, Holder, PodUid};
 
 use crate::ledger::{Ledger, SourcesReady};
 
+/// The slice whose dead pods are collected: each manager does so before it answers or allocates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Point {
+    Devices,
+    Cpus,
+    Memory,
+    Others,
+}
+
 /// In which slices pods that have gone may still hold something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Dead {
@@ -48,10 +57,19 @@ impl Ledger {
     }
 
     pub(crate) fn collect_all(&mut self) {
-        self.collect_devices();
-        self.collect_cpus();
-        self.collect_memory();
-        self.collect_others();
+        for point in [Point::Devices, Point::Cpus, Point::Memory, Point::Others] {
+            self.collect_at(point);
+        }
+    }
+
+    /// Frees what dead pods hold in one slice, if all sources of pods have reported.
+    pub(crate) fn collect_at(&mut self, point: Point) {
+        match point {
+            Point::Devices => self.collect_devices(),
+            Point::Cpus => self.collect_cpus(),
+            Point::Memory => self.collect_memory(),
+            Point::Others => self.collect_others(),
+        }
     }
 
     /// Whether a slice is to be collected now; it then is.
@@ -63,7 +81,7 @@ impl Ledger {
         is_due
     }
 
-    pub(crate) fn collect_others(&mut self) {
+    fn collect_others(&mut self) {
         if !Self::is_due(self.sources, &mut self.dead.others) {
             return;
         }
@@ -87,13 +105,13 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn collect_devices(&mut self) {
+    fn collect_devices(&mut self) {
         if Self::is_due(self.sources, &mut self.dead.devices) {
             self.devices = self.devices.retain(|pod| self.pods.contains(pod));
         }
     }
 
-    pub(crate) fn collect_cpus(&mut self) {
+    fn collect_cpus(&mut self) {
         if Self::is_due(self.sources, &mut self.dead.cpus)
             && let Some(held) = &mut self.cpus
         {
@@ -101,7 +119,7 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn collect_memory(&mut self) {
+    fn collect_memory(&mut self) {
         if Self::is_due(self.sources, &mut self.dead.memory)
             && let Some(held) = &mut self.memory
         {

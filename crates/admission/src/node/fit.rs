@@ -42,7 +42,7 @@ impl Node {
     pub(crate) fn shortages(&self, ledger: &Ledger, pod: &Pod, asked: &Requests) -> Vec<Shortage> {
         let mut shortages = Vec::new();
         if let Some(limit) = self.allocatable.get("pods") {
-            let others = ledger.pods.len() - usize::from(ledger.pods.contains(&pod.uid));
+            let others = ledger.count_beside(&pod.uid);
             let (used, capacity) = (i64::try_from(others).unwrap_or(i64::MAX), limit.value());
             if used.saturating_add(1) > capacity {
                 shortages.push(Shortage { resource: "pods".into(), requested: 1, used, capacity });
@@ -52,7 +52,7 @@ impl Node {
         let mut asked: Vec<&(ResourceName, i64)> = asked.iter().collect();
         asked.sort_by_key(|(resource, _)| (position(resource).unwrap_or(FIRST.len()), resource));
         for (resource, requested) in asked {
-            let (requested, used) = (*requested, ledger.pods.used_beside(&pod.uid, resource));
+            let (requested, used) = (*requested, ledger.used_beside(&pod.uid, resource));
             let Some(capacity) = self.capacity_for(ledger, pod, resource) else { continue };
             if requested > 0 && requested > capacity.saturating_sub(used) {
                 shortages.push(Shortage { resource: resource.clone(), requested, used, capacity });
@@ -86,9 +86,10 @@ impl Node {
 fn allocatable_devices(ledger: &Ledger, pod: &Pod, resource: &ResourceName) -> Option<i64> {
     let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     // Nothing is forgotten here: that is for whoever writes the node's status.
-    let listed = ledger.inventory.is_registered(resource) && ledger.inventory.endpoint(resource).is_some();
-    let listed = listed.then(|| count(ledger.inventory.healthy(resource).count()));
-    let taken = ledger.devices.has_pod(&pod.uid).then(|| ledger.devices.taken(resource)).flatten();
+    let listed =
+        ledger.inventory().is_registered(resource) && ledger.inventory().endpoint(resource).is_some();
+    let listed = listed.then(|| count(ledger.inventory().healthy(resource).count()));
+    let taken = ledger.devices().has_pod(&pod.uid).then(|| ledger.devices().taken(resource)).flatten();
     listed.max(taken.map(|taken| count(taken.len())))
 }
 
