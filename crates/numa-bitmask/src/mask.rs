@@ -1,6 +1,7 @@
 //! The set itself.
 
 use core::cmp::Ordering;
+use core::fmt;
 use core::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not, Sub, SubAssign};
 
 use crate::{Bits, NodeIndex, Subsets};
@@ -18,7 +19,7 @@ use crate::{Bits, NodeIndex, Subsets};
 /// assert!((outer & inner).is_empty());
 /// assert_eq!((outer | inner), NodeMask::all(4));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NodeMask(u64);
 
 impl NodeMask {
@@ -168,6 +169,13 @@ impl FromIterator<NodeIndex> for NodeMask {
 impl From<NodeIndex> for NodeMask {
     fn from(node: NodeIndex) -> Self {
         Self::single(node)
+    }
+}
+
+/// `{0, 3}`: the positions.
+impl fmt::Debug for NodeMask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter().map(NodeIndex::get)).finish()
     }
 }
 

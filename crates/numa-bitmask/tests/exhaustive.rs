@@ -39,6 +39,7 @@ fn single_sets_of_eight_nodes() {
         assert_eq!(mask.is_empty(), set.is_empty());
         assert_eq!(mask.first().map(NodeIndex::get), set.first().copied());
         assert_eq!(mask.last().map(NodeIndex::get), set.last().copied());
+        assert_eq!(format!("{mask:?}"), format!("{set:?}"));
         assert_eq!(mask.iter().collect::<NodeMask>(), mask);
         for index in 0..8 {
             let node = NodeIndex::new(index).unwrap();
