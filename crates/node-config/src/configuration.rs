@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::{Duration, ReservedMemory};
+use crate::{CpuPolicyName, Duration, MemoryPolicyName, ReservedMemory, Scope, TopologyPolicyName};
 
 /// The fields of a `KubeletConfiguration` that the resource managers look at.
 ///
@@ -71,6 +71,39 @@ const DEFAULT_EVICTION: [(&str, &str); 5] = [
 /// An empty text is an unwritten one.
 fn or<'a>(field: Option<&'a String>, default: &'a str) -> &'a str {
     field.map(String::as_str).filter(|text| !text.is_empty()).unwrap_or(default)
+}
+
+/// Settings by their types, for configurations that no file is read for.
+impl KubeletConfiguration {
+    /// Sets `cpuManagerPolicy`.
+    #[must_use]
+    pub fn with_cpu_policy(self, policy: CpuPolicyName) -> Self {
+        Self { cpu_manager_policy: Some(policy.name().to_owned()), ..self }
+    }
+
+    /// Sets `memoryManagerPolicy`.
+    #[must_use]
+    pub fn with_memory_policy(self, policy: MemoryPolicyName) -> Self {
+        Self { memory_manager_policy: Some(policy.name().to_owned()), ..self }
+    }
+
+    /// Sets `topologyManagerPolicy`.
+    #[must_use]
+    pub fn with_topology_policy(self, policy: TopologyPolicyName) -> Self {
+        Self { topology_manager_policy: Some(policy.name().to_owned()), ..self }
+    }
+
+    /// Sets `topologyManagerScope`.
+    #[must_use]
+    pub fn with_topology_scope(self, scope: Scope) -> Self {
+        Self { topology_manager_scope: Some(scope.name().to_owned()), ..self }
+    }
+
+    /// Sets `reservedSystemCPUs`: CPUs in list form, `0-1,8`.
+    #[must_use]
+    pub fn with_reserved_cpus(self, cpus: &str) -> Self {
+        Self { reserved_system_cpus: Some(cpus.to_owned()), ..self }
+    }
 }
 
 impl KubeletConfiguration {
