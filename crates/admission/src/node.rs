@@ -164,7 +164,7 @@ impl Node {
     ///         if asks(unit) {
     ///             let mut family = answers.push_family("acme.com/queue".into());
     ///             let free = Queue::free(held).map(|queue| (queue.place(), 1));
-    ///             family.open(NodeMask::all(2), NodeMask::EMPTY).need(1, free);
+    ///             family.open(NodeMask::all(2)).need(1, free);
     ///             family.preferred_size(1);
     ///         }
     ///     }

@@ -113,7 +113,7 @@ impl Static {
         let must = supply.must(&self.nodes);
         let size = self.preferred_size(request);
         let mut family = answers.push_family(self.resource.clone());
-        family.open(within, must).need(request as u64, supplies);
+        family.open(within).must(must).need(request as u64, supplies);
         match (self.options.alignment, self.nodes_per_socket) {
             (Alignment::BySocket, per_socket @ 1..) => {
                 let sockets = size.div_ceil(count(per_socket));

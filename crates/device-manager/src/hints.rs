@@ -145,7 +145,7 @@ fn push(
     let must = left_over.clone().filter(|mask| mask.len() == 1).fold(NodeMask::EMPTY, |all, mask| all | mask);
     let size = stock.list.narrowest(count).unwrap_or(Solution::Exact(within.len()));
     let mut family = answers.push_family(resource);
-    family.open(within, must).preferred_solution(size);
+    family.open(within).must(must).preferred_solution(size);
     for mask in left_over.filter(|mask| mask.len() > 1) {
         family.touch(mask);
     }

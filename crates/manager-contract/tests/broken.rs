@@ -44,7 +44,7 @@ impl Manager for Seats {
     fn hints(&self, held: &Held, _: Unit<'_>, answers: &mut Answers) {
         let free = 2_u64.saturating_sub(held.len() as u64);
         let mut family = answers.push_family("acme.com/seat".into());
-        family.open(NodeMask::all(2), NodeMask::EMPTY).need(1, [(NodeMask::all(1), free)]).preferred_size(1);
+        family.open(NodeMask::all(2)).need(1, [(NodeMask::all(1), free)]).preferred_size(1);
     }
 
     fn allocate(&self, held: &Held, pod: &Pod, _: &Container, _: Hint) -> Result<Held, &'static str> {

@@ -164,7 +164,7 @@ fn calculate(fit: Fit<'_>, request: &Request, answers: &mut Answers) -> Opinion 
             family.mask(*mask, preference(*mask, size.into_inner()));
         }
         if is_open {
-            family.open(unused, NodeMask::EMPTY);
+            family.open(unused);
             for item in fit.needs() {
                 let on = |node| (NodeMask::single(node), fit.free_on(node, item));
                 family.need(item.bytes, unused.iter().map(on));

@@ -191,11 +191,22 @@ impl FamilyBuilder<'_> {
         self
     }
 
-    /// Opens the family upwards: it accepts every non-empty set inside `within` that contains `must`, meets each
-    /// set of [`FamilyBuilder::touch`] and has the amounts of [`FamilyBuilder::need`].
-    pub fn open(&mut self, within: NodeMask, must: NodeMask) -> &mut Self {
+    /// Opens the family upwards: it accepts every non-empty set inside `within` that contains the nodes of
+    /// [`FamilyBuilder::must`], meets each set of [`FamilyBuilder::touch`] and has the amounts of
+    /// [`FamilyBuilder::need`].
+    pub fn open(&mut self, within: NodeMask) -> &mut Self {
         let (touch, needs) = (self.answers.touch.len(), self.answers.needs.len());
+        let must = NodeMask::EMPTY;
         self.record().open = Some(OpenRecord { within, must, touch: touch..touch, needs: needs..needs });
+        self
+    }
+
+    /// The open part must contain all of `nodes`. After [`FamilyBuilder::open`]; without it there is nothing to
+    /// restrict.
+    pub fn must(&mut self, nodes: NodeMask) -> &mut Self {
+        if let Some(open) = &mut self.record().open {
+            open.must |= nodes;
+        }
         self
     }
 

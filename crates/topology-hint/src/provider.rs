@@ -64,7 +64,7 @@ pub struct Refusal {
 ///             let mut family = answers.push_family("acme.com/queue".into());
 ///             // One card would do for four queues if it were free.
 ///             let size = asked.div_ceil(4) as u32;
-///             family.open(NodeMask::all(2), NodeMask::EMPTY).need(asked, Self::free(held));
+///             family.open(NodeMask::all(2)).need(asked, Self::free(held));
 ///             family.preferred_size(size);
 ///         }
 ///     }

@@ -27,7 +27,7 @@ fn an_empty_family_accepts_nothing_until_told() {
 #[test]
 fn the_open_part_never_takes_the_empty_set() {
     let mut answers = Answers::new();
-    answers.push_family("cpu".into()).open(NodeMask::all(2), NodeMask::EMPTY).preferred_size(1);
+    answers.push_family("cpu".into()).open(NodeMask::all(2)).preferred_size(1);
     assert_eq!(family(&answers).accepts(NodeMask::EMPTY), None);
     assert_eq!(family(&answers).listed(NodeMask::all(4)).count(), 3);
 }
@@ -49,7 +49,7 @@ fn exact_masks_keep_their_own_preference_or_follow_the_size() {
 #[test]
 fn a_set_that_meets_as_many_sockets_is_preferred_too() {
     let mut answers = Answers::new();
-    answers.push_family("cpu".into()).open(NodeMask::all(4), NodeMask::EMPTY).preferred_size_or_sockets(
+    answers.push_family("cpu".into()).open(NodeMask::all(4)).preferred_size_or_sockets(
         1,
         1,
         [mask(0b0011), mask(0b1100)],
@@ -75,7 +75,7 @@ proptest! {
         for bits in &exact {
             builder.mask(mask(*bits), Preference::Acceptable);
         }
-        builder.open(mask(within), mask(must));
+        builder.open(mask(within)).must(mask(must));
         for bits in &touch {
             builder.touch(mask(*bits));
         }

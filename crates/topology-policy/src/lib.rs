@@ -40,6 +40,9 @@ mod trace;
 mod distance;
 mod work;
 
+// What signatures name: one dependency is enough for a merge.
+pub use {numa_bitmask, pod_spec, topology_hint};
+
 pub use distance::{DistanceIndex, Distances, MissingDistance, Ties};
 pub use policy::{Admit, KubeletPolicy, MergeError, Merged, Policy};
 pub use trace::{Candidate, Fit, MergeTrace, Places, Said, Why};

@@ -39,7 +39,7 @@ fn sets_of_a_family_that_leave_the_machine_do_not_exist() {
     let nodes = NodeMask::all(2);
     let mut answers = Answers::new();
     let mut family = answers.push_family("r".into());
-    family.mask(mask(0b101), Preference::Preferred).open(mask(0b1110), NodeMask::EMPTY).preferred_size(1);
+    family.mask(mask(0b101), Preference::Preferred).open(mask(0b1110)).preferred_size(1);
     assert_eq!(merged_to(nodes, &answers), Some((0b10, true)));
     answers.push_family("outside".into()).mask(mask(0b100), Preference::Preferred);
     assert_eq!(merged_to(nodes, &answers), Some((0b10, false)), "it acts as impossible");
@@ -67,7 +67,7 @@ fn a_socket_with_nodes_outside_the_machine_counts_where_it_is_met() {
     let mut answers = Answers::new();
     answers
         .push_family("cpu".into())
-        .open(nodes, NodeMask::EMPTY)
+        .open(nodes)
         .need(2, [(mask(0b01), 1), (mask(0b10), 1)])
         .preferred_size_or_sockets(1, 1, [mask(0b11 | 1 << 50), mask(1 << 51), NodeMask::EMPTY]);
     assert_eq!(merged_to(nodes, &answers), Some((0b11, true)));
@@ -77,13 +77,9 @@ fn a_socket_with_nodes_outside_the_machine_counts_where_it_is_met() {
 fn a_family_that_contradicts_itself_is_impossible() {
     let nodes = NodeMask::all(4);
     let mut answers = Answers::new();
-    answers.push_family("must".into()).open(mask(0b0011), mask(0b0100)).preferred_size(1);
-    answers
-        .push_family("touch".into())
-        .open(mask(0b0011), NodeMask::EMPTY)
-        .touch(mask(0b1100))
-        .preferred_size(1);
-    answers.push_family("nothing".into()).open(nodes, NodeMask::EMPTY).need(1, []).preferred_size(1);
+    answers.push_family("must".into()).open(mask(0b0011)).must(mask(0b0100)).preferred_size(1);
+    answers.push_family("touch".into()).open(mask(0b0011)).touch(mask(0b1100)).preferred_size(1);
+    answers.push_family("nothing".into()).open(nodes).need(1, []).preferred_size(1);
     assert_eq!(merged_to(nodes, &answers), Some((0b1111, false)));
 }
 
@@ -101,18 +97,10 @@ fn absurd_amounts_do_not_wrap() {
     ] {
         let mut answers = Answers::new();
         for name in ["memory", "cpu"] {
-            answers
-                .push_family(name.into())
-                .open(nodes, NodeMask::EMPTY)
-                .need(asked, amounts(each))
-                .preferred_size(1);
+            answers.push_family(name.into()).open(nodes).need(asked, amounts(each)).preferred_size(1);
         }
         let supply = [(nodes, each), (nodes, each)];
-        answers
-            .push_family("shared".into())
-            .open(nodes, NodeMask::EMPTY)
-            .need(each, supply)
-            .preferred_size(1);
+        answers.push_family("shared".into()).open(nodes).need(each, supply).preferred_size(1);
         assert_eq!(merged_to(nodes, &answers), Some(expected), "{each} of {asked}");
     }
 }
@@ -121,19 +109,15 @@ fn absurd_amounts_do_not_wrap() {
 fn absurd_sizes_are_met_by_nothing() {
     let nodes = NodeMask::all(64);
     let mut answers = Answers::new();
-    answers.push_family("r".into()).open(nodes, NodeMask::EMPTY).preferred_size(u32::MAX);
-    answers.push_family("s".into()).open(nodes, NodeMask::EMPTY).preferred_size_or_sockets(
-        0,
-        u32::MAX,
-        [nodes],
-    );
+    answers.push_family("r".into()).open(nodes).preferred_size(u32::MAX);
+    answers.push_family("s".into()).open(nodes).preferred_size_or_sockets(0, u32::MAX, [nodes]);
     assert_eq!(merged_to(nodes, &answers), Some((1, false)));
 }
 
 #[test]
 fn a_machine_without_nodes_has_an_answer() {
     let mut answers = Answers::new();
-    answers.push_family("r".into()).open(NodeMask::all(4), NodeMask::EMPTY).preferred_size(1);
+    answers.push_family("r".into()).open(NodeMask::all(4)).preferred_size(1);
     for policy in EVERY {
         for answers in [&answers, &Answers::new()] {
             let merged = policy.merge(NodeMask::EMPTY, Ties::LowestNumber, answers, WorkLimit::default());
@@ -151,7 +135,7 @@ fn a_search_that_is_too_long_ends_unfinished() {
     for salt in 1..6_u64 {
         let uneven = |node: NodeIndex| ((node.get() as u64 * 0x9E37_79B9 * salt) >> 7) % 97 + 40;
         let supply = nodes.iter().map(|node| (NodeMask::single(node), uneven(node)));
-        answers.push_family("r".into()).open(nodes, NodeMask::EMPTY).need(2_900, supply).preferred_size(31);
+        answers.push_family("r".into()).open(nodes).need(2_900, supply).preferred_size(31);
     }
     let rows = nodes.iter().map(|a| {
         let row = nodes.iter().map(|b| 10 + (a.get() * b.get() * 7919 % 89) as u64).collect();
@@ -175,7 +159,7 @@ fn more_open_families_than_can_be_told_apart_end_unfinished() {
     for family in 0..70_u64 {
         let supply = nodes.iter().map(|node| (NodeMask::single(node), 1));
         let size = 1 + u32::from(family % 2 == 0);
-        answers.push_family("r".into()).open(nodes, NodeMask::EMPTY).need(1, supply).preferred_size(size);
+        answers.push_family("r".into()).open(nodes).need(1, supply).preferred_size(size);
     }
     assert!(matches!(merge(nodes, &answers), Err(MergeError::Unfinished { .. })));
     let refused = KubeletPolicy::Restricted.admit(nodes, Ties::LowestNumber, &answers, WorkLimit::default());
@@ -190,7 +174,7 @@ fn a_missing_distance_matters_only_where_it_decides() {
     let push = |asked: u64| {
         let mut answers = Answers::new();
         let supply = nodes.iter().map(|node| (NodeMask::single(node), 1));
-        answers.push_family("r".into()).open(nodes, NodeMask::EMPTY).need(asked, supply).preferred_size(1);
+        answers.push_family("r".into()).open(nodes).need(asked, supply).preferred_size(1);
         KubeletPolicy::BestEffort.merge(nodes, Ties::Closest(&distances), &answers, WorkLimit::default())
     };
     assert_eq!(push(3).map(|merged| merged.hint.affinity), Ok(Affinity::Nodes(nodes)));

@@ -159,7 +159,7 @@ fn push_family(answers: &mut Answers, parts: &Parts) {
         }
     }
     if *kind != 0 {
-        family.open(within, NodeMask::from_bits(*must) & within);
+        family.open(within).must(NodeMask::from_bits(*must) & within);
         for mask in touch {
             family.touch(NodeMask::from_bits(*mask));
         }
@@ -264,7 +264,7 @@ fn thirty_four_nodes_are_searched_by_size() {
     // Node 2 holds little; two nodes are needed and the best pair by number is {0, 1}.
     answers
         .push_family("cpu".into())
-        .open(all, NodeMask::EMPTY)
+        .open(all)
         .need(10, all.iter().map(|node| (node.into(), 6)))
         .preferred_size(1);
     let merged =

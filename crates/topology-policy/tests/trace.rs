@@ -21,16 +21,8 @@ fn server(cpus: u64) -> Answers {
     let machine = NodeMask::all(2);
     let each = |amounts: [u64; 2]| machine.iter().map(NodeMask::single).zip(amounts).collect::<Vec<_>>();
     let mut answers = Answers::new();
-    answers
-        .push_family("intel.com/vf".into())
-        .open(machine, NodeMask::EMPTY)
-        .need(2, each([0, 3]))
-        .preferred_size(1);
-    answers
-        .push_family("cpu".into())
-        .open(machine, NodeMask::EMPTY)
-        .need(cpus, each([4, 38]))
-        .preferred_size(1);
+    answers.push_family("intel.com/vf".into()).open(machine).need(2, each([0, 3])).preferred_size(1);
+    answers.push_family("cpu".into()).open(machine).need(cpus, each([4, 38])).preferred_size(1);
     answers.push_no_opinion("memory".into());
     answers
 }
@@ -75,7 +67,7 @@ fn runners_up_follow_in_order() {
     let all = NodeMask::all(6);
     let mut answers = Answers::new();
     let free = all.iter().map(|node| (NodeMask::single(node), [3, 1, 3, 2, 3, 3][node.get()]));
-    answers.push_family("cpu".into()).open(all, NodeMask::EMPTY).need(6, free).preferred_size(2);
+    answers.push_family("cpu".into()).open(all).need(6, free).preferred_size(2);
     let trace = KubeletPolicy::BestEffort.trace(all, Ties::LowestNumber, &answers, WorkLimit::default());
     let candidates: Vec<_> =
         trace.candidates.iter().take(6).map(|candidate| names(candidate.nodes)).collect();

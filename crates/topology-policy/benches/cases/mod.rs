@@ -127,7 +127,7 @@ fn push_each(
     size: u32,
 ) {
     let supply = nodes.iter().map(|node| (NodeMask::single(node), free(node.get()) as u64));
-    answers.push_family(name.into()).open(nodes, NodeMask::EMPTY).need(need, supply).preferred_size(size);
+    answers.push_family(name.into()).open(nodes).need(need, supply).preferred_size(size);
 }
 
 /// CPUs, memory, huge pages and virtual functions; 30 CPUs are installed on a node.
@@ -167,11 +167,7 @@ fn gb200(gpus: Gpus, cpus: u64) -> Answers {
         Gpus::OnCpuNodes => (vec![(node(0), 2), (node(1), 2)], cpu_nodes),
         Gpus::OnMemoryNodes => (gpu_nodes.map(|node| (node, 1)).to_vec(), memory_nodes - cpu_nodes),
     };
-    answers
-        .push_family("nvidia.com/gpu".into())
-        .open(within, NodeMask::EMPTY)
-        .need(2, gpus_of)
-        .preferred_size(1);
+    answers.push_family("nvidia.com/gpu".into()).open(within).need(2, gpus_of).preferred_size(1);
     push_each(&mut answers, "cpu", cpus, |node| [70, 64][node], cpu_nodes, 1);
     push_each(&mut answers, "memory", 200, |node| if node < 2 { 480 } else { 186 }, memory_nodes, 1);
     answers

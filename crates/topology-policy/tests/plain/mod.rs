@@ -41,7 +41,7 @@ impl Plain {
             family.mask(NodeMask::from_bits(*mask), preference(*preferred));
         }
         if let Some(open) = &self.open {
-            family.open(NodeMask::from_bits(open.within), NodeMask::from_bits(open.must));
+            family.open(NodeMask::from_bits(open.within)).must(NodeMask::from_bits(open.must));
             for touch in &open.touch {
                 family.touch(NodeMask::from_bits(*touch));
             }
