@@ -30,11 +30,11 @@ pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {
     }
     for file in &told.files {
         text.push_str(&match (&file.backup, told.written, &told.unfinished) {
-            (_, false, None) => format!("{} would be replaced, and kept beside\n", file.file),
-            (_, false, Some(_)) => format!("{} would be completed\n", file.file),
-            (Some(backup), true, _) => format!("{} is replaced; what it was is {backup}\n", file.file),
-            (None, true, Some(_)) => format!("{} is completed\n", file.file),
-            (None, true, None) => format!("{} is new\n", file.file),
+            (_, false, None) => format!("would rewrite {0} (the old file is kept as {0}.bak-N)\n", file.file),
+            (_, false, Some(_)) => format!("would complete {}\n", file.file),
+            (Some(backup), true, _) => format!("rewrote {} (the old file is kept as {backup})\n", file.file),
+            (None, true, Some(_)) => format!("completed {}\n", file.file),
+            (None, true, None) => format!("wrote {}\n", file.file),
         });
     }
     for earlier in told.still_quarantined.values() {
