@@ -1,11 +1,13 @@
-//! A node that starts again from whatever is in its folder.
+//! The plan of a repair: a node that starts again, from any folder.
 //!
-//! [`StateFolder::plan_repair`] makes a [`Start`] of anything but a file of a format that it does not know, if nothing else says
-//! what may be in that. A pod's own file says that the pod is here and what it was granted; the
-//! state files are made anew from that where they say something else, and are believed for pods that have no such file,
-//! as in a kubelet's folder. Of a damaged state file every entry that can be read is kept, and believed if the checksum
-//! or everything else confirms it. A pod that may not have what it was granted is quarantined: it stays recorded with
-//! what it still has for itself alone, until it is deleted.
+//! [`StateFolder::plan_repair`] derives a [`Start`] from any folder but one: a state file of an unknown format stops it
+//! unless the pods' own files list everything that the state file may hold. A pod's own file proves that the pod is here
+//! and lists what it was granted; the plan rewrites a state file that disagrees. Of a pod without such a file, as in a
+//! kubelet's folder, the entries of the state files count. The plan keeps every entry of a corrupt state file that can be
+//! parsed, and believes it if the checksum or everything else confirms it. A pod that may have lost part of what it was
+//! granted is quarantined: it stays recorded with what it still holds alone, until it is deleted.
+//!
+//! The plan is a value. It reads and writes nothing.
 //!
 //! # What always holds afterwards
 //!
