@@ -36,8 +36,7 @@ fn folder(shared: &str, pods: &[(&str, &str)]) -> StateFolder {
 
 fn listed(pods: &[&str]) -> PodList {
     let pod = |name: &&str| {
-        let running =
-            RunningPod { name: format!("ns/{name}"), manifest: None, standing: Standing::Listed };
+        let running = RunningPod { name: format!("ns/{name}"), manifest: None, standing: Standing::Listed };
         (PodUid::new(name), running)
     };
     PodList::Listed(pods.iter().map(pod).collect())
@@ -68,7 +67,10 @@ fn what_keeps_a_kubelet_from_starting_is_always_found() {
     let gone = folder("0,5-7", &[("a", "1-2"), ("b", "3-4,8")]);
     check(&gone, &only, &[FaultKind::Unreadable, FaultKind::PodGone], false);
     let Fault::Rejected(error) = &gone.audit(&node(), &only).findings[0].fault else { panic!("{gone:?}") };
-    assert!(error.to_string().starts_with("start cpu manager error: current set of available CPUs"), "{error}");
+    assert!(
+        error.to_string().starts_with("start cpu manager error: current set of available CPUs"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -77,6 +79,7 @@ fn a_file_that_cannot_be_parsed_has_one_fault() {
     for pods in [listed(&["a"]), PodList::Unknown, PodList::Recorded] {
         check(&torn, &pods, &[FaultKind::Unreadable], false);
     }
-    let newer = StateFolder { cpu: Some(b"{\"data\":{},\"dataChecksum\":1}".to_vec()), ..StateFolder::default() };
+    let newer =
+        StateFolder { cpu: Some(b"{\"data\":{},\"dataChecksum\":1}".to_vec()), ..StateFolder::default() };
     check(&newer, &PodList::Unknown, &[FaultKind::Unreadable], false);
 }
