@@ -1,5 +1,5 @@
 //! `cargo xtask hint-costs`: how long the kubelet's own code takes to walk sets of NUMA nodes and to merge hints, for
-//! the constants of `crates/topolet/src/advice/cost.rs`.
+//! the constants of `crates/config-advice/src/cost.rs`.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};

@@ -1,12 +1,13 @@
 //! `topolet config`: whether a kubelet starts with a configuration on a machine, and what would be right there.
 
 use anyhow::{Context as _, ensure};
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use config_advice::{Change, Severity, Target, changes, check as find_faults, held_back, notes, propose};
 use serde::Serialize;
 use topology_model::KubeletView;
 
 use crate::Outcome;
-use crate::advice::{self, Change, Finding, Given, Problem, Target};
+use crate::advice::{self, Finding, Given};
 use crate::arguments::{Format, MachineArguments, OutputArguments};
 use crate::document::Document;
 use crate::node::{self, LoadedMachine};
@@ -43,11 +44,29 @@ pub(crate) struct ConfigCheckArguments {
     pub(crate) drop_in: bool,
     /// The program that is to run with the proposal.
     #[arg(long = "for", value_name = "PROGRAM", default_value = "kubelet")]
-    pub(crate) target: Target,
+    pub(crate) target: TargetProgram,
     #[command(flatten)]
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+}
+
+/// The program that a configuration is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum TargetProgram {
+    /// A kubelet, which walks all sets of NUMA nodes.
+    Kubelet,
+    /// `topolet serve`, which takes any number of NUMA nodes.
+    Topolet,
+}
+
+impl From<TargetProgram> for Target {
+    fn from(program: TargetProgram) -> Self {
+        match program {
+            TargetProgram::Kubelet => Self::Kubelet,
+            TargetProgram::Topolet => Self::Topolet,
+        }
+    }
 }
 
 /// A check, as it is written.
@@ -85,15 +104,16 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     if let Some(warning) = node::memory_must_be_known_by(&machine, &read.config)? {
         screen.warn(warning);
     }
-    let target = arguments.target;
-    let proposal = advice::propose(&read.config, &view, target);
+    let target = Target::from(arguments.target);
+    let proposal = propose(&read.config, &view, target);
     let outcome = |wrong: bool| if wrong { Outcome::SomethingWrong } else { Outcome::Done };
-    let mut findings = advice::check(&read.config, &text, &proposal, &view, target)?;
+    let faults = find_faults(&read.config, &proposal, &view, target).into_iter();
+    let mut findings: Vec<Finding> = faults.map(|fault| Finding::new(fault, &text)).collect();
     // After what keeps the kubelet from starting.
-    let refused = findings.iter().filter(|finding| finding.problem == Problem::Refused).count();
-    findings.splice(refused..refused, advice::without_effect(&read.warnings));
+    let refused = findings.iter().filter(|finding| finding.severity == Severity::Refused).count();
+    findings.splice(refused..refused, read.warnings.iter().map(Finding::without_effect));
     let is_wrong = !findings.is_empty();
-    let changes = advice::changes(&read.config, &proposal)?;
+    let changes = changes(&read.config, &proposal);
     let given = Given { name: &read.name, text: &text, is_openshift: read.is_openshift };
     if arguments.propose {
         screen.print(&advice::whole_file(given, &proposal, &changes)?)?;
@@ -110,8 +130,8 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     }
     let snippet =
         if text.is_empty() { serde_saphyr::to_string(&proposal)? } else { advice::drop_in(&changes)? };
-    let mut notes = advice::held_back(&read.config, &proposal, &view, target);
-    notes.extend(advice::notes(&proposal, &view));
+    let held_back = held_back(&read.config, &proposal, &view, target);
+    let notes = held_back.iter().chain(&notes(&proposal, &view)).map(ToString::to_string).collect();
     let checked = Checked {
         machine: machine.name.clone(),
         configuration: read.name.clone(),

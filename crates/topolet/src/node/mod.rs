@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use admission_report::Notice;
 use anyhow::{Context, bail};
+use config_advice::hazards_of_kubelet;
 use cpu_manager::QuotaWithExclusiveCpus;
 use device_manager::Inventory;
 use node_config::{FeatureGates, Gate, KubeletConfiguration, OwnOptions, Scope};
@@ -22,15 +23,13 @@ use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_manifest::Warning;
 use topology_model::{CpuTable, KubeletView};
 
-use crate::advice::of_the_kubelet;
 use crate::arguments::{MachineArguments, ResidentsArguments, RulesArguments};
 use crate::node_file::{Gap, Packed};
 use crate::render::{Glyphs, manifest_style};
 use crate::state::Residents;
 
 pub(crate) use self::configuration::{
-    KEPT, PINNED, ReadConfiguration, first_cores, from_file as read_configuration, nodes_to_keep_memory_on,
-    own_options, pinned,
+    PINNED, ReadConfiguration, from_file as read_configuration, own_options,
 };
 pub(crate) use self::devices::DeviceText;
 pub(crate) use self::machine::{LIVE, LoadedMachine, files_of};
@@ -227,7 +226,7 @@ impl LoadedNode {
             let text = format!("a kubelet would not start on {machine} with configuration {name}: {error}");
             warnings.push(InputWarning::Notice(Notice::warning(text)));
         }
-        let hazards = of_the_kubelet(&config, &view);
+        let hazards = hazards_of_kubelet(&config, &view).iter().map(ToString::to_string).collect();
         let packed = machine.packed.clone();
         let keeping = Keeping::new(&config);
         let (node, cpus) = (Arc::new(node), view.cpus().clone());

@@ -1,9 +1,10 @@
 //! What is wrong with a configuration, and what is proposed.
 
+use config_advice::{Severity, Target};
 use serde_json::Value;
 
 use super::{Glyphs, columns};
-use crate::advice::{Expected, Given, Problem, Target};
+use crate::advice::{Expected, Given};
 use crate::command::Checked;
 use crate::node::RELEASE;
 
@@ -14,11 +15,11 @@ pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, glyphs
     let mut text =
         format!("{machine} {dot} configuration {configuration} {dot} rules of kubelet {RELEASE}\n\n");
     for finding in findings {
-        let (mark, what) = match finding.problem {
-            Problem::Refused => (glyphs.no(), "the kubelet does not start"),
-            Problem::WithoutEffect => ("!", "without effect"),
-            Problem::Harmful => (glyphs.no(), "harmful"),
-            Problem::Doubtful => ("!", "hardly meant"),
+        let (mark, what) = match finding.severity {
+            Severity::Refused => (glyphs.no(), "the kubelet does not start"),
+            Severity::WithoutEffect => ("!", "without effect"),
+            Severity::Harmful => (glyphs.no(), "harmful"),
+            Severity::Doubtful => ("!", "hardly meant"),
         };
         let line = finding.line.map_or_else(String::new, |line| format!(" (line {line})"));
         let field = if finding.field.is_empty() { "the file" } else { &finding.field };

@@ -1,24 +1,27 @@
-//! Options of a proposal: those given that a kubelet accepts beside each other, and those that the machine asks for.
+//! Options of a proposal: those given that a kubelet accepts together, and those that suit the machine.
 //!
 //! `full-pcpus-only` is kept and never added: with it pods of an odd number of CPUs are refused on every machine with two
 //! threads a core, and nothing but their manifest can change that.
 
-use std::collections::BTreeMap;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::string::ToString;
+use core::mem;
 
 use node_config::KubeletConfiguration;
 use topology_model::KubeletView;
 
-use super::hazard::{CLOSEST, has_gaps};
-use super::proposal::starts;
+use crate::hazard::{CLOSEST, has_gaps};
+use crate::proposal::starts;
 
-/// So many NUMA nodes a kubelet accepts without being told.
+/// The most NUMA nodes that a kubelet accepts by default.
 const USUAL_NODES: usize = 8;
 
-/// Options of the Topology Manager: those given that are right, and those that this machine asks for.
-pub(super) fn topology_options(config: &mut KubeletConfiguration, view: &KubeletView) {
+/// Options of the Topology Manager: those given that are right, and those that suit this machine.
+pub(crate) fn topology_options(config: &mut KubeletConfiguration, view: &KubeletView) {
     const MOST: &str = "max-allowable-numa-nodes";
     let nodes = view.nodes().len();
-    let given = std::mem::take(&mut config.topology_manager_policy_options);
+    let given = mem::take(&mut config.topology_manager_policy_options);
     if nodes > USUAL_NODES && config.topology_policy() != "none" {
         config.topology_manager_policy_options.insert(MOST.to_owned(), nodes.to_string());
     }
@@ -34,9 +37,9 @@ pub(super) fn topology_options(config: &mut KubeletConfiguration, view: &Kubelet
 }
 
 /// Options of the CPU manager.
-pub(super) fn cpu_options(config: &mut KubeletConfiguration, view: &KubeletView) {
+pub(crate) fn cpu_options(config: &mut KubeletConfiguration, view: &KubeletView) {
     let table = view.cpus();
-    let given = std::mem::take(&mut config.cpu_manager_policy_options);
+    let given = mem::take(&mut config.cpu_manager_policy_options);
     for (name, value) in given {
         // All of them are booleans, as Kubernetes writes them.
         let value = if is_meant_as_true(&value) { "true" } else { &value };
@@ -58,14 +61,14 @@ fn is_meant_as_true(value: &str) -> bool {
     ["yes", "on", "y"].iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
-/// Whose options.
+/// The manager whose options are meant.
 #[derive(Clone, Copy)]
 enum Options {
     Cpu,
     Topology,
 }
 
-/// Adds an option that is not there yet, if a kubelet accepts it beside those that are.
+/// Adds an option that is not set yet, if a kubelet accepts it beside those that are set.
 fn add_option(
     config: &mut KubeletConfiguration,
     view: &KubeletView,
@@ -82,7 +85,7 @@ fn add_option(
         return;
     }
     options.insert(name.to_owned(), value.to_owned());
-    // Only its own manager is asked: the others' options come later.
+    // Only its own manager is tried: options of the others come later.
     let alone = match whose {
         Options::Cpu => with.clone(),
         Options::Topology => KubeletConfiguration {

@@ -1,6 +1,9 @@
-//! Ordinary pods, tried on an empty node: what a configuration refuses although there is room.
+//! Ordinary pods, tried on an empty node: which of them a configuration refuses although the node has room.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
 
 use device_manager::Replies;
 use node_config::KubeletConfiguration;
@@ -8,11 +11,13 @@ use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
 use topology_admission::{Compat, Node, Verdict};
 use topology_model::KubeletView;
 
-/// Numbers of CPUs that an ordinary pod asks for, beside 1Gi of memory.
-const CPUS: std::ops::RangeInclusive<u8> = 1..=8;
+use crate::note::{Note, StartProblem};
 
-/// The numbers of CPUs of the ordinary pods that the node holds in sum and refuses all the same, by reason.
-pub(super) type Refused = BTreeMap<String, Vec<u8>>;
+/// Numbers of CPUs that an ordinary pod asks for, beside 1Gi of memory.
+const CPUS: core::ops::RangeInclusive<u8> = 1..=8;
+
+/// Ordinary pods that the node has room for in sum and refuses, as their numbers of CPUs by reason.
+pub(crate) type Refused = BTreeMap<String, Vec<u8>>;
 
 /// A node, and the same node if it pinned nothing.
 struct Nodes {
@@ -43,7 +48,7 @@ impl Nodes {
 }
 
 /// Tries pods under `config`; nothing is refused where a kubelet does not start with it.
-pub(super) fn refused(config: &KubeletConfiguration, view: &KubeletView) -> Refused {
+pub(crate) fn refused(config: &KubeletConfiguration, view: &KubeletView) -> Refused {
     let mut refused = Refused::new();
     let Some(nodes) = Nodes::start(config, view) else { return refused };
     for (cpus, answer) in nodes.answers() {
@@ -54,51 +59,40 @@ pub(super) fn refused(config: &KubeletConfiguration, view: &KubeletView) -> Refu
     refused
 }
 
-/// Why no ordinary pod is admitted, if none is and the node has room for some.
-pub(super) fn admits_nothing(config: &KubeletConfiguration, view: &KubeletView) -> Option<String> {
+/// Why no ordinary pod is admitted, if none is and the node has room for some: the reason of the first refusal.
+pub(crate) fn admits_nothing(config: &KubeletConfiguration, view: &KubeletView) -> Option<String> {
     let mut first = None;
     for (_, answer) in Nodes::start(config, view)?.answers() {
         // One that is admitted is enough.
         first = first.or(Some(answer.err()?));
     }
-    let reason = first?;
-    Some(format!(
-        "no Guaranteed pod of 1 to 8 CPUs and 1Gi is ever admitted, even on an empty node: {reason}"
-    ))
+    first
 }
 
 /// What the user of a proposal has to know: that a kubelet does not start with it, or which ordinary pods never run.
-pub(crate) fn notes(config: &KubeletConfiguration, view: &KubeletView) -> Vec<String> {
+pub fn notes(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Note> {
     let fault = config.validate().first().map(ToString::to_string).or_else(|| {
         let started = Node::start(view, config, None, Compat::KUBELET);
         started.err().map(|error| error.to_string())
     });
     if let Some(fault) = fault {
-        let why = if view.memory_capacity() == 0 {
-            "how much memory this machine has is not known, and counts as none"
+        let problem = if view.memory_capacity() == 0 {
+            StartProblem::MemoryNotKnown
         } else {
-            "no configuration was found with which it does"
+            StartProblem::NothingFound
         };
-        return vec![format!("a kubelet does not start with this proposal, {why}: {fault}")];
+        return vec![Note::NoStart { problem, fault }];
     }
     let mut never = Refused::new();
     let Some(nodes) = Nodes::start(config, view) else { return Vec::new() };
     for cpus in CPUS {
         let reason = answer(&nodes.unpinned, cpus).and_then(|()| answer(&nodes.pinning, cpus)).err();
-        // That there are fewer CPUs than are asked for is plain.
+        // A machine with too few CPUs needs no note.
         if let Some(reason) = reason.filter(|reason| reason != "OutOfcpu") {
             never.entry(reason).or_default().push(cpus);
         }
     }
-    never.into_iter().map(note).collect()
-}
-
-fn note((reason, cpus): (String, Vec<u8>)) -> String {
-    let numbers: Vec<String> = cpus.iter().map(u8::to_string).collect();
-    format!(
-        "Guaranteed pods of {} CPUs and 1Gi never run here, even on an empty node: {reason}",
-        numbers.join(", ")
-    )
+    never.into_iter().map(|(reason, cpus)| Note::NeverAdmitted { reason, cpus }).collect()
 }
 
 /// Whether an empty node admits the ordinary pod of so many CPUs, or why not.

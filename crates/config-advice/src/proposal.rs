@@ -3,32 +3,32 @@
 //!
 //! Policies that are not given are chosen by trial: `restricted` with Static memory where both are safe and admit
 //! ordinary pods, else without Static memory, else without a Topology Manager policy. Policies that are given are
-//! changed only where a kubelet cannot work with them (see [`super::hazard`]).
+//! changed only where a kubelet cannot work with them (see [`Hazard`]).
 
-use std::collections::BTreeMap;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use node_config::{Eviction, FeatureGates, KubeletConfiguration, Reservation, Scope, TopologyPolicyName};
 use topology_admission::{Compat, Node};
 use topology_model::KubeletView;
 
-use super::Target;
-use super::hazard::{Hazard, on_sight};
-use super::options::{cpu_options, topology_options};
-use super::reserve::{reserve_cpus, reserve_memory};
-use super::trial::{admits_nothing, refused};
-use crate::node::pinned;
+use crate::Target;
+use crate::hazard::{Hazard, untried_hazards};
+use crate::note::Note;
+use crate::options::{cpu_options, topology_options};
+use crate::pinned::pinned;
+use crate::reserve::{reserve_cpus, reserve_memory};
+use crate::trial::{admits_nothing, refused};
 
 /// The proposal for `config` on the machine of `view`; always one that a kubelet starts with, if there is any.
-pub(crate) fn propose(
-    config: &KubeletConfiguration,
-    view: &KubeletView,
-    target: Target,
-) -> KubeletConfiguration {
+pub fn propose(config: &KubeletConfiguration, view: &KubeletView, target: Target) -> KubeletConfiguration {
     let kept = readable(config, view);
     if let Some(proposal) = best(&kept, view, target) {
         return proposal;
     }
-    // Something is at odds with itself: only what says who is managed by what is kept then.
+    // The fields contradict each other: only the choice of policies is kept then.
     let anew = KubeletConfiguration {
         feature_gates: kept.feature_gates,
         topology_manager_policy: kept.topology_manager_policy,
@@ -44,8 +44,8 @@ pub(crate) fn propose(
 const POLICIES: [(&str, &str); 4] =
     [("restricted", "Static"), ("restricted", "None"), ("none", "Static"), ("none", "None")];
 
-/// What of `kept` pins most, starts, and can be worked with; as given rather than otherwise, and of several the one
-/// under which the fewest ordinary pods are refused.
+/// The completion of `kept` that pins most among those that start and work: one that keeps the given policies rather
+/// than another, then the one that refuses the fewest ordinary pods.
 fn best(kept: &KubeletConfiguration, view: &KubeletView, target: Target) -> Option<KubeletConfiguration> {
     let given_policy = kept.topology_manager_policy.as_deref();
     let given_memory =
@@ -74,7 +74,7 @@ fn best(kept: &KubeletConfiguration, view: &KubeletView, target: Target) -> Opti
             || candidate.memory_policy() == "Static"
     };
     candidates.retain(|(_, candidate)| {
-        aligns(candidate) && starts(candidate, view) && on_sight(candidate, view, target).is_empty()
+        aligns(candidate) && starts(candidate, view) && untried_hazards(candidate, view, target).is_empty()
     });
     // Only what admits nothing at all is worse than what is not as given.
     let rank = |is_otherwise: bool, candidate: &KubeletConfiguration| {
@@ -96,12 +96,12 @@ fn best(kept: &KubeletConfiguration, view: &KubeletView, target: Target) -> Opti
 }
 
 /// Why the proposal pins less than `restricted` with Static memory, where the configuration says nothing against it.
-pub(crate) fn held_back(
+pub fn held_back(
     config: &KubeletConfiguration,
     proposal: &KubeletConfiguration,
     view: &KubeletView,
     target: Target,
-) -> Vec<String> {
+) -> Vec<Note> {
     let or = |given: &Option<String>, most: &str| given.clone().or_else(|| Some(most.to_owned()));
     let kept = readable(config, view);
     let most = KubeletConfiguration {
@@ -119,28 +119,21 @@ pub(crate) fn held_back(
         }
         _ => false,
     };
-    let on_sight: Vec<_> = on_sight(&most, view, target);
-    if on_sight.is_empty() && is_other("memoryManagerPolicy") {
+    let hazards = untried_hazards(&most, view, target);
+    if hazards.is_empty() && is_other("memoryManagerPolicy") {
         let refused = refused(&most, view).into_iter();
-        return refused.map(|(reason, cpus)| refused_with_memory(&reason, &cpus)).collect();
+        return refused.map(|(reason, cpus)| Note::MemoryNotProposed { reason, cpus }).collect();
     }
-    let hazards = on_sight.into_iter().filter(|hazard| is_other(hazard.field));
     let value = |field| if field == "memoryManagerPolicy" { "Static" } else { most.topology_policy() };
-    hazards
-        .map(|Hazard { field, text }| format!("{field} {} is not proposed: {text}", value(field)))
-        .collect()
-}
-
-fn refused_with_memory(reason: &str, cpus: &[u8]) -> String {
-    let cpus: Vec<String> = cpus.iter().map(u8::to_string).collect();
-    format!(
-        "memoryManagerPolicy Static is not proposed: Guaranteed pods of {} CPUs and 1Gi would be refused on an empty node ({reason})",
-        cpus.join(", ")
-    )
+    let note = |hazard: Hazard| {
+        let field = hazard.field();
+        Note::NotProposed { field, value: value(field).to_string(), hazard }
+    };
+    hazards.into_iter().filter(|hazard| is_other(hazard.field())).map(note).collect()
 }
 
 /// Whether a kubelet starts with it.
-pub(super) fn starts(config: &KubeletConfiguration, view: &KubeletView) -> bool {
+pub(crate) fn starts(config: &KubeletConfiguration, view: &KubeletView) -> bool {
     config.validate().is_empty() && Node::start(view, config, None, Compat::KUBELET).is_ok()
 }
 

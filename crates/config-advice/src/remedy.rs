@@ -1,14 +1,18 @@
 //! What has to be changed for one finding to go away: as few fields of the proposal as are enough.
 
-use std::collections::BTreeMap;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::iter;
 
 use node_config::KubeletConfiguration;
 use serde_json::Value;
 
-use super::fields::{changes, copy};
+use crate::changes::{changes, copy};
 
 /// The fields that are changed together when `field` is at fault; `field` is the first.
-pub(super) fn group(field: &'static str) -> Vec<&'static str> {
+pub(crate) fn group(field: &'static str) -> Vec<&'static str> {
     // What is reserved on nodes has to be what is reserved in all.
     const MEMORY: [&str; 4] = ["reservedMemory", "systemReserved", "kubeReserved", "evictionHard"];
     const ENFORCED: [&str; 4] =
@@ -22,19 +26,19 @@ pub(super) fn group(field: &'static str) -> Vec<&'static str> {
         _ => &[],
     };
     let others = others.iter().copied().filter(|other| *other != field);
-    std::iter::once(field).chain(others).collect()
+    iter::once(field).chain(others).collect()
 }
 
-/// The smallest group of the proposal's fields, in the order in which they are tried, without which the finding stays:
-/// `is_there` tells whether a configuration has it. A field that the proposal leaves out is `null`. Empty: the proposal
-/// has the finding too.
-pub(super) fn remedy(
+/// The fewest fields of the proposal, in the order in which they are tried, that make the finding go away; `is_there`
+/// says whether a configuration has it. A field that the proposal leaves out is `null`. Empty if the proposal has the
+/// finding too.
+pub(crate) fn remedy(
     config: &KubeletConfiguration,
     proposal: &KubeletConfiguration,
     field: &'static str,
     is_there: impl Fn(&KubeletConfiguration) -> bool,
-) -> anyhow::Result<BTreeMap<String, Value>> {
-    let mut values: BTreeMap<String, Value> = changes(config, proposal)?
+) -> BTreeMap<String, Value> {
+    let mut values: BTreeMap<String, Value> = changes(config, proposal)
         .into_iter()
         .map(|change| (change.field, change.to.unwrap_or(Value::Null)))
         .collect();
@@ -43,16 +47,16 @@ pub(super) fn remedy(
     let mut order: Vec<String> = related.collect();
     order.extend(values.keys().filter(|name| !first.contains(&name.as_str())).cloned());
     let with = |fields: &[String]| {
-        let mut mended = config.clone();
+        let mut repaired = config.clone();
         for field in fields {
-            copy(&mut mended, proposal, field);
+            copy(&mut repaired, proposal, field);
         }
-        mended
+        repaired
     };
     let Some(enough) =
         (1..=order.len()).find(|count| !is_there(&with(order.get(..*count).unwrap_or_default())))
     else {
-        return Ok(BTreeMap::new());
+        return BTreeMap::new();
     };
     order.truncate(enough);
     // What was tried before the last one may not have been needed.
@@ -67,5 +71,5 @@ pub(super) fn remedy(
         }
     }
     values.retain(|name, _| order.contains(name));
-    Ok(values)
+    values
 }

@@ -4,28 +4,31 @@
 //! package. *Reserved memory* adds up to what the node keeps in all (`systemReserved`, `kubeReserved` and the hard
 //! eviction threshold), as the memory manager demands, on nodes with room for it.
 
-use std::collections::BTreeMap;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use cpuset::CpuSet;
 use k8s_quantity::{Format, Quantity};
 use node_config::{CapacityFacts, KubeletConfiguration, Reservation, ReservedMemory, capacity};
 use topology_model::{KubeletView, NodeId, NodeMemory};
 
-use super::Target;
-use super::hazard::wrapped;
-use super::proposal::starts;
-use crate::node::{KEPT, first_cores, nodes_to_keep_memory_on};
+use crate::Target;
+use crate::hazard::excessive_reservations;
+use crate::pinned::{RESERVED_PER_PACKAGE, first_cores, nodes_to_reserve_memory_on};
+use crate::proposal::starts;
 
-pub(super) fn reserve_cpus(config: &mut KubeletConfiguration, view: &KubeletView) {
-    let said = |cgroup: &Option<String>| cgroup.as_ref().is_some_and(|path| !path.is_empty());
+pub(crate) fn reserve_cpus(config: &mut KubeletConfiguration, view: &KubeletView) {
+    let is_set = |cgroup: &Option<String>| cgroup.as_ref().is_some_and(|path| !path.is_empty());
     let online = view.cpus().all();
     let listed: Option<CpuSet> = config.reserved_cpus().parse().ok();
     let mut listed = listed.unwrap_or_default();
     listed &= online;
     let wanted = cpus_of(&config.kube_reserved) + cpus_of(&config.system_reserved);
     let default = first_cores(view).len();
-    if said(&config.system_reserved_cgroup) || said(&config.kube_reserved_cgroup) {
-        // Then a list is refused, and a number is all that can be said.
+    if is_set(&config.system_reserved_cgroup) || is_set(&config.kube_reserved_cgroup) {
+        // The kubelet refuses a list then, so only a number can be reserved.
         config.reserved_system_cpus = None;
         if config.cpu_policy() == "static" && !(1..online.len()).contains(&wanted) {
             config.kube_reserved.remove("cpu");
@@ -99,7 +102,7 @@ fn kept_memory(config: &KubeletConfiguration, view: &KubeletView) -> Option<i64>
     kept.get("memory").map_or(Some(0), Quantity::as_int64)
 }
 
-pub(super) fn reserve_memory(config: &mut KubeletConfiguration, view: &KubeletView) {
+pub(crate) fn reserve_memory(config: &mut KubeletConfiguration, view: &KubeletView) {
     if config.memory_policy() != "Static" {
         config.reserved_memory.clear();
         return;
@@ -112,12 +115,12 @@ pub(super) fn reserve_memory(config: &mut KubeletConfiguration, view: &KubeletVi
             topology_manager_policy_options: BTreeMap::new(),
             ..alone
         };
-        starts(&alone, view) && wrapped(config, view, Target::Kubelet).is_empty()
+        starts(&alone, view) && excessive_reservations(config, view, Target::Kubelet).is_empty()
     };
     if is_right {
         return;
     }
-    let nodes = nodes_to_keep_memory_on(view);
+    let nodes = nodes_to_reserve_memory_on(view);
     if nodes.is_empty() {
         config.memory_manager_policy = Some("None".to_owned());
         config.reserved_memory.clear();
@@ -136,7 +139,7 @@ pub(super) fn reserve_memory(config: &mut KubeletConfiguration, view: &KubeletVi
         if kept_memory(config, view).is_none_or(|bytes| bytes > half) {
             config.eviction_hard = None;
         }
-        let usual = i64::try_from(nodes.len()).unwrap_or(1).saturating_mul(KEPT);
+        let usual = i64::try_from(nodes.len()).unwrap_or(1).saturating_mul(RESERVED_PER_PACKAGE);
         let evicted = kept_memory(config, view).unwrap_or_default();
         let system = (usual - evicted).max(0);
         if system > 0 {

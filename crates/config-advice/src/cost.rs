@@ -12,6 +12,10 @@
 //! nothing. The times below are what `cargo xtask hint-costs` measured of the kubelet's own code with little else running, rounded
 //! up; beside other work it took up to 1.7 times as long.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+
 use node_config::KubeletConfiguration;
 use topology_model::KubeletView;
 
@@ -19,35 +23,35 @@ use topology_model::KubeletView;
 const CPU_IN_SET: f64 = 190.0;
 /// Nanoseconds for each set of nodes whose memory is summed up.
 const MEMORY_SET: f64 = 1000.0;
-/// The same for each node of the machine beside.
+/// Additional nanoseconds for each such set and each node of the machine.
 const MEMORY_SET_PER_NODE: f64 = 75.0;
 /// Nanoseconds for each combination of hints.
 const COMBINATION: f64 = 220.0;
 
 /// The steps of an admission, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Cost {
+pub(crate) struct Cost {
     /// Hints of the CPU manager.
-    pub(super) cpus: f64,
+    pub(crate) cpus: f64,
     /// Hints of the memory manager.
-    pub(super) memory: f64,
+    pub(crate) memory: f64,
     /// Merging the hints of CPUs and memory.
-    pub(super) merge: f64,
+    pub(crate) merge: f64,
     /// Merging them with those of huge pages; 0 on a machine without huge pages.
-    pub(super) merge_with_huge_pages: f64,
+    pub(crate) merge_with_huge_pages: f64,
 }
 
 /// How many NUMA nodes the managers walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Walked {
+pub(crate) struct Walked {
     /// Nodes with CPUs.
-    pub(super) with_cpus: i32,
+    pub(crate) with_cpus: i32,
     /// All nodes.
-    pub(super) all: i32,
+    pub(crate) all: i32,
 }
 
 impl Walked {
-    pub(super) fn of(view: &KubeletView) -> Self {
+    pub(crate) fn of(view: &KubeletView) -> Self {
         let count = |nodes: usize| i32::try_from(nodes).unwrap_or(i32::MAX);
         let with_cpus = view.cpus().nodes().filter(|(_, cpus)| !cpus.is_empty()).count();
         Self { with_cpus: count(with_cpus), all: count(view.nodes().len()) }
@@ -55,7 +59,7 @@ impl Walked {
 }
 
 /// What one container of a Guaranteed pod costs on an empty node.
-pub(super) fn cost(config: &KubeletConfiguration, view: &KubeletView) -> Cost {
+pub(crate) fn cost(config: &KubeletConfiguration, view: &KubeletView) -> Cost {
     let Walked { with_cpus, all } = Walked::of(view);
     let policy = config.topology_policy();
     let cpus = f64::from(u32::try_from(view.cpus().num_cpus()).unwrap_or(u32::MAX));
@@ -82,13 +86,13 @@ pub(super) fn cost(config: &KubeletConfiguration, view: &KubeletView) -> Cost {
     }
 }
 
-/// How many sets of so many nodes there are, but the empty one.
+/// The number of sets of so many nodes, without the empty one.
 fn sets(nodes: i32) -> f64 {
-    f64::from(nodes.clamp(0, 1000)).exp2() - 1.0
+    libm::exp2(f64::from(nodes.clamp(0, 1000))) - 1.0
 }
 
-/// What something that takes `seconds` does, in words; beyond a year it never ends.
-pub(super) fn in_words(seconds: f64) -> String {
+/// A span of time in words; beyond a year it never ends.
+pub(crate) fn in_words(seconds: f64) -> String {
     const MINUTE: f64 = 60.0;
     const HOUR: f64 = 60.0 * MINUTE;
     const DAY: f64 = 24.0 * HOUR;

@@ -1,47 +1,66 @@
-//! The fields of a configuration by their names: what is written, in what two differ, and one taken from another.
+//! The fields of a configuration by their names: how two configurations differ, and one field copied to another.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use node_config::KubeletConfiguration;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-/// A field that the proposal has otherwise.
+/// A field whose value differs between two configurations.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub(crate) struct Change {
-    pub(crate) field: String,
-    /// Absent where nothing is written.
+pub struct Change {
+    /// By its name in a `KubeletConfiguration`.
+    pub field: String,
+    /// `None` where the field is not written.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) from: Option<Value>,
-    /// Absent where nothing is to be written.
+    pub from: Option<Value>,
+    /// `None` where the field is to be left out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) to: Option<Value>,
+    pub to: Option<Value>,
 }
 
 /// The fields that are written.
-pub(super) fn fields(config: &KubeletConfiguration) -> anyhow::Result<BTreeMap<String, Value>> {
-    let value = serde_json::to_value(config)?;
-    let fields = value.as_object().cloned().unwrap_or_default().into_iter();
-    Ok(fields.filter(|(name, _)| !matches!(name.as_str(), "apiVersion" | "kind")).collect())
+fn fields(config: &KubeletConfiguration) -> BTreeMap<String, Value> {
+    // Texts, numbers and maps with text keys are always JSON.
+    let Ok(Value::Object(fields)) = serde_json::to_value(config) else { return BTreeMap::new() };
+    let fields = fields.into_iter();
+    fields.filter(|(name, _)| !matches!(name.as_str(), "apiVersion" | "kind")).collect()
 }
 
-/// In what the proposal differs.
-pub(crate) fn changes(
-    config: &KubeletConfiguration,
-    proposal: &KubeletConfiguration,
-) -> anyhow::Result<Vec<Change>> {
-    let (from, to) = (fields(config)?, fields(proposal)?);
+/// The fields in which `proposal` differs from `config`, by name.
+pub fn changes(config: &KubeletConfiguration, proposal: &KubeletConfiguration) -> Vec<Change> {
+    let (from, to) = (fields(config), fields(proposal));
     let mut names: Vec<&String> = from.keys().chain(to.keys()).collect();
     names.sort();
     names.dedup();
     let changed = names.into_iter().filter(|name| from.get(*name) != to.get(*name));
-    Ok(changed
+    changed
         .map(|name| Change { field: name.clone(), from: from.get(name).cloned(), to: to.get(name).cloned() })
-        .collect())
+        .collect()
 }
 
-/// Takes one field from another configuration.
-pub(super) fn copy(to: &mut KubeletConfiguration, from: &KubeletConfiguration, field: &str) {
+/// The changes as a JSON merge patch, as a kubelet merges files of its drop-in folder: mappings key by key, lists as a
+/// whole, and `null` removes.
+pub fn merge_patch(changes: &[Change]) -> Map<String, Value> {
+    let value = |change: &Change| match (&change.from, &change.to) {
+        (Some(Value::Object(from)), Some(Value::Object(to))) => Value::Object(changed_keys(from, to)),
+        (_, Some(to)) => to.clone(),
+        (_, None) => Value::Null,
+    };
+    changes.iter().map(|change| (change.field.clone(), value(change))).collect()
+}
+
+/// The keys of `to` that are new or other than in `from`, and `null` for those that are gone.
+fn changed_keys(from: &Map<String, Value>, to: &Map<String, Value>) -> Map<String, Value> {
+    let changed = to.iter().filter(|(key, value)| from.get(*key) != Some(value));
+    let gone = from.keys().filter(|key| !to.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+    changed.map(|(key, value)| (key.clone(), value.clone())).chain(gone).collect()
+}
+
+/// Copies one field from another configuration.
+pub(crate) fn copy(to: &mut KubeletConfiguration, from: &KubeletConfiguration, field: &str) {
     let from = from.clone();
     match field {
         "cpuManagerPolicy" => to.cpu_manager_policy = from.cpu_manager_policy,
@@ -76,6 +95,7 @@ pub(super) fn copy(to: &mut KubeletConfiguration, from: &KubeletConfiguration, f
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
     use topology_manifest::{Source, read_kubelet_config};
 
     use super::*;
@@ -92,11 +112,29 @@ mod tests {
             podsPerCore: 2\nfeatureGates: {A: true}\n";
         let all = read_kubelet_config(&Source { name: "kubelet.yaml", text }).unwrap().config;
         let mut taken = KubeletConfiguration::default();
-        let changed = changes(&taken, &all).unwrap();
+        let changed = changes(&taken, &all);
         assert_eq!(changed.len(), 22);
         for change in changed {
             copy(&mut taken, &all, &change.field);
         }
         assert_eq!(taken, all);
+    }
+
+    #[test]
+    fn a_patch_has_what_changes_and_nothing_else() {
+        let change = |field: &str, from: Value, to: Value| Change {
+            field: field.into(),
+            from: Some(from).filter(|value| *value != Value::Null),
+            to: Some(to).filter(|value| *value != Value::Null),
+        };
+        let patch = merge_patch(&[
+            change("cpuManagerPolicy", json!("none"), json!("static")),
+            change("kubeReserved", json!({"cpu": "1", "pid": "5"}), json!({"cpu": "1", "memory": "1Gi"})),
+            change("reservedMemory", json!([{"numaNode": 0}]), Value::Null),
+        ]);
+        let expected = json!({
+            "cpuManagerPolicy": "static", "kubeReserved": {"memory": "1Gi", "pid": null}, "reservedMemory": null,
+        });
+        assert_eq!(Value::Object(patch), expected);
     }
 }

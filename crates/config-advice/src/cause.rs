@@ -1,0 +1,146 @@
+//! Why a field is wrong.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use cpuset::CpuSet;
+use node_config::{CpuConfigError, Invalid, InvalidField, ReservationError, ReservedFor};
+use serde::Serialize;
+use topology_admission::StartFault;
+
+use crate::hazard::Hazard;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Severity {
+    /// The kubelet does not start.
+    Refused,
+    /// The kubelet starts and ignores the field. Readers of files find this, [`check`](crate::check) does not.
+    WithoutEffect,
+    /// The kubelet starts, and pods cannot be admitted or harm each other.
+    Harmful,
+    /// The kubelet starts and does what is probably not intended.
+    Doubtful,
+}
+
+/// Why a field is wrong. `Display` gives the kubelet's own text where it has one.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Cause {
+    /// The kubelet's validation refuses the configuration.
+    Invalid(Invalid),
+    /// A manager does not start with it on this machine.
+    Start(StartFault),
+    /// The kubelet starts, and pods cannot be admitted or harm each other.
+    Hazard(Hazard),
+    /// The kubelet does what is probably not intended.
+    Doubt(Doubt),
+}
+
+/// A setting that works and is probably not intended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Doubt {
+    /// Reserved CPUs are only a part of some cores.
+    SplitCores {
+        /// The reserved CPUs.
+        reserved: CpuSet,
+        /// The CPUs of each such core.
+        cores: Vec<CpuSet>,
+    },
+    /// A Topology Manager policy that aligns devices alone, because CPUs and memory are not managed.
+    AlignsDevicesAlone {
+        /// The policy.
+        policy: String,
+    },
+    /// Memory is reserved by NUMA node, and memory is not managed.
+    ReservedMemoryUnused,
+}
+
+impl Cause {
+    /// How bad it is.
+    pub const fn severity(&self) -> Severity {
+        match self {
+            Self::Invalid(_) | Self::Start(_) => Severity::Refused,
+            Self::Hazard(_) => Severity::Harmful,
+            Self::Doubt(_) => Severity::Doubtful,
+        }
+    }
+
+    /// The field that has to change.
+    pub(crate) const fn field(&self) -> &'static str {
+        match self {
+            Self::Invalid(invalid) => invalid_field(invalid.field()),
+            Self::Start(fault) => fault_field(fault),
+            Self::Hazard(hazard) => hazard.field(),
+            Self::Doubt(Doubt::SplitCores { .. }) => "reservedSystemCPUs",
+            Self::Doubt(Doubt::AlignsDevicesAlone { .. }) => "topologyManagerPolicy",
+            Self::Doubt(Doubt::ReservedMemoryUnused) => "reservedMemory",
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(invalid) => invalid.fmt(f),
+            Self::Start(fault) => fault.fmt(f),
+            Self::Hazard(hazard) => hazard.fmt(f),
+            Self::Doubt(doubt) => doubt.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SplitCores { reserved, cores } => {
+                let cores: Vec<String> = cores.iter().map(ToString::to_string).collect();
+                write!(
+                    f,
+                    "{reserved} has only a part of the cores {}: the rest is never given out as a whole core",
+                    cores.join(" and ")
+                )
+            }
+            Self::AlignsDevicesAlone { policy } => write!(
+                f,
+                "{policy} aligns devices alone: cpuManagerPolicy is none, and memoryManagerPolicy None"
+            ),
+            Self::ReservedMemoryUnused => f.write_str("without effect: memoryManagerPolicy is None"),
+        }
+    }
+}
+
+const fn invalid_field(wrong: &InvalidField) -> &'static str {
+    match wrong {
+        InvalidField::SystemCgroupsWithoutRoot => "systemCgroups",
+        InvalidField::NegativeMaxPods(_) => "maxPods",
+        InvalidField::NegativePodsPerCore(_) => "podsPerCore",
+        InvalidField::TopologyPolicy(_) => "topologyManagerPolicy",
+        InvalidField::TopologyScope(_) => "topologyManagerScope",
+        InvalidField::SystemReservedWithoutCgroup => "systemReservedCgroup",
+        InvalidField::KubeReservedWithoutCgroup => "kubeReservedCgroup",
+        InvalidField::ReservedCpusBesideCgroups | InvalidField::ReservedCpus { .. } => "reservedSystemCPUs",
+        InvalidField::ReservedType { .. }
+        | InvalidField::ReservedZero { .. }
+        | InvalidField::ReservedTwice { .. } => "reservedMemory",
+        InvalidField::NoCgroups(_) => "cgroupsPerQOS",
+        _ => "enforceNodeAllocatable",
+    }
+}
+
+const fn fault_field(fault: &StartFault) -> &'static str {
+    match fault {
+        StartFault::Gate(_) => "featureGates",
+        StartFault::Reservation(ReservationError::CpuList(_) | ReservationError::NotOnline { .. })
+        | StartFault::CpuReservation(_) => "reservedSystemCPUs",
+        StartFault::Reservation(ReservationError::Amount { of: ReservedFor::Kube, .. }) => "kubeReserved",
+        StartFault::Reservation(ReservationError::Eviction(_)) => "evictionHard",
+        StartFault::Reservation(_) | StartFault::ReservedTooMuch(_) => "systemReserved",
+        StartFault::Topology(_) => "topologyManagerPolicyOptions",
+        StartFault::MemoryConfig(_) => "memoryManagerPolicy",
+        StartFault::Memory(_) => "reservedMemory",
+        StartFault::CpuConfig(CpuConfigError::UnknownPolicy(_)) => "cpuManagerPolicy",
+        _ => "cpuManagerPolicyOptions",
+    }
+}

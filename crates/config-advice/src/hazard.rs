@@ -1,0 +1,423 @@
+//! Configurations with which a kubelet starts and then cannot work.
+//!
+//! - Admissions that take longer than anybody waits (see the estimate in `cost.rs`).
+//! - Node ids that do not fit a mask of 64 bits, and ids with gaps where distances are looked up by id: the kubelet
+//!   crashes at the first pod.
+//! - More reserved on a NUMA node than it has: the kubelet's free memory wraps.
+//! - Rules under which no ordinary pod is ever admitted (see `trial.rs`).
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use k8s_quantity::Quantity;
+use node_config::KubeletConfiguration;
+use topology_model::{KubeletView, NodeId, NodeMemory};
+
+use crate::Target;
+use crate::cost::{Cost, Walked, cost, in_words};
+use crate::trial;
+
+/// A way in which a kubelet that has started cannot work.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Hazard {
+    /// The memory manager walks all sets of NUMA nodes for each Guaranteed container.
+    SlowMemoryHints {
+        /// NUMA nodes of the machine.
+        nodes: i32,
+        /// For the first container, estimated.
+        seconds: f64,
+    },
+    /// The CPU manager walks all sets of NUMA nodes with CPUs for each Guaranteed container.
+    SlowCpuHints {
+        /// NUMA nodes with CPUs.
+        nodes: i32,
+        /// For the first container, estimated.
+        seconds: f64,
+    },
+    /// The policy tries every pair of hints for CPUs and memory.
+    SlowMerge {
+        /// The Topology Manager's policy.
+        policy: String,
+        /// NUMA nodes with CPUs.
+        with_cpus: i32,
+        /// NUMA nodes of the machine.
+        nodes: i32,
+        /// For the first Guaranteed container, estimated.
+        seconds: f64,
+    },
+    /// The policy tries every combination of hints for CPUs, memory and huge pages.
+    SlowMergeOfHugePages {
+        /// The Topology Manager's policy.
+        policy: String,
+        /// NUMA nodes of the machine.
+        nodes: i32,
+        /// For a Guaranteed container with huge pages, estimated.
+        seconds: f64,
+    },
+    /// A NUMA node id does not fit the kubelet's sets of nodes 0 to 63, which crash on it.
+    NodeIdOutOfRange {
+        /// The first such id.
+        id: NodeId,
+        /// Who makes such a set.
+        user: HintUser,
+    },
+    /// `prefer-closest-numa-nodes` looks distances up by node id, and the ids have gaps.
+    DistancesById,
+    /// More is reserved on a NUMA node than it has.
+    ReservedTooMuch {
+        /// The amount that is reserved.
+        amount: Quantity,
+        /// `memory` or `hugepages-*`.
+        resource: String,
+        /// Where.
+        node: i32,
+        /// Bytes that the node has of it, beside its huge pages.
+        available: u64,
+        /// The program that would reserve it.
+        target: Target,
+    },
+    /// No ordinary pod is admitted, even on an empty node.
+    AdmitsNothing {
+        /// The kubelet's reason, such as `TopologyAffinityError`.
+        reason: String,
+    },
+}
+
+/// A policy of the kubelet that makes sets of NUMA nodes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum HintUser {
+    /// The Topology Manager, under this policy.
+    Topology(String),
+    /// The memory manager, under policy Static.
+    Memory,
+}
+
+impl Hazard {
+    /// The field that has to change.
+    pub(crate) const fn field(&self) -> &'static str {
+        match self {
+            Self::SlowMemoryHints { .. }
+            | Self::SlowMerge { .. }
+            | Self::SlowMergeOfHugePages { .. }
+            | Self::NodeIdOutOfRange { user: HintUser::Memory, .. } => MEMORY,
+            Self::SlowCpuHints { .. }
+            | Self::NodeIdOutOfRange { user: HintUser::Topology(_), .. }
+            | Self::AdmitsNothing { .. } => POLICY,
+            Self::DistancesById => "topologyManagerPolicyOptions",
+            Self::ReservedTooMuch { .. } => "reservedMemory",
+        }
+    }
+}
+
+impl fmt::Display for Hazard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SlowMemoryHints { nodes, seconds } => write!(
+                f,
+                "the kubelet's memory manager walks all 2^{nodes} sets of the {nodes} NUMA nodes for each Guaranteed container: the first one {}",
+                in_words(*seconds)
+            ),
+            Self::SlowCpuHints { nodes, seconds } => write!(
+                f,
+                "with any policy but none the kubelet's CPU manager walks all 2^{nodes} sets of the {nodes} NUMA nodes with CPUs for each Guaranteed container: the first one {}",
+                in_words(*seconds)
+            ),
+            Self::SlowMerge { policy, with_cpus, nodes, seconds } => write!(
+                f,
+                "the kubelet's policy {policy} tries every pair of the hints for CPUs ({with_cpus} NUMA nodes) and for memory ({nodes}): the first Guaranteed container {}",
+                in_words(*seconds)
+            ),
+            Self::SlowMergeOfHugePages { policy, nodes, seconds } => write!(
+                f,
+                "the kubelet's policy {policy} tries every combination of the hints for CPUs, memory and huge pages on {nodes} NUMA nodes: a Guaranteed container with huge pages {}",
+                in_words(*seconds)
+            ),
+            Self::NodeIdOutOfRange { id, user } => {
+                match user {
+                    HintUser::Topology(policy) => write!(f, "policy {policy}"),
+                    HintUser::Memory => write!(f, "policy Static"),
+                }?;
+                write!(
+                    f,
+                    " crashes the kubelet at the first pod: NUMA node {id} does not fit its sets of nodes 0 to 63"
+                )
+            }
+            Self::DistancesById => write!(
+                f,
+                "{CLOSEST} crashes the kubelet, or compares wrong distances: it looks distances up by node id, and the ids here have gaps"
+            ),
+            Self::ReservedTooMuch { amount, resource, node, available, target } => {
+                write!(f, "{amount} of {resource} is reserved on NUMA node {node}, which has ")?;
+                match available {
+                    0 => write!(f, "none"),
+                    bytes => write!(f, "{bytes} bytes beside its huge pages"),
+                }?;
+                f.write_str(match target {
+                    Target::Kubelet => {
+                        ": the kubelet's free memory there wraps to about 2^64 bytes, and it prefers that node for every pod"
+                    }
+                    Target::Topolet => ": nothing is free there",
+                })
+            }
+            Self::AdmitsNothing { reason } => write!(
+                f,
+                "no Guaranteed pod of 1 to 8 CPUs and 1Gi is ever admitted, even on an empty node: {reason}"
+            ),
+        }
+    }
+}
+
+/// Seconds that an ordinary container may take.
+const AFFORDABLE: f64 = 1.0;
+/// Seconds that a container with huge pages may take.
+const AFFORDABLE_WITH_HUGE_PAGES: f64 = 10.0;
+/// Option of the Topology Manager.
+pub(crate) const CLOSEST: &str = "prefer-closest-numa-nodes";
+
+/// All hazards of a configuration, the worst first.
+pub(crate) fn hazards(config: &KubeletConfiguration, view: &KubeletView, target: Target) -> Vec<Hazard> {
+    let mut found = untried_hazards(config, view, target);
+    if found.is_empty() {
+        found.extend(trial::admits_nothing(config, view).map(|reason| Hazard::AdmitsNothing { reason }));
+    }
+    found
+}
+
+/// What a kubelet with this configuration suffers on this machine and topolet does not, without a trial of pods.
+pub fn hazards_of_kubelet(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Hazard> {
+    untried_hazards(config, view, Target::Kubelet)
+}
+
+/// The hazards that show without a trial of pods.
+pub(crate) fn untried_hazards(
+    config: &KubeletConfiguration,
+    view: &KubeletView,
+    target: Target,
+) -> Vec<Hazard> {
+    let mut found = excessive_reservations(config, view, target);
+    if target == Target::Kubelet {
+        found.extend(crashes(config, view));
+        found.extend(slow_admissions(config, view));
+    }
+    found
+}
+
+const POLICY: &str = "topologyManagerPolicy";
+const MEMORY: &str = "memoryManagerPolicy";
+
+fn slow_admissions(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Hazard> {
+    let Cost { cpus, memory, merge, merge_with_huge_pages } = cost(config, view);
+    let Walked { with_cpus, all } = Walked::of(view);
+    let policy = String::from(config.topology_policy());
+    let mut found = Vec::new();
+    if memory > AFFORDABLE {
+        found.push(Hazard::SlowMemoryHints { nodes: all, seconds: memory });
+    }
+    if cpus > AFFORDABLE {
+        found.push(Hazard::SlowCpuHints { nodes: with_cpus, seconds: cpus });
+    }
+    if found.is_empty() && merge > AFFORDABLE {
+        found.push(Hazard::SlowMerge { policy: policy.clone(), with_cpus, nodes: all, seconds: merge });
+    }
+    if found.is_empty() && merge_with_huge_pages > AFFORDABLE_WITH_HUGE_PAGES {
+        found.push(Hazard::SlowMergeOfHugePages { policy, nodes: all, seconds: merge_with_huge_pages });
+    }
+    found
+}
+
+fn crashes(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Hazard> {
+    let mut found = Vec::new();
+    let policy = config.topology_policy();
+    if let Some(id) = view.nodes().ids().find(|id| !(0..64).contains(&id.0)) {
+        if policy != "none" {
+            found.push(Hazard::NodeIdOutOfRange { id, user: HintUser::Topology(policy.into()) });
+        }
+        if config.memory_policy() == "Static" {
+            found.push(Hazard::NodeIdOutOfRange { id, user: HintUser::Memory });
+        }
+    }
+    let closest = config.topology_manager_policy_options.get(CLOSEST);
+    let is_on = closest.and_then(|value| node_config::parse_bool(value)).unwrap_or(false);
+    if is_on && matches!(policy, "best-effort" | "restricted") && has_gaps(view) {
+        found.push(Hazard::DistancesById);
+    }
+    found
+}
+
+/// Whether the node ids are others than 0, 1, 2 and so on.
+pub(crate) fn has_gaps(view: &KubeletView) -> bool {
+    (0..).zip(view.nodes().ids()).any(|(at, id): (i64, _)| id.0 != at)
+}
+
+/// Reservations above what a node has.
+pub(crate) fn excessive_reservations(
+    config: &KubeletConfiguration,
+    view: &KubeletView,
+    target: Target,
+) -> Vec<Hazard> {
+    if config.memory_policy() != "Static" {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for reserved in &config.reserved_memory {
+        let is_meant = |node: &&NodeMemory| node.id.0 == i64::from(reserved.numa_node);
+        let Some(node) = view.node_memory().iter().find(is_meant) else { continue };
+        for (resource, amount) in &reserved.limits {
+            let Some(available) = available(node, resource) else { continue };
+            if i128::from(amount.value()) > i128::from(available) {
+                found.push(Hazard::ReservedTooMuch {
+                    amount: amount.clone(),
+                    resource: resource.clone(),
+                    node: reserved.numa_node,
+                    available,
+                    target,
+                });
+            }
+        }
+    }
+    found
+}
+
+/// Bytes that a node has of a resource before anything is reserved; `None` for a resource that it does not count.
+fn available(node: &NodeMemory, resource: &str) -> Option<u64> {
+    if resource == "memory" {
+        return Some(node.beside_hugepages());
+    }
+    let size = node
+        .hugepages
+        .iter()
+        .find(|size| k8s_quantity::hugepage_resource_name(size.page_size_kib) == *resource)?;
+    Some(size.page_size_kib.saturating_mul(1024).saturating_mul(size.num_pages))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+    use alloc::string::ToString;
+    use alloc::vec;
+
+    use topology_discovery::{SysfsTree, read};
+    use topology_manifest::{Source, read_kubelet_config};
+    use topology_model::{MachineCore, MachineInfo, MachineNode};
+
+    use super::*;
+    use crate::{changes, propose};
+
+    fn configuration(fields: &str) -> KubeletConfiguration {
+        let text =
+            format!("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n{fields}\n");
+        read_kubelet_config(&Source { name: "kubelet.yaml", text: &text }).unwrap().config
+    }
+
+    fn machine(name: &str) -> KubeletView {
+        let tree = SysfsTree::archive(machine_fixtures::archive(name).unwrap()).unwrap();
+        KubeletView::new(&read(&tree).unwrap().info).unwrap()
+    }
+
+    /// Eight CPUs on node 0, and memory on each of the nodes with these ids.
+    fn cpus_apart(memory_on: &[i64]) -> KubeletView {
+        let core = |cpu| MachineCore { thread_ids: Some(vec![cpu]), ..MachineCore::default() };
+        let cpus = MachineNode { id: 0, cores: Some((0..8).map(core).collect()), ..MachineNode::default() };
+        let memory =
+            memory_on.iter().map(|id| MachineNode { id: *id, memory: 64 << 30, ..MachineNode::default() });
+        let nodes = core::iter::once(cpus).chain(memory).collect();
+        let memory_capacity = (64 << 30) * memory_on.len() as u64;
+        let info = MachineInfo {
+            num_cpus: 8,
+            num_sockets: 1,
+            memory_capacity,
+            topology: Some(nodes),
+            ..MachineInfo::default()
+        };
+        KubeletView::new(&info).unwrap()
+    }
+
+    const STATIC: &str = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\nmemoryManagerPolicy: Static\n\
+        systemReserved: {memory: 924Mi}\n";
+
+    #[track_caller]
+    fn check(view: &KubeletView, fields: &str, expected: &[(&str, &str)]) {
+        let config = configuration(&format!("{STATIC}{fields}"));
+        let found = hazards(&config, view, Target::Kubelet);
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for (own, (field, words)) in found.iter().zip(expected) {
+            assert_eq!(own.field(), *field, "{found:?}");
+            assert!(own.to_string().contains(words), "{words}: {found:?}");
+        }
+        let proposal = propose(&config, view, Target::Kubelet);
+        assert!(hazards(&proposal, view, Target::Kubelet).is_empty(), "{proposal:?}");
+        let changed = changes(&config, &proposal);
+        let is_at_fault = |field: &str| changed.iter().any(|change| change.field == field);
+        let at_fault = [POLICY, MEMORY, "reservedMemory"].into_iter().any(is_at_fault);
+        assert_eq!(at_fault, !expected.is_empty(), "{changed:?}");
+    }
+
+    const ON_0: &str = "reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]\ntopologyManagerPolicyOptions: {max-allowable-numa-nodes: '64'}\n";
+
+    #[test]
+    fn a_kubelet_that_never_admits_its_first_pod_is_not_called_good() {
+        for (name, policy, expected) in [
+            ("gb200-nvl4-34node", "restricted", &[(MEMORY, "2^34 sets of the 34 NUMA nodes")][..]),
+            ("gb200-nvl4-34node", "none", &[(MEMORY, "takes about 17 hours")]),
+            (
+                "turin-9755-nps4-l3numa-32node",
+                "best-effort",
+                &[(MEMORY, "takes about 4 hours"), (POLICY, "takes about 5 days")],
+            ),
+            ("milan-7763-l3numa-16node", "single-numa-node", &[(POLICY, "takes about 3 s")]),
+            ("spr-hbm-flat-snc4-16node", "restricted", &[(MEMORY, "takes about 4 s")]),
+        ] {
+            check(&machine(name), &format!("{ON_0}topologyManagerPolicy: {policy}\n"), expected);
+        }
+    }
+
+    #[test]
+    fn memory_that_a_node_does_not_have_is_not_reserved_there() {
+        let none = "which has none: the kubelet's free memory there wraps";
+        let machine = machine("threadripper3960x-nps4-memoryless-4node");
+        let on = |node| {
+            format!(
+                "topologyManagerPolicy: restricted\nreservedMemory: [{{numaNode: {node}, limits: {{memory: 1Gi}}}}]\n"
+            )
+        };
+        let empty: Vec<_> = machine.node_memory().iter().filter(|node| node.memory == 0).collect();
+        assert!(!empty.is_empty());
+        for node in empty {
+            check(&machine, &on(node.id.0), &[("reservedMemory", none)]);
+        }
+    }
+
+    #[test]
+    fn a_kubelet_that_would_crash_is_not_called_good() {
+        let apart = |policy: &str| {
+            format!(
+                "reservedMemory: [{{numaNode: 1, limits: {{memory: 1Gi}}}}]\ntopologyManagerPolicy: {policy}\n"
+            )
+        };
+        let crashes = "crashes the kubelet at the first pod: NUMA node 252";
+        check(&cpus_apart(&[1, 252]), &apart("restricted"), &[(POLICY, crashes), (MEMORY, crashes)]);
+        let closest = "topologyManagerPolicyOptions: {prefer-closest-numa-nodes: 'true'}\n";
+        let found = hazards(
+            &configuration(&format!("{STATIC}{}{closest}", apart("best-effort"))),
+            &cpus_apart(&[1, 8]),
+            Target::Kubelet,
+        );
+        assert_eq!(found.first().map(Hazard::field), Some("topologyManagerPolicyOptions"), "{found:?}");
+    }
+
+    #[test]
+    fn rules_under_which_no_pod_runs_are_not_called_good() {
+        let fields = |policy: &str| {
+            format!(
+                "reservedMemory: [{{numaNode: 1, limits: {{memory: 1Gi}}}}]\ntopologyManagerPolicy: {policy}\n"
+            )
+        };
+        let nothing = "no Guaranteed pod of 1 to 8 CPUs and 1Gi is ever admitted, even on an empty node: TopologyAffinityError";
+        check(&cpus_apart(&[1, 2]), &fields("restricted"), &[(POLICY, nothing)]);
+        check(&cpus_apart(&[1, 2]), &fields("best-effort"), &[]);
+        // Where nothing is given, nothing of the kind is proposed either.
+        let proposal = propose(&KubeletConfiguration::default(), &cpus_apart(&[1, 2]), Target::Kubelet);
+        assert_eq!((proposal.topology_policy(), proposal.memory_policy()), ("restricted", "None"));
+    }
+}

@@ -1,0 +1,45 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # What counts as wrong
+//!
+//! A configuration is wrong if the kubelet does not start with it, or if it starts and then cannot admit ordinary pods,
+//! never ends the admission of one, or crashes ([`Hazard`]). A proposal is checked and tried in the same way, so a
+//! proposal that can be made has no findings.
+#![no_std]
+
+extern crate alloc;
+
+mod check;
+mod cause;
+mod hazard;
+mod cost;
+mod trial;
+mod note;
+mod remedy;
+mod changes;
+mod proposal;
+mod pinned;
+mod reserve;
+mod options;
+
+use serde::Serialize;
+
+pub use cause::{Cause, Doubt, Severity};
+pub use changes::{Change, changes, merge_patch};
+pub use check::{Finding, check};
+pub use hazard::{Hazard, HintUser, hazards_of_kubelet};
+pub use note::{Note, StartProblem};
+pub use pinned::pinned;
+pub use proposal::{held_back, propose};
+pub use trial::notes;
+
+/// The program that a configuration is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Target {
+    /// A kubelet, which walks all sets of NUMA nodes.
+    #[default]
+    Kubelet,
+    /// `topolet serve`, which takes any number of NUMA nodes.
+    Topolet,
+}
