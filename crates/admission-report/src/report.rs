@@ -53,7 +53,8 @@ impl Report {
             Verdict::Admitted(placement) => Self::admitted(facts, placement),
             Verdict::Refused(refused) => {
                 let Facts { node, before, pod, trace, .. } = *facts;
-                let explanation = node.explain(before, pod, replies, (refused, trace), Tries::default());
+                let admission = node.admission(before, pod).with(replies);
+                let explanation = admission.explain(refused, trace, Tries::default());
                 Self::refused(facts, refused, &explanation)
             }
             Verdict::NeedsPlugin(_) => Self::undecided(facts),

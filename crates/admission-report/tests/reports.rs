@@ -52,7 +52,7 @@ fn pod(text: &str) -> Pod {
 }
 
 fn report(node: &Node, ledger: &Ledger, pod: &Pod) -> (Report, Ledger) {
-    let (attempt, trace) = node.trace_with(Detail::Merges, ledger, pod, &Replies::new());
+    let (attempt, trace) = node.admission(ledger, pod).trace(Detail::Merges);
     let facts = Facts { advice: ADVICE, ..Facts::new(node, ledger, pod, &attempt, &trace) };
     let report = Report::of(&facts, &attempt.verdict, &Replies::new());
     let after = match attempt.verdict {

@@ -46,7 +46,7 @@ fn one(node: &LoadedNode, detail: Detail, before: &Ledger, pod: &Pod) -> (Report
     let mut replies = Replies::new();
     let mut asked = 0;
     let (mut report, after) = loop {
-        let (attempt, trace) = node.node.trace_with(detail, before, pod, &replies);
+        let (attempt, trace) = node.node.admission(before, pod).with(&replies).trace(detail);
         match &attempt.verdict {
             Verdict::NeedsPlugin(question) if asked < QUESTIONS => {
                 replies.insert(question.clone(), agreed(question));
