@@ -96,7 +96,7 @@ impl Work<'_> {
     fn damaged(&mut self, path: &Path, fault: Fault) {
         self.result.aside.insert(path.to_path_buf());
         let uid = path.file_stem().and_then(|stem| stem.to_str()).map(PodUid::new);
-        let uid = uid.filter(|uid| record::path(&uid) == *path);
+        let uid = uid.filter(|uid| record::path(uid) == *path);
         let Some(uid) = uid.filter(|uid| !self.pods.contains_key(uid)) else {
             self.add_at(path.to_path_buf(), fault, None, Remedy::PutAsideNoPod, &[]);
             return;
