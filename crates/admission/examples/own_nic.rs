@@ -11,7 +11,7 @@ use topology_admission::{Compat, Node, Verdict};
 struct Nic;
 
 impl Provider for Nic {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "nic"
     }
 

@@ -40,7 +40,7 @@ impl Case {
             match traced {
                 Traced::No => drop(black_box(node.admission(ledger, pod).with(&replies).attempt())),
                 Traced::Yes => {
-                    drop(black_box(node.admission(ledger, pod).with(&replies).trace(Detail::Short)))
+                    drop(black_box(node.admission(ledger, pod).with(&replies).trace(Detail::Short)));
                 }
             }
         });
