@@ -55,7 +55,7 @@ impl Manager for Given {
     fn conflict(&self, held: &Holdings) -> Option<String> {
         let mut owned = BTreeSet::new();
         for (pod, container, resource, held) in held.iter() {
-            for id in held.devices().iter() {
+            for id in &held.devices() {
                 if !owned.insert((resource.clone(), id.clone())) {
                     return Some(format!("{container} of {pod} holds {id:?}, which another container holds"));
                 }

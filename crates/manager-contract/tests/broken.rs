@@ -52,7 +52,7 @@ impl Manager for Seats {
         if held.len() == 2 || self.defect == Defect::Breaks && held.len() == 1 {
             return Err("no seat is left");
         }
-        let wavers = usize::from(self.defect == Defect::Wavers && self.plans.get() % 2 == 0);
+        let wavers = usize::from(self.defect == Defect::Wavers && self.plans.get().is_multiple_of(2));
         let seat =
             if self.defect == Defect::Shares { 0 } else { held.first().map_or(0, |(_, taken)| 1 - taken) };
         let mut after = held.clone();

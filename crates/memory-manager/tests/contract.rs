@@ -1,4 +1,5 @@
 //! The laws of every manager, kept by this one.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod pods;
 

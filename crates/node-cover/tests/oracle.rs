@@ -1,4 +1,5 @@
 //! Every search against trying all node sets.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use node_cover::{Bounds, Cover, Coverage, Row, Rows, Solution, Steps, meet};
 use numa_bitmask::{NodeIndex, NodeMask};
