@@ -16,7 +16,6 @@ mod node;
 mod ledger;
 mod attempt;
 mod explain;
-mod one_call;
 mod series;
 mod stored;
 

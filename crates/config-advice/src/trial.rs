@@ -5,7 +5,6 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use device_manager::Replies;
 use node_config::KubeletConfiguration;
 use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
 use topology_admission::{Compat, Node, Verdict};
@@ -98,7 +97,7 @@ pub fn notes(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Note> {
 /// Whether an empty node admits the ordinary pod of so many CPUs, or why not.
 fn answer(node: &Node, cpus: u8) -> Result<(), String> {
     let Some(pod) = pod(cpus) else { return Ok(()) };
-    let attempt = node.attempt(&node.empty_ledger(), &pod, &Replies::default());
+    let attempt = node.admission(&node.empty_ledger(), &pod).attempt();
     match attempt.verdict {
         Verdict::Refused(refused) => Err(refused.reason.to_string()),
         Verdict::Admitted(_) | Verdict::NeedsPlugin(_) => Ok(()),

@@ -1,6 +1,5 @@
 //! Prints the object of a machine with one pod: `cargo run -p node-resource-topology --example nrt`.
 
-use device_manager::Replies;
 use node_config::KubeletConfiguration;
 use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeResourceTopology};
 use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
@@ -22,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let app = Container { name: "app".into(), role: Role::App, requests: limits.clone(), limits };
     let pod = Pod::new("default", "web", vec![app]).with_defaults(PodLevelResources::Count);
     let ledger = node.empty_ledger();
-    let attempt = node.attempt(&ledger, &pod, &Replies::default());
+    let attempt = node.admission(&ledger, &pod).attempt();
     let ledger = ledger.commit(attempt)?;
 
     let fingerprint = Fingerprint::of_pods(FingerprintMethod::All, ledger.pods())?;

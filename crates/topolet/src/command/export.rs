@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use admission_report::{Notice, unchecked_notice};
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use device_manager::Replies;
 use node_config::KubeletConfiguration;
 use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeResourceTopology, UnnamedPods};
 use pod_spec::Pod;
@@ -136,7 +135,7 @@ fn unbooked(node: &LoadedNode) -> Vec<Notice> {
 
 /// The ledger with the pod, or without it if it is refused.
 fn admit(node: &LoadedNode, ledger: &Ledger, pod: &Pod, screen: Screen) -> anyhow::Result<(Ledger, bool)> {
-    let attempt = node.node.attempt(ledger, pod, &Replies::default());
+    let attempt = node.node.admission(ledger, pod).attempt();
     let admitted = match &attempt.verdict {
         Verdict::Admitted(_) => {
             if let Some(warning) = unchecked_notice(&node.node, ledger.inventory(), pod, ADVICE) {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use admission_report::unchecked_notice;
-use device_manager::Replies;
 use node_config::{KubeletConfiguration, Scope, TopologyPolicyName};
 use pod_spec::{Pod, PodUid};
 use rayon::prelude::*;
@@ -155,7 +154,6 @@ pub(super) fn capacity(node: &Startable, pod: &Pod) -> Capacity {
 
 /// Admits copies of `pod` until one is refused.
 pub(crate) fn fill(node: &Node, mut ledger: Ledger, pod: &Pod) -> Capacity {
-    let replies = Replies::default();
     let mut fit = 0;
     loop {
         let copy = Pod {
@@ -163,7 +161,7 @@ pub(crate) fn fill(node: &Node, mut ledger: Ledger, pod: &Pod) -> Capacity {
             name: format!("{}-{fit}", pod.name),
             ..pod.clone()
         };
-        let attempt = node.attempt(&ledger, &copy, &replies);
+        let attempt = node.admission(&ledger, &copy).attempt();
         let next = match &attempt.verdict {
             Verdict::Admitted(placement) if placement.preempted.is_empty() => None,
             Verdict::Admitted(_) => Some("it would end one of the others".to_owned()),
@@ -289,7 +287,7 @@ spec: {containers: [{name: a, resources: {limits: {cpu: 9, memory: 9Gi}}}, {name
         for number in 0.. {
             let mut own = Pod::new("default", &format!("own-{number}"), pod.containers.clone());
             own.uid = PodUid::new(&format!("own-{number}"));
-            let attempt = node.node.attempt(&ledger, &own, &Replies::default());
+            let attempt = node.node.admission(&ledger, &own).attempt();
             if !matches!(attempt.verdict, Verdict::Admitted(_)) {
                 return number;
             }
