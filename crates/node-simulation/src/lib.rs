@@ -23,11 +23,17 @@ mod site;
 mod scheduler;
 mod levels;
 mod fewest;
+mod capacity;
+mod rules;
+mod reservation;
 
+pub use capacity::{Capacity, Limit, capacity};
 pub use distribution::{Distribution, DistributionError};
 pub use host::{Host, NoPlugins, Plugins};
 pub use outcome::{HostOutcome, NumaUse, Outcome, Step, TemplateOutcome};
 pub use random::Random;
+pub use reservation::{MemoryPlace, ReservationPlace, SystemReservation};
+pub use rules::{POLICIES_AND_SCOPES, PolicyOption};
 pub use run::{Decision, Fleet, Observer, Silent, fits_empty, run};
 pub use scheduler::{Scheduler, lacking};
 pub use workload::{Arrival, Lifetime, Template, Weight, arrivals};

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_quantity::{Format, Quantity};
 
 use crate::render::{Amount, Glyphs, columns};
-use crate::simulation::{Capacity, FoundMax, MachineUse, RULES, Report, Summary, by_option, notes, share};
+use node_simulation::{POLICIES_AND_SCOPES, ReservationPlace};
+
+use crate::simulation::{Capacity, FoundMax, MachineUse, Report, Summary, by_option, notes, share};
 
 /// The table of a scenario, ending in a newline.
 pub(crate) fn simulation(report: &Report, glyphs: Glyphs) -> String {
@@ -196,7 +198,7 @@ pub(crate) fn found_max(found: &FoundMax, glyphs: Glyphs) -> String {
     let mut policies = vec!["POLICY".to_owned()];
     let mut scopes = vec!["SCOPE".to_owned()];
     let mut last = "";
-    for (policy, scope) in RULES {
+    for (policy, scope) in POLICIES_AND_SCOPES {
         policies.push(if policy.name() == last { String::new() } else { policy.name().to_owned() });
         scopes.push(if policy.name() == "none" { "-".to_owned() } else { scope.name().to_owned() });
         last = policy.name();
@@ -252,7 +254,7 @@ fn reservations(found: &FoundMax) -> String {
     let Some(best) = found.reservations.first() else { return String::new() };
     let mut rows = vec![["RESERVED FOR THE SYSTEM", "CPUS", "MEMORY", "FIT"].map(str::to_owned).to_vec()];
     for (at, own) in found.reservations.iter().enumerate() {
-        if at >= MOST_RESERVATIONS && own.reservation != "as configured" {
+        if at >= MOST_RESERVATIONS && own.place != ReservationPlace::AsConfigured {
             continue;
         }
         let memory = own.reserved_memory.iter();
@@ -271,7 +273,7 @@ fn reservations(found: &FoundMax) -> String {
     if hidden > 0 {
         text.push_str(&format!("and {hidden} more with fewer or as many (-o json has all)\n"));
     }
-    let configured = found.reservations.iter().find(|own| own.reservation == "as configured");
+    let configured = found.reservations.iter().find(|own| own.place == ReservationPlace::AsConfigured);
     if configured.is_none_or(|own| own.capacity.fit() >= best.capacity.fit()) {
         text.push_str("No other reservation lets more fit.\n");
     } else {

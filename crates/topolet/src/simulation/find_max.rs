@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use admission_report::unchecked_notice;
-use node_config::{KubeletConfiguration, Scope, TopologyPolicyName};
-use pod_spec::{Pod, PodUid};
+use node_config::KubeletConfiguration;
+use node_simulation::{POLICIES_AND_SCOPES, PolicyOption, ReservationPlace, SystemReservation};
+use pod_spec::Pod;
 use rayon::prelude::*;
 use serde::Serialize;
-use topology_admission::{Compat, Ledger, Node, Verdict};
+use topology_admission::{Compat, Ledger, Node};
+use topology_model::KubeletView;
 
-use super::reservation::{ReservationFit, reservations};
 use crate::arguments::{ADVICE, RulesArguments};
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 
@@ -75,55 +76,6 @@ impl Capacity {
     }
 }
 
-/// An option, which manager has it, and the feature gate without which it cannot be set.
-struct Choice {
-    name: &'static str,
-    of: Manager,
-    gate: Option<&'static str>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Manager {
-    Cpu,
-    Topology,
-}
-
-const ALPHA: Option<&str> = Some("CPUManagerPolicyAlphaOptions");
-
-const CHOICES: [Choice; 7] = [
-    Choice { name: "full-pcpus-only", of: Manager::Cpu, gate: None },
-    Choice { name: "strict-cpu-reservation", of: Manager::Cpu, gate: None },
-    Choice { name: "distribute-cpus-across-numa", of: Manager::Cpu, gate: None },
-    Choice { name: "distribute-cpus-across-cores", of: Manager::Cpu, gate: ALPHA },
-    Choice { name: "align-by-socket", of: Manager::Cpu, gate: ALPHA },
-    Choice { name: "prefer-align-cpus-by-uncorecache", of: Manager::Cpu, gate: None },
-    Choice { name: "prefer-closest-numa-nodes", of: Manager::Topology, gate: None },
-];
-
-/// Policies with the scopes that differ under them.
-pub(crate) const RULES: [(TopologyPolicyName, Scope); 7] = [
-    (TopologyPolicyName::None, Scope::Container),
-    (TopologyPolicyName::BestEffort, Scope::Container),
-    (TopologyPolicyName::BestEffort, Scope::Pod),
-    (TopologyPolicyName::Restricted, Scope::Container),
-    (TopologyPolicyName::Restricted, Scope::Pod),
-    (TopologyPolicyName::SingleNumaNode, Scope::Container),
-    (TopologyPolicyName::SingleNumaNode, Scope::Pod),
-];
-
-impl Choice {
-    fn set(&self, config: &mut KubeletConfiguration) {
-        let options = match self.of {
-            Manager::Cpu => &mut config.cpu_manager_policy_options,
-            Manager::Topology => &mut config.topology_manager_policy_options,
-        };
-        options.insert(self.name.to_owned(), "true".to_owned());
-        if let Some(gate) = self.gate {
-            config.feature_gates.insert(gate.to_owned(), true);
-        }
-    }
-}
-
 /// Where and by which rules.
 pub(crate) struct Question<'a> {
     pub(crate) machine: &'a LoadedMachine,
@@ -133,75 +85,88 @@ pub(crate) struct Question<'a> {
 
 impl Question<'_> {
     /// The node with something changed in its configuration.
-    pub(super) fn node(&self, change: impl FnOnce(&mut KubeletConfiguration)) -> anyhow::Result<LoadedNode> {
+    fn node(&self, change: impl FnOnce(&mut KubeletConfiguration)) -> anyhow::Result<LoadedNode> {
         LoadedNode::changed(self.machine, self.rules, self.devices.clone(), Compat::default(), change)
     }
 }
 
 /// A node and its empty ledger, or why there is none: what can be handed to another thread.
-pub(super) type Startable = Result<(Arc<Node>, Ledger), anyhow::Error>;
+type Startable = Result<(Arc<Node>, Ledger), anyhow::Error>;
 
-pub(super) fn startable(node: anyhow::Result<LoadedNode>) -> Startable {
+fn startable(node: anyhow::Result<LoadedNode>) -> Startable {
     node.map(|node| (node.empty_ledger(), node)).map(|(ledger, node)| (node.node, ledger))
 }
 
-pub(super) fn capacity(node: &Startable, pod: &Pod) -> Capacity {
+fn capacity(node: &Startable, pod: &Pod) -> Capacity {
     match node {
-        Ok((node, ledger)) => fill(node, ledger.clone(), pod),
+        Ok((node, ledger)) => {
+            let node_simulation::Capacity { fit, limit } =
+                node_simulation::capacity(node, ledger.clone(), pod);
+            Capacity::Fit { fit, next: limit.to_string() }
+        }
         Err(error) => Capacity::no_start(error),
     }
 }
 
-/// Admits copies of `pod` until one is refused.
-pub(crate) fn fill(node: &Node, mut ledger: Ledger, pod: &Pod) -> Capacity {
-    let mut fit = 0;
-    loop {
-        let copy = Pod {
-            uid: PodUid::new(&format!("{}-{fit}", pod.uid)),
-            name: format!("{}-{fit}", pod.name),
-            ..pod.clone()
-        };
-        let attempt = node.admission(&ledger, &copy).attempt();
-        let next = match &attempt.verdict {
-            Verdict::Admitted(placement) if placement.preempted.is_empty() => None,
-            Verdict::Admitted(_) => Some("it would end one of the others".to_owned()),
-            Verdict::Refused(refused) => Some(refused.reason.to_string()),
-            Verdict::NeedsPlugin(question) => Some(format!("nobody answers for {}", question.resource())),
-        };
-        if let Some(next) = next {
-            return Capacity::Fit { fit, next };
-        }
-        match ledger.commit(attempt) {
-            Ok(after) => ledger = after,
-            Err(stale) => return Capacity::Fit { fit, next: stale.to_string() },
-        }
-        fit += 1;
-    }
+/// A reservation for the system, and how many fit beside it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ReservationFit {
+    #[serde(skip)]
+    pub(crate) place: ReservationPlace,
+    pub(crate) reservation: String,
+    /// `reservedSystemCPUs`; `None` where CPUs are not managed.
+    pub(crate) reserved_system_cpus: Option<String>,
+    /// `reservedMemory` of `memory` by NUMA node, in bytes.
+    pub(crate) reserved_memory: BTreeMap<i32, u64>,
+    #[serde(flatten)]
+    pub(crate) capacity: Capacity,
+}
+
+/// Every candidate, the one with which the most fit first; the configured one is the first of equal ones.
+fn reservations(
+    question: &Question<'_>,
+    base: &LoadedNode,
+    config: &KubeletConfiguration,
+    pod: &Pod,
+) -> Vec<ReservationFit> {
+    let Ok(view) = KubeletView::new(&question.machine.info) else { return Vec::new() };
+    let candidates = SystemReservation::candidates(&base.node, config, &view).into_iter();
+    let nodes: Vec<(SystemReservation, Startable)> = candidates
+        .map(|candidate| {
+            let node = question.node(|config| candidate.set(config));
+            (candidate, startable(node))
+        })
+        .collect();
+    let fits = nodes.par_iter().map(|(candidate, node)| ReservationFit {
+        place: candidate.place,
+        reservation: candidate.to_string(),
+        reserved_system_cpus: candidate.cpus.as_ref().map(ToString::to_string),
+        reserved_memory: candidate.memory.clone().unwrap_or_default(),
+        capacity: capacity(node, pod),
+    });
+    let mut fits: Vec<ReservationFit> = fits.collect();
+    fits.sort_by_key(|fit| std::cmp::Reverse(fit.capacity.fit()));
+    fits
 }
 
 /// Looks at every policy, scope and option, and at every reservation.
 pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<FoundMax> {
     let base = question.node(|_| ())?;
-    let has_cpus = base.node.cpus().is_some();
-    let own = |config: &KubeletConfiguration, choice: &Choice| match choice.of {
-        Manager::Cpu => config.cpu_manager_policy_options.contains_key(choice.name),
-        Manager::Topology => config.topology_manager_policy_options.contains_key(choice.name),
-    };
     let mut config = KubeletConfiguration::default();
     question.node(|given| config = given.clone())?;
-    let choices =
-        CHOICES.iter().filter(|choice| !own(&config, choice) && (choice.of == Manager::Topology || has_cpus));
+    let options = PolicyOption::unset(&config, &base.node);
     let mut nodes = Vec::new();
-    for choice in std::iter::once(None).chain(choices.map(Some)) {
-        for (policy, scope) in RULES {
+    for option in std::iter::once(None).chain(options.map(Some)) {
+        for (policy, scope) in POLICIES_AND_SCOPES {
             let node = question.node(|config| {
                 config.topology_manager_policy = Some(policy.name().to_owned());
                 config.topology_manager_scope = Some(scope.name().to_owned());
-                if let Some(choice) = choice {
-                    choice.set(config);
+                if let Some(option) = option {
+                    option.set(config);
                 }
             });
-            nodes.push((choice.map(|choice| choice.name), policy, scope, startable(node)));
+            nodes.push((option.map(PolicyOption::name), policy, scope, startable(node)));
         }
     }
     let variants = nodes.par_iter().map(|(option, policy, scope, node)| Variant {
@@ -253,6 +218,9 @@ pub(crate) fn notes(variants: &[Variant]) -> Vec<(&str, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use device_manager::Replies;
+    use pod_spec::PodUid;
+    use topology_admission::Verdict;
     use topology_manifest::{Source, read_pods};
 
     use super::*;
@@ -307,7 +275,7 @@ spec: {containers: [{name: a, resources: {limits: {cpu: 9, memory: 9Gi}}}, {name
             // Of a large machine one kind of pod is enough.
             let some = if machine.info.num_cpus > 256 { &pods[1..] } else { &pods[..] };
             for pod in some {
-                for (policy, scope) in RULES {
+                for (policy, scope) in POLICIES_AND_SCOPES {
                     let node = question.node(|config| {
                         config.topology_manager_policy = Some(policy.name().to_owned());
                         config.topology_manager_scope = Some(scope.name().to_owned());

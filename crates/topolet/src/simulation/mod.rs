@@ -5,10 +5,8 @@ mod runs;
 mod report;
 mod missing;
 mod find_max;
-mod reservation;
 
-pub(crate) use find_max::{Capacity, FoundMax, Question, RULES, by_option, find_max, notes};
+pub(crate) use find_max::{Capacity, FoundMax, Question, ReservationFit, by_option, find_max, notes};
 pub(crate) use prepare::Prepared;
 pub(crate) use report::{MachineUse, Moment, Report, Summary, share};
-pub(crate) use reservation::ReservationFit;
 pub(crate) use runs::run;

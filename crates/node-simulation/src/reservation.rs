@@ -1,69 +1,81 @@
-//! Other places for what is reserved for the system: as many CPUs and as much memory as configured, on one NUMA node,
-//! or spread over nodes or packages.
+//! Reservations for the system: the configured one, and others of as many CPUs and as much memory on one NUMA node or
+//! spread over nodes or packages.
 
-use std::collections::{BTreeMap, BTreeSet};
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
 
 use cpuset::CpuSet;
 use k8s_quantity::{Format, Quantity};
 use node_config::{KubeletConfiguration, ReservedMemory};
-use pod_spec::Pod;
-use rayon::prelude::*;
-use serde::Serialize;
+use topology_admission::Node;
 use topology_model::{CpuTable, KubeletView, NodeId, NodeMemory};
-
-use super::find_max::{Capacity, Question, Startable, capacity, startable};
-use crate::node::LoadedNode;
-
-/// A reservation and how many fit beside it.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ReservationFit {
-    pub(crate) reservation: String,
-    /// `reservedSystemCPUs`; `None` where CPUs are not managed.
-    pub(crate) reserved_system_cpus: Option<String>,
-    /// `reservedMemory` of `memory` by NUMA node, in bytes.
-    pub(crate) reserved_memory: BTreeMap<i32, u64>,
-    #[serde(flatten)]
-    pub(crate) capacity: Capacity,
-}
 
 /// The resource that is moved; huge pages stay where they are.
 const MEMORY: &str = "memory";
 
-struct Candidate {
-    name: String,
-    cpus: Option<CpuSet>,
-    memory: Option<BTreeMap<i32, u64>>,
+/// CPUs and memory that are kept for the system.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SystemReservation {
+    /// Where.
+    pub place: ReservationPlace,
+    /// Where the memory is.
+    pub memory_place: MemoryPlace,
+    /// `reservedSystemCPUs`; `None` where CPUs are not managed.
+    pub cpus: Option<CpuSet>,
+    /// `reservedMemory` of `memory` by NUMA node, in bytes; `None` where memory is not managed.
+    pub memory: Option<BTreeMap<i32, u64>>,
 }
 
-/// Every candidate, the one with which the most fit first; of equal ones the configuration's own.
-pub(super) fn reservations(
-    question: &Question<'_>,
-    base: &LoadedNode,
-    config: &KubeletConfiguration,
-    pod: &Pod,
-) -> Vec<ReservationFit> {
-    let Ok(view) = KubeletView::new(&question.machine.info) else { return Vec::new() };
-    let nodes: Vec<(Candidate, Startable)> = candidates(base, config, &view)
-        .into_iter()
-        .map(|candidate| {
-            let node = question.node(|config| candidate.set(config));
-            (candidate, startable(node))
-        })
-        .collect();
-    let fits = nodes.par_iter().map(|(candidate, node)| ReservationFit {
-        reservation: candidate.name.clone(),
-        reserved_system_cpus: candidate.cpus.as_ref().map(ToString::to_string),
-        reserved_memory: candidate.memory.clone().unwrap_or_default(),
-        capacity: capacity(node, pod),
-    });
-    let mut fits: Vec<ReservationFit> = fits.collect();
-    fits.sort_by_key(|fit| std::cmp::Reverse(fit.capacity.fit()));
-    fits
+/// Where a reservation is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReservationPlace {
+    /// Where the configuration has it.
+    AsConfigured,
+    /// On one NUMA node.
+    OnNode(NodeId),
+    /// Spread over the NUMA nodes that have CPUs.
+    OverNodes,
+    /// Spread over the packages.
+    OverPackages,
 }
 
-impl Candidate {
-    fn set(&self, config: &mut KubeletConfiguration) {
+/// Where the memory of a reservation is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MemoryPlace {
+    /// With the CPUs.
+    WithCpus,
+    /// Where the configuration has it: the NUMA nodes of the CPUs have no room for it.
+    AsConfigured,
+}
+
+impl fmt::Display for SystemReservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            ReservationPlace::AsConfigured => f.write_str("as configured"),
+            ReservationPlace::OnNode(id) => write!(f, "all on NUMA {id}"),
+            ReservationPlace::OverNodes => f.write_str("spread over NUMA nodes"),
+            ReservationPlace::OverPackages => f.write_str("spread over packages"),
+        }?;
+        match self.memory_place {
+            MemoryPlace::WithCpus => Ok(()),
+            MemoryPlace::AsConfigured => f.write_str(", memory as configured"),
+        }
+    }
+}
+
+impl SystemReservation {
+    /// Every reservation that is worth trying on a machine whose node is started with `config`, the configured one
+    /// first.
+    pub fn candidates(node: &Node, config: &KubeletConfiguration, view: &KubeletView) -> Vec<Self> {
+        candidates(node, config, view)
+    }
+
+    /// Makes the reservation in a configuration.
+    pub fn set(&self, config: &mut KubeletConfiguration) {
         if let Some(cpus) = &self.cpus {
             config.reserved_system_cpus = Some(cpus.to_string());
         }
@@ -86,43 +98,44 @@ impl Candidate {
     }
 }
 
-fn candidates(base: &LoadedNode, config: &KubeletConfiguration, view: &KubeletView) -> Vec<Candidate> {
-    let reserved = base.node.cpus().map(|policy| policy.reserved().clone());
-    let memory = base.node.memory().map(|_| configured_memory(config));
+fn candidates(node: &Node, config: &KubeletConfiguration, view: &KubeletView) -> Vec<SystemReservation> {
+    let reserved = node.cpus().map(|policy| policy.reserved().clone());
+    let memory = node.memory().map(|_| configured_memory(config));
     let count = reserved.as_ref().map_or(0, CpuSet::len);
     let bytes: u64 = memory.iter().flat_map(BTreeMap::values).sum();
     let table = view.cpus();
     let with_cpus: Vec<NodeId> =
         table.nodes().filter(|(_, cpus)| !cpus.is_empty()).map(|(id, _)| id).collect();
-    let configured =
-        Candidate { name: "as configured".to_owned(), cpus: reserved.clone(), memory: memory.clone() };
+    let configured = SystemReservation {
+        place: ReservationPlace::AsConfigured,
+        memory_place: MemoryPlace::WithCpus,
+        cpus: reserved.clone(),
+        memory: memory.clone(),
+    };
     let mut all = vec![configured];
-    let mut add = |name: String, groups: &[CpuSet], nodes: &[NodeId]| {
+    let mut add = |place: ReservationPlace, groups: &[CpuSet], nodes: &[NodeId]| {
         let cpus = reserved.as_ref().map(|_| dealt(table, groups, count));
         if cpus.as_ref().is_some_and(|cpus| cpus.len() != count) {
             return;
         }
-        let Some(configured) = &memory else {
-            all.push(Candidate { name, cpus, memory: None });
-            return;
+        let parts = memory.as_ref().map(|_| divided(view, nodes, bytes));
+        let (memory_place, memory) = match parts {
+            None => (MemoryPlace::WithCpus, None),
+            Some(Some(divided)) => (MemoryPlace::WithCpus, Some(divided)),
+            Some(None) => (MemoryPlace::AsConfigured, memory.clone()),
         };
-        // Where there is no memory to reserve, it stays where it is configured.
-        let (name, memory) = match divided(view, nodes, bytes) {
-            Some(divided) => (name, divided),
-            None => (format!("{name}, memory as configured"), configured.clone()),
-        };
-        all.push(Candidate { name, cpus, memory: Some(memory) });
+        all.push(SystemReservation { place, memory_place, cpus, memory });
     };
     let own = |id: &NodeId| table.cpus_in_node(*id).cloned().unwrap_or_default();
     for id in &with_cpus {
-        add(format!("all on NUMA {id}"), &[own(id)], &[*id]);
+        add(ReservationPlace::OnNode(*id), &[own(id)], &[*id]);
     }
     let by_node: Vec<CpuSet> = with_cpus.iter().map(own).collect();
-    add("spread over NUMA nodes".to_owned(), &by_node, &with_cpus);
+    add(ReservationPlace::OverNodes, &by_node, &with_cpus);
     let packages: Vec<CpuSet> = table.sockets().map(|(_, cpus)| cpus.clone()).collect();
     let first = |package: &CpuSet| with_cpus.iter().copied().find(|id| !own(id).is_disjoint(package));
     let firsts: Vec<NodeId> = packages.iter().filter_map(first).collect();
-    add("spread over packages".to_owned(), &packages, &firsts);
+    add(ReservationPlace::OverPackages, &packages, &firsts);
     let mut seen = BTreeSet::new();
     all.retain(|candidate| {
         seen.insert((candidate.cpus.as_ref().map(ToString::to_string), candidate.memory.clone()))
@@ -138,7 +151,7 @@ fn configured_memory(config: &KubeletConfiguration) -> BTreeMap<i32, u64> {
     config.reserved_memory.iter().filter_map(amount).collect()
 }
 
-/// `count` CPUs, core after core, one group after the other in turn.
+/// `count` CPUs, core by core, taken from the groups in turn.
 fn dealt(table: &CpuTable, groups: &[CpuSet], count: usize) -> CpuSet {
     let cores = |group: &CpuSet| -> Vec<CpuSet> {
         table.cores().map(|(_, core)| core & group).filter(|core| !core.is_empty()).collect()
@@ -156,8 +169,8 @@ fn dealt(table: &CpuTable, groups: &[CpuSet], count: usize) -> CpuSet {
     taken
 }
 
-/// `bytes` in equal parts of whole mebibytes on those of `nodes` that have room for their part; the last has what does
-/// not divide. `None` where no node has.
+/// `bytes` in equal parts of whole mebibytes on those of `nodes` that have room for their part; the last node takes the
+/// remainder. `None` if no node has room.
 fn divided(view: &KubeletView, nodes: &[NodeId], bytes: u64) -> Option<BTreeMap<i32, u64>> {
     const MEBI: u64 = 1 << 20;
     let room = |id: &NodeId| {
