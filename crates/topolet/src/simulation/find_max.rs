@@ -218,7 +218,6 @@ pub(crate) fn notes(variants: &[Variant]) -> Vec<(&str, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use device_manager::Replies;
     use pod_spec::PodUid;
     use topology_admission::Verdict;
     use topology_manifest::{Source, read_pods};
