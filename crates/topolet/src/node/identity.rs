@@ -8,7 +8,7 @@ use topology_manifest::{NodeObject, Source, check_node_name, read_node};
 
 use super::LoadedNode;
 use crate::arguments::IdentityArguments;
-use crate::render::manifest_style;
+use crate::render::manifest_error;
 
 impl IdentityArguments {
     /// The identity that is given; `None`: none.
@@ -20,7 +20,7 @@ impl IdentityArguments {
             let text = crate::document::read(path)?;
             let node = Source::from_bytes(&path.display().to_string(), &text)
                 .and_then(|source| read_node(&source))
-                .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))?;
+                .map_err(manifest_error)?;
             let NodeObject { name, labels, taints } = node;
             return Ok(Some(Identity { name, labels, taints }));
         }
