@@ -86,13 +86,15 @@ fn reserved(_: &Corpus, case: &Case) -> Outcome {
     }
 }
 
-/// What clients are told, in order of nodes and names.
+/// What clients are told, in order of nodes and names. The kubelet's policy `Static` gives no list where nothing is
+/// allocatable; its policy `None` gives an empty one.
 fn allocatable(policy: &Static, nodes: &Nodes) -> Value {
     let block = |(node, resource, size): (_, &pod_spec::ResourceName, u64)| {
         let ids: Vec<i64> = nodes.id(node).into_iter().map(|id| id.0).collect();
         json!({ "numaAffinity": ids, "type": resource.as_str(), "size": size })
     };
-    policy.allocatable().map(block).collect()
+    let blocks: Vec<Value> = policy.allocatable().map(block).collect();
+    if blocks.is_empty() { Value::Null } else { Value::Array(blocks) }
 }
 
 /// The hints of every container, and of the pod as a whole.
