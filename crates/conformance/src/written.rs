@@ -1,7 +1,7 @@
 //! Our answers where the kubelet has none: it crashes, hangs, or takes what no type here holds.
 //!
-//! What ours should be there is a decision, so it is written in a file that people read, one line for each case. An
-//! answer that is too long to read is written as its length and its hash.
+//! There is nothing to compare them with, so a file records them, one line for each case: a change of one is noticed. An
+//! answer that is too long to read is recorded as its length and its hash. The rules that they follow are in the README.
 
 use std::collections::BTreeMap;
 
