@@ -40,7 +40,11 @@ const fn row(name: &'static str, reach: Reach, crates: &'static [&'static str]) 
 
 /// The rows, lowest first. A dependency must lie in a lower row than who uses it.
 const ROWS: &[Row] = &[
-    row("values", Pure, &["cpuset", "k8s-quantity", "terminal-text", "numa-bitmask", "machine-fixtures"]),
+    row(
+        "values",
+        Pure,
+        &["cpuset", "kubelet-release", "k8s-quantity", "terminal-text", "numa-bitmask", "machine-fixtures"],
+    ),
     row("machine, pod, configuration", Pure, &["topology-model", "pod-spec", "node-config"]),
     row("search", Pure, &["node-cover"]),
     row("hints", Pure, &["topology-hint"]),

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use kubelet_release::Release;
 use serde_json::{Value, json};
 
 use crate::compare::{Unstable, accepts};
@@ -16,6 +17,8 @@ pub struct Case {
     pub kind: String,
     /// Its own name.
     pub id: String,
+    /// The release of the kubelet that answered.
+    pub release: Release,
     /// What is asked.
     pub input: Value,
     /// What the kubelet answered.
@@ -105,10 +108,28 @@ impl Case {
             domain: domain.to_owned(),
             kind: input["kind"].as_str().unwrap_or(unnamed).to_owned(),
             id: text(&answer["id"]).to_owned(),
+            release: Release::default(),
             input,
             expected,
             unstable: Unstable::new(&answer["unstable"]),
         })
+    }
+
+    /// The same case, answered by another release than the default.
+    #[must_use]
+    pub fn of(self, release: Release) -> Self {
+        Self { release, ..self }
+    }
+
+    /// Under which name its kind is counted: `cpu/seq`, and `cpu/seq@1.37` for a release that is not the default.
+    #[must_use]
+    pub fn counted_as(&self) -> String {
+        let Self { domain, kind, release, .. } = self;
+        if *release == Release::default() {
+            format!("{domain}/{kind}")
+        } else {
+            format!("{domain}/{kind}@{release}")
+        }
     }
 
     /// Whether the kubelet did the same in `other`, another recording of the case: places that either recording says

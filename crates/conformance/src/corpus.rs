@@ -1,10 +1,11 @@
 //! Case files, and the data that cases name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use kubelet_release::{Release, UnknownRelease};
 use serde_json::Value;
 
 use crate::case::Case;
@@ -17,7 +18,31 @@ const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/kub
 pub struct Corpus {
     /// Folder with one sub-folder for each domain.
     root: PathBuf,
+    /// Where data lies that the folder lacks: the corpus that it is laid over.
+    base: Option<PathBuf>,
+    /// The release that answered.
+    release: Release,
+    /// Cases, by domain and id, that a corpus laid over this one answers anew.
+    replaced: BTreeSet<(String, String)>,
 }
+
+/// A corpus and which of its files are played.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The corpus.
+    pub corpus: Corpus,
+    /// Its files, in order of name.
+    pub files: Vec<PathBuf>,
+}
+
+/// The file that names the release whose answers a folder holds; without it they are the default release's.
+const RELEASE: &str = "RELEASE";
+
+/// Files whose cases replace those of the same id in the corpus below.
+const CHANGED: &str = "changed-";
+
+/// Files with the answers of the release below to what the release above wrote.
+const DOWNGRADE: &str = "downgrade";
 
 /// Why a case file cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +66,20 @@ pub enum CorpusError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The file `RELEASE` of a folder names no release that is known.
+    #[error("{path} names no known release")]
+    Release {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        error: UnknownRelease,
+    },
+    /// A folder of changed answers, and no folder with the others.
+    #[error(
+        "{0} holds what changed in a release, and the corpus that it changes is neither beside nor above it"
+    )]
+    NoBase(PathBuf),
     /// Nothing to play.
     #[error("no case files (*.jsonl, *.jsonl.zst) below {0}")]
     Empty(PathBuf),
@@ -48,6 +87,7 @@ pub enum CorpusError {
 
 impl Corpus {
     /// The corpus at `folder`, which is the root of all domains, the folder of one, or one file in it; and its files.
+    /// Folders in it that have a `RELEASE` are left out.
     pub fn open(folder: &Path) -> Result<(Self, Vec<PathBuf>), CorpusError> {
         let mut files = Vec::new();
         collect(folder, &mut files)?;
@@ -59,7 +99,41 @@ impl Corpus {
         let domain = if folder.is_file() { folder.parent().unwrap_or(&folder) } else { folder.as_path() };
         let is_domain = files.iter().any(|file| file.parent().is_some_and(|parent| same(parent, domain)));
         let root = if is_domain { domain.parent().unwrap_or(domain) } else { domain }.to_path_buf();
-        Ok((Self { root }, files))
+        let corpus = Self::at(root)?;
+        Ok((corpus, files))
+    }
+
+    /// Everything that is played for `folder`: itself; if a `RELEASE` file says that it holds what changed in a
+    /// release, also the cases of its base that it does not answer anew; and the releases in it.
+    ///
+    /// The base is `overlay`, else the folder beside it whose name is its own up to the last `-`, else the folder
+    /// above it. Of a single domain the same domain of the base is played, of a single file nothing else.
+    pub fn parts(folder: &Path, overlay: Option<&Path>) -> Result<Vec<Part>, CorpusError> {
+        let (mut corpus, files) = Self::open(folder)?;
+        let root = corpus.root.clone();
+        if !root.join(RELEASE).is_file() {
+            let mut parts = vec![Part { corpus, files }];
+            for release in releases(folder)? {
+                parts.extend(Self::parts(&release, overlay)?);
+            }
+            return Ok(parts);
+        }
+        let base = overlay.map(Path::to_path_buf).or_else(|| base(&root));
+        let base = base.ok_or_else(|| CorpusError::NoBase(root.clone()))?;
+        corpus.base = Some(base.clone());
+        let mut parts = Vec::new();
+        if folder.is_dir() {
+            let folder = folder.canonicalize().map_err(|error| read_error(folder, error))?;
+            let below = folder.strip_prefix(&root).map_or_else(|_| base.clone(), |domain| base.join(domain));
+            let (mut below, others) = Self::open(&below)?;
+            below.release = corpus.release;
+            for file in files.iter().filter(|file| stem(file).starts_with(CHANGED)) {
+                below.replaced.extend(corpus.cases(file)?.into_iter().map(|case| (case.domain, case.id)));
+            }
+            parts.push(Part { corpus: below, files: others });
+        }
+        parts.push(Part { corpus, files });
+        Ok(parts)
     }
 
     /// The cases of a file; none if it holds data instead.
@@ -67,8 +141,9 @@ impl Corpus {
         let domain = file.parent().and_then(|parent| parent.canonicalize().ok());
         let domain =
             domain.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let stem = name.split('.').next().unwrap_or_default();
+        let name = stem(file);
+        let release = if name == DOWNGRADE { Release::default() } else { self.release };
+        let unnamed = name.strip_prefix(CHANGED).unwrap_or(&name);
         let text = read(file)?;
         let mut cases = Vec::new();
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
@@ -80,23 +155,34 @@ impl Corpus {
                 None if cases.is_empty() => return Ok(Vec::new()),
                 None => return Err(fault("it has no case".to_owned())),
             };
-            let case = Case::answered(&domain, stem, input, value);
-            cases.push(case.map_err(|error| fault(error.to_string()))?);
+            let case = Case::answered(&domain, unnamed, input, value);
+            let case = case.map_err(|error| fault(error.to_string()))?.of(release);
+            if !self.replaced.contains(&(case.domain.clone(), case.id.clone())) {
+                cases.push(case);
+            }
         }
         Ok(cases)
     }
 
     /// A corpus for its data alone: `root` has one sub-folder for each domain.
-    #[must_use]
-    pub fn at(root: PathBuf) -> Self {
-        Self { root }
+    pub fn at(root: PathBuf) -> Result<Self, CorpusError> {
+        let release = release(&root)?;
+        let base = base(&root).filter(|_| root.join(RELEASE).is_file());
+        Ok(Self { root, base, release, replaced: BTreeSet::new() })
     }
 
-    /// Where a data file lies: plain or packed, with these cases or else with the committed ones.
+    /// The release that answered.
+    #[must_use]
+    pub const fn release(&self) -> Release {
+        self.release
+    }
+
+    /// Where a data file lies: plain or packed, with these cases, or with those that they are laid over, or else with
+    /// the committed ones.
     pub(crate) fn data(&self, name: &str) -> PathBuf {
         let packed = format!("{name}.zst");
-        let roots = [self.root.as_path(), Path::new(COMMITTED)];
-        let places = roots.iter().flat_map(|root| [root.join(&packed), root.join(name)]);
+        let roots = [Some(self.root.as_path()), self.base.as_deref(), Some(Path::new(COMMITTED))];
+        let places = roots.iter().flatten().flat_map(|root| [root.join(&packed), root.join(name)]);
         places.into_iter().find(|path| path.exists()).unwrap_or_else(|| self.root.join(name))
     }
 
@@ -120,6 +206,53 @@ impl Corpus {
 /// Groups cases by domain and kind, in order of name.
 pub(crate) type ByKind<T> = BTreeMap<String, T>;
 
+/// The release that a folder's file names.
+fn release(root: &Path) -> Result<Release, CorpusError> {
+    let path = root.join(RELEASE);
+    if !path.is_file() {
+        return Ok(Release::default());
+    }
+    let text = read(&path)?;
+    text.trim().parse().map_err(|error| CorpusError::Release { path, error })
+}
+
+/// The corpus that a folder of changed answers changes.
+fn base(root: &Path) -> Option<PathBuf> {
+    let above = root.parent()?;
+    let name = root.file_name()?.to_string_lossy().into_owned();
+    let beside = name.rsplit_once('-').map(|(name, _)| above.join(name));
+    beside.filter(|beside| beside.is_dir()).or_else(|| has_domains(above).then(|| above.to_path_buf()))
+}
+
+/// Whether a folder is the root of a corpus.
+fn has_domains(folder: &Path) -> bool {
+    ["quantity", "topology", "cpu", "memory", "device", "admission"]
+        .iter()
+        .any(|domain| folder.join(domain).is_dir())
+}
+
+/// The folders directly in a folder that hold what changed in a release.
+fn releases(folder: &Path) -> Result<Vec<PathBuf>, CorpusError> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut releases = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| read_error(folder, error))? {
+        let path = entry.map_err(|error| read_error(folder, error))?.path();
+        if path.join(RELEASE).is_file() {
+            releases.push(path);
+        }
+    }
+    releases.sort();
+    Ok(releases)
+}
+
+/// The name of a case file without what follows its first dot.
+fn stem(file: &Path) -> String {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    name.split('.').next().unwrap_or_default().to_owned()
+}
+
 fn same(a: &Path, b: &Path) -> bool {
     a.canonicalize().is_ok_and(|a| a == *b)
 }
@@ -137,6 +270,9 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CorpusError> {
         let path = entry.map_err(|error| read_error(folder, error))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let plain = name.strip_suffix(".zst").unwrap_or(&name);
+        if path.join(RELEASE).is_file() {
+            continue;
+        }
         if path.is_dir() {
             collect(&path, files)?;
         } else if plain.strip_suffix(".jsonl").is_some() {

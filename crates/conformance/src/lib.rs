@@ -20,7 +20,7 @@ mod admission;
 
 pub use case::{Case, Expected, Listed, NotACase, Outcome};
 pub use compare::Unstable;
-pub use corpus::{Corpus, CorpusError, unpack};
+pub use corpus::{Corpus, CorpusError, Part, unpack};
 pub use report::{Baseline, Figures, Passes, Report};
 pub use selection::{Selection, Share};
 pub use written::WrittenAnswers;

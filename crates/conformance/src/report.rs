@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::case::{Case, Expected, Listed, Outcome};
-use crate::corpus::{ByKind, Corpus, CorpusError};
+use crate::corpus::{ByKind, Corpus, CorpusError, Part};
 use crate::written::WrittenAnswers;
 use crate::{over_sockets, play};
 
@@ -77,13 +77,14 @@ impl Report {
         Self { written: Some(written), ..self }
     }
 
-    /// Plays every case below `folder`.
-    pub fn play(&mut self, folder: &Path) -> Result<(), CorpusError> {
-        let (corpus, files) = Corpus::open(folder)?;
-        for file in files {
-            for case in corpus.cases(&file)? {
-                let outcome = play(&corpus, &case);
-                self.count(&case, outcome);
+    /// Plays every case of [`Corpus::parts`].
+    pub fn play(&mut self, folder: &Path, overlay: Option<&Path>) -> Result<(), CorpusError> {
+        for Part { corpus, files } in Corpus::parts(folder, overlay)? {
+            for file in files {
+                for case in corpus.cases(&file)? {
+                    let outcome = play(&corpus, &case);
+                    self.count(&case, outcome);
+                }
             }
         }
         Ok(())
@@ -92,7 +93,7 @@ impl Report {
     /// Counts one case.
     pub fn count(&mut self, case: &Case, outcome: Outcome) {
         let outcome = self.as_written(case, outcome);
-        let figures = self.kinds.entry(format!("{}/{}", case.domain, case.kind)).or_default();
+        let figures = self.kinds.entry(case.counted_as()).or_default();
         if outcome == Outcome::Passed && over_sockets(case) {
             figures.over_sockets += 1;
         }
@@ -148,13 +149,17 @@ impl Report {
     }
 
     /// Kinds of which fewer cases pass than in `baseline`, or more of them as listed differences; domains that have
-    /// not been read do not count.
+    /// not been read, or not of that release, do not count.
     #[must_use]
     pub fn lost(&self, baseline: &Baseline) -> Vec<String> {
         let count =
             |kind: &str| self.kinds.get(kind).map_or((0, 0), |figures| (figures.passed, figures.listed));
-        let domain = |kind: &str| kind.split('/').next().unwrap_or_default().to_owned();
-        let read: BTreeSet<String> = self.kinds.keys().map(|kind| domain(kind)).collect();
+        let domain = |kind: &str| {
+            let (kind, release) = kind.split_once('@').unwrap_or((kind, ""));
+            let domain = kind.split('/').next().unwrap_or_default();
+            (domain.to_owned(), release.to_owned())
+        };
+        let read: BTreeSet<(String, String)> = self.kinds.keys().map(|kind| domain(kind)).collect();
         let mut lost = Vec::new();
         for (kind, before) in baseline.iter().filter(|(kind, _)| read.contains(&domain(kind))) {
             let (passed, listed) = count(kind);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::case::Case;
 
-/// Our answers by `domain/kind` and id of the case.
+/// Our answers by [kind](Case::counted_as) and id of the case.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WrittenAnswers(BTreeMap<String, BTreeMap<String, Value>>);
@@ -24,7 +24,7 @@ impl WrittenAnswers {
 
     /// What is written for a case.
     pub(crate) fn of(&self, case: &Case) -> Option<&Value> {
-        self.0.get(&format!("{}/{}", case.domain, case.kind))?.get(&case.id)
+        self.0.get(&case.counted_as())?.get(&case.id)
     }
 
     /// Whether an answer is the one that is written.
@@ -33,7 +33,7 @@ impl WrittenAnswers {
     }
 
     pub(crate) fn insert(&mut self, case: &Case, answer: &Value) {
-        let kind = self.0.entry(format!("{}/{}", case.domain, case.kind)).or_default();
+        let kind = self.0.entry(case.counted_as()).or_default();
         kind.insert(case.id.clone(), as_written(answer));
     }
 

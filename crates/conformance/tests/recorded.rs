@@ -46,7 +46,7 @@ impl Drop for Folder {
 fn ours_are_the_recorded_answers() {
     let written = fs::read_to_string(recorded().join("../kubelet-written.json")).unwrap();
     let mut report = Report::default().comparing_with(serde_json::from_str(&written).unwrap());
-    report.play(&recorded()).unwrap();
+    report.play(&recorded(), None).unwrap();
     let count = cases().1.len();
     assert!(count > 2000, "{count}");
     assert_eq!(report.totals(), (count, 0, 0), "{report}");
@@ -89,7 +89,7 @@ fn a_kind_that_passes_fewer_cases_than_before_is_lost() {
         "{\"id\":\"a\",\"case\":{\"kind\":\"quantity\",\"op\":\"cmp\",\"a\":\"1\",\"b\":\"2\"},\"result\":{\"cmp\":-1}}\n",
     );
     let mut report = Report::default();
-    report.play(&folder.0).unwrap();
+    report.play(&folder.0, None).unwrap();
     let before = |kind: &str, passed| Baseline::from([(kind.to_owned(), Passes { passed, listed: 0 })]);
     assert_eq!(report.lost(&before("quantity/quantity", 1)), [""; 0]);
     assert_eq!(report.lost(&before("quantity/quantity", 2)), ["quantity/quantity: 1 passed, 2 before"]);
@@ -104,7 +104,7 @@ fn a_case_that_passes_as_a_listed_difference_only_is_lost() {
     let line = "{\"id\":\"a\",\"case\":{\"kind\":\"quantity\",\"op\":\"cmp\",\"a\":\"1\",\"b\":\"2\"},";
     let folder = Folder::with("listed", &format!("{line}\"panic\":\"boom\"}}\n"));
     let mut report = Report::default();
-    report.play(&folder.0).unwrap();
+    report.play(&folder.0, None).unwrap();
     let before = Baseline::from([("quantity/quantity".to_owned(), Passes { passed: 1, listed: 0 })]);
     assert_eq!(report.lost(&before), ["quantity/quantity: 1 listed differences, 0 before"]);
 }
@@ -119,7 +119,7 @@ fn where_the_kubelet_crashes_ours_is_the_written_answer() {
         (json!({}), 0),
     ] {
         let mut report = Report::default().comparing_with(serde_json::from_value(written).unwrap());
-        report.play(&folder.0).unwrap();
+        report.play(&folder.0, None).unwrap();
         assert_eq!(report.totals(), (passed, 1 - passed, 0), "{report}");
     }
 }
@@ -135,7 +135,7 @@ fn figures_name_the_first_difference_and_what_is_not_covered() {
         ),
     );
     let mut report = Report::default();
-    report.play(&folder.0).unwrap();
+    report.play(&folder.0, None).unwrap();
     assert_eq!(
         report.to_string(),
         "quantity/quantity: 1/2, of them 1 listed differences\n  differs: wrong\n    case: \
@@ -155,7 +155,7 @@ fn a_damaged_file_is_an_error_with_its_place() {
         ("{\"case\":{\"kind\":\"x\"}}\n", "line 1 is not a case: it has no result"),
     ] {
         let folder = Folder::with("damaged", text);
-        let shown = Report::default().play(&folder.0).unwrap_err().to_string();
+        let shown = Report::default().play(&folder.0, None).unwrap_err().to_string();
         assert!(shown.contains(error), "{shown}");
     }
 }
@@ -169,6 +169,71 @@ fn data_that_lies_with_the_committed_cases_serves_others_too() {
     let line: Value = json!({ "id": take.id, "case": take.input, "result": {} });
     fs::write(folder.0.join("cpu/take.jsonl"), line.to_string()).unwrap();
     let mut report = Report::default();
-    report.play(&folder.0).unwrap();
+    report.play(&folder.0, None).unwrap();
     assert!(!report.to_string().contains("failed to read"), "{report}");
+}
+
+/// A folder of changed answers over another: the cases of `kubelet` are `a` and `b`, and release 1.37 answers `b` anew.
+fn changed(test: &str, release: &str) -> Folder {
+    let line = |id: &str, answer: i32| {
+        format!(
+            "{{\"id\":\"{id}\",\"case\":{{\"kind\":\"quantity\",\"op\":\"cmp\",\"a\":\"1\",\"b\":\"2\"}},\"result\":{{\"cmp\":{answer}}}}}\n"
+        )
+    };
+    let folder = Folder::new(test);
+    fs::remove_dir(folder.0.join("quantity")).unwrap();
+    for (path, text) in [
+        ("kubelet/quantity/some.jsonl", line("a", -1) + &line("b", 7)),
+        ("kubelet-1.37/quantity/changed-some.jsonl", line("b", -1)),
+        ("kubelet-1.37/quantity/downgrade.jsonl", line("c", -1)),
+        ("kubelet-1.37/RELEASE", release.to_owned()),
+    ] {
+        let path = folder.0.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn a_folder_of_a_release_changes_the_one_beside_it() {
+    let folder = changed("release", "1.37.1\n");
+    let mut report = Report::default();
+    report.play(&folder.0.join("kubelet-1.37"), None).unwrap();
+    assert_eq!(
+        report.to_string(),
+        "quantity/quantity: 1/1\nquantity/quantity@1.37: 2/2\n3 passed, 0 failed, 0 skipped"
+    );
+    // A domain alone is laid over the same domain.
+    let mut domain = Report::default();
+    domain.play(&folder.0.join("kubelet-1.37/quantity"), None).unwrap();
+    assert_eq!(domain.to_string(), report.to_string());
+    // Another base, by name.
+    fs::rename(folder.0.join("kubelet"), folder.0.join("other")).unwrap();
+    let missing = Report::default().play(&folder.0.join("kubelet-1.37"), None).unwrap_err().to_string();
+    assert!(missing.contains("is neither beside nor above it"), "{missing}");
+    let mut named = Report::default();
+    named.play(&folder.0.join("kubelet-1.37"), Some(&folder.0.join("other"))).unwrap();
+    assert_eq!(named.to_string(), report.to_string());
+}
+
+#[test]
+fn releases_in_a_folder_are_played_with_it() {
+    let folder = changed("releases", "1.37.1");
+    fs::rename(folder.0.join("kubelet-1.37"), folder.0.join("kubelet/1.37.1")).unwrap();
+    let mut report = Report::default();
+    report.play(&folder.0.join("kubelet"), None).unwrap();
+    let figures: Vec<_> =
+        report.kinds.iter().map(|(kind, figures)| (kind.as_str(), figures.passed)).collect();
+    assert_eq!(figures, [("quantity/quantity", 2), ("quantity/quantity@1.37", 2)]);
+    // A release of which nothing was read is not lost.
+    let before = Baseline::from([("quantity/quantity@1.36".to_owned(), Passes { passed: 9, listed: 0 })]);
+    assert_eq!(report.lost(&before), [""; 0]);
+}
+
+#[test]
+fn a_release_that_is_not_known_is_an_error() {
+    let folder = changed("unknown", "1.12.0");
+    let error = Report::default().play(&folder.0.join("kubelet-1.37"), None).unwrap_err().to_string();
+    assert!(error.contains("RELEASE names no known release"), "{error}");
 }

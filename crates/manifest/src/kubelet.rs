@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use node_config::{Duration, KubeletConfiguration, ReservedMemory};
+use node_config::{Duration, KubeletConfiguration, ReservedMemory, Rules};
 
 use crate::kubelet_fields::{IGNORED, READ};
 use crate::node::{Field, Keyed, Node, Value};
@@ -160,6 +160,7 @@ struct Decoder<'a, 'w> {
 impl Decoder<'_, '_> {
     fn decode(mut self) -> Result<KubeletConfiguration, ManifestError> {
         Ok(KubeletConfiguration {
+            rules: Rules::default(),
             cpu_manager_policy: self.text("cpuManagerPolicy")?,
             cpu_manager_policy_options: self.strings("cpuManagerPolicyOptions")?.unwrap_or_default(),
             cpu_manager_reconcile_period: self.duration("cpuManagerReconcilePeriod")?,

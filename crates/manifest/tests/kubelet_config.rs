@@ -1,6 +1,6 @@
 //! Kubelet configurations, as the kubelet's decoder takes and refuses them.
 
-use node_config::{Duration, KubeletConfiguration};
+use node_config::{Duration, KubeletConfiguration, Rules};
 use topology_manifest::{KubeletConfigRead, Source, Style, read_kubelet_config};
 
 fn read(text: &str) -> KubeletConfigRead {
@@ -51,6 +51,7 @@ fn every_field_in_every_wrapping() {
         reserved_memory.iter().map(|entry| (entry.numa_node, entry.limits["memory"].to_string())).collect();
     assert_eq!(reserved, [(0, "1Gi".to_owned()), (1, "100".to_owned())]);
     let expected = KubeletConfiguration {
+        rules: Rules::default(),
         cpu_manager_policy: Some("static".to_owned()),
         cpu_manager_policy_options: map("full-pcpus-only", "true"),
         cpu_manager_reconcile_period: Some(Duration::from_seconds(5)),

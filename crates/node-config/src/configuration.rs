@@ -5,6 +5,8 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use kubelet_release::Rules;
+
 use crate::{CpuPolicyName, Duration, MemoryPolicyName, ReservedMemory, Scope, TopologyPolicyName};
 
 /// The fields of a `KubeletConfiguration` that the resource managers look at.
@@ -13,6 +15,8 @@ use crate::{CpuPolicyName, Duration, MemoryPolicyName, ReservedMemory, Scope, To
 /// [`validate`](Self::validate) and the `check` functions of the parts.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct KubeletConfiguration {
+    /// The rules of the kubelet that reads it; no field of the file.
+    pub rules: Rules,
     /// `cpuManagerPolicy`.
     pub cpu_manager_policy: Option<String>,
     /// `cpuManagerPolicyOptions`.

@@ -85,6 +85,7 @@ impl Asking<'_> {
                 ));
             }
             let case = Case::answered(self.domain, "", question.clone(), answer)?;
+            let case = case.of(self.corpus.release());
             let outcome = conformance::play(self.corpus, &case);
             Ok((case, outcome))
         });

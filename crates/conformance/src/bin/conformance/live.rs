@@ -70,7 +70,7 @@ impl Live {
         let data = source.parent().filter(|parent| !parent.as_os_str().is_empty());
         let data = data.map_or_else(|| source.join(".."), Path::to_path_buf);
         let programs = Programs::build(source, &data, &wanted)?;
-        let corpus = Corpus::at(data);
+        let corpus = Corpus::at(data)?;
         for ((domain, program), mut progress) in wanted.into_iter().zip(runs) {
             let asking = Asking { programs: &programs, program, domain, corpus: &corpus };
             if let Some(file) = &self.cases {

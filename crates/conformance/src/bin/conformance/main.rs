@@ -28,6 +28,10 @@ struct Conformance {
     /// Folders with case files: the root of all domains, or single domains; or single files.
     #[arg(required_unless_present_any = ["live", "again"])]
     folders: Vec<PathBuf>,
+    /// The corpus that a folder with a RELEASE file changes [default: the folder beside it with the same name up to the
+    /// last "-", else the one above it].
+    #[arg(long, value_name = "DIR")]
+    overlay: Option<PathBuf>,
     /// Fail only where a kind passes fewer cases than this file says, or more of them as listed differences.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
@@ -86,7 +90,7 @@ impl Conformance {
             report = report.comparing_with(json(path)?);
         }
         for folder in &self.folders {
-            report.play(folder)?;
+            report.play(folder, self.overlay.as_deref())?;
         }
         self.live.play(&mut report)?;
         drop(std::panic::take_hook());

@@ -1,0 +1,122 @@
+//! The values of rules: what a release does, one enum for each rule.
+
+/// What the feature gates are: known names, stages, defaults, locks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GateTable {
+    /// Of 1.34.
+    V1_34,
+    /// Of 1.35.
+    V1_35,
+    /// Of 1.36.
+    V1_36,
+    /// Of 1.37.
+    V1_37,
+}
+
+/// How a missing or forbidden `memoryThrottlingFactor` is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MemoryThrottling {
+    /// It is 0.9 unless set, and required where gate `MemoryQoS` is on.
+    Defaulted,
+    /// It has no default; with gate `MemoryQoS` off only 0.9 may be set.
+    Optional,
+}
+
+/// Who fills in what a pod requests as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DefaultedBy {
+    /// Whoever decodes a pod, so the kubelet for static pods too; limits are not filled in.
+    Decoder,
+    /// The API server alone, limits included: the kubelet takes static pods as they are written.
+    ApiServer,
+}
+
+/// What the QoS class of a pod is worked out from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QosBy {
+    /// Sums over the containers; an empty `resources` of the pod hides them.
+    Sums,
+    /// Each container by itself; an empty `resources` of the pod says nothing.
+    Containers,
+}
+
+/// How many CPUs each NUMA node gives with `distribute-cpus-across-numa` and `align-by-socket`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AlignedShare {
+    /// The even share; a combination with a poorer node is skipped, and sockets do not matter.
+    Even,
+    /// The even share, or less where a node has less; combinations within one socket come first.
+    Lowered,
+}
+
+/// When `full-pcpus-only` asks for whole cores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WholeCoreCheck {
+    /// Before the state is looked at: a container that has CPUs can be refused after a restart.
+    Everyone,
+    /// After it: a container that has CPUs passes.
+    NewContainers,
+}
+
+/// What a container is given by the memory manager that requests neither memory nor huge pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EmptyMemoryRequest {
+    /// It is served like any other: an empty list of hints, and an entry without blocks.
+    Served,
+    /// It is left alone: no hints, no entry, no count.
+    LeftAlone,
+}
+
+/// Which forms of the state files of the CPU and memory managers are written and read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CheckpointForm {
+    /// The manager's entries alone: CPU form 2 and memory form 1, or forms 3 and 2 with pods as a whole.
+    Plain,
+    /// The same with the data once more as text: CPU form 4 and memory form 3.
+    Embedded,
+}
+
+/// How many device plugins may serve one resource.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PluginsPerResource {
+    /// One: a newer one replaces it.
+    One,
+    /// Several, told apart by their sockets.
+    Several,
+}
+
+/// Which hints managers give for a pod that is resized.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ResizeHints {
+    /// Those of an admission.
+    AsAdmitted,
+    /// None of CPUs and memory: the stored hint is that of devices.
+    DevicesAlone,
+}
+
+/// What the pod resources API says of containers that share what their pod holds as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SharedInPodResources {
+    /// The shared CPUs and memory, at the container.
+    AtContainers,
+    /// What the pod holds, at the pod.
+    AtPods,
+}
+
+/// How an amount of `ephemeral-storage` is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StorageForm {
+    /// With the unit of a binary quantity: `100Gi`.
+    Binary,
+    /// As a decimal number: `107374182400`.
+    Decimal,
+}
+
+/// How the metrics of the resource managers begin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MetricPrefix {
+    /// `resource_manager_`.
+    Bare,
+    /// `kubelet_resource_manager_`; counters end with `_total`.
+    Kubelet,
+}
