@@ -57,6 +57,7 @@ const ROWS: &[Row] = &[
     row("reports", Pure, &["admission-report"]),
     row("many pods", Pure, &["node-simulation"]),
     row("node as a value", Pure, &["config-advice", "node-resource-topology"]),
+    row("sockets", Outside, &["kept-socket"]),
     row("effects", Outside, &["topology-discovery", "device-plugin", "cgroup-cpuset", "topology-manifest"]),
     row("state of a node", Outside, &["node-state"]),
     row("daemon", Outside, &["node-agent"]),

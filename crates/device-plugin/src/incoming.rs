@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use kept_socket::KeptListener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -12,7 +13,6 @@ use tokio_stream::Stream;
 use tonic::transport::server::Connected;
 
 use crate::authority::Rewriter;
-use crate::kept::KeptListener;
 
 /// How much is read at once.
 const READ: usize = 8 * 1024;

@@ -18,9 +18,7 @@ mod limits;
 mod event;
 mod server;
 mod sockets;
-mod socket_file;
 mod folders;
-mod kept;
 pub mod authority;
 mod incoming;
 mod registration;
@@ -38,7 +36,6 @@ pub mod proto;
 pub use convert::container_setup;
 pub use event::{Event, Gone, Receipt, Socket};
 pub use folders::make_folder;
-pub use kept::{Fate, KeptListener};
 pub use limits::Limits;
 pub use metrics::Metrics;
 pub use pod_resources::{
@@ -47,5 +44,4 @@ pub use pod_resources::{
 };
 pub use server::Server;
 pub use setup::{Folders, Questions, Setup, Times};
-pub use socket_file::{BoundSocket, FileIdentity, ListeningSocket, is_served};
 pub use sockets::StartError;

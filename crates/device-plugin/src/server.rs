@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use device_manager::{Question, Reply};
+use kept_socket::{Fate, KeptListener};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tonic::transport::server::Router;
@@ -13,7 +14,6 @@ use tonic::transport::server::Router;
 use crate::event::{Event, Socket};
 use crate::folders::make_folder;
 use crate::incoming;
-use crate::kept::{Fate, KeptListener};
 use crate::metrics::Metrics;
 use crate::plugins::Plugins;
 use crate::pod_resources::{Lister, PodResources};

@@ -5,10 +5,10 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use kept_socket::{BoundSocket, ListeningSocket, is_served};
 use thiserror::Error;
 
 use crate::folders::make_last;
-use crate::socket_file::{BoundSocket, ListeningSocket, is_served};
 
 /// The name of both sockets.
 pub(crate) const NAME: &str = "kubelet.sock";

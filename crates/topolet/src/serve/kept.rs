@@ -2,7 +2,7 @@
 //! not.
 //!
 //! A thread makes removed folders again. A listener makes its removed or replaced socket again
-//! ([`KeptListener`](device_plugin::KeptListener)), and reports here whether it is at its path.
+//! ([`KeptListener`](kept_socket::KeptListener)), and reports here whether it is at its path.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use crossbeam::channel::{self, Sender};
-use device_plugin::FileIdentity;
+use kept_socket::FileIdentity;
 use node_agent::Event;
 use node_state::PODS;
 use parking_lot::{Mutex, MutexGuard};

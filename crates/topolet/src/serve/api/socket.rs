@@ -11,7 +11,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use device_plugin::{BoundSocket, Fate, KeptListener, ListeningSocket, is_served};
+use kept_socket::{BoundSocket, Fate, KeptListener, ListeningSocket, is_served};
 use nix::unistd::{Gid, Group};
 
 use crate::serve::kept::Missing;

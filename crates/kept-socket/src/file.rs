@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_socket_is_its_makers_and_takes_nobody_before_it_listens() -> io::Result<()> {
-        let folder = std::env::temp_dir().join(format!("device-plugin-socket-file-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("kept-socket-file-{}", std::process::id()));
         fs::create_dir_all(&folder)?;
         let path = folder.join("a.sock");
         assert!(!is_served(&path)?);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use crate::socket_file::ListeningSocket;
+use crate::file::ListeningSocket;
 
 /// How often the path is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -78,7 +78,7 @@ impl KeptListener {
     }
 
     /// Keeps the socket at its path, and accepts nothing.
-    pub(crate) async fn keep(&mut self) -> std::convert::Infallible {
+    pub async fn keep(&mut self) -> std::convert::Infallible {
         loop {
             self.look.tick().await;
             self.look();

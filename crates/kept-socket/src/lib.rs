@@ -1,0 +1,7 @@
+#![doc = include_str!("../README.md")]
+
+mod file;
+mod listener;
+
+pub use file::{BoundSocket, FileIdentity, ListeningSocket, is_served};
+pub use listener::{Fate, KeptListener};
