@@ -58,7 +58,11 @@ const ROWS: &[Row] = &[
     row("many pods", Pure, &["node-simulation"]),
     row("node as a value", Pure, &["config-advice", "node-resource-topology"]),
     row("sockets", Outside, &["kept-socket"]),
-    row("effects", Outside, &["topology-discovery", "device-plugin", "cgroup-cpuset", "topology-manifest"]),
+    row(
+        "effects",
+        Outside,
+        &["topology-discovery", "device-plugin", "bounded-http", "cgroup-cpuset", "topology-manifest"],
+    ),
     row("state of a node", Outside, &["node-state"]),
     row("daemon", Outside, &["node-agent"]),
     row("assembly", Outside, &["topolet", "conformance", "workloads"]),

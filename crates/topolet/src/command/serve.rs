@@ -4,12 +4,13 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use bounded_http::{Open, SocketGroup};
 use clap::{Args, ValueHint};
 
 use crate::Outcome;
 use crate::arguments::{BackupArguments, IdentityArguments, MachineArguments, RulesArguments};
 use crate::render::Screen;
-use crate::serve::{self, CgroupRoot, Damaged, Log, LoggingFormat, Open, SOCKET, Setup, SocketGroup};
+use crate::serve::{self, CgroupRoot, Damaged, Log, LoggingFormat, SOCKET, Setup};
 
 #[derive(Args, Debug)]
 pub(crate) struct ServeArguments {
@@ -99,7 +100,7 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<()> {
         socket,
         open: match (arguments.socket_for_all, arguments.socket_group) {
             (true, _) => Open::ToAll,
-            (false, group) => Open::ToGroup(group.map(|SocketGroup(group)| group)),
+            (false, group) => Open::ToGroup(group),
         },
         explained: arguments.explain_limit,
         tcp: arguments.tcp,

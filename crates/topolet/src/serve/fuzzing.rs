@@ -9,6 +9,7 @@ use std::time::Instant;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request as HttpRequest, StatusCode};
 use axum::{Extension, Router};
+use bounded_http::Peer;
 use clap::Parser as _;
 use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
@@ -16,7 +17,7 @@ use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, Owner, Request};
 use tower::ServiceExt as _;
 
-use super::api::{Peer, router};
+use super::api::router;
 use super::enforce::{self, CgroupRoot};
 use super::owner::{Message, OwnerThread, WAITING};
 use super::plugins::Sockets;

@@ -24,6 +24,7 @@ mod open_files;
 mod observe;
 mod metrics;
 mod api;
+mod listening;
 mod inputs;
 mod root;
 mod kept;
@@ -45,13 +46,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use arc_swap::{ArcSwap, ArcSwapOption};
+use bounded_http::{Listeners, Open, Service};
 use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, KeptBackups};
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::api::{Listeners, Token};
 use self::kept::Missing;
 use self::manifests::Manifests;
 use self::open_files::OpenFiles;
@@ -64,7 +65,7 @@ use crate::machine_view::MachineView;
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 use crate::render::{self, Glyphs};
 
-pub(crate) use self::api::{FILE, OUTCOME, Open, PARTIAL, SOME_REFUSED, SocketGroup};
+pub(crate) use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED};
 pub(crate) use self::enforce::CgroupRoot;
 pub(crate) use self::log::{Log, LoggingFormat};
 pub(crate) use self::start::Damaged;
@@ -135,8 +136,8 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     watch::start(setup.manifests, &shared, sender.clone())?;
     kept::start(setup.root, shared.clone(), sender.clone())?;
     tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
-    let router = api::router(shared, Some(sender.clone()), setup.explained);
-    let result = runtime.block_on(until_told(listeners, router, files.clients, || thread.is_finished()));
+    let routes = api::service(api::router(shared, Some(sender.clone()), setup.explained));
+    let result = runtime.block_on(until_told(listeners, routes, files.clients, || thread.is_finished()));
     stop(&sender, thread)?;
     drop(sockets);
     result
@@ -159,8 +160,8 @@ pub(crate) fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
     shared.metrics.loses_lines(setup.log.lost());
     observe::start(setup.root, shared.clone(), first)?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
-    let router = api::router(shared, None, setup.explained);
-    runtime.block_on(until_told(listeners, router, files.clients, || false))
+    let routes = api::service(api::router(shared, None, setup.explained));
+    runtime.block_on(until_told(listeners, routes, files.clients, || false))
 }
 
 fn load(setup: &Setup<'_>) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
@@ -214,9 +215,9 @@ fn listen(
     missing: Arc<Missing>,
 ) -> anyhow::Result<Listeners> {
     let _inside = runtime.enter();
-    let token = setup.token_file.map(Token::read).transpose()?;
+    let token = setup.token_file.map(listening::token).transpose()?;
     let tcp = setup.tcp.map(|address| (address, token));
-    let listeners = Listeners::open((&setup.socket, setup.open), tcp, missing)?;
+    let listeners = listening::listen((&setup.socket, setup.open), tcp, missing)?;
     if let Some(address) = listeners.tcp_address() {
         tracing::info!(%address, "listening on TCP");
     }
@@ -227,7 +228,7 @@ fn listen(
 /// served any more.
 async fn until_told(
     listeners: Listeners,
-    router: axum::Router,
+    routes: Service,
     connections: usize,
     is_over: impl Fn() -> bool,
 ) -> anyhow::Result<()> {
@@ -236,7 +237,7 @@ async fn until_told(
     let mut interrupt = signal(SignalKind::interrupt()).context("failed to wait for signals")?;
     systemd::notify(systemd::State::Ready);
     let mut look = tokio::time::interval(LOOK);
-    let mut serving = std::pin::pin!(api::serve(listeners, router, connections));
+    let mut serving = std::pin::pin!(bounded_http::serve(listeners, routes, connections));
     let ended = std::future::poll_fn(|context| {
         if terminate.poll_recv(context).is_ready() || interrupt.poll_recv(context).is_ready() {
             return std::task::Poll::Ready(Ended::Told);

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
+use bounded_http::{Line, Pace, Who};
 use node_agent::{Answer, Request};
 use prometheus_client::metrics::counter::Counter;
 
-use super::pace::{Line, Pace};
-use super::places::Who;
 use super::reply::Failure;
 use crate::serve::owner::Told;
 use crate::serve::shared::Shared;

@@ -6,12 +6,12 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
+use bounded_http::Peer;
 use cpu_manager::ContainerId;
 use node_agent::{Request, RequestError};
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 use serde::{Deserialize, Serialize};
 
-use super::access::Peer;
 use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node, body, failed, find};
 use super::segments::Segments;

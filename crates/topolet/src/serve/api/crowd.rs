@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
-use super::access::Token;
-use super::listen::{Listeners, serve};
+use bounded_http::{Open, serve};
+
+use super::service;
 use super::small::routes;
-use super::socket::Open;
+use crate::serve::listening::{listen, token as secret};
 
 const NOBODY: u32 = 65534;
 /// More than there are places of any kind.
@@ -39,9 +40,9 @@ impl Served {
         let thread = std::thread::spawn(move || {
             let runtime = crate::serve::runtime().unwrap_or_else(|error| panic!("{error:#}"));
             runtime.block_on(async {
-                let secret = Token::read(&token).unwrap_or_else(|error| panic!("{error:#}"));
+                let secret = secret(&token).unwrap_or_else(|error| panic!("{error:#}"));
                 let tcp = Some((SocketAddr::from(([127, 0, 0, 1], 0)), Some(secret)));
-                let listeners = Listeners::open((&path, Open::ToGroup(None)), tcp, std::sync::Arc::default());
+                let listeners = listen((&path, Open::ToGroup(None)), tcp, std::sync::Arc::default());
                 let listeners = listeners.unwrap_or_else(|error| panic!("{error:#}"));
                 let _ = std::fs::remove_file(&token);
                 let accepted = AtomicUsize::new(0);
@@ -50,7 +51,7 @@ impl Served {
                 });
                 let _ = ready.send(listeners.tcp_address());
                 tokio::select! {
-                    () = serve(listeners, routes(), 4096) => {}
+                    () = serve(listeners, service(routes()), 4096) => {}
                     _ = stopped => {}
                 }
             });

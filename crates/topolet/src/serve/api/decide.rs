@@ -9,19 +9,17 @@ use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
+use bounded_http::{Client, Peer, Who, Work, on_a_thread};
 use node_agent::{Answer, Request};
 use serde::Serialize;
 use topology_admission::Detail;
 use topology_manifest::Owner;
 
-use super::access::Peer;
 use super::explain;
-use super::places::Who;
 use super::query::{GLYPHS, OUTPUT, Query};
 use super::reply::{DONE, Failure, OUTCOME, PARTIAL, SOME_REFUSED, Shape};
 use super::routes::{Answered, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
-use super::work::{Client, Work, on_a_thread};
 use crate::node::NodeLine;
 use crate::pods::Wholeness;
 use crate::render::{self, Glyphs};
@@ -128,7 +126,7 @@ pub(super) async fn admit(
 ) -> Answered {
     let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, DRY_RUN, FIELD_VALIDATION])?;
     let who = peer.who(&headers);
-    let reading = Reading::of(&query, &headers, node.workshop.pods(who))?;
+    let reading = Reading::of(&query, &headers, node.limit(who))?;
     match query.get(DRY_RUN) {
         None => {}
         Some("All") => return asked(&node, who, reading, sent, dry_run).await,
@@ -183,7 +181,7 @@ pub(super) async fn explained(
     sent: Body,
 ) -> Answered {
     let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, FIELD_VALIDATION])?;
-    let reading = Reading::of(&query, &headers, node.workshop.pods(who))?;
+    let reading = Reading::of(&query, &headers, node.limit(who))?;
     asked(&node, who, reading, sent, explanation).await
 }
 

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use admission_report::{Facts, Note, Remark, Report};
+use bounded_http::Client;
 use device_manager::{AllocateReply, DeviceIds, Question, Replies, Reply};
 use pod_spec::Pod;
 use topology_admission::{Detail, Ledger, Verdict};
 
-use super::work::Client;
 use crate::arguments::ADVICE;
 use crate::node::LoadedNode;
 use crate::serve::shared::Mode;

@@ -1,7 +1,7 @@
 //! Many and slow clients of several users, in memory and on a clock that jumps.
 //!
 //! The input is a schedule: clients connect, send parts of requests, read or do not, close one side or both, and time
-//! passes. The connections are those of [`super::listen`]; only the sockets, the clock and the owner are simulated. The
+//! passes. The connections are those of [`Seats`]; only the sockets, the clock and the owner are simulated. The
 //! clients of root are few, so that root never runs out of its own places.
 
 mod client;
@@ -9,7 +9,7 @@ mod client;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use axum::Router;
+use bounded_http::{HEAD, Peer, READING, SILENT, Seats, Service, Token, WAIT, Workshop};
 use crossbeam::channel::{Receiver, bounded};
 use node_agent::Answer;
 use parking_lot::Mutex;
@@ -17,13 +17,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::time::{Instant, sleep, timeout};
 
 use self::client::{BUFFERS, Client, TEXTS, asks, pod};
-use super::access::{Peer, Token};
-use super::listen::{HEAD, start, sweep};
-use super::places::{Book, READING, SILENT};
-use super::routes::{BODY, Node, routes};
-use super::seats::Seats;
+use super::routes::{BODY, Node, routes, service};
 use super::small::{EXPLAINED, shared};
-use super::work::{WAIT, Workshop};
 use crate::serve::owner::{Message, Told, WAITING};
 
 const TOKEN: &str = "0123456789abcdef0123";
@@ -42,7 +37,7 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// What all inputs have in common.
 struct Daemon {
-    router: Router,
+    service: Service,
     workshop: Arc<Workshop>,
     asked: Mutex<Receiver<Message>>,
     token: Token,
@@ -52,11 +47,13 @@ impl Daemon {
     fn start() -> Self {
         let (owner, asked) = bounded(WAITING);
         let node = Node::new(shared(), Some(owner), EXPLAINED);
-        let path = std::env::temp_dir().join(format!("topolet-fuzz-token-{}", std::process::id()));
-        std::fs::write(&path, TOKEN).unwrap_or_else(|error| panic!("{error}"));
-        let token = Token::read(&path).unwrap_or_else(|error| panic!("{error:#}"));
-        let _ = std::fs::remove_file(path);
-        Self { workshop: node.workshop.clone(), router: routes(node), asked: Mutex::new(asked), token }
+        let token = Token::new(TOKEN).unwrap_or_else(|error| panic!("{error}"));
+        Self {
+            workshop: node.workshop.clone(),
+            service: service(routes(node)),
+            asked: Mutex::new(asked),
+            token,
+        }
     }
 
     /// An owner that answers every request after a delay.
@@ -85,18 +82,13 @@ pub(crate) fn clients(bytes: &[u8]) {
     let mut input = Input(bytes);
     let (files, delay) = (input.next(), input.next());
     let delay = Duration::from_millis(u64::from(delay).pow(2));
-    let mut schedule = Schedule {
-        daemon,
-        seats: Seats::new(Book::new(pick(&FILES, files))),
-        delay,
-        clients: Vec::new(),
-        of_root: 0,
-    };
+    let mut schedule =
+        Schedule { daemon, seats: Seats::new(pick(&FILES, files)), delay, clients: Vec::new(), of_root: 0 };
     runtime.unwrap_or_else(|error| panic!("{error}")).block_on(async {
         let seats = schedule.seats.clone();
         tokio::select! {
             () = schedule.run(&mut input) => {}
-            () = sweep(&seats) => {}
+            () = seats.keep_sweeping() => {}
             () = daemon.own(delay) => {}
         }
     });
@@ -192,7 +184,7 @@ impl Schedule<'_> {
             client.say(text().as_bytes());
             client.send(sent);
             self.clients.push(client);
-            start(&self.seats, stream, peer, &self.daemon.router).await;
+            self.seats.start(stream, peer, &self.daemon.service).await;
         }
     }
 
@@ -224,7 +216,7 @@ impl Schedule<'_> {
     async fn ask(&self, peer: Peer, text: &str, within: Duration) -> u16 {
         let (mut client, stream) = duplex(64 * 1024);
         client.write_all(text.as_bytes()).await.unwrap_or_else(|error| panic!("{error}"));
-        start(&self.seats, stream, peer, &self.daemon.router).await;
+        self.seats.start(stream, peer, &self.daemon.service).await;
         let mut answer = Vec::new();
         let read = timeout(within, client.read_to_end(&mut answer)).await;
         assert!(matches!(read, Ok(Ok(_))), "{read:?} after {within:?}: {text}");

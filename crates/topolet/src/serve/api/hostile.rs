@@ -3,10 +3,10 @@
 use axum::Extension;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use bounded_http::Peer;
 use proptest::prelude::*;
 use tower::ServiceExt as _;
 
-use super::access::Peer;
 use super::small::routes;
 
 /// Parts of paths, right and wrong.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
+use bounded_http::{Who, text};
 use kubelet_checkpoint::store::StateFile;
 use node_state::{files, manifest};
 use serde::Serialize;
 
-use super::places::Who;
 use super::pods;
 use super::query::{GLYPHS, OUTPUT, Query};
-use super::reply::{Failure, Shape, text};
+use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node, find, no_pod};
 use super::segments::Segments;
 use crate::node::NodeLine;

@@ -1,13 +1,11 @@
 //! Answers: documents as `topolet` prints them, and errors.
 
-use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bounded_http::{Busy, Offer, Panicked, chosen, text};
 use serde::Serialize;
 
-use super::accept::{Offer, chosen};
 use super::query::{GLYPHS, OUTPUT, Query};
-use super::seats::Pieces;
 use crate::arguments::Format;
 use crate::document::Document;
 use crate::render::Glyphs;
@@ -88,13 +86,6 @@ impl Shape {
     }
 }
 
-/// A text of a kind.
-pub(super) fn text(kind: &'static str, text: String) -> Response {
-    let mut response = Response::new(Body::new(Pieces(text.into())));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    response
-}
-
 /// A request that failed: its status and a text for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Failure {
@@ -123,6 +114,18 @@ impl Failure {
     /// It is ours.
     pub(super) fn ours(text: &str) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, text)
+    }
+}
+
+impl From<Busy> for Failure {
+    fn from(Busy(text): Busy) -> Self {
+        Self::busy(text)
+    }
+}
+
+impl From<Panicked> for Failure {
+    fn from(panicked: Panicked) -> Self {
+        Self::ours(&panicked.to_string())
     }
 }
 

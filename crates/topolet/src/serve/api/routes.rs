@@ -9,23 +9,20 @@ use axum::extract::{FromRequestParts, RawQuery, Request as HttpRequest, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
+use bounded_http::{Busy, Client, Forbidden, Peer, Place, Service, Who, Work, Workshop, keep};
 use crossbeam::channel::{Sender, TrySendError};
 use node_agent::{Answer, Request, RequestError, Snapshot};
 use pod_spec::Pod;
 use serde::Serialize;
 use tokio::sync::oneshot;
 use topology_admission::SourcesReady;
-use topology_manifest::MAX_BYTES;
+use topology_manifest::{MAX_BYTES, PodLimit};
 
-use super::access::Peer;
 use super::audit::{self, Audit};
-use super::places::Who;
 use super::reply::{Failure, Shape};
-use super::seats::keep;
-use super::work::{Client, Place, Work, Workshop};
 use super::{containers, decide, look};
 use crate::node::NodeLine;
 use crate::serve::owner::{Message, Told};
@@ -43,6 +40,8 @@ pub(super) struct Node {
     /// `None` if the node is only watched.
     owner: Option<Sender<Message>>,
     pub(super) workshop: Arc<Workshop>,
+    /// So many pods may be asked about at once by who may not change anything.
+    explained: NonZeroUsize,
     audit: Arc<Audit>,
 }
 
@@ -63,6 +62,12 @@ pub(in crate::serve) fn router(
     explained: NonZeroUsize,
 ) -> Router {
     routes(Node::new(shared, owner, explained))
+}
+
+/// The routes as they are served: `/healthz` and `/readyz` are answered whatever else is in progress.
+pub(in crate::serve) fn service(router: Router) -> Service {
+    let busy = |Busy(text)| Failure::busy(text).into_response();
+    Service { router, always: &["/healthz", "/readyz"], busy }
 }
 
 /// All routes of a node.
@@ -118,7 +123,12 @@ impl Node {
     /// As [`router`] has it.
     pub(super) fn new(shared: Arc<Shared>, owner: Option<Sender<Message>>, explained: NonZeroUsize) -> Self {
         let audit = Arc::new(Audit::new(&shared));
-        Self { shared, owner, workshop: Arc::new(Workshop::new(explained)), audit }
+        Self { shared, owner, workshop: Arc::default(), explained, audit }
+    }
+
+    /// How many pods a request may be about.
+    pub(super) const fn limit(&self, who: Who) -> PodLimit {
+        if who.may_change() { PodLimit::Usual } else { PodLimit::AtMost(self.explained) }
     }
 
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
@@ -127,7 +137,7 @@ impl Node {
 
     /// The owner, if whoever asks may change something.
     pub(super) fn changeable(&self, peer: &Peer, headers: &HeaderMap) -> Result<Changer<'_>, Failure> {
-        let who = peer.may_change(headers).map_err(|why| Failure::new(StatusCode::FORBIDDEN, why))?;
+        let who = peer.may_change(headers).map_err(forbidden)?;
         let owner = self.owner.as_ref().ok_or_else(|| {
             Failure::new(StatusCode::CONFLICT, "a kubelet owns this node, which is only watched here")
         })?;
@@ -197,6 +207,16 @@ async fn decided(owner: &Sender<Message>, request: Request) -> Result<Told, Fail
         Ok(Err(_)) => Err(stopped()),
         Err(_) => Err(Failure::new(StatusCode::GATEWAY_TIMEOUT, "it is still being decided")),
     }
+}
+
+/// Why the request may not change anything.
+fn forbidden(why: Forbidden) -> Failure {
+    let text = match why {
+        Forbidden::OtherUser => "only root and the user that topolet runs as may change something",
+        Forbidden::NoToken => "over TCP nothing can be changed: there is no --token-file",
+        Forbidden::WrongToken => "over TCP the token is needed: Authorization: Bearer TOKEN",
+    };
+    Failure::new(StatusCode::FORBIDDEN, text)
 }
 
 fn stopped() -> Failure {
@@ -275,4 +295,22 @@ pub(super) fn find(snapshot: &Snapshot, namespace: &str, name: &str) -> Result<A
 
 pub(super) fn no_pod(namespace: &str, name: &str) -> Failure {
     Failure::new(StatusCode::NOT_FOUND, format!("pod {namespace}/{name} is not here"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_change_nothing_asks_about_fewer_pods() {
+        let node = Node::new(crate::serve::api::small::shared(), None, NonZeroUsize::MIN);
+        for (who, limit) in [
+            (Who::Owner(0), PodLimit::Usual),
+            (Who::Holder, PodLimit::Usual),
+            (Who::User(1), PodLimit::AtMost(NonZeroUsize::MIN)),
+            (Who::Tcp, PodLimit::AtMost(NonZeroUsize::MIN)),
+        ] {
+            assert_eq!(node.limit(who), limit, "{who}");
+        }
+    }
 }

@@ -13,11 +13,11 @@
 //! is what was registered, to the letter.
 
 use axum::http::HeaderMap;
+use bounded_http::{Offer, chosen};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
 use super::go_float::go_float;
-use crate::serve::api::{Offer, chosen};
 
 /// A format of metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,7 +11,7 @@ const EACH: Duration = Duration::from_millis(100);
 
 /// Bounds one kind of line.
 #[derive(Debug)]
-pub(super) struct Pace(Mutex<State>);
+pub struct Pace(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
@@ -22,20 +22,31 @@ struct State {
 
 /// What becomes of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Line {
+pub enum Line {
     /// It is written, with how many were left out before it.
-    Written { left_out: u64 },
+    Written {
+        /// So many lines.
+        left_out: u64,
+    },
     /// It is counted alone.
     LeftOut,
 }
 
+impl Default for Pace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Pace {
-    pub(super) const fn new() -> Self {
+    /// Nothing has been written.
+    #[must_use]
+    pub const fn new() -> Self {
         Self(Mutex::new(State { due: None, left_out: 0 }))
     }
 
-    /// Whether a line is written at that time.
-    pub(super) fn line(&self, now: Instant) -> Line {
+    /// Whether the line that is due `now` is written.
+    pub fn line(&self, now: Instant) -> Line {
         let mut state = self.0.lock();
         let due = state.due.map_or(now, |due| due.max(now));
         if due.saturating_duration_since(now) >= EACH * BURST {

@@ -2,14 +2,12 @@
 //! whoever has the token.
 
 use std::fmt;
-use std::path::Path;
 
-use anyhow::{Context as _, bail};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use nix::unistd::geteuid;
+use thiserror::Error;
 
-use super::places::Who;
-use crate::document;
+use crate::places::Who;
 
 /// The root user.
 const ROOT: u32 = 0;
@@ -18,16 +16,38 @@ const SHORTEST: usize = 16;
 
 /// Where a request came in.
 #[derive(Clone, Debug)]
-pub(in crate::serve) enum Peer {
+pub enum Peer {
     /// The unix socket, from a process of that user.
-    Unix { user: u32 },
+    Unix {
+        /// Its id.
+        user: u32,
+    },
     /// TCP, and what has to be known there; without a token nothing can be changed.
-    Tcp { token: Option<Token> },
+    Tcp {
+        /// The token of the server.
+        token: Option<Token>,
+    },
 }
+
+/// Why a request may not change anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Forbidden {
+    /// The user of the unix socket is neither root nor the one that the program runs as.
+    OtherUser,
+    /// It came over TCP, and the server has no token.
+    NoToken,
+    /// It came over TCP without the token of the server.
+    WrongToken,
+}
+
+/// A token has fewer than 16 characters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("a token has {SHORTEST} characters at least")]
+pub struct ShortToken;
 
 /// What has to be known to change something over TCP.
 #[derive(Clone)]
-pub(in crate::serve) struct Token(String);
+pub struct Token(String);
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -36,16 +56,12 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// The first line of a file.
-    pub(in crate::serve) fn read(path: &Path) -> anyhow::Result<Self> {
-        let shown = path.display();
-        let text = document::read(path).with_context(|| format!("failed to read token file {shown}"))?;
-        let text = String::from_utf8(text).with_context(|| format!("token file {shown} is not UTF-8"))?;
-        let line = text.lines().next().unwrap_or_default().trim();
-        if line.len() < SHORTEST {
-            bail!("token file {shown}: its first line has fewer than {SHORTEST} characters");
-        }
-        Ok(Self(line.to_owned()))
+    /// A token of 16 characters or more.
+    ///
+    /// # Errors
+    /// It is shorter.
+    pub fn new(text: &str) -> Result<Self, ShortToken> {
+        if text.len() < SHORTEST { Err(ShortToken) } else { Ok(Self(text.to_owned())) }
     }
 
     /// Whether it is this one, in a time that tells nothing about it.
@@ -58,7 +74,7 @@ impl Token {
 
 impl Peer {
     /// For whom a connection is counted.
-    pub(super) fn connects_as(&self) -> Who {
+    pub(crate) fn connects_as(&self) -> Who {
         match self {
             Self::Unix { user } if *user == ROOT || *user == geteuid().as_raw() => Who::Owner(*user),
             Self::Unix { user } => Who::User(*user),
@@ -67,7 +83,8 @@ impl Peer {
     }
 
     /// Whose request it is, by its head.
-    pub(super) fn who(&self, headers: &HeaderMap) -> Who {
+    #[must_use]
+    pub fn who(&self, headers: &HeaderMap) -> Who {
         match self {
             Self::Tcp { token: Some(token) } if credentials(headers).is_some_and(|said| token.is(said)) => {
                 Who::Holder
@@ -77,20 +94,24 @@ impl Peer {
     }
 
     /// Whether the request tries a token that is not the right one.
-    pub(super) fn tries_a_token(&self, headers: &HeaderMap) -> bool {
+    #[must_use]
+    pub fn tries_a_token(&self, headers: &HeaderMap) -> bool {
         matches!(self, Self::Tcp { token: Some(_) })
             && headers.contains_key(header::AUTHORIZATION)
             && self.who(headers) != Who::Holder
     }
 
-    /// Why the request may not change anything, if it may not.
-    pub(super) fn may_change(&self, headers: &HeaderMap) -> Result<Who, &'static str> {
+    /// Whose request it is, if it may change something.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub fn may_change(&self, headers: &HeaderMap) -> Result<Who, Forbidden> {
         let who = self.who(headers);
         match self {
             _ if who.may_change() => Ok(who),
-            Self::Unix { .. } => Err("only root and the user that topolet runs as may change something"),
-            Self::Tcp { token: None } => Err("over TCP nothing can be changed: there is no --token-file"),
-            Self::Tcp { token: Some(_) } => Err("over TCP the token is needed: Authorization: Bearer TOKEN"),
+            Self::Unix { .. } => Err(Forbidden::OtherUser),
+            Self::Tcp { token: None } => Err(Forbidden::NoToken),
+            Self::Tcp { token: Some(_) } => Err(Forbidden::WrongToken),
         }
     }
 
@@ -99,7 +120,7 @@ impl Peer {
     ///
     /// # Errors
     /// The status and what is wrong.
-    pub(super) fn is_for_us(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
+    pub fn is_for_us(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = hosts.next();
         if hosts.next().is_some() {
@@ -155,6 +176,12 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(name, value.parse().unwrap_or_else(|_| panic!("{value} is no header")));
         headers
+    }
+
+    #[test]
+    fn short_tokens_are_refused() {
+        assert_eq!(Token::new("0123456789abcde").err(), Some(super::ShortToken));
+        assert!(Token::new("0123456789abcdef").is_ok());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How much of the daemon each user may have at once: connections, requests in progress, and work.
+//! How much of the server each user may have at once: connections, requests in progress, and work.
 //!
 //! The kernel names the user of a connection on the unix socket when the connection is accepted, so every connection is
 //! accepted at once and counted for its user. [`limits`] is the table of all limits.
@@ -8,11 +8,12 @@
 //! than connections. A queue would let idle connections keep others out until they time out; turning the new connection
 //! away would let idle ones keep out the user's own health checks. What is closed is what costs its client least.
 //!
-//! A request beyond its user's share is answered with 503 and `Retry-After` before its body is read. `/healthz` and
-//! `/readyz` need no share: they are answered as long as connections are accepted, which is always.
+//! A request beyond its user's share is answered with 503 and `Retry-After` before its body is read. Paths
+//! such as `/healthz` need no share ([`Service::always`](crate::Service::always)): they are answered as long as
+//! connections are accepted, which is always.
 //!
 //! Users have shares of their own, and all of them together have one, since one person can have thousands of user ids
-//! (user namespaces). Root and the user that topolet runs as do not share with anybody, so that nobody keeps them
+//! (user namespaces). Root and the user that the program runs as do not share with anybody, so that nobody keeps them
 //! waiting. TCP does not tell who is there: everybody on it is one user, and who sends the token is another.
 
 use std::collections::BTreeMap;
@@ -21,8 +22,8 @@ use std::time::{Duration, Instant};
 
 /// For whom something is counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(in crate::serve) enum Who {
-    /// Root, or the user that topolet runs as, on the unix socket.
+pub enum Who {
+    /// Root, or the user that the program runs as, on the unix socket.
     Owner(u32),
     /// Any other user on the unix socket.
     User(u32),
@@ -44,12 +45,13 @@ impl fmt::Display for Who {
 
 impl Who {
     /// Whether requests of theirs may change something.
-    pub(super) const fn may_change(self) -> bool {
+    #[must_use]
+    pub const fn may_change(self) -> bool {
         matches!(self, Self::Owner(_) | Self::Holder)
     }
 
     /// Those who have a limit together.
-    pub(super) const fn group(self) -> Group {
+    pub(crate) const fn group(self) -> Group {
         match self {
             Self::Owner(_) => Group::Owners,
             Self::User(_) => Group::Users,
@@ -61,7 +63,7 @@ impl Who {
 
 /// See [`Who`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Group {
+pub(crate) enum Group {
     Owners,
     Users,
     Tcp,
@@ -70,11 +72,11 @@ pub(super) enum Group {
 
 /// How many at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Share {
+pub(crate) struct Share {
     /// For one user.
-    pub(super) each: usize,
+    pub(crate) each: usize,
     /// For all users of a group together.
-    pub(super) together: usize,
+    pub(crate) together: usize,
 }
 
 const fn share(each: usize, together: usize) -> Share {
@@ -83,19 +85,19 @@ const fn share(each: usize, together: usize) -> Share {
 
 /// What a group may have at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// A connection costs a file descriptor and about 20 KiB.
-    pub(super) connections: Share,
+    pub(crate) connections: Share,
     /// A request in progress may hold an answer of some 10 KiB until its client has read it. Less than connections.
-    pub(super) requests: Share,
+    pub(crate) requests: Share,
     /// Reading and deciding on what may be changed. Costs a thread, and memory for a body of 1 MiB and its pods.
-    pub(super) changes: Share,
+    pub(crate) changes: Share,
     /// Explaining, listing, and answers of any size. Costs a thread, a CPU and memory for the answer.
-    pub(super) looks: Share,
+    pub(crate) looks: Share,
 }
 
 /// The table of limits. `share(each, together)`.
-pub(super) const fn limits(group: Group) -> Limits {
+pub(crate) const fn limits(group: Group) -> Limits {
     match group {
         // A container runtime and tools of one administrator; pods wait for slow device plugins.
         Group::Owners => Limits {
@@ -134,14 +136,14 @@ const CONNECTIONS: usize = limits(Group::Owners).connections.together
 /// So many are the fewest of a group: one in progress with the token and one without, and one that may be closed.
 const FEWEST: usize = 3;
 
-/// How long a connection may be without a request in progress. The head of a request has 10 s ([`super::listen`]).
-pub(super) const SILENT: Duration = Duration::from_secs(15);
+/// How long a connection may be without a request in progress. The head of a request has 10 s ([`HEAD`](crate::HEAD)).
+pub const SILENT: Duration = Duration::from_secs(15);
 /// How long a client may take to read an answer. Clients are on this host, and the longest answers are tens of MiB.
-pub(super) const READING: Duration = Duration::from_secs(30);
+pub const READING: Duration = Duration::from_secs(30);
 
 /// A connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Seat(u64);
+pub(crate) struct Seat(u64);
 
 /// What a connection does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,7 +174,7 @@ struct Seated {
 
 /// All connections and what they do.
 #[derive(Debug)]
-pub(super) struct Book {
+pub(crate) struct Book {
     /// Connections that all may have together, at most [`CONNECTIONS`].
     connections: usize,
     next: u64,
@@ -181,11 +183,11 @@ pub(super) struct Book {
 
 /// A request is beyond its user's share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Full;
+pub(crate) struct Full;
 
 impl Book {
     /// For a program that may have so many connections to clients open.
-    pub(super) fn new(connections: usize) -> Self {
+    pub(crate) fn new(connections: usize) -> Self {
         Self { connections: CONNECTIONS.min(connections), next: 0, seats: BTreeMap::new() }
     }
 
@@ -211,7 +213,7 @@ impl Book {
     }
 
     /// A new connection, and the one that is closed for it.
-    pub(super) fn sit(&mut self, who: Who, now: Instant) -> (Seat, Option<Seat>) {
+    pub(crate) fn sit(&mut self, who: Who, now: Instant) -> (Seat, Option<Seat>) {
         let Share { each, together } = self.connections(who);
         let of_group = self.seats.values().filter(|seated| seated.who.group() == who.group());
         let mut by_user = BTreeMap::<Who, usize>::new();
@@ -250,7 +252,7 @@ impl Book {
     ///
     /// # Errors
     /// `who` has as many in progress as it may, or the connection has been closed.
-    pub(super) fn begin(&mut self, seat: Seat, who: Who, now: Instant) -> Result<(), Full> {
+    pub(crate) fn begin(&mut self, seat: Seat, who: Who, now: Instant) -> Result<(), Full> {
         let Share { each, together } = self.requests(who);
         let working = || self.seats.values().filter_map(|seated| seated.doing.who());
         let own = working().filter(|other| *other == who).count();
@@ -264,7 +266,7 @@ impl Book {
     }
 
     /// Its answer is there.
-    pub(super) fn answer(&mut self, seat: Seat, now: Instant) {
+    pub(crate) fn answer(&mut self, seat: Seat, now: Instant) {
         if let Some(seated) = self.seats.get_mut(&seat)
             && let Some(who) = seated.doing.who()
         {
@@ -273,25 +275,24 @@ impl Book {
     }
 
     /// Nothing is in progress any more.
-    pub(super) fn rest(&mut self, seat: Seat, now: Instant) {
+    pub(crate) fn rest(&mut self, seat: Seat, now: Instant) {
         if let Some(seated) = self.seats.get_mut(&seat) {
             (seated.doing, seated.since) = (Doing::Nothing, now);
         }
     }
 
     /// The connection has ended.
-    pub(super) fn leave(&mut self, seat: Seat) {
+    pub(crate) fn leave(&mut self, seat: Seat) {
         self.seats.remove(&seat);
     }
 
     /// Whether there is no connection.
-    #[cfg(fuzzing)]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.seats.is_empty()
     }
 
     /// Closes connections that are silent, or whose clients do not read.
-    pub(super) fn overdue(&mut self, now: Instant) -> Vec<Seat> {
+    pub(crate) fn overdue(&mut self, now: Instant) -> Vec<Seat> {
         let is_over = |seated: &Seated| {
             let patience = match seated.doing {
                 Doing::Nothing => SILENT,

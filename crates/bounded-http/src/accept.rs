@@ -4,13 +4,13 @@ use axum::http::{HeaderMap, header};
 
 /// One form of an answer and the media types that name it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::serve) struct Offer<T> {
+pub struct Offer<T> {
     /// What is chosen.
-    pub(in crate::serve) form: T,
+    pub form: T,
     /// Its names, as `type/subtype`.
-    pub(in crate::serve) names: &'static [&'static str],
+    pub names: &'static [&'static str],
     /// Values of the parameter `version` that it satisfies; empty: the parameter is not looked at.
-    pub(in crate::serve) versions: &'static [&'static str],
+    pub versions: &'static [&'static str],
 }
 
 /// A media range of the header and its weight.
@@ -23,7 +23,8 @@ struct Range<'h> {
 
 /// The offer with the highest weight; of equals the first. `None`: no offer is acceptable. Without the header every
 /// form is.
-pub(in crate::serve) fn chosen<T: Copy>(headers: &HeaderMap, offers: &[Offer<T>]) -> Option<T> {
+#[must_use]
+pub fn chosen<T: Copy>(headers: &HeaderMap, offers: &[Offer<T>]) -> Option<T> {
     let fields = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let ranges: Vec<Range<'_>> = fields.flat_map(|field| field.split(',')).filter_map(Range::parse).collect();
     if ranges.is_empty() {

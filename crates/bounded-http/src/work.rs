@@ -1,28 +1,27 @@
-//! Work that may take a while or much memory: under a place ([`super::places`]), on a thread of its own.
+//! Work that may take a while or much memory: under a place ([`crate::places`]), on a thread of its own.
 //!
-//! A request takes its place before its body is read and before pods are made of it. Its answer keeps the place until
-//! the client has read it. So memory is bounded by places, not by requests. A client that goes ends its work at the next
-//! pod.
+//! A request takes its place before its body is read. Its answer keeps the place until
+//! the client has read it. So memory is bounded by places, not by requests. Work looks now and
+//! then whether its client is gone ([`Client::is_gone`]), and ends.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use topology_manifest::PodLimit;
 
-use super::places::{Group, Share, Who, limits};
-use super::reply::Failure;
+use crate::Busy;
+use crate::places::{Group, Share, Who, limits};
 
 /// How long a request waits for a place.
-pub(super) const WAIT: Duration = Duration::from_secs(30);
+pub const WAIT: Duration = Duration::from_secs(30);
 
 /// What a place is for. Nobody's looks keep their own changes waiting.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Work {
+pub enum Work {
     /// Reading what is to be changed.
     Change,
     /// Explaining and listing.
@@ -39,35 +38,30 @@ impl Work {
 }
 
 /// All places for work.
-pub(super) struct Workshop {
-    /// So many pods may be asked about at once by who may not change anything.
-    pods: NonZeroUsize,
+pub struct Workshop {
     together: BTreeMap<(Group, Work), Arc<Semaphore>>,
     /// Of users that work or wait.
     each: Mutex<BTreeMap<(Who, Work), Weak<Semaphore>>>,
 }
 
-impl Workshop {
-    pub(super) fn new(pods: NonZeroUsize) -> Self {
+impl Default for Workshop {
+    fn default() -> Self {
         let groups = [Group::Owners, Group::Users, Group::Tcp, Group::Holders];
         let kinds = groups.into_iter().flat_map(|group| [(group, Work::Change), (group, Work::Look)]);
         let together =
             kinds.map(|(group, work)| ((group, work), Arc::new(Semaphore::new(work.share(group).together))));
-        Self { pods, together: together.collect(), each: Mutex::default() }
+        Self { together: together.collect(), each: Mutex::default() }
     }
+}
 
+impl Workshop {
     /// Whether nobody works or waits.
-    #[cfg(fuzzing)]
-    pub(super) fn is_free(&self) -> bool {
+    #[must_use]
+    pub fn is_free(&self) -> bool {
         let each = self.each.lock();
         let mut together = self.together.iter();
         together.all(|((group, work), places)| places.available_permits() == work.share(*group).together)
             && each.values().all(|places| places.strong_count() == 0)
-    }
-
-    /// How many pods a request may be about.
-    pub(super) const fn pods(&self, who: Who) -> PodLimit {
-        if who.may_change() { PodLimit::Usual } else { PodLimit::AtMost(self.pods) }
     }
 
     /// A place, when the user has one free and so have all users together. Users wait in turn, and each user's requests
@@ -75,7 +69,7 @@ impl Workshop {
     ///
     /// # Errors
     /// None comes free in time.
-    pub(super) async fn place(&self, who: Who, work: Work) -> Result<Place, Failure> {
+    pub async fn place(&self, who: Who, work: Work) -> Result<Place, Busy> {
         let (each, together) = (self.of(who, work), self.together.get(&(who.group(), work)).cloned());
         let both = async {
             let each = each.clone().acquire_owned().await.ok()?;
@@ -84,7 +78,7 @@ impl Workshop {
         };
         match tokio::time::timeout(WAIT, both).await {
             Ok(Some(place)) => Ok(place),
-            Ok(None) | Err(_) => Err(Failure::busy(format!(
+            Ok(None) | Err(_) => Err(Busy(format!(
                 "{who} has requests in progress that take long, and others wait: try again"
             ))),
         }
@@ -104,7 +98,7 @@ impl Workshop {
 }
 
 /// A place for work, until it is dropped.
-pub(super) struct Place {
+pub struct Place {
     _each: OwnedSemaphorePermit,
     _together: OwnedSemaphorePermit,
 }
@@ -112,10 +106,10 @@ pub(super) struct Place {
 impl Place {
     /// Does it on a thread of its own. The place stays taken until the thread has ended, also if nobody waits for it
     /// any more.
-    pub(super) async fn work<T: Send + 'static>(
+    pub async fn work<T: Send + 'static>(
         self,
         work: impl FnOnce(&Client) -> T + Send + 'static,
-    ) -> Result<(T, Self), Failure> {
+    ) -> Result<(T, Self), Panicked> {
         let client = Client::default();
         let _leaves = Leaves(client.clone());
         on_a_thread(move || (work(&client), self)).await
@@ -123,19 +117,25 @@ impl Place {
 }
 
 /// Does something that needs no place on a thread of its own.
-pub(super) async fn on_a_thread<T: Send + 'static>(
+pub async fn on_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Failure> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Failure::ours(&error.to_string()))
+) -> Result<T, Panicked> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Panicked(error.to_string()))
 }
+
+/// The thread that did some work has panicked.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{0}")]
+pub struct Panicked(String);
 
 /// Who waits for work to be done.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Client(Arc<AtomicBool>);
+pub struct Client(Arc<AtomicBool>);
 
 impl Client {
     /// Whether nobody waits any more.
-    pub(super) fn is_gone(&self) -> bool {
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -151,10 +151,7 @@ impl Drop for Leaves {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroUsize;
     use std::sync::mpsc;
-
-    use topology_manifest::PodLimit;
 
     use super::{Place, Who, Work, Workshop};
 
@@ -175,7 +172,7 @@ mod tests {
     #[test]
     fn nobody_takes_the_places_of_others() {
         runtime().block_on(async {
-            let workshop = Workshop::new(NonZeroUsize::MIN);
+            let workshop = Workshop::default();
             let mut taken = Vec::new();
             for (who, is_free) in [
                 (Who::User(1), true),
@@ -198,22 +195,9 @@ mod tests {
     }
 
     #[test]
-    fn who_may_change_nothing_asks_about_fewer_pods() {
-        let workshop = Workshop::new(NonZeroUsize::MIN);
-        for (who, limit) in [
-            (Who::Owner(0), PodLimit::Usual),
-            (Who::Holder, PodLimit::Usual),
-            (Who::User(1), PodLimit::AtMost(NonZeroUsize::MIN)),
-            (Who::Tcp, PodLimit::AtMost(NonZeroUsize::MIN)),
-        ] {
-            assert_eq!(workshop.pods(who), limit, "{who}");
-        }
-    }
-
-    #[test]
     fn a_client_that_goes_ends_its_work_and_the_place_is_free_then() {
         runtime().block_on(async {
-            let workshop = Workshop::new(NonZeroUsize::MIN);
+            let workshop = Workshop::default();
             let (began, begins) = mpsc::channel();
             let Ok(place) = workshop.place(Who::User(1), Work::Look).await else { panic!("there is room") };
             let work = place.work(move |client| {

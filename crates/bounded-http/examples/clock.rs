@@ -1,0 +1,32 @@
+//! Serves the seconds since 1970 on a unix socket: `cargo run --example clock -- /tmp/clock.sock`, then
+//! `curl --unix-socket /tmp/clock.sock http://localhost/`.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use axum::{Extension, Router};
+use bounded_http::{Busy, Listeners, Open, OptionNames, Peer, Service, UnixSocket, serve};
+
+async fn time(Extension(peer): Extension<Peer>) -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    format!("{seconds} for {peer:?}\n")
+}
+
+fn busy(Busy(text): Busy) -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::args_os().nth(1).unwrap_or_else(|| "/tmp/clock.sock".into());
+    let options = OptionNames { path: "another argument", group: "another program" };
+    let socket = UnixSocket { path: path.into(), open: Open::ToGroup(None), options };
+    let router = Router::new().route("/", get(time)).route("/healthz", get(async || "ok\n"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listeners = Listeners::open(socket, None, |fate| eprintln!("the socket: {fate:?}"))?;
+        serve(listeners, Service { router, always: &["/healthz"], busy }, 256).await;
+        Ok(())
+    })
+}

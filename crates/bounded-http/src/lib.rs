@@ -1,0 +1,34 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Where things are
+//!
+//! The private module `places` holds the table of shares and the rule for whose connection is closed when a user has too
+//! many: a value that a model test drives. [`Seats`] closes real connections by it, [`Workshop`] hands out places for
+//! work, and [`serve`] accepts.
+
+mod places;
+mod seats;
+mod socket;
+mod peer;
+mod listen;
+mod work;
+mod body;
+mod accept;
+mod pace;
+
+use thiserror::Error;
+
+pub use accept::{Offer, chosen};
+pub use body::{keep, text};
+pub use listen::{HEAD, ListenError, Listeners, Service, serve};
+pub use pace::{Line, Pace};
+pub use peer::{Forbidden, Peer, ShortToken, Token};
+pub use places::{READING, SILENT, Who};
+pub use seats::Seats;
+pub use socket::{GroupError, Open, OptionNames, SocketError, SocketGroup, UnixSocket};
+pub use work::{Client, Panicked, Place, WAIT, Work, Workshop, on_a_thread};
+
+/// Too much of a user's is in progress, as a sentence: the same can be asked again in a second (status 503).
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{0}")]
+pub struct Busy(pub String);

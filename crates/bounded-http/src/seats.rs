@@ -1,0 +1,118 @@
+//! Connections that have their places ([`crate::places`]), and are closed when they lose them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::response::Response;
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::oneshot;
+
+use crate::body::keep;
+use crate::places::{Book, Full, Seat, Who};
+
+/// All connections. Clones are the same connections.
+#[derive(Clone)]
+pub struct Seats(Arc<Mutex<Inner>>);
+
+struct Inner {
+    book: Book,
+    /// Dropped to close a connection.
+    open: BTreeMap<Seat, oneshot::Sender<()>>,
+}
+
+impl Seats {
+    /// For a program that may have so many `connections` to clients open.
+    #[must_use]
+    pub fn new(connections: usize) -> Self {
+        let book = Book::new(connections);
+        Self(Arc::new(Mutex::new(Inner { book, open: BTreeMap::new() })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock()
+    }
+
+    /// A place for a new connection, and what ends when the place is lost.
+    pub(crate) fn sit(&self, who: Who) -> (Seated, oneshot::Receiver<()>) {
+        let mut inner = self.lock();
+        let (seat, closed) = inner.book.sit(who, now());
+        if let Some(closed) = closed {
+            inner.open.remove(&closed);
+        }
+        let (open, lost) = oneshot::channel();
+        inner.open.insert(seat, open);
+        (Seated(Arc::new(Held { seats: self.clone(), seat })), lost)
+    }
+
+    /// Whether there is no connection.
+    #[must_use]
+    pub fn are_free(&self) -> bool {
+        let inner = self.lock();
+        inner.book.is_empty() && inner.open.is_empty()
+    }
+
+    /// Closes connections whose clients neither speak nor read.
+    pub(crate) fn sweep(&self) {
+        let mut inner = self.lock();
+        for seat in inner.book.overdue(now()) {
+            inner.open.remove(&seat);
+        }
+    }
+}
+
+/// The time by the clock of the deadlines of requests, which a test may stop.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+/// The place of one connection, until the last clone is dropped.
+#[derive(Clone)]
+pub(crate) struct Seated(Arc<Held>);
+
+struct Held {
+    seats: Seats,
+    seat: Seat,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut inner = self.seats.lock();
+        inner.book.leave(self.seat);
+        inner.open.remove(&self.seat);
+    }
+}
+
+impl Seated {
+    /// A request begins.
+    ///
+    /// # Errors
+    /// `who` has as many in progress as it may.
+    pub(crate) fn begin(&self, who: Who) -> Result<Turn, Full> {
+        self.0.seats.lock().book.begin(self.0.seat, who, now())?;
+        Ok(Turn(self.clone()))
+    }
+
+    /// A request that needs no share has come.
+    pub(crate) fn stir(&self) {
+        self.0.seats.lock().book.rest(self.0.seat, now());
+    }
+}
+
+/// A request in progress, until it is dropped.
+pub(crate) struct Turn(Seated);
+
+impl Turn {
+    /// The answer keeps the turn until its client has read it.
+    pub(crate) fn answered(self, response: Response) -> Response {
+        let Held { seats, seat } = &*self.0.0;
+        seats.lock().book.answer(*seat, now());
+        keep(self, response)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.stir();
+    }
+}

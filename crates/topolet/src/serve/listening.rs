@@ -1,0 +1,59 @@
+//! Where requests come in: the unix socket and TCP, with the token of its file.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use bounded_http::{Listeners, Open, OptionNames, ShortToken, Token, UnixSocket};
+use kept_socket::Fate;
+
+use super::kept::Missing;
+use crate::document;
+
+/// The options that give another socket.
+const OPTIONS: OptionNames = OptionNames { path: "--socket", group: "--socket-group" };
+
+/// Listens at the path, and at the address if there is one. `missing` learns when the socket is not served.
+pub(super) fn listen(
+    (path, open): (&Path, Open),
+    tcp: Option<(SocketAddr, Option<Token>)>,
+    missing: Arc<Missing>,
+) -> anyhow::Result<Listeners> {
+    let socket = UnixSocket { path: path.to_path_buf(), open, options: OPTIONS };
+    Ok(Listeners::open(socket, tcp, tell(path, missing))?)
+}
+
+/// The token in the first line of a file.
+pub(super) fn token(path: &Path) -> anyhow::Result<Token> {
+    let shown = path.display();
+    let text = document::read(path).with_context(|| format!("failed to read token file {shown}"))?;
+    let text = String::from_utf8(text).with_context(|| format!("token file {shown} is not UTF-8"))?;
+    match Token::new(text.lines().next().unwrap_or_default().trim()) {
+        Ok(token) => Ok(token),
+        Err(ShortToken) => bail!("token file {shown}: its first line has fewer than 16 characters"),
+    }
+}
+
+/// Logs and reports whether the socket is served.
+fn tell(path: &Path, missing: Arc<Missing>) -> impl FnMut(Fate) + Send + use<> {
+    let path = path.to_path_buf();
+    move |fate| match fate {
+        Fate::Remade => {
+            missing.socket_is_served(&path);
+            let socket = path.display();
+            tracing::warn!(%socket, "another process removed or replaced the socket; it has been made again");
+        }
+        Fate::Back => {
+            missing.socket_is_served(&path);
+            tracing::warn!(socket = %path.display(), "the socket is at its path again");
+        }
+        Fate::Gone(why) => {
+            missing.socket_is_not_served(&path, &why);
+            tracing::error!(
+                socket = %path.display(), why,
+                "the socket was removed or replaced and cannot be made again; tried every second"
+            );
+        }
+    }
+}
