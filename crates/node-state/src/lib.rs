@@ -19,14 +19,21 @@ mod fault;
 mod repair;
 mod audit;
 mod words;
+mod names;
+mod quarantine;
+mod finding_line;
+mod reaction;
 
 pub use audit::Audit;
 pub use books::{BookDifference, Column};
 pub use contents::Contents;
 pub use fault::{Damage, Fault, FaultKind, Finding, Holding, Kind, NamedPod, Unproven, WholeShare};
+pub use finding_line::{FindingLine, Problem};
 pub use folder::{StateFolder, is_pod_file};
 pub use grants::{Cpus, Grants, Memory, NoCpus};
 pub use manifest_file::ManifestFile;
+pub use names::PodNames;
+pub use quarantine::{Basis, Left, QUARANTINE, Quarantine, Quarantined};
 pub use record::{PODS, Record, RecordError, Running, Source, manifest};
 pub use repair::{
     Assumption, FileRepair, OldContents, PodList, Remedy, Repair, RepairPlan, RunningPod, Standing,

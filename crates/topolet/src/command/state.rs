@@ -14,7 +14,8 @@ use crate::document::Document;
 use crate::node::{LIVE, LoadedMachine, LoadedNode, NodeLine};
 use crate::node_file::Packed;
 use crate::render::{self, Screen};
-use crate::state::{self, FindingLine, Problem, Quarantine, Resident};
+use crate::state::{self, Resident};
+use node_state::{FindingLine, Problem, Quarantine};
 
 #[derive(Args, Debug)]
 pub(crate) struct StateArguments {
@@ -90,7 +91,8 @@ fn read(arguments: &FolderArguments, machine: &str, packed: Option<&Packed>) -> 
 /// The pods of it that are quarantined; a node file says nothing of that.
 fn quarantine(resident: &Resident) -> anyhow::Result<Quarantine> {
     let Resident { folder, names, root, .. } = resident;
-    root.as_deref().map_or_else(|| Ok(Quarantine::default()), |root| Quarantine::of(root, folder, names))
+    root.as_deref()
+        .map_or_else(|| Ok(Quarantine::default()), |root| state::still_quarantined(root, folder, names))
 }
 
 fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcome> {
@@ -126,7 +128,7 @@ fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outc
         screen.warn(warning);
     }
     let quarantine = quarantine(&resident)?;
-    let findings = state::check(&resident.folder, &node.node, &resident.names, &quarantine);
+    let findings = resident.folder.check(&node.node, &resident.names, &quarantine);
     let is_wrong = findings.iter().any(|finding| finding.problem != Problem::Odd);
     let document = Document::new("StateCheck", Checked { node: &node.line, findings: &findings });
     if let Some(text) = document.text(arguments.output.output)? {

@@ -19,7 +19,8 @@ use crate::arguments::{BackupArguments, MachineArguments, OutputArguments, Rules
 use crate::document::Document;
 use crate::node::{LoadedMachine, LoadedNode, NodeLine};
 use crate::render::{self, Screen};
-use crate::state::{self, Basis, Left, PodNames, Quarantine, Quarantined};
+use crate::state;
+use node_state::{Basis, Left, PodNames, Quarantine, Quarantined};
 
 #[derive(Args, Debug)]
 pub(crate) struct StateRepairArguments {
@@ -103,7 +104,7 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     state::must_be_folder(root)?;
     let machine = LoadedMachine::load(&arguments.machine)?;
     let holders = state::any_state_of(root)?.holders();
-    let names = PodNames::read(arguments.folder.pods.as_deref(), root, holders.as_ref())?;
+    let names = state::pod_names(arguments.folder.pods.as_deref(), root, holders.as_ref())?;
     // What is written is for a kubelet, which is stricter; but its limit on nodes is no matter of state files.
     let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
     let node = LoadedNode::with(&machine, &arguments.rules, None, compat)?;
@@ -118,7 +119,7 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
         bail!("{} contains no kubelet state", root.display());
     }
     let folder = state::any_state_of(root)?;
-    let mut earlier = Quarantine::of(root, &folder, &names)?;
+    let mut earlier = state::still_quarantined(root, &folder, &names)?;
     let mut repaired = found
         .plan_repair(&node.node, &names.pod_list(&found, &earlier))
         .with_context(|| format!("cannot repair {}", root.display()))?;
@@ -140,7 +141,7 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     told.files = match &store {
         Some(store) => {
             // First, so that whoever stops in between knows: what is not mended yet is found again.
-            with(&quarantine, &earlier).write(store)?;
+            state::write_quarantine(store, &with(&quarantine, &earlier))?;
             let kept = mend(store, &mended)?;
             for error in prune(store, arguments.backups.kept()) {
                 screen.warn(format!("an old backup is not removed: {:#}", anyhow::Error::new(error)));
@@ -150,7 +151,7 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
             for quarantined in quarantine.pods.values_mut() {
                 quarantined.backups.clone_from(&backups);
             }
-            with(&quarantine, &earlier).write(store)?;
+            state::write_quarantine(store, &with(&quarantine, &earlier))?;
             kept.into_iter().map(FileLine::from).collect()
         }
         None => mended.iter().map(FileLine::from).collect(),

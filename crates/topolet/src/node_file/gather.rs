@@ -11,8 +11,8 @@ use topology_model::KubeletView;
 use super::{Contents, Packed};
 use crate::document;
 use crate::node::{self, DeviceText, LoadedMachine};
-use crate::state::{self, PodNames};
-use node_state::StateFolder;
+use crate::state;
+use node_state::{PodNames, StateFolder};
 
 /// Where a kubelet's configuration usually is.
 pub(crate) const CONFIGS: [&str; 5] = [
@@ -140,8 +140,8 @@ impl Gathering<'_> {
     fn pods(&mut self, given: Option<&Path>, holders: Option<&BTreeSet<PodUid>>) -> anyhow::Result<PodNames> {
         let path = self.found(given, &[state::POD_LOGS]);
         let names = match (given, &path) {
-            (Some(given), _) => Some(PodNames::from_path(given, holders)?),
-            (None, Some(logs)) => Some(PodNames::of_logs(logs)?),
+            (Some(given), _) => Some(state::pod_names_of(given, holders)?),
+            (None, Some(logs)) => Some(state::pod_names_of_logs(logs)?),
             (None, None) => None,
         };
         let names = names.or_else(|| self.packed.map(|packed| packed.pods.clone())).unwrap_or_default();

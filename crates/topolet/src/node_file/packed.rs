@@ -16,8 +16,7 @@ use topology_manifest::plain_json;
 use super::Devices;
 use super::device_names::DeviceNames;
 use crate::node::RELEASE;
-use crate::state::PodNames;
-use node_state::StateFolder;
+use node_state::{PodNames, StateFolder};
 
 /// What tells a node file from a captured machine.
 const HEAD: &str = "node/node.json";

@@ -5,8 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
+use node_state::PodNames;
+
 use super::{CONFIGS, Gap, Packed, Source};
-use crate::state::{self, PodNames};
+use crate::state;
 
 impl Packed {
     /// The parts of the node whose root is `root`; `None`: no kubelet has kept anything there.
@@ -25,7 +27,7 @@ impl Packed {
             gaps.push(Gap::Residents(format!("what runs on this node is not known: {error:#}; {way_out}")));
             None
         });
-        let pods = PodNames::of_logs(&below(state::POD_LOGS)).unwrap_or_else(|error| {
+        let pods = state::pod_names_of_logs(&below(state::POD_LOGS)).unwrap_or_else(|error| {
             gaps.push(Gap::Residents(format!("the pods of this node are not known: {error:#}")));
             PodNames::default()
         });

@@ -2,7 +2,7 @@
 
 use super::{Glyphs, columns};
 use crate::command::StateRepair;
-use crate::state::QUARANTINE;
+use node_state::QUARANTINE;
 
 /// What was found, assumed and done, and where the old files are.
 pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {

@@ -2,7 +2,8 @@
 
 use super::{Glyphs, columns};
 use crate::node::RELEASE;
-use crate::state::{FindingLine, Problem, Shown};
+use crate::state::Shown;
+use node_state::{FindingLine, Problem};
 
 /// The files and a table of what each container holds.
 pub(crate) fn shown(shown: &Shown, glyphs: Glyphs) -> String {

@@ -19,7 +19,7 @@ use device_manager::{Device, DeviceId, Inventory, Moment};
 use device_plugin::{ClientError, PodEntry, PodResourcesClient};
 use kubelet_checkpoint::store::StateFile;
 use node_agent::Snapshot;
-use node_state::{Record, Source, files};
+use node_state::{PodNames, Quarantine, Record, Source, StateFolder, files};
 use pod_spec::{ContainerName, Pod, PodUid, ResourceName};
 
 use self::look::Look;
@@ -27,8 +27,7 @@ use super::Setup;
 use super::changes::{Changes, Pace};
 use super::shared::Shared;
 use crate::node::{LoadedMachine, LoadedNode, PINNED};
-use crate::state::{self, PodNames, Quarantine};
-use node_state::StateFolder;
+use crate::state;
 
 /// A kubelet admits a pod in several writes; the files are read when there has been none for this time.
 const QUIET: Duration = Duration::from_millis(20);
@@ -193,12 +192,12 @@ fn see(root: &Path, look: Look, node: &LoadedNode) -> anyhow::Result<Seen> {
     }
     of_same_policies(folder, node)?;
     let told = Told::ask(root, node);
-    let mut names = PodNames::read(None, root, folder.holders().as_ref())?;
+    let mut names = state::pod_names(None, root, folder.holders().as_ref())?;
     if let (None, Ok(told)) = (names.known(), &told) {
         names = told.names(folder);
     }
     let (mut ledger, _) = state::ledger(folder, node, &names, &BTreeMap::new())?;
-    let quarantine = Quarantine::parse(root, look.quarantine.as_deref())?.still(folder, &names);
+    let quarantine = state::parse_quarantine(root, look.quarantine.as_deref())?.still(folder, &names);
     match told {
         Ok(told) => ledger = ledger.with_inventory(with_registered(told.inventory, folder)),
         Err(error) => tracing::warn!("names of pods and free devices are not known: {error}"),

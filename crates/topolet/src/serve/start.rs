@@ -6,11 +6,11 @@ use anyhow::Context as _;
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::{KeptBackups, Owner, mend, prune};
-use node_state::{Repair, StateFolder};
+use node_state::{PodNames, Quarantine, Quarantined, Repair, StateFolder};
 
 use super::root;
 use crate::node::LoadedNode;
-use crate::state::{self, PodNames, Quarantine, Quarantined};
+use crate::state;
 
 /// What is done with state that is not as it should be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,10 +99,10 @@ fn quarantined(root: &Path, store: &Store) {
 
 /// Those who hold anything yet. The others are forgotten: another pod of the same name may come to the same UID.
 fn still_quarantined(root: &Path, store: &Store) -> anyhow::Result<Quarantine> {
-    let known = Quarantine::read(root)?;
-    let still = Quarantine::of(root, &state::any_state_of(root)?, &PodNames::default())?;
+    let known = state::quarantine_in(root)?;
+    let still = state::still_quarantined(root, &state::any_state_of(root)?, &PodNames::default())?;
     if still != known {
-        still.write(store)?;
+        state::write_quarantine(store, &still)?;
     }
     Ok(still)
 }

@@ -93,7 +93,7 @@ pub(super) fn recorded(folder: &Path) -> anyhow::Result<(Vec<Pod>, Vec<PathBuf>)
 }
 
 /// `NAMESPACE/NAME`.
-pub(super) fn name(pod: &Pod) -> String {
+fn name(pod: &Pod) -> String {
     format!("{}/{}", pod.namespace, pod.name)
 }
 

@@ -8,11 +8,11 @@ use kubelet_checkpoint::device::DeviceFile;
 use pod_spec::ResourceName;
 use topology_admission::Ledger;
 
-use super::{PodNames, Requests, ledger};
+use super::{Requests, ledger};
 use crate::arguments::ResidentsArguments;
 use crate::node::LoadedNode;
 use crate::node_file::Packed;
-use node_state::StateFolder;
+use node_state::{PodNames, StateFolder};
 
 /// What runs on a node.
 pub(crate) struct Residents {

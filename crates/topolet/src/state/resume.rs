@@ -6,11 +6,10 @@ use anyhow::anyhow;
 use cpuset::CpuSet;
 use device_manager::{Holdings, Moment};
 use k8s_quantity::{Format, Quantity};
-use node_state::{Start, StateFolder};
+use node_state::{PodNames, Start, StateFolder};
 use pod_spec::{Container, ContainerName, Pod, PodUid, QosClass, ResourceList, ResourceName, Role};
 use topology_admission::{Ledger, RunningPods};
 
-use super::PodNames;
 use crate::node::LoadedNode;
 
 /// What each container of each pod holds, which is what it asked for: only Guaranteed containers are written down.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{PodNames, Resident, state_of};
+use super::{Resident, pod_names_of, pod_names_of_state, state_of};
 use crate::node_file::Packed;
 
 /// The state that is given, else the node's own, with the pods that there are; `None` if neither has any.
@@ -16,7 +16,7 @@ pub(crate) fn of_node(
 ) -> anyhow::Result<Option<Resident>> {
     if let Some(path) = state {
         let folder = state_of(path)?;
-        let names = PodNames::of_state(pods, path, folder.holders().as_ref())?;
+        let names = pod_names_of_state(pods, path, folder.holders().as_ref())?;
         let from = path.display().to_string();
         return Ok(Some(Resident { folder, names, from, root: Some(path.to_path_buf()) }));
     }
@@ -28,7 +28,7 @@ pub(crate) fn of_node(
         return Ok(None);
     };
     let names = match pods {
-        Some(path) => PodNames::from_path(path, folder.holders().as_ref())?,
+        Some(path) => pod_names_of(path, folder.holders().as_ref())?,
         None => packed.pods.clone(),
     };
     let root = packed.state_root();

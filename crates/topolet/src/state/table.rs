@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use kubelet_checkpoint::store::StateFile;
 use node_state::files::UnknownFile;
+use node_state::{Contents, PodNames, Quarantined};
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde::Serialize;
-
-use super::{PodNames, Quarantined};
-use node_state::Contents;
 
 /// The files, and what each container holds.
 #[derive(Clone, Debug, Serialize)]

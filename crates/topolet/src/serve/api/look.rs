@@ -6,7 +6,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use bounded_http::{Who, text};
 use kubelet_checkpoint::store::StateFile;
-use node_state::{files, manifest};
+use node_state::{PodNames, StateFolder, files, manifest};
 use serde::Serialize;
 
 use super::pods;
@@ -19,8 +19,6 @@ use crate::render;
 use crate::serve::metrics::Exposition;
 use crate::serve::observe::Observed;
 use crate::serve::shared::{DECISIONS, LoggedDecision};
-use crate::state::PodNames;
-use node_state::StateFolder;
 
 pub(super) async fn list(
     State(node): State<Node>,

@@ -16,8 +16,7 @@ use kubelet_checkpoint::store::StateFile;
 use pod_spec::{ContainerName, PodUid};
 
 use crate::node::LoadedNode;
-use crate::state::PodNames;
-use node_state::StateFolder;
+use node_state::{PodNames, StateFolder};
 
 /// So many containers are named.
 const MOST_NAMED: usize = 3;

@@ -11,8 +11,8 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use kubelet_checkpoint::store::{self, StateFile};
 
-use crate::state::{self, QUARANTINE};
-use node_state::StateFolder;
+use crate::state;
+use node_state::{QUARANTINE, StateFolder};
 
 /// Where a kubelet answers who asks what its pods hold, below its root.
 pub(super) const SOCKET: &str = "pod-resources/kubelet.sock";

@@ -1,11 +1,11 @@
-//! What is wrong with a folder of state, as it is told.
+//! What is wrong with a folder of state, as it is told: lines of a document.
 
 use serde::Serialize;
 
 /// What kind of thing is wrong, most harmful first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Problem {
+pub enum Problem {
     /// The file is torn, or no state file, or changed by somebody else.
     Unreadable,
     /// A kubelet of another release wrote it, in a format that is not known.
@@ -31,14 +31,15 @@ pub(crate) enum Problem {
 /// One finding, as it is written.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct FindingLine {
-    pub(crate) problem: Problem,
+pub struct FindingLine {
+    /// The kind of it.
+    pub problem: Problem,
     /// The file's path below the folder.
-    pub(crate) file: String,
+    pub file: String,
     /// What is wrong.
-    pub(crate) what: String,
+    pub what: String,
     /// What the kubelet makes of it: its own words where it refuses to start.
-    pub(crate) kubelet: String,
+    pub kubelet: String,
     /// What helps.
-    pub(crate) help: String,
+    pub help: String,
 }

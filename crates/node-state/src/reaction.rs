@@ -3,20 +3,26 @@
 
 use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::store::StateFile;
-use node_state::{Audit, Fault, Finding, StateFolder};
 use topology_admission::Node;
 
-use super::{FindingLine, PodNames, Problem, QUARANTINE, Quarantine, Quarantined};
+use crate::audit::Audit;
+use crate::fault::{Fault, Finding};
+use crate::finding_line::{FindingLine, Problem};
+use crate::folder::StateFolder;
+use crate::names::PodNames;
+use crate::quarantine::{QUARANTINE, Quarantine, Quarantined};
 
-/// Checks the files against a node that is as strict as the kubelet; most harmful first.
-pub(crate) fn check(
-    folder: &StateFolder,
-    node: &Node,
-    names: &PodNames,
-    quarantine: &Quarantine,
-) -> Vec<FindingLine> {
-    let audit = folder.audit(node, &names.pod_list(folder, quarantine));
-    let mut lines: Vec<FindingLine> = audit.findings.iter().map(|finding| line(finding, &audit)).collect();
+impl StateFolder {
+    /// Checks the files against a `node` that is as strict as the kubelet; most harmful first. `names` says which pods
+    /// run, `quarantine` what a repair has left behind.
+    #[must_use]
+    pub fn check(&self, node: &Node, names: &PodNames, quarantine: &Quarantine) -> Vec<FindingLine> {
+        lines(&self.audit(node, &names.pod_list(self, quarantine)), quarantine)
+    }
+}
+
+fn lines(audit: &Audit, quarantine: &Quarantine) -> Vec<FindingLine> {
+    let mut lines: Vec<FindingLine> = audit.findings.iter().map(|finding| line(finding, audit)).collect();
     lines.extend(quarantine.pods.values().map(quarantined));
     lines.extend(quarantine.lost.iter().map(|file| FindingLine {
         problem: Problem::Quarantined,

@@ -1,0 +1,110 @@
+//! The pods of a node, which the kubelet's files know by UID only: what they are called and what they request.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pod_spec::{Pod, PodUid};
+
+use crate::folder::StateFolder;
+use crate::quarantine::Quarantine;
+use crate::repair::{PodList, RunningPod, Standing};
+
+/// The pods of a node, as far as they are known.
+#[derive(Clone, Debug, Default)]
+pub struct PodNames {
+    /// Every pod, as `NAMESPACE/NAME`.
+    all: Option<BTreeMap<PodUid, String>>,
+    /// Pods whose names are known besides, where not all are, or that have ended.
+    some: BTreeMap<PodUid, String>,
+    /// The manifests of running pods, as far as they are known.
+    specs: BTreeMap<PodUid, Pod>,
+}
+
+impl PodNames {
+    /// These pods and no others, as `NAMESPACE/NAME`.
+    #[must_use]
+    pub fn of(pods: impl IntoIterator<Item = (PodUid, String)>) -> Self {
+        Self { all: Some(pods.into_iter().collect()), ..Self::default() }
+    }
+
+    /// These pods and no others, with what they request.
+    #[must_use]
+    pub fn running(pods: &[Pod]) -> Self {
+        let names = pods.iter().map(|pod| (pod.uid.clone(), name(pod)));
+        Self { specs: pods.iter().map(|pod| (pod.uid.clone(), pod.clone())).collect(), ..Self::of(names) }
+    }
+
+    /// With the names of pods that have ended, and hold nothing.
+    #[must_use]
+    pub fn with_ended(self, ended: &[Pod]) -> Self {
+        let some = ended.iter().map(|pod| (pod.uid.clone(), name(pod))).collect();
+        Self { some, ..self }
+    }
+
+    /// The same, but others may run too.
+    #[must_use]
+    pub fn with_unknown(self) -> Self {
+        Self { some: self.all.unwrap_or_default(), all: None, specs: self.specs }
+    }
+
+    /// The names of these pods; of others nothing is known.
+    #[must_use]
+    pub const fn some(some: BTreeMap<PodUid, String>) -> Self {
+        Self { all: None, some, specs: BTreeMap::new() }
+    }
+
+    /// The pods, if they are known.
+    #[must_use]
+    pub const fn known(&self) -> Option<&BTreeMap<PodUid, String>> {
+        self.all.as_ref()
+    }
+
+    /// The manifests of running pods, as far as they are known.
+    #[must_use]
+    pub const fn specs(&self) -> &BTreeMap<PodUid, Pod> {
+        &self.specs
+    }
+
+    /// Whether the manifest of every pod that runs is known.
+    #[must_use]
+    pub fn knows_requests(&self) -> bool {
+        self.all.as_ref().is_some_and(|all| all.len() == self.specs.len())
+    }
+
+    /// Which pods there are: those that are known, else those that have files in the folder, else any. `earlier` are
+    /// quarantined since a repair before.
+    #[must_use]
+    pub fn pod_list(&self, folder: &StateFolder, earlier: &Quarantine) -> PodList {
+        let Some(known) = self.known() else {
+            return if folder.pods.is_empty() { PodList::Unknown } else { PodList::Recorded };
+        };
+        let running = known.iter().map(|(uid, name)| {
+            let is_quarantined = earlier.pods.contains_key(uid.as_str());
+            let pod = RunningPod {
+                name: name.clone(),
+                manifest: self.specs().get(uid).cloned().map(Arc::new),
+                standing: if is_quarantined { Standing::Quarantined } else { Standing::Listed },
+            };
+            (uid.clone(), pod)
+        });
+        PodList::Listed(running.collect())
+    }
+
+    /// `NAMESPACE/NAME`, or the UID of a pod that is not known.
+    #[must_use]
+    pub fn name(&self, uid: &PodUid) -> String {
+        let known = self.all.as_ref().and_then(|all| all.get(uid)).or_else(|| self.some.get(uid));
+        known.cloned().unwrap_or_else(|| uid.to_string())
+    }
+
+    /// Whether the pods are known, and this one is not among them.
+    #[must_use]
+    pub fn is_gone(&self, uid: &PodUid) -> bool {
+        self.all.as_ref().is_some_and(|known| !known.contains_key(uid))
+    }
+}
+
+/// `NAMESPACE/NAME`.
+fn name(pod: &Pod) -> String {
+    format!("{}/{}", pod.namespace, pod.name)
+}
