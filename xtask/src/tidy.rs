@@ -64,7 +64,8 @@ const ROWS: &[Row] = &[
         &["topology-discovery", "device-plugin", "bounded-http", "cgroup-cpuset", "topology-manifest"],
     ),
     row("state of a node", Outside, &["node-state"]),
-    row("daemon", Outside, &["node-agent"]),
+    row("owner of a node", Outside, &["node-agent"]),
+    row("output", Outside, &["node-output"]),
     row("assembly", Outside, &["topolet", "conformance", "workloads"]),
     row("commands", Outside, &["xtask"]),
 ];

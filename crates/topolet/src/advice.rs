@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use topology_manifest::{FieldChange, Source, Warning, patch_kubelet_config, read_kubelet_config};
 
-use crate::render::manifest_style;
+use node_output::manifest_style;
 
 /// One thing about a configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

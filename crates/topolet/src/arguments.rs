@@ -5,7 +5,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use admission_report::UserAdvice;
-use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueHint};
+use node_output::Format;
 
 use node_agent::KeptBackups;
 
@@ -200,16 +202,17 @@ pub(crate) struct RulesArguments {
 #[derive(Args, Debug)]
 pub(crate) struct OutputArguments {
     /// How to print.
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", value_parser = formats())]
     pub(crate) output: Format,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-pub(crate) enum Format {
-    /// For people.
-    Table,
-    /// For programs.
-    Json,
-    /// For programs and people.
-    Yaml,
+/// The values of `--output`.
+fn formats() -> impl TypedValueParser<Value = Format> {
+    let values = [("table", "For people"), ("json", "For programs"), ("yaml", "For programs and people")];
+    let values = values.map(|(name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).map(|name| match name.as_str() {
+        "json" => Format::Json,
+        "yaml" => Format::Yaml,
+        _ => Format::Table,
+    })
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use nix::unistd::geteuid;
 
-use crate::render::quoted_error;
 use crate::serve::{FILE, OUTCOME};
+use node_output::quoted_error;
 
 /// How long the daemon may be silent; a decision may wait for a plugin.
 const PATIENCE: Duration = Duration::from_secs(330);
@@ -42,7 +42,7 @@ impl Reply {
         let said = serde_json::from_str::<serde_json::Value>(&self.body).ok();
         match said.as_ref().and_then(|said| said["message"].as_str()) {
             // A daemon that quotes a manifest for a screen writes the word in front of it.
-            Some(message) if message.starts_with("error:") => Err(quoted_error(message.to_owned())),
+            Some(message) if message.starts_with("error:") => Err(quoted_error(message.to_owned()).into()),
             Some(message) => bail!("{message}"),
             None => bail!("the daemon answered with status {}", self.status),
         }

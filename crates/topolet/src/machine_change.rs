@@ -9,7 +9,7 @@ use topology_model::{
     CacheKind, Core, CoreKind, DeviceNode, HugePages, Machine, Node, PciDevice, Smt, Sriov,
 };
 
-use crate::render::Amount;
+use k8s_quantity::Amount;
 
 /// A line for each thing that is not what it was; none where the machines are the same.
 pub(crate) fn changes(before: &Machine, after: &Machine) -> Vec<String> {

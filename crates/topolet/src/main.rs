@@ -13,7 +13,6 @@ mod patience;
 mod pods;
 mod state;
 mod simulation;
-mod machine_view;
 mod pod_shares;
 mod machine_change;
 mod document;

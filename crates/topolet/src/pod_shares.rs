@@ -5,7 +5,7 @@ use machine_picture::{MemoryShare, PodShare, Shares};
 use pod_spec::ResourceName;
 use topology_model::{Machine, NodeId};
 
-use crate::state::{ContainerLine, Shown};
+use node_output::{ContainerLine, Shown};
 
 /// The pods of these files on this machine. Files that cannot be read and CPUs that the machine lacks are notes.
 pub(crate) fn shares(shown: &Shown, machine: Option<&Machine>) -> Shares {
@@ -54,7 +54,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::state::{Held, MemoryHeld};
+    use node_output::{Held, MemoryHeld};
 
     fn line(pod: &str, container: &str, cpus: &str, memory: &[(&str, u64, &[i64])]) -> ContainerLine {
         let memory = memory.iter().map(|(resource, gib, nodes)| MemoryHeld {

@@ -11,8 +11,9 @@ use topology_manifest::{
 };
 
 use crate::arguments::ReadingArguments;
-use crate::render::{Screen, manifest_error, manifest_style, quoted_error};
+use crate::render::Screen;
 use crate::{document, patience};
+use node_output::{manifest_error, manifest_style, quoted_error};
 
 /// The pods that are asked about.
 #[derive(Default)]
@@ -62,7 +63,7 @@ pub(crate) fn from_files(
         let render = |refusal: &Refusal| format!("{}{}", refusal.render(manifest_style()), way_out(refusal));
         // With nothing else to do it is the error of the whole command.
         if pods.is_empty() && skipped.is_empty() && files.len() == 1 && !refused.is_empty() {
-            return Err(quoted_error(refused.iter().map(render).collect::<Vec<_>>().join("\n")));
+            return Err(quoted_error(refused.iter().map(render).collect::<Vec<_>>().join("\n")).into());
         }
         for refusal in &refused {
             let Refusal { kind, name, .. } = refusal;
@@ -115,9 +116,9 @@ fn make_static(pods: &mut [Pod], owners: &BTreeMap<PodUid, Owner>) -> anyhow::Re
 
 fn from_file(path: &Path, pod_level: PodLevelResources, unknown: UnknownFields) -> anyhow::Result<Manifests> {
     let bytes = document::read_list(path)?;
-    Source::from_list(&document::name(path), &bytes)
-        .and_then(|source| read_manifests_up_to(PodLimit::Cluster, &source, pod_level, unknown))
-        .map_err(manifest_error)
+    let read = Source::from_list(&document::name(path), &bytes)
+        .and_then(|source| read_manifests_up_to(PodLimit::Cluster, &source, pod_level, unknown));
+    Ok(read.map_err(manifest_error)?)
 }
 
 /// The pods that have not ended; the others hold nothing.
@@ -148,7 +149,7 @@ fn refuse_twins(pods: &[Pod]) -> anyhow::Result<()> {
 pub(crate) fn listed(path: &Path) -> anyhow::Result<Vec<Pod>> {
     let Manifests { pods, refused, .. } = from_file(path, PodLevelResources::Count, UnknownFields::Report)?;
     if let Some(refusal) = refused.first() {
-        return Err(quoted_error(refusal.render(manifest_style())));
+        return Err(quoted_error(refusal.render(manifest_style())).into());
     }
     Ok(pods.into_iter().map(Pod::delivered).collect())
 }

@@ -11,13 +11,15 @@ use serde::Serialize;
 use topology_admission::{Decided, Detail, Outcome as PodOutcome, Series, Tries};
 
 use crate::Outcome;
-use crate::arguments::{ADVICE, Format, OutputArguments, PodsArguments};
-use crate::document::{Document, JsonList};
-use crate::node::{LoadedNode, NodeLine};
+use crate::arguments::{ADVICE, OutputArguments, PodsArguments};
+use crate::node::LoadedNode;
 use crate::patience;
 use crate::pods::{self, Asked, Reading, Wholeness};
-use crate::render::{self, Screen};
+use crate::render::Screen;
 use crate::state::Residents;
+use node_output::Format;
+use node_output::NodeLine;
+use node_output::{Document, JsonList};
 
 #[derive(Args, Debug)]
 pub(crate) struct AdmitArguments {
@@ -144,8 +146,8 @@ pub(super) fn decide(
         match (format, &mut list) {
             (Format::Table, _) => {
                 let draw = match depth {
-                    Depth::Short => render::decision,
-                    Depth::Whole(_) => render::explanation,
+                    Depth::Short => node_output::decision,
+                    Depth::Whole(_) => node_output::explanation,
                 };
                 let text = draw(&report, &node.line.line(screen.glyphs), screen.glyphs);
                 screen.show(&format!("\n{text}"))?;

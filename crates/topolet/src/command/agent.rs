@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
 
-use crate::arguments::{Format, OutputArguments};
+use crate::arguments::OutputArguments;
 use crate::client::{self, Reply, Sent};
 use crate::render::{Glyphs, Screen};
 use crate::serve::{OUTCOME, PARTIAL, SOME_REFUSED};
 use crate::{Outcome, document};
+use node_output::Format;
 
 /// Which daemon.
 #[derive(Args, Debug)]

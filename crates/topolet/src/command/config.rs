@@ -8,10 +8,11 @@ use topology_model::KubeletView;
 
 use crate::Outcome;
 use crate::advice::{self, Finding, Given};
-use crate::arguments::{Format, MachineArguments, OutputArguments};
-use crate::document::Document;
+use crate::arguments::{MachineArguments, OutputArguments};
 use crate::node::{self, LoadedMachine};
 use crate::render::{self, Screen};
+use node_output::Document;
+use node_output::Format;
 
 #[derive(Args, Debug)]
 pub(crate) struct ConfigArguments {

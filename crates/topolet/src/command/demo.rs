@@ -6,11 +6,13 @@ use topology_manifest::{Source, read_pods};
 
 use super::admit::{self, Depth};
 use crate::Outcome;
-use crate::arguments::{Format, MachineArguments, OutputArguments, RulesArguments};
+use crate::arguments::{MachineArguments, OutputArguments, RulesArguments};
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 use crate::pods::Asked;
-use crate::render::{Screen, manifest_error};
+use crate::render::Screen;
 use crate::state::Residents;
+use node_output::Format;
+use node_output::manifest_error;
 
 /// The machine that Intel's guide to NUMA-aware pods describes.
 const MACHINE: &str = "xeon-2s-96cpu-sriov";

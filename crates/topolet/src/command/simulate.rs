@@ -7,12 +7,13 @@ use clap::{Args, ValueEnum};
 use pod_spec::PodLevelResources;
 
 use crate::Outcome;
-use crate::arguments::{Format, MachineArguments, ReadingArguments, RulesArguments};
-use crate::document::Document;
+use crate::arguments::{MachineArguments, ReadingArguments, RulesArguments};
 use crate::node::{DeviceText, LIVE, LoadedMachine};
 use crate::pods::{self, Asked, Reading, Wholeness};
 use crate::render::{self, Screen};
 use crate::simulation::{self, Prepared, Question, Report};
+use node_output::Document;
+use node_output::Format;
 
 #[derive(Args, Debug)]
 pub(crate) struct SimulateArguments {

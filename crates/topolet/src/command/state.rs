@@ -10,11 +10,12 @@ use topology_admission::Compat;
 use super::state_repair::StateRepairArguments;
 use crate::Outcome;
 use crate::arguments::{MachineArguments, OutputArguments, RulesArguments};
-use crate::document::Document;
-use crate::node::{LIVE, LoadedMachine, LoadedNode, NodeLine};
+use crate::node::{LIVE, LoadedMachine, LoadedNode};
 use crate::node_file::Packed;
-use crate::render::{self, Screen};
+use crate::render::Screen;
 use crate::state::{self, Resident};
+use node_output::Document;
+use node_output::NodeLine;
 use node_state::{FindingLine, Problem, Quarantine};
 
 #[derive(Args, Debug)]
@@ -100,13 +101,13 @@ fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcom
     let machine = arguments.machine.as_deref().map(LoadedMachine::named_node).transpose()?;
     let packed = machine.as_ref().and_then(|machine| machine.packed.as_deref());
     let resident = read(&arguments.folder, name, packed)?;
-    let mut shown = state::shown(&resident.folder.contents_of_any(), &resident.names);
+    let mut shown = node_output::shown(&resident.folder.contents_of_any(), &resident.names);
     shown.quarantined = quarantine(&resident)?.pods;
     let is_right = shown.files.iter().all(|line| line.readable) && shown.quarantined.is_empty();
     let outcome = if is_right { Outcome::Done } else { Outcome::SomethingWrong };
     match Document::new("State", &shown).text(arguments.output.output)? {
         Some(text) => screen.print(&text)?,
-        None => screen.show(&render::shown(&shown, screen.glyphs))?,
+        None => screen.show(&node_output::shown_text(&shown, screen.glyphs))?,
     }
     Ok(outcome)
 }
@@ -134,7 +135,7 @@ fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outc
     if let Some(text) = document.text(arguments.output.output)? {
         screen.print(&text)?;
     } else {
-        let told = render::findings(&findings, screen.glyphs);
+        let told = node_output::findings(&findings, screen.glyphs);
         screen.show(&format!("{}\n{told}", node.line.headline(screen.glyphs)))?;
     }
     Ok(if is_wrong { Outcome::SomethingWrong } else { Outcome::Done })

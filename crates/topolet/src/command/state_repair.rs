@@ -16,10 +16,11 @@ use topology_admission::Compat;
 use super::state::FolderArguments;
 use crate::Outcome;
 use crate::arguments::{BackupArguments, MachineArguments, OutputArguments, RulesArguments};
-use crate::document::Document;
-use crate::node::{LoadedMachine, LoadedNode, NodeLine};
+use crate::node::{LoadedMachine, LoadedNode};
 use crate::render::{self, Screen};
 use crate::state;
+use node_output::Document;
+use node_output::NodeLine;
 use node_state::{Basis, Left, PodNames, Quarantine, Quarantined};
 
 #[derive(Args, Debug)]

@@ -8,13 +8,13 @@ use topology_discovery::machine_info_to_json;
 use topology_model::Machine;
 
 use crate::Outcome;
-use crate::arguments::{Format, MachineArguments, ResidentsArguments};
-use crate::document::Document;
-use crate::machine_view::MachineView;
+use crate::arguments::{MachineArguments, ResidentsArguments};
 use crate::node::LoadedMachine;
 use crate::pod_shares::shares;
-use crate::render::{self, Glyphs, Screen};
-use crate::state::{self, Shown};
+use crate::render::{Glyphs, Screen};
+use node_output::Document;
+use node_output::Format;
+use node_output::Shown;
 
 #[derive(Args, Debug)]
 pub(crate) struct TopologyArguments {
@@ -53,12 +53,12 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
         return list(format, screen);
     }
     let loaded = LoadedMachine::load_node(&arguments.machine)?;
-    let mut view = MachineView::new(&loaded);
+    let mut view = loaded.view();
     let shown = held(arguments, &loaded)?;
     let shares = shown.as_ref().map(|shown| shares(shown, loaded.machine.as_ref()));
     view.problems.extend(loaded.packed.iter().flat_map(|packed| &packed.gaps).map(ToString::to_string));
     view.problems.extend(shares.iter().flat_map(|shares| shares.notes.clone()));
-    let pods = shown.as_ref().map_or_else(String::new, |shown| format!("\n{}", render::holders(shown)));
+    let pods = shown.as_ref().map_or_else(String::new, |shown| format!("\n{}", node_output::holders(shown)));
     let is_whole = shown.iter().flat_map(|shown| &shown.files).all(|line| line.readable);
     view.containers = shown.map(|shown| shown.containers);
     let document = |format| Document::new("Topology", &view).text(format).map(Option::unwrap_or_default);
@@ -69,11 +69,11 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
             .with_context(|| format!("{} says what cAdvisor sees, not what lies where", view.machine))
     };
     match format {
-        TopologyFormat::Table => screen.show(&render::topology(&view, &pods, screen.glyphs))?,
+        TopologyFormat::Table => screen.show(&node_output::topology(&view, &pods, screen.glyphs))?,
         TopologyFormat::Tree => {
             let none = Shares::default();
             let drawing = tree(hardware()?, shares.as_ref().unwrap_or(&none), screen.glyphs);
-            screen.show(&render::frame(&view, &(drawing + &pods), screen.glyphs))?;
+            screen.show(&node_output::frame(&view, &(drawing + &pods), screen.glyphs))?;
         }
         TopologyFormat::Json => screen.print(&document(Format::Json)?)?,
         TopologyFormat::Yaml => screen.print(&document(Format::Yaml)?)?,
@@ -93,7 +93,7 @@ fn held(arguments: &TopologyArguments, loaded: &LoadedMachine) -> anyhow::Result
         bail!("cAdvisor's MachineInfo has no pods in it: expected no --state");
     }
     let found = arguments.residents.of_node(loaded.packed.as_deref())?;
-    Ok(found.map(|resident| state::shown(&resident.folder.contents_of_any(), &resident.names)))
+    Ok(found.map(|resident| node_output::shown(&resident.folder.contents_of_any(), &resident.names)))
 }
 
 /// The built-in machines.

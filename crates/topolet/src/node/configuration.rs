@@ -8,7 +8,7 @@ use node_config::{KubeletConfiguration, OwnOptions};
 use topology_manifest::{Source, Warning, read_kubelet_config, read_own_options};
 use topology_model::KubeletView;
 
-use crate::render::manifest_error;
+use node_output::manifest_error;
 
 /// The built-in configuration that pins as much as the kubelet can.
 pub(crate) const PINNED: &str = "pinned";
@@ -51,7 +51,8 @@ pub(crate) fn own_options(path: &Path) -> anyhow::Result<OwnOptions> {
 
 /// The same from the text `name`.
 pub(crate) fn own_options_of(name: &str, text: &[u8]) -> anyhow::Result<OwnOptions> {
-    Source::from_bytes(name, text).and_then(|source| read_own_options(&source)).map_err(manifest_error)
+    let read = Source::from_bytes(name, text).and_then(|source| read_own_options(&source));
+    Ok(read.map_err(manifest_error)?)
 }
 
 /// The configuration in a file.

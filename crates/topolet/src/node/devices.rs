@@ -14,7 +14,7 @@ use topology_manifest::{
 use topology_model::{Machine, NodeId, Nodes, PciAddress, PciDevice, Sriov};
 
 use super::LoadedMachine;
-use crate::render::manifest_error;
+use node_output::manifest_error;
 
 /// One resource and its devices.
 type Resource = (ResourceName, Vec<Device>);
@@ -65,9 +65,8 @@ impl DeviceText {
     }
 
     fn entries(&self) -> anyhow::Result<Vec<DeviceEntry>> {
-        Source::from_bytes(&self.name, &self.text)
-            .and_then(|source| read_devices(&source))
-            .map_err(manifest_error)
+        let read = Source::from_bytes(&self.name, &self.text).and_then(|source| read_devices(&source));
+        Ok(read.map_err(manifest_error)?)
     }
 }
 

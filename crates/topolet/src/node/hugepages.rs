@@ -7,7 +7,7 @@ use k8s_quantity::Quantity;
 use topology_model::{HugePages, MachineInfo};
 
 use super::memory;
-use crate::render::Amount;
+use k8s_quantity::Amount;
 
 /// Sets the huge pages of nodes as `text` says. A page size exists on every node as soon as one has it, with no pages
 /// where none are said, as in the kernel. Pages fit in the memory of their node, so that must not be among the

@@ -8,7 +8,7 @@ use topology_manifest::{NodeObject, Source, check_node_name, read_node};
 
 use super::LoadedNode;
 use crate::arguments::IdentityArguments;
-use crate::render::manifest_error;
+use node_output::manifest_error;
 
 impl IdentityArguments {
     /// The identity that is given; `None`: none.

@@ -15,7 +15,8 @@ use topology_discovery::Lack;
 use topology_model::{HugePages, Machine, NodeId};
 
 use super::LoadedMachine;
-use crate::render::{Amount, ranges};
+use k8s_quantity::Amount;
+use node_output::ranges;
 
 /// Sets the memory of nodes as `text` says.
 pub(super) fn replace(loaded: &mut LoadedMachine, text: &str) -> anyhow::Result<()> {

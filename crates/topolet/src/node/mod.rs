@@ -6,6 +6,7 @@ mod hugepages;
 mod identity;
 mod machine;
 mod memory;
+mod view;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,16 +18,16 @@ use anyhow::{Context, bail};
 use config_advice::hazards_of_kubelet;
 use cpu_manager::QuotaWithExclusiveCpus;
 use device_manager::Inventory;
-use node_config::{FeatureGates, Gate, KubeletConfiguration, OwnOptions, Scope};
-use serde::Serialize;
+use node_config::{FeatureGates, Gate, KubeletConfiguration, OwnOptions};
+use node_output::NodeLine;
 use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_manifest::Warning;
 use topology_model::{CpuTable, KubeletView};
 
 use crate::arguments::{MachineArguments, ResidentsArguments, RulesArguments};
 use crate::node_file::{Gap, Packed};
-use crate::render::{Glyphs, manifest_style};
 use crate::state::Residents;
+use node_output::manifest_style;
 
 pub(crate) use self::configuration::{
     PINNED, ReadConfiguration, from_file as read_configuration, own_options,
@@ -219,7 +220,7 @@ impl LoadedNode {
         };
         let node = Node::start_with(&view, &config, None, compat, options)
             .map_err(|error| start_failed(&error, &name, &machine.name))?;
-        let line = NodeLine::new(machine, &name, &node);
+        let line = NodeLine::new(&machine.name, &name, &node);
         // Where this goes on and a kubelet would not.
         if let Err(error) = Node::start(&view, &config, None, Compat::KUBELET) {
             let machine = &machine.name;
@@ -264,56 +265,4 @@ fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> anyhow::Result<(
 
 fn start_failed(error: &StartError, config: &str, machine: &str) -> anyhow::Error {
     anyhow::anyhow!("the kubelet would not start with configuration {config} on {machine}: {error}")
-}
-
-/// The release whose answers these are.
-pub(crate) const RELEASE: &str = "v1.36.3";
-
-/// The node that decided: machine and rules.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct NodeLine {
-    pub(crate) machine: String,
-    pub(crate) configuration: String,
-    pub(crate) topology_policy: &'static str,
-    pub(crate) topology_scope: &'static str,
-    pub(crate) cpu_policy: &'static str,
-    pub(crate) memory_policy: &'static str,
-    /// The kubelet release whose answers these are; documents name it themselves.
-    #[serde(skip)]
-    pub(crate) rules_of: &'static str,
-}
-
-impl NodeLine {
-    fn new(machine: &LoadedMachine, configuration: &str, node: &Node) -> Self {
-        Self {
-            machine: machine.name.clone(),
-            configuration: configuration.to_owned(),
-            topology_policy: node.policy().name(),
-            topology_scope: match node.scope() {
-                Scope::Container => "container",
-                Scope::Pod => "pod",
-            },
-            cpu_policy: if node.cpus().is_some() { "static" } else { "none" },
-            memory_policy: if node.memory().is_some() { "Static" } else { "None" },
-            rules_of: RELEASE,
-        }
-    }
-
-    /// The first line of all output.
-    pub(crate) fn headline(&self, glyphs: Glyphs) -> String {
-        let dot = glyphs.dot();
-        let Self { configuration, cpu_policy, memory_policy, .. } = self;
-        format!(
-            "{} {dot} configuration {configuration} {dot} CPUs {cpu_policy}, memory {memory_policy}\n",
-            self.line(glyphs)
-        )
-    }
-
-    /// The node in a few words.
-    pub(crate) fn line(&self, glyphs: Glyphs) -> String {
-        let dot = glyphs.dot();
-        let Self { machine, topology_policy, topology_scope, rules_of, .. } = self;
-        format!("{machine} {dot} {topology_policy}, scope {topology_scope} {dot} rules of kubelet {rules_of}")
-    }
 }

@@ -15,7 +15,7 @@ use topology_manifest::plain_json;
 
 use super::Devices;
 use super::device_names::DeviceNames;
-use crate::node::RELEASE;
+use node_output::RELEASE;
 use node_state::{PodNames, StateFolder};
 
 /// What tells a node file from a captured machine.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Glyphs, columns};
 use crate::advice::{Expected, Given};
 use crate::command::Checked;
-use crate::node::RELEASE;
+use node_output::RELEASE;
 
 /// The check for a person; `snippet` is what is proposed for the `given` text, as a file.
 pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, glyphs: Glyphs) -> String {

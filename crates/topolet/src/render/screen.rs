@@ -1,52 +1,12 @@
 //! The terminal: what it can show, and how it is written to.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::io::Write;
 
 use anstream::AutoStream;
 use clap::ColorChoice;
+use node_output::{is_quoted, locale_glyphs};
 use terminal_text::Glyphs;
-use topology_manifest::{ManifestError, Style};
-
-/// What the locale of this process allows; UTF-8 where it names none.
-fn glyphs_of_locale() -> Glyphs {
-    let value_of = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    match ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(value_of) {
-        Some(value) if !value.to_ascii_lowercase().replace('-', "").contains("utf8") => Glyphs::Ascii,
-        _ => Glyphs::Unicode,
-    }
-}
-
-/// How manifests are quoted in errors. Colours are taken out again where they are not wanted.
-pub(crate) fn manifest_style() -> Style {
-    match glyphs_of_locale() {
-        Glyphs::Unicode => Style::Coloured,
-        Glyphs::Ascii => Style::Ascii,
-    }
-}
-
-/// An error that quotes lines of a manifest. Its text begins with the word `error` itself.
-#[derive(Debug)]
-struct QuotedError(String);
-
-impl Display for QuotedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for QuotedError {}
-
-/// The error with the lines that it is about.
-#[expect(clippy::needless_pass_by_value, reason = "results are mapped with it")]
-pub(crate) fn manifest_error(error: ManifestError) -> anyhow::Error {
-    quoted_error(error.render(manifest_style()))
-}
-
-/// An error that was rendered before; `text` begins with the word `error`.
-pub(crate) fn quoted_error(text: String) -> anyhow::Error {
-    anyhow::Error::new(QuotedError(text))
-}
 
 /// Standard output and standard error.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +22,7 @@ impl Screen {
             ColorChoice::Always => anstream::ColorChoice::Always,
             ColorChoice::Never => anstream::ColorChoice::Never,
         };
-        Self { glyphs: glyphs_of_locale(), color }
+        Self { glyphs: locale_glyphs(), color }
     }
 
     /// Prints text for a person, with its marks in colour.
@@ -84,9 +44,7 @@ impl Screen {
     }
 
     pub(crate) fn error(self, error: &anyhow::Error) {
-        let quotes = |error: &(dyn std::error::Error + 'static)| error.is::<QuotedError>();
-        let is_quoted = error.chain().next().is_some_and(quotes);
-        let head = if is_quoted { "" } else { "error: " };
+        let head = if error.chain().next().is_some_and(is_quoted) { "" } else { "error: " };
         self.to_stderr(&format!("{head}{error:#}\n"));
     }
 

@@ -61,9 +61,8 @@ use self::plugins::Sockets;
 use self::scribe::Scribe;
 use self::shared::{Mode, Notes, Shared};
 use crate::arguments::{IdentityArguments, MachineArguments, RulesArguments};
-use crate::machine_view::MachineView;
 use crate::node::{DeviceText, LoadedMachine, LoadedNode};
-use crate::render::{self, Glyphs};
+use crate::render::Glyphs;
 
 pub(crate) use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED};
 pub(crate) use self::enforce::CgroupRoot;
@@ -183,12 +182,12 @@ fn shared(
     notes: Notes,
     missing: Arc<Missing>,
 ) -> anyhow::Result<Shared> {
-    let view = MachineView::new(machine);
+    let view = machine.view();
     Ok(Shared {
         metrics: metrics::Metrics::new(&node, &snapshot, mode),
         node,
         machine: serde_json::to_value(&view).context("failed to write the machine down")?,
-        drawing: render::topology(&view, "", Glyphs::Unicode),
+        drawing: node_output::topology(&view, "", Glyphs::Unicode),
         snapshot: ArcSwap::from_pointee(snapshot),
         log: shared::Log::default(),
         mode,

@@ -20,7 +20,7 @@ use super::missing::{Missing, missing, why_never};
 use crate::arguments::{MachineArguments, RulesArguments};
 use crate::document;
 use crate::node::{DeviceText, LoadedMachine, LoadedNode, memory_must_be_known};
-use crate::render::{manifest_error, manifest_style};
+use node_output::{manifest_error, manifest_style};
 
 /// A scenario that can be run.
 pub(crate) struct Prepared {
@@ -163,7 +163,7 @@ impl Reading<'_> {
     }
 
     fn refused(&self, place: &Place, what: String, expected: &'static str) -> anyhow::Error {
-        manifest_error(Scenario::refuse(&self.source, place, what, expected))
+        manifest_error(Scenario::refuse(&self.source, place, what, expected)).into()
     }
 
     /// A path as the scenario means it.

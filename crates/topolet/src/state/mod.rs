@@ -7,7 +7,6 @@ mod quarantine;
 mod residents;
 mod resume;
 mod source;
-mod table;
 
 pub(crate) use folder::{any_state_of, must_be_folder, state_of};
 pub(crate) use pod_names::{
@@ -18,6 +17,3 @@ pub(crate) use quarantine::{parse_quarantine, quarantine_in, still_quarantined, 
 pub(crate) use residents::{Known, Resident, Residents};
 pub(crate) use resume::{Requests, ledger};
 pub(crate) use source::of_node;
-pub(crate) use table::{ContainerLine, Shown, shown};
-#[cfg(test)]
-pub(crate) use table::{Held, MemoryHeld};

@@ -20,11 +20,11 @@ use super::query::{GLYPHS, OUTPUT, Query};
 use super::reply::{DONE, Failure, OUTCOME, PARTIAL, SOME_REFUSED, Shape};
 use super::routes::{Answered, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
-use crate::node::NodeLine;
 use crate::pods::Wholeness;
-use crate::render::{self, Glyphs};
+use crate::render::Glyphs;
 use crate::serve::owner::Told;
 use crate::serve::shared::Shared;
+use node_output::NodeLine;
 
 /// The parameter with which Kubernetes clients ask what would happen; its only value is `All`.
 const DRY_RUN: &str = "dryRun";
@@ -161,7 +161,7 @@ pub(super) async fn admit(
 fn decisions(node: &Node, decided: Decided, wholeness: Wholeness, shape: Shape) -> Answered {
     let (status, outcome) = (decided.status(), decided.outcome(wholeness));
     let written = Written { node: node.line(), decided };
-    let draw = |written: &Written<'_>, glyphs| written.draw(glyphs, render::decision);
+    let draw = |written: &Written<'_>, glyphs| written.draw(glyphs, node_output::decision);
     let mut response = shape.document("Decisions", written, draw)?;
     *response.status_mut() = status;
     Ok(with_outcome(outcome, response))
@@ -214,7 +214,7 @@ fn explanation(node: &Node, sent: Sent, shape: Shape, client: &Client) -> Answer
     let (decided, wholeness) = would_be_decided(node, Detail::Merges, sent, client)?;
     let outcome = decided.outcome(wholeness);
     let written = Written { node: node.line(), decided };
-    let draw = |written: &Written<'_>, glyphs| written.draw(glyphs, render::explanation);
+    let draw = |written: &Written<'_>, glyphs| written.draw(glyphs, node_output::explanation);
     Ok(with_outcome(outcome, shape.document("Explanation", written, draw)?))
 }
 

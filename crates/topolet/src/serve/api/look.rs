@@ -14,11 +14,10 @@ use super::query::{GLYPHS, OUTPUT, Query};
 use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node, find, no_pod};
 use super::segments::Segments;
-use crate::node::NodeLine;
-use crate::render;
 use crate::serve::metrics::Exposition;
 use crate::serve::observe::Observed;
 use crate::serve::shared::{DECISIONS, LoggedDecision};
+use node_output::NodeLine;
 
 pub(super) async fn list(
     State(node): State<Node>,
@@ -127,11 +126,11 @@ fn state(node: &Node, shape: Shape) -> Answered {
         folder.memory = folder.memory.filter(|_| written.memory.is_some());
         folder.device.clone_from(&written.device);
     }
-    let mut shown = crate::state::shown(&folder.contents_of_any(), &names);
+    let mut shown = node_output::shown(&folder.contents_of_any(), &names);
     if let Some(observed) = observed {
         shown.quarantined.clone_from(&observed.quarantine.pods);
     }
-    shape.document("State", shown, render::shown)
+    shape.document("State", shown, node_output::shown_text)
 }
 
 /// The last decisions, as they are written.
@@ -171,7 +170,7 @@ fn last(node: &Node, count: usize, shape: Shape) -> Answered {
                 "{} from {}\n{}",
                 logged.time,
                 logged.source,
-                render::decision(&logged.report, &line, glyphs)
+                node_output::decision(&logged.report, &line, glyphs)
             )
         });
         format!("{}{}", noted(&last.notes), each.collect::<Vec<_>>().join("\n"))

@@ -11,9 +11,11 @@ use pod_spec::{Container, ContainerName, Pod, PodUid};
 use serde::Serialize;
 use topology_admission::Ledger;
 
-use crate::node::{LoadedNode, NodeLine};
-use crate::render::{Glyphs, columns, joined};
+use crate::node::LoadedNode;
 use crate::serve::shared::{LoggedDecision, Mode, Shared};
+use node_output::NodeLine;
+use node_output::joined;
+use terminal_text::{Glyphs, columns};
 
 /// All pods, as they are written.
 #[derive(Serialize)]
@@ -262,7 +264,7 @@ pub(super) fn description(described: &Described<'_>, glyphs: Glyphs) -> String {
         text.push_str(&columns(std::iter::once(head.map(str::to_owned).to_vec()).chain(rows), ""));
     }
     if let Some(logged) = described.decision {
-        let told = crate::render::decision(&logged.report, &described.node.line(glyphs), glyphs);
+        let told = node_output::decision(&logged.report, &described.node.line(glyphs), glyphs);
         text.push('\n');
         text.push_str(&told);
     }

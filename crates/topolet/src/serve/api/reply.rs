@@ -6,9 +6,9 @@ use bounded_http::{Busy, Offer, Panicked, chosen, text};
 use serde::Serialize;
 
 use super::query::{GLYPHS, OUTPUT, Query};
-use crate::arguments::Format;
-use crate::document::Document;
 use crate::render::Glyphs;
+use node_output::Document;
+use node_output::Format;
 
 /// Says what has become of pods.
 pub(crate) const OUTCOME: &str = "topolet-outcome";

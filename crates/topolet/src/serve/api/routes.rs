@@ -24,9 +24,9 @@ use topology_manifest::{MAX_BYTES, PodLimit};
 use super::audit::{self, Audit};
 use super::reply::{Failure, Shape};
 use super::{containers, decide, look};
-use crate::node::NodeLine;
 use crate::serve::owner::{Message, Told};
 use crate::serve::shared::{Mode, Shared};
+use node_output::NodeLine;
 
 /// How long a body may take to come in.
 pub(super) const BODY: Duration = Duration::from_secs(10);

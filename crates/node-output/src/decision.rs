@@ -6,16 +6,16 @@ use admission_report::{
     UnitReport,
 };
 use pod_spec::Role;
+use terminal_text::{Glyphs, columns};
 use topology_admission::{Search, Standing};
 use topology_model::{NodeId, NodeIds};
-
-use crate::render::{Glyphs, columns};
 
 /// Beyond so many nodes only those that come nearest are shown.
 const MOST_COLUMNS: usize = 8;
 
 /// The lines of one decision, ending in a newline. `node` names the node and its rules.
-pub(crate) fn decision(report: &Report, node: &str, glyphs: Glyphs) -> String {
+#[must_use]
+pub fn decision(report: &Report, node: &str, glyphs: Glyphs) -> String {
     let mut text = verdict(report, glyphs);
     if let Some(refusal) = report.refusal() {
         text.push_str(&line("node", node));
@@ -28,7 +28,7 @@ pub(crate) fn decision(report: &Report, node: &str, glyphs: Glyphs) -> String {
 }
 
 /// What came out: the kubelet's words, or what each container was given.
-pub(super) fn verdict(report: &Report, glyphs: Glyphs) -> String {
+pub(crate) fn verdict(report: &Report, glyphs: Glyphs) -> String {
     let Conclusion::Refused(refusal) = &report.conclusion else {
         let mut rows = vec![["CONTAINER", "NUMA", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec()];
         rows.extend(report.containers().iter().map(container));
@@ -46,7 +46,7 @@ fn named(report: &Report) -> String {
 }
 
 /// What its owner may not expect.
-pub(super) fn notes(report: &Report, glyphs: Glyphs) -> String {
+pub(crate) fn notes(report: &Report, glyphs: Glyphs) -> String {
     let notes = report.notes.iter().map(|note| {
         let containers: Vec<&str> = note.containers.iter().map(pod_spec::ContainerName::as_str).collect();
         let whose = if containers.is_empty() {
@@ -87,13 +87,14 @@ fn container(container: &ContainerReport) -> Vec<String> {
 }
 
 /// Several things in one cell.
-pub(crate) fn joined(parts: impl Iterator<Item = String>) -> String {
+#[must_use]
+pub fn joined(parts: impl Iterator<Item = String>) -> String {
     let parts: Vec<_> = parts.collect();
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
 }
 
 /// Why, and what would fit.
-pub(super) fn reasons(refusal: &Refusal, glyphs: Glyphs) -> String {
+pub(crate) fn reasons(refusal: &Refusal, glyphs: Glyphs) -> String {
     let mut text = String::new();
     let why = refusal.why().into_iter().chain(refusal.outlook().map(str::to_owned));
     let why: Vec<String> = why.collect();
@@ -115,13 +116,13 @@ pub(super) fn reasons(refusal: &Refusal, glyphs: Glyphs) -> String {
 }
 
 /// A line under a head; an empty head goes on with the one above.
-pub(super) fn line(head: &str, text: &str) -> String {
+pub(crate) fn line(head: &str, text: &str) -> String {
     format!("  {head:12}{text}\n")
 }
 
 /// Which nodes are shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Columns {
+pub(crate) enum Columns {
     /// Those that come nearest to a fit.
     Nearest,
     /// All, in several tables if there are many.
@@ -129,7 +130,7 @@ pub(super) enum Columns {
 }
 
 /// One row for each resource, one column for each node worth showing; nodes that are alike share one.
-pub(super) fn resources(unit: &UnitReport, which: Columns, glyphs: Glyphs) -> String {
+pub(crate) fn resources(unit: &UnitReport, which: Columns, glyphs: Glyphs) -> String {
     let resources = unit.resources.as_slice();
     let Some(first) = resources.first() else { return not_checked_rows(unit) };
     let elsewhere = resources.iter().any(|resource| resource.elsewhere.is_some());

@@ -1,13 +1,14 @@
 //! A decision with its whole way: every unit, what each node could give, what was answered, and how it was merged.
 
 use admission_report::{Conclusion, MergeReport, Report, UnitReport};
+use terminal_text::{Glyphs, columns};
 use topology_model::{NodeId, NodeIds};
 
-use super::decision::{self, Columns, line};
-use crate::render::{Glyphs, columns};
+use crate::decision::{self, Columns, line};
 
 /// The lines of one explanation, ending in a newline. `node` names the node and its rules.
-pub(crate) fn explanation(report: &Report, node: &str, glyphs: Glyphs) -> String {
+#[must_use]
+pub fn explanation(report: &Report, node: &str, glyphs: Glyphs) -> String {
     let mut text = decision::verdict(report, glyphs);
     text.push_str(&line("node", node));
     text.push_str(&line("class", report.qos_class.name()));

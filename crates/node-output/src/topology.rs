@@ -1,16 +1,19 @@
 //! A machine for a person: a headline, a drawing, and what differs from the drawing.
 
+use terminal_text::Glyphs;
+
+use crate::RELEASE;
 use crate::machine_view::MachineView;
-use crate::node::RELEASE;
-use crate::render::Glyphs;
 
 /// The table of the machine with what pods hold below it, ending in a newline.
-pub(crate) fn topology(view: &MachineView, pods: &str, glyphs: Glyphs) -> String {
+#[must_use]
+pub fn topology(view: &MachineView, pods: &str, glyphs: Glyphs) -> String {
     frame(view, &(view.summary.table(glyphs) + pods), glyphs)
 }
 
 /// A drawing of the machine between its headline and the notes about it.
-pub(crate) fn frame(view: &MachineView, drawing: &str, glyphs: Glyphs) -> String {
+#[must_use]
+pub fn frame(view: &MachineView, drawing: &str, glyphs: Glyphs) -> String {
     let mut text = headline(view, glyphs);
     text.push_str(drawing);
     for (head, lines) in [

@@ -1,12 +1,15 @@
 //! State files: what they say, and what is wrong with them.
 
-use super::{Glyphs, columns};
-use crate::node::RELEASE;
-use crate::state::Shown;
 use node_state::{FindingLine, Problem};
+use terminal_text::{Glyphs, columns};
+
+use crate::RELEASE;
+use crate::held::Shown;
+use crate::ranges::ranges;
 
 /// The files and a table of what each container holds.
-pub(crate) fn shown(shown: &Shown, glyphs: Glyphs) -> String {
+#[must_use]
+pub fn shown(shown: &Shown, glyphs: Glyphs) -> String {
     let files = shown.files.iter().map(|line| vec![line.file.to_owned(), line.contents.clone()]);
     let mut text = format!("kubelet state {} rules of kubelet {RELEASE}\n", glyphs.dot());
     text.push_str(&columns(files, ""));
@@ -25,7 +28,8 @@ pub(crate) fn shown(shown: &Shown, glyphs: Glyphs) -> String {
 }
 
 /// A table of what each container holds.
-pub(crate) fn holders(shown: &Shown) -> String {
+#[must_use]
+pub fn holders(shown: &Shown) -> String {
     let head = ["POD", "CONTAINER", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec();
     // What a file would say that cannot be read is not known.
     let of_file = |at: usize, text: String| match shown.files.get(at) {
@@ -35,7 +39,7 @@ pub(crate) fn holders(shown: &Shown) -> String {
     };
     let rows = shown.containers.iter().map(|line| {
         let memory = line.held.memory.iter().map(|held| {
-            let nodes = super::ranges(held.nodes.iter().copied());
+            let nodes = ranges(held.nodes.iter().copied());
             let amount = pod_spec::ResourceName::new(&held.resource).amount(held.bytes);
             let what = if held.resource == "memory" { String::new() } else { format!(" {}", held.resource) };
             format!("{amount}{what} on {nodes}")
@@ -55,7 +59,8 @@ pub(crate) fn holders(shown: &Shown) -> String {
 }
 
 /// What was found, most harmful first.
-pub(crate) fn findings(findings: &[FindingLine], glyphs: Glyphs) -> String {
+#[must_use]
+pub fn findings(findings: &[FindingLine], glyphs: Glyphs) -> String {
     let wrong = findings.iter().filter(|finding| finding.problem != Problem::Odd).count();
     let mut text = String::new();
     for finding in findings {

@@ -1,37 +1,18 @@
-//! A machine as `topolet topology` shows it: the hardware if it is known, otherwise what cAdvisor reports.
+//! A machine as it is shown: the hardware if it is known, otherwise what cAdvisor reports.
 
 use cpuset::CpuSet;
+use k8s_quantity::Amount;
 use machine_picture::MachineSummary;
-use serde::Serialize;
+use node_output::{MachineView, ranges};
 use topology_discovery::fold;
 use topology_model::{CpuTable, KubeletView, Machine, MachineInfo, MachineNode, NodeId};
 
-use crate::node::LoadedMachine;
-use crate::render::{Amount, ranges};
-use crate::state::ContainerLine;
+use super::LoadedMachine;
 
-/// The document of `topolet topology`. What is not known is null.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct MachineView {
-    pub(crate) machine: String,
-    #[serde(flatten)]
-    pub(crate) summary: MachineSummary,
-    /// Where the kubelet sees another machine.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) kubelet_differs: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) problems: Vec<String>,
-    /// Properties that arguments replace.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) given: Vec<String>,
-    /// What each container holds, if it was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) containers: Option<Vec<ContainerLine>>,
-}
-
-impl MachineView {
-    pub(crate) fn new(loaded: &LoadedMachine) -> Self {
+impl LoadedMachine {
+    /// The machine as it is shown: the hardware if it is known, otherwise what cAdvisor reports.
+    pub(crate) fn view(&self) -> MachineView {
+        let loaded = self;
         let cpus = CpuTable::new(&loaded.info);
         let summary = match (&loaded.machine, &cpus) {
             (Some(machine), _) => MachineSummary::of_hardware(machine),
@@ -48,7 +29,7 @@ impl MachineView {
         if let Err(error) = KubeletView::new(&loaded.info) {
             kubelet_differs.push(format!("the kubelet would not start here: {error}"));
         }
-        Self {
+        MachineView {
             machine: loaded.name.clone(),
             summary,
             kubelet_differs,

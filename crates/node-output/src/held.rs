@@ -1,4 +1,4 @@
-//! What the files say, pod by pod.
+//! What state files say, pod by pod.
 
 use std::collections::BTreeMap;
 
@@ -10,63 +10,79 @@ use serde::Serialize;
 
 /// The files, and what each container holds.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Shown {
-    pub(crate) files: Vec<FileLine>,
-    pub(crate) containers: Vec<ContainerLine>,
+pub struct Shown {
+    /// Each file.
+    pub files: Vec<FileLine>,
+    /// What each container holds; ordered by pod.
+    pub containers: Vec<ContainerLine>,
     /// Pods that a repair left in conflict, by UID.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) quarantined: BTreeMap<String, Quarantined>,
+    pub quarantined: BTreeMap<String, Quarantined>,
 }
 
 /// One file in a few words.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct FileLine {
-    pub(crate) file: &'static str,
-    pub(crate) contents: String,
+pub struct FileLine {
+    /// Its path below the root.
+    pub file: &'static str,
+    /// What it has, or why it cannot be read.
+    pub contents: String,
     /// Whether the kubelet could read it.
-    pub(crate) readable: bool,
+    pub readable: bool,
 }
 
 /// What a container holds.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct ContainerLine {
+pub struct ContainerLine {
     /// `NAMESPACE/NAME`, or the UID where the name is not known.
-    pub(crate) pod: String,
-    pub(crate) uid: String,
+    pub pod: String,
+    /// Of the pod.
+    pub uid: String,
     /// Empty for what the pod holds as a whole.
-    pub(crate) container: String,
+    pub container: String,
+    /// What it holds.
     #[serde(flatten)]
-    pub(crate) held: Held,
+    pub held: Held,
 }
 
 /// What is held.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Held {
+pub struct Held {
     /// As a list; empty: the shared pool.
-    pub(crate) cpus: String,
-    pub(crate) memory: Vec<MemoryHeld>,
-    pub(crate) devices: Vec<DevicesHeld>,
+    pub cpus: String,
+    /// Blocks of memory and huge pages.
+    pub memory: Vec<MemoryHeld>,
+    /// Devices by resource.
+    pub devices: Vec<DevicesHeld>,
 }
 
+/// Memory of one kind.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct MemoryHeld {
-    pub(crate) resource: String,
-    pub(crate) bytes: u64,
-    pub(crate) nodes: Vec<i64>,
+pub struct MemoryHeld {
+    /// `memory`, a size of huge pages, or a device's resource.
+    pub resource: String,
+    /// How much.
+    pub bytes: u64,
+    /// Ids of the NUMA nodes.
+    pub nodes: Vec<i64>,
 }
 
+/// Devices of one resource.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct DevicesHeld {
-    pub(crate) resource: String,
+pub struct DevicesHeld {
+    /// `memory`, a size of huge pages, or a device's resource.
+    pub resource: String,
     /// Each once, in order.
-    pub(crate) ids: Vec<String>,
+    pub ids: Vec<String>,
 }
 
 /// Owners in the order in which they are shown: what a pod holds as a whole comes first.
 type Owners = BTreeMap<(PodUid, ContainerName), Held>;
 
-pub(crate) fn shown(contents: &Contents, names: &PodNames) -> Shown {
+/// What the files hold, with the `names` of pods.
+#[must_use]
+pub fn shown(contents: &Contents, names: &PodNames) -> Shown {
     let mut owners = Owners::new();
     let files =
         vec![cpus(contents, &mut owners), memory(contents, &mut owners), devices(contents, &mut owners)];

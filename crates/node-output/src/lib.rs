@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+
+mod document;
+mod node_line;
+mod decision;
+mod explanation;
+mod held;
+mod state;
+mod machine_view;
+mod topology;
+mod quotes;
+mod ranges;
+
+pub use decision::{decision, joined};
+pub use document::{Document, Format, JsonList, WriteError};
+pub use explanation::explanation;
+pub use held::{ContainerLine, DevicesHeld, FileLine, Held, MemoryHeld, Shown, shown};
+pub use machine_view::MachineView;
+pub use node_line::NodeLine;
+pub use quotes::{QuotedError, is_quoted, locale_glyphs, manifest_error, manifest_style, quoted_error};
+pub use ranges::ranges;
+pub use state::{findings, holders, shown as shown_text};
+pub use topology::{frame, topology};
+
+/// The kubelet release whose answers these are.
+pub const RELEASE: &str = "v1.36.3";

@@ -1,0 +1,29 @@
+//! A machine as it is shown.
+
+use machine_picture::MachineSummary;
+use serde::Serialize;
+
+use crate::held::ContainerLine;
+
+/// The document of `topolet topology`. What is not known is null.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineView {
+    /// What it is called.
+    pub machine: String,
+    /// What it consists of.
+    #[serde(flatten)]
+    pub summary: MachineSummary,
+    /// Where the kubelet sees another machine.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kubelet_differs: Vec<String>,
+    /// What could not be read, and what was assumed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+    /// Properties that arguments replace.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<String>,
+    /// What each container holds, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub containers: Option<Vec<ContainerLine>>,
+}

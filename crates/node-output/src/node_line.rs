@@ -1,0 +1,67 @@
+//! The node that decided, in a line.
+
+use node_config::Scope;
+use serde::Serialize;
+use terminal_text::Glyphs;
+use topology_admission::Node;
+
+use crate::RELEASE;
+
+/// The node that decided: machine and rules.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeLine {
+    /// What the machine is called.
+    pub machine: String,
+    /// What the kubelet configuration is called.
+    pub configuration: String,
+    /// By the kubelet's name.
+    pub topology_policy: &'static str,
+    /// `container` or `pod`.
+    pub topology_scope: &'static str,
+    /// `static` or `none`.
+    pub cpu_policy: &'static str,
+    /// `Static` or `None`.
+    pub memory_policy: &'static str,
+    /// The kubelet release whose answers these are; documents name it themselves.
+    #[serde(skip)]
+    pub rules_of: &'static str,
+}
+
+impl NodeLine {
+    /// Of `node` on the machine and with the configuration of these names.
+    #[must_use]
+    pub fn new(machine: &str, configuration: &str, node: &Node) -> Self {
+        Self {
+            machine: machine.to_owned(),
+            configuration: configuration.to_owned(),
+            topology_policy: node.policy().name(),
+            topology_scope: match node.scope() {
+                Scope::Container => "container",
+                Scope::Pod => "pod",
+            },
+            cpu_policy: if node.cpus().is_some() { "static" } else { "none" },
+            memory_policy: if node.memory().is_some() { "Static" } else { "None" },
+            rules_of: RELEASE,
+        }
+    }
+
+    /// The first line of all output.
+    #[must_use]
+    pub fn headline(&self, glyphs: Glyphs) -> String {
+        let dot = glyphs.dot();
+        let Self { configuration, cpu_policy, memory_policy, .. } = self;
+        format!(
+            "{} {dot} configuration {configuration} {dot} CPUs {cpu_policy}, memory {memory_policy}\n",
+            self.line(glyphs)
+        )
+    }
+
+    /// The node in a few words.
+    #[must_use]
+    pub fn line(&self, glyphs: Glyphs) -> String {
+        let dot = glyphs.dot();
+        let Self { machine, topology_policy, topology_scope, rules_of, .. } = self;
+        format!("{machine} {dot} {topology_policy}, scope {topology_scope} {dot} rules of kubelet {rules_of}")
+    }
+}

@@ -1,0 +1,56 @@
+//! Errors that quote lines of a file, drawn with the characters that the locale allows.
+
+use std::fmt::{self, Display};
+
+use terminal_text::Glyphs;
+use topology_manifest::{ManifestError, Style};
+
+/// What the locale of this process allows; UTF-8 where it names none.
+#[must_use]
+pub fn locale_glyphs() -> Glyphs {
+    let value_of = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    match ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(value_of) {
+        Some(value) if !value.to_ascii_lowercase().replace('-', "").contains("utf8") => Glyphs::Ascii,
+        _ => Glyphs::Unicode,
+    }
+}
+
+/// How manifests are quoted in errors. Colours are taken out again where they are not wanted.
+#[must_use]
+pub fn manifest_style() -> Style {
+    match locale_glyphs() {
+        Glyphs::Unicode => Style::Coloured,
+        Glyphs::Ascii => Style::Ascii,
+    }
+}
+
+/// An error that quotes lines of a manifest. Its text begins with the word `error` itself.
+#[derive(Debug)]
+pub struct QuotedError(String);
+
+impl Display for QuotedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for QuotedError {}
+
+/// The error with the lines that it is about.
+#[expect(clippy::needless_pass_by_value, reason = "results are mapped with it")]
+#[must_use]
+pub fn manifest_error(error: ManifestError) -> QuotedError {
+    quoted_error(error.render(manifest_style()))
+}
+
+/// An error that was rendered before; `text` begins with the word `error`.
+#[must_use]
+pub fn quoted_error(text: String) -> QuotedError {
+    QuotedError(text)
+}
+
+/// Whether it is such an error.
+#[must_use]
+pub fn is_quoted(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.is::<QuotedError>()
+}
