@@ -66,6 +66,7 @@ const ROWS: &[Row] = &[
     row("state of a node", Outside, &["node-state"]),
     row("owner of a node", Outside, &["node-agent"]),
     row("output", Outside, &["node-output"]),
+    row("input", Outside, &["node-input"]),
     row("assembly", Outside, &["topolet", "conformance", "workloads"]),
     row("commands", Outside, &["xtask"]),
 ];

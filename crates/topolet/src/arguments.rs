@@ -4,9 +4,9 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use admission_report::UserAdvice;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueHint};
+use node_input::{IdentitySource, MachineSource, ResidentsSource, RulesSource};
 use node_output::Format;
 
 use node_agent::KeptBackups;
@@ -15,13 +15,6 @@ use crate::command::{
     AdmitArguments, ApplyArguments, CaptureArguments, CompletionsArguments, ConfigArguments, DeleteArguments,
     DemoArguments, DescribeArguments, ExplainArguments, ExportArguments, GetArguments, ManArguments,
     ServeArguments, SimulateArguments, StateArguments, TopologyArguments,
-};
-
-/// Which arguments supply what a decision lacked.
-pub(crate) const ADVICE: UserAdvice = UserAdvice {
-    no_plugin: ", and no --devices FILE says",
-    no_huge_pages: " (--hugepages decides with others than there are)",
-    unchecked: " (--devices says what there is)",
 };
 
 /// What a Kubernetes node would do with a pod, on any machine, and why.
@@ -112,6 +105,13 @@ pub(crate) struct IdentityArguments {
     pub(crate) node_labels: Vec<String>,
 }
 
+impl IdentityArguments {
+    pub(crate) fn source(&self) -> IdentitySource {
+        let Self { node, node_name, node_labels } = self.clone();
+        IdentitySource { node, node_name, node_labels }
+    }
+}
+
 /// What runs on the node.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ResidentsArguments {
@@ -129,6 +129,13 @@ pub(crate) struct ResidentsArguments {
     pub(crate) empty: bool,
 }
 
+impl ResidentsArguments {
+    pub(crate) fn source(&self) -> ResidentsSource {
+        let Self { state, pods, empty } = self.clone();
+        ResidentsSource { state, pods, empty }
+    }
+}
+
 /// How manifests of pods are read.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct ReadingArguments {
@@ -143,7 +150,7 @@ pub(crate) struct ReadingArguments {
 }
 
 /// Which machine.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct MachineArguments {
     /// `live` for this machine, the name of a built-in one (`topolet topology --list`), a folder with `sys` and
     /// `proc` in it (the root of a machine, whose kubelet's files below it hold as those of `live`), such a folder or a
@@ -160,6 +167,13 @@ pub(crate) struct MachineArguments {
     /// sum of its nodes then.
     #[arg(long, value_name = "MEMORY")]
     pub(crate) memory: Option<String>,
+}
+
+impl MachineArguments {
+    pub(crate) fn source(&self) -> MachineSource {
+        let Self { machine, hugepages, memory } = self.clone();
+        MachineSource { machine, hugepages, memory }
+    }
 }
 
 /// What a repair leaves beside a file.
@@ -197,6 +211,13 @@ pub(crate) struct RulesArguments {
     /// Devices of the node, by resource: named, so many per node, or PCI functions of the machine.
     #[arg(long, value_name = "FILE")]
     pub(crate) devices: Option<PathBuf>,
+}
+
+impl RulesArguments {
+    pub(crate) fn source(&self) -> RulesSource {
+        let Self { config, topolet_config, policy, scope, devices } = self.clone();
+        RulesSource { config, topolet_config, policy, scope, devices }
+    }
 }
 
 #[derive(Args, Debug)]

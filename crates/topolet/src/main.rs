@@ -1,21 +1,16 @@
 //! `topolet`: what a Kubernetes node would do with a pod, on any machine, and why.
 //!
-//! The commands are thin: they read what they are given ([`node`]), ask the `topology-admission` crate, and show the
+//! The commands are thin: they name what is read (`node-input`), ask the `topology-admission` crate, and show the
 //! answer ([`render`]). Nothing here decides anything about a pod.
 #![cfg_attr(fuzzing, no_main)]
 
 mod arguments;
 mod command;
 mod advice;
-mod node;
-mod node_file;
 mod patience;
 mod pods;
-mod state;
 mod simulation;
 mod pod_shares;
-mod machine_change;
-mod document;
 mod render;
 mod serve;
 mod client;

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use admission_report::Notice;
 use anyhow::bail;
 use pod_spec::{Origin, Phase, Pod, PodLevelResources, PodUid};
-use topology_manifest::{
-    ManifestError, Manifests, Owner, PodLimit, Problem, Refusal, Source, UnknownFields, read_manifests_up_to,
-};
+use topology_manifest::{ManifestError, Manifests, Owner, Problem, Refusal, UnknownFields};
 
 use crate::arguments::ReadingArguments;
+use crate::patience;
 use crate::render::Screen;
-use crate::{document, patience};
-use node_output::{manifest_error, manifest_style, quoted_error};
+use node_input::{Wholeness, manifests_in, shown_name};
+use node_output::{manifest_style, quoted_error};
 
 /// The pods that are asked about.
 #[derive(Default)]
@@ -24,15 +23,6 @@ pub(crate) struct Asked {
     pub(crate) owners: BTreeMap<PodUid, Owner>,
     /// Whether everything in the files has become pods.
     pub(crate) wholeness: Wholeness,
-}
-
-/// Whether everything in some files has become pods.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Wholeness {
-    #[default]
-    Whole,
-    /// Something is refused or skipped, which has been said.
-    Partial,
 }
 
 /// How manifests are read.
@@ -54,8 +44,8 @@ pub(crate) fn from_files(
     let mut asked = Asked::default();
     for path in files {
         let Manifests { mut pods, owners, refused, skipped, not_considered, unknown_fields } =
-            patience::during(&format!("reading {}", document::name(path)), screen, || {
-                from_file(path, pod_level, unknown)
+            patience::during(&format!("reading {}", shown_name(path)), screen, || {
+                manifests_in(path, pod_level, unknown)
             })?;
         if reading.arguments.are_static || is_static(path, reading.static_pods) {
             make_static(&mut pods, &owners)?;
@@ -114,13 +104,6 @@ fn make_static(pods: &mut [Pod], owners: &BTreeMap<PodUid, Owner>) -> anyhow::Re
     Ok(())
 }
 
-fn from_file(path: &Path, pod_level: PodLevelResources, unknown: UnknownFields) -> anyhow::Result<Manifests> {
-    let bytes = document::read_list(path)?;
-    let read = Source::from_list(&document::name(path), &bytes)
-        .and_then(|source| read_manifests_up_to(PodLimit::Cluster, &source, pod_level, unknown));
-    Ok(read.map_err(manifest_error)?)
-}
-
 /// The pods that have not ended; the others hold nothing.
 fn active(pods: Vec<Pod>, screen: Screen) -> Vec<Pod> {
     let (active, ended): (Vec<Pod>, Vec<Pod>) = pods.into_iter().partition(|pod| pod.phase == Phase::Active);
@@ -140,16 +123,4 @@ fn refuse_twins(pods: &[Pod]) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// The pods that a file lists, running or not: all of them, since a pod that is missing counts as gone.
-///
-/// # Errors
-/// The file cannot be read, or one of its pods.
-pub(crate) fn listed(path: &Path) -> anyhow::Result<Vec<Pod>> {
-    let Manifests { pods, refused, .. } = from_file(path, PodLevelResources::Count, UnknownFields::Report)?;
-    if let Some(refusal) = refused.first() {
-        return Err(quoted_error(refusal.render(manifest_style())).into());
-    }
-    Ok(pods.into_iter().map(Pod::delivered).collect())
 }

@@ -11,12 +11,14 @@ use serde::Serialize;
 use topology_admission::{Decided, Detail, Outcome as PodOutcome, Series, Tries};
 
 use crate::Outcome;
-use crate::arguments::{ADVICE, OutputArguments, PodsArguments};
-use crate::node::LoadedNode;
+use crate::arguments::{OutputArguments, PodsArguments};
 use crate::patience;
-use crate::pods::{self, Asked, Reading, Wholeness};
+use crate::pods::{self, Asked, Reading};
 use crate::render::Screen;
-use crate::state::Residents;
+use node_input::ADVICE;
+use node_input::LoadedNode;
+use node_input::Residents;
+use node_input::Wholeness;
 use node_output::Format;
 use node_output::NodeLine;
 use node_output::{Document, JsonList};
@@ -39,11 +41,12 @@ pub(super) fn read(
     arguments: &PodsArguments,
     screen: Screen,
 ) -> anyhow::Result<(LoadedNode, Residents, Asked)> {
-    let node = LoadedNode::load(&arguments.machine, &arguments.rules)?.with_identity(&arguments.identity)?;
+    let node = LoadedNode::load(&arguments.machine.source(), &arguments.rules.source())?
+        .with_identity(&arguments.identity.source())?;
     let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
     let asked = pods::from_files(&arguments.files, reading, node.node.pod_level().counts(), screen)?;
     check_count(asked.pods.len())?;
-    let residents = node.residents(&arguments.residents)?;
+    let residents = node.residents(&arguments.residents.source())?;
     Ok((node, residents, asked))
 }
 

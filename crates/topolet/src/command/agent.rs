@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
 
+use crate::Outcome;
 use crate::arguments::OutputArguments;
 use crate::client::{self, Reply, Sent};
 use crate::render::{Glyphs, Screen};
 use crate::serve::{OUTCOME, PARTIAL, SOME_REFUSED};
-use crate::{Outcome, document};
+use node_input::shown_name;
 use node_output::Format;
 
 /// Which daemon.
@@ -191,8 +192,8 @@ pub(super) fn apply(arguments: &ApplyArguments, screen: Screen) -> Outcome {
 
 fn apply_file(arguments: &ApplyArguments, file: &Path, screen: Screen) -> anyhow::Result<Outcome> {
     let route = if arguments.dry_run { "explain" } else { "pods" };
-    let bytes = document::read(file)?;
-    let name = document::name(file);
+    let bytes = node_input::read(file)?;
+    let name = shown_name(file);
     let lenient = if arguments.lenient { "&fieldValidation=Warn" } else { "" };
     let path = format!("/v1/{route}?{}{lenient}", shape(&arguments.output, screen));
     let body = Sent { name: Some(&name), bytes: &bytes };

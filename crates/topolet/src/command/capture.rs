@@ -10,10 +10,10 @@ use clap::Args;
 use topology_discovery::{Capture, Discovery, fold, read};
 
 use crate::Outcome;
-use crate::machine_change::{changed_problems, changes};
-use crate::node::{LIVE, LoadedMachine, files_of};
-use crate::node_file::{Elsewhere, Gathered, Given, Packing};
 use crate::render::{Screen, columns};
+use node_input::{Elsewhere, Gathered, Given, Packing};
+use node_input::{LIVE, LoadedMachine, files_of};
+use node_input::{changed_problems, changes};
 
 /// How names of captures end.
 const SUFFIX: &str = ".tar.zst";

@@ -9,8 +9,8 @@ use topology_model::KubeletView;
 use crate::Outcome;
 use crate::advice::{self, Finding, Given};
 use crate::arguments::{MachineArguments, OutputArguments};
-use crate::node::{self, LoadedMachine};
 use crate::render::{self, Screen};
+use node_input::{self, LoadedMachine};
 use node_output::Document;
 use node_output::Format;
 
@@ -95,14 +95,14 @@ pub(super) fn run(arguments: &ConfigArguments, screen: Screen) -> anyhow::Result
 }
 
 fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let machine = LoadedMachine::load_node(&arguments.machine)?;
+    let machine = LoadedMachine::load_node(&arguments.machine.source())?;
     if arguments.config.is_none() {
         machine.config_gaps().iter().for_each(|gap| screen.warn(gap));
     }
     let view = KubeletView::new(&machine.info)
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
-    let (read, text) = node::configuration_to_check(arguments.config.as_deref(), &machine, &view)?;
-    if let Some(warning) = node::memory_must_be_known_by(&machine, &read.config)? {
+    let (read, text) = node_input::configuration_to_check(arguments.config.as_deref(), &machine, &view)?;
+    if let Some(warning) = node_input::memory_must_be_known_by(&machine, &read.config)? {
         screen.warn(warning);
     }
     let target = Target::from(arguments.target);

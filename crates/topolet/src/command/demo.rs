@@ -6,11 +6,11 @@ use topology_manifest::{Source, read_pods};
 
 use super::admit::{self, Depth};
 use crate::Outcome;
-use crate::arguments::{MachineArguments, OutputArguments, RulesArguments};
-use crate::node::{DeviceText, LoadedMachine, LoadedNode};
+use crate::arguments::OutputArguments;
 use crate::pods::Asked;
 use crate::render::Screen;
-use crate::state::Residents;
+use node_input::Residents;
+use node_input::{DeviceText, LoadedMachine, LoadedNode, MachineSource, RulesSource};
 use node_output::Format;
 use node_output::manifest_error;
 
@@ -28,12 +28,8 @@ pub(crate) struct DemoArguments {
 pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let source = Source { name: "demo/pods.yaml", text: PODS };
     let pods = read_pods(&source).map_err(manifest_error)?;
-    let machine = LoadedMachine::load(&MachineArguments {
-        machine: MACHINE.to_owned(),
-        hugepages: None,
-        memory: None,
-    })?;
-    let rules = RulesArguments {
+    let machine = LoadedMachine::load(&MachineSource::named(MACHINE))?;
+    let rules = RulesSource {
         config: None,
         topolet_config: None,
         policy: Some("single-numa-node".to_owned()),

@@ -13,11 +13,13 @@ use topology_manifest::check_node_name;
 use topology_model::KubeletView;
 
 use crate::Outcome;
-use crate::arguments::{ADVICE, MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments};
-use crate::node::{DeviceText, LIVE, LoadedMachine, LoadedNode};
-use crate::pods::{self, Reading, Wholeness};
+use crate::arguments::{MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments};
+use crate::pods::{self, Reading};
 use crate::render::Screen;
-use crate::state::Known;
+use node_input::ADVICE;
+use node_input::Known;
+use node_input::Wholeness;
+use node_input::{DeviceText, LIVE, LoadedMachine, LoadedNode};
 
 #[derive(Args, Debug)]
 pub(crate) struct ExportArguments {
@@ -68,21 +70,22 @@ pub(super) fn run(arguments: &ExportArguments, screen: Screen) -> anyhow::Result
 }
 
 fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let machine = LoadedMachine::load_node(&arguments.machine)?;
+    let machine = LoadedMachine::load_node(&arguments.machine.source())?;
     let view = KubeletView::new(&machine.info)
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
     let devices = arguments.rules.devices.as_deref().map(DeviceText::read).transpose()?;
     let mut config = KubeletConfiguration::default();
-    let node = LoadedNode::changed(&machine, &arguments.rules, devices, Compat::default(), |given| {
-        config = given.clone();
-    })?;
+    let node =
+        LoadedNode::changed(&machine, &arguments.rules.source(), devices, Compat::default(), |given| {
+            config = given.clone();
+        })?;
     for warning in &node.warnings {
         screen.warn(warning);
     }
     for unbooked in unbooked(&node) {
         screen.warn(unbooked);
     }
-    let residents = node.residents(&arguments.residents)?;
+    let residents = node.residents(&arguments.residents.source())?;
     for note in &residents.notes {
         screen.warn(Notice::warning(note.clone()));
     }

@@ -88,7 +88,7 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<()> {
         (None, false) => arguments.root.join(SOCKET),
         (None, true) => PathBuf::from(OBSERVING),
     };
-    let mut rules = arguments.rules.clone();
+    let mut rules = arguments.rules.source();
     if arguments.observe && rules.config.is_none() {
         let config = arguments.root.join(CONFIG);
         // What is there and is no file is said so, and no other configuration taken for it.
@@ -105,9 +105,9 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<()> {
         explained: arguments.explain_limit,
         tcp: arguments.tcp,
         token_file: arguments.token_file.as_deref(),
-        machine: &arguments.machine,
-        rules: &rules,
-        identity: &arguments.identity,
+        machine: arguments.machine.source(),
+        rules,
+        identity: arguments.identity.source(),
         log,
         damaged: if arguments.strict { Damaged::Refuse } else { Damaged::Repair },
         keep: arguments.backups.kept(),

@@ -8,10 +8,11 @@ use pod_spec::PodLevelResources;
 
 use crate::Outcome;
 use crate::arguments::{MachineArguments, ReadingArguments, RulesArguments};
-use crate::node::{DeviceText, LIVE, LoadedMachine};
-use crate::pods::{self, Asked, Reading, Wholeness};
+use crate::pods::{self, Asked, Reading};
 use crate::render::{self, Screen};
 use crate::simulation::{self, Prepared, Question, Report};
+use node_input::Wholeness;
+use node_input::{DeviceText, LIVE, LoadedMachine};
 use node_output::Document;
 use node_output::Format;
 
@@ -115,9 +116,9 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     }) else {
         bail!("--find-max is for one kind of pod, and {} has {}", arguments.file.display(), found.len());
     };
-    let machine = LoadedMachine::load_node(&arguments.machine)?;
+    let machine = LoadedMachine::load_node(&arguments.machine.source())?;
     let devices = arguments.rules.devices.as_deref().map(Path::new).map(DeviceText::read).transpose()?;
-    let question = Question { machine: &machine, rules: &arguments.rules, devices };
+    let question = Question { machine: &machine, rules: &arguments.rules.source(), devices };
     let found = simulation::find_max(&question, pod)?;
     for warning in &found.warnings {
         screen.warn(warning);

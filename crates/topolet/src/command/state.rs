@@ -10,10 +10,10 @@ use topology_admission::Compat;
 use super::state_repair::StateRepairArguments;
 use crate::Outcome;
 use crate::arguments::{MachineArguments, OutputArguments, RulesArguments};
-use crate::node::{LIVE, LoadedMachine, LoadedNode};
-use crate::node_file::Packed;
 use crate::render::Screen;
-use crate::state::{self, Resident};
+use node_input::Packed;
+use node_input::Resident;
+use node_input::{LIVE, LoadedMachine, LoadedNode};
 use node_output::Document;
 use node_output::NodeLine;
 use node_state::{FindingLine, Problem, Quarantine};
@@ -81,10 +81,10 @@ pub(super) fn run(arguments: &StateArguments, screen: Screen) -> anyhow::Result<
 /// The state that is given, else the machine's own; of this machine, where there is none, what is missing.
 fn read(arguments: &FolderArguments, machine: &str, packed: Option<&Packed>) -> anyhow::Result<Resident> {
     let is_packed = packed.is_some_and(|packed| packed.state.is_some());
-    let own = (!is_packed && machine == LIVE).then(|| Path::new(state::OWN));
+    let own = (!is_packed && machine == LIVE).then(|| Path::new(node_input::OWN));
     let state = arguments.state.as_deref().or(own);
     let way_out = "--state names the root folder of a kubelet, or a copy of it";
-    let found = state::of_node(state, arguments.pods.as_deref(), packed);
+    let found = node_input::of_node(state, arguments.pods.as_deref(), packed);
     let found = if arguments.state.is_none() { found.context(way_out) } else { found };
     found?.with_context(|| format!("{machine} has no state of a kubelet; {way_out}"))
 }
@@ -93,7 +93,7 @@ fn read(arguments: &FolderArguments, machine: &str, packed: Option<&Packed>) -> 
 fn quarantine(resident: &Resident) -> anyhow::Result<Quarantine> {
     let Resident { folder, names, root, .. } = resident;
     root.as_deref()
-        .map_or_else(|| Ok(Quarantine::default()), |root| state::still_quarantined(root, folder, names))
+        .map_or_else(|| Ok(Quarantine::default()), |root| node_input::still_quarantined(root, folder, names))
 }
 
 fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcome> {
@@ -120,11 +120,11 @@ struct Checked<'a> {
 }
 
 fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let machine = LoadedMachine::load_node(&arguments.machine)?;
+    let machine = LoadedMachine::load_node(&arguments.machine.source())?;
     let resident = read(&arguments.folder, &arguments.machine.machine, machine.packed.as_deref())?;
     // As strict as the kubelet, but for its limit on nodes, which is no matter of state files.
     let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
-    let node = LoadedNode::with(&machine, &arguments.rules, None, compat)?;
+    let node = LoadedNode::with(&machine, &arguments.rules.source(), None, compat)?;
     for warning in &node.warnings {
         screen.warn(warning);
     }

@@ -16,9 +16,8 @@ use topology_admission::Compat;
 use super::state::FolderArguments;
 use crate::Outcome;
 use crate::arguments::{BackupArguments, MachineArguments, OutputArguments, RulesArguments};
-use crate::node::{LoadedMachine, LoadedNode};
 use crate::render::{self, Screen};
-use crate::state;
+use node_input::{LoadedMachine, LoadedNode};
 use node_output::Document;
 use node_output::NodeLine;
 use node_state::{Basis, Left, PodNames, Quarantine, Quarantined};
@@ -101,14 +100,14 @@ pub(crate) struct FileLine {
 }
 
 pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let root = arguments.folder.state.as_deref().unwrap_or(Path::new(state::OWN));
-    state::must_be_folder(root)?;
-    let machine = LoadedMachine::load(&arguments.machine)?;
-    let holders = state::any_state_of(root)?.holders();
-    let names = state::pod_names(arguments.folder.pods.as_deref(), root, holders.as_ref())?;
+    let root = arguments.folder.state.as_deref().unwrap_or(Path::new(node_input::OWN));
+    node_input::must_be_folder(root)?;
+    let machine = LoadedMachine::load(&arguments.machine.source())?;
+    let holders = node_input::any_state_of(root)?.holders();
+    let names = node_input::pod_names(arguments.folder.pods.as_deref(), root, holders.as_ref())?;
     // What is written is for a kubelet, which is stricter; but its limit on nodes is no matter of state files.
     let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
-    let node = LoadedNode::with(&machine, &arguments.rules, None, compat)?;
+    let node = LoadedNode::with(&machine, &arguments.rules.source(), None, compat)?;
     for warning in &node.warnings {
         screen.warn(warning);
     }
@@ -119,8 +118,8 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     if found.is_empty() {
         bail!("{} contains no kubelet state", root.display());
     }
-    let folder = state::any_state_of(root)?;
-    let mut earlier = state::still_quarantined(root, &folder, &names)?;
+    let folder = node_input::any_state_of(root)?;
+    let mut earlier = node_input::still_quarantined(root, &folder, &names)?;
     let mut repaired = found
         .plan_repair(&node.node, &names.pod_list(&found, &earlier))
         .with_context(|| format!("cannot repair {}", root.display()))?;
@@ -142,7 +141,7 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     told.files = match &store {
         Some(store) => {
             // First, so that whoever stops in between knows: what is not mended yet is found again.
-            state::write_quarantine(store, &with(&quarantine, &earlier))?;
+            node_input::write_quarantine(store, &with(&quarantine, &earlier))?;
             let kept = mend(store, &mended)?;
             for error in prune(store, arguments.backups.kept()) {
                 screen.warn(format!("an old backup is not removed: {:#}", anyhow::Error::new(error)));
@@ -152,7 +151,7 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
             for quarantined in quarantine.pods.values_mut() {
                 quarantined.backups.clone_from(&backups);
             }
-            state::write_quarantine(store, &with(&quarantine, &earlier))?;
+            node_input::write_quarantine(store, &with(&quarantine, &earlier))?;
             kept.into_iter().map(FileLine::from).collect()
         }
         None => mended.iter().map(FileLine::from).collect(),

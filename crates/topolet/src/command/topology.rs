@@ -9,9 +9,9 @@ use topology_model::Machine;
 
 use crate::Outcome;
 use crate::arguments::{MachineArguments, ResidentsArguments};
-use crate::node::LoadedMachine;
 use crate::pod_shares::shares;
 use crate::render::{Glyphs, Screen};
+use node_input::LoadedMachine;
 use node_output::Document;
 use node_output::Format;
 use node_output::Shown;
@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
     if arguments.list {
         return list(format, screen);
     }
-    let loaded = LoadedMachine::load_node(&arguments.machine)?;
+    let loaded = LoadedMachine::load_node(&arguments.machine.source())?;
     let mut view = loaded.view();
     let shown = held(arguments, &loaded)?;
     let shares = shown.as_ref().map(|shown| shares(shown, loaded.machine.as_ref()));
@@ -92,7 +92,7 @@ fn held(arguments: &TopologyArguments, loaded: &LoadedMachine) -> anyhow::Result
     if arguments.output == TopologyFormat::MachineInfo && arguments.residents.state.is_some() {
         bail!("cAdvisor's MachineInfo has no pods in it: expected no --state");
     }
-    let found = arguments.residents.of_node(loaded.packed.as_deref())?;
+    let found = arguments.residents.source().of_node(loaded.packed.as_deref())?;
     Ok(found.map(|resident| node_output::shown(&resident.folder.contents_of_any(), &resident.names)))
 }
 

@@ -16,7 +16,7 @@ use node_agent::{Enforcement, Snapshot};
 
 use super::owner::Enforcer;
 use super::shared::Shared;
-use crate::node::LoadedNode;
+use node_input::LoadedNode;
 
 /// Where cgroups are.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -10,7 +10,6 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request as HttpRequest, StatusCode};
 use axum::{Extension, Router};
 use bounded_http::Peer;
-use clap::Parser as _;
 use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
@@ -24,8 +23,8 @@ use super::plugins::Sockets;
 use super::root;
 use super::scribe::Scribe;
 use super::shared::{Mode, Notes, Shared};
-use crate::arguments::{Arguments, Command};
-use crate::node::{LoadedMachine, LoadedNode};
+use node_input::{LoadedMachine, LoadedNode};
+use node_input::{MachineSource, PINNED, RulesSource};
 
 /// Files that the program may have open.
 const FILES: usize = 1024;
@@ -40,12 +39,12 @@ struct Served {
 
 impl Served {
     fn start() -> anyhow::Result<Self> {
-        let words = ["topolet", "admit", "-f", "-", "--machine", "xeon-cxl-4node", "--config", "pinned"];
-        let Arguments { command: Command::Admit(admit), .. } = Arguments::try_parse_from(words)? else {
-            anyhow::bail!("it is another command");
-        };
-        let machine = LoadedMachine::load(&admit.pods.machine)?;
-        let node = LoadedNode::on(&machine, &admit.pods.rules, None)?;
+        let machine = LoadedMachine::load(&MachineSource::named("xeon-cxl-4node"))?;
+        let node = LoadedNode::on(
+            &machine,
+            &RulesSource { config: Some(PINNED.to_owned()), ..RulesSource::default() },
+            None,
+        )?;
         let memory = Path::new("/dev/shm");
         let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let root = parent.join(format!("topolet-fuzz-{}", std::process::id()));

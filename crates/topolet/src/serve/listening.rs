@@ -9,7 +9,6 @@ use bounded_http::{Listeners, Open, OptionNames, ShortToken, Token, UnixSocket};
 use kept_socket::Fate;
 
 use super::kept::Missing;
-use crate::document;
 
 /// The options that give another socket.
 const OPTIONS: OptionNames = OptionNames { path: "--socket", group: "--socket-group" };
@@ -27,7 +26,7 @@ pub(super) fn listen(
 /// The token in the first line of a file.
 pub(super) fn token(path: &Path) -> anyhow::Result<Token> {
     let shown = path.display();
-    let text = document::read(path).with_context(|| format!("failed to read token file {shown}"))?;
+    let text = node_input::read(path).with_context(|| format!("failed to read token file {shown}"))?;
     let text = String::from_utf8(text).with_context(|| format!("token file {shown} is not UTF-8"))?;
     match Token::new(text.lines().next().unwrap_or_default().trim()) {
         Ok(token) => Ok(token),

@@ -29,7 +29,7 @@ use self::free::Free;
 pub(super) use self::free::Now;
 use self::kinds::{Alignment, Allocation, Assignment, OfCause, OfNode, OfReason, Plain};
 use super::shared::Mode;
-use crate::node::LoadedNode;
+use node_input::LoadedNode;
 
 /// Upper bounds of `kubelet_topology_manager_admission_duration_ms`: 0.05, doubled 14 times.
 const ADMISSION_BUCKETS: [f64; 15] =

@@ -60,9 +60,9 @@ use self::owner::{Message, OwnerThread, WAITING};
 use self::plugins::Sockets;
 use self::scribe::Scribe;
 use self::shared::{Mode, Notes, Shared};
-use crate::arguments::{IdentityArguments, MachineArguments, RulesArguments};
-use crate::node::{DeviceText, LoadedMachine, LoadedNode};
 use crate::render::Glyphs;
+use node_input::{DeviceText, LoadedMachine, LoadedNode};
+use node_input::{IdentitySource, MachineSource, RulesSource};
 
 pub(crate) use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED};
 pub(crate) use self::enforce::CgroupRoot;
@@ -90,9 +90,9 @@ pub(crate) struct Setup<'a> {
     pub(crate) explained: NonZeroUsize,
     pub(crate) tcp: Option<SocketAddr>,
     pub(crate) token_file: Option<&'a Path>,
-    pub(crate) machine: &'a MachineArguments,
-    pub(crate) rules: &'a RulesArguments,
-    pub(crate) identity: &'a IdentityArguments,
+    pub(crate) machine: MachineSource,
+    pub(crate) rules: RulesSource,
+    pub(crate) identity: IdentitySource,
     pub(crate) log: &'a Log,
     pub(crate) damaged: Damaged,
     /// Backups of each file that a repair leaves.
@@ -165,9 +165,9 @@ pub(crate) fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
 
 fn load(setup: &Setup<'_>) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
     inputs::check(setup)?;
-    let machine = LoadedMachine::load(setup.machine)?;
+    let machine = LoadedMachine::load(&setup.machine)?;
     let devices = setup.rules.devices.as_deref().map(DeviceText::read).transpose()?;
-    let node = LoadedNode::on(&machine, setup.rules, devices)?.with_identity(setup.identity)?;
+    let node = LoadedNode::on(&machine, &setup.rules, devices)?.with_identity(&setup.identity)?;
     for warning in &node.warnings {
         tracing::warn!("{warning}");
     }

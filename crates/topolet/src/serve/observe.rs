@@ -26,8 +26,7 @@ use self::look::Look;
 use super::Setup;
 use super::changes::{Changes, Pace};
 use super::shared::Shared;
-use crate::node::{LoadedMachine, LoadedNode, PINNED};
-use crate::state;
+use node_input::{LoadedMachine, LoadedNode, PINNED};
 
 /// A kubelet admits a pod in several writes; the files are read when there has been none for this time.
 const QUIET: Duration = Duration::from_millis(20);
@@ -192,12 +191,12 @@ fn see(root: &Path, look: Look, node: &LoadedNode) -> anyhow::Result<Seen> {
     }
     of_same_policies(folder, node)?;
     let told = Told::ask(root, node);
-    let mut names = state::pod_names(None, root, folder.holders().as_ref())?;
+    let mut names = node_input::pod_names(None, root, folder.holders().as_ref())?;
     if let (None, Ok(told)) = (names.known(), &told) {
         names = told.names(folder);
     }
-    let (mut ledger, _) = state::ledger(folder, node, &names, &BTreeMap::new())?;
-    let quarantine = state::parse_quarantine(root, look.quarantine.as_deref())?.still(folder, &names);
+    let (mut ledger, _) = node_input::ledger(folder, node, &names, &BTreeMap::new())?;
+    let quarantine = node_input::parse_quarantine(root, look.quarantine.as_deref())?.still(folder, &names);
     match told {
         Ok(told) => ledger = ledger.with_inventory(with_registered(told.inventory, folder)),
         Err(error) => tracing::warn!("names of pods and free devices are not known: {error}"),

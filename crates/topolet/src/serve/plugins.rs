@@ -17,7 +17,7 @@ use topology_admission::Ledger;
 use super::kept::Missing;
 use super::owner::{Message, Plugins};
 use super::shared::Shared;
-use crate::node::LoadedNode;
+use node_input::LoadedNode;
 
 /// The name of both sockets.
 const SOCKET: &str = "kubelet.sock";

@@ -14,7 +14,6 @@ use nix::unistd::{getegid, geteuid};
 use node_state::{PODS, PodList};
 
 use super::start::Damaged;
-use crate::state;
 
 /// The mode of the root: its owner writes to it, its group reaches the sockets in it.
 const MODE: u32 = 0o750;
@@ -106,7 +105,7 @@ fn leave_to_its_kubelet(root: &Path, damaged: Damaged) -> anyhow::Result<()> {
     if has_pods && !is_rewriting {
         return Ok(());
     }
-    let folder = state::any_state_of(root)?;
+    let folder = node_input::any_state_of(root)?;
     if let Some(unknown) = folder.unknown().into_iter().next() {
         return Err(unknown).with_context(|| format!("cannot start from {shown}"));
     }

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::clock;
 use super::owner::{Told, Writer};
 use super::shared::{LoggedDecision, Shared};
-use crate::arguments::ADVICE;
+use node_input::ADVICE;
 
 /// Decisions that may wait; then the owner waits too.
 const WAITING: usize = 64;

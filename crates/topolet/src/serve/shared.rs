@@ -14,7 +14,7 @@ use super::kept::Missing;
 use super::manifests::Manifests;
 use super::metrics::{Exposition, Metrics, Now};
 use super::observe::Observed;
-use crate::node::LoadedNode;
+use node_input::LoadedNode;
 
 /// So many decisions are kept.
 pub(super) const DECISIONS: usize = 1000;

@@ -9,8 +9,7 @@ use node_agent::{KeptBackups, Owner, mend, prune};
 use node_state::{PodNames, Quarantine, Quarantined, Repair, StateFolder};
 
 use super::root;
-use crate::node::LoadedNode;
-use crate::state;
+use node_input::LoadedNode;
 
 /// What is done with state that is not as it should be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,10 +98,10 @@ fn quarantined(root: &Path, store: &Store) {
 
 /// Those who hold anything yet. The others are forgotten: another pod of the same name may come to the same UID.
 fn still_quarantined(root: &Path, store: &Store) -> anyhow::Result<Quarantine> {
-    let known = state::quarantine_in(root)?;
-    let still = state::still_quarantined(root, &state::any_state_of(root)?, &PodNames::default())?;
+    let known = node_input::quarantine_in(root)?;
+    let still = node_input::still_quarantined(root, &node_input::any_state_of(root)?, &PodNames::default())?;
     if still != known {
-        state::write_quarantine(store, &still)?;
+        node_input::write_quarantine(store, &still)?;
     }
     Ok(still)
 }

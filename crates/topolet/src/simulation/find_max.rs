@@ -12,8 +12,9 @@ use serde::Serialize;
 use topology_admission::{Compat, Ledger, Node};
 use topology_model::KubeletView;
 
-use crate::arguments::{ADVICE, RulesArguments};
-use crate::node::{DeviceText, LoadedMachine, LoadedNode};
+use node_input::ADVICE;
+use node_input::RulesSource;
+use node_input::{DeviceText, LoadedMachine, LoadedNode};
 
 /// Everything that was found out.
 #[derive(Debug, Serialize)]
@@ -79,7 +80,7 @@ impl Capacity {
 /// Where and by which rules.
 pub(crate) struct Question<'a> {
     pub(crate) machine: &'a LoadedMachine,
-    pub(crate) rules: &'a RulesArguments,
+    pub(crate) rules: &'a RulesSource,
     pub(crate) devices: Option<DeviceText>,
 }
 
@@ -223,7 +224,7 @@ mod tests {
     use topology_manifest::{Source, read_pods};
 
     use super::*;
-    use crate::arguments::MachineArguments;
+    use node_input::MachineSource;
 
     fn pods() -> Vec<Pod> {
         let text = "\
@@ -241,14 +242,13 @@ spec: {containers: [{name: a, resources: {limits: {cpu: 9, memory: 9Gi}}}, {name
         pods.into_iter().map(Pod::delivered).collect()
     }
 
-    fn rules() -> RulesArguments {
-        RulesArguments { config: None, topolet_config: None, policy: None, scope: None, devices: None }
+    fn rules() -> RulesSource {
+        RulesSource { config: None, topolet_config: None, policy: None, scope: None, devices: None }
     }
 
     /// What a person would do: one `admit` after the other, of pods that are written down.
     fn one_by_one(machine: &LoadedMachine, policy: &str, scope: &str, pod: &Pod) -> usize {
-        let rules =
-            RulesArguments { policy: Some(policy.to_owned()), scope: Some(scope.to_owned()), ..rules() };
+        let rules = RulesSource { policy: Some(policy.to_owned()), scope: Some(scope.to_owned()), ..rules() };
         let node = LoadedNode::on(machine, &rules, None).unwrap();
         let mut ledger = node.empty_ledger();
         for number in 0.. {
@@ -267,7 +267,7 @@ spec: {containers: [{name: a, resources: {limits: {cpu: 9, memory: 9Gi}}}, {name
     fn as_many_fit_as_can_be_admitted_one_by_one_on_every_machine() {
         let mut seen = BTreeMap::new();
         for name in machine_fixtures::names() {
-            let arguments = MachineArguments { machine: name.to_owned(), hugepages: None, memory: None };
+            let arguments = MachineSource::named(name);
             let machine = LoadedMachine::load(&arguments).unwrap();
             let (rules, pods) = (rules(), pods());
             let question = Question { machine: &machine, rules: &rules, devices: None };

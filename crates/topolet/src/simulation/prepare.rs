@@ -17,9 +17,8 @@ use topology_manifest::{
 use topology_model::CpuTable;
 
 use super::missing::{Missing, missing, why_never};
-use crate::arguments::{MachineArguments, RulesArguments};
-use crate::document;
-use crate::node::{DeviceText, LoadedMachine, LoadedNode, memory_must_be_known};
+use node_input::{DeviceText, LoadedMachine, LoadedNode, memory_must_be_known};
+use node_input::{MachineSource, RulesSource};
 use node_output::{manifest_error, manifest_style};
 
 /// A scenario that can be run.
@@ -58,7 +57,7 @@ enum Arrivals {
 impl Prepared {
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         let name = if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() };
-        let bytes = document::read(path)?;
+        let bytes = node_input::read(path)?;
         let source = Source::from_bytes(&name, &bytes).map_err(manifest_error)?;
         let scenario = read_scenario(&source).map_err(manifest_error)?;
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
@@ -176,7 +175,7 @@ impl Reading<'_> {
         let machine =
             if is_path { self.path(&said.machine).display().to_string() } else { said.machine.clone() };
         let (hugepages, memory) = (said.hugepages.clone(), said.memory.clone());
-        let machine = LoadedMachine::load(&MachineArguments { machine, hugepages, memory })
+        let machine = LoadedMachine::load(&MachineSource { machine, hugepages, memory })
             .map_err(|error| self.refused(&said.place, format!("{error:#}"), "a machine that can be read"))?;
         memory_must_be_known(&machine).map_err(|error| {
             self.refused(&said.place, format!("{error:#}"), "a machine whose memory is known")
@@ -195,7 +194,7 @@ impl Reading<'_> {
         let config = own.config.as_ref().map(|config| {
             if built_in(config) { config.clone() } else { self.path(config).display().to_string() }
         });
-        let rules = RulesArguments {
+        let rules = RulesSource {
             config,
             topolet_config: own.topolet_config.as_deref().map(|path| self.path(path)),
             policy: own.policy.clone(),

@@ -20,10 +20,10 @@ use super::query::{GLYPHS, OUTPUT, Query};
 use super::reply::{DONE, Failure, OUTCOME, PARTIAL, SOME_REFUSED, Shape};
 use super::routes::{Answered, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
-use crate::pods::Wholeness;
 use crate::render::Glyphs;
 use crate::serve::owner::Told;
 use crate::serve::shared::Shared;
+use node_input::Wholeness;
 use node_output::NodeLine;
 
 /// The parameter with which Kubernetes clients ask what would happen; its only value is `All`.

@@ -9,9 +9,9 @@ use device_manager::{AllocateReply, DeviceIds, Question, Replies, Reply};
 use pod_spec::Pod;
 use topology_admission::{Detail, Ledger, Verdict};
 
-use crate::arguments::ADVICE;
-use crate::node::LoadedNode;
 use crate::serve::shared::Mode;
+use node_input::ADVICE;
+use node_input::LoadedNode;
 
 /// More questions than any pod leads to.
 const QUESTIONS: usize = 10_000;

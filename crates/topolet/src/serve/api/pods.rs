@@ -11,8 +11,8 @@ use pod_spec::{Container, ContainerName, Pod, PodUid};
 use serde::Serialize;
 use topology_admission::Ledger;
 
-use crate::node::LoadedNode;
 use crate::serve::shared::{LoggedDecision, Mode, Shared};
+use node_input::LoadedNode;
 use node_output::NodeLine;
 use node_output::joined;
 use terminal_text::{Glyphs, columns};

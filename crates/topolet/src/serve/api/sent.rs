@@ -13,8 +13,8 @@ use topology_manifest::{
 use super::query::Query;
 use super::reply::{Failure, Shape};
 use super::routes::Node;
-use crate::pods::Wholeness;
 use crate::render::Glyphs;
+use node_input::Wholeness;
 
 /// Says what the body is called where it comes from; a message about it says so too.
 pub(crate) const FILE: &str = "topolet-file";

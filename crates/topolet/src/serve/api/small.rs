@@ -3,25 +3,24 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use clap::Parser as _;
 use node_agent::Owner;
 
-use crate::arguments::{Arguments, Command};
-use crate::node::{LoadedMachine, LoadedNode};
 use crate::serve::shared::{Mode, Notes, Shared};
+use node_input::{LoadedMachine, LoadedNode};
+use node_input::{MachineSource, PINNED, RulesSource};
 
 /// Pods that others may ask about at once.
 pub(super) const EXPLAINED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4);
 
 /// What readers share of it.
 pub(super) fn shared() -> Arc<Shared> {
-    let words = ["topolet", "admit", "-f", "-", "--machine", "xeon-cxl-4node", "--config", "pinned"];
-    let Ok(Arguments { command: Command::Admit(admit), .. }) = Arguments::try_parse_from(words) else {
-        panic!("the arguments are right");
-    };
     let parts = || -> anyhow::Result<_> {
-        let machine = LoadedMachine::load(&admit.pods.machine)?;
-        let node = LoadedNode::on(&machine, &admit.pods.rules, None)?;
+        let machine = LoadedMachine::load(&MachineSource::named("xeon-cxl-4node"))?;
+        let node = LoadedNode::on(
+            &machine,
+            &RulesSource { config: Some(PINNED.to_owned()), ..RulesSource::default() },
+            None,
+        )?;
         let ledger = node.empty_ledger();
         let snapshot = Owner::new(node.node.clone(), &ledger, []).snapshot();
         crate::serve::shared(node, &machine, snapshot, Mode::Serve, Notes::default(), Arc::default())

@@ -11,9 +11,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::kinds::{OfNode, OfResource};
-use crate::node::LoadedNode;
 use crate::serve::manifests::Manifests;
 use crate::serve::shared::Mode;
+use node_input::LoadedNode;
 
 #[derive(Default)]
 pub(super) struct Free {

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use kubelet_checkpoint::store::StateFile;
 use pod_spec::{ContainerName, PodUid};
 
-use crate::node::LoadedNode;
+use node_input::LoadedNode;
 use node_state::{PodNames, StateFolder};
 
 /// So many containers are named.

@@ -11,7 +11,6 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use kubelet_checkpoint::store::{self, StateFile};
 
-use crate::state;
 use node_state::{QUARANTINE, StateFolder};
 
 /// Where a kubelet answers who asks what its pods hold, below its root.
@@ -63,7 +62,7 @@ impl Look {
             *stamp = Stamp::of(&path).with_context(|| format!("failed to look at {}", path.display()))?;
         }
         let quarantine = store::read(&root.join(QUARANTINE))?;
-        Ok(Self { folder: state::state_of(root)?, quarantine, stamps })
+        Ok(Self { folder: node_input::state_of(root)?, quarantine, stamps })
     }
 }
 

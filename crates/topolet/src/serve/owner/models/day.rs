@@ -6,7 +6,6 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use clap::Parser as _;
 use device_manager::{AllocateReply, Device, Moment, PluginOptions, Question, Reply};
 use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, Event, Owner, PluginEvent, Request, Snapshot};
@@ -21,22 +20,24 @@ use tokio::sync::oneshot;
 use super::super::{Message, OwnerThread, Told};
 use super::VF;
 use super::stand_ins::{Channel, Files, ModelEnforcer, ModelInbox, ModelPlugins, ModelWriter, Order, pause};
-use crate::arguments::{Arguments, Command};
-use crate::node::{LoadedMachine, LoadedNode};
 use crate::serve::manifests::Manifests;
 use crate::serve::metrics::Metrics;
 use crate::serve::scribe::Job;
 use crate::serve::shared::{Log, Mode, Notes, Shared};
+use node_input::{LoadedMachine, LoadedNode};
+use node_input::{MachineSource, PINNED, RulesSource};
 
 /// Two NUMA nodes with four CPUs each, of which one is the system's.
 static NODE: LazyLock<LoadedNode> = LazyLock::new(|| {
     let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/machines/2n-8cpu.json");
-    let words = ["topolet", "admit", "-f", "-", "--machine", machine, "--config", "pinned"];
-    let Ok(Arguments { command: Command::Admit(admit), .. }) = Arguments::try_parse_from(words) else {
-        panic!("the arguments are right");
-    };
-    let machine = LoadedMachine::load(&admit.pods.machine);
-    let node = machine.and_then(|machine| LoadedNode::on(&machine, &admit.pods.rules, None));
+    let machine = LoadedMachine::load(&MachineSource::named(machine));
+    let node = machine.and_then(|machine| {
+        LoadedNode::on(
+            &machine,
+            &RulesSource { config: Some(PINNED.to_owned()), ..RulesSource::default() },
+            None,
+        )
+    });
     node.unwrap_or_else(|error| panic!("{error:#}"))
 });
 

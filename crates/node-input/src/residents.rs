@@ -8,26 +8,29 @@ use kubelet_checkpoint::device::DeviceFile;
 use pod_spec::ResourceName;
 use topology_admission::Ledger;
 
-use super::{Requests, ledger};
-use crate::arguments::ResidentsArguments;
 use crate::node::LoadedNode;
-use crate::node_file::Packed;
+use crate::packed::Packed;
+use crate::resume::{Requests, ledger};
+use crate::source::of_node;
+use crate::sources::ResidentsSource;
 use node_state::{PodNames, StateFolder};
 
 /// What runs on a node.
-pub(crate) struct Residents {
-    pub(crate) ledger: Ledger,
+pub struct Residents {
+    /// What they hold.
+    pub ledger: Ledger,
     /// How many pods run there, and by which files, as text to be shown; `None`: nothing is said to run.
-    pub(crate) line: Option<String>,
+    pub line: Option<String>,
     /// Which pods are known.
-    pub(crate) known: Known,
+    pub known: Known,
     /// What of them is not known, as text to be shown.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// Which of the pods that run are known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Known {
+pub enum Known {
+    /// Every one.
     All,
     /// Those that hold something.
     Holders,
@@ -40,44 +43,46 @@ const NO_REQUESTS: &str = "not looked at: the node-wide fit (requests, number of
     of running pods are not known; --pods takes them from `kubectl get pods -A --field-selector spec.nodeName=NODE -o yaml`";
 
 /// State files and the pods that they are about.
-pub(crate) struct Resident {
-    pub(crate) folder: StateFolder,
-    pub(crate) names: PodNames,
+pub struct Resident {
+    /// The files.
+    pub folder: StateFolder,
+    /// The pods.
+    pub names: PodNames,
     /// Where they are from, as text to be shown.
-    pub(crate) from: String,
+    pub from: String,
     /// The kubelet's root folder; `None`: a node file.
-    pub(crate) root: Option<PathBuf>,
+    pub root: Option<PathBuf>,
 }
 
-impl ResidentsArguments {
+impl ResidentsSource {
     /// The state that is given, else the node's own, with the pods that there are; `None` if neither has any, or if an
     /// empty node is asked for.
     ///
     /// # Errors
     /// It cannot be read, or pods are named without a state.
-    pub(crate) fn of_node(&self, packed: Option<&Packed>) -> anyhow::Result<Option<Resident>> {
+    pub fn of_node(&self, packed: Option<&Packed>) -> anyhow::Result<Option<Resident>> {
         if self.empty {
             return Ok(None);
         }
-        super::of_node(self.state.as_deref(), self.pods.as_deref(), packed)
+        of_node(self.state.as_deref(), self.pods.as_deref(), packed)
     }
 }
 
 impl Residents {
     /// Nothing runs.
-    pub(crate) fn none(node: &LoadedNode) -> Self {
+    pub fn none(node: &LoadedNode) -> Self {
         let ledger = node.empty_ledger();
         Self { ledger, line: None, known: Known::All, notes: Vec::new() }
     }
 
     /// What decisions on pods leave out since it is not known, as text to be shown.
-    pub(crate) fn not_looked_at(&self) -> Vec<String> {
+    pub fn not_looked_at(&self) -> Vec<String> {
         let requests = (self.known == Known::Holders).then(|| NO_REQUESTS.to_owned());
         requests.into_iter().chain(self.notes.iter().cloned()).collect()
     }
 
     /// What runs could not be found out, for these reasons.
-    pub(crate) fn unknown(node: &LoadedNode, notes: Vec<String>) -> Self {
+    pub fn unknown(node: &LoadedNode, notes: Vec<String>) -> Self {
         Self { known: Known::Nothing, notes, ..Self::none(node) }
     }
 
@@ -85,11 +90,7 @@ impl Residents {
     ///
     /// # Errors
     /// The files cannot be read, or a kubelet with this configuration would not start from them.
-    pub(crate) fn new(
-        node: &LoadedNode,
-        given: &ResidentsArguments,
-        resident: &Resident,
-    ) -> anyhow::Result<Self> {
+    pub fn new(node: &LoadedNode, given: &ResidentsSource, resident: &Resident) -> anyhow::Result<Self> {
         let Resident { folder, names, from, .. } = resident;
         let devices_left_out = devices_left_out(node, folder);
         let restored = ledger(folder, node, names, &devices_left_out);

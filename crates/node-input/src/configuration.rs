@@ -11,20 +11,22 @@ use topology_model::KubeletView;
 use node_output::manifest_error;
 
 /// The built-in configuration that pins as much as the kubelet can.
-pub(crate) const PINNED: &str = "pinned";
+pub const PINNED: &str = "pinned";
 /// What a kubelet without a configuration file does.
-pub(super) const DEFAULTS: &str = "kubelet-defaults";
+pub(crate) const DEFAULTS: &str = "kubelet-defaults";
 
 /// A configuration and what it is called.
-pub(crate) struct ReadConfiguration {
-    pub(crate) name: String,
-    pub(crate) config: KubeletConfiguration,
+pub struct ReadConfiguration {
+    /// As it is shown.
+    pub name: String,
+    /// Its fields that decide.
+    pub config: KubeletConfiguration,
     /// Where the kubelet reads static pods.
-    pub(crate) static_pods: Option<PathBuf>,
+    pub static_pods: Option<PathBuf>,
     /// Whether it is OpenShift's, of which an operator makes the kubelet's own file.
-    pub(crate) is_openshift: bool,
+    pub is_openshift: bool,
     /// What in it has no effect.
-    pub(crate) warnings: Vec<Warning>,
+    pub warnings: Vec<Warning>,
 }
 
 /// The configuration `argument`: a built-in one or a file; without an argument [`PINNED`].
@@ -46,7 +48,7 @@ pub(crate) fn read(argument: Option<&str>, view: &KubeletView) -> anyhow::Result
 
 /// The options of topolet's own in the file `path`.
 pub(crate) fn own_options(path: &Path) -> anyhow::Result<OwnOptions> {
-    own_options_of(&path.display().to_string(), &crate::document::read(path)?)
+    own_options_of(&path.display().to_string(), &crate::files::read(path)?)
 }
 
 /// The same from the text `name`.
@@ -61,12 +63,12 @@ pub(crate) fn from_file(path: &str) -> anyhow::Result<ReadConfiguration> {
 }
 
 /// Whether a configuration of this name is built in.
-pub(super) fn is_built_in(name: &str) -> bool {
+pub(crate) fn is_built_in(name: &str) -> bool {
     matches!(name, PINNED | DEFAULTS)
 }
 
 /// What is in the file of a configuration.
-pub(super) fn bytes(path: &str) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn bytes(path: &str) -> anyhow::Result<Vec<u8>> {
     let path = Path::new(path);
     if path.is_dir() {
         anyhow::bail!(
@@ -74,7 +76,7 @@ pub(super) fn bytes(path: &str) -> anyhow::Result<Vec<u8>> {
             path.display()
         );
     }
-    crate::document::read(path).with_context(|| {
+    crate::files::read(path).with_context(|| {
         format!("failed to read configuration {} (built in are {PINNED} and {DEFAULTS})", path.display())
     })
 }

@@ -6,18 +6,18 @@ use pod_spec::{Container, Pod};
 use topology_admission::Identity;
 use topology_manifest::{NodeObject, Source, check_node_name, read_node};
 
-use super::LoadedNode;
-use crate::arguments::IdentityArguments;
+use crate::node::LoadedNode;
+use crate::sources::IdentitySource;
 use node_output::manifest_error;
 
-impl IdentityArguments {
+impl IdentitySource {
     /// The identity that is given; `None`: none.
     ///
     /// # Errors
     /// The file cannot be read, or a name or label is wrong.
     fn read(&self) -> anyhow::Result<Option<Identity>> {
         if let Some(path) = &self.node {
-            let text = crate::document::read(path)?;
+            let text = crate::files::read(path)?;
             let node = Source::from_bytes(&path.display().to_string(), &text)
                 .and_then(|source| read_node(&source))
                 .map_err(manifest_error)?;
@@ -47,7 +47,7 @@ impl LoadedNode {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(crate) fn with_identity(mut self, given: &IdentityArguments) -> anyhow::Result<Self> {
+    pub fn with_identity(mut self, given: &IdentitySource) -> anyhow::Result<Self> {
         if let Some(identity) = given.read()? {
             self.node = self.node.as_ref().clone().with_identity(identity).into();
         }
@@ -55,7 +55,7 @@ impl LoadedNode {
     }
 
     /// What these pods demand and nobody knows of the node, as text to be shown.
-    pub(crate) fn not_looked_at<'p>(&self, pods: impl IntoIterator<Item = &'p Pod>) -> Vec<String> {
+    pub fn not_looked_at<'p>(&self, pods: impl IntoIterator<Item = &'p Pod>) -> Vec<String> {
         let (mut selectors, mut affinity, mut name, mut storage) = (false, false, false, false);
         let asks_storage = |container: &Container| container.requests.contains_key("ephemeral-storage");
         for pod in pods {

@@ -11,7 +11,7 @@ use pod_spec::{Phase, Pod, PodLevelResources, PodUid};
 use crate::pods;
 
 /// What a list says of its pods.
-pub(super) enum Listed {
+pub(crate) enum Listed {
     /// Names alone, as `NAMESPACE/NAME`.
     Names(BTreeMap<PodUid, String>),
     /// Manifests.
@@ -27,7 +27,7 @@ pub(super) enum Listed {
 ///
 /// # Errors
 /// It cannot be read, names no pod, or has pods of several nodes and `holders` do not tell which node is meant.
-pub(super) fn read(path: &Path, holders: Option<&BTreeSet<PodUid>>) -> anyhow::Result<Listed> {
+pub(crate) fn read(path: &Path, holders: Option<&BTreeSet<PodUid>>) -> anyhow::Result<Listed> {
     let shown = path.display();
     if path.is_dir() {
         let (pods, unreadable) = recorded(path)?;
@@ -57,7 +57,7 @@ pub(super) fn read(path: &Path, holders: Option<&BTreeSet<PodUid>>) -> anyhow::R
 
 /// The pods of a folder like /var/log/pods: `NAMESPACE_NAME_UID`. A namespace and a name have no `_`; a UID that was
 /// made up here has one.
-pub(super) fn from_logs(path: &Path) -> anyhow::Result<BTreeMap<PodUid, String>> {
+pub(crate) fn from_logs(path: &Path) -> anyhow::Result<BTreeMap<PodUid, String>> {
     let mut known = BTreeMap::new();
     for entry in entries(path)? {
         let name = entry.file_name().unwrap_or_default();
@@ -73,12 +73,12 @@ pub(super) fn from_logs(path: &Path) -> anyhow::Result<BTreeMap<PodUid, String>>
 ///
 /// # Errors
 /// The folder cannot be read.
-pub(super) fn recorded(folder: &Path) -> anyhow::Result<(Vec<Pod>, Vec<PathBuf>)> {
+pub(crate) fn recorded(folder: &Path) -> anyhow::Result<(Vec<Pod>, Vec<PathBuf>)> {
     let files = entries(folder)?;
     let files =
         files.into_iter().filter(|file| file.extension().is_some_and(|extension| extension == "json"));
     let read = |file: &PathBuf| {
-        let text = crate::document::read_found(file).ok()?;
+        let text = crate::files::read_found(file).ok()?;
         let record = Record::read(&file.display().to_string(), &text, PodLevelResources::Count).ok()?;
         Some(Pod::clone(&record.pod))
     };

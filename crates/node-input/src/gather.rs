@@ -8,10 +8,13 @@ use anyhow::Context as _;
 use pod_spec::PodUid;
 use topology_model::KubeletView;
 
-use super::{Contents, Packed};
-use crate::document;
-use crate::node::{self, DeviceText, LoadedMachine};
-use crate::state;
+use crate::configuration::{from_file as read_configuration, own_options};
+use crate::devices::DeviceText;
+use crate::files;
+use crate::folder::state_of;
+use crate::machine::LoadedMachine;
+use crate::packed::{Contents, Devices, Packed};
+use crate::pod_names::{OWN, POD_LOGS, from_path as pod_names_of, of_logs};
 use node_state::{PodNames, StateFolder};
 
 /// Where a kubelet's configuration usually is.
@@ -24,29 +27,42 @@ pub(crate) const CONFIGS: [&str; 5] = [
 ];
 
 /// The parts that are given.
-pub(crate) struct Given<'a> {
-    pub(crate) state: Option<&'a Path>,
-    pub(crate) config: Option<&'a Path>,
-    pub(crate) own_config: Option<&'a Path>,
-    pub(crate) pods: Option<&'a Path>,
-    pub(crate) devices: Option<&'a Path>,
+pub struct Given<'a> {
+    /// A kubelet's root folder.
+    pub state: Option<&'a Path>,
+    /// A kubelet's configuration.
+    pub config: Option<&'a Path>,
+    /// Options of topolet's own.
+    pub own_config: Option<&'a Path>,
+    /// A list of pods.
+    pub pods: Option<&'a Path>,
+    /// An inventory.
+    pub devices: Option<&'a Path>,
 }
 
 /// Whether what is not given is looked for where this machine's kubelet keeps it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Elsewhere {
+pub enum Elsewhere {
+    /// It is.
     ThisMachine,
+    /// It is not there.
     Nowhere,
 }
 
 /// The parts, and a line about each.
-pub(crate) struct Gathered {
-    pub(crate) contents: Contents,
-    pub(crate) told: Vec<Vec<String>>,
+pub struct Gathered {
+    /// What is packed.
+    pub contents: Contents,
+    /// The part, and where it is from.
+    pub told: Vec<Vec<String>>,
 }
 
 impl Given<'_> {
-    pub(crate) fn gather(&self, machine: &LoadedMachine, elsewhere: Elsewhere) -> anyhow::Result<Gathered> {
+    /// Collects the parts for `machine`.
+    ///
+    /// # Errors
+    /// A part cannot be read.
+    pub fn gather(&self, machine: &LoadedMachine, elsewhere: Elsewhere) -> anyhow::Result<Gathered> {
         let gathering = Gathering { machine, packed: machine.packed.as_deref(), elsewhere, told: Vec::new() };
         gathering.gather(self)
     }
@@ -90,7 +106,7 @@ impl Gathering<'_> {
         let packed = self.packed.and_then(|packed| packed.config.as_deref());
         if let Some(path) = self.found(given, &CONFIGS) {
             let shown = path.display().to_string();
-            let text = serde_saphyr::to_string(&node::read_configuration(&shown)?.config)?;
+            let text = serde_saphyr::to_string(&read_configuration(&shown)?.config)?;
             self.tell("config", format!("{shown}: the fields that decide, no others"));
             return Ok(Some(text));
         }
@@ -112,19 +128,19 @@ impl Gathering<'_> {
             let packed = self.packed.and_then(|packed| packed.own_config.as_deref());
             return Ok(packed.map(|text| String::from_utf8_lossy(text).into_owned()));
         };
-        node::own_options(path)?;
+        own_options(path)?;
         self.tell("options", path.display().to_string());
-        let text = String::from_utf8(document::read(path)?);
+        let text = String::from_utf8(files::read(path)?);
         text.map(Some).with_context(|| format!("failed to read {}", path.display()))
     }
 
     fn state(&mut self, given: Option<&Path>) -> anyhow::Result<Option<StateFolder>> {
-        let root = self.found(given, &[state::OWN]);
+        let root = self.found(given, &[OWN]);
         // A kubelet that pins nothing may not have written any.
-        let root = root.filter(|root| given.is_some() || state::state_of(root).is_ok());
+        let root = root.filter(|root| given.is_some() || state_of(root).is_ok());
         if let Some(root) = root {
             self.tell("state", format!("{}, without what plugins answered", root.display()));
-            return state::state_of(&root).map(Some);
+            return state_of(&root).map(Some);
         }
         let packed = self.packed.and_then(|packed| packed.state.clone());
         self.tell(
@@ -138,10 +154,10 @@ impl Gathering<'_> {
     }
 
     fn pods(&mut self, given: Option<&Path>, holders: Option<&BTreeSet<PodUid>>) -> anyhow::Result<PodNames> {
-        let path = self.found(given, &[state::POD_LOGS]);
+        let path = self.found(given, &[POD_LOGS]);
         let names = match (given, &path) {
-            (Some(given), _) => Some(state::pod_names_of(given, holders)?),
-            (None, Some(logs)) => Some(state::pod_names_of_logs(logs)?),
+            (Some(given), _) => Some(pod_names_of(given, holders)?),
+            (None, Some(logs)) => Some(of_logs(logs)?),
             (None, None) => None,
         };
         let names = names.or_else(|| self.packed.map(|packed| packed.pods.clone())).unwrap_or_default();
@@ -156,7 +172,7 @@ impl Gathering<'_> {
         Ok(names)
     }
 
-    fn devices(&mut self, given: Option<&Path>) -> anyhow::Result<super::Devices> {
+    fn devices(&mut self, given: Option<&Path>) -> anyhow::Result<Devices> {
         let packed = self.packed.and_then(|packed| packed.devices.clone());
         let text = match (given, packed) {
             (Some(path), _) => Some(DeviceText::read(path)?),

@@ -9,27 +9,27 @@ use anyhow::{Context, bail};
 use topology_discovery::{Assumed, Problem, SysfsTree};
 use topology_model::{Machine, MachineInfo};
 
-use super::{hugepages, memory};
-use crate::arguments::MachineArguments;
-use crate::document;
-use crate::node_file::{Gap, Packed};
+use crate::packed::{Gap, Packed};
+use crate::sources::MachineSource;
+use crate::{files, hugepages, memory};
 
 /// The name of this machine.
-pub(crate) const LIVE: &str = "live";
+pub const LIVE: &str = "live";
 
 /// A machine that has been read.
-pub(crate) struct LoadedMachine {
-    pub(crate) name: String,
+pub struct LoadedMachine {
+    /// As it is shown.
+    pub name: String,
     /// As the kubelet gets it, with the memory and huge pages that were asked for.
-    pub(crate) info: MachineInfo,
+    pub info: MachineInfo,
     /// As it is; `None` where only cAdvisor's view is known.
-    pub(crate) machine: Option<Machine>,
+    pub machine: Option<Machine>,
     /// What could not be read, and what was assumed instead.
-    pub(crate) problems: Vec<Problem>,
+    pub problems: Vec<Problem>,
     /// What is not the machine's own but was asked for: `--memory 0=64Gi`.
-    pub(crate) given: Vec<String>,
+    pub given: Vec<String>,
     /// What a node file says beside the machine.
-    pub(crate) packed: Option<Arc<Packed>>,
+    pub packed: Option<Arc<Packed>>,
 }
 
 /// The most bytes of a MachineInfo file that are read; the largest machines' are a few hundred kilobytes.
@@ -41,18 +41,22 @@ const MAX_XML: u64 = 32 << 20;
 const MAX_ARCHIVE: u64 = 64 << 20;
 
 impl LoadedMachine {
-    pub(crate) fn load(arguments: &MachineArguments) -> anyhow::Result<Self> {
-        let mut machine = Self::named(&arguments.machine)?;
-        if let Some(text) = &arguments.memory {
+    /// Reads the machine, with the memory and huge pages that replace its own.
+    ///
+    /// # Errors
+    /// It cannot be read, or what replaces something does not fit.
+    pub fn load(source: &MachineSource) -> anyhow::Result<Self> {
+        let mut machine = Self::named(&source.machine)?;
+        if let Some(text) = &source.memory {
             memory::replace(&mut machine, text)?;
         }
-        if let Some(pages) = &arguments.hugepages {
+        if let Some(pages) = &source.hugepages {
             let unknown = machine.nodes_of_unknown_memory();
             hugepages::replace(&mut machine.info, pages, &unknown)?;
             machine.set_hugepages_of_hardware()?;
             machine.given.push(format!("--hugepages {pages}"));
         }
-        if arguments.memory.is_some() {
+        if source.memory.is_some() {
             memory::fits(&machine)?;
         }
         Ok(machine)
@@ -60,12 +64,12 @@ impl LoadedMachine {
 
     /// The machine with all that is known of it as a node: where it is this machine, or a folder in which the root of
     /// a machine is mounted, what its kubelet keeps there.
-    pub(crate) fn load_node(arguments: &MachineArguments) -> anyhow::Result<Self> {
-        Ok(Self::load(arguments)?.with_its_kubelet(&arguments.machine))
+    pub fn load_node(source: &MachineSource) -> anyhow::Result<Self> {
+        Ok(Self::load(source)?.with_its_kubelet(&source.machine))
     }
 
     /// The same by name alone.
-    pub(crate) fn named_node(name: &str) -> anyhow::Result<Self> {
+    pub fn named_node(name: &str) -> anyhow::Result<Self> {
         Ok(Self::named(name)?.with_its_kubelet(name))
     }
 
@@ -79,7 +83,7 @@ impl LoadedMachine {
     }
 
     /// Why the configuration of the node's kubelet is not known.
-    pub(crate) fn config_gaps(&self) -> Vec<Notice> {
+    pub fn config_gaps(&self) -> Vec<Notice> {
         let gaps = self.packed.iter().flat_map(|packed| &packed.gaps);
         let texts = gaps.filter_map(|gap| match gap {
             Gap::Config(text) => Some(Notice::warning(text.clone())),
@@ -89,7 +93,7 @@ impl LoadedMachine {
     }
 
     /// A machine as it was read.
-    pub(super) const fn new(
+    pub(crate) const fn new(
         name: String,
         info: MachineInfo,
         machine: Option<Machine>,
@@ -100,12 +104,12 @@ impl LoadedMachine {
 
     /// Whether the kernel knows NUMA nodes. Without them one node holds everything, and cAdvisor takes the packages
     /// for nodes.
-    pub(crate) fn has_numa_nodes(&self) -> bool {
+    pub fn has_numa_nodes(&self) -> bool {
         !self.problems.iter().any(|problem| problem.lack.assumed() == Assumed::OneNode)
     }
 
     /// The machine that a `--machine` argument means.
-    pub(crate) fn named(name: &str) -> anyhow::Result<Self> {
+    pub fn named(name: &str) -> anyhow::Result<Self> {
         let path = Path::new(name);
         if name.contains(['/', '.']) && path.extension().is_some_and(|extension| extension == "json") {
             let info = topology_discovery::machine_info_from_json(&bytes(path, MAX_JSON)?)
@@ -159,7 +163,7 @@ fn is_xml(path: &Path) -> bool {
 }
 
 /// The files of the machine that a `--machine` argument means, and what it is called.
-pub(crate) fn files_of(name: &str) -> anyhow::Result<(String, SysfsTree)> {
+pub fn files_of(name: &str) -> anyhow::Result<(String, SysfsTree)> {
     let path = Path::new(name);
     if name == LIVE {
         return Ok(("this machine".to_owned(), SysfsTree::live()));
@@ -202,7 +206,7 @@ fn short(path: &Path) -> String {
 }
 
 fn bytes(path: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
-    let file = document::open(path)?;
+    let file = files::open(path)?;
     let mut bytes = Vec::new();
     file.take(limit + 1)
         .read_to_end(&mut bytes)

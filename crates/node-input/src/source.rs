@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
-use super::{Resident, pod_names_of, pod_names_of_state, state_of};
-use crate::node_file::Packed;
+use crate::folder::state_of;
+use crate::packed::Packed;
+use crate::pod_names::{from_path as pod_names_of, of_state as pod_names_of_state};
+use crate::residents::Resident;
 
 /// The state that is given, else the node's own, with the pods that there are; `None` if neither has any.
 ///
 /// # Errors
 /// It cannot be read, or pods are named without a state.
-pub(crate) fn of_node(
+pub fn of_node(
     state: Option<&Path>,
     pods: Option<&Path>,
     packed: Option<&Packed>,

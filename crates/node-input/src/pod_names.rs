@@ -6,16 +6,16 @@ use std::path::Path;
 use node_state::PodNames;
 use pod_spec::PodUid;
 
-use super::listed::{self, Listed};
+use crate::listed::{self, Listed};
 
 /// Where a node keeps a folder for each pod, with the name `NAMESPACE_NAME_UID`.
-pub(crate) const POD_LOGS: &str = "/var/log/pods";
+pub const POD_LOGS: &str = "/var/log/pods";
 /// Where the kubelet of this machine has its state.
-pub(crate) const OWN: &str = "/var/lib/kubelet";
+pub const OWN: &str = "/var/lib/kubelet";
 
 /// From the folder or the manifests that are given; else, if `state` is this machine's own, from its own pod logs.
 /// `holders` hold something by the state files; `None`: these cannot be read.
-pub(crate) fn read(
+pub fn read(
     given: Option<&Path>,
     state: &Path,
     holders: Option<&BTreeSet<PodUid>>,
@@ -29,7 +29,7 @@ pub(crate) fn read(
 }
 
 /// The same, but of a folder that topolet serves from the pods' own files in it.
-pub(crate) fn of_state(
+pub fn of_state(
     given: Option<&Path>,
     state: &Path,
     holders: Option<&BTreeSet<PodUid>>,
@@ -41,7 +41,7 @@ pub(crate) fn of_state(
 }
 
 /// From a folder of pod logs, if it is there. One without any pod says nothing: on a node some pod always runs.
-pub(crate) fn of_logs(folder: &Path) -> anyhow::Result<PodNames> {
+pub fn of_logs(folder: &Path) -> anyhow::Result<PodNames> {
     if !folder.is_dir() {
         return Ok(PodNames::default());
     }
@@ -53,7 +53,7 @@ pub(crate) fn of_logs(folder: &Path) -> anyhow::Result<PodNames> {
 ///
 /// # Errors
 /// It cannot be read, or names no pod.
-pub(crate) fn from_path(path: &Path, holders: Option<&BTreeSet<PodUid>>) -> anyhow::Result<PodNames> {
+pub fn from_path(path: &Path, holders: Option<&BTreeSet<PodUid>>) -> anyhow::Result<PodNames> {
     Ok(match listed::read(path, holders)? {
         Listed::Names(known) => PodNames::of(known),
         Listed::Pods { running, ended } => PodNames::running(&running).with_ended(&ended),

@@ -8,7 +8,7 @@ use kubelet_checkpoint::store::StateFile;
 use node_state::StateFolder;
 
 /// Whether there is such a folder; what is there instead if not.
-pub(crate) fn must_be_folder(root: &Path) -> anyhow::Result<()> {
+pub fn must_be_folder(root: &Path) -> anyhow::Result<()> {
     let shown = root.display();
     match root.metadata() {
         Ok(about) if about.is_dir() => Ok(()),
@@ -19,7 +19,7 @@ pub(crate) fn must_be_folder(root: &Path) -> anyhow::Result<()> {
 }
 
 /// The state files of a folder that must have some.
-pub(crate) fn state_of(root: &Path) -> anyhow::Result<StateFolder> {
+pub fn state_of(root: &Path) -> anyhow::Result<StateFolder> {
     must_be_folder(root)?;
     let folder = any_state_of(root)?;
     if folder.is_empty() {
@@ -30,6 +30,6 @@ pub(crate) fn state_of(root: &Path) -> anyhow::Result<StateFolder> {
 }
 
 /// The state files of a folder that may have none.
-pub(crate) fn any_state_of(root: &Path) -> anyhow::Result<StateFolder> {
+pub fn any_state_of(root: &Path) -> anyhow::Result<StateFolder> {
     StateFolder::state_files(root).with_context(|| format!("failed to read the state in {}", root.display()))
 }

@@ -17,7 +17,7 @@ type Pods = BTreeMap<PodUid, BTreeMap<ContainerName, ResourceList>>;
 
 /// Which requests of running pods are known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Requests {
+pub enum Requests {
     /// All.
     OfEveryPod,
     /// Only what state files say is held, so others may be missing from every sum.
@@ -26,7 +26,7 @@ pub(crate) enum Requests {
 
 /// The ledger of the node as the files have it. Pods that are known to be gone hold nothing; pods whose manifests are
 /// known count with what they request. Devices of the resources `left_out` are held by nobody, so they are not checked.
-pub(crate) fn ledger(
+pub fn ledger(
     folder: &StateFolder,
     node: &LoadedNode,
     names: &PodNames,

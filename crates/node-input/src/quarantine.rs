@@ -10,7 +10,7 @@ use node_state::{PodNames, QUARANTINE, Quarantine, StateFolder};
 ///
 /// # Errors
 /// It cannot be read, or is damaged.
-pub(crate) fn quarantine_in(root: &Path) -> anyhow::Result<Quarantine> {
+pub fn quarantine_in(root: &Path) -> anyhow::Result<Quarantine> {
     parse_quarantine(root, store::read(&root.join(QUARANTINE))?.as_deref())
 }
 
@@ -18,7 +18,7 @@ pub(crate) fn quarantine_in(root: &Path) -> anyhow::Result<Quarantine> {
 ///
 /// # Errors
 /// It is damaged.
-pub(crate) fn parse_quarantine(root: &Path, text: Option<&[u8]>) -> anyhow::Result<Quarantine> {
+pub fn parse_quarantine(root: &Path, text: Option<&[u8]>) -> anyhow::Result<Quarantine> {
     let Some(text) = text else { return Ok(Quarantine::default()) };
     Quarantine::parse(text).with_context(|| {
         format!(
@@ -32,11 +32,7 @@ pub(crate) fn parse_quarantine(root: &Path, text: Option<&[u8]>) -> anyhow::Resu
 ///
 /// # Errors
 /// It cannot be read, or is damaged.
-pub(crate) fn still_quarantined(
-    root: &Path,
-    folder: &StateFolder,
-    names: &PodNames,
-) -> anyhow::Result<Quarantine> {
+pub fn still_quarantined(root: &Path, folder: &StateFolder, names: &PodNames) -> anyhow::Result<Quarantine> {
     Ok(quarantine_in(root)?.still(folder, names))
 }
 
@@ -44,7 +40,7 @@ pub(crate) fn still_quarantined(
 ///
 /// # Errors
 /// It cannot be written.
-pub(crate) fn write_quarantine(store: &Store, quarantine: &Quarantine) -> anyhow::Result<()> {
+pub fn write_quarantine(store: &Store, quarantine: &Quarantine) -> anyhow::Result<()> {
     match quarantine.text().context("failed to write down who is quarantined")? {
         None => Ok(store.remove_at(Path::new(QUARANTINE))?),
         Some(text) => Ok(store.write_at(Path::new(QUARANTINE), text.as_bytes())?),

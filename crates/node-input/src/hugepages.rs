@@ -6,13 +6,13 @@ use anyhow::{Context, bail};
 use k8s_quantity::Quantity;
 use topology_model::{HugePages, MachineInfo};
 
-use super::memory;
+use crate::memory;
 use k8s_quantity::Amount;
 
 /// Sets the huge pages of nodes as `text` says. A page size exists on every node as soon as one has it, with no pages
 /// where none are said, as in the kernel. Pages fit in the memory of their node, so that must not be among the
 /// `unknown`.
-pub(super) fn replace(info: &mut MachineInfo, text: &str, unknown: &[i64]) -> anyhow::Result<()> {
+pub(crate) fn replace(info: &mut MachineInfo, text: &str, unknown: &[i64]) -> anyhow::Result<()> {
     let wanted = parse(text)?;
     let nodes = info.topology.as_deref_mut().unwrap_or_default();
     for (node, _) in wanted.keys() {

@@ -12,7 +12,7 @@ use topology_model::{
 use k8s_quantity::Amount;
 
 /// A line for each thing that is not what it was; none where the machines are the same.
-pub(crate) fn changes(before: &Machine, after: &Machine) -> Vec<String> {
+pub fn changes(before: &Machine, after: &Machine) -> Vec<String> {
     let mut lines = Vec::new();
     if before == after {
         return lines;
@@ -80,7 +80,7 @@ pub(crate) fn changes(before: &Machine, after: &Machine) -> Vec<String> {
 }
 
 /// A line for each problem of the files that came or went, those that are alike in one.
-pub(crate) fn changed_problems(before: &[Problem], after: &[Problem]) -> Vec<String> {
+pub fn changed_problems(before: &[Problem], after: &[Problem]) -> Vec<String> {
     let only = |these: &[Problem], others: &[Problem]| -> Vec<String> {
         let these: Vec<Problem> = these.iter().filter(|own| !others.contains(own)).cloned().collect();
         fold(&these)

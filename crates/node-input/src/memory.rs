@@ -14,12 +14,12 @@ use node_config::KubeletConfiguration;
 use topology_discovery::Lack;
 use topology_model::{HugePages, Machine, NodeId};
 
-use super::LoadedMachine;
+use crate::machine::LoadedMachine;
 use k8s_quantity::Amount;
 use node_output::ranges;
 
 /// Sets the memory of nodes as `text` says.
-pub(super) fn replace(loaded: &mut LoadedMachine, text: &str) -> anyhow::Result<()> {
+pub(crate) fn replace(loaded: &mut LoadedMachine, text: &str) -> anyhow::Result<()> {
     let wanted = parse(text)?;
     let ids = loaded.node_ids();
     if let Some(node) = wanted.keys().find(|id| !ids.contains(id)) {
@@ -62,7 +62,7 @@ fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
 }
 
 /// Whether the huge pages of each node fit in its memory, where that is known.
-pub(super) fn fits(machine: &LoadedMachine) -> anyhow::Result<()> {
+pub(crate) fn fits(machine: &LoadedMachine) -> anyhow::Result<()> {
     let unknown = machine.nodes_of_unknown_memory();
     let nodes = machine.info.topology.iter().flatten().filter(|_| machine.has_numa_nodes());
     for node in nodes.filter(|node| !unknown.contains(&node.id)) {
@@ -79,13 +79,13 @@ pub(super) fn fits(machine: &LoadedMachine) -> anyhow::Result<()> {
 }
 
 /// Bytes of huge pages.
-pub(super) fn used_by(pages: &[HugePages]) -> u64 {
+pub(crate) fn used_by(pages: &[HugePages]) -> u64 {
     sum(pages.iter().map(|pages| pages.page_size_kib.saturating_mul(1024).saturating_mul(pages.num_pages)))
 }
 
 /// Refuses to decide on a machine of which nobody knows how much memory it has: the kubelet compares its reservations
 /// and the pods with that.
-pub(crate) fn must_be_known(machine: &LoadedMachine) -> anyhow::Result<()> {
+pub fn must_be_known(machine: &LoadedMachine) -> anyhow::Result<()> {
     if machine.info.memory_capacity == 0 {
         bail!(
             "nothing tells how much memory {} has: {}. {}",
@@ -99,7 +99,7 @@ pub(crate) fn must_be_known(machine: &LoadedMachine) -> anyhow::Result<()> {
 
 /// The same for the memory of each node, where the memory manager decides by that. Nodes that are unknown beside others
 /// that are known are taken as being without memory, which is what is returned to be shown.
-pub(crate) fn must_be_known_by(
+pub fn must_be_known_by(
     machine: &LoadedMachine,
     config: &KubeletConfiguration,
 ) -> anyhow::Result<Option<Notice>> {
@@ -148,7 +148,7 @@ impl LoadedMachine {
 
     /// Nodes of which nothing tells the memory. What cAdvisor prints has 0 there, as it has for a node without any;
     /// but no machine has none at all.
-    pub(crate) fn nodes_of_unknown_memory(&self) -> Vec<i64> {
+    pub fn nodes_of_unknown_memory(&self) -> Vec<i64> {
         match &self.machine {
             Some(machine) => {
                 let unknown = machine.nodes().iter().filter(|node| node.memory.is_none());
@@ -185,7 +185,7 @@ impl LoadedMachine {
     }
 
     /// The hardware with the huge pages of what cAdvisor reports.
-    pub(super) fn set_hugepages_of_hardware(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn set_hugepages_of_hardware(&mut self) -> anyhow::Result<()> {
         let has_nodes = self.has_numa_nodes();
         let Some(machine) = self.machine.take() else { return Ok(()) };
         let mut parts = machine.into_parts();

@@ -1,4 +1,9 @@
-//! What is in a node file beside the machine: how it is written, and how it is read.
+//! Node files: everything that a decision was made from, in one archive.
+//!
+//! A node file is a captured machine (`sys`, `proc`) with a folder `node` beside it: the kubelet's state files, the
+//! fields of its configuration that decide, names and UIDs of the pods, and the devices. What a plugin answered
+//! (environment, mounts) is left out of the state, and devices that are named by a UUID or an address of a network
+//! card get other names in the same order.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,10 +18,12 @@ use serde::{Deserialize, Serialize};
 use topology_discovery::SysfsTree;
 use topology_manifest::plain_json;
 
-use super::Devices;
-use super::device_names::DeviceNames;
+use crate::device_names::DeviceNames;
 use node_output::RELEASE;
 use node_state::{PodNames, StateFolder};
+
+/// The devices of each resource.
+pub(crate) type Devices = Vec<(ResourceName, Vec<Device>)>;
 
 /// What tells a node file from a captured machine.
 const HEAD: &str = "node/node.json";
@@ -52,19 +59,21 @@ struct NamedPod {
 
 /// What is packed, as it was found.
 #[derive(Default)]
-pub(crate) struct Contents {
+pub struct Contents {
     /// Only the fields that decide.
-    pub(crate) config: Option<String>,
+    pub config: Option<String>,
     /// This project's own options.
-    pub(crate) own_config: Option<String>,
-    pub(crate) state: Option<StateFolder>,
-    pub(crate) pods: PodNames,
-    pub(super) devices: Devices,
+    pub own_config: Option<String>,
+    /// The kubelet's files.
+    pub state: Option<StateFolder>,
+    /// Which pods there are.
+    pub pods: PodNames,
+    pub(crate) devices: Devices,
 }
 
 /// Where the parts of a node come from.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Source {
+pub enum Source {
     /// A node file.
     File,
     /// The folders of the machine's own kubelet.
@@ -78,7 +87,7 @@ pub(crate) enum Source {
 
 /// A part of a node that could not be read, as text to be shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Gap {
+pub enum Gap {
     /// Its configuration.
     Config(String),
     /// What runs there.
@@ -95,26 +104,34 @@ impl fmt::Display for Gap {
 
 /// The parts of a node beside its machine, as commands take them: from a node file, or from where a kubelet keeps them.
 #[derive(Debug)]
-pub(crate) struct Packed {
-    pub(crate) config: Option<Vec<u8>>,
-    pub(crate) own_config: Option<Vec<u8>>,
-    pub(crate) state: Option<StateFolder>,
-    pub(crate) pods: PodNames,
-    pub(crate) devices: Option<Vec<u8>>,
-    pub(crate) source: Source,
+pub struct Packed {
+    /// The text of the kubelet's configuration.
+    pub config: Option<Vec<u8>>,
+    /// The text of this project's own options.
+    pub own_config: Option<Vec<u8>>,
+    /// The kubelet's files; `None`: there are none.
+    pub state: Option<StateFolder>,
+    /// Which pods there are.
+    pub pods: PodNames,
+    /// The text of an inventory file.
+    pub devices: Option<Vec<u8>>,
+    /// Where all this is from.
+    pub source: Source,
     /// What could not be read, so that decisions may be about another node.
-    pub(crate) gaps: Vec<Gap>,
+    pub gaps: Vec<Gap>,
 }
 
 /// Files to be packed by path, and what is to be said about them.
-pub(crate) struct Packing {
-    pub(crate) files: Vec<(String, Vec<u8>)>,
-    pub(crate) notes: Vec<String>,
+pub struct Packing {
+    /// Paths in the archive and contents.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// As text to be shown.
+    pub notes: Vec<String>,
 }
 
 impl Contents {
     /// The files of the folder `node`.
-    pub(crate) fn pack(&self) -> anyhow::Result<Packing> {
+    pub fn pack(&self) -> anyhow::Result<Packing> {
         let mut notes = Vec::new();
         let mut files: Vec<(String, Vec<u8>)> = Vec::new();
         let mut add = |path: &str, content: Vec<u8>| files.push((path.to_owned(), content));
@@ -226,7 +243,7 @@ fn inventory(devices: &[(ResourceName, Vec<Device>)], names: &DeviceNames) -> se
 
 impl Packed {
     /// What the configuration is called.
-    pub(crate) fn config_name(&self, machine: &str) -> String {
+    pub fn config_name(&self, machine: &str) -> String {
         match &self.source {
             Source::Kubelet { config: Some(path), .. } => path.clone(),
             Source::Kubelet { config: None, .. } | Source::File => format!("of {machine}"),
@@ -234,7 +251,7 @@ impl Packed {
     }
 
     /// The folder that the state was read from; `None`: a node file.
-    pub(crate) fn state_root(&self) -> Option<&Path> {
+    pub fn state_root(&self) -> Option<&Path> {
         match &self.source {
             Source::Kubelet { root, .. } => Some(root),
             Source::File => None,
@@ -242,7 +259,7 @@ impl Packed {
     }
 
     /// What a node file says beside the machine; `None` for a captured machine, which has nothing else.
-    pub(crate) fn read(file: &str, tree: &SysfsTree) -> anyhow::Result<Option<Self>> {
+    pub fn read(file: &str, tree: &SysfsTree) -> anyhow::Result<Option<Self>> {
         let content = |path: &str| -> anyhow::Result<Option<Vec<u8>>> {
             let content = tree.read(path).with_context(|| format!("failed to read {path} in {file}"))?;
             Ok(content.map(std::borrow::Cow::into_owned))

@@ -13,7 +13,7 @@ use topology_manifest::{
 };
 use topology_model::{Machine, NodeId, Nodes, PciAddress, PciDevice, Sriov};
 
-use super::LoadedMachine;
+use crate::machine::LoadedMachine;
 use node_output::manifest_error;
 
 /// One resource and its devices.
@@ -21,19 +21,21 @@ type Resource = (ResourceName, Vec<Device>);
 
 /// An inventory file that has not been looked into.
 #[derive(Clone)]
-pub(crate) struct DeviceText {
-    pub(crate) name: String,
-    pub(crate) text: Vec<u8>,
+pub struct DeviceText {
+    /// What messages call it.
+    pub name: String,
+    /// YAML or JSON.
+    pub text: Vec<u8>,
 }
 
 impl DeviceText {
     /// The file at `path`.
-    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
-        Ok(Self { name: path.display().to_string(), text: crate::document::read(path)? })
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        Ok(Self { name: path.display().to_string(), text: crate::files::read(path)? })
     }
 
     /// The devices on `machine`, by resource.
-    pub(crate) fn devices(&self, machine: &LoadedMachine, nodes: &Nodes) -> anyhow::Result<Vec<Resource>> {
+    pub fn devices(&self, machine: &LoadedMachine, nodes: &Nodes) -> anyhow::Result<Vec<Resource>> {
         let mut pooled = BTreeSet::new();
         let mut resources = Vec::new();
         for entry in &self.entries()? {
@@ -47,7 +49,7 @@ impl DeviceText {
     }
 
     /// What of the file is taken to hold because machines' descriptions do not tell.
-    pub(crate) fn not_judged(&self) -> anyhow::Result<Vec<Notice>> {
+    pub fn not_judged(&self) -> anyhow::Result<Vec<Notice>> {
         let mut warnings = Vec::new();
         for entry in &self.entries()? {
             let DeviceSource::Pool(pool) = &entry.source else { continue };

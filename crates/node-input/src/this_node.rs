@@ -7,27 +7,29 @@ use std::path::{Path, PathBuf};
 
 use node_state::PodNames;
 
-use super::{CONFIGS, Gap, Packed, Source};
-use crate::state;
+use crate::folder::any_state_of;
+use crate::gather::CONFIGS;
+use crate::packed::{Gap, Packed, Source};
+use crate::pod_names::{OWN, POD_LOGS, of_logs};
 
 impl Packed {
     /// The parts of the node whose root is `root`; `None`: no kubelet has kept anything there.
-    pub(crate) fn of_root(root: &Path) -> Option<Self> {
+    pub fn of_root(root: &Path) -> Option<Self> {
         let below = |path: &str| root.join(path.trim_start_matches('/'));
-        let kubelet = below(state::OWN);
+        let kubelet = below(OWN);
         let mut gaps = Vec::new();
         let config = config(&CONFIGS.map(below)).unwrap_or_else(|gap| {
             gaps.push(gap);
             None
         });
         // A kubelet that pins nothing may not have written any.
-        let state = state::any_state_of(&kubelet).map(|folder| (!folder.is_empty()).then_some(folder));
+        let state = any_state_of(&kubelet).map(|folder| (!folder.is_empty()).then_some(folder));
         let state = state.unwrap_or_else(|error| {
             let way_out = "--state names a copy of its state";
             gaps.push(Gap::Residents(format!("what runs on this node is not known: {error:#}; {way_out}")));
             None
         });
-        let pods = state::pod_names_of_logs(&below(state::POD_LOGS)).unwrap_or_else(|error| {
+        let pods = of_logs(&below(POD_LOGS)).unwrap_or_else(|error| {
             gaps.push(Gap::Residents(format!("the pods of this node are not known: {error:#}")));
             PodNames::default()
         });
@@ -50,7 +52,7 @@ impl Packed {
 fn config(paths: &[PathBuf]) -> Result<Option<(String, Vec<u8>)>, Gap> {
     for path in paths {
         let shown = path.display().to_string();
-        match crate::document::read_found(path) {
+        match crate::files::read_found(path) {
             Ok(text) => return Ok(Some((shown, text))),
             Err(_) if matches!(path.try_exists(), Ok(false)) => {}
             Err(error) => {

@@ -8,7 +8,7 @@ use anyhow::Context;
 use kubelet_checkpoint::store::{NotRegular, OtherFile, open_regular};
 
 /// Reads a configuration; `-` is standard input. More than the reader takes is not read.
-pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     read_up_to(path, topology_manifest::MAX_BYTES)
 }
 
@@ -53,6 +53,6 @@ fn read_up_to(path: &Path, bytes: usize) -> anyhow::Result<Vec<u8>> {
 }
 
 /// What messages call such a file.
-pub(crate) fn name(path: &Path) -> String {
+pub fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() }
 }

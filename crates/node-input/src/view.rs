@@ -7,11 +7,11 @@ use node_output::{MachineView, ranges};
 use topology_discovery::fold;
 use topology_model::{CpuTable, KubeletView, Machine, MachineInfo, MachineNode, NodeId};
 
-use super::LoadedMachine;
+use crate::machine::LoadedMachine;
 
 impl LoadedMachine {
     /// The machine as it is shown: the hardware if it is known, otherwise what cAdvisor reports.
-    pub(crate) fn view(&self) -> MachineView {
+    pub fn view(&self) -> MachineView {
         let loaded = self;
         let cpus = CpuTable::new(&loaded.info);
         let summary = match (&loaded.machine, &cpus) {

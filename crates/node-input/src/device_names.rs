@@ -6,12 +6,12 @@ use pod_spec::ResourceName;
 
 /// Other names by resource, for those resources of which some device is named by its serial number.
 #[derive(Debug, Default)]
-pub(super) struct DeviceNames(BTreeMap<ResourceName, BTreeMap<String, String>>);
+pub(crate) struct DeviceNames(BTreeMap<ResourceName, BTreeMap<String, String>>);
 
 impl DeviceNames {
     /// `ids` is everything that a device of a resource is called anywhere. Other names sort as their originals do,
     /// since the kubelet goes by the order of names.
-    pub(super) fn new(ids: &BTreeMap<ResourceName, BTreeSet<String>>) -> Self {
+    pub(crate) fn new(ids: &BTreeMap<ResourceName, BTreeSet<String>>) -> Self {
         let identifying = ids.iter().filter(|(_, ids)| ids.iter().any(|id| identifies(id)));
         let renamed = identifying.map(|(resource, ids)| {
             let short = resource.as_str().rsplit('/').next().unwrap_or_default();
@@ -22,12 +22,12 @@ impl DeviceNames {
         Self(renamed.collect())
     }
 
-    pub(super) fn name(&self, resource: &ResourceName, id: &str) -> String {
+    pub(crate) fn name(&self, resource: &ResourceName, id: &str) -> String {
         let renamed = self.0.get(resource).and_then(|names| names.get(id));
         renamed.map_or_else(|| id.to_owned(), Clone::clone)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

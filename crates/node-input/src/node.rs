@@ -1,13 +1,5 @@
 //! What is decided on: a machine, the rules, the devices.
 
-mod configuration;
-mod devices;
-mod hugepages;
-mod identity;
-mod machine;
-mod memory;
-mod view;
-
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,42 +16,42 @@ use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_manifest::Warning;
 use topology_model::{CpuTable, KubeletView};
 
-use crate::arguments::{MachineArguments, ResidentsArguments, RulesArguments};
-use crate::node_file::{Gap, Packed};
-use crate::state::Residents;
+use crate::packed::{Gap, Packed};
+use crate::residents::Residents;
+use crate::sources::{MachineSource, ResidentsSource, RulesSource};
 use node_output::manifest_style;
 
-pub(crate) use self::configuration::{
-    PINNED, ReadConfiguration, from_file as read_configuration, own_options,
-};
-pub(crate) use self::devices::DeviceText;
-pub(crate) use self::machine::{LIVE, LoadedMachine, files_of};
-pub(crate) use self::memory::{
-    must_be_known as memory_must_be_known, must_be_known_by as memory_must_be_known_by,
-};
+use crate::configuration::{self, ReadConfiguration, own_options};
+use crate::devices::DeviceText;
+use crate::machine::LoadedMachine;
+use crate::memory;
 
 /// A node that can decide.
 #[derive(Clone)]
-pub(crate) struct LoadedNode {
-    pub(crate) node: Arc<Node>,
-    pub(crate) cpus: CpuTable,
-    pub(crate) inventory: Inventory,
-    pub(crate) line: NodeLine,
+pub struct LoadedNode {
+    /// Its rules.
+    pub node: Arc<Node>,
+    /// The CPUs as the kubelet counts them.
+    pub cpus: CpuTable,
+    /// Its devices.
+    pub inventory: Inventory,
+    /// What it is called, and by which policies it decides.
+    pub line: NodeLine,
     /// What in the files that were read is without effect or not known.
-    pub(crate) warnings: Vec<InputWarning>,
+    pub warnings: Vec<InputWarning>,
     /// What a kubelet with the configuration suffers here, and this program does not, as text to be shown.
-    pub(crate) hazards: Vec<String>,
+    pub hazards: Vec<String>,
     /// How running containers are kept on their CPUs.
-    pub(crate) keeping: Keeping,
+    pub keeping: Keeping,
     /// Where its kubelet reads static pods, if its configuration says so.
-    pub(crate) static_pods: Option<PathBuf>,
+    pub static_pods: Option<PathBuf>,
     /// What a node file says beside the machine.
     packed: Option<Arc<Packed>>,
 }
 
 /// A warning about a file that was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum InputWarning {
+pub enum InputWarning {
     /// In one sentence.
     Notice(Notice),
     /// With the lines of the configuration that it is about.
@@ -77,11 +69,11 @@ impl fmt::Display for InputWarning {
 
 /// How running containers are kept on their CPUs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Keeping {
+pub struct Keeping {
     /// How often they are looked at.
-    pub(crate) period: Duration,
+    pub period: Duration,
     /// Whether those with CPUs of their own have a quota.
-    pub(crate) quota: QuotaWithExclusiveCpus,
+    pub quota: QuotaWithExclusiveCpus,
 }
 
 impl Keeping {
@@ -103,7 +95,7 @@ impl LoadedNode {
     ///
     /// # Errors
     /// The state cannot be read, or a kubelet would not start from it.
-    pub(crate) fn residents(&self, given: &ResidentsArguments) -> anyhow::Result<Residents> {
+    pub fn residents(&self, given: &ResidentsSource) -> anyhow::Result<Residents> {
         match given.of_node(self.packed.as_deref())? {
             Some(resident) => Residents::new(self, given, &resident),
             None if given.empty => Ok(Residents::none(self)),
@@ -128,36 +120,36 @@ impl LoadedNode {
     }
 
     /// Why what runs here is not known, as text to be shown.
-    pub(crate) fn resident_gaps(&self) -> Vec<String> {
+    pub fn resident_gaps(&self) -> Vec<String> {
         let gaps = self.packed.iter().flat_map(|packed| &packed.gaps);
         gaps.filter(|gap| matches!(gap, Gap::Residents(_))).map(ToString::to_string).collect()
     }
 
     /// The node with its devices, on which nothing runs.
-    pub(crate) fn empty_ledger(&self) -> Ledger {
+    pub fn empty_ledger(&self) -> Ledger {
         self.node.empty_ledger().with_inventory(self.inventory.clone())
     }
 
-    /// Reads everything that the arguments name and puts it together.
-    pub(crate) fn load(machine: &MachineArguments, rules: &RulesArguments) -> anyhow::Result<Self> {
+    /// Reads everything that the sources name and puts it together.
+    pub fn load(machine: &MachineSource, rules: &RulesSource) -> anyhow::Result<Self> {
         let loaded = LoadedMachine::load_node(machine)?;
         let devices = rules.devices.as_deref().map(DeviceText::read).transpose()?;
         Self::on(&loaded, rules, devices)
     }
 
     /// The node on a machine that has been read, with these devices.
-    pub(crate) fn on(
+    pub fn on(
         machine: &LoadedMachine,
-        rules: &RulesArguments,
+        rules: &RulesSource,
         devices: Option<DeviceText>,
     ) -> anyhow::Result<Self> {
         Self::with(machine, rules, devices, Compat::default())
     }
 
     /// The same, as much the kubelet as `compat` says.
-    pub(crate) fn with(
+    pub fn with(
         machine: &LoadedMachine,
-        rules: &RulesArguments,
+        rules: &RulesSource,
         devices: Option<DeviceText>,
         compat: Compat,
     ) -> anyhow::Result<Self> {
@@ -165,9 +157,9 @@ impl LoadedNode {
     }
 
     /// The same with a configuration in which something has been changed.
-    pub(crate) fn changed(
+    pub fn changed(
         machine: &LoadedMachine,
-        rules: &RulesArguments,
+        rules: &RulesSource,
         devices: Option<DeviceText>,
         compat: Compat,
         change: impl FnOnce(&mut KubeletConfiguration),
@@ -236,7 +228,7 @@ impl LoadedNode {
 }
 
 /// The configuration that a check is about, and its text: a given one, that of a node file, or the kubelet's defaults.
-pub(crate) fn configuration_to_check(
+pub fn configuration_to_check(
     given: Option<&str>,
     machine: &LoadedMachine,
     view: &KubeletView,

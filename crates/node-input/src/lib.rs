@@ -1,0 +1,46 @@
+#![doc = include_str!("../README.md")]
+
+mod sources;
+mod node;
+mod machine;
+mod memory;
+mod hugepages;
+mod view;
+mod change;
+mod configuration;
+mod devices;
+mod identity;
+mod packed;
+mod device_names;
+mod gather;
+mod this_node;
+mod residents;
+mod resume;
+mod source;
+mod folder;
+mod pod_names;
+mod listed;
+mod quarantine;
+mod pods;
+mod files;
+
+pub use change::{changed_problems, changes};
+pub use configuration::{PINNED, ReadConfiguration};
+pub use devices::DeviceText;
+pub use files::{name as shown_name, read};
+pub use folder::{any_state_of, must_be_folder, state_of};
+pub use gather::{Elsewhere, Gathered, Given};
+pub use machine::{LIVE, LoadedMachine, files_of};
+pub use memory::{must_be_known as memory_must_be_known, must_be_known_by as memory_must_be_known_by};
+pub use node::{InputWarning, Keeping, LoadedNode, configuration_to_check};
+pub use packed::{Contents, Gap, Packed, Packing, Source};
+pub use pod_names::{
+    OWN, POD_LOGS, from_path as pod_names_of, of_logs as pod_names_of_logs, of_state as pod_names_of_state,
+    read as pod_names,
+};
+pub use pods::{Wholeness, manifests_in};
+pub use quarantine::{parse_quarantine, quarantine_in, still_quarantined, write_quarantine};
+pub use resume::{Requests, ledger};
+pub use residents::{Known, Resident, Residents};
+pub use source::of_node;
+pub use sources::{ADVICE, IdentitySource, MachineSource, ResidentsSource, RulesSource};

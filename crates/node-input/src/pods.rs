@@ -1,0 +1,47 @@
+//! Pods in files of manifests.
+
+use std::path::Path;
+
+use node_output::{manifest_error, manifest_style, quoted_error};
+use pod_spec::{Pod, PodLevelResources};
+use topology_manifest::{Manifests, PodLimit, Source, UnknownFields, read_manifests_up_to};
+
+use crate::files;
+
+/// Whether everything in some files has become pods.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Wholeness {
+    /// It has.
+    #[default]
+    Whole,
+    /// Something is refused or skipped, which has been said.
+    Partial,
+}
+
+/// Everything in a file of manifests; `-` is standard input. `unknown` says what becomes of fields that pods do not have.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn manifests_in(
+    path: &Path,
+    pod_level: PodLevelResources,
+    unknown: UnknownFields,
+) -> anyhow::Result<Manifests> {
+    let bytes = files::read_list(path)?;
+    let read = Source::from_list(&files::name(path), &bytes)
+        .and_then(|source| read_manifests_up_to(PodLimit::Cluster, &source, pod_level, unknown));
+    Ok(read.map_err(manifest_error)?)
+}
+
+/// The pods that a file lists, running or not: all of them, since a pod that is missing counts as gone.
+///
+/// # Errors
+/// The file cannot be read, or one of its pods.
+pub(crate) fn listed(path: &Path) -> anyhow::Result<Vec<Pod>> {
+    let Manifests { pods, refused, .. } =
+        manifests_in(path, PodLevelResources::Count, UnknownFields::Report)?;
+    if let Some(refusal) = refused.first() {
+        return Err(quoted_error(refusal.render(manifest_style())).into());
+    }
+    Ok(pods.into_iter().map(Pod::delivered).collect())
+}

@@ -1,0 +1,68 @@
+//! What names the parts of a node: values, as a command line or a scenario has them.
+
+use std::path::PathBuf;
+
+use admission_report::UserAdvice;
+
+/// Which options supply what a decision lacked; reports name them.
+pub const ADVICE: UserAdvice = UserAdvice {
+    no_plugin: ", and no --devices FILE says",
+    no_huge_pages: " (--hugepages decides with others than there are)",
+    unchecked: " (--devices says what there is)",
+};
+
+/// Which machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MachineSource {
+    /// [`LIVE`](crate::LIVE), the name of a built-in machine, or a path: a word with `/` or `.`.
+    pub machine: String,
+    /// Huge pages instead of those that the machine has: `NODE:SIZE=PAGES`, several with commas between.
+    pub hugepages: Option<String>,
+    /// Memory of NUMA nodes instead of what they have: `NODE=SIZE`, several with commas between.
+    pub memory: Option<String>,
+}
+
+impl MachineSource {
+    /// A machine as it is.
+    #[must_use]
+    pub fn named(machine: &str) -> Self {
+        Self { machine: machine.to_owned(), hugepages: None, memory: None }
+    }
+}
+
+/// By which rules a node decides.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RulesSource {
+    /// A file, or the name of a built-in configuration; `None`: that of the node, else [`PINNED`](crate::PINNED).
+    pub config: Option<String>,
+    /// A file with options of topolet's own.
+    pub topolet_config: Option<PathBuf>,
+    /// Topology Manager policy instead of the configuration's.
+    pub policy: Option<String>,
+    /// Topology Manager scope instead of the configuration's.
+    pub scope: Option<String>,
+    /// A file with the devices of the node.
+    pub devices: Option<PathBuf>,
+}
+
+/// What the node is called, its labels and taints.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct IdentitySource {
+    /// A file with the Node object.
+    pub node: Option<PathBuf>,
+    /// The name, of a node without taints.
+    pub node_name: Option<String>,
+    /// Its labels, as `KEY=VALUE`.
+    pub node_labels: Vec<String>,
+}
+
+/// What runs on the node.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ResidentsSource {
+    /// A kubelet's root folder or a copy of it; `None`: the node's own state.
+    pub state: Option<PathBuf>,
+    /// Which pods run: a file with manifests, or a folder like `/var/log/pods`.
+    pub pods: Option<PathBuf>,
+    /// Whether nothing runs, whatever state files say.
+    pub empty: bool,
+}
