@@ -67,6 +67,7 @@ const ROWS: &[Row] = &[
     row("owner of a node", Outside, &["node-agent"]),
     row("output", Outside, &["node-output"]),
     row("input", Outside, &["node-input"]),
+    row("daemon", Outside, &["node-daemon"]),
     row("assembly", Outside, &["topolet", "conformance", "workloads"]),
     row("commands", Outside, &["xtask"]),
 ];

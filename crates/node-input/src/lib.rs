@@ -40,7 +40,7 @@ pub use pod_names::{
 };
 pub use pods::{Wholeness, manifests_in};
 pub use quarantine::{parse_quarantine, quarantine_in, still_quarantined, write_quarantine};
-pub use resume::{Requests, ledger};
 pub use residents::{Known, Resident, Residents};
+pub use resume::{Requests, ledger};
 pub use source::of_node;
 pub use sources::{ADVICE, IdentitySource, MachineSource, ResidentsSource, RulesSource};

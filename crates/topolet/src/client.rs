@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use nix::unistd::geteuid;
 
-use crate::serve::{FILE, OUTCOME};
+use node_daemon::{FILE, OUTCOME};
 use node_output::quoted_error;
 
 /// How long the daemon may be silent; a decision may wait for a plugin.

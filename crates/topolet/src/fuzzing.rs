@@ -13,8 +13,8 @@ use crate::render::Screen;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     match env!("CARGO_BIN_NAME") {
-        "requests" => crate::serve::requests(bytes),
-        "clients" => crate::serve::clients(bytes),
+        "requests" => node_daemon::requests(bytes),
+        "clients" => node_daemon::clients(bytes),
         _ => command(bytes),
     }
 });

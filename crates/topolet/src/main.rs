@@ -12,7 +12,6 @@ mod pods;
 mod simulation;
 mod pod_shares;
 mod render;
-mod serve;
 mod client;
 #[cfg(fuzzing)]
 mod fuzzing;

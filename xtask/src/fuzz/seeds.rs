@@ -265,7 +265,7 @@ fn requests() -> Vec<Vec<u8>> {
     conversations.iter().map(|parts| parts.join("\0").into_bytes()).collect()
 }
 
-/// Schedules of clients: open files, how long the owner takes, and steps (`crates/topolet/src/serve/api/fuzzing.rs`).
+/// Schedules of clients: open files, how long the owner takes, and steps (`crates/node-daemon/src/api/fuzzing.rs`).
 fn clients() -> Vec<Vec<u8>> {
     let schedules: [&[&[u8]]; 5] = [
         // Half requests of a user for every place, and idle connections; root asks.

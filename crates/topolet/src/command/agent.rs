@@ -8,7 +8,7 @@ use crate::Outcome;
 use crate::arguments::OutputArguments;
 use crate::client::{self, Reply, Sent};
 use crate::render::{Glyphs, Screen};
-use crate::serve::{OUTCOME, PARTIAL, SOME_REFUSED};
+use node_daemon::{OUTCOME, PARTIAL, SOME_REFUSED};
 use node_input::shown_name;
 use node_output::Format;
 

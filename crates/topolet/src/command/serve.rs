@@ -5,12 +5,12 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use bounded_http::{Open, SocketGroup};
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 
 use crate::Outcome;
 use crate::arguments::{BackupArguments, IdentityArguments, MachineArguments, RulesArguments};
 use crate::render::Screen;
-use crate::serve::{self, CgroupRoot, Damaged, Log, LoggingFormat, SOCKET, Setup};
+use node_daemon::{CgroupRoot, Damaged, Log, LoggingFormat, SOCKET, Setup};
 
 #[derive(Args, Debug)]
 pub(crate) struct ServeArguments {
@@ -49,7 +49,7 @@ pub(crate) struct ServeArguments {
     token_file: Option<PathBuf>,
     /// How the log on standard error is written.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    logging_format: LoggingFormat,
+    logging_format: LogFormat,
     /// Does not start from state that a kubelet would not start from, and says so in its words. Else it is repaired.
     #[arg(long, conflicts_with = "observe")]
     strict: bool,
@@ -66,13 +66,31 @@ pub(crate) struct ServeArguments {
     identity: IdentityArguments,
 }
 
+/// How lines are written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl From<LogFormat> for LoggingFormat {
+    fn from(format: LogFormat) -> Self {
+        match format {
+            LogFormat::Text => Self::Text,
+            LogFormat::Json => Self::Json,
+        }
+    }
+}
+
 /// Where installers put the kubelet's configuration, below its root.
 const CONFIG: &str = "config.yaml";
 /// Where the socket is when the root is not ours to write to.
 const OBSERVING: &str = "/run/topolet.sock";
 
 pub(super) fn run(arguments: &ServeArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let log = Log::start(arguments.logging_format)?;
+    let log = Log::start(arguments.logging_format.into())?;
     match serve(arguments, &log) {
         Ok(()) => Ok(Outcome::Done),
         Err(error) => {
@@ -95,8 +113,8 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<()> {
         rules.config = config.symlink_metadata().is_ok().then(|| config.display().to_string());
     }
     let setup = Setup {
-        root: &arguments.root,
-        manifests: arguments.manifests.as_deref(),
+        root: arguments.root.clone(),
+        manifests: arguments.manifests.clone(),
         socket,
         open: match (arguments.socket_for_all, arguments.socket_group) {
             (true, _) => Open::ToAll,
@@ -104,7 +122,7 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<()> {
         },
         explained: arguments.explain_limit,
         tcp: arguments.tcp,
-        token_file: arguments.token_file.as_deref(),
+        token_file: arguments.token_file.clone(),
         machine: arguments.machine.source(),
         rules,
         identity: arguments.identity.source(),
@@ -113,5 +131,5 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<()> {
         keep: arguments.backups.kept(),
         cgroups: arguments.cgroup_root.clone().unwrap_or(CgroupRoot::Usual),
     };
-    if arguments.observe { serve::observe(&setup) } else { serve::serve(&setup) }
+    if arguments.observe { node_daemon::observe(&setup) } else { node_daemon::serve(&setup) }
 }

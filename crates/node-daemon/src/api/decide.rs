@@ -20,11 +20,11 @@ use super::query::{GLYPHS, OUTPUT, Query};
 use super::reply::{DONE, Failure, OUTCOME, PARTIAL, SOME_REFUSED, Shape};
 use super::routes::{Answered, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
-use crate::render::Glyphs;
-use crate::serve::owner::Told;
-use crate::serve::shared::Shared;
+use crate::owner::Told;
+use crate::shared::Shared;
 use node_input::Wholeness;
 use node_output::NodeLine;
+use terminal_text::Glyphs;
 
 /// The parameter with which Kubernetes clients ask what would happen; its only value is `All`.
 const DRY_RUN: &str = "dryRun";

@@ -22,7 +22,7 @@ mod crowd;
 mod fuzzing;
 
 #[cfg(fuzzing)]
-pub(crate) use fuzzing::clients;
-pub(crate) use reply::{OUTCOME, PARTIAL, SOME_REFUSED};
+pub use fuzzing::clients;
+pub use reply::{OUTCOME, PARTIAL, SOME_REFUSED};
 pub(super) use routes::{router, service};
-pub(crate) use sent::FILE;
+pub use sent::FILE;

@@ -20,7 +20,7 @@ use node_input::LoadedNode;
 
 /// Where cgroups are.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum CgroupRoot {
+pub enum CgroupRoot {
     /// Where the kernel has them.
     Usual,
     /// Below this folder.

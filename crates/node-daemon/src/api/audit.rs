@@ -8,8 +8,8 @@ use node_agent::{Answer, Request};
 use prometheus_client::metrics::counter::Counter;
 
 use super::reply::Failure;
-use crate::serve::owner::Told;
-use crate::serve::shared::Shared;
+use crate::owner::Told;
+use crate::shared::Shared;
 
 /// Writes it down, no more lines than a log can take.
 pub(super) struct Audit {

@@ -20,10 +20,10 @@ use tokio::sync::oneshot;
 use super::super::{Message, OwnerThread, Told};
 use super::VF;
 use super::stand_ins::{Channel, Files, ModelEnforcer, ModelInbox, ModelPlugins, ModelWriter, Order, pause};
-use crate::serve::manifests::Manifests;
-use crate::serve::metrics::Metrics;
-use crate::serve::scribe::Job;
-use crate::serve::shared::{Log, Mode, Notes, Shared};
+use crate::manifests::Manifests;
+use crate::metrics::Metrics;
+use crate::scribe::Job;
+use crate::shared::{Log, Mode, Notes, Shared};
 use node_input::{LoadedMachine, LoadedNode};
 use node_input::{MachineSource, PINNED, RulesSource};
 

@@ -9,7 +9,7 @@ use device_manager::{AllocateReply, DeviceIds, Question, Replies, Reply};
 use pod_spec::Pod;
 use topology_admission::{Detail, Ledger, Verdict};
 
-use crate::serve::shared::Mode;
+use crate::shared::Mode;
 use node_input::ADVICE;
 use node_input::LoadedNode;
 

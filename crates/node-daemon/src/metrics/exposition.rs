@@ -21,7 +21,7 @@ use super::go_float::go_float;
 
 /// A format of metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::serve) enum Exposition {
+pub(crate) enum Exposition {
     Text,
     OpenMetrics,
 }
@@ -46,12 +46,12 @@ struct Family<'t> {
 
 impl Exposition {
     /// The format that a scraper prefers; text if it accepts neither, as Prometheus' own exporters do.
-    pub(in crate::serve) fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
         chosen(headers, &OFFERS).unwrap_or(Self::Text)
     }
 
     /// The value of `Content-Type`.
-    pub(in crate::serve) const fn content_type(self) -> &'static str {
+    pub(crate) const fn content_type(self) -> &'static str {
         match self {
             Self::Text => "text/plain; version=0.0.4; charset=utf-8",
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -165,7 +165,7 @@ mod tests {
     use prometheus_client::registry::Registry;
 
     use super::Exposition;
-    use crate::serve::metrics::kinds::Plain;
+    use crate::metrics::kinds::Plain;
 
     fn registry() -> Registry {
         let mut registry = Registry::default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use node_agent::Owner;
 
-use crate::serve::shared::{Mode, Notes, Shared};
+use crate::shared::{Mode, Notes, Shared};
 use node_input::{LoadedMachine, LoadedNode};
 use node_input::{MachineSource, PINNED, RulesSource};
 
@@ -23,7 +23,7 @@ pub(super) fn shared() -> Arc<Shared> {
         )?;
         let ledger = node.empty_ledger();
         let snapshot = Owner::new(node.node.clone(), &ledger, []).snapshot();
-        crate::serve::shared(node, &machine, snapshot, Mode::Serve, Notes::default(), Arc::default())
+        crate::shared(node, &machine, snapshot, Mode::Serve, Notes::default(), Arc::default())
     };
     Arc::new(parts().unwrap_or_else(|error| panic!("{error:#}")))
 }

@@ -11,7 +11,7 @@ use bounded_http::{Open, serve};
 
 use super::service;
 use super::small::routes;
-use crate::serve::listening::{listen, token as secret};
+use crate::listening::{listen, token as secret};
 
 const NOBODY: u32 = 65534;
 /// More than there are places of any kind.
@@ -38,7 +38,7 @@ impl Served {
         let (ready, is_ready) = crossbeam::channel::unbounded();
         let path = socket.clone();
         let thread = std::thread::spawn(move || {
-            let runtime = crate::serve::runtime().unwrap_or_else(|error| panic!("{error:#}"));
+            let runtime = crate::runtime().unwrap_or_else(|error| panic!("{error:#}"));
             runtime.block_on(async {
                 let secret = secret(&token).unwrap_or_else(|error| panic!("{error:#}"));
                 let tcp = Some((SocketAddr::from(([127, 0, 0, 1], 0)), Some(secret)));

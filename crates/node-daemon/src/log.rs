@@ -11,7 +11,6 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::ValueEnum;
 use prometheus_client::metrics::counter::Counter;
 
 use self::lines::Lines;
@@ -21,8 +20,8 @@ use self::one_line::OneLine;
 const LAST: Duration = Duration::from_secs(1);
 
 /// How lines are written.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-pub(crate) enum LoggingFormat {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LoggingFormat {
     /// For people.
     Text,
     /// One JSON object a line.
@@ -30,14 +29,14 @@ pub(crate) enum LoggingFormat {
 }
 
 /// The log of a daemon. Dropping it writes the lines that wait, for at most a second.
-pub(crate) struct Log(Lines);
+pub struct Log(Lines);
 
 impl Log {
     /// From now on everything is logged in that format, panics too.
     ///
     /// # Errors
     /// There is no thread to be had.
-    pub(crate) fn start(format: LoggingFormat) -> anyhow::Result<Self> {
+    pub fn start(format: LoggingFormat) -> anyhow::Result<Self> {
         let tell = |lost| {
             tracing::warn!(lines = lost, "lines of the log were lost: standard error did not take them");
         };
@@ -65,7 +64,7 @@ impl Log {
     }
 
     /// Ends the log; then `tell` writes to standard error, for at most a second.
-    pub(crate) fn end_with(self, tell: impl FnOnce() + Send + 'static) {
+    pub fn end_with(self, tell: impl FnOnce() + Send + 'static) {
         self.0.finish(LAST);
         let (done, ended) = crossbeam::channel::bounded::<()>(0);
         let telling = thread::Builder::new().name("last words".to_owned()).spawn(move || {

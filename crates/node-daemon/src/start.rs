@@ -13,7 +13,7 @@ use node_input::LoadedNode;
 
 /// What is done with state that is not as it should be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Damaged {
+pub enum Damaged {
     /// It is repaired.
     Repair,
     /// The node does not start, as a kubelet does not.

@@ -11,8 +11,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::kinds::{OfNode, OfResource};
-use crate::serve::manifests::Manifests;
-use crate::serve::shared::Mode;
+use crate::manifests::Manifests;
+use crate::shared::Mode;
 use node_input::LoadedNode;
 
 #[derive(Default)]
@@ -32,12 +32,12 @@ pub(super) struct Free {
 const MOST_SERIES: usize = 4096;
 
 /// What there is at the moment of asking.
-pub(in crate::serve) struct Now<'a> {
-    pub(in crate::serve) node: &'a LoadedNode,
-    pub(in crate::serve) snapshot: &'a Snapshot,
-    pub(in crate::serve) manifests: &'a Manifests,
+pub(crate) struct Now<'a> {
+    pub(crate) node: &'a LoadedNode,
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) manifests: &'a Manifests,
     /// Whether what is known is not what is on disk.
-    pub(in crate::serve) is_stale: bool,
+    pub(crate) is_stale: bool,
 }
 
 /// Of pods.

@@ -13,11 +13,11 @@ use topology_manifest::{
 use super::query::Query;
 use super::reply::{Failure, Shape};
 use super::routes::Node;
-use crate::render::Glyphs;
 use node_input::Wholeness;
+use terminal_text::Glyphs;
 
 /// Says what the body is called where it comes from; a message about it says so too.
-pub(crate) const FILE: &str = "topolet-file";
+pub const FILE: &str = "topolet-file";
 /// What it is called if nobody says. Longer names are not repeated.
 const NAMELESS: &str = "request";
 const LONGEST: usize = 4096;

@@ -11,7 +11,7 @@ use pod_spec::{Container, ContainerName, Pod, PodUid};
 use serde::Serialize;
 use topology_admission::Ledger;
 
-use crate::serve::shared::{LoggedDecision, Mode, Shared};
+use crate::shared::{LoggedDecision, Mode, Shared};
 use node_input::LoadedNode;
 use node_output::NodeLine;
 use node_output::joined;

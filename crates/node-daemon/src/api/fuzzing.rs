@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep, timeout};
 use self::client::{BUFFERS, Client, TEXTS, asks, pod};
 use super::routes::{BODY, Node, routes, service};
 use super::small::{EXPLAINED, shared};
-use crate::serve::owner::{Message, Told, WAITING};
+use crate::owner::{Message, Told, WAITING};
 
 const TOKEN: &str = "0123456789abcdef0123";
 /// Open files that the program may have; a few make all shares small.

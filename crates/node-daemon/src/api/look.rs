@@ -14,9 +14,9 @@ use super::query::{GLYPHS, OUTPUT, Query};
 use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node, find, no_pod};
 use super::segments::Segments;
-use crate::serve::metrics::Exposition;
-use crate::serve::observe::Observed;
-use crate::serve::shared::{DECISIONS, LoggedDecision};
+use crate::metrics::Exposition;
+use crate::observe::Observed;
+use crate::shared::{DECISIONS, LoggedDecision};
 use node_output::NodeLine;
 
 pub(super) async fn list(

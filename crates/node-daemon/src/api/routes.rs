@@ -24,8 +24,8 @@ use topology_manifest::{MAX_BYTES, PodLimit};
 use super::audit::{self, Audit};
 use super::reply::{Failure, Shape};
 use super::{containers, decide, look};
-use crate::serve::owner::{Message, Told};
-use crate::serve::shared::{Mode, Shared};
+use crate::owner::{Message, Told};
+use crate::shared::{Mode, Shared};
 use node_output::NodeLine;
 
 /// How long a body may take to come in.
@@ -56,16 +56,12 @@ pub(super) type Answered = Result<Response, Failure>;
 
 /// All routes. Without an owner nothing can be changed. Who may not change anything may ask about `explained` pods in one
 /// request.
-pub(in crate::serve) fn router(
-    shared: Arc<Shared>,
-    owner: Option<Sender<Message>>,
-    explained: NonZeroUsize,
-) -> Router {
+pub(crate) fn router(shared: Arc<Shared>, owner: Option<Sender<Message>>, explained: NonZeroUsize) -> Router {
     routes(Node::new(shared, owner, explained))
 }
 
 /// The routes as they are served: `/healthz` and `/readyz` are answered whatever else is in progress.
-pub(in crate::serve) fn service(router: Router) -> Service {
+pub(crate) fn service(router: Router) -> Service {
     let busy = |Busy(text)| Failure::busy(text).into_response();
     Service { router, always: &["/healthz", "/readyz"], busy }
 }
@@ -303,7 +299,7 @@ mod tests {
 
     #[test]
     fn who_may_change_nothing_asks_about_fewer_pods() {
-        let node = Node::new(crate::serve::api::small::shared(), None, NonZeroUsize::MIN);
+        let node = Node::new(crate::api::small::shared(), None, NonZeroUsize::MIN);
         for (who, limit) in [
             (Who::Owner(0), PodLimit::Usual),
             (Who::Holder, PodLimit::Usual),

@@ -1,4 +1,6 @@
-//! The daemon: one thread owns the node, others have the sockets, readers look at snapshots.
+#![doc = include_str!("../README.md")]
+//!
+//! # Threads
 //!
 //! | thread | does |
 //! |---|---|
@@ -39,7 +41,7 @@ mod fuzzing;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -60,19 +62,19 @@ use self::owner::{Message, OwnerThread, WAITING};
 use self::plugins::Sockets;
 use self::scribe::Scribe;
 use self::shared::{Mode, Notes, Shared};
-use crate::render::Glyphs;
 use node_input::{DeviceText, LoadedMachine, LoadedNode};
 use node_input::{IdentitySource, MachineSource, RulesSource};
+use terminal_text::Glyphs;
 
-pub(crate) use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED};
-pub(crate) use self::enforce::CgroupRoot;
-pub(crate) use self::log::{Log, LoggingFormat};
-pub(crate) use self::start::Damaged;
+pub use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED};
+pub use self::enforce::CgroupRoot;
+pub use self::log::{Log, LoggingFormat};
+pub use self::start::Damaged;
 #[cfg(fuzzing)]
-pub(crate) use self::{api::clients, fuzzing::requests};
+pub use self::{api::clients, fuzzing::requests};
 
 /// Where the socket is, below the root.
-pub(crate) const SOCKET: &str = "topolet.sock";
+pub const SOCKET: &str = "topolet.sock";
 
 /// Threads on which answers are made, at most. Places for work are fewer, so that none waits for a thread.
 const THREADS: usize = 32;
@@ -80,46 +82,60 @@ const THREADS: usize = 32;
 const IDLE: Duration = Duration::from_secs(1);
 
 /// What a daemon is told to do.
-pub(crate) struct Setup<'a> {
-    pub(crate) root: &'a Path,
-    pub(crate) manifests: Option<&'a Path>,
-    pub(crate) socket: PathBuf,
+pub struct Setup<'a> {
+    /// The folder with state and sockets, laid out as the kubelet's.
+    pub root: PathBuf,
+    /// A folder with manifests of pods that run as long as they are there.
+    pub manifests: Option<PathBuf>,
+    /// Where requests come in.
+    pub socket: PathBuf,
     /// Who may connect to it.
-    pub(crate) open: Open,
+    pub open: Open,
     /// The most pods in one request of a client that may not change anything.
-    pub(crate) explained: NonZeroUsize,
-    pub(crate) tcp: Option<SocketAddr>,
-    pub(crate) token_file: Option<&'a Path>,
-    pub(crate) machine: MachineSource,
-    pub(crate) rules: RulesSource,
-    pub(crate) identity: IdentitySource,
-    pub(crate) log: &'a Log,
-    pub(crate) damaged: Damaged,
+    pub explained: NonZeroUsize,
+    /// A loopback address where they come in too.
+    pub tcp: Option<SocketAddr>,
+    /// A file whose first line is the token that TCP needs to change something.
+    pub token_file: Option<PathBuf>,
+    /// The node's machine.
+    pub machine: MachineSource,
+    /// The rules by which it decides.
+    pub rules: RulesSource,
+    /// What the node is called.
+    pub identity: IdentitySource,
+    /// Whose lost lines are counted.
+    pub log: &'a Log,
+    /// What is done with state that is not as it should be.
+    pub damaged: Damaged,
     /// Backups of each file that a repair leaves.
-    pub(crate) keep: KeptBackups,
-    pub(crate) cgroups: CgroupRoot,
+    pub keep: KeptBackups,
+    /// Where cgroups of containers are written.
+    pub cgroups: CgroupRoot,
 }
 
-/// Owns the node until it is told to stop.
-pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
+/// Owns the node until it is told to stop: by SIGTERM or SIGINT.
+///
+/// # Errors
+/// The node cannot be read or started, a socket or folder cannot be had, or the owner has failed.
+pub fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     let began = Instant::now();
     let (node, machine) = load(setup)?;
-    root::make(setup.root, setup.damaged)?;
+    root::make(&setup.root, setup.damaged)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
     let missing = Arc::<Missing>::default();
     let listeners = listen(setup, &runtime, missing.clone())?;
-    let store = Store::open(setup.root)?;
+    let store = Store::open(&setup.root)?;
     let shown = setup.root.display();
     let now = move || Moment(began.elapsed());
-    let (owner, repairs) = start::owner(setup.root, &store, &node, setup.damaged, setup.keep, now())?;
+    let (owner, repairs) = start::owner(&setup.root, &store, &node, setup.damaged, setup.keep, now())?;
     let (agent, effects) = Agent::new(owner, store, &now);
     let shared = Arc::new(shared(node, &machine, agent.snapshot(), Mode::Serve, Notes::default(), missing)?);
     shared.metrics.loses_lines(setup.log.lost());
     shared.metrics.repaired(&repairs);
 
     let (sender, events) = channel::bounded(WAITING);
-    let sockets = Sockets::open(setup.root, &shared, files.plugins, sender.clone())?;
+    let sockets = Sockets::open(&setup.root, &shared, files.plugins, sender.clone())?;
     let thread = OwnerThread {
         agent,
         shared: shared.clone(),
@@ -132,8 +148,8 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
         tickets: 0,
     }
     .start(effects)?;
-    watch::start(setup.manifests, &shared, sender.clone())?;
-    kept::start(setup.root, shared.clone(), sender.clone())?;
+    watch::start(setup.manifests.as_deref(), &shared, sender.clone())?;
+    kept::start(&setup.root, shared.clone(), sender.clone())?;
     tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
     let routes = api::service(api::router(shared, Some(sender.clone()), setup.explained));
     let result = runtime.block_on(until_told(listeners, routes, files.clients, || thread.is_finished()));
@@ -142,22 +158,25 @@ pub(crate) fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     result
 }
 
-/// Watches a node that a kubelet owns until it is told to stop.
-pub(crate) fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
+/// Watches a node that a kubelet owns until it is told to stop: by SIGTERM or SIGINT.
+///
+/// # Errors
+/// The node or its state cannot be read, or a socket cannot be had.
+pub fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
     let (node, machine) = load(setup)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
     let missing = Arc::<Missing>::default();
     let listeners = listen(setup, &runtime, missing.clone())?;
     let assumed = observe::assumed(setup, &machine);
-    let first = observe::first(setup.root, &node)?;
+    let first = observe::first(&setup.root, &node)?;
     for note in &assumed {
         tracing::warn!("{note}");
     }
     let notes = Notes::new(assumed);
     let shared = Arc::new(shared(node, &machine, first.snapshot.clone(), Mode::Observe, notes, missing)?);
     shared.metrics.loses_lines(setup.log.lost());
-    observe::start(setup.root, shared.clone(), first)?;
+    observe::start(&setup.root, shared.clone(), first)?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
     let routes = api::service(api::router(shared, None, setup.explained));
     runtime.block_on(until_told(listeners, routes, files.clients, || false))
@@ -214,7 +233,7 @@ fn listen(
     missing: Arc<Missing>,
 ) -> anyhow::Result<Listeners> {
     let _inside = runtime.enter();
-    let token = setup.token_file.map(listening::token).transpose()?;
+    let token = setup.token_file.as_deref().map(listening::token).transpose()?;
     let tcp = setup.tcp.map(|address| (address, token));
     let listeners = listening::listen((&setup.socket, setup.open), tcp, missing)?;
     if let Some(address) = listeners.tcp_address() {

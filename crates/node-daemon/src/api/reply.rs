@@ -6,18 +6,18 @@ use bounded_http::{Busy, Offer, Panicked, chosen, text};
 use serde::Serialize;
 
 use super::query::{GLYPHS, OUTPUT, Query};
-use crate::render::Glyphs;
 use node_output::Document;
 use node_output::Format;
+use terminal_text::Glyphs;
 
 /// Says what has become of pods.
-pub(crate) const OUTCOME: &str = "topolet-outcome";
+pub const OUTCOME: &str = "topolet-outcome";
 /// All are admitted, or were already.
-pub(crate) const DONE: &str = "done";
+pub(super) const DONE: &str = "done";
 /// Some are not.
-pub(crate) const SOME_REFUSED: &str = "some-refused";
+pub const SOME_REFUSED: &str = "some-refused";
 /// Some of what was sent was left out.
-pub(crate) const PARTIAL: &str = "partial";
+pub const PARTIAL: &str = "partial";
 
 /// How an answer is written: `?output=json|yaml|table`, else what `Accept` prefers, else JSON.
 #[derive(Clone, Copy, Debug)]

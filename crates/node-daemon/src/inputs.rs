@@ -19,7 +19,7 @@ pub(super) fn check(setup: &Setup<'_>) -> anyhow::Result<()> {
         ("--config", rules.config.as_deref().map(Path::new)),
         ("--topolet-config", rules.topolet_config.as_deref()),
         ("--devices", rules.devices.as_deref()),
-        ("--token-file", *token_file),
+        ("--token-file", token_file.as_deref()),
     ];
     for (option, path) in given {
         let Some(path) = path else { continue };

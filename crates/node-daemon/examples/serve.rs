@@ -1,0 +1,30 @@
+//! Serves a built-in machine below a folder: `cargo run -p node-daemon --example serve -- /tmp/node`, then
+//! `curl --unix-socket /tmp/node/topolet.sock http://localhost/v1/machine?output=table`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use bounded_http::Open;
+use node_daemon::{CgroupRoot, Damaged, Log, LoggingFormat, SOCKET, Setup, serve};
+use node_input::{IdentitySource, MachineSource, RulesSource};
+
+fn main() -> anyhow::Result<()> {
+    let root = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| "/tmp/node".into()));
+    let log = Log::start(LoggingFormat::Text)?;
+    serve(&Setup {
+        socket: root.join(SOCKET),
+        root,
+        manifests: None,
+        open: Open::ToGroup(None),
+        explained: NonZeroUsize::MIN.saturating_add(99),
+        tcp: None,
+        token_file: None,
+        machine: MachineSource::named("xeon-cxl-4node"),
+        rules: RulesSource::default(),
+        identity: IdentitySource::default(),
+        log: &log,
+        damaged: Damaged::Repair,
+        keep: node_agent::KeptBackups(NonZeroUsize::MIN.saturating_add(4)),
+        cgroups: CgroupRoot::Off,
+    })
+}
