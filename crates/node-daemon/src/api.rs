@@ -18,7 +18,7 @@ mod small;
 mod hostile;
 #[cfg(test)]
 mod crowd;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 mod fuzzing;
 
 #[cfg(fuzzing)]

@@ -265,12 +265,13 @@ fn requests() -> Vec<Vec<u8>> {
     conversations.iter().map(|parts| parts.join("\0").into_bytes()).collect()
 }
 
-/// Schedules of clients: open files, how long the owner takes, and steps (`crates/node-daemon/src/api/fuzzing.rs`).
+/// Schedules of clients: open files, how long the owner takes, what the clients do in the end, and steps
+/// (`crates/node-daemon/src/api/fuzzing.rs`).
 fn clients() -> Vec<Vec<u8>> {
-    let schedules: [&[&[u8]]; 5] = [
+    let schedules: [&[&[u8]]; 6] = [
         // Half requests of a user for every place, and idle connections; root asks.
         &[
-            &[0, 20],
+            &[0, 20, 0],
             &[0, 1, 47, 14, 255],
             &[0, 2, 47, 0, 0],
             &[0, 3, 47, 14, 255],
@@ -279,10 +280,10 @@ fn clients() -> Vec<Vec<u8>> {
             &[8, 1],
         ],
         // Whole requests whose answers nobody reads, on small connections.
-        &[&[0, 90], &[0, 5, 20, 8, 255], &[0, 7, 30, 3, 255], &[7, 10], &[8, 2], &[7, 200], &[8, 6], &[1]],
+        &[&[0, 90, 1], &[0, 5, 20, 8, 255], &[0, 7, 30, 3, 255], &[7, 10], &[8, 2], &[7, 200], &[8, 6], &[1]],
         // Heads that come late or in parts, bodies that break off, closed halves.
         &[
-            &[1, 0],
+            &[1, 0, 1],
             &[0, 2, 5, 7, 20],
             &[7, 70],
             &[3, 0, 9, 30],
@@ -293,7 +294,7 @@ fn clients() -> Vec<Vec<u8>> {
         ],
         // Pipelines with few open files.
         &[
-            &[3, 40],
+            &[3, 40, 0],
             &[0, 0, 1, 17, 255],
             &[0, 1, 9, 17, 255],
             &[1, 0, 20, 9],
@@ -303,7 +304,7 @@ fn clients() -> Vec<Vec<u8>> {
         ],
         // The token, and raw bytes.
         &[
-            &[2, 9],
+            &[2, 9, 1],
             &[0, 3, 9, 13, 255],
             &[0, 3, 9, 0, 0],
             &[2, 4, 3, 5],
@@ -312,6 +313,8 @@ fn clients() -> Vec<Vec<u8>> {
             &[8, 5],
             &[6, 0, 9],
         ],
+        // An answer larger than the buffers of a connection, which its clients never read.
+        &[&[0, 0, 1], &[0, 3, 9, 18, 255], &[7, 50], &[8, 4]],
     ];
     schedules.iter().map(|steps| steps.concat()).collect()
 }

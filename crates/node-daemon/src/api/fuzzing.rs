@@ -1,10 +1,13 @@
 //! Many and slow clients of several users, in memory and on a clock that jumps.
 //!
-//! The input is a schedule: clients connect, send parts of requests, read or do not, close one side or both, and time
-//! passes. The connections are those of [`Seats`]; only the sockets, the clock and the owner are simulated. The
-//! clients of root are few, so that root never runs out of its own places.
+//! The input is a schedule: the number of open files, how long the owner takes and what the clients do in the end, then
+//! steps. Clients connect, send parts of requests, read or do not, close one side or both, and time passes. The
+//! connections are those of [`Seats`]; only the sockets, the clock and the owner are simulated. The clients of root are
+//! few, so that root never runs out of its own places.
 
 mod client;
+#[cfg(test)]
+mod schedules;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -80,18 +83,33 @@ pub(crate) fn clients(bytes: &[u8]) {
     let daemon = DAEMON.get_or_init(Daemon::start);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     let mut input = Input(bytes);
-    let (files, delay) = (input.next(), input.next());
+    let (files, delay, end) = (input.next(), input.next(), input.next());
     let delay = Duration::from_millis(u64::from(delay).pow(2));
     let mut schedule =
         Schedule { daemon, seats: Seats::new(pick(&FILES, files)), delay, clients: Vec::new(), of_root: 0 };
     runtime.unwrap_or_else(|error| panic!("{error}")).block_on(async {
         let seats = schedule.seats.clone();
         tokio::select! {
-            () = schedule.run(&mut input) => {}
+            () = schedule.run(&mut input, End::of(end)) => {}
             () = seats.keep_sweeping() => {}
             () = daemon.own(delay) => {}
         }
     });
+}
+
+/// What the clients do after the last step.
+#[derive(Clone, Copy)]
+enum End {
+    /// They close their connections.
+    Leave,
+    /// They neither send nor read any more: deadlines alone end their connections.
+    Silence,
+}
+
+impl End {
+    const fn of(byte: u8) -> Self {
+        if byte.is_multiple_of(2) { Self::Leave } else { Self::Silence }
+    }
 }
 
 /// Bytes that decide; zeros when they are used up.
@@ -124,7 +142,7 @@ struct Schedule<'d> {
 }
 
 impl Schedule<'_> {
-    async fn run(&mut self, input: &mut Input<'_>) {
+    async fn run(&mut self, input: &mut Input<'_>, end: End) {
         for _ in 0..STEPS {
             if input.0.is_empty() {
                 break;
@@ -155,7 +173,7 @@ impl Schedule<'_> {
         for which in 0..PROBES {
             self.look(which).await;
         }
-        self.end(input.next()).await;
+        self.end(end).await;
     }
 
     /// Clients next to each other.
@@ -225,10 +243,11 @@ impl Schedule<'_> {
         status.unwrap_or_else(|| panic!("{answer:?} is no answer to {text}"))
     }
 
-    /// Clients leave or say nothing any more, and all places come free.
-    async fn end(&mut self, how: u8) {
-        if how.is_multiple_of(2) {
-            self.clients.iter_mut().for_each(Client::leave);
+    /// All places come free.
+    async fn end(&mut self, end: End) {
+        match end {
+            End::Leave => self.clients.iter_mut().for_each(Client::leave),
+            End::Silence => {}
         }
         // Each request waits for a place, for its body, for the owner, and for its client to read the answer.
         let requests = self.clients.iter().map(Client::requests).max().unwrap_or_default() + 1;

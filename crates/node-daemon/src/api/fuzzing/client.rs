@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, DuplexStream, ReadBuf, duplex};
 pub(super) const BUFFERS: [usize; 4] = [16 * 1024, 64, 1024, 256 * 1024];
 
 /// What clients say.
-pub(super) const TEXTS: [fn() -> String; 18] = [
+pub(super) const TEXTS: [fn() -> String; 19] = [
     String::new,
     || stays("GET", "/v1/pods", "", ""),
     || stays("GET", "/healthz", "", ""),
@@ -32,6 +32,11 @@ pub(super) const TEXTS: [fn() -> String; 18] = [
     },
     || format!("GET /v1/pods HTTP/1.1\r\nHost: localhost\r\nX: {}", "x".repeat(17 * 1024)),
     || "GET /v1/machine HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(16),
+    // The answer is larger than what a connection buffers: its client has to read it.
+    || {
+        let fields = "Authorization: Bearer 0123456789abcdef0123\r\n";
+        stays("POST", "/v1/explain", fields, &deployment(20))
+    },
 ];
 
 /// A request after which the connection is closed.
