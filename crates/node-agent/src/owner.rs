@@ -15,35 +15,35 @@
 //! Pods are decided on one after the other. While one waits for a plugin, containers start and exit and pods go, and
 //! when the answer is there it is looked at anew.
 
+mod plan;
 mod admit;
 mod answers;
+mod requests;
+mod refused;
 mod listed;
 mod changes;
+mod backlog;
 mod places;
 mod start;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use cpu_manager::ContainerId;
 use device_manager::{Endpoint, Life, Moment, Question, Replies};
 use kubelet_checkpoint::store::StateFile;
-use pod_spec::{Pod, PodUid};
+use node_state::{Record, Source};
+use pod_spec::Pod;
 use topology_admission::{Ledger, Node, SourcesReady};
 
-use crate::effect::{Answer, Effect, FileName, Place, RequestError, WhyEnded, Write, Written};
+use crate::effect::{Effect, FileName, Place};
 use crate::event::{Event, PluginEvent, Request, Ticket};
-use crate::known::known;
-use crate::snapshot::{RefusedPod, Snapshot};
-use admit::Admission;
+use crate::snapshot::Snapshot;
+use backlog::Backlog;
 use changes::{Change, Records};
-use node_state::files;
-use node_state::{Record, Source};
+pub use plan::Plan;
+use refused::RefusedPods;
 use start::Starting;
-
-/// So many refused pods of requests are remembered.
-const REFUSED: usize = 1000;
 
 /// The owner of a node's ledger.
 #[derive(Debug)]
@@ -51,19 +51,12 @@ pub struct Owner {
     node: Arc<Node>,
     ledger: Ledger,
     pods: Records,
-    refused: BTreeMap<PodUid, Arc<RefusedPod>>,
-    /// UIDs of refused pods of requests, oldest first.
-    refused_order: VecDeque<PodUid>,
+    refused: RefusedPods,
     changes: VecDeque<Change>,
     admissions: VecDeque<Waiting>,
-    /// Pods of the folder that could not be stored; tried again with the next timer.
-    postponed: Vec<Waiting>,
-    /// Changes that could not be stored, likewise.
-    put_off: Vec<Change>,
+    backlog: Backlog,
+    /// The number of the next pod that comes.
     arrivals: u64,
-    /// Files that may not be what they should be, and why.
-    behind: BTreeSet<FileName>,
-    why_behind: String,
     /// Containers whose plugins have not all answered.
     starting: Vec<Starting>,
     places: BTreeMap<ContainerId, Place>,
@@ -82,35 +75,6 @@ struct Waiting {
     asked: Option<Question>,
 }
 
-/// The next change, worked out and not yet made.
-#[must_use]
-#[derive(Debug)]
-pub struct Plan {
-    writes: Vec<Write>,
-    after: Ledger,
-    staged: Staged,
-    worked: Duration,
-}
-
-#[derive(Debug)]
-enum Staged {
-    Admission(Box<Admission>),
-    Change(Change),
-}
-
-impl Plan {
-    /// The files to be written, in this order.
-    #[must_use]
-    pub fn writes(&self) -> &[Write] {
-        &self.writes
-    }
-
-    /// The plan with the time that it took to work it out, which is told with the decision.
-    pub fn worked(self, worked: Duration) -> Self {
-        Self { worked, ..self }
-    }
-}
-
 impl Owner {
     /// The owner of a node with what was found there. `ledger` has the pods of `records` and, until the watched folder
     /// has been read for the first time, no ready sources.
@@ -123,21 +87,17 @@ impl Owner {
             node,
             ledger: ledger.with_sources(SourcesReady::No),
             pods,
-            refused: BTreeMap::new(),
-            refused_order: VecDeque::new(),
+            refused: RefusedPods::default(),
             changes: VecDeque::new(),
             admissions: VecDeque::new(),
-            postponed: Vec::new(),
-            put_off: Vec::new(),
+            backlog: Backlog::default(),
             arrivals,
-            behind: BTreeSet::new(),
-            why_behind: String::new(),
             starting: Vec::new(),
             places: BTreeMap::new(),
             effects: Vec::new(),
         };
         // Files of an empty node are written at once, as a kubelet does.
-        owner.behind.extend(StateFile::ALL.map(FileName::State));
+        owner.backlog.add_files(StateFile::ALL.map(FileName::State), "");
         owner.changes.push_back(Change::Rewrite);
         owner.place_all();
         owner
@@ -166,10 +126,10 @@ impl Owner {
         Snapshot {
             ledger: self.ledger.clone(),
             pods: self.pods.clone(),
-            refused: self.refused.clone(),
+            refused: self.refused.all().clone(),
             waiting: self.admissions.iter().map(|waiting| waiting.pod.clone()).collect(),
             places: self.enforcements(),
-            behind: (!self.behind.is_empty()).then(|| self.why_behind.clone()),
+            behind: self.backlog.why().map(str::to_owned),
         }
     }
 
@@ -197,19 +157,19 @@ impl Owner {
                 }
             }
             Event::FilesLost { why } => {
-                self.behind.extend(StateFile::ALL.map(FileName::State));
-                self.behind.extend(self.pods.keys().cloned().map(FileName::Pod));
-                self.why_behind = why;
+                let own = self.pods.keys().cloned().map(FileName::Pod);
+                self.backlog.add_files(StateFile::ALL.map(FileName::State).into_iter().chain(own), &why);
                 self.changes.push_back(Change::Rewrite);
             }
             Event::Timer => {
-                self.changes.extend(std::mem::take(&mut self.put_off));
-                self.admissions.extend(std::mem::take(&mut self.postponed));
+                let (changes, pods) = self.backlog.take();
+                self.changes.extend(changes);
+                self.admissions.extend(pods);
                 let mut inventory = self.latest_inventory().clone();
                 if !inventory.capacity(now).forgotten.is_empty() {
                     self.changes.push_back(Change::Inventory(inventory));
                 }
-                if !self.behind.is_empty() {
+                if self.backlog.why().is_some() {
                     self.changes.push_back(Change::Rewrite);
                 }
             }
@@ -238,79 +198,6 @@ impl Owner {
         std::mem::take(&mut self.effects)
     }
 
-    /// Makes a change whose files have been written, or does not make it.
-    pub fn settle(&mut self, now: Moment, plan: Plan, written: &Written) {
-        match written {
-            Written::All => {
-                for write in &plan.writes {
-                    self.behind.remove(&write.file);
-                }
-            }
-            Written::Failed { why, .. } => {
-                // What was tried may be there or not, and what is there may be of a change that is not made.
-                self.behind.extend(plan.writes.iter().map(|write| write.file.clone()));
-                self.why_behind.clone_from(why);
-                self.effects.push(Effect::NotWritten(why.clone()));
-            }
-        }
-        match plan.staged {
-            Staged::Admission(admission) => {
-                let times = (now, plan.worked);
-                self.settle_admission(times, *admission, plan.after, written);
-            }
-            Staged::Change(change) => self.settle_change(change, plan.after, written),
-        }
-        self.place_all();
-    }
-
-    fn ask_to_admit(&mut self, ticket: Ticket, pod: Arc<Pod>) {
-        let running = self.pods.values().map(AsRef::as_ref);
-        let waiting = self.admissions.iter().map(|waiting| waiting.pod.as_ref());
-        let Some(answer) = known(running, waiting, &pod) else {
-            self.admissions.push_back(Waiting::new(pod, Source::Request, Some(ticket)));
-            return;
-        };
-        self.effects.push(Effect::Answer(ticket, answer));
-    }
-
-    fn ask_to_delete(&mut self, ticket: Ticket, uid: &PodUid) {
-        let shown = |pod: &Pod| format!("{}/{}", pod.namespace, pod.name);
-        let in_folder =
-            |source: &Source, pod: &Pod| source.is_folder().then(|| RequestError::InFolder(shown(pod)));
-        let refused = if let Some(record) = self.pods.get(uid) {
-            let refused = in_folder(&record.source, &record.pod);
-            if refused.is_none() {
-                self.changes.push_back(Change::End {
-                    uid: uid.clone(),
-                    ticket: Some(ticket),
-                    why: WhyEnded::Deleted,
-                });
-                return;
-            }
-            refused
-        } else if let Some(at) = self.admissions.iter().position(|waiting| waiting.pod.uid == *uid) {
-            let refused = in_folder(&self.admissions[at].source, &self.admissions[at].pod);
-            if refused.is_none()
-                && let Some(waiting) = self.admissions.remove(at)
-                && let Some(asked) = waiting.ticket
-            {
-                let error = RequestError::DeletedMeanwhile(shown(&waiting.pod));
-                self.effects.push(Effect::Answer(asked, Answer::Failed(error)));
-            }
-            refused
-        } else if let Some(pod) = self.refused.get(uid) {
-            let refused = in_folder(&pod.source, &pod.pod);
-            if refused.is_none() {
-                self.forget_refused(uid);
-            }
-            refused
-        } else {
-            Some(RequestError::NoPod(uid.clone()))
-        };
-        let answer = refused.map_or(Answer::Done, Answer::Failed);
-        self.effects.push(Effect::Answer(ticket, answer));
-    }
-
     fn plugin(&mut self, now: Moment, event: PluginEvent) {
         // What is queued before it changes the inventory too.
         let mut inventory = self.latest_inventory().clone();
@@ -328,40 +215,6 @@ impl Owner {
             PluginEvent::Gone(resource) => inventory.disconnect(&resource, now),
         }
         self.changes.push_back(Change::Inventory(inventory));
-    }
-
-    fn remember_refused(&mut self, pod: RefusedPod) {
-        let uid = pod.pod.uid.clone();
-        if pod.source == Source::Request {
-            self.refused_order.push_back(uid.clone());
-        }
-        self.refused.insert(uid, Arc::new(pod));
-        while self.refused_order.len() > REFUSED {
-            if let Some(oldest) = self.refused_order.pop_front() {
-                self.refused.remove(&oldest);
-            }
-        }
-    }
-
-    fn forget_refused(&mut self, uid: &PodUid) {
-        self.refused.remove(uid);
-        self.refused_order.retain(|other| other != uid);
-    }
-
-    /// The state files that `after` changes, and what is behind, as the node is with `after` and `pods`.
-    fn writes(&self, after: &Ledger, except: &[&FileName], pods: &Records) -> Vec<Write> {
-        let changed = StateFile::ALL.into_iter().filter(|file| !files::is_same(*file, &self.ledger, after));
-        let mut names: BTreeSet<FileName> = changed.map(FileName::State).collect();
-        names.extend(self.behind.iter().cloned());
-        let names = names.into_iter().filter(|name| !except.contains(&name));
-        let write = |file: FileName| {
-            let text = match &file {
-                FileName::State(file) => Some(files::text(*file, &self.node, after)),
-                FileName::Pod(uid) => pods.get(uid).map(|record| record.text()),
-            };
-            Write { file, text }
-        };
-        names.map(write).collect()
     }
 }
 

@@ -68,8 +68,8 @@ impl Owner {
         let index = Index::new(listing);
         self.end_unwanted(&index);
         self.admissions.retain_mut(|waiting| index.keeps(&mut waiting.source, &waiting.pod));
-        self.postponed.retain_mut(|waiting| index.keeps(&mut waiting.source, &waiting.pod));
-        self.refused.retain(|_, refused| {
+        self.backlog.retain_pods(|waiting| index.keeps(&mut waiting.source, &waiting.pod));
+        self.refused.retain(|refused| {
             let mut source = refused.source.clone();
             let keeps = index.keeps(&mut source, &refused.pod);
             if source != refused.source {
@@ -107,7 +107,7 @@ impl Owner {
             let stays = self.pods.contains_key(uid) && !ends(uid);
             stays
                 || self.refused.get(uid).is_some_and(|refused| refused.source.is_folder())
-                || self.admissions.iter().chain(&self.postponed).any(|waiting| waiting.pod.uid == *uid)
+                || self.admissions.iter().chain(self.backlog.pods()).any(|waiting| waiting.pod.uid == *uid)
         };
         let new = listing.pods.iter().filter(|listed| !is_known(&listed.pod.uid)).map(|listed| {
             let source = Source::Folder(Some(listed.file.clone()));

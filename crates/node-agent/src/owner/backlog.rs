@@ -1,0 +1,73 @@
+//! What the disk did not take: changes and pods that are tried again with the next timer, and files that may not be what
+//! they should be.
+
+use std::collections::BTreeSet;
+
+use super::Waiting;
+use super::changes::Change;
+use crate::effect::{FileName, Write};
+
+/// Everything that is left for later.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    changes: Vec<Change>,
+    pods: Vec<Waiting>,
+    files: BTreeSet<FileName>,
+    why: String,
+}
+
+/// Something that is tried again.
+#[derive(Debug)]
+pub(super) enum Deferred {
+    /// A change of a pod of the folder.
+    Change(Change),
+    /// A pod of the folder that is decided on again.
+    Pod(Waiting),
+}
+
+impl Backlog {
+    /// Why files are behind; `None`: they are not.
+    pub(super) fn why(&self) -> Option<&str> {
+        (!self.files.is_empty()).then_some(self.why.as_str())
+    }
+
+    /// Files that may not be what they should be.
+    pub(super) fn files(&self) -> impl Iterator<Item = &FileName> {
+        self.files.iter()
+    }
+
+    /// These files are behind, because of `why`.
+    pub(super) fn add_files(&mut self, files: impl IntoIterator<Item = FileName>, why: &str) {
+        self.files.extend(files);
+        why.clone_into(&mut self.why);
+    }
+
+    /// These files are safe.
+    pub(super) fn remove_files(&mut self, writes: &[Write]) {
+        for write in writes {
+            self.files.remove(&write.file);
+        }
+    }
+
+    pub(super) fn defer(&mut self, deferred: Deferred) {
+        match deferred {
+            Deferred::Change(change) => self.changes.push(change),
+            Deferred::Pod(waiting) => self.pods.push(waiting),
+        }
+    }
+
+    /// The pods that are decided on again.
+    pub(super) fn pods(&self) -> impl Iterator<Item = &Waiting> {
+        self.pods.iter()
+    }
+
+    /// Drops pods that nobody wants any more.
+    pub(super) fn retain_pods(&mut self, keeps: impl FnMut(&mut Waiting) -> bool) {
+        self.pods.retain_mut(keeps);
+    }
+
+    /// What is tried again now.
+    pub(super) fn take(&mut self) -> (Vec<Change>, Vec<Waiting>) {
+        (std::mem::take(&mut self.changes), std::mem::take(&mut self.pods))
+    }
+}

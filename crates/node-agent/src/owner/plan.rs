@@ -1,0 +1,194 @@
+//! A change that is worked out and not yet made: its files, what is so afterwards, and what follows if the files cannot
+//! be written. Every kind of change becomes one of these, and [`Owner::settle`] applies all of them alike.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cpu_manager::ContainerId;
+use device_manager::Moment;
+use kubelet_checkpoint::store::StateFile;
+use node_state::{Record, files};
+use pod_spec::PodUid;
+use topology_admission::Ledger;
+
+use super::Owner;
+use super::backlog::Deferred;
+use crate::effect::{Answer, Decided, Effect, FileName, RequestError, WhyEnded, Write, Written};
+use crate::event::Ticket;
+use crate::snapshot::RefusedPod;
+
+/// The next change, worked out and not yet made.
+#[must_use]
+#[derive(Debug)]
+pub struct Plan {
+    writes: Vec<Write>,
+    outcome: Outcome,
+    decided_by: DecidingFiles,
+    on_failure: OnFailure,
+    worked: Duration,
+}
+
+/// What is so once a change is made.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) after: Ledger,
+    /// Pods that hold nothing any more, in the order in which they go.
+    pub(super) ended: Vec<(PodUid, WhyEnded)>,
+    /// Pods that run, with new records; one that comes is the last.
+    pub(super) records: Vec<Arc<Record>>,
+    pub(super) refused: Option<RefusedPod>,
+    /// A container that has just been created.
+    pub(super) created: Option<ContainerId>,
+    pub(super) effects: Vec<Effect>,
+    /// A decision, and when its pod was first looked at.
+    pub(super) decided: Option<(Box<Decided>, Option<Moment>)>,
+}
+
+impl Outcome {
+    /// The outcome of a change of the ledger alone.
+    pub(super) const fn new(after: Ledger) -> Self {
+        Self {
+            after,
+            ended: Vec::new(),
+            records: Vec::new(),
+            refused: None,
+            created: None,
+            effects: Vec::new(),
+            decided: None,
+        }
+    }
+}
+
+/// Which files have to be safe for a change to be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum DecidingFiles {
+    /// None: it is a fact, whatever the disk has.
+    None,
+    /// The first one: the file of a pod that goes.
+    First,
+    /// All.
+    All,
+}
+
+/// What follows if a change is not made because its files could not be written.
+#[derive(Debug)]
+pub(super) enum OnFailure {
+    /// The client is answered, and can ask again.
+    Answer(Ticket),
+    /// It is tried again at the next timer.
+    Retry(Deferred),
+    /// The next listing of the folder asks for it again.
+    Forget,
+}
+
+impl OnFailure {
+    /// A client is answered; what nobody waits for is tried again.
+    pub(super) fn of(ticket: Option<Ticket>, retried: impl FnOnce() -> Deferred) -> Self {
+        ticket.map_or_else(|| Self::Retry(retried()), Self::Answer)
+    }
+}
+
+impl Plan {
+    /// The files to be written, in this order.
+    #[must_use]
+    pub fn writes(&self) -> &[Write] {
+        &self.writes
+    }
+
+    /// The plan with the time that it took to work it out, which is told with the decision.
+    pub fn worked(self, worked: Duration) -> Self {
+        Self { worked, ..self }
+    }
+
+    fn is_made(&self, written: &Written) -> bool {
+        match (written, self.decided_by) {
+            (Written::All, _) | (_, DecidingFiles::None) => true,
+            (Written::Failed { done, .. }, DecidingFiles::First) => *done > 0,
+            (Written::Failed { .. }, DecidingFiles::All) => false,
+        }
+    }
+}
+
+impl Owner {
+    pub(super) fn plan_of(&self, outcome: Outcome, decided_by: DecidingFiles, on_failure: OnFailure) -> Plan {
+        Plan { writes: self.writes(&outcome), outcome, decided_by, on_failure, worked: Duration::ZERO }
+    }
+
+    /// The files of a change. Pods that go lose their own files first. The state files that change are next, and
+    /// whatever is behind. Pods' own files are last.
+    fn writes(&self, Outcome { after, ended, records, .. }: &Outcome) -> Vec<Write> {
+        let own_file = |uid: &PodUid| FileName::Pod(uid.clone());
+        let gone = ended.iter().map(|(uid, _)| Write { file: own_file(uid), text: None });
+        let own =
+            records.iter().map(|record| Write { file: own_file(&record.pod.uid), text: Some(record.text()) });
+        let (gone, own): (Vec<Write>, Vec<Write>) = (gone.collect(), own.collect());
+        let changed = StateFile::ALL.into_iter().filter(|file| !files::is_same(*file, &self.ledger, after));
+        let mut names: BTreeSet<&FileName> = self.backlog.files().collect();
+        let changed: Vec<FileName> = changed.map(FileName::State).collect();
+        names.extend(&changed);
+        for write in gone.iter().chain(&own) {
+            names.remove(&write.file);
+        }
+        let others = names.into_iter().map(|file| {
+            let text = match file {
+                FileName::State(file) => Some(files::text(*file, &self.node, after)),
+                FileName::Pod(uid) => self.pods.get(uid).map(|record| record.text()),
+            };
+            Write { file: file.clone(), text }
+        });
+        let others: Vec<Write> = others.collect();
+        gone.into_iter().chain(others).chain(own).collect()
+    }
+
+    /// Makes a change whose files have been written, or does not make it.
+    pub fn settle(&mut self, now: Moment, plan: Plan, written: &Written) {
+        match written {
+            Written::All => self.backlog.remove_files(&plan.writes),
+            Written::Failed { why, .. } => {
+                // What was tried may be there or not, and what is there may be of a change that is not made.
+                self.backlog.add_files(plan.writes.iter().map(|write| write.file.clone()), why);
+                self.effects.push(Effect::NotWritten(why.clone()));
+            }
+        }
+        match written {
+            Written::Failed { why, .. } if !plan.is_made(written) => match plan.on_failure {
+                OnFailure::Answer(ticket) => {
+                    let error = RequestError::NotStored(why.clone());
+                    self.effects.push(Effect::Answer(ticket, Answer::Failed(error)));
+                }
+                OnFailure::Retry(deferred) => self.backlog.defer(deferred),
+                OnFailure::Forget => {}
+            },
+            Written::All | Written::Failed { .. } => self.make(now, plan.outcome, plan.worked),
+        }
+        self.place_all();
+    }
+
+    fn make(&mut self, now: Moment, outcome: Outcome, worked: Duration) {
+        let Outcome { after, ended, records, refused, created, effects, decided } = outcome;
+        self.ledger = after;
+        if let Some(refused) = refused {
+            self.refused.insert(refused);
+        }
+        for record in records {
+            self.arrivals = self.arrivals.max(record.arrival + 1);
+            self.refused.remove(&record.pod.uid);
+            self.pods.insert(record.pod.uid.clone(), record);
+        }
+        if let Some(id) = created {
+            // It was created with what it had then, so that it is written again even if nothing changed.
+            self.places.remove(&id);
+        }
+        for (uid, why) in ended {
+            self.pods.remove(&uid);
+            self.effects.push(Effect::Ended(uid, why));
+        }
+        self.effects.extend(effects);
+        if let Some((mut decided, began)) = decided {
+            decided.worked = worked;
+            decided.took = now.0.saturating_sub(began.unwrap_or(now).0);
+            self.effects.push(Effect::Decided(decided));
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Requests to admit and to delete pods.
+
+use std::sync::Arc;
+
+use node_state::Source;
+use pod_spec::{Pod, PodUid};
+
+use super::changes::Change;
+use super::{Owner, Waiting};
+use crate::effect::{Answer, Effect, RequestError, WhyEnded};
+use crate::event::Ticket;
+use crate::known::known;
+
+impl Owner {
+    pub(super) fn ask_to_admit(&mut self, ticket: Ticket, pod: Arc<Pod>) {
+        let running = self.pods.values().map(AsRef::as_ref);
+        let waiting = self.admissions.iter().map(|waiting| waiting.pod.as_ref());
+        let Some(answer) = known(running, waiting, &pod) else {
+            self.admissions.push_back(Waiting::new(pod, Source::Request, Some(ticket)));
+            return;
+        };
+        self.effects.push(Effect::Answer(ticket, answer));
+    }
+
+    pub(super) fn ask_to_delete(&mut self, ticket: Ticket, uid: &PodUid) {
+        let shown = |pod: &Pod| format!("{}/{}", pod.namespace, pod.name);
+        let in_folder =
+            |source: &Source, pod: &Pod| source.is_folder().then(|| RequestError::InFolder(shown(pod)));
+        let refused = if let Some(record) = self.pods.get(uid) {
+            let refused = in_folder(&record.source, &record.pod);
+            if refused.is_none() {
+                self.changes.push_back(Change::End {
+                    uid: uid.clone(),
+                    ticket: Some(ticket),
+                    why: WhyEnded::Deleted,
+                });
+                return;
+            }
+            refused
+        } else if let Some(at) = self.admissions.iter().position(|waiting| waiting.pod.uid == *uid) {
+            let refused = in_folder(&self.admissions[at].source, &self.admissions[at].pod);
+            if refused.is_none()
+                && let Some(waiting) = self.admissions.remove(at)
+                && let Some(asked) = waiting.ticket
+            {
+                let error = RequestError::DeletedMeanwhile(shown(&waiting.pod));
+                self.effects.push(Effect::Answer(asked, Answer::Failed(error)));
+            }
+            refused
+        } else if let Some(pod) = self.refused.get(uid) {
+            let refused = in_folder(&pod.source, &pod.pod);
+            if refused.is_none() {
+                self.refused.remove(uid);
+            }
+            refused
+        } else {
+            Some(RequestError::NoPod(uid.clone()))
+        };
+        let answer = refused.map_or(Answer::Done, Answer::Failed);
+        self.effects.push(Effect::Answer(ticket, answer));
+    }
+}
