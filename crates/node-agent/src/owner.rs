@@ -7,8 +7,9 @@
 //! # Order of files
 //!
 //! Four files cannot change at once, so a pod's own file decides. A pod comes: the state files, then its file. A pod
-//! goes: its file, then the state files. What the state files have of a pod without a file was never given to it, or
-//! is free again, and goes with the next collection.
+//! goes: its file, then the state files. Pods that one pod preempts go like that one after the other, before it comes.
+//! What the state files have of a pod without a file was never given to it, or is free again, and goes with the next
+//! collection. A crash leaves one such pod at most.
 //!
 //! # Pods wait in line
 //!

@@ -104,6 +104,38 @@ fn scenario() -> Vec<Step> {
     ]
 }
 
+/// Critical pods that take the place of several pods at once, which have CPUs, memory and devices. They are Burstable: a
+/// pod that lacks exclusive CPUs is refused before anybody is preempted.
+fn preemptions() -> Vec<Step> {
+    let plain = |event| Step { event, folder: None };
+    let admit = |name: &str, cpus, devices| {
+        plain(Event::Request(Ticket(0), Request::Admit(pod(name, cpus, devices))))
+    };
+    let admit_critical = |name: &str, cpus, devices| {
+        let mut critical = Pod::clone(&pod(name, cpus, devices));
+        critical.constraints.priority = 2_000_000_000;
+        for container in &mut critical.containers {
+            container.limits.insert("cpu".into(), "8".parse().unwrap());
+        }
+        plain(Event::Request(Ticket(0), Request::Admit(Arc::new(critical))))
+    };
+    vec![
+        plain(listing(&[])),
+        plain(registered()),
+        plain(devices()),
+        admit("a", 2, 1),
+        admit("b", 2, 1),
+        admit("c", 1, 1),
+        admit("shared", 0, 0),
+        admit("d", 1, 0),
+        admit_critical("first", 5, 0),
+        plain(Event::Request(Ticket(0), Request::Delete(uid("first")))),
+        admit("e", 2, 1),
+        admit("f", 2, 1),
+        admit_critical("second", 4, 1),
+    ]
+}
+
 type TestAgent = Agent<SimulatedDisk>;
 
 /// Starts the node from what is on the disk.
@@ -211,11 +243,11 @@ fn assert_sound(agent: &TestAgent, context: &str) {
 
 /// Runs the scenario until the disk stops; what had been told before the event in which it did, what may be true since
 /// then, and the folder.
-fn run(disk: &SimulatedDisk) -> (Vec<Told>, Vec<Arc<Pod>>) {
+fn run(disk: &SimulatedDisk, steps: Vec<Step>) -> (Vec<Told>, Vec<Arc<Pod>>) {
     let mut folder: Vec<Arc<Pod>> = Vec::new();
     let mut agent = start(disk);
     let mut told = vec![state(&agent)];
-    for Step { event, folder: now } in scenario() {
+    for Step { event, folder: now } in steps {
         if disk.is_stopped() {
             break;
         }
@@ -267,14 +299,45 @@ fn the_scenario_does_what_it_should() {
 }
 
 #[test]
+fn several_pods_go_for_one() {
+    let disk = SimulatedDisk::default();
+    let mut agent = start(&disk);
+    let mut lines = Vec::new();
+    for Step { event, .. } in preemptions() {
+        for effect in handle(&mut agent, event) {
+            match effect {
+                Effect::Ended(uid, _) => lines.push(format!("-{uid}")),
+                Effect::Decided(decided) => match &decided.verdict {
+                    Verdict::Admitted(_) => lines.push(format!("+{}", decided.pod.uid)),
+                    other => panic!("{}: {other:?}", decided.pod.name),
+                },
+                Effect::NotWritten(why) => panic!("{why}"),
+                _ => {}
+            }
+        }
+        assert_sound(&agent, "without a fault");
+    }
+    assert_eq!(
+        lines.join(" ").replace("default_", ""),
+        "+a +b +c +shared +d -b -a +first -first +e +f -f -d +second"
+    );
+}
+
+#[test]
 fn killed_at_every_file_operation_nothing_is_lost_and_nothing_owned_twice() {
+    for steps in [scenario, preemptions] {
+        nothing_is_lost_and_nothing_owned_twice(steps);
+    }
+}
+
+fn nothing_is_lost_and_nothing_owned_twice(steps: fn() -> Vec<Step>) {
     let whole = SimulatedDisk::default();
-    let (all, _) = run(&whole);
+    let (all, _) = run(&whole, steps());
     let operations = whole.operations();
     let mut disks = 0;
     for stops_at in 0..operations {
         let disk = SimulatedDisk::failing(Fault::Stop(stops_at));
-        let (told, folder) = run(&disk);
+        let (told, folder) = run(&disk, steps());
         // Answers are given when an event has been handled: of the one in which it stopped nobody heard.
         let events = told.len() - 1;
         let before = if disk.is_stopped() { &all[events.saturating_sub(1)] } else { &all[events] };
@@ -310,7 +373,7 @@ fn killed_at_every_file_operation_nothing_is_lost_and_nothing_owned_twice() {
 #[test]
 fn after_one_failed_operation_what_is_on_disk_is_what_was_told() {
     let whole = SimulatedDisk::default();
-    run(&whole);
+    run(&whole, scenario());
     for fails in 0..whole.operations() {
         let context = format!("operation {fails} fails");
         let disk = SimulatedDisk::failing(Fault::Once(fails));
@@ -338,12 +401,18 @@ fn after_one_failed_operation_what_is_on_disk_is_what_was_told() {
 /// A crash between two files is no damage: what was cut short is completed, and nobody is told of a repair.
 #[test]
 fn killed_at_every_file_operation_no_backup_is_made_and_nothing_is_called_damaged() {
+    for steps in [scenario, preemptions] {
+        no_backup_is_made_and_nothing_is_called_damaged(steps);
+    }
+}
+
+fn no_backup_is_made_and_nothing_is_called_damaged(steps: fn() -> Vec<Step>) {
     let whole = SimulatedDisk::default();
-    run(&whole);
+    run(&whole, steps());
     let mut unfinished = 0;
     for stops_at in 0..whole.operations() {
         let disk = SimulatedDisk::failing(Fault::Stop(stops_at));
-        run(&disk);
+        run(&disk, steps());
         for disk in disk.after_stop() {
             let context = format!("stopped at operation {stops_at}");
             let (agent, repaired) = repair(&disk);
@@ -362,7 +431,7 @@ fn killed_at_every_file_operation_no_backup_is_made_and_nothing_is_called_damage
 #[test]
 fn of_each_file_the_newest_five_backups_are_kept() {
     let disk = SimulatedDisk::default();
-    run(&disk);
+    run(&disk, scenario());
     let path = Path::new("cpu_manager_state");
     for cycle in 0..400 {
         {

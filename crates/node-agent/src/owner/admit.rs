@@ -37,11 +37,18 @@ impl Owner {
         let (verdict, mut counted) = (attempt.verdict.clone(), attempt.counted.clone());
         let booked = attempt.after.cpus().cloned();
         let moved = attempt.moved.clone();
-        let after = match self.ledger.commit(attempt) {
+        let mut after = match self.ledger.commit(attempt) {
             Ok(after) => after,
             Err(stale) => unreachable!("the attempt was made against this very ledger: {stale}"),
         };
-        // What a refused pod had been given has been counted, and is free again.
+        if let Verdict::Admitted(placement) = &verdict {
+            // As pods that are deleted do, those that are preempted hold nothing from now on: a restart finds no file
+            // of theirs, and would call what the state files still had of them damage.
+            for uid in &placement.preempted {
+                after = after.release(uid);
+            }
+        }
+        // What a refused pod had been given has been counted, and is free again, as is what preempted pods held.
         counted.cpus.extend(self.released(booked.as_ref(), &after));
         let waiting = self.admissions.pop_front()?;
         let mut outcome = Outcome::new(after.clone());

@@ -115,30 +115,40 @@ impl Owner {
         Plan { writes: self.writes(&outcome), outcome, decided_by, on_failure, worked: Duration::ZERO }
     }
 
-    /// The files of a change. Pods that go lose their own files first. The state files that change are next, and
-    /// whatever is behind. Pods' own files are last.
+    /// The files of a change. Pods that go are the first, one after the other: the own file of each, then the state files
+    /// without it. What else changes in the state files is next, and whatever is behind. Pods' own files are last. So a
+    /// crash between any two files leaves the state files ahead of the pods' own in one pod at most.
     fn writes(&self, Outcome { after, ended, records, .. }: &Outcome) -> Vec<Write> {
         let own_file = |uid: &PodUid| FileName::Pod(uid.clone());
-        let gone = ended.iter().map(|(uid, _)| Write { file: own_file(uid), text: None });
+        let mut writes = Vec::new();
+        let mut before = self.ledger.clone();
+        for (uid, _) in ended {
+            let without = before.release(uid);
+            writes.push(Write { file: own_file(uid), text: None });
+            writes.extend(changed(&before, &without).map(|file| self.state_write(file, &without)));
+            before = without;
+        }
+        let is_own = |file: &FileName| {
+            let FileName::Pod(uid) = file else { return false };
+            ended.iter().any(|(gone, _)| gone == uid) || records.iter().any(|record| record.pod.uid == *uid)
+        };
+        let behind = self.backlog.files().filter(|file| !is_own(file)).cloned();
+        let files: BTreeSet<FileName> = behind.chain(changed(&before, after).map(FileName::State)).collect();
+        writes.extend(files.into_iter().map(|file| match file {
+            FileName::State(file) => self.state_write(file, after),
+            FileName::Pod(uid) => {
+                let text = self.pods.get(&uid).map(|record| record.text());
+                Write { file: FileName::Pod(uid), text }
+            }
+        }));
         let own =
             records.iter().map(|record| Write { file: own_file(&record.pod.uid), text: Some(record.text()) });
-        let (gone, own): (Vec<Write>, Vec<Write>) = (gone.collect(), own.collect());
-        let changed = StateFile::ALL.into_iter().filter(|file| !files::is_same(*file, &self.ledger, after));
-        let mut names: BTreeSet<&FileName> = self.backlog.files().collect();
-        let changed: Vec<FileName> = changed.map(FileName::State).collect();
-        names.extend(&changed);
-        for write in gone.iter().chain(&own) {
-            names.remove(&write.file);
-        }
-        let others = names.into_iter().map(|file| {
-            let text = match file {
-                FileName::State(file) => Some(files::text(*file, &self.node, after)),
-                FileName::Pod(uid) => self.pods.get(uid).map(|record| record.text()),
-            };
-            Write { file: file.clone(), text }
-        });
-        let others: Vec<Write> = others.collect();
-        gone.into_iter().chain(others).chain(own).collect()
+        writes.extend(own);
+        writes
+    }
+
+    fn state_write(&self, file: StateFile, ledger: &Ledger) -> Write {
+        Write { file: FileName::State(file), text: Some(files::text(file, &self.node, ledger)) }
     }
 
     /// Makes a change whose files have been written, or does not make it.
@@ -191,4 +201,9 @@ impl Owner {
             self.effects.push(Effect::Decided(decided));
         }
     }
+}
+
+/// The state files that differ between two ledgers.
+fn changed<'l>(before: &'l Ledger, after: &'l Ledger) -> impl Iterator<Item = StateFile> + use<'l> {
+    StateFile::ALL.into_iter().filter(|file| !files::is_same(*file, before, after))
 }

@@ -6,8 +6,8 @@
 //! it goes from the memory file first and from the pod's own file last. Every other difference is a repair: somebody
 //! edited or restored a file.
 //!
-//! A crash in a change of several pods, such as a preemption, can leave more than one such pod. That is a repair as
-//! well, which keeps backups.
+//! Of the pods that one pod preempts each goes by itself, so that a crash in a preemption leaves one such pod as well.
+//! More than one is a repair, which keeps backups.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
