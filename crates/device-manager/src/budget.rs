@@ -1,9 +1,10 @@
 //! How much each plugin may add to what a node keeps, so that the excess of one refuses only what is its own.
 //!
 //! The state file of devices has a largest size, which the lists and the answers of all plugins share. Each resource
-//! has a part that nobody else can use; what is above comes from a pool, first come, first served, and no resource
-//! takes more than half of the pool. So a resource of some 300 devices finds room whatever the others list; two greedy
-//! ones leave nothing of the pool to larger ones.
+//! has a part that nobody else can use; what is above comes from a pool. A resource takes at most half of what the
+//! others leave of the pool, or what it has already. So a resource of some 300 devices finds room whatever the others
+//! list, and however greedy they are, each that comes later finds half of the rest: three that take all they can leave
+//! 2 of 16 MiB. What a resource has is never taken away, since pods may hold it.
 
 use alloc::collections::BTreeMap;
 
@@ -64,8 +65,8 @@ impl Budget {
         }
         let others = self.0.iter().filter(|(name, _)| *name != resource);
         let taken: u64 = others.map(|(_, bytes)| bytes.saturating_sub(OWN)).sum();
-        let left = OWN + POOL.saturating_sub(taken);
-        if bytes > left {
+        let left = OWN + POOL.saturating_sub(taken) / 2;
+        if bytes > left && bytes > self.of(resource) {
             return Err(OverBudget::Pool { needed: bytes, left });
         }
         self.0.insert(resource.clone(), bytes);
@@ -154,6 +155,23 @@ mod tests {
         assert!(all <= POOL + OWN * MAX_RESOURCES as u64, "{all}");
         budget.free(&name(0));
         assert_eq!(budget.set(&name(5), LARGEST), Ok(()), "what is freed can be taken");
+    }
+
+    #[test]
+    fn whoever_comes_later_finds_half_of_the_rest() {
+        let mut budget = Budget::default();
+        let name = |at: u64| ResourceName::new(&format!("vendor.io/r{at}"));
+        for at in 0..10 {
+            let mut bytes = LARGEST;
+            while budget.set(&name(at), bytes).is_err() {
+                bytes -= 1 << 10;
+            }
+            assert!(bytes >= (POOL >> (at + 1)) - (1 << 10), "{at} finds {bytes} bytes");
+        }
+        // The first lists again what it has, and no more than that.
+        assert_eq!(budget.set(&name(0), LARGEST), Ok(()));
+        assert_eq!(budget.set(&name(0), LARGEST - 1), Ok(()));
+        assert!(matches!(budget.set(&name(0), LARGEST), Err(OverBudget::Pool { .. })));
     }
 
     #[test]

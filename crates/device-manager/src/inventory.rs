@@ -225,6 +225,15 @@ impl Inventory {
         result
     }
 
+    /// Drops the lists of forgotten resources that are not `held`. Returns whether there were any. Nobody can be told
+    /// anything of their devices: a plugin that registers again lists them anew.
+    pub fn drop_forgotten(&mut self, held: impl Fn(&ResourceName) -> bool) -> bool {
+        let before = self.resources.len();
+        let is_forgotten = |stock: &Stock| stock.sets == Sets::None && stock.endpoint.is_none();
+        self.resources.retain(|resource, stock| !is_forgotten(stock) || held(resource));
+        self.resources.len() < before
+    }
+
     /// The registered resources, by name.
     pub fn registered(&self) -> impl Iterator<Item = &ResourceName> {
         self.resources.iter().filter(|(_, stock)| stock.is_registered()).map(|(name, _)| name)
