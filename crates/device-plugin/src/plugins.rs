@@ -1,6 +1,7 @@
 //! The plugins that are connected: how one comes, what it lists, what it is asked, and how it goes.
 
 mod open;
+mod names;
 #[cfg(test)]
 mod models;
 
@@ -10,8 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use device_manager::{
-    Budget, ConnectionId, Connections, Device, MAX_RESOURCES, OverBudget, Question, RegisterError, Reply,
-    size_of_list,
+    Budget, ConnectionId, Connections, Device, OverBudget, Question, RegisterError, Reply, size_of_list,
 };
 use pod_spec::ResourceName;
 use tokio::sync::Semaphore;
@@ -22,6 +22,7 @@ use crate::metrics::{MAX_NAME, Metrics};
 use crate::setup::{Setup, Times};
 use crate::threads::{Mutex, MutexGuard, spawn};
 use crate::wire::{ConnectError, Grpc, Wire};
+use names::Names;
 use open::{Closed, Open};
 
 /// How many characters are told of why a plugin failed to register.
@@ -35,6 +36,8 @@ pub(crate) struct Plugins<W: Wire = Grpc> {
     times: Times,
     pub(crate) metrics: Metrics,
     tell: Box<dyn Fn(Event) + Send + Sync>,
+    /// The resources of which pods hold devices.
+    held: Box<dyn Fn() -> BTreeSet<ResourceName> + Send + Sync>,
     table: Mutex<Table<W::Client>>,
     registrations: Semaphore,
 }
@@ -49,8 +52,8 @@ struct Table<C> {
     asked: BTreeMap<ResourceName, Asked<C>>,
     /// What the lists take.
     lists: Budget,
-    /// The resources that have registered since the start, whose own parts of the budget are reserved.
-    known: BTreeSet<ResourceName>,
+    /// The resources whose own parts of the budget are reserved.
+    names: Names,
     last: u64,
 }
 
@@ -75,13 +78,14 @@ impl<W: Wire> Plugins<W> {
         setup: &Setup,
         metrics: Metrics,
         tell: impl Fn(Event) + Send + Sync + 'static,
+        held: impl Fn() -> BTreeSet<ResourceName> + Send + Sync + 'static,
     ) -> Self {
         let table = Table {
             connections: Connections::default(),
             open: Open::new(setup.replaced, setup.limits.plugins),
             asked: BTreeMap::new(),
             lists: Budget::default(),
-            known: BTreeSet::new(),
+            names: Names::default(),
             last: 0,
         };
         Self {
@@ -89,6 +93,7 @@ impl<W: Wire> Plugins<W> {
             times: setup.times,
             metrics,
             tell: Box::new(tell),
+            held: Box::new(held),
             table: Mutex::new(table),
             registrations: Semaphore::new(REGISTRATIONS),
         }
@@ -126,7 +131,7 @@ impl<W: Wire> Plugins<W> {
         socket: PathBuf,
     ) -> Result<(), ConnectError> {
         let _one_of_them = self.registrations.acquire().await;
-        let (id, mut closed) = self.table().connecting(&resource)?;
+        let (id, mut closed) = self.connecting(&resource)?;
         let still_open = closed.clone();
         let introduced = tokio::select! {
             biased;
@@ -159,6 +164,17 @@ impl<W: Wire> Plugins<W> {
         let _ = recorded.await;
         spawn(Arc::clone(self).listen(resource, client, (id, closed)));
         Ok(())
+    }
+
+    /// One more connection, which stands for the resource from now on.
+    fn connecting(&self, resource: &ResourceName) -> Result<(ConnectionId, Closed), ConnectError> {
+        if !self.table().names.has_room(resource) {
+            let held = (self.held)();
+            let mut table = self.table();
+            let Table { names, open, .. } = &mut *table;
+            names.prune(&held, |resource| open.is_connected(resource), Instant::now());
+        }
+        self.table().connecting(resource)
     }
 
     /// Tells every list of a plugin, until its stream ends. It is never connected again.
@@ -234,6 +250,7 @@ impl<W: Wire> Plugins<W> {
         // Even if an older one still works: who is told that it has gone does not expect answers.
         table.asked.remove(resource);
         table.lists.free(resource);
+        table.names.gone(resource, Instant::now());
         (self.tell)(Event::Gone { resource: resource.clone(), why });
         Stood::Somebody
     }
@@ -282,9 +299,8 @@ impl<W: Wire> Plugins<W> {
 }
 
 impl<C> Table<C> {
-    /// One more connection, which stands for the resource from now on.
     fn connecting(&mut self, resource: &ResourceName) -> Result<(ConnectionId, Closed), ConnectError> {
-        if self.known.len() >= MAX_RESOURCES && !self.known.contains(resource) {
+        if !self.names.has_room(resource) {
             return Err(ConnectError::Resources);
         }
         self.last += 1;
@@ -299,7 +315,7 @@ impl<C> Table<C> {
     /// The plugin of a connection is asked from now on.
     fn registered(&mut self, resource: &ResourceName, id: ConnectionId) {
         self.open.registered(resource, id);
-        self.known.insert(resource.clone());
+        self.names.insert(resource);
         self.stand_in(resource, id);
     }
 
@@ -311,9 +327,12 @@ impl<C> Table<C> {
 
     /// Makes room for a list in the place of the one before.
     fn take_in(&mut self, resource: &ResourceName, devices: &[Device]) -> Result<(), OverBudget> {
-        self.lists.free(resource);
-        let size = size_of_list(devices)?;
-        self.lists.set(resource, size)
+        let taken = size_of_list(devices).and_then(|size| self.lists.set(resource, size));
+        if taken.is_err() {
+            // A list that is refused counts as empty.
+            self.lists.free(resource);
+        }
+        taken
     }
 
     /// If the connection that stands for the resource has just been replaced, this one stands for it.

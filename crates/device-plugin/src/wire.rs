@@ -31,8 +31,8 @@ pub(crate) enum ConnectError {
     )]
     Connections(usize),
     #[error(
-        "{MAX_RESOURCES} resources have registered since this node started, the most that it takes; start it again \
-         if their plugins are gone"
+        "{MAX_RESOURCES} resources have plugins, had one in the last minutes, or are held by pods, the most that this \
+         node takes"
     )]
     Resources,
 }

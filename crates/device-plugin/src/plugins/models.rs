@@ -1,7 +1,7 @@
 //! The table of plugins, as it is, in thousands of orders in which its tasks may run. What plugins say comes from
 //! stand-ins; every step of theirs is a place where another task may go on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -147,7 +147,7 @@ fn node_of<T>(keeper: fn(Receiver<Told>) -> T) -> (Node, Stage, Sender<Told>, T)
         let _ = teller.send(Told::Event(event));
     };
     let setup = Setup::new(Folders::below(Path::new("/")));
-    let plugins = Plugins::new(stage.clone(), &setup, Metrics::default(), tell);
+    let plugins = Plugins::new(stage.clone(), &setup, Metrics::default(), tell, BTreeSet::new);
     (Arc::new(plugins), stage, sender, keeper)
 }
 

@@ -2,6 +2,10 @@
 //!
 //! A connection is dialled, then registered, then it lists. A resource keeps at most one connection that has listed,
 //! one that has registered and not listed yet, and [`DIALLED`] that are being dialled. The newest of each kind stays.
+//!
+//! When there are as many connections as there may be, a resource that has fewer than another one takes a place from
+//! it: the resource with the most connections loses the one that has come least far, and of those the oldest. So
+//! whoever registers again and again refuses nobody but itself.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +49,7 @@ struct Connection {
 }
 
 /// How far a connection has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Stage {
     Dialled,
     Registered,
@@ -57,9 +61,9 @@ impl Open {
         Self { replaced, most, resources: BTreeMap::new() }
     }
 
-    /// A connection is being dialled; `None` if there are too many.
+    /// A connection is being dialled; `None` if there are too many, and no other resource has more than this one would.
     pub(super) fn dialled(&mut self, resource: &ResourceName, id: ConnectionId) -> Option<Closed> {
-        if self.resources.values().map(Vec::len).sum::<usize>() >= self.most {
+        if self.resources.values().map(Vec::len).sum::<usize>() >= self.most && !self.take_place(resource) {
             return None;
         }
         let (close, closed) = watch::channel(());
@@ -73,6 +77,23 @@ impl Open {
             all.remove(oldest);
         }
         Some(Closed(closed))
+    }
+
+    /// Closes a connection of the resource that has most, if that leaves it no fewer than `resource` then has. The last
+    /// connection of a resource is never closed for another.
+    fn take_place(&mut self, resource: &ResourceName) -> bool {
+        let own = self.resources.get(resource).map_or(0, Vec::len);
+        let others = self.resources.iter_mut().filter(|(name, all)| *name != resource && all.len() > own + 1);
+        let Some((_, most)) = others.max_by_key(|(_, all)| all.len()) else { return false };
+        let least = most.iter().enumerate().min_by_key(|(at, connection)| (connection.stage, *at));
+        let Some((at, _)) = least else { return false };
+        most.remove(at);
+        true
+    }
+
+    /// Whether a resource has a connection of any stage.
+    pub(super) fn is_connected(&self, resource: &ResourceName) -> bool {
+        self.resources.get(resource).is_some_and(|all| !all.is_empty())
     }
 
     /// The plugin of a connection has registered: others that have registered and not listed are closed.
@@ -201,5 +222,33 @@ mod tests {
         }
         let steps = [Dial(1), Register(1), List(1), Dial(2), Register(2), List(2)];
         assert_eq!(left(ReplacedPlugins::KeepOpen, &steps), [1, 2]);
+    }
+
+    #[test]
+    fn a_resource_that_has_many_connections_gives_one_up_for_a_resource_that_has_none() {
+        let name = |name: &str| -> ResourceName { format!("vendor.example/{name}").as_str().into() };
+        for replaced in [ReplacedPlugins::Close, ReplacedPlugins::KeepOpen] {
+            let mut open = Open::new(replaced, 4);
+            let (greedy, quiet) = (name("greedy"), name("quiet"));
+            let first = open.dialled(&greedy, ConnectionId(1)).expect("there is room");
+            open.registered(&greedy, ConnectionId(1));
+            open.listed(&greedy, ConnectionId(1));
+            let others: Vec<Closed> =
+                (2..5).filter_map(|id| open.dialled(&greedy, ConnectionId(id))).collect();
+            assert_eq!(others.len(), 3);
+            assert!(open.dialled(&greedy, ConnectionId(5)).is_none(), "its excess refuses only its own");
+            let own = open.dialled(&quiet, ConnectionId(6)).expect("another one gives up a connection");
+            assert!(own.is_open() && first.is_open(), "the one that lists stays");
+            assert_eq!(others.iter().filter(|closed| closed.is_open()).count(), 2);
+            assert_eq!((open.count(&greedy), open.count(&quiet)), (3, 1));
+            // With two each nobody has more than the other.
+            assert!(open.dialled(&quiet, ConnectionId(7)).is_some());
+            assert!(open.dialled(&quiet, ConnectionId(8)).is_none());
+            assert!(open.dialled(&name("third"), ConnectionId(9)).is_some());
+            assert!(open.dialled(&name("fourth"), ConnectionId(10)).is_some());
+            // One connection each: nobody loses the last one.
+            assert!(open.dialled(&name("fifth"), ConnectionId(11)).is_none());
+            assert!(first.is_open(), "the one that lists stays");
+        }
     }
 }

@@ -5,6 +5,7 @@ mod messages;
 mod rate;
 mod serve;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cpuset::CpuSet;
@@ -42,6 +43,15 @@ pub struct Snapshot {
     pub pods: Vec<PodEntry>,
     /// What can be given out at all, taken or not.
     pub allocatable: Amounts,
+}
+
+impl Snapshot {
+    /// The resources of which pods hold devices.
+    pub(crate) fn held_resources(&self) -> BTreeSet<ResourceName> {
+        let containers = self.pods.iter().flat_map(|pod| &pod.containers);
+        let devices = containers.flat_map(|container| &container.amounts.devices);
+        devices.map(|entry| entry.resource.clone()).collect()
+    }
 }
 
 /// What a pod holds.
