@@ -27,14 +27,14 @@ mod backlog;
 mod places;
 mod start;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use cpu_manager::ContainerId;
 use device_manager::{Endpoint, Life, Moment, Question, Replies};
 use kubelet_checkpoint::store::StateFile;
 use node_state::{Record, Source};
-use pod_spec::Pod;
+use pod_spec::{Pod, ResourceName};
 use topology_admission::{Ledger, Node, SourcesReady};
 
 use crate::effect::{Effect, FileName, Place};
@@ -167,7 +167,11 @@ impl Owner {
                 self.changes.extend(changes);
                 self.admissions.extend(pods);
                 let mut inventory = self.latest_inventory().clone();
-                if !inventory.capacity(now).forgotten.is_empty() {
+                let forgets = !inventory.capacity(now).forgotten.is_empty();
+                let held: BTreeSet<&ResourceName> =
+                    self.ledger.devices().iter().map(|(_, _, resource, _)| resource).collect();
+                let drops = inventory.drop_forgotten(|resource| held.contains(resource));
+                if forgets || drops {
                     self.changes.push_back(Change::Inventory(inventory));
                 }
                 if self.backlog.why().is_some() {

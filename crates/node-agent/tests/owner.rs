@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Node1, listed, pod, uid};
-use device_manager::{AllocateReply, Device, Moment, PluginOptions, Question, Reply, RpcCode, RpcError};
+use device_manager::{
+    AllocateReply, Device, Inventory, Moment, PluginOptions, Question, Reply, RpcCode, RpcError,
+};
 use node_agent::{Answer, Effect, Event, PluginEvent, Request, RequestError, Ticket, WhyEnded, Written};
 use pod_spec::{ContainerKey, ContainerName};
 use topology_admission::Verdict;
@@ -192,6 +194,12 @@ fn a_plugin_is_asked_and_others_go_on_meanwhile() {
     let _ = node.handle(Event::Timer);
     assert!(!node.owner.ledger().inventory().is_registered(&vf()));
     assert_eq!(node.owner.ledger().devices().iter().count(), 1);
+    let inventory = |node: &Node1| node.owner.ledger().inventory().clone();
+    let nothing = Inventory::new(inventory(&node).nodes().clone());
+    assert_ne!(inventory(&node), nothing, "its list is kept for the pod that holds its device");
+    let _ = node.handle(delete(5, "d"));
+    let _ = node.handle(Event::Timer);
+    assert_eq!(inventory(&node), nothing, "nobody holds its devices any more");
 }
 
 #[test]
