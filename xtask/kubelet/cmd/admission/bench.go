@@ -12,30 +12,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	cadvisorapi "github.com/google/cadvisor/info/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubelet/cm/containermap"
-	"k8s.io/kubernetes/pkg/kubelet/cm/cpumanager"
-	cpustate "k8s.io/kubernetes/pkg/kubelet/cm/cpumanager/state"
-	"k8s.io/kubernetes/pkg/kubelet/cm/cpumanager/topology"
-	"k8s.io/kubernetes/pkg/kubelet/cm/memorymanager"
-	memorystate "k8s.io/kubernetes/pkg/kubelet/cm/memorymanager/state"
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
-	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager/bitmask"
+
+	"kubelet/internal/hints"
+	"kubelet/internal/release"
 )
 
 // Work is one description. Kind decides which fields count.
 type Work struct {
-	Name    string                   `json:"name"`
-	Kind    string                   `json:"kind"` // merge, cpuHints, memoryHints, deviceHints, takeCpus, admit
-	Merge   *MergeWork               `json:"merge,omitempty"`
-	Machine *cadvisorapi.MachineInfo `json:"machine,omitempty"`
-	Config  json.RawMessage          `json:"config,omitempty"` // KubeletConfiguration
-	Devices []ResourceDevs           `json:"devices,omitempty"`
+	Name    string               `json:"name"`
+	Kind    string               `json:"kind"` // merge, cpuHints, memoryHints, deviceHints, takeCpus, admit
+	Merge   *MergeWork           `json:"merge,omitempty"`
+	Machine *release.MachineInfo `json:"machine,omitempty"`
+	Config  json.RawMessage      `json:"config,omitempty"` // KubeletConfiguration
+	Devices []ResourceDevs       `json:"devices,omitempty"`
 	// Residents were there before. They are given what is free first, without a hint.
 	Residents []json.RawMessage `json:"residents,omitempty"`
 	Pod       json.RawMessage   `json:"pod,omitempty"`
@@ -49,6 +44,7 @@ type MergeWork struct {
 	Providers [][]WorkHint `json:"providers"`
 }
 
+// WorkHint is one hint.
 type WorkHint struct {
 	Nodes     []int `json:"nodes"`
 	Preferred bool  `json:"preferred,omitempty"`
@@ -188,28 +184,26 @@ func prepare(w *Work) (func(), func()) {
 }
 
 func (m *MergeWork) prepare() func() {
-	var nodes []cadvisorapi.Node
+	var nodes []release.Node
 	for i, row := range m.Distances {
-		nodes = append(nodes, cadvisorapi.Node{Id: i, Distances: row})
+		nodes = append(nodes, release.Node{Id: i, Distances: row})
 	}
 	options := map[string]string{"max-allowable-numa-nodes": fmt.Sprint(max(8, len(nodes)))}
 	if m.Closest {
 		options["prefer-closest-numa-nodes"] = "true"
 	}
-	manager, err := topologymanager.NewManager(nodes, m.Policy, "container", options)
+	manager, err := release.NewTopologyManager(nodes, m.Policy, "container", options)
 	must(err)
 	var in []map[string][]topologymanager.TopologyHint
-	for i, hints := range m.Providers {
+	for i, given := range m.Providers {
 		var list []topologymanager.TopologyHint
-		for _, h := range hints {
-			mask, err := bitmask.NewBitMask(h.Nodes...)
-			must(err)
-			list = append(list, topologymanager.TopologyHint{NUMANodeAffinity: mask, Preferred: h.Preferred})
+		for _, h := range given {
+			list = append(list, hints.Of(h.Nodes, h.Preferred))
 		}
 		in = append(in, map[string][]topologymanager.TopologyHint{fmt.Sprint("example.com/", i): list})
 	}
 	policy := manager.GetPolicy()
-	return func() { policy.Merge(logr.Discard(), in) }
+	return func() { release.Merge(policy, in) }
 }
 
 // anywhere is a Topology Manager that has merged nothing.
@@ -221,36 +215,36 @@ func (anywhere) GetAffinity(string, string) topologymanager.TopologyHint {
 func (a anywhere) GetPolicy() topologymanager.Policy { return a.Policy }
 func (anywhere) Name() string                        { return topologymanager.PolicyBestEffort }
 
-func store(mi *cadvisorapi.MachineInfo) topologymanager.Store {
+func store(mi *release.MachineInfo) topologymanager.Store {
 	options := map[string]string{"max-allowable-numa-nodes": fmt.Sprint(max(8, len(mi.Topology)))}
-	manager, err := topologymanager.NewManager(mi.Topology, topologymanager.PolicyBestEffort, "container", options)
+	manager, err := release.NewTopologyManager(mi.Topology, topologymanager.PolicyBestEffort, "container", options)
 	must(err)
-	return anywhere{manager.GetPolicy()}
+	return release.AsStore(anywhere{manager.GetPolicy()})
 }
 
 // prepareCPU drives the policy without the manager around it, which collects dead pods and writes files besides.
 func prepareCPU(w *Work) func() {
 	kc := w.config()
-	topo, err := topology.Discover(logr.Discard(), w.Machine)
+	topo, err := release.Discover(w.Machine)
 	must(err)
 	reserved, err := getReservedCPUs(w.Machine, kc.ReservedSystemCPUs)
 	must(err)
-	policy, err := cpumanager.NewStaticPolicy(logr.Discard(), topo, reserved.Size(), reserved, store(w.Machine), kc.CPUManagerPolicyOptions)
+	policy, err := release.NewCPUPolicy(topo, reserved.Size(), reserved, store(w.Machine), kc.CPUManagerPolicyOptions)
 	must(err)
-	state := cpustate.NewMemoryState(logr.Discard())
-	must(policy.Start(logr.Discard(), state))
+	state := release.NewCPUState()
+	must(policy.Start(release.Quiet, state))
 	for _, raw := range w.Residents {
 		pod := entry(raw).pod
-		must(policy.Allocate(logr.Discard(), state, pod, &pod.Spec.Containers[0]))
+		must(policy.Allocate(release.Quiet, state, pod, &pod.Spec.Containers[0]))
 	}
 	pod := entry(w.Pod).pod
 	container := &pod.Spec.Containers[0]
 	if w.Kind == "cpuHints" {
-		return func() { policy.GetTopologyHints(logr.Discard(), state, pod, container) }
+		return func() { policy.GetTopologyHints(release.Quiet, state, pod, container) }
 	}
 	return func() {
-		must(policy.Allocate(logr.Discard(), state, pod, container))
-		must(policy.RemoveContainer(logr.Discard(), state, string(pod.UID), container.Name))
+		must(policy.Allocate(release.Quiet, state, pod, container))
+		must(policy.RemoveContainer(release.Quiet, state, string(pod.UID), container.Name))
 	}
 }
 
@@ -263,16 +257,16 @@ func prepareMemory(w *Work) func() {
 			reserved[int(r.NumaNode)][name] = uint64(q.Value())
 		}
 	}
-	policy, err := memorymanager.NewPolicyStatic(logr.Discard(), w.Machine, reserved, store(w.Machine))
+	policy, err := release.NewMemoryPolicy(w.Machine, reserved, store(w.Machine))
 	must(err)
-	state := memorystate.NewMemoryState(logr.Discard())
-	must(policy.Start(logr.Discard(), state))
+	state := release.NewMemoryState()
+	must(policy.Start(release.Quiet, state))
 	for _, raw := range w.Residents {
 		pod := entry(raw).pod
-		must(policy.Allocate(logr.Discard(), state, pod, &pod.Spec.Containers[0]))
+		must(policy.Allocate(release.Quiet, state, pod, &pod.Spec.Containers[0]))
 	}
 	pod := entry(w.Pod).pod
-	return func() { policy.GetTopologyHints(logr.Discard(), state, pod, &pod.Spec.Containers[0]) }
+	return func() { policy.GetTopologyHints(release.Quiet, state, pod, &pod.Spec.Containers[0]) }
 }
 
 func (w *Work) config() *kubeletconfig.KubeletConfiguration {

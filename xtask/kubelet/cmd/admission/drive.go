@@ -15,6 +15,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/kubernetes/pkg/kubelet/cm/containermap"
+
+	"kubelet/internal/gates"
+	"kubelet/internal/pods"
 )
 
 // Drive is how it starts.
@@ -88,7 +91,7 @@ func (d *Drive) start() (*node, map[string]any, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := setGates(kc.FeatureGates); err != nil {
+	if _, err := gates.SetExactly(kc.FeatureGates); err != nil {
 		return nil, nil, err
 	}
 	n := &node{c: &d.Case, mi: mi, kc: kc, dir: kubeletRoot, rootfs: 100 << 30, res: d.Devices}
@@ -99,7 +102,7 @@ func (d *Drive) start() (*node, map[string]any, error) {
 			return nil, nil, err
 		}
 		p := &podEntry{pod: pod, ids: map[string]string{}}
-		for _, c := range allContainers(pod) {
+		for _, c := range pods.Containers(pod) {
 			id := n.newID(pod.Name, c.Name)
 			p.ids[c.Name] = id
 			cmap.Add(string(pod.UID), c.Name, id)

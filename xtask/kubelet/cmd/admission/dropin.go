@@ -1,5 +1,7 @@
 package main
 
+// Files of the drop-in folder.
+
 import (
 	"encoding/json"
 

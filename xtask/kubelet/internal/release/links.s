@@ -1,0 +1,1 @@
+// An assembly file lets functions without a body be linked.
