@@ -8,14 +8,23 @@ use anyhow::{Context as _, ensure};
 
 use crate::{cargo, root, run, target};
 
-/// Asks the kubelet's own code the committed cases anew and says which answers are others by now: what a new release
-/// changes, after its version has been changed in xtask/kubelet/go.mod.
+/// The release that xtask/kubelet/go.mod requires.
+const RELEASE: &str = "1.36.3";
+
+/// Asks the kubelet's own code the committed cases again and lists those whose answer differs from the recorded one.
+///
+/// `--kubelet VERSION` asks another release that has a folder in xtask/kubelet/releases; its recorded answers are
+/// fixtures/kubelet/VERSION.
 #[derive(Debug, clap::Args)]
 pub(crate) struct KubeletVectors {
+    /// The release to ask: one of xtask/kubelet/releases, or the one that xtask/kubelet/go.mod requires.
+    #[arg(long, value_name = "VERSION", default_value = RELEASE)]
+    kubelet: String,
     /// Only this domain.
     #[arg(long)]
     domain: Option<String>,
-    /// Writes the new answers over the old ones.
+    /// Write the new answers over the old ones; for another release, write those that differ from 1.36.3's, up to 200
+    /// of each kind.
     #[arg(long)]
     write: bool,
 }
@@ -25,6 +34,9 @@ impl KubeletVectors {
         let mut command =
             cargo(&["run", "--release", "--quiet", "--package", "conformance", "--bin", "conformance", "--"]);
         command.args(["--again", "fixtures/kubelet", "--programs", "xtask/kubelet"]);
+        if self.kubelet != RELEASE {
+            command.args(["--kubelet", &self.kubelet]);
+        }
         if let Some(domain) = &self.domain {
             command.args(["--domain", domain]);
         }

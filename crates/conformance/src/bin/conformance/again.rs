@@ -1,5 +1,6 @@
 //! Recorded cases asked anew: what another release of the kubelet answers otherwise.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,18 +19,30 @@ pub(super) struct Again {
     /// With --again: the Go module with its programs.
     #[arg(long, value_name = "DIR")]
     programs: Option<PathBuf>,
-    /// With --again: write the new answers over the old ones.
+    /// With --again: ask this release, whose answers are compared with those of the folder of its name in DIR, and
+    /// with DIR's own where it has none.
+    #[arg(long, requires = "again", value_name = "VERSION")]
+    kubelet: Option<String>,
+    /// With --again: write the new answers over the old ones; with --kubelet, those that differ from DIR's own, up to
+    /// 200 of each file, to the folder of the release.
     #[arg(long, requires = "again")]
     write: bool,
 }
+
+/// How many cases of a file are written for another release.
+const MOST: usize = 200;
 
 /// What came of one file.
 #[derive(Default)]
 struct Compared {
     same: usize,
     differing: Vec<String>,
+    /// Cases that the release cannot be asked: they name what it does not know.
+    unanswered: usize,
     /// The lines with the new answers.
     text: String,
+    /// The lines whose answers are not those of the file.
+    changed: Vec<String>,
 }
 
 impl Again {
@@ -44,16 +57,20 @@ impl Again {
         let (Some(folder), Some(programs)) = (&self.cases, &self.programs) else { return Ok(()) };
         let wanted: Vec<_> =
             DOMAINS.iter().filter(|(own, _)| domain.is_none_or(|only| only == *own)).collect();
-        let programs = Programs::build(programs, folder, &wanted)?;
+        let programs = Programs::build(programs, folder, &wanted, self.kubelet.as_deref())?;
         let mut all = Compared::default();
         for (domain, program) in wanted {
             for file in files(&folder.join(domain))? {
-                let compared = ask_file(&programs, program, domain, &file)?;
-                if self.write && !compared.differing.is_empty() {
-                    fs::write(&file, &compared.text)
-                        .with_context(|| format!("failed to write {}", file.display()))?;
+                let overlay =
+                    self.kubelet.as_ref().map(|kubelet| Overlay::of(folder, kubelet, domain, &file));
+                let compared = ask_file(&programs, program, domain, &file, overlay.as_ref())?;
+                match &overlay {
+                    Some(overlay) if self.write => overlay.write(&compared.changed)?,
+                    None if self.write && !compared.differing.is_empty() => write(&file, &compared.text)?,
+                    _ => {}
                 }
                 all.same += compared.same;
+                all.unanswered += compared.unanswered;
                 all.differing.extend(compared.differing);
             }
         }
@@ -61,8 +78,60 @@ impl Again {
             println!("{difference}");
         }
         println!("{} answers are the same, {} differ", all.same, all.differing.len());
+        if all.unanswered > 0 {
+            println!("{} cases name what the release does not know", all.unanswered);
+        }
         Ok(())
     }
+}
+
+/// What another release answers to the cases of a file otherwise.
+struct Overlay {
+    /// The folder of the release.
+    release: PathBuf,
+    kubelet: String,
+    file: PathBuf,
+}
+
+impl Overlay {
+    fn of(folder: &Path, kubelet: &str, domain: &str, file: &Path) -> Self {
+        let release = folder.join(kubelet);
+        let name = format!("changed-{}", file.file_name().unwrap_or_default().to_string_lossy());
+        Self { file: release.join(domain).join(name), release, kubelet: kubelet.to_owned() }
+    }
+
+    /// Its recorded lines by id.
+    fn lines(&self) -> anyhow::Result<BTreeMap<String, Value>> {
+        if !self.file.is_file() {
+            return Ok(BTreeMap::new());
+        }
+        let lines = read(&self.file)?;
+        Ok(lines.into_iter().map(|line| (line["id"].to_string(), line)).collect())
+    }
+
+    fn write(&self, changed: &[String]) -> anyhow::Result<()> {
+        if changed.is_empty() {
+            return Ok(());
+        }
+        if let Some(folder) = self.file.parent() {
+            fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
+        }
+        write(&self.release.join("RELEASE"), &format!("{}\n", self.kubelet))?;
+        // Evenly spaced, so that what stands at the end of a file has its part.
+        let step = changed.len().div_ceil(MOST);
+        write(&self.file, &changed.iter().step_by(step).map(|line| line.clone() + "\n").collect::<String>())
+    }
+}
+
+fn write(file: &Path, text: &str) -> anyhow::Result<()> {
+    fs::write(file, text).with_context(|| format!("failed to write {}", file.display()))
+}
+
+/// The lines of a file.
+fn read(file: &Path) -> anyhow::Result<Vec<Value>> {
+    let text = fs::read_to_string(file).with_context(|| format!("failed to read {}", file.display()))?;
+    let lines = text.lines().map(serde_json::from_str).collect::<Result<_, _>>();
+    lines.with_context(|| format!("{} holds no JSON lines", file.display()))
 }
 
 /// The case files of a domain.
@@ -79,13 +148,17 @@ fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn ask_file(programs: &Programs, program: &str, domain: &str, file: &Path) -> anyhow::Result<Compared> {
-    let text = fs::read_to_string(file).with_context(|| format!("failed to read {}", file.display()))?;
+fn ask_file(
+    programs: &Programs,
+    program: &str,
+    domain: &str,
+    file: &Path,
+    overlay: Option<&Overlay>,
+) -> anyhow::Result<Compared> {
+    let recorded = overlay.map(Overlay::lines).transpose()?.unwrap_or_default();
     let mut compared = Compared::default();
     let (mut lines, mut asked) = (Vec::new(), Vec::new());
-    for line in text.lines() {
-        let line: Value =
-            serde_json::from_str(line).with_context(|| format!("{} holds no JSON lines", file.display()))?;
+    for line in read(file)? {
         // Data that cases name, and facts that take minutes of waiting, are not asked for.
         let kind = line["case"]["kind"].as_str().unwrap_or_default();
         let is_asked = line["case"].is_object() && !kind.is_empty() && !["fact", "watch"].contains(&kind);
@@ -97,31 +170,37 @@ fn ask_file(programs: &Programs, program: &str, domain: &str, file: &Path) -> an
         lines.push((line, is_asked));
     }
     if asked.is_empty() {
-        compared.text = text;
         return Ok(compared);
     }
     eprintln!("{}: asking {} cases", file.display(), asked.len());
-    let answers = programs.ask(program, domain, &asked)?;
-    for answer in &answers {
-        if let Some(complaint) = complaint(answer) {
-            bail!("{program} does not take case {}: {complaint}", answer["id"]);
-        }
-    }
-    let mut answers = answers.into_iter();
+    let mut answers = programs.ask(program, domain, &asked)?.into_iter();
+    let case = |line: &Value| Case::answered(domain, "", line["case"].clone(), line.clone());
     for (mut line, is_asked) in lines {
         if is_asked && let Some(answer) = answers.next() {
-            let case = |line: &Value| Case::answered(domain, "", line["case"].clone(), line.clone());
+            if let Some(complaint) = complaint(&answer) {
+                if overlay.is_none() {
+                    bail!("{program} does not take case {}: {complaint}", answer["id"]);
+                }
+                compared.unanswered += 1;
+                continue;
+            }
             let mut new = json!({ "id": line["id"], "case": line["case"] });
             for field in ["result", "panic", "hang", "unstable"] {
                 if let Some(value) = answer.get(field) {
                     new[field] = value.clone();
                 }
             }
-            let (before, now) = (case(&line)?, case(&new)?);
-            if before.agrees_with(&now) {
+            let now = case(&new)?;
+            let is_changed = !case(&line)?.agrees_with(&now);
+            if is_changed {
+                compared.changed.push(new.to_string());
+            }
+            if case(recorded.get(&line["id"].to_string()).unwrap_or(&line))?.agrees_with(&now) {
                 compared.same += 1;
             } else {
-                compared.differing.push(format!("{domain} {}", before.id));
+                compared.differing.push(format!("{domain} {}", now.id));
+            }
+            if is_changed {
                 line = new;
             }
         }

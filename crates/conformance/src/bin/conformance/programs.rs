@@ -39,12 +39,20 @@ enum Ended {
 /// The built programs and their data.
 pub(super) struct Programs {
     folder: PathBuf,
+    /// The programs in it.
+    bin: String,
 }
 
 impl Programs {
     /// Copies the sources, builds the programs of these domains and unpacks the machines that cases name, which lie
-    /// below `data`.
-    pub(super) fn build(source: &Path, data: &Path, wanted: &[&(&str, &str)]) -> anyhow::Result<Self> {
+    /// below `data`. `kubelet` is the release that they are built against, if it is not that of the module's own
+    /// `go.mod`.
+    pub(super) fn build(
+        source: &Path,
+        data: &Path,
+        wanted: &[&(&str, &str)],
+        kubelet: Option<&str>,
+    ) -> anyhow::Result<Self> {
         ensure!(source.join("go.mod").is_file(), "{} holds no Go module", source.display());
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(target, PathBuf::from);
         let folder = target.join("oracle");
@@ -66,11 +74,19 @@ impl Programs {
             wanted.iter().map(|(_, program)| format!("./cmd/{program}")).collect();
         programs.dedup();
         eprintln!("building the kubelet's own code (minutes, the first time)");
+        let bin = kubelet.map_or_else(|| "bin".to_owned(), |kubelet| format!("bin-{kubelet}"));
         let mut go = Command::new("go");
-        go.args(["build", "-o", "../bin/"]).args(programs).current_dir(folder.join("src"));
+        go.args(["build", "-o", &format!("../{bin}/")]);
+        if let Some(kubelet) = kubelet {
+            let module = format!("releases/{kubelet}/go.mod");
+            ensure!(source.join(&module).is_file(), "{} holds no {module}", source.display());
+            let minor = kubelet.rsplit_once('.').map_or(kubelet, |(minor, _)| minor);
+            go.args(["-modfile", &module, "-tags", &format!("kubelet_{}", minor.replace('.', "_"))]);
+        }
+        go.args(programs).current_dir(folder.join("src"));
         let status = go.status().context("failed to start Go, which has to be installed")?;
         ensure!(status.success(), "`go build` failed: {status}");
-        Ok(Self { folder: folder.canonicalize()? })
+        Ok(Self { folder: folder.canonicalize()?, bin })
     }
 
     pub(super) fn generate(
@@ -160,7 +176,7 @@ impl Programs {
     }
 
     fn command(&self, program: &str, form: &[&str]) -> Command {
-        let mut command = Command::new(self.folder.join("bin").join(program));
+        let mut command = Command::new(self.folder.join(&self.bin).join(program));
         command.args(form).current_dir(&self.folder).stdin(Stdio::null());
         command
     }

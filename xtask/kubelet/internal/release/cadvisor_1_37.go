@@ -1,0 +1,24 @@
+//go:build kubelet_1_37
+
+package release
+
+// cAdvisor's machine, where 1.37 has it.
+
+import (
+	cadvisorapi "github.com/google/cadvisor/lib/model"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/kubelet/cadvisor"
+)
+
+type (
+	MachineInfo   = cadvisorapi.MachineInfo
+	Node          = cadvisorapi.Node
+	Core          = cadvisorapi.Core
+	Cache         = cadvisorapi.Cache
+	HugePagesInfo = cadvisorapi.HugePagesInfo
+)
+
+// EphemeralStorage is the capacity of a root file system of this size.
+func EphemeralStorage(bytes uint64) v1.ResourceList {
+	return cadvisor.EphemeralStorageCapacityFromFsInfo(cadvisorapi.FsInfo{Capacity: bytes})
+}
