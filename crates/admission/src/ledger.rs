@@ -2,7 +2,8 @@
 
 pub(crate) mod residents;
 pub(crate) mod layered;
-pub(crate) mod collect;
+pub(crate) mod dead;
+mod collect;
 pub(crate) mod slices;
 pub(crate) mod runs;
 
@@ -17,7 +18,7 @@ use pod_spec::{ContainerKey, ContainerName, Holder, Pod, PodUid, ResourceName};
 use thiserror::Error;
 use topology_hint::{Grant, Held, Hint};
 
-use crate::ledger::collect::Dead;
+use crate::ledger::dead::Dead;
 use crate::ledger::layered::Layered;
 use crate::ledger::residents::{Requests, Residents};
 

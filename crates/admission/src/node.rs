@@ -2,6 +2,7 @@
 
 pub(crate) mod start;
 pub(crate) mod identity;
+mod demands;
 pub(crate) mod fit;
 pub(crate) mod compat;
 

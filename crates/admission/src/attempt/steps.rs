@@ -17,7 +17,7 @@ use crate::attempt::refusal::{AlignedAs, Cause, Refused};
 use crate::attempt::trace::Search;
 use crate::attempt::trace::{Detail, Trace, UnitTrace};
 use crate::attempt::{Attempt, Placement, Rules, Verdict};
-use crate::ledger::collect::Point;
+use crate::ledger::dead::Point;
 use crate::ledger::residents::Requests;
 use crate::ledger::{Ledger, Version};
 use crate::node::Node;

@@ -8,46 +8,8 @@ use alloc::sync::Arc;
 use device_manager::Sources;
 use pod_spec::{ContainerKey, Holder, PodUid};
 
+use crate::ledger::dead::{Dead, Left, Point};
 use crate::ledger::{Ledger, SourcesReady};
-
-/// The slice whose dead pods are collected: each manager does so before it answers or allocates.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Point {
-    Devices,
-    Cpus,
-    Memory,
-    Others,
-}
-
-/// In which slices pods that have gone may still hold something.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Dead {
-    cpus: Left,
-    memory: Left,
-    devices: Left,
-    others: Left,
-}
-
-/// Whether something may be left of pods that have gone.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Left {
-    #[default]
-    Nothing,
-    Perhaps,
-}
-
-impl Dead {
-    /// It is not known what of what is held belongs to pods that run.
-    pub(crate) const EVERYWHERE: Self =
-        Self { cpus: Left::Perhaps, memory: Left::Perhaps, devices: Left::Perhaps, others: Left::Perhaps };
-}
-
-impl Dead {
-    /// Whether pods that have gone may still hold devices.
-    pub(crate) fn may_hold_devices(self) -> bool {
-        self.devices == Left::Perhaps
-    }
-}
 
 impl Ledger {
     /// The pod does not run any more; what it holds stays until it is collected.

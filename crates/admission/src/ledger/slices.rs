@@ -10,7 +10,7 @@ use memory_manager::Holdings as MemoryHoldings;
 use pod_spec::{ContainerKey, Holder, PodUid, ResourceName};
 use topology_hint::{Grant, Held, Hint};
 
-use crate::ledger::collect::{Dead, Point};
+use crate::ledger::dead::{Dead, Point};
 use crate::ledger::layered::Layered;
 use crate::ledger::residents::Residents;
 use crate::ledger::{Ledger, SourcesReady, Version};
