@@ -3,6 +3,7 @@
 mod sources;
 mod node;
 mod machine;
+mod load;
 mod memory;
 mod hugepages;
 mod view;
@@ -40,7 +41,7 @@ pub use pod_names::{
 };
 pub use pods::{Wholeness, manifests_in};
 pub use quarantine::{parse_quarantine, quarantine_in, still_quarantined, write_quarantine};
-pub use residents::{Known, Resident, Residents};
+pub use residents::{Known, Residents};
 pub use resume::{Requests, ledger};
-pub use source::of_node;
+pub use source::{Resident, of_node};
 pub use sources::{ADVICE, IdentitySource, MachineSource, ResidentsSource, RulesSource};

@@ -9,9 +9,8 @@ use anyhow::{Context, bail};
 use topology_discovery::{Assumed, Problem, SysfsTree};
 use topology_model::{Machine, MachineInfo};
 
+use crate::files;
 use crate::packed::{Gap, Packed};
-use crate::sources::MachineSource;
-use crate::{files, hugepages, memory};
 
 /// The name of this machine.
 pub const LIVE: &str = "live";
@@ -41,47 +40,6 @@ const MAX_XML: u64 = 32 << 20;
 const MAX_ARCHIVE: u64 = 64 << 20;
 
 impl LoadedMachine {
-    /// Reads the machine, with the memory and huge pages that replace its own.
-    ///
-    /// # Errors
-    /// It cannot be read, or what replaces something does not fit.
-    pub fn load(source: &MachineSource) -> anyhow::Result<Self> {
-        let mut machine = Self::named(&source.machine)?;
-        if let Some(text) = &source.memory {
-            memory::replace(&mut machine, text)?;
-        }
-        if let Some(pages) = &source.hugepages {
-            let unknown = machine.nodes_of_unknown_memory();
-            hugepages::replace(&mut machine.info, pages, &unknown)?;
-            machine.set_hugepages_of_hardware()?;
-            machine.given.push(format!("--hugepages {pages}"));
-        }
-        if source.memory.is_some() {
-            memory::fits(&machine)?;
-        }
-        Ok(machine)
-    }
-
-    /// The machine with all that is known of it as a node: where it is this machine, or a folder in which the root of
-    /// a machine is mounted, what its kubelet keeps there.
-    pub fn load_node(source: &MachineSource) -> anyhow::Result<Self> {
-        Ok(Self::load(source)?.with_its_kubelet(&source.machine))
-    }
-
-    /// The same by name alone.
-    pub fn named_node(name: &str) -> anyhow::Result<Self> {
-        Ok(Self::named(name)?.with_its_kubelet(name))
-    }
-
-    fn with_its_kubelet(self, name: &str) -> Self {
-        match root(name) {
-            Some(root) if self.packed.is_none() => {
-                Self { packed: Packed::of_root(root).map(Arc::new), ..self }
-            }
-            _ => self,
-        }
-    }
-
     /// Why the configuration of the node's kubelet is not known.
     pub fn config_gaps(&self) -> Vec<Notice> {
         let gaps = self.packed.iter().flat_map(|packed| &packed.gaps);
@@ -149,13 +107,6 @@ impl LoadedMachine {
         let found = topology_discovery::read(tree).with_context(|| format!("failed to read {name}"))?;
         Ok(Self::new(name.to_owned(), found.info, Some(found.machine), found.problems))
     }
-}
-
-/// The root of the machine that a `--machine` argument means, if it is there as folders.
-fn root(name: &str) -> Option<&Path> {
-    let path = if name == LIVE { "/" } else { name };
-    let is_path = path.contains(['/', '.']) && Path::new(path).is_dir();
-    is_path.then(|| Path::new(path))
 }
 
 fn is_xml(path: &Path) -> bool {

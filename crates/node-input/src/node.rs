@@ -17,8 +17,7 @@ use topology_manifest::Warning;
 use topology_model::{CpuTable, KubeletView};
 
 use crate::packed::{Gap, Packed};
-use crate::residents::Residents;
-use crate::sources::{MachineSource, ResidentsSource, RulesSource};
+use crate::sources::{MachineSource, RulesSource};
 use node_output::manifest_style;
 
 use crate::configuration::{self, ReadConfiguration, own_options};
@@ -46,7 +45,7 @@ pub struct LoadedNode {
     /// Where its kubelet reads static pods, if its configuration says so.
     pub static_pods: Option<PathBuf>,
     /// What a node file says beside the machine.
-    packed: Option<Arc<Packed>>,
+    pub(crate) packed: Option<Arc<Packed>>,
 }
 
 /// A warning about a file that was read.
@@ -91,34 +90,6 @@ impl Keeping {
 }
 
 impl LoadedNode {
-    /// What runs on it: as the state says that is given, else as the node's own does, else nothing.
-    ///
-    /// # Errors
-    /// The state cannot be read, or a kubelet would not start from it.
-    pub fn residents(&self, given: &ResidentsSource) -> anyhow::Result<Residents> {
-        match given.of_node(self.packed.as_deref())? {
-            Some(resident) => Residents::new(self, given, &resident),
-            None if given.empty => Ok(Residents::none(self)),
-            None => match self.why_unknown() {
-                none if none.is_empty() => Ok(Residents::none(self)),
-                notes => Ok(Residents::unknown(self, notes)),
-            },
-        }
-    }
-
-    /// Why nothing is known of what runs here; empty: nothing does, as on a machine without a kubelet.
-    fn why_unknown(&self) -> Vec<String> {
-        let root = self.packed.as_deref().and_then(Packed::state_root);
-        let mut notes = self.resident_gaps();
-        if let (Some(root), true) = (root, notes.is_empty()) {
-            notes.push(format!(
-                "what runs on this node is not known: {} has no state files, so nothing is taken to run",
-                root.display()
-            ));
-        }
-        notes
-    }
-
     /// Why what runs here is not known, as text to be shown.
     pub fn resident_gaps(&self) -> Vec<String> {
         let gaps = self.packed.iter().flat_map(|packed| &packed.gaps);

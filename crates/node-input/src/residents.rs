@@ -1,7 +1,6 @@
 //! What runs on a node before anything is decided there, and how much of it is known.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use anyhow::Context as _;
 use kubelet_checkpoint::device::DeviceFile;
@@ -11,7 +10,7 @@ use topology_admission::Ledger;
 use crate::node::LoadedNode;
 use crate::packed::Packed;
 use crate::resume::{Requests, ledger};
-use crate::source::of_node;
+use crate::source::{Resident, of_node};
 use crate::sources::ResidentsSource;
 use node_state::{PodNames, StateFolder};
 
@@ -42,18 +41,6 @@ pub enum Known {
 const NO_REQUESTS: &str = "not looked at: the node-wide fit (requests, number of pods, host ports), since the manifests \
     of running pods are not known; --pods takes them from `kubectl get pods -A --field-selector spec.nodeName=NODE -o yaml`";
 
-/// State files and the pods that they are about.
-pub struct Resident {
-    /// The files.
-    pub folder: StateFolder,
-    /// The pods.
-    pub names: PodNames,
-    /// Where they are from, as text to be shown.
-    pub from: String,
-    /// The kubelet's root folder; `None`: a node file.
-    pub root: Option<PathBuf>,
-}
-
 impl ResidentsSource {
     /// The state that is given, else the node's own, with the pods that there are; `None` if neither has any, or if an
     /// empty node is asked for.
@@ -65,6 +52,36 @@ impl ResidentsSource {
             return Ok(None);
         }
         of_node(self.state.as_deref(), self.pods.as_deref(), packed)
+    }
+}
+
+impl LoadedNode {
+    /// What runs on it: as the state says that is given, else as the node's own does, else nothing.
+    ///
+    /// # Errors
+    /// The state cannot be read, or a kubelet would not start from it.
+    pub fn residents(&self, given: &ResidentsSource) -> anyhow::Result<Residents> {
+        match given.of_node(self.packed.as_deref())? {
+            Some(resident) => Residents::new(self, given, &resident),
+            None if given.empty => Ok(Residents::none(self)),
+            None => match self.why_unknown() {
+                none if none.is_empty() => Ok(Residents::none(self)),
+                notes => Ok(Residents::unknown(self, notes)),
+            },
+        }
+    }
+
+    /// Why nothing is known of what runs here; empty: nothing does, as on a machine without a kubelet.
+    fn why_unknown(&self) -> Vec<String> {
+        let root = self.packed.as_deref().and_then(Packed::state_root);
+        let mut notes = self.resident_gaps();
+        if let (Some(root), true) = (root, notes.is_empty()) {
+            notes.push(format!(
+                "what runs on this node is not known: {} has no state files, so nothing is taken to run",
+                root.display()
+            ));
+        }
+        notes
     }
 }
 

@@ -1,11 +1,24 @@
 //! Which state a command means: a folder's, or the node's own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use node_state::{PodNames, StateFolder};
 
 use crate::folder::state_of;
 use crate::packed::Packed;
 use crate::pod_names::{from_path as pod_names_of, of_state as pod_names_of_state};
-use crate::residents::Resident;
+
+/// State files and the pods that they are about.
+pub struct Resident {
+    /// The files.
+    pub folder: StateFolder,
+    /// The pods.
+    pub names: PodNames,
+    /// Where they are from, as text to be shown.
+    pub from: String,
+    /// The kubelet's root folder; `None`: a node file.
+    pub root: Option<PathBuf>,
+}
 
 /// The state that is given, else the node's own, with the pods that there are; `None` if neither has any.
 ///

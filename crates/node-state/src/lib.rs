@@ -21,6 +21,7 @@ mod audit;
 mod words;
 mod names;
 mod quarantine;
+mod pod_list;
 mod finding_line;
 mod reaction;
 

@@ -1,13 +1,8 @@
 //! The pods of a node, which the kubelet's files know by UID only: what they are called and what they request.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use pod_spec::{Pod, PodUid};
-
-use crate::folder::StateFolder;
-use crate::quarantine::Quarantine;
-use crate::repair::{PodList, RunningPod, Standing};
 
 /// The pods of a node, as far as they are known.
 #[derive(Clone, Debug, Default)]
@@ -69,25 +64,6 @@ impl PodNames {
     #[must_use]
     pub fn knows_requests(&self) -> bool {
         self.all.as_ref().is_some_and(|all| all.len() == self.specs.len())
-    }
-
-    /// Which pods there are: those that are known, else those that have files in the folder, else any. `earlier` are
-    /// quarantined since a repair before.
-    #[must_use]
-    pub fn pod_list(&self, folder: &StateFolder, earlier: &Quarantine) -> PodList {
-        let Some(known) = self.known() else {
-            return if folder.pods.is_empty() { PodList::Unknown } else { PodList::Recorded };
-        };
-        let running = known.iter().map(|(uid, name)| {
-            let is_quarantined = earlier.pods.contains_key(uid.as_str());
-            let pod = RunningPod {
-                name: name.clone(),
-                manifest: self.specs().get(uid).cloned().map(Arc::new),
-                standing: if is_quarantined { Standing::Quarantined } else { Standing::Listed },
-            };
-            (uid.clone(), pod)
-        });
-        PodList::Listed(running.collect())
     }
 
     /// `NAMESPACE/NAME`, or the UID of a pod that is not known.

@@ -1,0 +1,59 @@
+//! A machine with what replaces something of it, and with what its kubelet keeps.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::machine::{LIVE, LoadedMachine};
+use crate::packed::Packed;
+use crate::sources::MachineSource;
+use crate::{hugepages, memory};
+
+impl LoadedMachine {
+    /// Reads the machine, with the memory and huge pages that replace its own.
+    ///
+    /// # Errors
+    /// It cannot be read, or what replaces something does not fit.
+    pub fn load(source: &MachineSource) -> anyhow::Result<Self> {
+        let mut machine = Self::named(&source.machine)?;
+        if let Some(text) = &source.memory {
+            memory::replace(&mut machine, text)?;
+        }
+        if let Some(pages) = &source.hugepages {
+            let unknown = machine.nodes_of_unknown_memory();
+            hugepages::replace(&mut machine.info, pages, &unknown)?;
+            machine.set_hugepages_of_hardware()?;
+            machine.given.push(format!("--hugepages {pages}"));
+        }
+        if source.memory.is_some() {
+            memory::fits(&machine)?;
+        }
+        Ok(machine)
+    }
+
+    /// The machine with all that is known of it as a node: where it is this machine, or a folder in which the root of
+    /// a machine is mounted, what its kubelet keeps there.
+    pub fn load_node(source: &MachineSource) -> anyhow::Result<Self> {
+        Ok(Self::load(source)?.with_its_kubelet(&source.machine))
+    }
+
+    /// The same by name alone.
+    pub fn named_node(name: &str) -> anyhow::Result<Self> {
+        Ok(Self::named(name)?.with_its_kubelet(name))
+    }
+
+    fn with_its_kubelet(self, name: &str) -> Self {
+        match root(name) {
+            Some(root) if self.packed.is_none() => {
+                Self { packed: Packed::of_root(root).map(Arc::new), ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
+/// The root of the machine that a `--machine` argument means, if it is there as folders.
+fn root(name: &str) -> Option<&Path> {
+    let path = if name == LIVE { "/" } else { name };
+    let is_path = path.contains(['/', '.']) && Path::new(path).is_dir();
+    is_path.then(|| Path::new(path))
+}
