@@ -3,13 +3,31 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, ensure};
-use config_advice::{Change, Severity, merge_patch};
+use config_advice::{Change, Severity, Target, merge_patch};
 use node_config::KubeletConfiguration;
 use serde::Serialize;
 use serde_json::Value;
 use topology_manifest::{FieldChange, Source, Warning, patch_kubelet_config, read_kubelet_config};
 
 use node_output::manifest_style;
+
+/// A check, as it is written.
+#[derive(Debug, Serialize)]
+pub(crate) struct Checked {
+    pub(crate) machine: String,
+    pub(crate) configuration: String,
+    /// For whom it is proposed.
+    #[serde(rename = "for")]
+    pub(crate) target: Target,
+    /// Most harmful first.
+    pub(crate) findings: Vec<Finding>,
+    /// In what the proposal differs.
+    pub(crate) changes: Vec<Change>,
+    /// What else has to be known of the proposal.
+    pub(crate) notes: Vec<String>,
+    /// A `KubeletConfiguration` of all fields that decide on resources.
+    pub(crate) proposal: Value,
+}
 
 /// One thing about a configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -1,73 +1,14 @@
-//! The command line: its commands, and the arguments that several of them share. What one command alone takes is
-//! declared beside it.
+//! Arguments that several commands share. What one command alone takes is declared beside it.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ColorChoice, Parser, Subcommand, ValueHint};
+use clap::{Args, ValueHint};
 use node_input::{IdentitySource, MachineSource, ResidentsSource, RulesSource};
 use node_output::Format;
 
 use node_agent::KeptBackups;
-
-use crate::command::{
-    AdmitArguments, ApplyArguments, CaptureArguments, CompletionsArguments, ConfigArguments, DeleteArguments,
-    DemoArguments, DescribeArguments, ExplainArguments, ExportArguments, GetArguments, ManArguments,
-    ServeArguments, SimulateArguments, StateArguments, TopologyArguments,
-};
-
-/// What a Kubernetes node would do with a pod, on any machine, and why.
-///
-/// Answers are those of kubelet v1.36.3: same admission, same CPUs, same memory, same reasons.
-/// Exit status: 0 all pods admitted, or nothing wrong; 2 some refused, or something wrong; 1 any error.
-#[derive(Parser, Debug)]
-#[command(name = "topolet", version, arg_required_else_help = true)]
-pub(crate) struct Arguments {
-    /// Whether to use colours; `NO_COLOR` is honoured too.
-    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
-    pub(crate) color: ColorChoice,
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Subcommand, Debug)]
-pub(crate) enum Command {
-    /// Admits a few pods on a built-in machine and explains each decision. Needs nothing.
-    Demo(DemoArguments),
-    /// Draws a machine: NUMA nodes, CPUs, caches, memory, huge pages, devices.
-    Topology(TopologyArguments),
-    /// Packs a machine's topology into a file, without serial numbers and network addresses, so that it can be read
-    /// elsewhere.
-    Capture(CaptureArguments),
-    /// Admits pods from manifests, one after the other, and explains each decision.
-    Admit(AdmitArguments),
-    /// The same with everything that led to each decision, and all that would have fitted.
-    Explain(ExplainArguments),
-    /// Sends many pods to many machines under several configurations and compares what comes of it; or finds out how
-    /// many of one pod fit.
-    Simulate(SimulateArguments),
-    /// Prints a node as other programs want it.
-    Export(ExportArguments),
-    /// Reads what a kubelet has written of its node: who holds which CPUs, memory and devices.
-    State(StateArguments),
-    /// Says whether a kubelet starts with a configuration on a machine, and proposes one that pins there.
-    Config(ConfigArguments),
-    /// Runs as a node's agent: pods from a folder and over a socket, state on disk, metrics.
-    Serve(ServeArguments),
-    /// Lists what a running topolet knows.
-    Get(GetArguments),
-    /// Tells all about one pod of a running topolet.
-    Describe(DescribeArguments),
-    /// Asks a running topolet to admit pods.
-    Apply(ApplyArguments),
-    /// Asks a running topolet to let go of a pod.
-    Delete(DeleteArguments),
-    /// Prints what a shell needs to complete commands of topolet.
-    Completions(CompletionsArguments),
-    /// Writes manual pages, one for each command.
-    Man(ManArguments),
-}
 
 /// Which pods are asked about, on which node.
 #[derive(Args, Debug)]

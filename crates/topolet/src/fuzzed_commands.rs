@@ -31,7 +31,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::arguments::Arguments;
+    use crate::command::Arguments;
 
     #[test]
     fn every_command_line_is_one_and_names_machines_that_exist() {

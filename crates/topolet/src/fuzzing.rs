@@ -6,8 +6,7 @@ use std::sync::OnceLock;
 
 use clap::Parser as _;
 
-use crate::arguments::Arguments;
-use crate::command;
+use crate::command::{self, Arguments};
 use crate::fuzzed_commands::COMMANDS;
 use crate::render::Screen;
 

@@ -4,9 +4,11 @@
 //! answer ([`render`]). Nothing here decides anything about a pod.
 #![cfg_attr(fuzzing, no_main)]
 
+mod outcome;
 mod arguments;
 mod command;
 mod advice;
+mod repair;
 mod patience;
 mod pods;
 mod simulation;
@@ -20,7 +22,7 @@ mod fuzzed_commands;
 
 #[cfg(not(fuzzing))]
 use {
-    crate::{arguments::Arguments, render::Screen},
+    crate::{command::Arguments, outcome::Outcome, render::Screen},
     clap::Parser,
     std::process::ExitCode,
 };
@@ -31,21 +33,6 @@ use {
 #[cfg(not(fuzzing))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// What a command came to; the exit status is made of it. Of several the last counts.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Outcome {
-    /// Everything that was asked has been done, and every pod admitted.
-    Done,
-    /// Some pod was refused.
-    SomeRefused,
-    /// What was looked at is not in order.
-    SomethingWrong,
-    /// A part of what was given could not be used, which has been said.
-    Partial,
-    /// Nothing of it could be done, which has been said.
-    Failed,
-}
 
 #[cfg(not(fuzzing))]
 const SOME_REFUSED: u8 = 2;

@@ -10,8 +10,8 @@ use device_manager::Replies;
 use serde::Serialize;
 use topology_admission::{Decided, Detail, Outcome as PodOutcome, Series, Tries};
 
-use crate::Outcome;
 use crate::arguments::{OutputArguments, PodsArguments};
+use crate::outcome::Outcome;
 use crate::patience;
 use crate::pods::{self, Asked, Reading};
 use crate::render::Screen;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
 
-use crate::Outcome;
 use crate::arguments::OutputArguments;
 use crate::client::{self, Reply, Sent};
+use crate::outcome::Outcome;
 use crate::render::{Glyphs, Screen};
 use node_daemon::{OUTCOME, PARTIAL, SOME_REFUSED};
 use node_input::shown_name;

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use topology_discovery::{Capture, Discovery, fold, read};
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::render::{Screen, columns};
 use node_input::{Elsewhere, Gathered, Given, Packing};
 use node_input::{LIVE, LoadedMachine, files_of};

@@ -1,10 +1,9 @@
 //! `topolet completions`: what a shell needs to complete a command line of topolet's.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::Outcome;
-use crate::arguments::Arguments;
+use crate::outcome::Outcome;
 use crate::render::Screen;
 
 #[derive(Args, Debug)]
@@ -14,9 +13,13 @@ pub(crate) struct CompletionsArguments {
     shell: Shell,
 }
 
-pub(super) fn run(arguments: &CompletionsArguments, screen: Screen) -> anyhow::Result<Outcome> {
+pub(super) fn run(
+    arguments: &CompletionsArguments,
+    mut command: Command,
+    screen: Screen,
+) -> anyhow::Result<Outcome> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Arguments::command(), "topolet", &mut script);
+    clap_complete::generate(arguments.shell, &mut command, "topolet", &mut script);
     screen.print(&String::from_utf8_lossy(&script))?;
     Ok(Outcome::Done)
 }

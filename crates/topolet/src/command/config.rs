@@ -2,13 +2,12 @@
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use config_advice::{Change, Severity, Target, changes, check as find_faults, held_back, notes, propose};
-use serde::Serialize;
+use config_advice::{Severity, Target, changes, check as find_faults, held_back, notes, propose};
 use topology_model::KubeletView;
 
-use crate::Outcome;
-use crate::advice::{self, Finding, Given};
+use crate::advice::{self, Checked, Finding, Given};
 use crate::arguments::{MachineArguments, OutputArguments};
+use crate::outcome::Outcome;
 use crate::render::{self, Screen};
 use node_input::{self, LoadedMachine};
 use node_output::Document;
@@ -68,24 +67,6 @@ impl From<TargetProgram> for Target {
             TargetProgram::Topolet => Self::Topolet,
         }
     }
-}
-
-/// A check, as it is written.
-#[derive(Debug, Serialize)]
-pub(crate) struct Checked {
-    pub(crate) machine: String,
-    pub(crate) configuration: String,
-    /// For whom it is proposed.
-    #[serde(rename = "for")]
-    pub(crate) target: Target,
-    /// Most harmful first.
-    pub(crate) findings: Vec<Finding>,
-    /// In what the proposal differs.
-    pub(crate) changes: Vec<Change>,
-    /// What else has to be known of the proposal.
-    pub(crate) notes: Vec<String>,
-    /// A `KubeletConfiguration` of all fields that decide on resources.
-    pub(crate) proposal: serde_json::Value,
 }
 
 pub(super) fn run(arguments: &ConfigArguments, screen: Screen) -> anyhow::Result<Outcome> {

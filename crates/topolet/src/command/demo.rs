@@ -5,8 +5,8 @@ use pod_spec::Pod;
 use topology_manifest::{Source, read_pods};
 
 use super::admit::{self, Depth};
-use crate::Outcome;
 use crate::arguments::OutputArguments;
+use crate::outcome::Outcome;
 use crate::pods::Asked;
 use crate::render::Screen;
 use node_input::Residents;

@@ -4,8 +4,8 @@ use clap::Args;
 use topology_admission::Tries;
 
 use super::admit::{self, Depth};
-use crate::Outcome;
 use crate::arguments::{OutputArguments, PodsArguments};
+use crate::outcome::Outcome;
 use crate::render::Screen;
 
 #[derive(Args, Debug)]

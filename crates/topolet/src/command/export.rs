@@ -12,8 +12,8 @@ use topology_admission::{Compat, Ledger, Verdict};
 use topology_manifest::check_node_name;
 use topology_model::KubeletView;
 
-use crate::Outcome;
 use crate::arguments::{MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments};
+use crate::outcome::Outcome;
 use crate::pods::{self, Reading};
 use crate::render::Screen;
 use node_input::ADVICE;

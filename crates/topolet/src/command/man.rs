@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 
-use crate::Outcome;
-use crate::arguments::Arguments;
+use crate::outcome::Outcome;
 use crate::render::Screen;
 
 #[derive(Args, Debug)]
@@ -16,11 +15,11 @@ pub(crate) struct ManArguments {
     folder: PathBuf,
 }
 
-pub(super) fn run(arguments: &ManArguments, screen: Screen) -> anyhow::Result<Outcome> {
+pub(super) fn run(arguments: &ManArguments, command: Command, screen: Screen) -> anyhow::Result<Outcome> {
     let folder = &arguments.folder;
     std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     // `help` has no page: each page is one.
-    let command = Arguments::command().disable_help_subcommand(true);
+    let command = command.disable_help_subcommand(true);
     clap_mangen::generate_to(command, folder)
         .with_context(|| format!("failed to write manual pages into {}", folder.display()))?;
     screen.print(&format!("{}: man -l {0}/topolet.1 shows the first page\n", folder.display()))?;

@@ -1,4 +1,4 @@
-//! The commands, one file each, with what it alone takes as arguments.
+//! The command line and its commands, one file each, with what it alone takes as arguments.
 
 mod admit;
 mod agent;
@@ -15,24 +15,75 @@ mod state;
 mod state_repair;
 mod topology;
 
-pub(crate) use admit::AdmitArguments;
-pub(crate) use agent::{ApplyArguments, DeleteArguments, DescribeArguments, GetArguments};
-pub(crate) use capture::CaptureArguments;
-pub(crate) use completions::CompletionsArguments;
-pub(crate) use config::{Checked, ConfigArguments};
-pub(crate) use demo::DemoArguments;
-pub(crate) use explain::ExplainArguments;
-pub(crate) use export::ExportArguments;
-pub(crate) use man::ManArguments;
-pub(crate) use serve::ServeArguments;
-pub(crate) use simulate::SimulateArguments;
-pub(crate) use state::StateArguments;
-pub(crate) use state_repair::StateRepair;
-pub(crate) use topology::TopologyArguments;
+use clap::{ColorChoice, CommandFactory as _, Parser, Subcommand};
 
-use crate::Outcome;
-use crate::arguments::{Arguments, Command};
+use self::admit::AdmitArguments;
+use self::agent::{ApplyArguments, DeleteArguments, DescribeArguments, GetArguments};
+use self::capture::CaptureArguments;
+use self::completions::CompletionsArguments;
+use self::config::ConfigArguments;
+use self::demo::DemoArguments;
+use self::explain::ExplainArguments;
+use self::export::ExportArguments;
+use self::man::ManArguments;
+use self::serve::ServeArguments;
+use self::simulate::SimulateArguments;
+use self::state::StateArguments;
+use self::topology::TopologyArguments;
+use crate::outcome::Outcome;
 use crate::render::Screen;
+
+/// What a Kubernetes node would do with a pod, on any machine, and why.
+///
+/// Answers are those of kubelet v1.36.3: same admission, same CPUs, same memory, same reasons.
+/// Exit status: 0 all pods admitted, or nothing wrong; 2 some refused, or something wrong; 1 any error.
+#[derive(Parser, Debug)]
+#[command(name = "topolet", version, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    /// Whether to use colours; `NO_COLOR` is honoured too.
+    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    pub(crate) color: ColorChoice,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Admits a few pods on a built-in machine and explains each decision. Needs nothing.
+    Demo(DemoArguments),
+    /// Draws a machine: NUMA nodes, CPUs, caches, memory, huge pages, devices.
+    Topology(TopologyArguments),
+    /// Packs a machine's topology into a file, without serial numbers and network addresses, so that it can be read
+    /// elsewhere.
+    Capture(CaptureArguments),
+    /// Admits pods from manifests, one after the other, and explains each decision.
+    Admit(AdmitArguments),
+    /// The same with everything that led to each decision, and all that would have fitted.
+    Explain(ExplainArguments),
+    /// Sends many pods to many machines under several configurations and compares what comes of it; or finds out how
+    /// many of one pod fit.
+    Simulate(SimulateArguments),
+    /// Prints a node as other programs want it.
+    Export(ExportArguments),
+    /// Reads what a kubelet has written of its node: who holds which CPUs, memory and devices.
+    State(StateArguments),
+    /// Says whether a kubelet starts with a configuration on a machine, and proposes one that pins there.
+    Config(ConfigArguments),
+    /// Runs as a node's agent: pods from a folder and over a socket, state on disk, metrics.
+    Serve(ServeArguments),
+    /// Lists what a running topolet knows.
+    Get(GetArguments),
+    /// Tells all about one pod of a running topolet.
+    Describe(DescribeArguments),
+    /// Asks a running topolet to admit pods.
+    Apply(ApplyArguments),
+    /// Asks a running topolet to let go of a pod.
+    Delete(DeleteArguments),
+    /// Prints what a shell needs to complete commands of topolet.
+    Completions(CompletionsArguments),
+    /// Writes manual pages, one for each command.
+    Man(ManArguments),
+}
 
 /// Does what the arguments say.
 pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outcome> {
@@ -51,7 +102,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Describe(arguments) => agent::describe(arguments, screen),
         Command::Apply(arguments) => Ok(agent::apply(arguments, screen)),
         Command::Delete(arguments) => agent::delete(arguments, screen),
-        Command::Completions(arguments) => completions::run(arguments, screen),
-        Command::Man(arguments) => man::run(arguments, screen),
+        Command::Completions(arguments) => completions::run(arguments, Arguments::command(), screen),
+        Command::Man(arguments) => man::run(arguments, Arguments::command(), screen),
     }
 }

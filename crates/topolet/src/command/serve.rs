@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use bounded_http::{Open, SocketGroup};
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::Outcome;
 use crate::arguments::{BackupArguments, IdentityArguments, MachineArguments, RulesArguments};
+use crate::outcome::Outcome;
 use crate::render::Screen;
 use node_daemon::{CgroupRoot, Damaged, Log, LoggingFormat, SOCKET, Setup};
 

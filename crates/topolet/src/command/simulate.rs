@@ -6,8 +6,8 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use pod_spec::PodLevelResources;
 
-use crate::Outcome;
 use crate::arguments::{MachineArguments, ReadingArguments, RulesArguments};
+use crate::outcome::Outcome;
 use crate::pods::{self, Asked, Reading};
 use crate::render::{self, Screen};
 use crate::simulation::{self, Prepared, Question, Report};

@@ -8,8 +8,8 @@ use serde::Serialize;
 use topology_admission::Compat;
 
 use super::state_repair::StateRepairArguments;
-use crate::Outcome;
 use crate::arguments::{MachineArguments, OutputArguments, RulesArguments};
+use crate::outcome::Outcome;
 use crate::render::Screen;
 use node_input::Packed;
 use node_input::Resident;

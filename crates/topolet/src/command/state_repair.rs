@@ -1,6 +1,6 @@
 //! `topolet state repair`: a folder of state is put in order, and what was there is kept.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -10,13 +10,13 @@ use kubelet_checkpoint::store::Store;
 use node_agent::{ReplacedFile, mend, prune};
 use node_state::{FaultKind, FileRepair, RepairPlan, StateFolder};
 use pod_spec::PodUid;
-use serde::Serialize;
 use topology_admission::Compat;
 
 use super::state::FolderArguments;
-use crate::Outcome;
 use crate::arguments::{BackupArguments, MachineArguments, OutputArguments, RulesArguments};
+use crate::outcome::Outcome;
 use crate::render::{self, Screen};
+use crate::repair::{FileLine, QuarantinedLine, RepairLine, StateRepair};
 use node_input::{LoadedMachine, LoadedNode};
 use node_output::Document;
 use node_output::NodeLine;
@@ -41,62 +41,6 @@ pub(crate) struct StateRepairArguments {
     pub(crate) rules: RulesArguments,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
-}
-
-/// What was found and done, as it is written.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct StateRepair<'a> {
-    node: &'a NodeLine,
-    pub(crate) dry_run: bool,
-    /// Whether the files are in order now.
-    pub(crate) written: bool,
-    /// The pod of a change that was cut short, by name or UID: it is completed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) unfinished: Option<String>,
-    pub(crate) repairs: Vec<RepairLine>,
-    pub(crate) quarantined: Vec<QuarantinedLine>,
-    /// Since an earlier repair, by UID.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) still_quarantined: BTreeMap<String, Quarantined>,
-    /// Files whose pods nobody knows: parts of them are lost, and no list says which pods run.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub(crate) lost: BTreeSet<String>,
-    pub(crate) files: Vec<FileLine>,
-}
-
-/// One thing that was found.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct RepairLine {
-    cause: FaultKind,
-    pub(crate) file: String,
-    pub(crate) found: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) assumed: Option<String>,
-    pub(crate) done: String,
-    /// Pods by name, or UID.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) quarantined: Vec<String>,
-}
-
-/// A pod that may not have what it was granted.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct QuarantinedLine {
-    pub(crate) pod: String,
-    uid: String,
-    why: String,
-}
-
-/// A file that is, or would be, written.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct FileLine {
-    pub(crate) file: String,
-    /// Where its old contents are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) backup: Option<String>,
 }
 
 pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::Result<Outcome> {

@@ -7,8 +7,8 @@ use serde::Serialize;
 use topology_discovery::machine_info_to_json;
 use topology_model::Machine;
 
-use crate::Outcome;
 use crate::arguments::{MachineArguments, ResidentsArguments};
+use crate::outcome::Outcome;
 use crate::pod_shares::shares;
 use crate::render::{Glyphs, Screen};
 use node_input::LoadedMachine;

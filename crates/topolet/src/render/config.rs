@@ -4,8 +4,7 @@ use config_advice::{Severity, Target};
 use serde_json::Value;
 
 use super::{Glyphs, columns};
-use crate::advice::{Expected, Given};
-use crate::command::Checked;
+use crate::advice::{Checked, Expected, Given};
 use node_output::RELEASE;
 
 /// The check for a person; `snippet` is what is proposed for the `given` text, as a file.

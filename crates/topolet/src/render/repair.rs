@@ -1,7 +1,7 @@
 //! What was repaired in a folder of state.
 
 use super::{Glyphs, columns};
-use crate::command::StateRepair;
+use crate::repair::StateRepair;
 use node_state::QUARANTINE;
 
 /// What was found, assumed and done, and where the old files are.

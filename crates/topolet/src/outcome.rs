@@ -1,0 +1,16 @@
+//! What a command came to.
+
+/// What a command came to; the exit status is made of it. Of several the last counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Outcome {
+    /// Everything that was asked has been done, and every pod admitted.
+    Done,
+    /// Some pod was refused.
+    SomeRefused,
+    /// What was looked at is not in order.
+    SomethingWrong,
+    /// A part of what was given could not be used, which has been said.
+    Partial,
+    /// Nothing of it could be done, which has been said.
+    Failed,
+}
