@@ -2,11 +2,15 @@
 //!
 //! Rows: a crate uses crates of lower rows only. Map: the table of crates in `ARCHITECTURE.md` has these rows, each path
 //! that it names exists, and it explains every field of `Compat`. Modules open with `//!`. Crates of the pure rows are
-//! `no_std`. The rows are printed, highest first.
+//! `no_std`. Size: no crate but `conformance` has more than 12 % of the workspace's lines of Rust. Circles: no files of
+//! `topolet`, `topology-admission` and what was taken out of `topolet` use each other in a circle. The rows are printed,
+//! highest first, and the largest crates.
+
+mod circles;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
@@ -72,10 +76,28 @@ const ROWS: &[Row] = &[
     row("commands", Outside, &["xtask"]),
 ];
 
+/// The most of the workspace's lines that one crate may have, in percent.
+const LARGEST: usize = 12;
+/// It grows with the answers that are compared, and nobody builds on it.
+const OF_ANY_SIZE: &str = "conformance";
+
+/// Crates whose files use each other in one direction only.
+const WITHOUT_CIRCLES: &[&str] = &[
+    "topolet",
+    "topology-admission",
+    "node-daemon",
+    "node-input",
+    "node-output",
+    "node-state",
+    "bounded-http",
+    "kept-socket",
+];
+
 /// What the checks need to know of a crate.
 #[derive(Clone, Debug)]
 struct Crate {
     name: String,
+    folder: PathBuf,
     /// Workspace crates that it uses outside its tests.
     uses: BTreeSet<String>,
 }
@@ -102,13 +124,25 @@ impl Tidy {
         }
         for found in &crates {
             faults.extend(purity(&found.name)?);
+            if WITHOUT_CIRCLES.contains(&found.name.as_str()) {
+                faults.extend(circles::circles(&found.name, &found.folder.join("src"))?);
+            }
         }
+        let mut sizes = Vec::new();
+        for found in &crates {
+            sizes.push((found.name.as_str(), lines(&found.folder)?));
+        }
+        faults.extend(too_large(&sizes));
         if !faults.is_empty() {
             bail!("{}", faults.join("\n"));
         }
         for row in ROWS.iter().rev() {
             println!("{:<28} {}", row.name, row.crates.join(", "));
         }
+        sizes.sort_by_key(|(_, lines)| std::cmp::Reverse(*lines));
+        let all = all_lines(&sizes);
+        let largest = sizes.iter().take(5).map(|(name, lines)| format!("{name} {}", share(*lines, all)));
+        println!("{all} lines of Rust, most of them in {}", largest.collect::<Vec<_>>().join(", "));
         eprintln!("tidy: {} crates in order", crates.len());
         Ok(())
     }
@@ -130,10 +164,52 @@ fn workspace(folder: &Path) -> anyhow::Result<Vec<Crate>> {
         let own = dependencies.filter(|used| used["path"].is_string() && used["kind"] != "dev");
         Crate {
             name: package["name"].as_str().unwrap_or_default().to_owned(),
+            folder: Path::new(package["manifest_path"].as_str().unwrap_or_default())
+                .parent()
+                .unwrap_or(folder)
+                .to_path_buf(),
             uses: own.filter_map(|used| used["name"].as_str()).map(str::to_owned).collect(),
         }
     });
     Ok(crates.collect())
+}
+
+/// The lines of Rust below a folder.
+fn lines(folder: &Path) -> anyhow::Result<usize> {
+    let mut sum = 0;
+    for entry in fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            sum += if path.file_name().is_some_and(|name| name == "target") { 0 } else { lines(&path)? };
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            sum += fs::read_to_string(&path)?.lines().count();
+        }
+    }
+    Ok(sum)
+}
+
+fn all_lines(sizes: &[(&str, usize)]) -> usize {
+    sizes.iter().map(|(_, lines)| lines).sum()
+}
+
+/// In percent, with one digit after the point.
+fn share(lines: usize, all: usize) -> String {
+    let thousandths = lines * 1000 / all.max(1);
+    format!("{}.{} %", thousandths / 10, thousandths % 10)
+}
+
+/// Crates with more lines than a part of the workspace may have.
+fn too_large(sizes: &[(&str, usize)]) -> Vec<String> {
+    let all = all_lines(sizes);
+    let large = sizes.iter().filter(|(name, lines)| *name != OF_ANY_SIZE && lines * 100 > all * LARGEST);
+    let told = large.map(|(name, lines)| {
+        let share = share(*lines, all);
+        format!(
+            "{name} has {lines} of {all} lines of Rust ({share}), more than {LARGEST} %: take a crate out of it that can say \
+             in one sentence what it does not know"
+        )
+    });
+    told.collect()
 }
 
 fn row_of(name: &str) -> Option<usize> {
@@ -251,7 +327,11 @@ mod tests {
     use super::*;
 
     fn found(name: &str, uses: &[&str]) -> Crate {
-        Crate { name: name.to_owned(), uses: uses.iter().map(|used| (*used).to_owned()).collect() }
+        Crate {
+            name: name.to_owned(),
+            folder: PathBuf::new(),
+            uses: uses.iter().map(|used| (*used).to_owned()).collect(),
+        }
     }
 
     #[test]
@@ -269,7 +349,7 @@ mod tests {
     }
 
     /// A workspace of two crates, of which the lower uses the upper.
-    struct UpsideDown(std::path::PathBuf);
+    struct UpsideDown(PathBuf);
 
     impl UpsideDown {
         fn new() -> Self {
@@ -335,7 +415,38 @@ mod tests {
     }
 
     #[test]
+    fn a_crate_has_its_part_of_the_lines_and_no_more() {
+        let others = [("conformance", 500), ("cpu-manager", 380)];
+        let with = |name, lines| too_large(&[&others[..], &[(name, lines)]].concat());
+        assert_eq!(with("topolet", 120).len(), 1, "cpu-manager has 38 %");
+        let small = |lines| {
+            too_large(&[
+                ("a", 12),
+                ("b", 12),
+                ("c", 12),
+                ("d", 12),
+                ("conformance", 100 - lines),
+                ("topolet", lines),
+            ])
+        };
+        assert_eq!(small(17), [""; 0]);
+        let told = small(18);
+        assert_eq!(told.len(), 1);
+        assert!(
+            told[0].starts_with("topolet has 18 of 148 lines of Rust (12.1 %), more than 12 %"),
+            "{told:?}"
+        );
+    }
+
+    #[test]
     fn this_workspace_is_in_order() {
-        assert_eq!(rows(&workspace(&root()).unwrap()), [""; 0]);
+        let crates = workspace(&root()).unwrap();
+        assert_eq!(rows(&crates), [""; 0]);
+        let sizes: Vec<(&str, usize)> =
+            crates.iter().map(|found| (found.name.as_str(), lines(&found.folder).unwrap())).collect();
+        assert_eq!(too_large(&sizes), [""; 0]);
+        for found in crates.iter().filter(|found| WITHOUT_CIRCLES.contains(&found.name.as_str())) {
+            assert_eq!(circles::circles(&found.name, &found.folder.join("src")).unwrap(), [""; 0]);
+        }
     }
 }
