@@ -9,7 +9,6 @@ mod damage;
 mod disks;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,8 +21,8 @@ use serde_json::json;
 use crate::node::invariants::Disk;
 use crate::node::load::{self, Figures, Folder, Load, Pace};
 use crate::node::{Client, Clock, Daemon, DevicePlugin, Profile, Programs, invariants};
-use crate::reliability::{self, percentile};
-use crate::target;
+use crate::reliability::{self, Evidence, percentile};
+use damage::Damage;
 
 /// Kills a daemon under load, restarts it, and looks whether anything is lost or has two owners. Needs about 0.5 s a kill.
 #[derive(Debug, clap::Args)]
@@ -46,8 +45,6 @@ pub(crate) struct Chaos {
 const APART: &str = "XTASK_CHAOS_APART";
 /// Clients at once.
 const CLIENTS: usize = 4;
-/// How many folders are kept in which something was wrong.
-const KEPT: usize = 5;
 
 /// A node that is killed again and again, and all that is known of it.
 struct Node<'a> {
@@ -56,6 +53,8 @@ struct Node<'a> {
     log: PathBuf,
     loads: Vec<Load>,
     folder: Folder,
+    /// The command that runs this, with its seed.
+    command: &'a str,
 }
 
 /// What came of it.
@@ -84,7 +83,9 @@ impl Chaos {
         let place = tempfile::tempdir().context("failed to make a folder")?;
         self.kills(&programs, place.path(), &mut outcome)?;
         if can_mount {
-            if let Err(error) = disks::fill(&programs, place.path(), self.seed, &mut outcome) {
+            if let Err(error) =
+                disks::fill(&programs, place.path(), (self.seed, &self.command()), &mut outcome)
+            {
                 outcome.violations.push(format!("on a full disk: {error:#}"));
             }
         } else {
@@ -103,7 +104,8 @@ impl Chaos {
             outcome.skipped.push("monotonic clock: time namespaces need root".to_owned());
         }
         let mut random = fastrand::Rng::with_seed(self.seed);
-        let mut node = Node::new(programs, place, "root-0", self.seed);
+        let command = self.command();
+        let mut node = Node::new(programs, (place, "root-0"), self.seed, &command);
         let mut plugin = None;
         let mut spoilt = None;
         for kill in 0..self.kills {
@@ -121,15 +123,11 @@ impl Chaos {
             let daemon = match node.start(clock, spoilt.take(), outcome) {
                 Ok(daemon) => daemon,
                 Err(error) => {
-                    outcome.violations.push(format!("kill {kill}: {error:#}"));
-                    node.keep(outcome.violations.len())?;
+                    node.violated(&format!("kill {kill}"), &[format!("{error:#}")], outcome);
+                    outcome.take(&mut node);
                     plugin = None;
-                    node = Node::new(
-                        programs,
-                        place,
-                        &format!("root-{}", kill + 1),
-                        self.seed + u64::from(kill),
-                    );
+                    let seed = self.seed + u64::from(kill);
+                    node = Node::new(programs, (place, &format!("root-{}", kill + 1)), seed, &command);
                     continue;
                 }
             };
@@ -166,10 +164,14 @@ impl Chaos {
         Ok(())
     }
 
+    /// What starts this run again.
+    fn command(&self) -> String {
+        let profile = if self.profile == Profile::Debug { " --profile debug" } else { "" };
+        format!("cargo xtask chaos --kills {} --seed {}{profile}", self.kills, self.seed)
+    }
+
     fn report(&self, mut outcome: Outcome, took: Duration) -> anyhow::Result<()> {
         let mut starts: Vec<u128> = outcome.starts.iter().map(Duration::as_millis).collect();
-        let odd = std::mem::take(&mut outcome.figures.odd);
-        outcome.violations.extend(odd);
         outcome.violations.extend(outcome.figures.idle().map(str::to_owned));
         let shown: Vec<&String> = outcome.violations.iter().take(20).collect();
         let [median, late, longest] = [50, 99, 100].map(|percent| percentile(&mut starts, percent));
@@ -184,9 +186,7 @@ impl Chaos {
         });
         print(&serde_json::to_string_pretty(&figures)?);
         if self.write {
-            let profile = if self.profile == Profile::Debug { " --profile debug" } else { "" };
-            let command = format!("cargo xtask chaos --kills {} --seed {}{profile}", self.kills, self.seed);
-            reliability::write("chaos", "chaos", &command, &figures)?;
+            reliability::write("chaos", "chaos", &self.command(), &figures)?;
         }
         ensure!(outcome.violations.is_empty(), "{} violations; see above", outcome.violations.len());
         Ok(())
@@ -203,41 +203,43 @@ impl Outcome {
         for load in &mut node.loads {
             self.figures.add(&std::mem::take(&mut load.figures));
         }
+        let odd = std::mem::take(&mut self.figures.odd);
+        if !odd.is_empty() {
+            node.violated("answers under load", &odd, self);
+        }
     }
 }
 
 impl<'a> Node<'a> {
-    fn new(programs: &'a Programs, place: &Path, name: &str, seed: u64) -> Self {
+    fn new(programs: &'a Programs, (place, name): (&Path, &str), seed: u64, command: &'a str) -> Self {
         let root = place.join(name);
         let folder = Folder::new(&root, seed);
         let loads = (0..CLIENTS).map(|number| Load::new(number, CLIENTS, seed)).collect();
-        Self { programs, log: place.join(format!("{name}.log")), root, loads, folder }
+        Self { programs, log: place.join(format!("{name}.log")), root, loads, folder, command }
     }
 
     /// Starts the daemon and checks what it knows.
     fn start(
         &mut self,
         clock: Clock,
-        spoilt: Option<String>,
+        spoilt: Option<Damage>,
         outcome: &mut Outcome,
     ) -> anyhow::Result<Daemon> {
-        let disk = if spoilt.is_some() { Disk::Damaged } else { Disk::Whole };
-        let about = spoilt.map(|file| format!(" (after {file})")).unwrap_or_default();
+        let about = spoilt.as_ref().map(|damage| format!(" (after {})", damage.what)).unwrap_or_default();
+        let disk = spoilt.map_or(Disk::Whole, |damage| Disk::Damaged(damage.named));
         let daemon = Daemon::start(self.programs, &self.root, clock, &self.log)
             .with_context(|| format!("it does not start again{about}"))?;
         outcome.starts.push(daemon.start);
-        self.check(&about, disk, outcome)?;
+        self.check(&about, &disk, outcome)?;
         Ok(daemon)
     }
 
     /// Checks what the daemon knows while nobody asks it for anything.
-    fn check(&mut self, about: &str, disk: Disk, outcome: &mut Outcome) -> anyhow::Result<()> {
+    fn check(&mut self, about: &str, disk: &Disk, outcome: &mut Outcome) -> anyhow::Result<()> {
         let found = invariants::check(&self.root, &self.loads, disk)?;
         if !found.violations.is_empty() {
             let kills = outcome.counts.get("kills").copied().unwrap_or_default();
-            let violations = found.violations.into_iter();
-            outcome.violations.extend(violations.map(|what| format!("after kill {kills}{about}: {what}")));
-            self.keep(outcome.violations.len())?;
+            self.violated(&format!("after kill {kills}{about}"), &found.violations, outcome);
         }
         // Somebody has seen to them: nothing of them runs any more.
         let client = Client::of(&self.root);
@@ -268,17 +270,11 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Copies the folder and the log to `target/chaos`, so that somebody can look.
-    fn keep(&self, violations: usize) -> anyhow::Result<()> {
-        let kept = target().join("chaos");
-        fs::create_dir_all(&kept).context("failed to make target/chaos")?;
-        if fs::read_dir(&kept)?.count() < 2 * KEPT {
-            let name = format!("{}-{violations}", std::process::id());
-            let copy = |from: &Path, to: PathBuf| Command::new("cp").arg("-r").arg(from).arg(to).status();
-            copy(&self.root, kept.join(&name))?;
-            copy(&self.log, kept.join(format!("{name}.log")))?;
-        }
-        Ok(())
+    /// Records violations and keeps what shows them again.
+    fn violated(&self, step: &str, violations: &[String], outcome: &mut Outcome) {
+        let evidence = Evidence { command: self.command, step, violations, root: &self.root, log: &self.log };
+        let kept = evidence.keep("chaos");
+        outcome.violations.extend(violations.iter().map(|what| format!("{step}: {what} ({kept})")));
     }
 }
 

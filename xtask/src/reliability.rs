@@ -2,6 +2,7 @@
 //!
 //! Each campaign writes one small file below `docs/reliability`, which is committed; the page shows all of them.
 
+mod evidence;
 mod page;
 
 use std::fs;
@@ -12,6 +13,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
 use crate::root;
+pub(crate) use evidence::{Evidence, previous};
 
 /// Writes docs/reliability.md from the figures of the campaigns.
 #[derive(Debug, clap::Args)]

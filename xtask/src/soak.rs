@@ -197,7 +197,7 @@ fn watch(
 }
 
 fn check(root: &Path, loads: &mut [Load], violations: &mut Vec<String>) -> anyhow::Result<()> {
-    let found = invariants::check(root, loads.iter(), Disk::Whole)?;
+    let found = invariants::check(root, loads.iter(), &Disk::Whole)?;
     violations.extend(found.violations);
     for load in loads {
         load.settle(&found.admitted);

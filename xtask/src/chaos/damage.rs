@@ -1,14 +1,24 @@
 //! State files that are torn or changed while no daemon runs.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::node::invariants::{PODS, STATE};
+use crate::node::invariants::{self, PODS, STATE};
 
-/// Damages one file of the node, if there is one: what was done to which.
-pub(super) fn spoil(root: &Path, random: &mut fastrand::Rng) -> anyhow::Result<Option<String>> {
+/// What was done to a file.
+#[derive(Clone, Debug)]
+pub(super) struct Damage {
+    /// What, and to which file.
+    pub(super) what: String,
+    /// UIDs of the pods that the file named before. Only they can have lost anything.
+    pub(super) named: BTreeSet<String>,
+}
+
+/// Damages one file of the node, if there is one.
+pub(super) fn spoil(root: &Path, random: &mut fastrand::Rng) -> anyhow::Result<Option<Damage>> {
     let mut files: Vec<PathBuf> =
         STATE.iter().map(|file| root.join(file)).filter(|path| path.exists()).collect();
     let mut pods: Vec<PathBuf> = fs::read_dir(root.join(PODS))
@@ -27,9 +37,14 @@ pub(super) fn spoil(root: &Path, random: &mut fastrand::Rng) -> anyhow::Result<O
     }
     let path = files.swap_remove(random.usize(0..files.len()));
     let mut bytes = fs::read(&path).with_context(|| format!("failed to read {}", path.display()))?;
+    let named = match path.file_stem().filter(|_| path.starts_with(root.join(PODS))) {
+        Some(uid) => BTreeSet::from([uid.to_string_lossy().into_owned()]),
+        None => invariants::named(&bytes),
+    };
     let what = damage(&mut bytes, random);
     fs::write(&path, bytes).with_context(|| format!("failed to write {}", path.display()))?;
-    Ok(Some(format!("{what} {}", path.strip_prefix(root).unwrap_or(&path).display())))
+    let what = format!("{what} {}", path.strip_prefix(root).unwrap_or(&path).display());
+    Ok(Some(Damage { what, named }))
 }
 
 fn damage(bytes: &mut Vec<u8>, random: &mut fastrand::Rng) -> &'static str {
@@ -69,5 +84,25 @@ mod tests {
             assert_ne!(bytes, b"{\"checksum\":1}");
         }
         damage(&mut Vec::new(), &mut random);
+    }
+
+    #[test]
+    fn a_damaged_file_names_its_pods() {
+        let root = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+        let mut random = fastrand::Rng::with_seed(1);
+        let pods = root.path().join(PODS);
+        fs::create_dir_all(&pods).unwrap_or_else(|error| panic!("{error}"));
+        fs::write(pods.join("c.json"), "{}").unwrap_or_else(|error| panic!("{error}"));
+        let state = r#"{"entries":{"a":{"main":"1"},"b":{"main":"2"}}}"#;
+        let mut seen = BTreeSet::new();
+        for _ in 0..50 {
+            fs::write(root.path().join(STATE[0]), state).unwrap_or_else(|error| panic!("{error}"));
+            let damage = spoil(root.path(), &mut random);
+            let Ok(Some(Damage { what, named })) = damage else { panic!("{damage:?}") };
+            let expected = if what.contains(PODS) { vec!["c"] } else { vec!["a", "b"] };
+            assert_eq!(named.iter().collect::<Vec<_>>(), expected, "{what}");
+            seen.insert(named);
+        }
+        assert_eq!(seen.len(), 2, "both kinds of files are damaged");
     }
 }

@@ -49,7 +49,7 @@ impl Drop for Mount<'_> {
 pub(super) fn fill(
     programs: &Programs,
     place: &Path,
-    seed: u64,
+    (seed, command): (u64, &str),
     outcome: &mut Outcome,
 ) -> anyhow::Result<()> {
     for (lacks, options) in DISKS {
@@ -59,14 +59,14 @@ pub(super) fn fill(
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&disk).status();
         ensure!(mounted.context("failed to start mount")?.success(), "failed to mount a small disk");
         let _mount = Mount(&disk);
-        let mut node = Node::new(programs, place, lack, seed);
+        let mut node = Node::new(programs, (place, lack), seed, command);
         let about = format!(" (disk without {lack})");
         let daemon = node.start(Clock::Own, None, outcome)?;
         node.under_load(Pace::Unbounded, full)?;
-        node.check(&about, Disk::Whole, outcome)?;
+        node.check(&about, &Disk::Whole, outcome)?;
         use_up(&disk, lacks);
         node.under_load(Pace::Unbounded, full)?;
-        node.check(&about, Disk::Whole, outcome)?;
+        node.check(&about, &Disk::Whole, outcome)?;
         node.under_load(Pace::Unbounded, || {
             std::thread::sleep(FULL / 10);
             daemon.kill()
@@ -76,10 +76,10 @@ pub(super) fn fill(
         daemon.wait(&node.root, "/healthz", &node.log)?;
         fs::remove_dir_all(disk.join("filler"))?;
         daemon.wait(&node.root, "/readyz", &node.log)?;
-        node.check(&about, Disk::Whole, outcome)?;
+        node.check(&about, &Disk::Whole, outcome)?;
         let before: u64 = node.loads.iter().map(|load| load.figures.applied).sum();
         node.under_load(Pace::Unbounded, full)?;
-        node.check(&about, Disk::Whole, outcome)?;
+        node.check(&about, &Disk::Whole, outcome)?;
         if node.loads.iter().map(|load| load.figures.applied).sum::<u64>() == before {
             outcome.violations.push(format!("no pod is admitted once there are {lack} again"));
         }

@@ -58,19 +58,37 @@ pub(crate) struct Found {
 }
 
 /// What happened to the files of a node besides crashes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Disk {
     /// Nothing: a pod in quarantine is a violation.
     Whole,
-    /// Somebody changed one: pods may be in quarantine.
-    Damaged,
+    /// Somebody changed one, which named the pods with these UIDs: they may be in quarantine, and no others.
+    Damaged(BTreeSet<String>),
+}
+
+impl Disk {
+    /// Whether the pod may be in quarantine.
+    fn names(&self, uid: &str) -> bool {
+        match self {
+            Self::Whole => false,
+            Self::Damaged(named) => named.contains(uid),
+        }
+    }
+}
+
+/// The UIDs of the pods that one of the kubelet's state files names; none if it cannot be read.
+pub(crate) fn named(state: &[u8]) -> BTreeSet<String> {
+    let file: Value = serde_json::from_slice(state).unwrap_or_default();
+    let managers = file["entries"].as_object().into_iter().flatten().map(|(uid, _)| uid.clone());
+    let devices = file["Data"]["PodDeviceEntries"].as_array().into_iter().flatten();
+    managers.chain(devices.map(|entry| text(&entry["PodUID"]))).collect()
 }
 
 /// Checks a node that serves while no client sends requests. `loads` are the clients that sent requests before.
 pub(crate) fn check<'a>(
     root: &Path,
     loads: impl IntoIterator<Item = &'a Load>,
-    disk: Disk,
+    disk: &Disk,
 ) -> anyhow::Result<Found> {
     let (files, pods) = settled(root)?;
     let mut found = Found { violations: files.violations(), ..Found::default() };
@@ -86,12 +104,13 @@ pub(crate) fn check<'a>(
         }
     }
     let listed = pods["pods"].as_array().into_iter().flatten();
-    let mut uids = BTreeSet::new();
+    let (mut uids, mut quarantined) = (BTreeSet::new(), BTreeMap::new());
     for pod in listed {
         match pod["status"].as_str() {
             Some("Admitted") => {}
             Some(QUARANTINED) => {
                 uids.insert(text(&pod["uid"]));
+                quarantined.insert(text(&pod["uid"]), text(&pod["name"]));
                 found.quarantined.insert(text(&pod["name"]));
                 continue;
             }
@@ -106,12 +125,11 @@ pub(crate) fn check<'a>(
     found.violations.extend(without);
     let forgotten = files.pods.difference(&uids).map(|uid| format!("{uid} has a file and is not admitted"));
     found.violations.extend(forgotten);
-    if disk == Disk::Whole {
-        let unasked = found.quarantined.iter();
-        found
-            .violations
-            .extend(unasked.map(|name| format!("{name} is in quarantine, and no file was damaged")));
-    }
+    let unasked = quarantined.into_iter().filter(|(uid, _)| !disk.names(uid));
+    found.violations.extend(unasked.map(|(uid, name)| match disk {
+        Disk::Whole => format!("{name} is in quarantine, and no file was damaged"),
+        Disk::Damaged(_) => format!("{name} ({uid}) is in quarantine, and the damaged file did not name it"),
+    }));
     for load in loads {
         found.violations.extend(acknowledged(load, &found.admitted, &found.quarantined));
     }
@@ -361,6 +379,16 @@ mod tests {
         let mut files = whole();
         change(&mut files);
         files.violations().join("; ")
+    }
+
+    #[test]
+    fn a_state_file_names_the_pods_that_hold_something() {
+        let files = whole();
+        let of = |file: &Value| named(file.to_string().as_bytes()).into_iter().collect::<Vec<_>>().join(" ");
+        assert_eq!([of(&files.cpu), of(&files.memory), of(&files.devices)], ["a b", "a", "a"]);
+        assert!(named(b"{torn").is_empty());
+        let damaged = Disk::Damaged(named(files.devices.to_string().as_bytes()));
+        assert!(damaged.names("a") && !damaged.names("b") && !Disk::Whole.names("a"));
     }
 
     #[test]

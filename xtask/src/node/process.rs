@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 
 use super::client::Client;
+use crate::reliability::previous;
 use crate::{cargo, run, target};
 
 /// A start that takes longer has failed.
@@ -117,6 +118,12 @@ impl Daemon {
                 command
             }
         };
+        match fs::rename(log, previous(log)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("failed to rename {}", log.display()));
+            }
+            _ => {}
+        }
         let log = File::create(log).with_context(|| format!("failed to make {}", log.display()))?;
         command.args(["serve", "--machine", MACHINE, "--config", "pinned", "--cgroup-root", "off", "--root"]);
         command.arg(root).arg("--manifests").arg(manifests(root));
