@@ -1,13 +1,15 @@
 //! `cargo xtask soak`: a daemon that works for a long time, and whether what it uses stays the same.
 //!
 //! Clients apply, delete and explain at a steady rate, by a schedule that does not wait for answers; a device plugin dies and comes back; readers connect and say
-//! nothing, ask byte by byte, scrape metrics and explain large Deployments. In the first half the daemon is restarted
+//! nothing, ask byte by byte, scrape metrics and explain large Deployments. Where this runs as root, the same readers run
+//! as two other users as well. In the first half the daemon is restarted
 //! every few minutes; in the second half it runs through, and its memory and descriptors are judged: the median of the
 //! last third against that of the first third after a warm-up. The node lies in a temporary folder: `--root` or `TMPDIR`
 //! chooses the disk. A disk that is slow to sync bounds the rate: the report has the rate that was reached, and times
 //! that count from when a request was due.
 
 mod readers;
+mod others;
 mod usage;
 
 use std::path::{Path, PathBuf};
@@ -19,8 +21,10 @@ use serde_json::json;
 
 use crate::node::invariants::Disk;
 use crate::node::load::{Figures, Folder, Load, Pace};
-use crate::node::{Clock, Daemon, DevicePlugin, Profile, Programs, invariants};
-use crate::reliability::{self, percentile};
+use crate::node::{Access, Clock, Daemon, DevicePlugin, Profile, Programs, invariants};
+use crate::reliability::{self, Evidence, percentile};
+use others::OtherUsers;
+use readers::Reader;
 use usage::Usages;
 
 /// Runs a daemon under a steady load, and fails if its memory or its descriptors grow.
@@ -41,6 +45,9 @@ pub(crate) struct Soak {
     /// A folder on the disk that the node is on; its own folder in there is removed in the end.
     #[arg(long)]
     root: Option<PathBuf>,
+    /// Only reads, from the node whose folder is `--root`, until it is killed: what a run starts as other users.
+    #[arg(long, hide = true, value_enum, requires = "root")]
+    reader: Option<Reader>,
     /// Writes the figures to docs/reliability.
     #[arg(long)]
     write: bool,
@@ -71,21 +78,36 @@ pub(crate) fn minutes(text: &str) -> Result<f64, String> {
 
 impl Soak {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let programs = Programs::build(Profile::Release)?;
+        if let (Some(reader), Some(root)) = (self.reader, &self.root) {
+            return others::read(reader, root);
+        }
+        let mut programs = Programs::build(Profile::Release)?;
         let place = self.root.as_ref().map_or_else(tempfile::tempdir, tempfile::tempdir_in);
         let place = place.context("failed to make a folder")?;
         let (root, log) = (place.path().join("root"), place.path().join("log"));
+        let program = if others::can_start() {
+            programs.access = Access::Everybody;
+            Some(others::open(place.path(), &root)?)
+        } else {
+            eprintln!("no readers of other users: only root can start them");
+            None
+        };
         let total = Duration::from_secs_f64(self.minutes * 60.0);
         let restart = Duration::from_secs_f64(self.restart * 60.0);
         let mut loads: Vec<Load> = (0..CLIENTS).map(|number| Load::new(number, CLIENTS, self.seed)).collect();
         let (mut folder, mut plugin) = (Folder::new(&root, self.seed), None);
         let (mut violations, mut starts, mut life) = (Vec::new(), Vec::new(), Usages::default());
-        let mut under_load = Duration::ZERO;
+        let (mut under_load, mut other_users) = (Duration::ZERO, 0);
         let began = Instant::now();
         while began.elapsed() < total {
             let daemon = Daemon::start(&programs, &root, Clock::Own, &log)?;
             starts.push(daemon.start.as_millis());
-            check(&root, &mut loads, &mut violations)?;
+            self.check(&root, &log, &mut loads, &mut violations)?;
+            let mut others = match &program {
+                Some(program) => OtherUsers::start(program, &root)?,
+                None => OtherUsers::default(),
+            };
+            other_users = others.count();
             // The last life has the whole second half.
             let left = total.saturating_sub(began.elapsed());
             let time = match left.checked_sub(total / 2) {
@@ -100,16 +122,18 @@ impl Soak {
                     threads.spawn(|| load.run(&root, pace, &stop));
                 }
                 threads.spawn(|| folder.churn(Duration::from_millis(500), &stop));
-                for reader in readers::ALL {
+                for reader in Reader::ALL {
                     let (root, stop) = (&root, &stop);
-                    threads.spawn(move || reader(root, stop));
+                    threads.spawn(move || reader.run(root, stop));
                 }
                 let used = watch(&daemon, &programs, &root, time, &mut plugin);
                 stop.store(true, Ordering::Relaxed);
                 used
             })?;
             under_load += begin.elapsed();
-            check(&root, &mut loads, &mut violations)?;
+            self.violated("under load", &others.ended(), (&root, &log), &mut violations);
+            drop(others);
+            self.check(&root, &log, &mut loads, &mut violations)?;
             if began.elapsed() < total {
                 daemon.kill()?;
             } else {
@@ -121,17 +145,51 @@ impl Soak {
         for load in &loads {
             figures.add(&load.figures);
         }
-        self.report(&mut figures, under_load, (&mut starts, &life), violations)
+        let odd = std::mem::take(&mut figures.odd);
+        self.violated("answers under load", &odd, (&root, &log), &mut violations);
+        self.report(&mut figures, other_users, under_load, (&mut starts, &life), violations)
+    }
+
+    /// What starts this run again.
+    fn command(&self) -> String {
+        format!(
+            "cargo xtask soak --minutes {} --rate {} --restart {} --seed {}",
+            self.minutes, self.rate, self.restart, self.seed
+        )
+    }
+
+    fn check(
+        &self,
+        root: &Path,
+        log: &Path,
+        loads: &mut [Load],
+        violations: &mut Vec<String>,
+    ) -> anyhow::Result<()> {
+        let found = invariants::check(root, loads.iter(), &Disk::Whole)?;
+        self.violated("at rest", &found.violations, (root, log), violations);
+        for load in loads {
+            load.settle(&found.admitted);
+        }
+        Ok(())
+    }
+
+    /// Records violations and keeps what shows them again.
+    fn violated(&self, step: &str, found: &[String], (root, log): (&Path, &Path), all: &mut Vec<String>) {
+        if !found.is_empty() {
+            let evidence = Evidence { command: &self.command(), step, violations: found, root, log };
+            let kept = evidence.keep("soak");
+            all.extend(found.iter().map(|what| format!("{step}: {what} ({kept})")));
+        }
     }
 
     fn report(
         &self,
         figures: &mut Figures,
+        other_users: usize,
         under_load: Duration,
         (starts, life): (&mut [u128], &Usages),
         mut violations: Vec<String>,
     ) -> anyhow::Result<()> {
-        violations.append(&mut figures.odd);
         violations.extend(figures.idle().map(str::to_owned));
         let growth = life.growth();
         let [median, late, longest] =
@@ -141,7 +199,7 @@ impl Soak {
             "minutes": self.minutes, "events": figures.events(), "eventsPerSecond": rate,
             "duePerSecond": self.rate, "unsent": figures.unsent,
             "applied": figures.applied, "withDevices": figures.with_devices, "refused": figures.refused, "deleted": figures.deleted,
-            "explained": figures.explained, "starts": starts.len(),
+            "explained": figures.explained, "readersOfOtherUsers": other_users, "starts": starts.len(),
             "longestStartMilliseconds": u64::try_from(percentile(starts, 100))?,
             "applyMilliseconds": { "p50": median, "p99": late, "max": longest },
             "lastLife": growth, "violations": violations.len(),
@@ -149,11 +207,7 @@ impl Soak {
         });
         print(&serde_json::to_string_pretty(&report)?);
         if self.write {
-            let command = format!(
-                "cargo xtask soak --minutes {} --rate {} --restart {} --seed {}",
-                self.minutes, self.rate, self.restart, self.seed
-            );
-            reliability::write("soak", "soak", &command, &report)?;
+            reliability::write("soak", "soak", &self.command(), &report)?;
         }
         ensure!(violations.is_empty(), "{} violations; see above", violations.len());
         if life.0.len() < JUDGED {
@@ -194,15 +248,6 @@ fn watch(
         std::thread::sleep(SAMPLE.min(time.saturating_sub(began.elapsed())));
     }
     Ok(used)
-}
-
-fn check(root: &Path, loads: &mut [Load], violations: &mut Vec<String>) -> anyhow::Result<()> {
-    let found = invariants::check(root, loads.iter(), &Disk::Whole)?;
-    violations.extend(found.violations);
-    for load in loads {
-        load.settle(&found.admitted);
-    }
-    Ok(())
 }
 
 #[expect(clippy::print_stdout, reason = "the output of the command")]

@@ -9,4 +9,4 @@ pub(crate) mod load;
 mod process;
 
 pub(crate) use client::Client;
-pub(crate) use process::{Clock, Daemon, DevicePlugin, Profile, Programs, Usage};
+pub(crate) use process::{Access, Clock, Daemon, DevicePlugin, Profile, Programs, Usage};

@@ -22,6 +22,8 @@ const MACHINE: &str = "xeon-2s-96cpu-sriov";
 pub(crate) struct Programs {
     pub(crate) topolet: PathBuf,
     plugin: PathBuf,
+    /// Who may connect to the daemons that are started.
+    pub(crate) access: Access,
 }
 
 /// How the daemon is built.
@@ -31,6 +33,15 @@ pub(crate) enum Profile {
     Release,
     /// As the tests have it, with checks of overflows and assertions.
     Debug,
+}
+
+/// Who may connect to a daemon's socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Access {
+    /// Its user and group.
+    Group,
+    /// Every user of this machine.
+    Everybody,
 }
 
 /// Which time it is for a process.
@@ -67,12 +78,12 @@ impl Programs {
             Profile::Release => {
                 run(&mut cargo(&["build", "--release", "--quiet", "--package", "topolet"]))?;
                 run(&mut cargo(&["build", "--quiet", "--package", "device-plugin", "--example", "plugin"]))?;
-                Ok(Self { topolet: target().join("release/topolet"), plugin })
+                Ok(Self { topolet: target().join("release/topolet"), plugin, access: Access::Group })
             }
             Profile::Debug => {
                 // What tests build: other choices would be built beside it.
                 run(&mut cargo(&["test", "--no-run", "--quiet", "--workspace"]))?;
-                Ok(Self { topolet: target().join("debug/topolet"), plugin })
+                Ok(Self { topolet: target().join("debug/topolet"), plugin, access: Access::Group })
             }
         }
     }
@@ -127,6 +138,9 @@ impl Daemon {
         let log = File::create(log).with_context(|| format!("failed to make {}", log.display()))?;
         command.args(["serve", "--machine", MACHINE, "--config", "pinned", "--cgroup-root", "off", "--root"]);
         command.arg(root).arg("--manifests").arg(manifests(root));
+        if programs.access == Access::Everybody {
+            command.arg("--socket-for-all");
+        }
         fs::create_dir_all(manifests(root)).context("failed to make a folder for manifests")?;
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn();
         Ok(Self { child: child.context("failed to start the daemon")?, start: Duration::ZERO })

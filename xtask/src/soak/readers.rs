@@ -12,10 +12,32 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Connections that say nothing, at once.
 const IDLE: usize = 20;
 
-/// One kind of reader; ends when it is told to.
-type Reader = fn(&Path, &AtomicBool);
+/// What a reader does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(super) enum Reader {
+    /// Holds connections and sends nothing.
+    Idle,
+    /// Sends a request byte by byte.
+    Slow,
+    /// Asks for metrics.
+    Scraper,
+    /// Explains a Deployment.
+    Explainer,
+}
 
-pub(super) const ALL: [Reader; 4] = [idle, slow, scraper, explainer];
+impl Reader {
+    pub(super) const ALL: [Self; 4] = [Self::Idle, Self::Slow, Self::Scraper, Self::Explainer];
+
+    /// Reads until `stop` is set.
+    pub(super) fn run(self, root: &Path, stop: &AtomicBool) {
+        match self {
+            Self::Idle => idle(root, stop),
+            Self::Slow => slow(root, stop),
+            Self::Scraper => scraper(root, stop),
+            Self::Explainer => explainer(root, stop),
+        }
+    }
+}
 
 fn until(stop: &AtomicBool, mut what: impl FnMut()) {
     while !stop.load(Ordering::Relaxed) {
