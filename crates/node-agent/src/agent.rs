@@ -5,7 +5,7 @@ use std::fmt;
 use device_manager::Moment;
 use kubelet_checkpoint::store::{Disk, Fs, Store, StoreError};
 
-use crate::effect::{Effect, Write, Written};
+use crate::effect::{Effect, Write, WriteOutcome};
 use crate::event::Event;
 use crate::owner::Owner;
 use crate::snapshot::Snapshot;
@@ -30,7 +30,7 @@ impl<F: Fs> Agent<F> {
         (agent, effects)
     }
 
-    /// The owner.
+    /// The owner, whose changes are on disk.
     #[must_use]
     pub const fn owner(&self) -> &Owner {
         &self.owner
@@ -59,7 +59,7 @@ impl<F: Fs> Agent<F> {
         self.owner.take_effects()
     }
 
-    fn write(&self, writes: &[Write]) -> Written {
+    fn write(&self, writes: &[Write]) -> WriteOutcome {
         for (done, Write { file, text }) in writes.iter().enumerate() {
             let path = file.path();
             let result = match text {
@@ -67,10 +67,10 @@ impl<F: Fs> Agent<F> {
                 None => self.store.remove_at(&path),
             };
             if let Err(error) = result {
-                return Written::Failed { done, why: with_cause(&error) };
+                return WriteOutcome::Failed { done, why: with_cause(&error) };
             }
         }
-        Written::All
+        WriteOutcome::All
     }
 }
 

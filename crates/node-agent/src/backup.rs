@@ -13,7 +13,7 @@ use node_state::{FileRepair, OldContents, PODS};
 pub struct KeptBackups(pub NonZeroUsize);
 
 impl Default for KeptBackups {
-    /// Five.
+    /// Five backups of each file.
     fn default() -> Self {
         Self(NonZeroUsize::MIN.saturating_add(4))
     }

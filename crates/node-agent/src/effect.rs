@@ -20,9 +20,9 @@ use node_state::{Source, record};
 /// A file of the node.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum FileName {
-    /// One of the kubelet's.
+    /// A state file of the kubelet.
     State(StateFile),
-    /// A pod's.
+    /// The record of one pod.
     Pod(PodUid),
 }
 
@@ -40,16 +40,16 @@ impl FileName {
 /// A file to be written or removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Write {
-    /// Which.
+    /// The file to write.
     pub file: FileName,
     /// Its new text; `None`: it is removed.
     pub text: Option<String>,
 }
 
-/// What came of the writes of a plan, which are done in order.
+/// Whether the writes of a plan, which are done in order, are safe.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Written {
-    /// All are safe.
+pub enum WriteOutcome {
+    /// Every file of the plan is on disk.
     All,
     /// So many are, the next has failed, and the rest was not tried.
     Failed {
@@ -66,23 +66,23 @@ pub enum Effect {
     /// Somebody is answered.
     Answer(Ticket, Answer),
     /// A pod has been decided on; who asked for it is answered with that.
-    Decided(Box<Decided>),
+    Decided(Box<PodDecision>),
     /// A plugin is asked; its answer comes back as an event.
     Ask(Question),
     /// A running container's CPUs and memory nodes are written.
     Enforce(Enforcement),
     /// A pod holds nothing any more; what of it still runs is to be ended.
-    Ended(PodUid, WhyEnded),
+    Ended(PodUid, EndReason),
     /// Something changed in the CPU manager's counters besides what a decision counts.
     Counted(Vec<cpu_manager::Change>),
     /// Files could not be written. They are tried again at the next timer.
     NotWritten(String),
 }
 
-/// Why a pod holds nothing any more.
+/// Why a pod has ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum WhyEnded {
-    /// Somebody said so.
+pub enum EndReason {
+    /// A request deleted it.
     Deleted,
     /// Its manifest is not in the folder any more, or is another one.
     ManifestGone,
@@ -93,7 +93,7 @@ pub enum WhyEnded {
 /// An answer other than a decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// It is done.
+    /// The request has been carried out and is on disk.
     Done,
     /// The pod runs already, as it is.
     Unchanged,
@@ -140,16 +140,16 @@ pub enum RequestError {
 
 /// A decision on a pod.
 #[derive(Clone, Debug)]
-pub struct Decided {
-    /// Who asked; `None`: the folder.
+pub struct PodDecision {
+    /// The request for it; `None`: the pod is from the folder.
     pub ticket: Option<Ticket>,
-    /// The pod.
+    /// The pod that was decided on, with its manifest.
     pub pod: Arc<Pod>,
     /// Where it came from.
     pub source: Source,
-    /// What came out.
+    /// Admitted, with the placement, or refused, with the reason.
     pub verdict: Verdict,
-    /// What was looked at.
+    /// What the providers were asked and answered.
     pub trace: Trace,
     /// What the counters gain.
     pub counted: Counted,
@@ -165,22 +165,22 @@ pub struct Decided {
     pub worked: Duration,
 }
 
-/// Where a running container may run.
+/// A running container and the CPUs and NUMA nodes that it is pinned to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Enforcement {
-    /// Which container.
+    /// The container and its pod.
     pub container: ContainerKey,
     /// Its id in the runtime.
     pub id: ContainerId,
     /// Its cgroup, below the root of cgroups; `None`: nobody said.
     pub cgroup: Option<PathBuf>,
-    /// Where.
-    pub place: Place,
+    /// The CPUs and NUMA nodes to write.
+    pub pinning: Pinning,
 }
 
 /// CPUs and memory of a container.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Place {
+pub struct Pinning {
     /// `cpuset.cpus`; `None`: left as it is, as under CPU manager policy `none`.
     pub cpus: Option<CpuSet>,
     /// `cpuset.mems`; `None`: left as it is, since nothing is booked for the container.

@@ -1,4 +1,4 @@
-//! What an owner is told.
+//! What happens to a node, as its owner takes it in.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::listing::Listing;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ticket(pub u64);
 
-/// Everything that an owner can be told.
+/// Everything that can happen to a node.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// Somebody asks for something, and is answered under the ticket.
@@ -42,7 +42,7 @@ pub enum Request {
     Delete(PodUid),
     /// A container has been created, and its process is about to start.
     Started {
-        /// Which.
+        /// The container and its pod.
         container: ContainerKey,
         /// Its id in the runtime.
         id: ContainerId,
@@ -62,6 +62,6 @@ pub enum PluginEvent {
     Listed(ResourceName, Vec<Device>),
     /// It has listed more than there is room for, and has no devices until it lists fewer.
     ListRefused(ResourceName, OverBudget),
-    /// It is gone.
+    /// Its connection has ended: its devices become unhealthy.
     Gone(ResourceName),
 }

@@ -26,14 +26,14 @@ use node_state::ManifestFile;
 pub struct Folder {
     path: PathBuf,
     pod_level: PodLevelResources,
-    files: BTreeMap<PathBuf, Known>,
+    files: BTreeMap<PathBuf, WatchedFile>,
     /// Pods that are in two files, as it has been told.
-    twins: Vec<Trouble>,
+    twins: Vec<FolderProblem>,
 }
 
 /// What is known of a file.
 #[derive(Debug, Default)]
-struct Known {
+struct WatchedFile {
     /// Of the contents when it was last looked at.
     hash: Option<u64>,
     /// The pods when it could be read last; `None`: it never could.
@@ -46,27 +46,27 @@ struct Known {
 #[derive(Debug, Error)]
 #[error("failed to read folder {path}")]
 pub struct FolderError {
-    /// Which.
+    /// The path of the folder.
     pub path: PathBuf,
-    /// Why not.
+    /// The error of the operating system.
     #[source]
     pub error: io::Error,
 }
 
-/// What is wrong with a file; told once, until it changes.
+/// What is wrong with a file; reported once, until it changes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Trouble {
-    /// Which.
+pub struct FolderProblem {
+    /// The path of the file.
     pub file: PathBuf,
     /// What follows from it.
-    pub kind: TroubleKind,
+    pub kind: FolderProblemKind,
     /// What is wrong, as text to be shown.
     pub what: String,
 }
 
 /// What follows from something wrong in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TroubleKind {
+pub enum FolderProblemKind {
     /// The file cannot be used, and its pods stay as they are.
     Unusable,
     /// A pod of it is in another file already, which counts.
@@ -76,7 +76,7 @@ pub enum TroubleKind {
 }
 
 /// A file as it was read.
-enum Contents {
+enum FileContents {
     Whole(Vec<u8>),
     /// It changed meanwhile.
     Moving,
@@ -94,13 +94,13 @@ impl Folder {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn read(&mut self) -> Result<(Listing, Vec<Trouble>), FolderError> {
+    pub fn read(&mut self) -> Result<(Listing, Vec<FolderProblem>), FolderError> {
         let failed = |error| FolderError { path: self.path.clone(), error };
         let mut there = BTreeSet::new();
         for entry in fs::read_dir(&self.path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
-            // A link counts as what it leads to; one that leads nowhere is trouble.
+            // A link counts as what it leads to; one that leads nowhere is a problem.
             let is_folder = fs::metadata(entry.path()).is_ok_and(|about| about.is_dir());
             let is_passed_over = is_folder && !is_named_as_manifest(&entry.path());
             if !is_hidden && !is_passed_over {
@@ -108,16 +108,20 @@ impl Folder {
             }
         }
         self.files.retain(|path, _| there.contains(path));
-        let mut troubles = Vec::new();
+        let mut problems = Vec::new();
         for path in there {
             let known = self.files.entry(path.clone()).or_default();
             let new = known.look(&path, self.pod_level);
-            troubles.extend(new.into_iter().map(|(kind, what)| Trouble { file: path.clone(), kind, what }));
+            problems.extend(new.into_iter().map(|(kind, what)| FolderProblem {
+                file: path.clone(),
+                kind,
+                what,
+            }));
         }
         let (listing, twins) = self.listing();
-        troubles.extend(twins.iter().filter(|twin| !self.twins.contains(twin)).cloned());
+        problems.extend(twins.iter().filter(|twin| !self.twins.contains(twin)).cloned());
         self.twins = twins;
-        Ok((listing, troubles))
+        Ok((listing, problems))
     }
 
     /// The files that cannot be used now, and why.
@@ -125,8 +129,8 @@ impl Folder {
         self.files.iter().filter_map(|(path, known)| Some((ManifestFile::at(path), known.fault.as_deref()?)))
     }
 
-    /// All pods; of two that are the same the one in the first file, and the other is trouble.
-    fn listing(&self) -> (Listing, Vec<Trouble>) {
+    /// All pods; of two that are the same the one in the first file, and the other is a problem.
+    fn listing(&self) -> (Listing, Vec<FolderProblem>) {
         let mut twins = Vec::new();
         let mut uids: BTreeMap<PodUid, PathBuf> = BTreeMap::new();
         let mut names: BTreeMap<(String, String), PathBuf> = BTreeMap::new();
@@ -140,9 +144,9 @@ impl Folder {
             for pod in known.pods.iter().flatten() {
                 let named = (pod.namespace.clone(), pod.name.clone());
                 match uids.get(&pod.uid).or_else(|| names.get(&named)) {
-                    Some(first) if first != path => twins.push(Trouble {
+                    Some(first) if first != path => twins.push(FolderProblem {
                         file: path.clone(),
-                        kind: TroubleKind::Twin,
+                        kind: FolderProblemKind::Twin,
                         what: format!("pod {}/{} is in {} already", named.0, named.1, first.display()),
                     }),
                     _ => {
@@ -157,16 +161,16 @@ impl Folder {
     }
 }
 
-impl Known {
+impl WatchedFile {
     /// Looks at the file; what is newly wrong with it.
-    fn look(&mut self, path: &Path, pod_level: PodLevelResources) -> Vec<(TroubleKind, String)> {
+    fn look(&mut self, path: &Path, pod_level: PodLevelResources) -> Vec<(FolderProblemKind, String)> {
         let (hash, read) = match contents(path) {
-            Contents::Moving => return Vec::new(),
-            Contents::Failed(error) => {
+            FileContents::Moving => return Vec::new(),
+            FileContents::Failed(error) => {
                 let what = error.to_string();
                 (hash_of(what.as_bytes()), Err(what))
             }
-            Contents::Whole(text) => {
+            FileContents::Whole(text) => {
                 let hash = hash_of(&text);
                 if self.hash == Some(hash) {
                     return Vec::new();
@@ -180,11 +184,11 @@ impl Known {
             Ok((pods, ignored)) => {
                 self.pods = Some(pods);
                 self.fault = None;
-                ignored.into_iter().map(|what| (TroubleKind::Ignored, what)).collect()
+                ignored.into_iter().map(|what| (FolderProblemKind::Ignored, what)).collect()
             }
             Err(what) => {
                 self.fault = Some(what.clone());
-                is_new.then_some((TroubleKind::Unusable, what)).into_iter().collect()
+                is_new.then_some((FolderProblemKind::Unusable, what)).into_iter().collect()
             }
         }
     }
@@ -203,7 +207,7 @@ fn hash_of(bytes: &[u8]) -> u64 {
 }
 
 /// The file, if it is the same before and after.
-fn contents(path: &Path) -> Contents {
+fn contents(path: &Path) -> FileContents {
     let stamp = |about: &fs::Metadata| (about.len(), about.modified().ok());
     let read = || {
         let file = open_regular(path)?;
@@ -213,9 +217,9 @@ fn contents(path: &Path) -> Contents {
         Ok((text, before == stamp(&file.metadata()?)))
     };
     match read() {
-        Ok((text, true)) => Contents::Whole(text),
-        Ok((_, false)) => Contents::Moving,
-        Err(error) => Contents::Failed(error),
+        Ok((text, true)) => FileContents::Whole(text),
+        Ok((_, false)) => FileContents::Moving,
+        Err(error) => FileContents::Failed(error),
     }
 }
 

@@ -22,10 +22,10 @@ pub use agent::Agent;
 pub use aside::read_anything;
 pub use backup::{KeptBackups, ReplacedFile, mend, prune};
 pub use effect::{
-    Answer, Decided, Effect, Enforcement, FileName, Place, RequestError, WhyEnded, Write, Written,
+    Answer, Effect, EndReason, Enforcement, FileName, Pinning, PodDecision, RequestError, Write, WriteOutcome,
 };
 pub use event::{Event, PluginEvent, Request, Ticket};
-pub use folder::{Folder, FolderError, Trouble, TroubleKind};
+pub use folder::{Folder, FolderError, FolderProblem, FolderProblemKind};
 pub use listing::{ListedPod, Listing};
 pub use owner::{Owner, Plan};
 pub use snapshot::{RefusedPod, Snapshot};

@@ -21,9 +21,9 @@ pub struct Listing {
 /// A pod and the file that holds it.
 #[derive(Clone, Debug)]
 pub struct ListedPod {
-    /// The pod.
+    /// The pod as its manifest has it.
     pub pod: Arc<Pod>,
-    /// Its file.
+    /// The file that its manifest is in.
     pub file: ManifestFile,
 }
 

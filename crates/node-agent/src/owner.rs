@@ -37,14 +37,14 @@ use node_state::{Record, Source};
 use pod_spec::{Pod, ResourceName};
 use topology_admission::{Ledger, Node, SourcesReady};
 
-use crate::effect::{Effect, FileName, Place};
+use crate::effect::{Effect, FileName, Pinning};
 use crate::event::{Event, PluginEvent, Request, Ticket};
 use crate::snapshot::Snapshot;
 use backlog::Backlog;
 use changes::{Change, Records};
 pub use plan::Plan;
 use refused::RefusedPods;
-use start::Starting;
+use start::PendingStart;
 
 /// The owner of a node's ledger.
 #[derive(Debug)]
@@ -54,19 +54,19 @@ pub struct Owner {
     pods: Records,
     refused: RefusedPods,
     changes: VecDeque<Change>,
-    admissions: VecDeque<Waiting>,
+    admissions: VecDeque<PendingPod>,
     backlog: Backlog,
     /// The number of the next pod that comes.
     arrivals: u64,
     /// Containers whose plugins have not all answered.
-    starting: Vec<Starting>,
-    places: BTreeMap<ContainerId, Place>,
+    starting: Vec<PendingStart>,
+    places: BTreeMap<ContainerId, Pinning>,
     effects: Vec<Effect>,
 }
 
 /// A pod that has not been decided on.
 #[derive(Clone, Debug)]
-struct Waiting {
+struct PendingPod {
     pod: Arc<Pod>,
     source: Source,
     ticket: Option<Ticket>,
@@ -104,13 +104,13 @@ impl Owner {
         owner
     }
 
-    /// The node.
+    /// The node with its machine, configuration and managers.
     #[must_use]
     pub const fn node(&self) -> &Arc<Node> {
         &self.node
     }
 
-    /// The ledger.
+    /// Everything that is allocated, as of the last settled change.
     #[must_use]
     pub const fn ledger(&self) -> &Ledger {
         &self.ledger
@@ -223,7 +223,7 @@ impl Owner {
     }
 }
 
-impl Waiting {
+impl PendingPod {
     fn new(pod: Arc<Pod>, source: Source, ticket: Option<Ticket>) -> Self {
         Self { pod, source, ticket, began: None, replies: Replies::new(), asked: None }
     }

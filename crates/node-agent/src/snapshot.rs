@@ -13,7 +13,7 @@ use node_state::{Record, Source};
 /// One moment of a node. Cheap to clone; never changes.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// What is held.
+    /// Everything that is allocated on the node.
     pub ledger: Ledger,
     /// The pods that run, by UID.
     pub pods: BTreeMap<PodUid, Arc<Record>>,
@@ -39,9 +39,9 @@ impl Snapshot {
 /// A pod that was refused.
 #[derive(Clone, Debug)]
 pub struct RefusedPod {
-    /// What it is.
+    /// The pod as it was asked for.
     pub pod: Arc<Pod>,
-    /// Where it came from.
+    /// The request or the file that asked for it.
     pub source: Source,
     /// The kubelet's reason.
     pub reason: Reason,

@@ -10,7 +10,9 @@ use common::{Node1, listed, pod, uid};
 use device_manager::{
     AllocateReply, Device, Inventory, Moment, PluginOptions, Question, Reply, RpcCode, RpcError,
 };
-use node_agent::{Answer, Effect, Event, PluginEvent, Request, RequestError, Ticket, WhyEnded, Written};
+use node_agent::{
+    Answer, Effect, EndReason, Event, PluginEvent, Request, RequestError, Ticket, WriteOutcome,
+};
 use pod_spec::{ContainerKey, ContainerName};
 use topology_admission::Verdict;
 
@@ -43,12 +45,12 @@ fn told(effects: &[Effect]) -> Vec<String> {
         },
         Effect::Ask(question) => format!("ask {}", question.resource()),
         Effect::Enforce(enforcement) => {
-            let cpus = enforcement.place.cpus.as_ref().map_or("-".to_owned(), ToString::to_string);
+            let cpus = enforcement.pinning.cpus.as_ref().map_or("-".to_owned(), ToString::to_string);
             format!("{} on {cpus}", enforcement.id)
         }
         Effect::Ended(uid, why) => match why {
-            WhyEnded::Preempted(by) => format!("{uid} ended for {by}"),
-            WhyEnded::Deleted | WhyEnded::ManifestGone => format!("{uid} ended"),
+            EndReason::Preempted(by) => format!("{uid} ended for {by}"),
+            EndReason::Deleted | EndReason::ManifestGone => format!("{uid} ended"),
         },
         Effect::Counted(_) => "counted".to_owned(),
         Effect::NotWritten(why) => format!("not written: {why}"),
@@ -291,7 +293,7 @@ fn a_plan_that_is_not_written_is_not_made() {
     let plan = node.owner.next(node.now).unwrap();
     let files: Vec<_> = plan.writes().iter().map(|write| write.file.path()).collect();
     assert_eq!(files.last().unwrap(), &PathBuf::from("topolet/pods/default_a.json"), "its file decides");
-    node.owner.settle(node.now, plan, &Written::Failed { done: 2, why: "power is gone".to_owned() });
+    node.owner.settle(node.now, plan, &WriteOutcome::Failed { done: 2, why: "power is gone".to_owned() });
     assert_eq!(node.owner.pods().count(), 0);
     let failed =
         Effect::Answer(Ticket(1), Answer::Failed(RequestError::NotStored("power is gone".to_owned())));

@@ -67,8 +67,8 @@ pub(super) struct Unenforced;
 
 impl Enforcer for Unenforced {
     fn enforce(&mut self, enforcement: Enforcement) {
-        let Enforcement { container, id, place, .. } = enforcement;
-        let cpus = place.cpus.map(|cpus| cpus.to_string()).unwrap_or_default();
+        let Enforcement { container, id, pinning, .. } = enforcement;
+        let cpus = pinning.cpus.map(|cpus| cpus.to_string()).unwrap_or_default();
         tracing::debug!(uid = %container.pod, container = %container.container, %id, cpus, "container belongs here");
     }
 
@@ -204,8 +204,8 @@ impl<F: Files> Keeper<F> {
         let mut outcome = Outcome::default();
         let Some(cgroup) = &one.cgroup else { return outcome };
         let place = Place {
-            cpus: one.place.cpus.clone(),
-            mems: one.place.mems.as_ref().map(|nodes| nodes.iter().copied().collect()),
+            cpus: one.pinning.cpus.clone(),
+            mems: one.pinning.mems.as_ref().map(|nodes| nodes.iter().copied().collect()),
         };
         let trouble = |what| Trouble { id: one.id.clone(), cgroup: cgroup.clone(), what };
         let now = (place, quota);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use cpu_manager::{Aligned, Assigned, Change, Metric};
 use memory_manager::Counted as CountedMemory;
-use node_agent::{Decided, Snapshot};
+use node_agent::{PodDecision, Snapshot};
 use node_config::Scope;
 use node_state::Repair;
 use parking_lot::Mutex;
@@ -278,7 +278,7 @@ impl Metrics {
     }
 
     /// A pod has been decided on.
-    pub(super) fn decided(&self, decided: &Decided) {
+    pub(super) fn decided(&self, decided: &PodDecision) {
         let counted = &decided.counted;
         self.requests.inc_by(counted.requests.into());
         self.errors.inc_by(counted.errors.into());

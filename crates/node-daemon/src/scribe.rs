@@ -7,7 +7,7 @@ use std::thread;
 use admission_report::{Facts, Report};
 use crossbeam::channel::{self, Sender};
 use device_manager::Replies;
-use node_agent::Decided;
+use node_agent::PodDecision;
 use tokio::sync::oneshot;
 
 use super::clock;
@@ -20,7 +20,7 @@ const WAITING: usize = 64;
 
 /// A decision, and who waits for it.
 pub(super) struct Job {
-    pub(super) decided: Box<Decided>,
+    pub(super) decided: Box<PodDecision>,
     pub(super) answer: Option<oneshot::Sender<Told>>,
 }
 
@@ -66,14 +66,14 @@ impl Writer for Scribe {
     }
 }
 
-fn written_up(shared: &Shared, decided: &Decided) -> Report {
-    let Decided { pod, verdict, trace, before, after, moved, .. } = decided;
+fn written_up(shared: &Shared, decided: &PodDecision) -> Report {
+    let PodDecision { pod, verdict, trace, before, after, moved, .. } = decided;
     shared.note_demands(pod);
     let facts = Facts { node: &shared.node.node, before, after, pod, trace, moved, advice: ADVICE };
     Report::of(&facts, verdict, &Replies::default())
 }
 
-fn log(decided: &Decided, report: &Report) {
+fn log(decided: &PodDecision, report: &Report) {
     let pod = &report.pod;
     match report.refusal() {
         None => {

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crossbeam::channel::Sender;
-use node_agent::{Event, Folder, FolderError, Listing, Trouble, TroubleKind};
+use node_agent::{Event, Folder, FolderError, FolderProblem, FolderProblemKind, Listing};
 use node_state::ManifestFile;
 
 use super::changes::{Changes, Pace};
@@ -66,16 +66,18 @@ fn watch(path: &Path, mut folder: Folder, shared: &Shared, owner: &Sender<Messag
 }
 
 /// Logs what is wrong with a file, and which pods stay as they are for it.
-fn tell(shared: &Shared, trouble: &Trouble) {
-    let Trouble { file, kind, what } = trouble;
+fn tell(shared: &Shared, trouble: &FolderProblem) {
+    let FolderProblem { file, kind, what } = trouble;
     let (shown, what) = (file.display(), one_line(what));
     match kind {
-        TroubleKind::Unusable => {
+        FolderProblemKind::Unusable => {
             let kept = kept(&held_back(&shared.snapshot.load(), &ManifestFile::at(file)));
             tracing::warn!(file = %shown, "manifest cannot be used: {what}: {kept}");
         }
-        TroubleKind::Twin => tracing::warn!(file = %shown, "{what}: the one there is used"),
-        TroubleKind::Ignored => tracing::warn!(file = %shown, "field is ignored, as by a kubelet: {what}"),
+        FolderProblemKind::Twin => tracing::warn!(file = %shown, "{what}: the one there is used"),
+        FolderProblemKind::Ignored => {
+            tracing::warn!(file = %shown, "field is ignored, as by a kubelet: {what}")
+        }
     }
 }
 

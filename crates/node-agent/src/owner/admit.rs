@@ -9,8 +9,8 @@ use topology_admission::{Detail, Verdict};
 
 use super::backlog::Deferred;
 use super::plan::{DecidingFiles, OnFailure, Outcome, Plan};
-use super::{Owner, Waiting};
-use crate::effect::{Answer, Decided, Effect, RequestError, WhyEnded};
+use super::{Owner, PendingPod};
+use crate::effect::{Answer, Effect, EndReason, PodDecision, RequestError};
 use crate::snapshot::RefusedPod;
 use node_state::Record;
 
@@ -65,9 +65,9 @@ impl Owner {
                 outcome.records = regrouped.chain([Arc::new(own.holding(&self.node, &after))]).collect();
                 let by = &waiting.pod.uid;
                 let ended = placement.preempted.iter().cloned();
-                outcome.ended = ended.map(|uid| (uid, WhyEnded::Preempted(by.clone()))).collect();
+                outcome.ended = ended.map(|uid| (uid, EndReason::Preempted(by.clone()))).collect();
                 decided_by = DecidingFiles::All;
-                let again = || Waiting::new(waiting.pod.clone(), waiting.source.clone(), None);
+                let again = || PendingPod::new(waiting.pod.clone(), waiting.source.clone(), None);
                 on_failure = OnFailure::of(waiting.ticket, || Deferred::Pod(again()));
             }
             Verdict::Refused(refused) => {
@@ -80,7 +80,7 @@ impl Owner {
             }
             Verdict::NeedsPlugin(_) => {}
         }
-        let decided = Box::new(Decided {
+        let decided = Box::new(PodDecision {
             ticket: waiting.ticket,
             pod: waiting.pod,
             source: waiting.source,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Waiting;
+use super::PendingPod;
 use super::changes::Change;
 use crate::effect::{FileName, Write};
 
@@ -11,7 +11,7 @@ use crate::effect::{FileName, Write};
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     changes: Vec<Change>,
-    pods: Vec<Waiting>,
+    pods: Vec<PendingPod>,
     files: BTreeSet<FileName>,
     why: String,
 }
@@ -22,7 +22,7 @@ pub(super) enum Deferred {
     /// A change of a pod of the folder.
     Change(Change),
     /// A pod of the folder that is decided on again.
-    Pod(Waiting),
+    Pod(PendingPod),
 }
 
 impl Backlog {
@@ -57,17 +57,17 @@ impl Backlog {
     }
 
     /// The pods that are decided on again.
-    pub(super) fn pods(&self) -> impl Iterator<Item = &Waiting> {
+    pub(super) fn pods(&self) -> impl Iterator<Item = &PendingPod> {
         self.pods.iter()
     }
 
     /// Drops pods that nobody wants any more.
-    pub(super) fn retain_pods(&mut self, keeps: impl FnMut(&mut Waiting) -> bool) {
+    pub(super) fn retain_pods(&mut self, keeps: impl FnMut(&mut PendingPod) -> bool) {
         self.pods.retain_mut(keeps);
     }
 
     /// What is tried again now.
-    pub(super) fn take(&mut self) -> (Vec<Change>, Vec<Waiting>) {
+    pub(super) fn take(&mut self) -> (Vec<Change>, Vec<PendingPod>) {
         (std::mem::take(&mut self.changes), std::mem::take(&mut self.pods))
     }
 }

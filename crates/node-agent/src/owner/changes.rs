@@ -12,7 +12,7 @@ use topology_admission::{Ledger, SourcesReady};
 use super::Owner;
 use super::backlog::Deferred;
 use super::plan::{DecidingFiles, OnFailure, Outcome, Plan};
-use crate::effect::{Answer, Effect, RequestError, WhyEnded};
+use crate::effect::{Answer, Effect, EndReason, RequestError};
 use crate::event::Ticket;
 use node_state::ManifestFile;
 use node_state::{Record, Running, Source};
@@ -27,7 +27,7 @@ pub(super) enum Change {
     End {
         uid: PodUid,
         ticket: Option<Ticket>,
-        why: WhyEnded,
+        why: EndReason,
     },
     Started {
         ticket: Ticket,

@@ -8,21 +8,21 @@ use serde_json::Value;
 use topology_admission::SourcesReady;
 
 use super::changes::Change;
-use super::{Owner, Waiting};
-use crate::effect::WhyEnded;
+use super::{Owner, PendingPod};
+use crate::effect::EndReason;
 use crate::listing::{ListedPod, Listing};
 use node_state::ManifestFile;
 use node_state::{Source, manifest};
 
-/// What a listing wants of a pod of the folder.
+/// What a listing has of a pod of the folder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Wanted<'l> {
+enum ManifestState<'l> {
     /// Its file cannot be used: it stays as it is.
-    HeldBack,
+    Unusable,
     /// Its manifest has not changed, and is in this file now.
     Same(&'l ManifestFile),
     /// Its manifest is gone, or is another one.
-    Gone,
+    Removed,
 }
 
 /// A listing, with its pods and their manifests by UID.
@@ -37,13 +37,13 @@ impl<'l> Index<'l> {
         Self { listing, pods: pods.collect() }
     }
 
-    fn wants(&self, source: &Source, uid: &PodUid, own: &Value) -> Wanted<'l> {
+    fn manifest_state(&self, source: &Source, uid: &PodUid, own: &Value) -> ManifestState<'l> {
         if self.listing.holds_back(source.file()) {
-            return Wanted::HeldBack;
+            return ManifestState::Unusable;
         }
         match self.pods.get(uid) {
-            Some((listed, manifest)) if manifest == own => Wanted::Same(&listed.file),
-            _ => Wanted::Gone,
+            Some((listed, manifest)) if manifest == own => ManifestState::Same(&listed.file),
+            _ => ManifestState::Removed,
         }
     }
 
@@ -52,13 +52,13 @@ impl<'l> Index<'l> {
         if !source.is_folder() {
             return true;
         }
-        match self.wants(source, &pod.uid, &manifest(pod)) {
-            Wanted::HeldBack => true,
-            Wanted::Same(file) => {
+        match self.manifest_state(source, &pod.uid, &manifest(pod)) {
+            ManifestState::Unusable => true,
+            ManifestState::Same(file) => {
                 *source = Source::Folder(Some(file.clone()));
                 true
             }
-            Wanted::Gone => false,
+            ManifestState::Removed => false,
         }
     }
 }
@@ -66,7 +66,7 @@ impl<'l> Index<'l> {
 impl Owner {
     pub(super) fn listed(&mut self, listing: &Listing) {
         let index = Index::new(listing);
-        self.end_unwanted(&index);
+        self.end_removed(&index);
         self.admissions.retain_mut(|waiting| index.keeps(&mut waiting.source, &waiting.pod));
         self.backlog.retain_pods(|waiting| index.keeps(&mut waiting.source, &waiting.pod));
         self.refused.retain(|refused| {
@@ -84,15 +84,17 @@ impl Owner {
     }
 
     /// Pods of the folder whose manifest is gone or another one end; of those that stay the file is kept up to date.
-    fn end_unwanted(&mut self, index: &Index<'_>) {
+    fn end_removed(&mut self, index: &Index<'_>) {
         let of_folder = self.pods.values().filter(|record| record.source.is_folder());
         let changes = of_folder.filter_map(|record| {
             let uid = record.pod.uid.clone();
-            match index.wants(&record.source, &uid, &record.manifest) {
-                Wanted::HeldBack => None,
-                Wanted::Same(file) if record.source.file() == Some(file) => None,
-                Wanted::Same(file) => Some(Change::File { uid, file: file.clone() }),
-                Wanted::Gone => Some(Change::End { uid, ticket: None, why: WhyEnded::ManifestGone }),
+            match index.manifest_state(&record.source, &uid, &record.manifest) {
+                ManifestState::Unusable => None,
+                ManifestState::Same(file) if record.source.file() == Some(file) => None,
+                ManifestState::Same(file) => Some(Change::File { uid, file: file.clone() }),
+                ManifestState::Removed => {
+                    Some(Change::End { uid, ticket: None, why: EndReason::ManifestGone })
+                }
             }
         });
         self.changes.extend(changes.collect::<Vec<_>>());
@@ -111,9 +113,9 @@ impl Owner {
         };
         let new = listing.pods.iter().filter(|listed| !is_known(&listed.pod.uid)).map(|listed| {
             let source = Source::Folder(Some(listed.file.clone()));
-            Waiting::new(listed.pod.clone(), source, None)
+            PendingPod::new(listed.pod.clone(), source, None)
         });
-        let new: Vec<Waiting> = new.collect();
+        let new: Vec<PendingPod> = new.collect();
         self.admissions.extend(new);
     }
 }

@@ -5,7 +5,7 @@ use numa_bitmask::NodeMask;
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 
 use super::Owner;
-use crate::effect::{Effect, Enforcement, Place};
+use crate::effect::{Effect, Enforcement, Pinning};
 
 impl Owner {
     /// Where every running container belongs.
@@ -15,14 +15,14 @@ impl Owner {
                 container: ContainerKey { pod: record.pod.uid.clone(), container: running.container.clone() },
                 id: id.clone(),
                 cgroup: running.cgroup.clone(),
-                place: self.place(&record.pod.uid, &running.container),
+                pinning: self.place(&record.pod.uid, &running.container),
             })
         });
         of_pods.collect()
     }
 
     /// Its own CPUs or the shared pool, and the nodes of its memory.
-    fn place(&self, pod: &PodUid, container: &ContainerName) -> Place {
+    fn place(&self, pod: &PodUid, container: &ContainerName) -> Pinning {
         let cpus = self.ledger.cpus().map(|held| held.assigned(pod, container).unwrap_or(held.shared()));
         let mems = self.ledger.memory().and_then(|held| {
             let own = held.nodes_of(pod, container);
@@ -32,7 +32,7 @@ impl Owner {
                 (!nodes.is_empty()).then_some(nodes)
             })
         });
-        Place {
+        Pinning {
             // An empty set is never written.
             cpus: cpus.filter(|cpus| !cpus.is_empty()).cloned(),
             mems: mems.map(|nodes| {
@@ -47,8 +47,8 @@ impl Owner {
         let is_there = |id: &ContainerId| all.iter().any(|one| one.id == *id);
         self.places.retain(|id, _| is_there(id));
         for one in all {
-            if self.places.get(&one.id) != Some(&one.place) {
-                self.places.insert(one.id.clone(), one.place.clone());
+            if self.places.get(&one.id) != Some(&one.pinning) {
+                self.places.insert(one.id.clone(), one.pinning.clone());
                 self.effects.push(Effect::Enforce(one));
             }
         }

@@ -14,7 +14,7 @@ use topology_admission::Ledger;
 
 use super::Owner;
 use super::backlog::Deferred;
-use crate::effect::{Answer, Decided, Effect, FileName, RequestError, WhyEnded, Write, Written};
+use crate::effect::{Answer, Effect, EndReason, FileName, PodDecision, RequestError, Write, WriteOutcome};
 use crate::event::Ticket;
 use crate::snapshot::RefusedPod;
 
@@ -34,7 +34,7 @@ pub struct Plan {
 pub(super) struct Outcome {
     pub(super) after: Ledger,
     /// Pods that hold nothing any more, in the order in which they go.
-    pub(super) ended: Vec<(PodUid, WhyEnded)>,
+    pub(super) ended: Vec<(PodUid, EndReason)>,
     /// Pods that run, with new records; one that comes is the last.
     pub(super) records: Vec<Arc<Record>>,
     pub(super) refused: Option<RefusedPod>,
@@ -42,7 +42,7 @@ pub(super) struct Outcome {
     pub(super) created: Option<ContainerId>,
     pub(super) effects: Vec<Effect>,
     /// A decision, and when its pod was first looked at.
-    pub(super) decided: Option<(Box<Decided>, Option<Moment>)>,
+    pub(super) decided: Option<(Box<PodDecision>, Option<Moment>)>,
 }
 
 impl Outcome {
@@ -67,7 +67,7 @@ pub(super) enum DecidingFiles {
     None,
     /// The first one: the file of a pod that goes.
     First,
-    /// All.
+    /// Every one of them: a pod that comes, a container that starts or exits.
     All,
 }
 
@@ -101,11 +101,11 @@ impl Plan {
         Self { worked, ..self }
     }
 
-    fn is_made(&self, written: &Written) -> bool {
+    fn is_made(&self, written: &WriteOutcome) -> bool {
         match (written, self.decided_by) {
-            (Written::All, _) | (_, DecidingFiles::None) => true,
-            (Written::Failed { done, .. }, DecidingFiles::First) => *done > 0,
-            (Written::Failed { .. }, DecidingFiles::All) => false,
+            (WriteOutcome::All, _) | (_, DecidingFiles::None) => true,
+            (WriteOutcome::Failed { done, .. }, DecidingFiles::First) => *done > 0,
+            (WriteOutcome::Failed { .. }, DecidingFiles::All) => false,
         }
     }
 }
@@ -152,17 +152,17 @@ impl Owner {
     }
 
     /// Makes a change whose files have been written, or does not make it.
-    pub fn settle(&mut self, now: Moment, plan: Plan, written: &Written) {
+    pub fn settle(&mut self, now: Moment, plan: Plan, written: &WriteOutcome) {
         match written {
-            Written::All => self.backlog.remove_files(&plan.writes),
-            Written::Failed { why, .. } => {
+            WriteOutcome::All => self.backlog.remove_files(&plan.writes),
+            WriteOutcome::Failed { why, .. } => {
                 // What was tried may be there or not, and what is there may be of a change that is not made.
                 self.backlog.add_files(plan.writes.iter().map(|write| write.file.clone()), why);
                 self.effects.push(Effect::NotWritten(why.clone()));
             }
         }
         match written {
-            Written::Failed { why, .. } if !plan.is_made(written) => match plan.on_failure {
+            WriteOutcome::Failed { why, .. } if !plan.is_made(written) => match plan.on_failure {
                 OnFailure::Answer(ticket) => {
                     let error = RequestError::NotStored(why.clone());
                     self.effects.push(Effect::Answer(ticket, Answer::Failed(error)));
@@ -170,7 +170,7 @@ impl Owner {
                 OnFailure::Retry(deferred) => self.backlog.defer(deferred),
                 OnFailure::Forget => {}
             },
-            Written::All | Written::Failed { .. } => self.make(now, plan.outcome, plan.worked),
+            WriteOutcome::All | WriteOutcome::Failed { .. } => self.make(now, plan.outcome, plan.worked),
         }
         self.place_all();
     }

@@ -6,8 +6,8 @@ use node_state::Source;
 use pod_spec::{Pod, PodUid};
 
 use super::changes::Change;
-use super::{Owner, Waiting};
-use crate::effect::{Answer, Effect, RequestError, WhyEnded};
+use super::{Owner, PendingPod};
+use crate::effect::{Answer, Effect, EndReason, RequestError};
 use crate::event::Ticket;
 use crate::known::known;
 
@@ -16,7 +16,7 @@ impl Owner {
         let running = self.pods.values().map(AsRef::as_ref);
         let waiting = self.admissions.iter().map(|waiting| waiting.pod.as_ref());
         let Some(answer) = known(running, waiting, &pod) else {
-            self.admissions.push_back(Waiting::new(pod, Source::Request, Some(ticket)));
+            self.admissions.push_back(PendingPod::new(pod, Source::Request, Some(ticket)));
             return;
         };
         self.effects.push(Effect::Answer(ticket, answer));
@@ -32,7 +32,7 @@ impl Owner {
                 self.changes.push_back(Change::End {
                     uid: uid.clone(),
                     ticket: Some(ticket),
-                    why: WhyEnded::Deleted,
+                    why: EndReason::Deleted,
                 });
                 return;
             }

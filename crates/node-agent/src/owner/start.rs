@@ -14,7 +14,7 @@ use crate::event::Ticket;
 
 /// A container whose plugins have been told and have not all answered.
 #[derive(Debug)]
-pub(super) struct Starting {
+pub(super) struct PendingStart {
     ticket: Ticket,
     container: ContainerKey,
     id: ContainerId,
@@ -39,7 +39,7 @@ impl Owner {
             }
             Ok(unanswered) => {
                 self.effects.extend(unanswered.iter().cloned().map(Effect::Ask));
-                self.go_on(Starting { ticket, container, id, cgroup, unanswered });
+                self.go_on(PendingStart { ticket, container, id, cgroup, unanswered });
             }
         }
     }
@@ -80,9 +80,9 @@ impl Owner {
     }
 
     /// Starts it if nothing is left to wait for.
-    fn go_on(&mut self, starting: Starting) {
+    fn go_on(&mut self, starting: PendingStart) {
         if starting.unanswered.is_empty() {
-            let Starting { ticket, container, id, cgroup, .. } = starting;
+            let PendingStart { ticket, container, id, cgroup, .. } = starting;
             self.changes.push_back(Change::Started { ticket, container, id, cgroup });
         } else {
             self.starting.push(starting);

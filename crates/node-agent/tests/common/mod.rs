@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use device_manager::{Inventory, Moment};
 use k8s_quantity::{Format, Quantity};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::{Effect, Event, FileName, ListedPod, Listing, Owner, Written};
+use node_agent::{Effect, Event, FileName, ListedPod, Listing, Owner, WriteOutcome};
 use node_config::KubeletConfiguration;
 use node_state::{ManifestFile, PODS, StateFolder};
 use pod_spec::{Container, ContainerName, Pod, PodUid, Role};
@@ -138,7 +138,7 @@ impl Node1 {
     fn work(&mut self) -> Vec<Effect> {
         while let Some(plan) = self.owner.next(self.now) {
             let written = if let Some(why) = &self.fails {
-                Written::Failed { done: 0, why: why.clone() }
+                WriteOutcome::Failed { done: 0, why: why.clone() }
             } else {
                 for write in plan.writes() {
                     match &write.text {
@@ -146,7 +146,7 @@ impl Node1 {
                         None => self.disk.remove(&write.file.path()),
                     };
                 }
-                Written::All
+                WriteOutcome::All
             };
             self.owner.settle(self.now, plan, &written);
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::{Effect, FileName, Owner, Written};
+use node_agent::{Effect, FileName, Owner, WriteOutcome};
 use node_state::{PODS, PodList, RepairPlan, StateFolder};
 use topology_admission::{Ledger, Node};
 
@@ -36,7 +36,7 @@ pub fn drive(owner: &mut Owner, disk: &mut Disk) -> Vec<Effect> {
                 None => disk.remove(&write.file.path()),
             };
         }
-        owner.settle(Moment::default(), plan, &Written::All);
+        owner.settle(Moment::default(), plan, &WriteOutcome::All);
     }
     owner.take_effects()
 }
