@@ -146,7 +146,8 @@ fn readable(config: &KubeletConfiguration, view: &KubeletView) -> KubeletConfigu
     if empty(config.cgroup_root.as_ref()) {
         kept.system_cgroups = None;
     }
-    kept.feature_gates.retain(|gate, on| FeatureGates::check(&[(gate.clone(), *on)].into()).is_ok());
+    let table = kept.rules.gates;
+    kept.feature_gates.retain(|gate, on| FeatureGates::check(table, &[(gate.clone(), *on)].into()).is_ok());
     if let Some(eviction) = &mut kept.eviction_hard {
         eviction.retain(|signal, value| Eviction::parse(&[(signal.clone(), value.clone())].into()).is_ok());
     }

@@ -7,7 +7,10 @@ use alloc::vec::Vec;
 
 use kubelet_release::Rules;
 
-use crate::{CpuPolicyName, Duration, MemoryPolicyName, ReservedMemory, Scope, TopologyPolicyName};
+use crate::{
+    CpuPolicyName, Duration, FeatureGates, GateError, MemoryPolicyName, ReservedMemory, Scope,
+    TopologyPolicyName,
+};
 
 /// The fields of a `KubeletConfiguration` that the resource managers look at.
 ///
@@ -111,6 +114,14 @@ impl KubeletConfiguration {
 }
 
 impl KubeletConfiguration {
+    /// Which gates are on in the release that the rules are of, with the changes of `featureGates`.
+    ///
+    /// # Errors
+    /// As [`FeatureGates::check`]; a kubelet does not start with them.
+    pub fn gates(&self) -> Result<FeatureGates, Vec<GateError>> {
+        FeatureGates::check(self.rules.gates, &self.feature_gates)
+    }
+
     /// `cpuManagerPolicy`, by default `none`.
     #[must_use]
     pub fn cpu_policy(&self) -> &str {

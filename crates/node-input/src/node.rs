@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use config_advice::hazards_of_kubelet;
 use cpu_manager::QuotaWithExclusiveCpus;
 use device_manager::Inventory;
-use node_config::{FeatureGates, Gate, KubeletConfiguration, OwnOptions};
+use node_config::{Gate, KubeletConfiguration, OwnOptions};
 use node_output::NodeLine;
 use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_manifest::Warning;
@@ -77,7 +77,7 @@ pub struct Keeping {
 
 impl Keeping {
     fn new(config: &KubeletConfiguration) -> Self {
-        let gates = FeatureGates::check(&config.feature_gates).unwrap_or_default();
+        let gates = config.gates().unwrap_or_default();
         let quota = if gates.is_on(Gate::DisableCpuQuotaWithExclusiveCpus) {
             QuotaWithExclusiveCpus::Disabled
         } else {

@@ -110,7 +110,7 @@ impl Node {
         compat: Compat,
         options: OwnOptions,
     ) -> Result<Self, StartError> {
-        let gates = FeatureGates::check(&config.feature_gates).map_err(StartError::all)?;
+        let gates = config.gates().map_err(StartError::all)?;
         let reservation = Reservation::check(config, view.cpus().all()).map_err(StartError::all)?;
         let facts = |root_file_system| CapacityFacts {
             cpus: view.cpus().num_cpus(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cpuset::CpuSet;
 use k8s_quantity::Quantity;
-use node_config::{Amounts, FeatureGates, KubeletConfiguration, Reservation, TopologyPolicyName};
+use node_config::{Amounts, FeatureGates, KubeletConfiguration, Reservation, Rules, TopologyPolicyName};
 use serde_json::{Value, json};
 use topology_admission::{Compat, Node};
 use topology_manifest::{Source, read_kubelet_config};
@@ -29,7 +29,7 @@ pub(super) fn configuration(case: &Case) -> Result<KubeletConfiguration, String>
     );
     let source = Source { name: "config", text: &written };
     match read_kubelet_config(&source) {
-        Ok(read) => Ok(read.config),
+        Ok(read) => Ok(KubeletConfiguration { rules: Rules::of(case.release), ..read.config }),
         Err(error) => Err(error.kubelet_text(&source).unwrap_or_else(|| error.to_string())),
     }
 }

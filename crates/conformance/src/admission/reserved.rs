@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use node_config::{Amounts, FeatureGates, TopologyPolicyName, allocatable, reserved_too_much};
+use node_config::{Amounts, TopologyPolicyName, allocatable, reserved_too_much};
 use serde_json::{Map, Value, json};
 
 use super::node::{Machine, configuration, is_among, root_file_system};
@@ -19,7 +19,7 @@ pub(super) fn reserved(corpus: &Corpus, case: &Case) -> Outcome {
         Ok(config) => config,
         Err(error) => return case.compare(json!({ "unreadable": error })),
     };
-    let Ok(gates) = FeatureGates::check(&config.feature_gates) else {
+    let Ok(gates) = config.gates() else {
         return case.compare(json!({ "unreadable": "gates" }));
     };
     let expected = match &case.expected {

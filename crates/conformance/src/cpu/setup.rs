@@ -8,7 +8,9 @@ use cpu_manager::{
 };
 use cpuset::CpuSet;
 use k8s_quantity::Quantity;
-use node_config::{CpuFacts, CpuOption, CpuPolicyName, FeatureGates, Gate, TopologyPolicyName, cpu_options};
+use node_config::{
+    CpuFacts, CpuOption, CpuPolicyName, FeatureGates, Gate, Rules, TopologyPolicyName, cpu_options,
+};
 use serde_json::Value;
 use topology_model::{CpuTable, Nodes};
 
@@ -181,7 +183,7 @@ pub(super) fn gates(changed: &Value) -> Result<FeatureGates, Fault> {
     if changes.get(Gate::PodLevelResources.name()) == Some(&false) {
         changes.insert("InPlacePodLevelResourcesVerticalScaling".into(), false);
     }
-    FeatureGates::check(&changes).map_err(|faults| Fault::Refused(texts(faults)))
+    FeatureGates::check(Rules::default().gates, &changes).map_err(|faults| Fault::Refused(texts(faults)))
 }
 
 pub(super) fn pod_level(gates: &FeatureGates) -> PodLevel {

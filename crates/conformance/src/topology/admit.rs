@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use k8s_quantity::{Format, Quantity};
-use node_config::{Amounts, FeatureGates, Gate, OwnOptions};
+use node_config::{Amounts, FeatureGates, Gate, OwnOptions, Rules};
 use pod_spec::{Container, ContainerKey, ContainerName, Pod, PodResources, PodUid, ResourceList, Role, Unit};
 use serde_json::{Map, Value, json};
 use topology_admission::{Compat, ContainerId, Ledger, Node, NodeSetup, PodLevel, Verdict};
@@ -64,7 +64,7 @@ fn pod_level(gates: &Value) -> PodLevel {
     let gates = gates.as_object().into_iter().flatten();
     let gates: BTreeMap<String, bool> =
         gates.filter_map(|(name, value)| Some((name.clone(), value.as_bool()?))).collect();
-    let Ok(gates) = FeatureGates::check(&gates) else { return PodLevel::NotPinned };
+    let Ok(gates) = FeatureGates::check(Rules::default().gates, &gates) else { return PodLevel::NotPinned };
     // The fit of the node, which would refuse pod-level resources without their gate, is no part of these cases.
     if gates.is_on(Gate::PodLevelResourceManagers) { PodLevel::Managed } else { PodLevel::NotPinned }
 }
