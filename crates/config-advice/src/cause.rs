@@ -125,6 +125,11 @@ const fn invalid_field(wrong: &InvalidField) -> &'static str {
         | InvalidField::ReservedZero { .. }
         | InvalidField::ReservedTwice { .. } => "reservedMemory",
         InvalidField::NoCgroups(_) => "cgroupsPerQOS",
+        InvalidField::SysctlsWithoutGate
+        | InvalidField::SysctlName(_)
+        | InvalidField::SysctlOfNode(_)
+        | InvalidField::DuplicateSysctl(_) => "defaultPodSysctls",
+        InvalidField::ThrottlingWithoutGate | InvalidField::ThrottlingRange(_) => "memoryThrottlingFactor",
         _ => "enforceNodeAllocatable",
     }
 }

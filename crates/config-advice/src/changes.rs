@@ -88,6 +88,8 @@ pub(crate) fn copy(to: &mut KubeletConfiguration, from: &KubeletConfiguration, f
         "cgroupsPerQOS" => to.cgroups_per_qos = from.cgroups_per_qos,
         "maxPods" => to.max_pods = from.max_pods,
         "podsPerCore" => to.pods_per_core = from.pods_per_core,
+        "memoryThrottlingFactor" => to.memory_throttling_factor = from.memory_throttling_factor,
+        "defaultPodSysctls" => to.default_pod_sysctls = from.default_pod_sysctls,
         "featureGates" => to.feature_gates = from.feature_gates,
         _ => {}
     }
@@ -95,8 +97,9 @@ pub(crate) fn copy(to: &mut KubeletConfiguration, from: &KubeletConfiguration, f
 
 #[cfg(test)]
 mod tests {
+    use node_config::{Release, Rules};
     use serde_json::json;
-    use topology_manifest::{Source, read_kubelet_config};
+    use topology_manifest::{Source, read_kubelet_config_of};
 
     use super::*;
 
@@ -109,11 +112,12 @@ mod tests {
             kubeReserved: {cpu: '1'}\nsystemReserved: {cpu: '1'}\nevictionHard: {}\n\
             mergeDefaultEvictionSettings: true\nenforceNodeAllocatable: []\nsystemReservedCgroup: /a\n\
             kubeReservedCgroup: /b\nsystemCgroups: /c\ncgroupRoot: /d\ncgroupsPerQOS: true\nmaxPods: 1\n\
-            podsPerCore: 2\nfeatureGates: {A: true}\n";
-        let all = read_kubelet_config(&Source { name: "kubelet.yaml", text }).unwrap().config;
-        let mut taken = KubeletConfiguration::default();
+            podsPerCore: 2\nmemoryThrottlingFactor: 0.5\ndefaultPodSysctls: {a: b}\nfeatureGates: {A: true}\n";
+        let rules = Rules::of(Release::V1_37);
+        let all = read_kubelet_config_of(&Source { name: "kubelet.yaml", text }, rules).unwrap().config;
+        let mut taken = KubeletConfiguration { rules, ..KubeletConfiguration::default() };
         let changed = changes(&taken, &all);
-        assert_eq!(changed.len(), 22);
+        assert_eq!(changed.len(), 24);
         for change in changed {
             copy(&mut taken, &all, &change.field);
         }

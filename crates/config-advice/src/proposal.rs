@@ -30,6 +30,7 @@ pub fn propose(config: &KubeletConfiguration, view: &KubeletView, target: Target
     }
     // The fields contradict each other: only the choice of policies is kept then.
     let anew = KubeletConfiguration {
+        rules: kept.rules,
         feature_gates: kept.feature_gates,
         topology_manager_policy: kept.topology_manager_policy,
         topology_manager_scope: kept.topology_manager_scope,
@@ -37,7 +38,8 @@ pub fn propose(config: &KubeletConfiguration, view: &KubeletView, target: Target
         pods_per_core: kept.pods_per_core,
         ..KubeletConfiguration::default()
     };
-    best(&anew, view, target).unwrap_or_else(|| pinned(view))
+    let rules = anew.rules;
+    best(&anew, view, target).unwrap_or_else(|| KubeletConfiguration { rules, ..pinned(view) })
 }
 
 /// Policies of the Topology Manager and of the memory manager, tried in this order where they are not given.
@@ -164,13 +166,28 @@ fn readable(config: &KubeletConfiguration, view: &KubeletView) -> KubeletConfigu
     kept.topology_manager_policy = config.topology_manager_policy.clone().filter(|_| policy.is_some());
     let scope = Scope::from_name(config.topology_scope());
     kept.topology_manager_scope = config.topology_manager_scope.clone().filter(|_| scope.is_some());
-    // What is enforced is told apart by the kubelet's own check.
+    // What is enforced is told apart by the kubelet's own check, and so are fields that need a gate.
+    let bare = KubeletConfiguration {
+        rules: config.rules,
+        feature_gates: kept.feature_gates.clone(),
+        ..KubeletConfiguration::default()
+    };
+    let sysctls =
+        KubeletConfiguration { default_pod_sysctls: config.default_pod_sysctls.clone(), ..bare.clone() };
+    if !sysctls.validate().is_empty() {
+        kept.default_pod_sysctls.clear();
+    }
+    let throttling =
+        KubeletConfiguration { memory_throttling_factor: config.memory_throttling_factor, ..bare.clone() };
+    if !throttling.validate().is_empty() {
+        kept.memory_throttling_factor = None;
+    }
     let enforcement = KubeletConfiguration {
         enforce_node_allocatable: config.enforce_node_allocatable.clone(),
         system_reserved_cgroup: config.system_reserved_cgroup.clone(),
         kube_reserved_cgroup: config.kube_reserved_cgroup.clone(),
         cgroups_per_qos: config.cgroups_per_qos,
-        ..KubeletConfiguration::default()
+        ..bare
     };
     if !enforcement.validate().is_empty() {
         kept.enforce_node_allocatable = None;

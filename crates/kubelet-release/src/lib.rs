@@ -16,7 +16,7 @@ pub use release::{Release, UnknownRelease};
 pub use rules::{Rule, Rules};
 pub use value::{
     AlignedShare, CheckpointForm, DefaultedBy, EmptyMemoryRequest, GateTable, MemoryThrottling, MetricPrefix,
-    PluginsPerResource, QosBy, ResizeHints, SharedInPodResources, StorageForm, WholeCoreCheck,
+    PluginsPerResource, PodSysctls, QosBy, ResizeHints, SharedInPodResources, StorageForm, WholeCoreCheck,
 };
 
 /// The examples of the README are tests too.

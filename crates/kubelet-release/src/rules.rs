@@ -3,7 +3,7 @@
 use crate::release::Release;
 use crate::value::{
     AlignedShare, CheckpointForm, DefaultedBy, EmptyMemoryRequest, GateTable, MemoryThrottling, MetricPrefix,
-    PluginsPerResource, QosBy, ResizeHints, SharedInPodResources, StorageForm, WholeCoreCheck,
+    PluginsPerResource, PodSysctls, QosBy, ResizeHints, SharedInPodResources, StorageForm, WholeCoreCheck,
 };
 
 /// Makes [`Rules`] and [`Rule`] of a table with a row for each rule: its field, its name, the type of its values, what
@@ -85,6 +85,8 @@ table! {
         "which feature gates there are, which are on, and which cannot be set", "feature gates of each release";
     memory_throttling MemoryThrottling: MemoryThrottling = [Defaulted, Defaulted, Defaulted, Optional],
         "how `memoryThrottlingFactor` is checked", "KEP-2570, MemoryQoS in beta";
+    pod_sysctls PodSysctls: PodSysctls = [Unknown, Unknown, Unknown, Gated],
+        "whether a configuration has `defaultPodSysctls`", "gate DefaultPodSysctls";
     pod_level_defaults PodLevelDefaults: DefaultedBy = [Decoder, Decoder, Decoder, ApiServer],
         "who fills in requests and limits of a pod as a whole", "gate PodLevelResourcesFixDefaulting";
     qos Qos: QosBy = [Sums, Sums, Sums, Containers],

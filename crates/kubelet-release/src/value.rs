@@ -22,6 +22,15 @@ pub enum MemoryThrottling {
     Optional,
 }
 
+/// Whether a configuration has `defaultPodSysctls`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PodSysctls {
+    /// It has not: the field is ignored, as any unknown one.
+    Unknown,
+    /// It has, where gate `DefaultPodSysctls` is on.
+    Gated,
+}
+
 /// Who fills in what a pod requests as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DefaultedBy {

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use node_config::{Duration, KubeletConfiguration, ReservedMemory, Rules};
+use node_config::{Duration, KubeletConfiguration, PodSysctls, ReservedMemory, Rules};
 
-use crate::kubelet_fields::{IGNORED, READ};
+use crate::kubelet_fields::{IGNORED, POD_SYSCTLS, READ};
 use crate::node::{Field, Keyed, Node, Value};
 use crate::quantity::any_resources;
 use crate::suggest::nearest;
@@ -46,12 +46,21 @@ pub struct KubeletConfigRead {
 }
 
 /// Reads one configuration in YAML or JSON: `kind: KubeletConfiguration` (`kubelet.config.k8s.io/v1beta1`),
-/// OpenShift's `kind: KubeletConfig`, or what a kubelet answers at `/configz`.
+/// OpenShift's `kind: KubeletConfig`, or what a kubelet answers at `/configz`. The kubelet is of the default release.
 ///
 /// # Errors
 /// The first thing that the kubelet could not decode either, with its place; its own words for it are
 /// [`ManifestError::kubelet_text`].
 pub fn read_kubelet_config(source: &Source<'_>) -> Result<KubeletConfigRead, ManifestError> {
+    read_kubelet_config_of(source, Rules::default())
+}
+
+/// The same for a kubelet with these rules, which the configuration then carries: a field that its release does not
+/// know is without effect.
+///
+/// # Errors
+/// As [`read_kubelet_config`].
+pub fn read_kubelet_config_of(source: &Source<'_>, rules: Rules) -> Result<KubeletConfigRead, ManifestError> {
     let mut warnings = Vec::new();
     let (nodes, repeated) = documents_leniently(source)?;
     warnings.extend(repeated.map(Warning));
@@ -67,10 +76,14 @@ pub fn read_kubelet_config(source: &Source<'_>) -> Result<KubeletConfigRead, Man
     let body = body(source, first)?;
     let is_openshift = body.path == "spec.kubeletConfig";
     warnings.extend(sized_by_the_node(&Field::document(source, first))?);
-    warn_of_unknown(&body, &[READ, IGNORED].concat(), &mut warnings)?;
+    let by_release: &[&str] = match rules.pod_sysctls {
+        PodSysctls::Unknown => &[],
+        PodSysctls::Gated => &[POD_SYSCTLS],
+    };
+    warn_of_unknown(&body, &[READ, IGNORED, by_release].concat(), &mut warnings)?;
     let static_pods = body.get("staticPodPath")?;
     let static_pod_path = static_pods.and_then(|path| path.text("a path").ok()).map(str::to_owned);
-    let config = Decoder { body, warnings: &mut warnings }.decode()?;
+    let config = Decoder { body, rules, warnings: &mut warnings }.decode()?;
     Ok(KubeletConfigRead { config, static_pod_path, is_openshift, warnings })
 }
 
@@ -154,13 +167,14 @@ fn warn_of_unknown(
 
 struct Decoder<'a, 'w> {
     body: Field<'a>,
+    rules: Rules,
     warnings: &'w mut Vec<Warning>,
 }
 
 impl Decoder<'_, '_> {
     fn decode(mut self) -> Result<KubeletConfiguration, ManifestError> {
         Ok(KubeletConfiguration {
-            rules: Rules::default(),
+            rules: self.rules,
             cpu_manager_policy: self.text("cpuManagerPolicy")?,
             cpu_manager_policy_options: self.strings("cpuManagerPolicyOptions")?.unwrap_or_default(),
             cpu_manager_reconcile_period: self.duration("cpuManagerReconcilePeriod")?,
@@ -184,6 +198,11 @@ impl Decoder<'_, '_> {
             cgroups_per_qos: self.boolean("cgroupsPerQOS")?,
             max_pods: self.integer("maxPods")?,
             pods_per_core: self.integer("podsPerCore")?,
+            memory_throttling_factor: self.number("memoryThrottlingFactor")?,
+            default_pod_sysctls: match self.rules.pod_sysctls {
+                PodSysctls::Unknown => BTreeMap::new(),
+                PodSysctls::Gated => self.strings(POD_SYSCTLS)?.unwrap_or_default(),
+            },
             feature_gates: self.gates()?,
         })
     }
@@ -228,6 +247,15 @@ impl Decoder<'_, '_> {
         self.body.get(name)?.map(|field| integer(&field, name)).transpose()
     }
 
+    fn number(&self, name: &str) -> Result<Option<f64>, ManifestError> {
+        let Some(field) = self.body.get(name)?.filter(|field| !field.is_null()) else { return Ok(None) };
+        let number = match &field.node.value {
+            Value::Number(text) => text.parse().ok().filter(|number: &f64| number.is_finite()),
+            _ => None,
+        };
+        number.map(Some).ok_or_else(|| wrong_type(&field, name, FLOAT64))
+    }
+
     fn gates(&self) -> Result<BTreeMap<String, bool>, ManifestError> {
         const NAME: &str = "featureGates";
         let Some(field) = self.body.get(NAME)? else { return Ok(BTreeMap::new()) };
@@ -261,13 +289,14 @@ impl Decoder<'_, '_> {
 fn wrong_type(field: &Field<'_>, name: &str, wanted: &'static str) -> ManifestError {
     let found = match &field.node.value {
         // Go names the number where it would take another one.
-        Value::Number(text) if wanted == INT32 => format!("number {text}"),
+        Value::Number(text) if matches!(wanted, INT32 | FLOAT64) => format!("number {text}"),
         other => other.json_type().to_owned(),
     };
     field.fail(Problem::Decode { found, field: format!("KubeletConfiguration.{name}"), wanted })
 }
 
 const INT32: &str = "int32";
+const FLOAT64: &str = "float64";
 
 /// Go leaves a string empty where JSON has `null`.
 fn string(field: &Field<'_>, name: &str) -> Result<String, ManifestError> {

@@ -26,7 +26,11 @@ pub(crate) const READ: &[&str] = &[
     "maxPods",
     "podsPerCore",
     "featureGates",
+    "memoryThrottlingFactor",
 ];
+
+/// One that some releases do not know.
+pub(crate) const POD_SYSCTLS: &str = "defaultPodSysctls";
 
 /// Those that are about something else, and therefore no mistake.
 pub(crate) const IGNORED: &[&str] = &[
@@ -88,7 +92,6 @@ pub(crate) const IGNORED: &[&str] = &[
     "maxParallelImagePulls",
     "memoryReservationPolicy",
     "memorySwap",
-    "memoryThrottlingFactor",
     "nodeLeaseDurationSeconds",
     "nodeStatusMaxImages",
     "nodeStatusReportFrequency",

@@ -1,7 +1,9 @@
 //! Kubelet configurations, as the kubelet's decoder takes and refuses them.
 
-use node_config::{Duration, KubeletConfiguration, Rules};
-use topology_manifest::{KubeletConfigRead, Source, Style, read_kubelet_config};
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use node_config::{Duration, KubeletConfiguration, Release, Rules};
+use topology_manifest::{KubeletConfigRead, Source, Style, read_kubelet_config, read_kubelet_config_of};
 
 fn read(text: &str) -> KubeletConfigRead {
     read_kubelet_config(&Source { name: "config.yaml", text })
@@ -39,6 +41,7 @@ const FIELDS: &str = r#"{
   "cgroupsPerQOS": false,
   "maxPods": 250,
   "podsPerCore": 10,
+  "memoryThrottlingFactor": 0.95,
   "featureGates": {"PodLevelResources": false}
 }"#;
 
@@ -73,6 +76,8 @@ fn every_field_in_every_wrapping() {
         cgroups_per_qos: Some(false),
         max_pods: Some(250),
         pods_per_core: Some(10),
+        memory_throttling_factor: Some(0.95),
+        default_pod_sysctls: [].into(),
         feature_gates: [("PodLevelResources".to_owned(), false)].into(),
     };
     assert_eq!(
@@ -242,4 +247,94 @@ fn a_node_that_sizes_its_reservation_is_told_of() {
 fn fields_of_the_release_are_known() {
     let fields = "memoryReservationPolicy: None\ntlsCurvePreferences: []\nfailCgroupV1: true\n";
     assert!(read(&format!("{HEADER}{fields}")).warnings.is_empty());
+}
+
+/// What is wrong with a configuration of these fields for a release.
+fn wrong(release: Release, fields: &str) -> Vec<String> {
+    let text = format!("{HEADER}{fields}\n");
+    let read =
+        read_kubelet_config_of(&Source { name: "config.yaml", text: &text }, Rules::of(release)).unwrap();
+    read.config.validate().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn the_throttling_factor_by_release() {
+    const RANGE: &str = "must be greater than 0 and less than or equal to 1.0";
+    const GATE: &str = "invalid configuration: memoryThrottlingFactor must not be set when MemoryQoS feature gate is disabled";
+    let range = |factor: &str| format!("invalid configuration: memoryThrottlingFactor {factor} {RANGE}");
+    let (old, new) = (Release::V1_36, Release::V1_37);
+    let with = |factor: &str| format!("memoryThrottlingFactor: {factor}");
+    let off = |factor: &str| format!("featureGates: {{MemoryQoS: false}}\nmemoryThrottlingFactor: {factor}");
+    for (release, fields, expected) in [
+        (old, with("0.8"), vec![]),
+        (old, with("0"), vec![range("0")]),
+        (old, with("-1e-7"), vec![range("-1e-07")]),
+        (old, off("0.8"), vec![]),
+        (new, with("0.8"), vec![]),
+        (new, with("null"), vec![]),
+        (new, with("1.5"), vec![range("1.5")]),
+        (new, off("0.9"), vec![]),
+        (new, off("null"), vec![]),
+        (new, off("0.8"), vec![GATE.to_owned()]),
+        (new, off("12345678"), vec![GATE.to_owned(), range("1.2345678e+07")]),
+    ] {
+        assert_eq!(wrong(release, &fields), expected, "{release}: {fields}");
+    }
+    let factor = |release, fields: &str| {
+        let text = format!("{HEADER}{fields}");
+        let source = Source { name: "config.yaml", text: &text };
+        read_kubelet_config_of(&source, Rules::of(release)).unwrap().config.throttling_factor()
+    };
+    assert_eq!((factor(old, ""), factor(new, "")), (Some(0.9), None));
+    assert_eq!(factor(new, &with("1")), Some(1.0));
+    assert_eq!(
+        kubelet_text(&format!("{HEADER}memoryThrottlingFactor: \"0.9\"")),
+        "failed to decode: json: cannot unmarshal string into Go struct field KubeletConfiguration.memoryThrottlingFactor of type float64"
+    );
+}
+
+#[test]
+fn default_sysctls_are_a_field_of_the_release_that_has_them() {
+    const GATE: &str = "invalid configuration: DefaultPodSysctls feature gate is required for Kubelet configuration option defaultPodSysctls";
+    let sysctls = |names: &str| format!("defaultPodSysctls: {{{names}}}");
+    let on = |names: &str| format!("featureGates: {{DefaultPodSysctls: true}}\n{}", sysctls(names));
+    let invalid = |rest: &str| format!("invalid configuration: {rest}");
+    for (release, fields, expected) in [
+        (Release::V1_36, sysctls("vm.swappiness: 10"), vec![]),
+        (Release::V1_37, sysctls(""), vec![]),
+        (Release::V1_37, sysctls("kernel.sem: '1'"), vec![GATE.to_owned()]),
+        (Release::V1_37, on("kernel.sem: '1', net/core/somaxconn: '1'"), vec![]),
+        (
+            Release::V1_37,
+            on("vm.swappiness: '1', 'Net.\"X': '1'"),
+            vec![
+                invalid(r#""Net.\"X" is not a valid sysctl name for defaultPodSysctls"#),
+                invalid(r#""vm.swappiness" is not known to be namespaced for defaultPodSysctls"#),
+            ],
+        ),
+        (
+            Release::V1_37,
+            format!("{}\nmaxPods: -1\nsystemCgroups: /a", on("net.ipv4.x: '1', net/ipv4/x: '1'")),
+            vec![
+                invalid(
+                    "systemCgroups (--system-cgroups) was specified and cgroupRoot (--cgroup-root) was not specified",
+                ),
+                invalid(r#"duplicate sysctl "net.ipv4.x" found in defaultPodSysctls"#),
+                invalid("maxPods (--max-pods) -1 must not be a negative number"),
+            ],
+        ),
+    ] {
+        assert_eq!(wrong(release, &fields), expected, "{release}: {fields}");
+    }
+    let text = format!("{HEADER}{}", sysctls("vm.swappiness: 10"));
+    let source = Source { name: "config.yaml", text: &text };
+    let old = read(&text);
+    assert_eq!((old.config.default_pod_sysctls.len(), old.warnings.len()), (0, 1));
+    let error = read_kubelet_config_of(&source, Rules::of(Release::V1_37)).expect_err("a number is no text");
+    assert_eq!(
+        error.kubelet_text(&source).as_deref(),
+        Some(
+            "failed to decode: json: cannot unmarshal number into Go struct field KubeletConfiguration.defaultPodSysctls of type string"
+        )
+    );
 }

@@ -1,11 +1,14 @@
 //! A kubelet configuration that is written by serde is read back as the same one.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use topology_manifest::{Source, read_kubelet_config};
+use node_config::{Release, Rules};
+use topology_manifest::{Source, read_kubelet_config_of};
 
 #[track_caller]
 fn check(written: &str) {
-    let read = |text: &str| read_kubelet_config(&Source { name: "kubelet.yaml", text }).unwrap();
+    // The newest release knows every field.
+    let rules = Rules::of(Release::V1_37);
+    let read = |text: &str| read_kubelet_config_of(&Source { name: "kubelet.yaml", text }, rules).unwrap();
     let config = read(written).config;
     let again = read(&serde_saphyr::to_string(&config).unwrap());
     assert_eq!(again.config, config, "{}", serde_saphyr::to_string(&config).unwrap());
@@ -25,6 +28,7 @@ fn what_is_written_is_read_as_the_same_configuration() {
         "evictionHard: {memory.available: 5%, nodefs.available: \"10%\"}\nenforceNodeAllocatable: [pods, 'null']",
         "kubeReserved: {cpu: \"1\", memory: \"1e3\"}\nsystemReserved: {cpu: 500m, pid: \"1000\"}\nmaxPods: 0\npodsPerCore: 10",
         "topologyManagerPolicy: 'true'\ntopologyManagerScope: pod\ntopologyManagerPolicyOptions: {max-allowable-numa-nodes: \"34\"}",
+        "memoryThrottlingFactor: 0.95\ndefaultPodSysctls: {net.core.somaxconn: \"1024\", user.max_ipc_namespaces: '0'}",
         "cgroupsPerQOS: false\ncgroupRoot: /\nsystemReservedCgroup: /a\nkubeReservedCgroup: \"~\"\nfeatureGates: {A: true, B: false}",
     ] {
         check(&format!("{head}{fields}\n"));

@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use kubelet_release::Rules;
+use kubelet_release::{MemoryThrottling, Rules};
 
 use crate::{
     CpuPolicyName, Duration, FeatureGates, GateError, MemoryPolicyName, ReservedMemory, Scope,
@@ -62,6 +62,10 @@ pub struct KubeletConfiguration {
     pub max_pods: Option<i32>,
     /// `podsPerCore`.
     pub pods_per_core: Option<i32>,
+    /// `memoryThrottlingFactor`.
+    pub memory_throttling_factor: Option<f64>,
+    /// `defaultPodSysctls`, by name. Empty for a release that does not know the field.
+    pub default_pod_sysctls: BTreeMap<String, String>,
     /// `featureGates`.
     pub feature_gates: BTreeMap<String, bool>,
 }
@@ -74,6 +78,9 @@ const DEFAULT_EVICTION: [(&str, &str); 5] = [
     ("imagefs.available", "15%"),
     ("imagefs.inodesFree", "5%"),
 ];
+
+/// `memoryThrottlingFactor` of releases that have a default.
+pub(crate) const DEFAULT_THROTTLING: f64 = 0.9;
 
 /// An empty text is an unwritten one.
 fn or<'a>(field: Option<&'a String>, default: &'a str) -> &'a str {
@@ -120,6 +127,16 @@ impl KubeletConfiguration {
     /// As [`FeatureGates::check`]; a kubelet does not start with them.
     pub fn gates(&self) -> Result<FeatureGates, Vec<GateError>> {
         FeatureGates::check(self.rules.gates, &self.feature_gates)
+    }
+
+    /// `memoryThrottlingFactor`: how much of its memory limit a container may use before it is throttled. `None`: it
+    /// is not throttled, which releases with a default of 0.9 cannot say.
+    #[must_use]
+    pub fn throttling_factor(&self) -> Option<f64> {
+        match self.rules.memory_throttling {
+            MemoryThrottling::Defaulted => Some(self.memory_throttling_factor.unwrap_or(DEFAULT_THROTTLING)),
+            MemoryThrottling::Optional => self.memory_throttling_factor,
+        }
     }
 
     /// `cpuManagerPolicy`, by default `none`.

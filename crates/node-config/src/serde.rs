@@ -64,6 +64,10 @@ struct Fields<'a> {
     max_pods: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pods_per_core: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_throttling_factor: Option<f64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    default_pod_sysctls: BTreeMap<&'a String, &'a String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     feature_gates: BTreeMap<&'a String, bool>,
 }
@@ -107,6 +111,8 @@ fn fields(config: &KubeletConfiguration) -> Fields<'_> {
         cgroups_per_qos: config.cgroups_per_qos,
         max_pods: config.max_pods,
         pods_per_core: config.pods_per_core,
+        memory_throttling_factor: config.memory_throttling_factor,
+        default_pod_sysctls: config.default_pod_sysctls.iter().collect(),
         feature_gates: config.feature_gates.iter().map(|(name, on)| (name, *on)).collect(),
     }
 }

@@ -10,10 +10,13 @@ use alloc::vec::Vec;
 
 use cpuset::{CpuSet, go_quote};
 use k8s_quantity::Quantity;
+use kubelet_release::MemoryThrottling;
 use thiserror::Error;
 
+use crate::configuration::DEFAULT_THROTTLING;
+use crate::go_float::go_float;
 use crate::reserved_memory::is_memory;
-use crate::{KubeletConfiguration, Scope, TopologyPolicyName};
+use crate::{FeatureGates, Gate, KubeletConfiguration, Scope, TopologyPolicyName, sysctl};
 
 /// One thing wrong with a configuration. The texts are the kubelet's.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -37,6 +40,18 @@ pub enum InvalidField {
         "systemCgroups (--system-cgroups) was specified and cgroupRoot (--cgroup-root) was not specified"
     )]
     SystemCgroupsWithoutRoot,
+    /// `defaultPodSysctls` without its gate.
+    #[error("DefaultPodSysctls feature gate is required for Kubelet configuration option defaultPodSysctls")]
+    SysctlsWithoutGate,
+    /// No sysctl has such a name.
+    #[error("{} is not a valid sysctl name for defaultPodSysctls", go_quote(.0))]
+    SysctlName(String),
+    /// A sysctl of the whole node.
+    #[error("{} is not known to be namespaced for defaultPodSysctls", go_quote(.0))]
+    SysctlOfNode(String),
+    /// The same sysctl in two spellings.
+    #[error("duplicate sysctl {} found in defaultPodSysctls", go_quote(.0))]
+    DuplicateSysctl(String),
     /// `maxPods` below zero.
     #[error("maxPods (--max-pods) {0} must not be a negative number")]
     NegativeMaxPods(i32),
@@ -130,26 +145,57 @@ pub enum InvalidField {
         /// The resource.
         resource: String,
     },
+    /// `memoryThrottlingFactor` without gate `MemoryQoS`.
+    #[error("memoryThrottlingFactor must not be set when MemoryQoS feature gate is disabled")]
+    ThrottlingWithoutGate,
+    /// `memoryThrottlingFactor` out of range; the factor as Go prints it.
+    #[error("memoryThrottlingFactor {0} must be greater than 0 and less than or equal to 1.0")]
+    ThrottlingRange(String),
 }
 
 impl KubeletConfiguration {
-    /// Everything that is wrong, in the kubelet's order (in which resources of one node have none: here that of
-    /// their names). Empty: the kubelet would go on.
+    /// Everything that is wrong, in the kubelet's order (in which resources of one node and sysctls have none: here
+    /// that of their names). Empty: the kubelet would go on.
     #[must_use]
     pub fn validate(&self) -> Vec<Invalid> {
         let mut wrong = Vec::new();
+        // A kubelet whose gates cannot be set has stopped before it checks the rest.
+        let gates = self.gates().unwrap_or_else(|_| FeatureGates::new(self.rules.gates));
+        if said(self.system_cgroups.as_ref()) && !said(self.cgroup_root.as_ref()) {
+            wrong.push(InvalidField::SystemCgroupsWithoutRoot);
+        }
+        self.validate_sysctls(&gates, &mut wrong);
         self.validate_limits(&mut wrong);
         self.validate_topology(&mut wrong);
         self.validate_enforcement(&mut wrong);
         self.validate_reserved_cpus(&mut wrong);
         self.validate_reserved_memory(&mut wrong);
+        self.validate_throttling(&gates, &mut wrong);
         wrong.into_iter().map(Invalid).collect()
     }
 
-    fn validate_limits(&self, wrong: &mut Vec<InvalidField>) {
-        if said(self.system_cgroups.as_ref()) && !said(self.cgroup_root.as_ref()) {
-            wrong.push(InvalidField::SystemCgroupsWithoutRoot);
+    fn validate_sysctls(&self, gates: &FeatureGates, wrong: &mut Vec<InvalidField>) {
+        if !self.default_pod_sysctls.is_empty() && !gates.is_on(Gate::DefaultPodSysctls) {
+            wrong.push(InvalidField::SysctlsWithoutGate);
+            return;
         }
+        let mut seen = BTreeSet::new();
+        for name in self.default_pod_sysctls.keys() {
+            if !sysctl::is_valid(name) {
+                wrong.push(InvalidField::SysctlName(name.clone()));
+                continue;
+            }
+            let normalized = sysctl::normalized(name);
+            if !sysctl::is_namespaced(&normalized) {
+                wrong.push(InvalidField::SysctlOfNode(name.clone()));
+            }
+            if !seen.insert(normalized.clone()) {
+                wrong.push(InvalidField::DuplicateSysctl(normalized.into_owned()));
+            }
+        }
+    }
+
+    fn validate_limits(&self, wrong: &mut Vec<InvalidField>) {
         wrong.extend(self.max_pods.filter(|pods| *pods < 0).map(InvalidField::NegativeMaxPods));
         wrong.extend(self.pods_per_core.filter(|pods| *pods < 0).map(InvalidField::NegativePodsPerCore));
     }
@@ -220,6 +266,20 @@ impl KubeletConfiguration {
             // A number beyond any machine's is a number nevertheless; it is refused as a CPU that is not online.
             Ok(_) | Err(cpuset::ParseError::TooLarge(_)) => {}
             Err(error) => wrong.push(InvalidField::ReservedCpus { list: list.to_owned(), error }),
+        }
+    }
+
+    fn validate_throttling(&self, gates: &FeatureGates, wrong: &mut Vec<InvalidField>) {
+        let Some(factor) = self.throttling_factor() else { return };
+        let is_previous_default = factor.to_bits() == DEFAULT_THROTTLING.to_bits();
+        if self.rules.memory_throttling == MemoryThrottling::Optional
+            && !gates.is_on(Gate::MemoryQos)
+            && !is_previous_default
+        {
+            wrong.push(InvalidField::ThrottlingWithoutGate);
+        }
+        if factor <= 0.0 || factor > 1.0 {
+            wrong.push(InvalidField::ThrottlingRange(go_float(factor)));
         }
     }
 

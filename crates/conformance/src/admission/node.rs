@@ -7,7 +7,7 @@ use k8s_quantity::Quantity;
 use node_config::{Amounts, FeatureGates, KubeletConfiguration, Reservation, Rules, TopologyPolicyName};
 use serde_json::{Value, json};
 use topology_admission::{Compat, Node};
-use topology_manifest::{Source, read_kubelet_config};
+use topology_manifest::{Source, read_kubelet_config_of};
 use topology_model::{HugePages, KubeletView, MachineInfo};
 
 use crate::case::{Case, Outcome, text};
@@ -28,8 +28,8 @@ pub(super) fn configuration(case: &Case) -> Result<KubeletConfiguration, String>
         str::to_owned,
     );
     let source = Source { name: "config", text: &written };
-    match read_kubelet_config(&source) {
-        Ok(read) => Ok(KubeletConfiguration { rules: Rules::of(case.release), ..read.config }),
+    match read_kubelet_config_of(&source, Rules::of(case.release)) {
+        Ok(read) => Ok(read.config),
         Err(error) => Err(error.kubelet_text(&source).unwrap_or_else(|| error.to_string())),
     }
 }

@@ -182,7 +182,7 @@ impl Default for FeatureGates {
 
 impl FeatureGates {
     /// The defaults of a release.
-    const fn new(table: GateTable) -> Self {
+    pub(crate) const fn new(table: GateTable) -> Self {
         Self { table, set: BTreeMap::new() }
     }
 
