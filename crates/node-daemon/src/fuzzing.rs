@@ -14,6 +14,7 @@ use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, Owner, Request};
+use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
 use tower::ServiceExt as _;
 
 use super::api::router;
@@ -23,8 +24,6 @@ use super::plugins::Sockets;
 use super::root;
 use super::scribe::Scribe;
 use super::shared::{Mode, Notes, Shared};
-use node_input::{LoadedMachine, LoadedNode};
-use node_input::{MachineSource, PINNED, RulesSource};
 
 /// Files that the program may have open.
 const FILES: usize = 1024;
@@ -118,7 +117,7 @@ impl Served {
 
 /// Requests, one after the other with a NUL between: none breaks a route or the owner, whatever is in it, and when all
 /// pods are deleted nothing is held.
-pub(crate) fn requests(bytes: &[u8]) {
+pub fn requests(bytes: &[u8]) {
     static SERVED: OnceLock<Served> = OnceLock::new();
     let served = SERVED.get_or_init(|| Served::start().unwrap_or_else(|error| panic!("{error:#}")));
     for text in bytes.split(|byte| *byte == 0).take(16) {

@@ -78,7 +78,7 @@ impl Daemon {
 
 /// Root and the daemon's health are answered whatever the clients do, and every place is free again when the deadlines
 /// of silent clients have passed.
-pub(crate) fn clients(bytes: &[u8]) {
+pub fn clients(bytes: &[u8]) {
     static DAEMON: OnceLock<Daemon> = OnceLock::new();
     let daemon = DAEMON.get_or_init(Daemon::start);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
