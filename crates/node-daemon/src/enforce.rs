@@ -13,10 +13,10 @@ use cpu_manager::{ContainerId, CpuQuota};
 use crossbeam::channel::{self, Receiver, SendError, Sender};
 use crossbeam::select;
 use node_agent::{Enforcement, Snapshot};
+use node_input::LoadedNode;
 
 use super::owner::Enforcer;
 use super::shared::Shared;
-use node_input::LoadedNode;
 
 /// Where cgroups are.
 #[derive(Clone, PartialEq, Eq, Debug)]

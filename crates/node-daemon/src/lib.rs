@@ -53,6 +53,8 @@ use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, KeptBackups};
+use node_input::{DeviceText, IdentitySource, LoadedMachine, LoadedNode, MachineSource, RulesSource};
+use terminal_text::Glyphs;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::kept::Missing;
@@ -62,9 +64,6 @@ use self::owner::{Message, OwnerThread, WAITING};
 use self::plugins::Sockets;
 use self::scribe::Scribe;
 use self::shared::{Mode, Notes, Shared};
-use node_input::{DeviceText, LoadedMachine, LoadedNode};
-use node_input::{IdentitySource, MachineSource, RulesSource};
-use terminal_text::Glyphs;
 
 pub use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED};
 pub use self::enforce::CgroupRoot;

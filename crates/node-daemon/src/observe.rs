@@ -19,6 +19,7 @@ use device_manager::{Device, DeviceId, Inventory, Moment};
 use device_plugin::{ClientError, PodEntry, PodResourcesClient};
 use kubelet_checkpoint::store::StateFile;
 use node_agent::Snapshot;
+use node_input::{LoadedMachine, LoadedNode, PINNED};
 use node_state::{PodNames, Quarantine, Record, Source, StateFolder, files};
 use pod_spec::{ContainerName, Pod, PodUid, ResourceName};
 
@@ -26,7 +27,6 @@ use self::look::Look;
 use super::Setup;
 use super::changes::{Changes, Pace};
 use super::shared::Shared;
-use node_input::{LoadedMachine, LoadedNode, PINNED};
 
 /// A kubelet admits a pod in several writes; the files are read when there has been none for this time.
 const QUIET: Duration = Duration::from_millis(20);

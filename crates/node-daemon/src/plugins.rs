@@ -11,13 +11,13 @@ use device_plugin::{
     Server, Setup, Snapshot as Told, Socket,
 };
 use node_agent::{Event, PluginEvent, Snapshot};
+use node_input::LoadedNode;
 use pod_spec::{Pod, Role};
 use topology_admission::Ledger;
 
 use super::kept::Missing;
 use super::owner::{Message, Plugins};
 use super::shared::Shared;
-use node_input::LoadedNode;
 
 /// The name of both sockets.
 const SOCKET: &str = "kubelet.sock";

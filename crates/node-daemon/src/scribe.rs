@@ -8,12 +8,12 @@ use admission_report::{Facts, Report};
 use crossbeam::channel::{self, Sender};
 use device_manager::Replies;
 use node_agent::PodDecision;
+use node_input::ADVICE;
 use tokio::sync::oneshot;
 
 use super::clock;
 use super::owner::{Told, Writer};
 use super::shared::{LoggedDecision, Shared};
-use node_input::ADVICE;
 
 /// Decisions that may wait; then the owner waits too.
 const WAITING: usize = 64;

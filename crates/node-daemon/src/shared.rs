@@ -6,6 +6,7 @@ use std::sync::{Arc, Once};
 use admission_report::Report;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use node_agent::Snapshot;
+use node_input::LoadedNode;
 use parking_lot::Mutex;
 use pod_spec::Pod;
 use serde::Serialize;
@@ -14,7 +15,6 @@ use super::kept::Missing;
 use super::manifests::Manifests;
 use super::metrics::{Exposition, Metrics, Now};
 use super::observe::Observed;
-use node_input::LoadedNode;
 
 /// So many decisions are kept.
 pub(super) const DECISIONS: usize = 1000;

@@ -6,10 +6,10 @@ use anyhow::Context as _;
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::{KeptBackups, Owner, mend, prune};
+use node_input::LoadedNode;
 use node_state::{PodNames, Quarantine, Quarantined, Repair, StateFolder};
 
 use super::root;
-use node_input::LoadedNode;
 
 /// What is done with state that is not as it should be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

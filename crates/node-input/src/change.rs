@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use cpuset::CpuSet;
+use k8s_quantity::Amount;
 use topology_discovery::{Problem, fold};
 use topology_model::{
     CacheKind, Core, CoreKind, DeviceNode, HugePages, Machine, Node, PciDevice, Smt, Sriov,
 };
-
-use k8s_quantity::Amount;
 
 /// A line for each thing that is not what it was; none where the machines are the same.
 pub fn changes(before: &Machine, after: &Machine) -> Vec<String> {

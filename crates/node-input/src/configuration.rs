@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use config_advice::pinned;
 use node_config::{KubeletConfiguration, OwnOptions};
+use node_output::manifest_error;
 use topology_manifest::{Source, Warning, read_kubelet_config, read_own_options};
 use topology_model::KubeletView;
-
-use node_output::manifest_error;
 
 /// The built-in configuration that pins as much as the kubelet can.
 pub const PINNED: &str = "pinned";

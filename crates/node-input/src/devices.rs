@@ -6,6 +6,7 @@ use std::path::Path;
 use admission_report::Notice;
 use anyhow::bail;
 use device_manager::{Device, Health};
+use node_output::manifest_error;
 use pod_spec::ResourceName;
 use topology_manifest::{
     DeviceEntry, DeviceHealth, DeviceSource, FunctionFacts, FunctionPart, FunctionPool, PciSelector,
@@ -14,7 +15,6 @@ use topology_manifest::{
 use topology_model::{Machine, NodeId, Nodes, PciAddress, PciDevice, Sriov};
 
 use crate::machine::LoadedMachine;
-use node_output::manifest_error;
 
 /// One resource and its devices.
 type Resource = (ResourceName, Vec<Device>);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use node_state::{PodNames, StateFolder};
 use pod_spec::PodUid;
 use topology_model::KubeletView;
 
@@ -15,7 +16,6 @@ use crate::folder::state_of;
 use crate::machine::LoadedMachine;
 use crate::packed::{Contents, Devices, Packed};
 use crate::pod_names::{OWN, POD_LOGS, from_path as pod_names_of, of_logs};
-use node_state::{PodNames, StateFolder};
 
 /// Where a kubelet's configuration usually is.
 pub(crate) const CONFIGS: [&str; 5] = [

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
-use k8s_quantity::Quantity;
+use k8s_quantity::{Amount, Quantity};
 use topology_model::{HugePages, MachineInfo};
 
 use crate::memory;
-use k8s_quantity::Amount;
 
 /// Sets the huge pages of nodes as `text` says. A page size exists on every node as soon as one has it, with no pages
 /// where none are said, as in the kernel. Pages fit in the memory of their node, so that must not be among the

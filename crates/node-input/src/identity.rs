@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use node_output::manifest_error;
 use pod_spec::{Container, Pod};
 use topology_admission::Identity;
 use topology_manifest::{NodeObject, Source, check_node_name, read_node};
 
 use crate::node::LoadedNode;
 use crate::sources::IdentitySource;
-use node_output::manifest_error;
 
 impl IdentitySource {
     /// The identity that is given; `None`: none.

@@ -9,14 +9,13 @@ use std::collections::BTreeMap;
 
 use admission_report::Notice;
 use anyhow::{Context, bail, ensure};
-use k8s_quantity::{Quantity, Sign};
+use k8s_quantity::{Amount, Quantity, Sign};
 use node_config::KubeletConfiguration;
+use node_output::ranges;
 use topology_discovery::Lack;
 use topology_model::{HugePages, Machine, NodeId};
 
 use crate::machine::LoadedMachine;
-use k8s_quantity::Amount;
-use node_output::ranges;
 
 /// Sets the memory of nodes as `text` says.
 pub(crate) fn replace(loaded: &mut LoadedMachine, text: &str) -> anyhow::Result<()> {

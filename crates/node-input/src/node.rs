@@ -11,19 +11,17 @@ use config_advice::hazards_of_kubelet;
 use cpu_manager::QuotaWithExclusiveCpus;
 use device_manager::Inventory;
 use node_config::{Gate, KubeletConfiguration, OwnOptions};
-use node_output::NodeLine;
+use node_output::{NodeLine, manifest_style};
 use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_manifest::Warning;
 use topology_model::{CpuTable, KubeletView};
-
-use crate::packed::{Gap, Packed};
-use crate::sources::{MachineSource, RulesSource};
-use node_output::manifest_style;
 
 use crate::configuration::{self, ReadConfiguration, own_options};
 use crate::devices::DeviceText;
 use crate::machine::LoadedMachine;
 use crate::memory;
+use crate::packed::{Gap, Packed};
+use crate::sources::{MachineSource, RulesSource};
 
 /// A node that can decide.
 #[derive(Clone)]

@@ -13,14 +13,14 @@ use anyhow::{Context as _, bail};
 use device_manager::{Device, Health};
 use kubelet_checkpoint::device::{DeviceFile, DeviceState};
 use kubelet_checkpoint::store::StateFile;
+use node_output::RELEASE;
+use node_state::{PodNames, StateFolder};
 use pod_spec::{PodUid, ResourceName};
 use serde::{Deserialize, Serialize};
 use topology_discovery::SysfsTree;
 use topology_manifest::plain_json;
 
 use crate::device_names::DeviceNames;
-use node_output::RELEASE;
-use node_state::{PodNames, StateFolder};
 
 /// The devices of each resource.
 pub(crate) type Devices = Vec<(ResourceName, Vec<Device>)>;

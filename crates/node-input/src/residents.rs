@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context as _;
 use kubelet_checkpoint::device::DeviceFile;
+use node_state::{PodNames, StateFolder};
 use pod_spec::ResourceName;
 use topology_admission::Ledger;
 
@@ -12,7 +13,6 @@ use crate::packed::Packed;
 use crate::resume::{Requests, ledger};
 use crate::source::{Resident, of_node};
 use crate::sources::ResidentsSource;
-use node_state::{PodNames, StateFolder};
 
 /// What runs on a node.
 pub struct Residents {

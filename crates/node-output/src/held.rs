@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use kubelet_checkpoint::store::StateFile;
-use node_state::files::UnknownFile;
-use node_state::{Contents, PodNames, Quarantined};
+use node_state::{Contents, PodNames, Quarantined, files::UnknownFile};
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde::Serialize;
 

@@ -33,13 +33,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use damage::Doubt;
 use kubelet_checkpoint::salvage::Rest;
 use kubelet_checkpoint::store::StateFile;
 use pod_spec::{Pod, PodUid};
+use reads::Reads;
 use topology_admission::{Ledger, Node};
 
-use damage::Doubt;
-use reads::Reads;
 pub use remedy::{Assumption, Remedy};
 
 use crate::fault::{Fault, Finding, NamedPod};

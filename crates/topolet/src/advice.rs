@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, ensure};
 use config_advice::{Change, Severity, Target, merge_patch};
 use node_config::KubeletConfiguration;
+use node_output::manifest_style;
 use serde::Serialize;
 use serde_json::Value;
 use topology_manifest::{FieldChange, Source, Warning, patch_kubelet_config, read_kubelet_config};
-
-use node_output::manifest_style;
 
 /// A check, as it is written.
 #[derive(Debug, Serialize)]

@@ -5,10 +5,9 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
+use node_agent::KeptBackups;
 use node_input::{IdentitySource, MachineSource, ResidentsSource, RulesSource};
 use node_output::Format;
-
-use node_agent::KeptBackups;
 
 /// Which pods are asked about, on which node.
 #[derive(Args, Debug)]

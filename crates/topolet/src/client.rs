@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use nix::unistd::geteuid;
-
 use node_daemon::{FILE, OUTCOME};
 use node_output::quoted_error;
 

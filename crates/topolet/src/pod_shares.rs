@@ -2,10 +2,9 @@
 
 use cpuset::CpuSet;
 use machine_picture::{MemoryShare, PodShare, Shares};
+use node_output::{ContainerLine, Shown};
 use pod_spec::ResourceName;
 use topology_model::{Machine, NodeId};
-
-use node_output::{ContainerLine, Shown};
 
 /// The pods of these files on this machine. Files that cannot be read and CPUs that the machine lacks are notes.
 pub(crate) fn shares(shown: &Shown, machine: Option<&Machine>) -> Shares {

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use admission_report::Notice;
 use anyhow::bail;
+use node_input::{Wholeness, manifests_in, shown_name};
+use node_output::{manifest_style, quoted_error};
 use pod_spec::{Origin, Phase, Pod, PodLevelResources, PodUid};
 use topology_manifest::{ManifestError, Manifests, Owner, Problem, Refusal, UnknownFields};
 
 use crate::arguments::ReadingArguments;
 use crate::patience;
 use crate::render::Screen;
-use node_input::{Wholeness, manifests_in, shown_name};
-use node_output::{manifest_style, quoted_error};
 
 /// The pods that are asked about.
 #[derive(Default)]

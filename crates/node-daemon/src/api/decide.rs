@@ -11,7 +11,10 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use bounded_http::{Client, Peer, Who, Work, on_a_thread};
 use node_agent::{Answer, Request};
+use node_input::Wholeness;
+use node_output::NodeLine;
 use serde::Serialize;
+use terminal_text::Glyphs;
 use topology_admission::Detail;
 use topology_manifest::Owner;
 
@@ -22,9 +25,6 @@ use super::routes::{Answered, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
 use crate::owner::Told;
 use crate::shared::Shared;
-use node_input::Wholeness;
-use node_output::NodeLine;
-use terminal_text::Glyphs;
 
 /// The parameter with which Kubernetes clients ask what would happen; its only value is `All`.
 const DRY_RUN: &str = "dryRun";

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use admission_report::{Facts, Note, Remark, Report};
 use bounded_http::Client;
 use device_manager::{AllocateReply, DeviceIds, Question, Replies, Reply};
+use node_input::{ADVICE, LoadedNode};
 use pod_spec::Pod;
 use topology_admission::{Detail, Ledger, Verdict};
 
 use crate::shared::Mode;
-use node_input::ADVICE;
-use node_input::LoadedNode;
 
 /// More questions than any pod leads to.
 const QUESTIONS: usize = 10_000;

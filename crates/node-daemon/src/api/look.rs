@@ -6,6 +6,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use bounded_http::{Who, text};
 use kubelet_checkpoint::store::StateFile;
+use node_output::NodeLine;
 use node_state::{PodNames, StateFolder, files, manifest};
 use serde::Serialize;
 
@@ -17,7 +18,6 @@ use super::segments::Segments;
 use crate::metrics::Exposition;
 use crate::observe::Observed;
 use crate::shared::{DECISIONS, LoggedDecision};
-use node_output::NodeLine;
 
 pub(super) async fn list(
     State(node): State<Node>,

@@ -6,16 +6,15 @@ use admission_report::ContainerReport;
 use cpuset::CpuSet;
 use device_manager::{Access, Setup};
 use node_agent::{RefusedPod, Snapshot};
+use node_input::LoadedNode;
+use node_output::{NodeLine, joined};
 use node_state::{Record, Source};
 use pod_spec::{Container, ContainerName, Pod, PodUid};
 use serde::Serialize;
+use terminal_text::{Glyphs, columns};
 use topology_admission::Ledger;
 
 use crate::shared::{LoggedDecision, Mode, Shared};
-use node_input::LoadedNode;
-use node_output::NodeLine;
-use node_output::joined;
-use terminal_text::{Glyphs, columns};
 
 /// All pods, as they are written.
 #[derive(Serialize)]

@@ -3,12 +3,11 @@
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bounded_http::{Busy, Offer, Panicked, chosen, text};
+use node_output::{Document, Format};
 use serde::Serialize;
+use terminal_text::Glyphs;
 
 use super::query::{GLYPHS, OUTPUT, Query};
-use node_output::Document;
-use node_output::Format;
-use terminal_text::Glyphs;
 
 /// Says what has become of pods.
 pub const OUTCOME: &str = "topolet-outcome";

@@ -15,6 +15,7 @@ use axum::{Extension, Router};
 use bounded_http::{Busy, Client, Forbidden, Peer, Place, Service, Who, Work, Workshop, keep};
 use crossbeam::channel::{Sender, TrySendError};
 use node_agent::{Answer, Request, RequestError, Snapshot};
+use node_output::NodeLine;
 use pod_spec::Pod;
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -26,7 +27,6 @@ use super::reply::{Failure, Shape};
 use super::{containers, decide, look};
 use crate::owner::{Message, Told};
 use crate::shared::{Mode, Shared};
-use node_output::NodeLine;
 
 /// How long a body may take to come in.
 pub(super) const BODY: Duration = Duration::from_secs(10);

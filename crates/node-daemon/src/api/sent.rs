@@ -5,7 +5,9 @@ use std::str;
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use node_input::Wholeness;
 use pod_spec::{Phase, Pod, PodUid};
+use terminal_text::Glyphs;
 use topology_manifest::{
     ManifestError, Manifests, Owner, PodLimit, Problem, Source, Style, UnknownFields, read_manifests_up_to,
 };
@@ -13,8 +15,6 @@ use topology_manifest::{
 use super::query::Query;
 use super::reply::{Failure, Shape};
 use super::routes::Node;
-use node_input::Wholeness;
-use terminal_text::Glyphs;
 
 /// Says what the body is called where it comes from; a message about it says so too.
 pub const FILE: &str = "topolet-file";

@@ -4,10 +4,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use node_agent::Owner;
+use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
 
 use crate::shared::{Mode, Notes, Shared};
-use node_input::{LoadedMachine, LoadedNode};
-use node_input::{MachineSource, PINNED, RulesSource};
 
 /// Pods that others may ask about at once.
 pub(super) const EXPLAINED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4);

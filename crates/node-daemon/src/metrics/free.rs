@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use device_manager::Topology;
 use node_agent::Snapshot;
+use node_input::LoadedNode;
 use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
@@ -13,7 +14,6 @@ use prometheus_client::registry::Registry;
 use super::kinds::{OfNode, OfResource};
 use crate::manifests::Manifests;
 use crate::shared::Mode;
-use node_input::LoadedNode;
 
 #[derive(Default)]
 pub(super) struct Free {

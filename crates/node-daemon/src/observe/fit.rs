@@ -13,10 +13,9 @@
 use std::collections::BTreeSet;
 
 use kubelet_checkpoint::store::StateFile;
-use pod_spec::{ContainerName, PodUid};
-
 use node_input::LoadedNode;
 use node_state::{PodNames, StateFolder};
+use pod_spec::{ContainerName, PodUid};
 
 /// So many containers are named.
 const MOST_NAMED: usize = 3;

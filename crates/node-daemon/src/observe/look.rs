@@ -10,7 +10,6 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use kubelet_checkpoint::store::{self, StateFile};
-
 use node_state::{QUARANTINE, StateFolder};
 
 /// Where a kubelet answers who asks what its pods hold, below its root.

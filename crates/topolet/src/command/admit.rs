@@ -7,6 +7,8 @@ use admission_report::{Facts, Report};
 use anyhow::bail;
 use clap::Args;
 use device_manager::Replies;
+use node_input::{ADVICE, LoadedNode, Residents, Wholeness};
+use node_output::{Document, Format, JsonList, NodeLine};
 use serde::Serialize;
 use topology_admission::{Decided, Detail, Outcome as PodOutcome, Series, Tries};
 
@@ -15,13 +17,6 @@ use crate::outcome::Outcome;
 use crate::patience;
 use crate::pods::{self, Asked, Reading};
 use crate::render::Screen;
-use node_input::ADVICE;
-use node_input::LoadedNode;
-use node_input::Residents;
-use node_input::Wholeness;
-use node_output::Format;
-use node_output::NodeLine;
-use node_output::{Document, JsonList};
 
 #[derive(Args, Debug)]
 pub(crate) struct AdmitArguments {

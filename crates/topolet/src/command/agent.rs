@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueHint};
+use node_daemon::{OUTCOME, PARTIAL, SOME_REFUSED};
+use node_input::shown_name;
+use node_output::Format;
 
 use crate::arguments::OutputArguments;
 use crate::client::{self, Reply, Sent};
 use crate::outcome::Outcome;
 use crate::render::{Glyphs, Screen};
-use node_daemon::{OUTCOME, PARTIAL, SOME_REFUSED};
-use node_input::shown_name;
-use node_output::Format;
 
 /// Which daemon.
 #[derive(Args, Debug)]

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use admission_report::Notice;
 use anyhow::{Context as _, bail};
 use clap::Args;
+use node_input::{
+    Elsewhere, Gathered, Given, LIVE, LoadedMachine, Packing, changed_problems, changes, files_of,
+};
 use topology_discovery::{Capture, Discovery, fold, read};
 
 use crate::outcome::Outcome;
 use crate::render::{Screen, columns};
-use node_input::{Elsewhere, Gathered, Given, Packing};
-use node_input::{LIVE, LoadedMachine, files_of};
-use node_input::{changed_problems, changes};
 
 /// How names of captures end.
 const SUFFIX: &str = ".tar.zst";

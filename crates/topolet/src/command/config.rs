@@ -3,15 +3,14 @@
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use config_advice::{Severity, Target, changes, check as find_faults, held_back, notes, propose};
+use node_input::LoadedMachine;
+use node_output::{Document, Format};
 use topology_model::KubeletView;
 
 use crate::advice::{self, Checked, Finding, Given};
 use crate::arguments::{MachineArguments, OutputArguments};
 use crate::outcome::Outcome;
 use crate::render::{self, Screen};
-use node_input::{self, LoadedMachine};
-use node_output::Document;
-use node_output::Format;
 
 #[derive(Args, Debug)]
 pub(crate) struct ConfigArguments {

@@ -1,6 +1,8 @@
 //! `topolet demo`: the main job on built-in data. It needs nothing.
 
 use clap::Args;
+use node_input::{DeviceText, LoadedMachine, LoadedNode, MachineSource, Residents, RulesSource};
+use node_output::{Format, manifest_error};
 use pod_spec::Pod;
 use topology_manifest::{Source, read_pods};
 
@@ -9,10 +11,6 @@ use crate::arguments::OutputArguments;
 use crate::outcome::Outcome;
 use crate::pods::Asked;
 use crate::render::Screen;
-use node_input::Residents;
-use node_input::{DeviceText, LoadedMachine, LoadedNode, MachineSource, RulesSource};
-use node_output::Format;
-use node_output::manifest_error;
 
 /// The machine that Intel's guide to NUMA-aware pods describes.
 const MACHINE: &str = "xeon-2s-96cpu-sriov";

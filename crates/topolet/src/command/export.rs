@@ -6,6 +6,7 @@ use admission_report::{Notice, unchecked_notice};
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use node_config::KubeletConfiguration;
+use node_input::{ADVICE, DeviceText, Known, LIVE, LoadedMachine, LoadedNode, Wholeness};
 use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeResourceTopology, UnnamedPods};
 use pod_spec::Pod;
 use topology_admission::{Compat, Ledger, Verdict};
@@ -16,10 +17,6 @@ use crate::arguments::{MachineArguments, ReadingArguments, ResidentsArguments, R
 use crate::outcome::Outcome;
 use crate::pods::{self, Reading};
 use crate::render::Screen;
-use node_input::ADVICE;
-use node_input::Known;
-use node_input::Wholeness;
-use node_input::{DeviceText, LIVE, LoadedMachine, LoadedNode};
 
 #[derive(Args, Debug)]
 pub(crate) struct ExportArguments {

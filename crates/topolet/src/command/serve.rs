@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use bounded_http::{Open, SocketGroup};
 use clap::{Args, ValueEnum, ValueHint};
+use node_daemon::{CgroupRoot, Damaged, Log, LoggingFormat, SOCKET, Setup};
 
 use crate::arguments::{BackupArguments, IdentityArguments, MachineArguments, RulesArguments};
 use crate::outcome::Outcome;
 use crate::render::Screen;
-use node_daemon::{CgroupRoot, Damaged, Log, LoggingFormat, SOCKET, Setup};
 
 #[derive(Args, Debug)]
 pub(crate) struct ServeArguments {

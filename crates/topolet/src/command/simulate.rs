@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
+use node_input::{DeviceText, LIVE, LoadedMachine, Wholeness};
+use node_output::{Document, Format};
 use pod_spec::PodLevelResources;
 
 use crate::arguments::{MachineArguments, ReadingArguments, RulesArguments};
@@ -11,10 +13,6 @@ use crate::outcome::Outcome;
 use crate::pods::{self, Asked, Reading};
 use crate::render::{self, Screen};
 use crate::simulation::{self, Prepared, Question, Report};
-use node_input::Wholeness;
-use node_input::{DeviceText, LIVE, LoadedMachine};
-use node_output::Document;
-use node_output::Format;
 
 #[derive(Args, Debug)]
 pub(crate) struct SimulateArguments {

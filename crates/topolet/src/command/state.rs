@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
+use node_input::{LIVE, LoadedMachine, LoadedNode, Packed, Resident};
+use node_output::{Document, NodeLine};
+use node_state::{FindingLine, Problem, Quarantine};
 use serde::Serialize;
 use topology_admission::Compat;
 
@@ -11,12 +14,6 @@ use super::state_repair::StateRepairArguments;
 use crate::arguments::{MachineArguments, OutputArguments, RulesArguments};
 use crate::outcome::Outcome;
 use crate::render::Screen;
-use node_input::Packed;
-use node_input::Resident;
-use node_input::{LIVE, LoadedMachine, LoadedNode};
-use node_output::Document;
-use node_output::NodeLine;
-use node_state::{FindingLine, Problem, Quarantine};
 
 #[derive(Args, Debug)]
 pub(crate) struct StateArguments {

@@ -8,7 +8,11 @@ use clap::Args;
 use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::store::Store;
 use node_agent::{ReplacedFile, mend, prune};
-use node_state::{FaultKind, FileRepair, RepairPlan, StateFolder};
+use node_input::{LoadedMachine, LoadedNode};
+use node_output::{Document, NodeLine};
+use node_state::{
+    Basis, FaultKind, FileRepair, Left, PodNames, Quarantine, Quarantined, RepairPlan, StateFolder,
+};
 use pod_spec::PodUid;
 use topology_admission::Compat;
 
@@ -17,10 +21,6 @@ use crate::arguments::{BackupArguments, MachineArguments, OutputArguments, Rules
 use crate::outcome::Outcome;
 use crate::render::{self, Screen};
 use crate::repair::{FileLine, QuarantinedLine, RepairLine, StateRepair};
-use node_input::{LoadedMachine, LoadedNode};
-use node_output::Document;
-use node_output::NodeLine;
-use node_state::{Basis, Left, PodNames, Quarantine, Quarantined};
 
 #[derive(Args, Debug)]
 pub(crate) struct StateRepairArguments {

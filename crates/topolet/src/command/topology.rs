@@ -3,6 +3,8 @@
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use machine_picture::{Shares, svg, tree};
+use node_input::LoadedMachine;
+use node_output::{Document, Format, Shown};
 use serde::Serialize;
 use topology_discovery::machine_info_to_json;
 use topology_model::Machine;
@@ -11,10 +13,6 @@ use crate::arguments::{MachineArguments, ResidentsArguments};
 use crate::outcome::Outcome;
 use crate::pod_shares::shares;
 use crate::render::{Glyphs, Screen};
-use node_input::LoadedMachine;
-use node_output::Document;
-use node_output::Format;
-use node_output::Shown;
 
 #[derive(Args, Debug)]
 pub(crate) struct TopologyArguments {

@@ -1,11 +1,11 @@
 //! What is wrong with a configuration, and what is proposed.
 
 use config_advice::{Severity, Target};
+use node_output::RELEASE;
 use serde_json::Value;
 
 use super::{Glyphs, columns};
 use crate::advice::{Checked, Expected, Given};
-use node_output::RELEASE;
 
 /// The check for a person; `snippet` is what is proposed for the `given` text, as a file.
 pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, glyphs: Glyphs) -> String {

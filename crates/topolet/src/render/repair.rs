@@ -1,8 +1,9 @@
 //! What was repaired in a folder of state.
 
+use node_state::QUARANTINE;
+
 use super::{Glyphs, columns};
 use crate::repair::StateRepair;
-use node_state::QUARANTINE;
 
 /// What was found, assumed and done, and where the old files are.
 pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_quantity::{Format, Quantity};
-
-use crate::render::{Amount, Glyphs, columns};
 use node_simulation::{POLICIES_AND_SCOPES, ReservationPlace};
 
+use crate::render::{Amount, Glyphs, columns};
 use crate::simulation::{Capacity, FoundMax, MachineUse, Report, Summary, by_option, notes, share};
 
 /// The table of a scenario, ending in a newline.

@@ -5,16 +5,13 @@ use std::sync::Arc;
 
 use admission_report::unchecked_notice;
 use node_config::KubeletConfiguration;
+use node_input::{ADVICE, DeviceText, LoadedMachine, LoadedNode, RulesSource};
 use node_simulation::{POLICIES_AND_SCOPES, PolicyOption, ReservationPlace, SystemReservation};
 use pod_spec::Pod;
 use rayon::prelude::*;
 use serde::Serialize;
 use topology_admission::{Compat, Ledger, Node};
 use topology_model::KubeletView;
-
-use node_input::ADVICE;
-use node_input::RulesSource;
-use node_input::{DeviceText, LoadedMachine, LoadedNode};
 
 /// Everything that was found out.
 #[derive(Debug, Serialize)]

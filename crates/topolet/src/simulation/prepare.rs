@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use device_manager::Inventory;
+use node_input::{DeviceText, LoadedMachine, LoadedNode, MachineSource, RulesSource, memory_must_be_known};
+use node_output::{manifest_error, manifest_style};
 use node_simulation::{
     Arrival, Distribution, DistributionError, Fleet, Host, Lifetime, NoPlugins, Scheduler, Template, Weight,
 };
@@ -17,9 +19,6 @@ use topology_manifest::{
 use topology_model::CpuTable;
 
 use super::missing::{Missing, missing, why_never};
-use node_input::{DeviceText, LoadedMachine, LoadedNode, memory_must_be_known};
-use node_input::{MachineSource, RulesSource};
-use node_output::{manifest_error, manifest_style};
 
 /// A scenario that can be run.
 pub(crate) struct Prepared {

@@ -9,6 +9,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use device_manager::{AllocateReply, Device, Moment, PluginOptions, Question, Reply};
 use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, Event, Owner, PluginEvent, Request, Snapshot};
+use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
 use node_state::{PodList, StateFolder};
 use parking_lot::Mutex;
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
@@ -24,8 +25,6 @@ use crate::manifests::Manifests;
 use crate::metrics::Metrics;
 use crate::scribe::Job;
 use crate::shared::{Log, Mode, Notes, Shared};
-use node_input::{LoadedMachine, LoadedNode};
-use node_input::{MachineSource, PINNED, RulesSource};
 
 /// Two NUMA nodes with four CPUs each, of which one is the system's.
 static NODE: LazyLock<LoadedNode> = LazyLock::new(|| {
