@@ -5,15 +5,15 @@
 //! | thread | does |
 //! |---|---|
 //! | main | HTTP on the socket and TCP, makes the socket again, and waits for signals |
-//! | tokio-rt-worker, up to 32 | read bodies and make answers ([`api`]) |
-//! | owner | takes events in, writes state, gives effects out ([`owner`]) |
-//! | scribe | writes decisions up, with what would have fitted ([`scribe`]) |
-//! | manifests | reads the watched folder ([`watch`]) |
-//! | kept | makes removed folders again ([`kept`]) |
-//! | observe | reads the files of a kubelet, instead of owner, scribe, manifests, kept, cgroups and device-plugin ([`mod@observe`]) |
-//! | log | writes the log ([`log`]) |
-//! | cgroups | keeps running containers on their CPUs ([`enforce`]) |
-//! | device-plugin, 2 | serve the sockets of plugins and of pod resources, and make them again ([`plugins`]) |
+//! | tokio-rt-worker, up to 32 | read bodies and make answers (`api`) |
+//! | owner | takes events in, writes state, gives effects out (`owner`) |
+//! | scribe | writes decisions up, with what would have fitted (`scribe`) |
+//! | manifests | reads the watched folder (`watch`) |
+//! | kept | makes removed folders again (`kept`) |
+//! | observe | reads the files of a kubelet, instead of owner, scribe, manifests, kept, cgroups and device-plugin (`observe`) |
+//! | log | writes the log (`log`) |
+//! | cgroups | keeps running containers on their CPUs (`enforce`) |
+//! | device-plugin, 2 | serve the sockets of plugins and of pod resources, and make them again (`plugins`) |
 
 mod owner;
 mod scribe;
