@@ -10,6 +10,7 @@ import (
 	kmetrics "k8s.io/component-base/metrics"
 	cpustate "k8s.io/kubernetes/pkg/kubelet/cm/cpumanager/state"
 	memorystate "k8s.io/kubernetes/pkg/kubelet/cm/memorymanager/state"
+	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
 	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
 	"k8s.io/utils/cpuset"
 )
@@ -66,5 +67,11 @@ func AddAttributes(pod *v1.Pod) *lifecycle.PodAdmitAttributes {
 // Attributes are those of a pod that is added or resized, which these kubelets do not tell apart.
 func Attributes(pod *v1.Pod, _ string) *lifecycle.PodAdmitAttributes { return AddAttributes(pod) }
 
-// ScopeName is the scope of a manager; these do not tell, so that it is the one that was asked for.
-func (m TopologyManager) ScopeName(asked string) string { return asked }
+// ScopeName is the scope of a manager. These do not tell: it is "none" with the policy "none", else the one that was
+// asked for.
+func (m TopologyManager) ScopeName(asked string) string {
+	if policy := m.GetPolicy().Name(); policy == topologymanager.PolicyNone {
+		return policy
+	}
+	return asked
+}
