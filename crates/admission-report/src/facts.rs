@@ -6,7 +6,7 @@ use core::fmt;
 
 use memory_manager::Moved;
 use numa_bitmask::NodeMask;
-use pod_spec::{Pod, PodLevelResources, PodUid};
+use pod_spec::{Pod, PodRules, PodUid};
 use topology_admission::{Attempt, Ledger, Node, Trace};
 use topology_model::{NodeIds, Nodes};
 
@@ -78,8 +78,8 @@ impl<'a> Facts<'a> {
         self.nodes().listed(mask)
     }
 
-    pub(crate) fn pod_level(&self) -> PodLevelResources {
-        self.node.pod_level().counts()
+    pub(crate) const fn pod_rules(&self) -> PodRules {
+        self.node.pod_rules()
     }
 
     pub(crate) fn named(&self, uid: &PodUid) -> NamedPod {

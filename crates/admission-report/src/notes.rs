@@ -71,8 +71,8 @@ impl Facts<'_> {
             Some(Granted::Exclusive(_)) => return None,
             None => SharingReason::NoPolicy,
             Some(Granted::SharedPool(NotPinned::NotGuaranteed)) => SharingReason::NotGuaranteed {
-                class: self.pod.qos_class(self.pod_level()),
-                obstacle: self.pod.not_guaranteed(self.pod_level()).map(|obstacle| obstacle.to_string()),
+                class: self.pod.qos_class(self.pod_rules()),
+                obstacle: self.pod.not_guaranteed(self.pod_rules()).map(|obstacle| obstacle.to_string()),
             },
             Some(Granted::SharedPool(NotPinned::FractionalCpu)) => {
                 let container = self.pod.container(&placed.name);

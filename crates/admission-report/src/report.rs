@@ -82,7 +82,7 @@ impl Report {
         Self {
             pod: full_name(facts.pod),
             owner: None,
-            qos_class: facts.pod.qos_class(facts.pod_level()),
+            qos_class: facts.pod.qos_class(facts.pod_rules()),
             conclusion: Conclusion::Undecided,
             units: facts.trace.units.iter().map(|unit| UnitReport::new(facts, unit)).collect(),
             notes: Vec::new(),

@@ -66,7 +66,7 @@ impl Facts<'_> {
             }
             UnitName::Pod => self.unchecked_among(&self.pod.effective(
                 Amounts::Requests,
-                self.pod_level(),
+                self.pod_rules().pod_level,
                 Overhead::LeftOut,
             )),
         }

@@ -41,7 +41,7 @@ pub use ledger::{Ledger, SourcesReady, Stale, Version};
 pub use node::compat::{Compat, RefusedPod};
 pub use node::fit::Shortage;
 pub use node::identity::{Identity, Mismatch};
-pub use node::start::{StartError, StartFault};
+pub use node::start::{StartError, StartFault, pod_rules};
 pub use node::{Node, NodeSetup};
 pub use pod_spec::PodLevel;
 pub use series::{Decided, Outcome, Series};

@@ -13,7 +13,7 @@ use core::fmt;
 
 use device_manager::{Devices, Inventory};
 use node_config::{Amounts, OwnOptions, Scope, TieBreak, TopologyConfig, TopologyPolicyName};
-use pod_spec::PodLevel;
+use pod_spec::{PodLevel, PodRules};
 use topology_hint::Provider;
 use topology_model::Nodes;
 use topology_policy::{Distances, KubeletPolicy, Ties};
@@ -41,6 +41,10 @@ pub struct NodeSetup {
     pub allocatable: Amounts,
     /// What resources at pod level mean.
     pub pod_level: PodLevel,
+    /// How pods are classified; [`pod_level`](Self::pod_level) says whether resources at pod level count.
+    pub pod_rules: PodRules,
+    /// What the kubelet's release decides by.
+    pub rules: node_config::Rules,
     /// Where this is not the kubelet.
     pub compat: Compat,
     /// Options of this project's own. Those of the managers have been given to them when they were made.
@@ -59,6 +63,8 @@ pub struct Node {
     pub(crate) devices: Devices,
     pub(crate) allocatable: Amounts,
     pub(crate) pod_level: PodLevel,
+    pub(crate) pod_rules: PodRules,
+    pub(crate) kubelet_rules: node_config::Rules,
     pub(crate) identity: Option<Identity>,
     pub(crate) others: Vec<Arc<dyn Provider + Send + Sync>>,
     pub(crate) compat: Compat,
@@ -100,6 +106,8 @@ impl Node {
             devices: Devices::new(setup.compat.blocked_devices),
             allocatable: setup.allocatable,
             pod_level: setup.pod_level,
+            pod_rules: PodRules { pod_level: setup.pod_level.counts(), ..setup.pod_rules },
+            kubelet_rules: setup.rules,
             identity: None,
             others: Vec::new(),
             compat: setup.compat,
@@ -283,6 +291,18 @@ impl Node {
     #[must_use]
     pub const fn pod_level(&self) -> PodLevel {
         self.pod_level
+    }
+
+    /// How pods are read and classified.
+    #[must_use]
+    pub const fn pod_rules(&self) -> PodRules {
+        self.pod_rules
+    }
+
+    /// What the kubelet's release decides by.
+    #[must_use]
+    pub const fn kubelet_rules(&self) -> &node_config::Rules {
+        &self.kubelet_rules
     }
 
     /// The ledger of a node without devices on which nothing runs.

@@ -4,10 +4,11 @@
 use cpu_manager::{Config, Granted, Reserved, Static};
 use device_manager::Replies;
 use node_config::{
-    Amounts, KubeletConfiguration, OwnOptions, Regroup, Scope, TieBreak, TopologyConfig, TopologyPolicyName,
+    Amounts, KubeletConfiguration, OwnOptions, Regroup, Rules, Scope, TieBreak, TopologyConfig,
+    TopologyPolicyName,
 };
 use numa_bitmask::{NodeIndex, NodeMask};
-use pod_spec::{Container, ContainerKey, Pod, PodLevelResources, PodUid, ResourceList, Role, Unit};
+use pod_spec::{Container, ContainerKey, Pod, PodLevelResources, PodRules, PodUid, ResourceList, Role, Unit};
 use topology_admission::{
     Answered, Asks, Change, Compat, ContainerId, Detail, Ledger, Node, NodeSetup, OnEmptyNode, PodLevel,
     Reason, Refused, RefusedPod, Stale, Tries, Verdict,
@@ -42,6 +43,8 @@ fn node(policy: TopologyPolicyName, scope: Scope, compat: Compat) -> Node {
             ("cpu".into(), "64".parse().unwrap()),
             ("memory".into(), "1Ti".parse().unwrap()),
         ]),
+        pod_rules: PodRules::default(),
+        rules: Rules::default(),
         pod_level: PodLevel::NotPinned,
         compat,
         options: OwnOptions::default(),

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use pod_spec::{Pod, PodLevelResources};
+use pod_spec::{Pod, PodRules};
 
 use crate::{ManifestError, Refusal, Source, UnknownFields, Warning, read_manifests, read_pods_with};
 
@@ -50,12 +50,13 @@ pub struct AcceptedPods {
 /// Everything that an API server would complain of; else the first thing that is wrong.
 pub fn read_accepted_pods(
     source: &Source<'_>,
-    pod_level: PodLevelResources,
+    rules: impl Into<PodRules>,
 ) -> Result<AcceptedPods, NotAccepted> {
-    let read = read_manifests(source, pod_level, UnknownFields::Report)?;
+    let rules = rules.into();
+    let read = read_manifests(source, rules, UnknownFields::Report)?;
     if !read.refused.is_empty() {
         return Err(NotAccepted::Refused(read.refused));
     }
-    let pods = read_pods_with(source, pod_level)?;
+    let pods = read_pods_with(source, rules)?;
     Ok(AcceptedPods { pods, unknown_fields: read.unknown_fields })
 }

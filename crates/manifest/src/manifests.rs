@@ -9,7 +9,7 @@ use core::num::NonZeroUsize;
 use std::collections::BTreeMap;
 
 use cpuset::go_quote;
-use pod_spec::{Pod, PodLevelResources, PodUid};
+use pod_spec::{Pod, PodRules, PodUid};
 
 use self::reader::Reader;
 use crate::problem::Shown;
@@ -191,10 +191,10 @@ impl fmt::Display for NotConsidered {
 /// The text cannot be read at all.
 pub fn read_manifests(
     source: &Source<'_>,
-    pod_level: PodLevelResources,
+    rules: impl Into<PodRules>,
     unknown: UnknownFields,
 ) -> Result<Manifests, ManifestError> {
-    read_manifests_up_to(PodLimit::Usual, source, pod_level, unknown)
+    read_manifests_up_to(PodLimit::Usual, source, rules, unknown)
 }
 
 /// The same for a text that may become no more than `limit` pods.
@@ -204,8 +204,8 @@ pub fn read_manifests(
 pub fn read_manifests_up_to(
     limit: PodLimit,
     source: &Source<'_>,
-    pod_level: PodLevelResources,
+    rules: impl Into<PodRules>,
     unknown: UnknownFields,
 ) -> Result<Manifests, ManifestError> {
-    Reader::new(pod_level, unknown, limit).read(source)
+    Reader::new(rules.into(), unknown, limit).read(source)
 }

@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use pod_spec::{
-    Container, ContainerName, Phase, Pod, PodLevelResources, PodResources, PodUid, QosClass, ResourceList,
-    Role,
+    Container, ContainerName, Phase, Pod, PodLevelResources, PodResources, PodRules, PodUid, QosClass,
+    ResourceList, Role,
 };
 
 use crate::constraints::read_constraints;
@@ -34,16 +34,17 @@ pub fn read_pods(source: &Source<'_>) -> Result<Vec<Pod>, ManifestError> {
     read_pods_with(source, PodLevelResources::Count)
 }
 
-/// [`read_pods`] where the feature gate `PodLevelResources` may be off: then nothing is filled in at pod level.
+/// [`read_pods`] with what the release and the feature gates of a kubelet fill in at pod level.
 ///
 /// # Errors
 /// The first thing that is wrong, with its place.
-pub fn read_pods_with(source: &Source<'_>, pod_level: PodLevelResources) -> Result<Vec<Pod>, ManifestError> {
+pub fn read_pods_with(source: &Source<'_>, rules: impl Into<PodRules>) -> Result<Vec<Pod>, ManifestError> {
+    let rules = rules.into();
     let mut pods = Pods::default();
     for node in &documents(source, Repeated::Refused)? {
         pods.read_object(&Field::document(source, node))?;
     }
-    Ok(pods.read.into_iter().map(|pod| pod.with_defaults(pod_level)).collect())
+    Ok(pods.read.into_iter().map(|pod| pod.with_defaults(rules)).collect())
 }
 
 /// A pod that another document holds, without `apiVersion` and `kind`.

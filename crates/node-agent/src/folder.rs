@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kubelet_checkpoint::store::open_regular;
-use pod_spec::{Origin, Phase, Pod, PodLevelResources, PodUid};
+use pod_spec::{Origin, Phase, Pod, PodRules, PodUid};
 use thiserror::Error;
 use topology_manifest::{MAX_BYTES, NotAccepted, Source as Text, read_accepted_pods};
 
@@ -25,7 +25,7 @@ use node_state::ManifestFile;
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    pod_level: PodLevelResources,
+    rules: PodRules,
     files: BTreeMap<PathBuf, WatchedFile>,
     /// Pods that are in two files, as it has been told.
     twins: Vec<FolderProblem>,
@@ -86,8 +86,8 @@ enum FileContents {
 impl Folder {
     /// A folder that has not been read.
     #[must_use]
-    pub fn new(path: &Path, pod_level: PodLevelResources) -> Self {
-        Self { path: path.to_path_buf(), pod_level, files: BTreeMap::new(), twins: Vec::new() }
+    pub fn new(path: &Path, rules: PodRules) -> Self {
+        Self { path: path.to_path_buf(), rules, files: BTreeMap::new(), twins: Vec::new() }
     }
 
     /// Reads what has changed since the last time: all pods, and what is newly wrong.
@@ -111,7 +111,7 @@ impl Folder {
         let mut problems = Vec::new();
         for path in there {
             let known = self.files.entry(path.clone()).or_default();
-            let new = known.look(&path, self.pod_level);
+            let new = known.look(&path, self.rules);
             problems.extend(new.into_iter().map(|(kind, what)| FolderProblem {
                 file: path.clone(),
                 kind,
@@ -163,7 +163,7 @@ impl Folder {
 
 impl WatchedFile {
     /// Looks at the file; what is newly wrong with it.
-    fn look(&mut self, path: &Path, pod_level: PodLevelResources) -> Vec<(FolderProblemKind, String)> {
+    fn look(&mut self, path: &Path, rules: PodRules) -> Vec<(FolderProblemKind, String)> {
         let (hash, read) = match contents(path) {
             FileContents::Moving => return Vec::new(),
             FileContents::Failed(error) => {
@@ -175,7 +175,7 @@ impl WatchedFile {
                 if self.hash == Some(hash) {
                     return Vec::new();
                 }
-                (hash, pods(path, &text, pod_level))
+                (hash, pods(path, &text, rules))
             }
         };
         let is_new = self.hash != Some(hash);
@@ -224,20 +224,16 @@ fn contents(path: &Path) -> FileContents {
 }
 
 /// The pods of a file, as the kubelet has static pods, and the fields in it that are ignored.
-fn pods(
-    path: &Path,
-    text: &[u8],
-    pod_level: PodLevelResources,
-) -> Result<(Vec<Arc<Pod>>, Vec<String>), String> {
+fn pods(path: &Path, text: &[u8], rules: PodRules) -> Result<(Vec<Arc<Pod>>, Vec<String>), String> {
     let name = path.display().to_string();
     let read = Text::from_bytes(&name, text)
         .map_err(NotAccepted::from)
-        .and_then(|text| read_accepted_pods(&text, pod_level));
+        .and_then(|text| read_accepted_pods(&text, rules.of_static_pods()));
     let read = read.map_err(|error| error.to_string())?;
     let active = read.pods.into_iter().filter(|pod| pod.phase == Phase::Active);
     let pods = active.map(|mut pod| {
         pod.constraints.origin = Origin::Static;
-        Arc::new(pod.with_defaults(pod_level))
+        Arc::new(pod.with_defaults(rules))
     });
     let ignored = read.unknown_fields.iter().map(|unknown| unknown.as_error().to_string());
     Ok((pods.collect(), ignored.collect()))

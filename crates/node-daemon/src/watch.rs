@@ -33,7 +33,7 @@ pub(super) fn start(
         return Ok(());
     };
     let shared = shared.clone();
-    let folder = Folder::new(&path, shared.node.node.pod_level().counts());
+    let folder = Folder::new(&path, shared.node.node.pod_rules());
     thread::Builder::new()
         .name("manifests".to_owned())
         .spawn(move || watch(&path, folder, &shared, &owner))?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use node_output::{manifest_error, manifest_style, quoted_error};
-use pod_spec::{Pod, PodLevelResources};
+use pod_spec::{Pod, PodRules};
 use topology_manifest::{Manifests, PodLimit, Source, UnknownFields, read_manifests_up_to};
 
 use crate::files;
@@ -24,12 +24,12 @@ pub enum Wholeness {
 /// The file cannot be read.
 pub fn manifests_in(
     path: &Path,
-    pod_level: PodLevelResources,
+    rules: PodRules,
     unknown: UnknownFields,
 ) -> anyhow::Result<Manifests> {
     let bytes = files::read_list(path)?;
     let read = Source::from_list(&files::name(path), &bytes)
-        .and_then(|source| read_manifests_up_to(PodLimit::Cluster, &source, pod_level, unknown));
+        .and_then(|source| read_manifests_up_to(PodLimit::Cluster, &source, rules, unknown));
     Ok(read.map_err(manifest_error)?)
 }
 
@@ -39,7 +39,7 @@ pub fn manifests_in(
 /// The file cannot be read, or one of its pods.
 pub(crate) fn listed(path: &Path) -> anyhow::Result<Vec<Pod>> {
     let Manifests { pods, refused, .. } =
-        manifests_in(path, PodLevelResources::Count, UnknownFields::Report)?;
+        manifests_in(path, PodRules::default(), UnknownFields::Report)?;
     if let Some(refusal) = refused.first() {
         return Err(quoted_error(refusal.render(manifest_style())).into());
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use cpu_manager::ContainerId;
 use pod_spec::{
-    Container, ContainerName, Demand, NodeSelectorTerm, Origin, Pod, PodLevelResources, PodUid, Requirement,
+    Container, ContainerName, Demand, NodeSelectorTerm, Origin, Pod, PodRules, PodUid, Requirement,
     ResourceList, Role, SupplementalGroups, Tolerated,
 };
 use serde::{Deserialize, Serialize};
@@ -187,8 +187,8 @@ impl Record {
     ///
     /// # Errors
     /// It is not one that this wrote.
-    pub fn read(name: &str, text: &[u8], pod_level: PodLevelResources) -> Result<Self, RecordError> {
-        let record = Self::read_unchecked(name, text, pod_level)?;
+    pub fn read(name: &str, text: &[u8], rules: impl Into<PodRules>) -> Result<Self, RecordError> {
+        let record = Self::read_unchecked(name, text, rules.into())?;
         let mut file: Value = serde_json::from_slice(text).map_err(RecordError::Own)?;
         let stored =
             file.get_mut("topolet").and_then(Value::as_object_mut).and_then(|own| own.remove(CHECKSUM));
@@ -199,14 +199,10 @@ impl Record {
     }
 
     /// The same for a file that somebody may have changed.
-    pub(crate) fn read_unchecked(
-        name: &str,
-        text: &[u8],
-        pod_level: PodLevelResources,
-    ) -> Result<Self, RecordError> {
+    pub(crate) fn read_unchecked(name: &str, text: &[u8], rules: PodRules) -> Result<Self, RecordError> {
         let pods = |text: &[u8]| {
             Text::from_bytes(name, text)
-                .and_then(|text| read_pods_with(&text, pod_level))
+                .and_then(|text| read_pods_with(&text, rules))
                 .map_err(|error| RecordError::Manifest(Box::new(error)))
         };
         let mut file: Value = match serde_json::from_slice(text) {

@@ -86,7 +86,7 @@ impl StateFolder {
             }
         }
         for (path, text) in &self.pods {
-            let record = Record::read(&path.display().to_string(), text, node.pod_level().counts())
+            let record = Record::read(&path.display().to_string(), text, node.pod_rules())
                 .map_err(|error| StartError::Pod { path: path.clone(), error })?;
             start.records.push(record);
         }

@@ -5,7 +5,10 @@ use alloc::string::ToString;
 
 use k8s_quantity::Quantity;
 
-use crate::{Container, Origin, Pod, PodLevelResources, ResourceList, ResourceName, Role};
+use crate::{
+    Container, Origin, Pod, PodLevelDefaults, PodLevelResources, PodResources, PodRules, ResourceList,
+    ResourceName, Role,
+};
 
 /// Which of a container's two lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,16 +50,28 @@ impl Container {
 
 impl Pod {
     /// The pod as an API server would hand it on: quantities rounded up to thousandths, requests filled in from
-    /// limits, and pod-level requests from what the containers ask for and from pod-level limits.
+    /// limits, and at pod level what [`PodRules::defaults`] says.
     #[must_use]
-    pub fn with_defaults(mut self, pod_level: PodLevelResources) -> Self {
+    pub fn with_defaults(mut self, rules: impl Into<PodRules>) -> Self {
         for container in &mut self.containers {
             for (resource, limit) in &container.limits {
                 container.requests.entry(resource.clone()).or_insert_with(|| limit.clone());
             }
         }
-        // Amounts are rounded last: what is filled in is the sum of what is written.
-        self.with_pod_level_defaults(pod_level).rounded()
+        let PodRules { pod_level, defaults, .. } = rules.into();
+        match (pod_level, defaults) {
+            // Amounts are rounded last: what is filled in is the sum of what is written.
+            (PodLevelResources::Count, PodLevelDefaults::Requests) => {
+                self.with_pod_level(Fill::Requests).rounded()
+            }
+            // An API server sums what it has decoded and rounded.
+            (PodLevelResources::Count, PodLevelDefaults::RequestsAndLimits)
+                if self.constraints.origin != Origin::Static =>
+            {
+                self.rounded().with_pod_level(Fill::RequestsAndLimits)
+            }
+            _ => self.rounded(),
+        }
     }
 
     /// Every quantity rounded up to thousandths, and nothing filled in: as an API server keeps a template of pods.
@@ -74,30 +89,12 @@ impl Pod {
         self
     }
 
-    fn with_pod_level_defaults(mut self, pod_level: PodLevelResources) -> Self {
-        let Some(mut resources) = self.resources.take() else { return self };
-        if pod_level == PodLevelResources::Count {
-            if !resources.limits.is_empty() || !resources.requests.is_empty() {
-                for (resource, limit) in self.containers_amounts(Amounts::Limits) {
-                    if resource.is_hugepages() && !resources.requests.contains_key(&resource) {
-                        resources.limits.entry(resource).or_insert(limit);
-                    }
-                }
-            }
-            if !resources.limits.is_empty() {
-                for (resource, request) in self.containers_amounts(Amounts::Requests) {
-                    if matches!(resource.as_str(), "cpu" | "memory") {
-                        resources.requests.entry(resource).or_insert(request);
-                    }
-                }
-                for (resource, limit) in
-                    resources.limits.iter().filter(|(resource, _)| resource.is_pod_level())
-                {
-                    resources.requests.entry(resource.clone()).or_insert_with(|| limit.clone());
-                }
-            }
+    fn with_pod_level(mut self, fill: Fill) -> Self {
+        let Some(mut own) = self.resources.take() else { return self };
+        if !own.limits.is_empty() || !own.requests.is_empty() {
+            Resources { own: &mut own, pod: &self }.fill(fill);
         }
-        self.resources = Some(resources);
+        self.resources = Some(own);
         self
     }
 
@@ -162,6 +159,72 @@ impl Pod {
             }
         }
         amounts
+    }
+}
+
+/// What of a pod as a whole is filled in besides limits of huge pages.
+#[derive(Clone, Copy)]
+enum Fill {
+    /// Requests, where there is a limit.
+    Requests,
+    RequestsAndLimits,
+}
+
+/// Resources of a pod as a whole that are filled in.
+struct Resources<'a> {
+    own: &'a mut PodResources,
+    pod: &'a Pod,
+}
+
+impl Resources<'_> {
+    fn fill(mut self, what: Fill) {
+        self.limit_hugepages();
+        match what {
+            Fill::Requests if self.own.limits.is_empty() => {}
+            Fill::Requests => self.request(),
+            Fill::RequestsAndLimits => {
+                self.request();
+                self.limit();
+            }
+        }
+    }
+
+    /// What containers may use of huge pages together, where nothing is said of the size.
+    fn limit_hugepages(&mut self) {
+        for (resource, limit) in self.pod.containers_amounts(Amounts::Limits) {
+            if resource.is_hugepages() && !self.own.requests.contains_key(&resource) {
+                self.own.limits.entry(resource).or_insert(limit);
+            }
+        }
+    }
+
+    /// What containers ask for together, then what the pod as a whole may use.
+    fn request(&mut self) {
+        let PodResources { requests, limits } = &mut *self.own;
+        for (resource, request) in self.pod.containers_amounts(Amounts::Requests) {
+            if matches!(resource.as_str(), "cpu" | "memory") {
+                requests.entry(resource).or_insert(request);
+            }
+        }
+        for (resource, limit) in limits.iter().filter(|(resource, _)| resource.is_pod_level()) {
+            requests.entry(resource.clone()).or_insert_with(|| limit.clone());
+        }
+    }
+
+    /// What containers may use together of a resource that the pod requests and every container limits; at least the
+    /// request.
+    fn limit(&mut self) {
+        let PodResources { requests, limits } = &mut *self.own;
+        let together = self.pod.containers_amounts(Amounts::Limits);
+        for (resource, request) in requests.iter().filter(|(resource, _)| resource.is_pod_level()) {
+            let is_limited = |container: &Container| container.limits.contains_key(resource);
+            if limits.contains_key(resource) || !self.pod.containers.iter().all(is_limited) {
+                continue;
+            }
+            if let Some(limit) = together.get(resource) {
+                limits.insert(resource.clone(), request.max(limit).clone());
+            }
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod holder;
 mod pod;
 mod qos;
 mod pod_level;
+mod rules;
 mod not_guaranteed;
 mod effective;
 mod unit;
@@ -26,6 +27,7 @@ pub use not_guaranteed::NotGuaranteed;
 pub use pod::{Container, Phase, Pod, PodResources, ResourceList, Role};
 pub use pod_level::PodLevel;
 pub use qos::{PodLevelResources, QosClass};
+pub use rules::{EmptyPodResources, PodLevelDefaults, PodRules};
 pub use selector::{Demand, NodeSelectorTerm, Requirement};
 pub use unit::Unit;
 

@@ -4,7 +4,7 @@ use core::fmt;
 
 use k8s_quantity::Sign;
 
-use crate::{ContainerName, Pod, PodLevelResources, QosClass, ResourceList};
+use crate::{ContainerName, Pod, PodRules, QosClass, ResourceList};
 
 /// The first thing that keeps a pod from the class Guaranteed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,16 +45,13 @@ impl fmt::Display for NotGuaranteed<'_> {
 impl Pod {
     /// What keeps the pod from being Guaranteed; `None` if it is.
     #[must_use]
-    pub fn not_guaranteed(&self, pod_level: PodLevelResources) -> Option<NotGuaranteed<'_>> {
-        if self.qos_class(pod_level) == QosClass::Guaranteed {
+    pub fn not_guaranteed(&self, rules: impl Into<PodRules>) -> Option<NotGuaranteed<'_>> {
+        let rules = rules.into();
+        if self.qos_class(rules) == QosClass::Guaranteed {
             return None;
         }
-        let at_pod_level = match (&self.resources, pod_level) {
-            (Some(resources), PodLevelResources::Count) => Some(&resources.limits),
-            _ => None,
-        };
-        let missing = match at_pod_level {
-            Some(limits) => unlimited(limits).map(|resource| (None, resource)),
+        let missing = match self.classifying_resources(rules) {
+            Some(resources) => unlimited(&resources.limits).map(|resource| (None, resource)),
             None => self.containers.iter().find_map(|container| {
                 unlimited(&container.limits).map(|resource| (Some(&container.name), resource))
             }),
@@ -62,12 +59,12 @@ impl Pod {
         if let Some((container, resource)) = missing {
             return Some(NotGuaranteed::NoLimit { container, resource });
         }
-        let differ = ["cpu", "memory"].into_iter().find(|resource| self.differs(resource, pod_level));
+        let differ = ["cpu", "memory"].into_iter().find(|resource| self.differs(resource, rules));
         Some(differ.map_or(NotGuaranteed::Status, |resource| NotGuaranteed::RequestsDiffer { resource }))
     }
 
     /// Whether the pod would be Guaranteed if requests of the other resource were what its limits are, and is not.
-    fn differs(&self, resource: &str, pod_level: PodLevelResources) -> bool {
+    fn differs(&self, resource: &str, rules: PodRules) -> bool {
         let mut alone = Self { status_qos: None, ..self.clone() };
         let other = if resource == "cpu" { "memory" } else { "cpu" };
         let level = |requests: &mut ResourceList, limits: &ResourceList| {
@@ -81,7 +78,7 @@ impl Pod {
         if let Some(resources) = &mut alone.resources {
             level(&mut resources.requests, &resources.limits);
         }
-        alone.qos_class(pod_level) != QosClass::Guaranteed
+        alone.qos_class(rules) != QosClass::Guaranteed
     }
 }
 
@@ -97,7 +94,7 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-    use crate::{Container, Role};
+    use crate::{Container, PodLevelResources, Role};
 
     fn container(name: &str, requests: &[(&str, &str)], limits: &[(&str, &str)]) -> Container {
         let list = |amounts: &[(&str, &str)]| {

@@ -18,7 +18,8 @@ pub enum PodLevel {
 }
 
 impl PodLevel {
-    /// Whether they count for the QoS class and for what a pod requests.
+    /// Whether they count for the QoS class and for what a pod requests. How a pod is classified differs between
+    /// releases, which this does not know: managers get pods whose class has been worked out by their node.
     #[must_use]
     pub const fn counts(self) -> PodLevelResources {
         match self {

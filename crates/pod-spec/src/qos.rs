@@ -1,8 +1,9 @@
 //! The QoS class: how surely a pod gets what it asked for.
 
 use k8s_quantity::{Format, Quantity, Sign};
+use kubelet_release::QosBy;
 
-use crate::{Pod, ResourceList};
+use crate::{EmptyPodResources, Pod, PodResources, PodRules, ResourceList};
 
 /// How surely a pod gets what it asked for; only Guaranteed pods get exclusive CPUs and memory bookings.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -11,7 +12,7 @@ pub enum QosClass {
     BestEffort,
     /// Some requests or limits.
     Burstable,
-    /// Limits for CPU and memory in every container, with sums equal to those of the requests.
+    /// Limits for CPU and memory in every container, equal to the requests.
     Guaranteed,
 }
 
@@ -43,24 +44,42 @@ const DECIDING: [&str; 2] = ["cpu", "memory"];
 impl Pod {
     /// The class: that of the pod's status if it is set, else computed.
     ///
-    /// With `spec.resources` present, even empty, the containers are not looked at. Otherwise sums over all
-    /// containers are compared, not containers one by one: requests of 1 and 3 CPUs against limits of 2 and 2 are
-    /// Guaranteed.
+    /// With `spec.resources` present the containers are not looked at. Where it is empty, releases differ
+    /// ([`EmptyPodResources`]). Otherwise the containers decide, by their sums or one by one ([`QosBy`]): requests of
+    /// 1 and 3 CPUs against limits of 2 and 2 are Guaranteed by sums, and Burstable one by one.
     #[must_use]
-    pub fn qos_class(&self, pod_level: PodLevelResources) -> QosClass {
+    pub fn qos_class(&self, rules: impl Into<PodRules>) -> QosClass {
         if let Some(class) = self.status_qos {
             return class;
         }
-        match (&self.resources, pod_level) {
-            (Some(resources), PodLevelResources::Count) => {
-                class_of([(&resources.requests, &resources.limits)])
-            }
-            _ => class_of(self.containers.iter().map(|container| (&container.requests, &container.limits))),
+        let rules = rules.into();
+        let class_of = match rules.qos {
+            QosBy::Sums => class_of_sums,
+            QosBy::Containers => class_of_each,
+        };
+        match self.classifying_resources(rules) {
+            Some(resources) => class_of(&mut [(&resources.requests, &resources.limits)].into_iter()),
+            None => class_of(
+                &mut self.containers.iter().map(|container| (&container.requests, &container.limits)),
+            ),
         }
+    }
+
+    /// The pod-level resources, if they decide the class and not the containers.
+    pub(crate) fn classifying_resources(&self, rules: PodRules) -> Option<&PodResources> {
+        let is_empty = match rules.empty {
+            EmptyPodResources::BestEffort => false,
+            EmptyPodResources::NoClass => !self.has_pod_level_resources(),
+        };
+        let counts = rules.pod_level == PodLevelResources::Count && !is_empty;
+        self.resources.as_ref().filter(|_| counts)
     }
 }
 
-fn class_of<'a>(parts: impl IntoIterator<Item = (&'a ResourceList, &'a ResourceList)>) -> QosClass {
+/// Requests and limits of a pod or of a container.
+type Parts<'p, 'a> = &'p mut dyn Iterator<Item = (&'a ResourceList, &'a ResourceList)>;
+
+fn class_of_sums(parts: Parts<'_, '_>) -> QosClass {
     // A resource is in a sum once some part has a positive amount of it.
     let mut requests = [None, None];
     let mut limits = [None, None];
@@ -76,6 +95,28 @@ fn class_of<'a>(parts: impl IntoIterator<Item = (&'a ResourceList, &'a ResourceL
     }
     // Equal sums of the same resources: an absent sum equals an absent one only.
     if all_limited && requests == limits { QosClass::Guaranteed } else { QosClass::Burstable }
+}
+
+/// Parts of the same class have it together; parts of different classes are Burstable.
+fn class_of_each(parts: Parts<'_, '_>) -> QosClass {
+    let classes = parts.flat_map(|(requests, limits)| {
+        DECIDING.into_iter().map(|resource| class_of_resource(requests.get(resource), limits.get(resource)))
+    });
+    let mixed = |one: QosClass, other: QosClass| if one == other { one } else { QosClass::Burstable };
+    classes.reduce(mixed).unwrap_or(QosClass::BestEffort)
+}
+
+/// Nothing is an amount of zero here.
+fn class_of_resource(request: Option<&Quantity>, limit: Option<&Quantity>) -> QosClass {
+    let zero = Quantity::default();
+    let (request, limit) = (request.unwrap_or(&zero), limit.unwrap_or(&zero));
+    if request != limit {
+        QosClass::Burstable
+    } else if request.is_zero() {
+        QosClass::BestEffort
+    } else {
+        QosClass::Guaranteed
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

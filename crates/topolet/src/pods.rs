@@ -7,7 +7,7 @@ use admission_report::Notice;
 use anyhow::bail;
 use node_input::{Wholeness, manifests_in, shown_name};
 use node_output::{manifest_style, quoted_error};
-use pod_spec::{Origin, Phase, Pod, PodLevelResources, PodUid};
+use pod_spec::{Origin, Phase, Pod, PodRules, PodUid};
 use topology_manifest::{ManifestError, Manifests, Owner, Problem, Refusal, UnknownFields};
 
 use crate::arguments::ReadingArguments;
@@ -37,17 +37,19 @@ pub(crate) struct Reading<'a> {
 pub(crate) fn from_files(
     files: &[PathBuf],
     reading: Reading<'_>,
-    pod_level: PodLevelResources,
+    rules: PodRules,
     screen: Screen,
 ) -> anyhow::Result<Asked> {
     let unknown = if reading.arguments.lenient { UnknownFields::Report } else { UnknownFields::Refuse };
     let mut asked = Asked::default();
     for path in files {
+        let are_static = reading.arguments.are_static || is_static(path, reading.static_pods);
+        let rules = if are_static { rules.of_static_pods() } else { rules };
         let Manifests { mut pods, owners, refused, skipped, not_considered, unknown_fields } =
             patience::during(&format!("reading {}", shown_name(path)), screen, || {
-                manifests_in(path, pod_level, unknown)
+                manifests_in(path, rules, unknown)
             })?;
-        if reading.arguments.are_static || is_static(path, reading.static_pods) {
+        if are_static {
             make_static(&mut pods, &owners)?;
         }
         let render = |refusal: &Refusal| format!("{}{}", refusal.render(manifest_style()), way_out(refusal));

@@ -76,7 +76,7 @@ impl Node {
 
     /// The pod with its QoS class, which every manager would work out anew for every container.
     pub(crate) fn classified(&self, pod: Pod) -> Pod {
-        Pod { status_qos: Some(pod.qos_class(self.pod_level.counts())), ..pod }
+        Pod { status_qos: Some(pod.qos_class(self.pod_rules)), ..pod }
     }
 }
 

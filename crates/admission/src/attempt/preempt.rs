@@ -46,12 +46,12 @@ impl Node {
         pod: &Pod,
         shortages: &[Shortage],
     ) -> Result<Vec<PodUid>, NobodyToPreempt> {
-        let pod_level = self.pod_level.counts();
+        let pod_level = self.pod_rules.pod_level;
         let mut classes: BTreeMap<QosClass, Vec<Candidate>> = BTreeMap::new();
         let others = ledger.pods_by_arrival().filter(|other| other.uid != pod.uid && yields(pod, other));
         for other in others {
             let candidate = Candidate::new(other, pod_level, shortages);
-            classes.entry(other.qos_class(pod_level)).or_default().push(candidate);
+            classes.entry(other.qos_class(self.pod_rules)).or_default().push(candidate);
         }
         let [best_effort, burstable, guaranteed] =
             [QosClass::BestEffort, QosClass::Burstable, QosClass::Guaranteed]

@@ -164,7 +164,7 @@ impl Trial<'_> {
         };
         let mut asks = Vec::new();
         for (resource, lower) in room {
-            if unit.is_none() && self.node.pod_level.counts() == PodLevelResources::Count {
+            if unit.is_none() && self.node.pod_rules.pod_level == PodLevelResources::Count {
                 asks.extend(lower_pod_level(&mut pod, resource, &lower.fits));
             }
             asks.extend(lower_containers(&mut pod, unit, resource, &lower.fits)?);

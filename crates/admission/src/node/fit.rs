@@ -63,7 +63,7 @@ impl Node {
 
     /// Effective requests with overhead.
     pub(crate) fn requests(&self, pod: &Pod) -> Requests {
-        let effective = pod.effective(Amounts::Requests, self.pod_level.counts(), Overhead::Added);
+        let effective = pod.effective(Amounts::Requests, self.pod_rules.pod_level, Overhead::Added);
         let requests = effective.into_iter().map(|(resource, amount)| {
             let amount = units(&resource, &amount);
             (resource, amount)

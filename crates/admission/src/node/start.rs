@@ -12,7 +12,7 @@ use node_config::{
     TopologyPolicyName, allocatable, capacity, cpu_options, reserved_too_much,
 };
 use numa_bitmask::NodeMask;
-use pod_spec::{PodLevel, ResourceList, ResourceName};
+use pod_spec::{EmptyPodResources, PodLevel, PodLevelDefaults, PodRules, ResourceList, ResourceName};
 use thiserror::Error;
 use topology_model::{KubeletView, NodeId, NodeMemory};
 
@@ -138,10 +138,40 @@ impl Node {
             cpus,
             memory,
             allocatable: allocatable(&capacity, &kept),
-            pod_level: starting.pod_level(),
+            pod_level: pod_level(&starting.gates),
+            pod_rules: rules_of_pods(config, &starting.gates),
+            rules: config.rules,
             compat,
             options,
         }))
+    }
+}
+
+/// How a kubelet with this configuration reads and classifies pods. Gates that cannot be set so are as they are by
+/// default: no node starts with them.
+#[must_use]
+pub fn pod_rules(config: &KubeletConfiguration) -> PodRules {
+    rules_of_pods(config, &config.gates().unwrap_or_default())
+}
+
+fn rules_of_pods(config: &KubeletConfiguration, gates: &FeatureGates) -> PodRules {
+    let PodRules { pod_level, mut defaults, qos, mut empty } =
+        PodRules::of(&config.rules, pod_level(gates).counts());
+    // What the release does, unless the gate that brought it is switched off.
+    if gates.is_off(Gate::PodLevelResourcesFixDefaulting) {
+        defaults = PodLevelDefaults::Requests;
+    }
+    if gates.is_off(Gate::PodLevelResourcesFixKubeletQosClass) {
+        empty = EmptyPodResources::BestEffort;
+    }
+    PodRules { pod_level, defaults, qos, empty }
+}
+
+fn pod_level(gates: &FeatureGates) -> PodLevel {
+    match (gates.is_on(Gate::PodLevelResources), gates.is_on(Gate::PodLevelResourceManagers)) {
+        (false, _) => PodLevel::Ignored,
+        (true, false) => PodLevel::NotPinned,
+        (true, true) => PodLevel::Managed,
     }
 }
 
@@ -158,14 +188,6 @@ struct Starting<'a> {
 }
 
 impl Starting<'_> {
-    fn pod_level(&self) -> PodLevel {
-        match (self.gates.is_on(Gate::PodLevelResources), self.gates.is_on(Gate::PodLevelResourceManagers)) {
-            (false, _) => PodLevel::Ignored,
-            (true, false) => PodLevel::NotPinned,
-            (true, true) => PodLevel::Managed,
-        }
-    }
-
     fn nodes_with_cpus(&self) -> NodeMask {
         let has_cpus = |id: &NodeId| self.view.cpus().cpus_in_node(*id).is_some_and(|cpus| !cpus.is_empty());
         self.view.nodes().mask_of(self.view.nodes().ids().filter(has_cpus))
@@ -206,7 +228,7 @@ impl Starting<'_> {
         let config = cpu_manager::Config {
             options: typed(&options),
             reserved,
-            pod_level: self.pod_level(),
+            pod_level: pod_level(&self.gates),
             busy_sibling: self.compat.busy_sibling,
             pod_bubble: self.compat.pod_bubble,
             full_node: self.compat.full_node,
@@ -227,7 +249,7 @@ impl Starting<'_> {
         let config = memory_manager::Config {
             reserved: memory_manager::Reservations(reserved.collect()),
             node_allocatable: named(&self.kept),
-            pod_level: self.pod_level(),
+            pod_level: pod_level(&self.gates),
             wrapped_tables: self.compat.wrapped_tables,
             readmission: self.compat.readmission,
         };

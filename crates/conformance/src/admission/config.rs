@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use node_config::{KubeletConfiguration, TopologyPolicyName};
+use node_config::{GateError, KubeletConfiguration, TopologyPolicyName};
 use serde_json::{Value, json};
 
 use super::node::{Machine, configuration, is_among};
@@ -16,10 +16,7 @@ pub(super) fn config(corpus: &Corpus, case: &Case) -> Outcome {
     };
     // Gates that cannot be set crash the kubelet while it decodes.
     if let Err(faults) = config.gates() {
-        let faults = faults.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let is_said = matches!(&case.expected, Expected::Crash(text) if is_of(text, &faults));
-        let got = json!({ "refused": faults });
-        return if is_said { case.compare(got) } else { Outcome::Failed { got } };
+        return crashes_with_gates(case, &faults);
     }
     let Expected::Result(expected) = &case.expected else {
         return Outcome::Failed { got: json!({ "refused": [] }) };
@@ -52,6 +49,14 @@ pub(super) fn config(corpus: &Corpus, case: &Case) -> Outcome {
         }
     }
     case.compare(got)
+}
+
+/// Compares what a kubelet crashes with that cannot set its gates.
+pub(super) fn crashes_with_gates(case: &Case, faults: &[GateError]) -> Outcome {
+    let faults = faults.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let is_said = matches!(&case.expected, Expected::Crash(text) if is_of(text, &faults));
+    let got = json!({ "refused": faults });
+    if is_said { case.compare(got) } else { Outcome::Failed { got } }
 }
 
 /// Whether a crash names exactly these faults, of which several are listed in any order.

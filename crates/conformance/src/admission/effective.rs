@@ -5,25 +5,35 @@
 //! does not do that. A case that asks several questions is one of listed difference if the answers are the kubelet's when
 //! each question leaves its overhead in exactly those amounts.
 
-use pod_spec::{Amounts, Container, Overhead, Pod, PodLevelResources, ResourceList};
+use pod_spec::{Amounts, Container, Overhead, Pod, PodLevelResources, PodRules, ResourceList};
 use serde_json::{Map, Value, json};
+use topology_admission::pod_rules;
 use topology_manifest::{Source, read_pods_with};
+
+use super::config::crashes_with_gates;
+use super::node::configuration;
 
 use crate::case::{Case, Listed, Outcome};
 use crate::corpus::Corpus;
 
 pub(super) fn effective(_: &Corpus, case: &Case) -> Outcome {
-    let gate = case.input["config"]["featureGates"]["PodLevelResources"].as_bool();
-    let pod_level = if gate == Some(false) { PodLevelResources::Ignored } else { PodLevelResources::Count };
+    let config = match configuration(case) {
+        Ok(config) => config,
+        Err(error) => return Outcome::Failed { got: json!({ "unreadable": error }) },
+    };
+    if let Err(faults) = config.gates() {
+        return crashes_with_gates(case, &faults);
+    }
+    let rules = pod_rules(&config);
     let manifest = case.input["pod"].to_string();
     let pod =
-        Source::from_bytes("pod", manifest.as_bytes()).and_then(|source| read_pods_with(&source, pod_level));
+        Source::from_bytes("pod", manifest.as_bytes()).and_then(|source| read_pods_with(&source, rules));
     let pod = match pod.as_deref() {
         Ok([pod]) => pod,
         Ok(pods) => return Outcome::Failed { got: json!({ "pods": pods.len() }) },
         Err(error) => return Outcome::Failed { got: json!({ "error": error.to_string() }) },
     };
-    let report = |leaves| report(Asked { pod: pod.clone(), leaves }, pod_level);
+    let report = |leaves| report(Asked { pod: pod.clone(), leaves }, rules);
     match case.compare(report(Leaves::Nothing)) {
         Outcome::Failed { .. } if case.compare(report(Leaves::Overhead)) == Outcome::Passed => {
             Outcome::Listed(Listed::Reproduced)
@@ -70,8 +80,8 @@ impl Asked {
 }
 
 /// The questions in the order in which they are asked.
-fn report(mut asked: Asked, pod_level: PodLevelResources) -> Value {
-    let qos = asked.pod.qos_class(pod_level).name();
+fn report(mut asked: Asked, rules: PodRules) -> Value {
+    let qos = asked.pod.qos_class(rules).name();
     let requests = asked.effective(Amounts::Requests, Overhead::Added);
     let requests_alone = asked.effective(Amounts::Requests, Overhead::LeftOut);
     let limits = asked.effective(Amounts::Limits, Overhead::Added);

@@ -6,7 +6,7 @@ use device_manager::{Inventory, Moment, Replies};
 use kubelet_checkpoint::store::StateFile;
 use node_config::{KubeletConfiguration, allocatable};
 use node_state::{StartError, StateFolder, files};
-use pod_spec::{ContainerKey, Pod, PodLevelResources, PodUid, Role};
+use pod_spec::{ContainerKey, Pod, PodUid, Role};
 use serde_json::{Map, Value, json};
 use topology_admission::{ContainerId, Identity, Ledger, Node, RunningPods, SourcesReady, Verdict};
 use topology_manifest::{Source, read_pods_with};
@@ -190,12 +190,9 @@ impl Kubelet<'_> {
         if manifest["metadata"]["uid"].is_null() {
             manifest["metadata"]["uid"] = manifest["metadata"]["name"].clone();
         }
-        let gate = self.config.feature_gates.get("PodLevelResources");
-        let pod_level =
-            if gate == Some(&false) { PodLevelResources::Ignored } else { PodLevelResources::Count };
         let manifest = manifest.to_string();
         let source = Source { name: "pod", text: &manifest };
-        let mut pods = read_pods_with(&source, pod_level).map_err(|error| error.to_string())?;
+        let mut pods = read_pods_with(&source, self.node.pod_rules()).map_err(|error| error.to_string())?;
         pods.pop().ok_or_else(|| "no pod".to_owned())
     }
 

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use k8s_quantity::{Format, Quantity};
 use node_config::{Amounts, FeatureGates, Gate, OwnOptions, Rules};
-use pod_spec::{Container, ContainerKey, ContainerName, Pod, PodResources, PodUid, ResourceList, Role, Unit};
+use pod_spec::{
+    Container, ContainerKey, ContainerName, Pod, PodResources, PodRules, PodUid, ResourceList, Role, Unit,
+};
 use serde_json::{Map, Value, json};
 use topology_admission::{Compat, ContainerId, Ledger, Node, NodeSetup, PodLevel, Verdict};
 use topology_hint::{Affinity, Answers, Grant, Held, Hint, Provider, Refusal};
@@ -36,6 +38,8 @@ pub(super) fn admit(_: &Corpus, case: &Case) -> Outcome {
         cpus: None,
         memory: None,
         allocatable: plenty(),
+        pod_rules: PodRules::default(),
+        rules: Rules::default(),
         pod_level: pod_level(&case.input["gates"]),
         compat: Compat::KUBELET,
         options: OwnOptions::default(),

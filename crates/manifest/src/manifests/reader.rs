@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pod_spec::{Pod, PodLevelResources, PodUid};
+use pod_spec::{Pod, PodRules, PodUid};
 
 use super::{Manifests, NotConsidered, Owner, PodLimit, Refusal, Skipped, UnknownFields};
 use crate::node::{Field, Node, Value};
@@ -23,7 +23,7 @@ const COPY: u64 = 16;
 /// Reads objects into [`Manifests`].
 pub(super) struct Reader {
     read: Manifests,
-    pod_level: PodLevelResources,
+    rules: PodRules,
     unknown: UnknownFields,
     limit: PodLimit,
     names: BTreeSet<(String, String)>,
@@ -56,9 +56,9 @@ impl Members {
 }
 
 impl Reader {
-    pub(super) fn new(pod_level: PodLevelResources, unknown: UnknownFields, limit: PodLimit) -> Self {
+    pub(super) fn new(rules: PodRules, unknown: UnknownFields, limit: PodLimit) -> Self {
         let (names, uids) = (BTreeSet::new(), BTreeSet::new());
-        Self { read: Manifests::default(), pod_level, unknown, limit, names, uids, copied: 0 }
+        Self { read: Manifests::default(), rules, unknown, limit, names, uids, copied: 0 }
     }
 
     /// Every object of a text.
@@ -224,7 +224,7 @@ impl Reader {
             let owner = Owner { kind: kind.name(), name };
             self.read.owners.extend(pods.iter().map(|pod| (pod.uid.clone(), owner.clone())));
         }
-        self.read.pods.extend(pods.into_iter().map(|pod| pod.with_defaults(self.pod_level)));
+        self.read.pods.extend(pods.into_iter().map(|pod| pod.with_defaults(self.rules)));
         Ok(())
     }
 

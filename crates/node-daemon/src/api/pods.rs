@@ -150,7 +150,7 @@ impl PodView {
             uid: pod.uid.to_string(),
             status,
             source: source.name(),
-            qos_class: pod.qos_class(node.node.pod_level().counts()).name(),
+            qos_class: pod.qos_class(node.node.pod_rules()).name(),
             reason: None,
             message: None,
             containers: Vec::new(),

@@ -66,9 +66,9 @@ impl Sent {
     /// Reads a body of at most so many pods. What an API server would refuse refuses all of it.
     pub(super) fn read(node: &Node, sent: &[u8], how: &Reading) -> Result<Self, Failure> {
         let Reading { name, shape, unknown, limit } = how;
-        let pod_level = node.shared.node.node.pod_level().counts();
+        let rules = node.shared.node.node.pod_rules();
         let read = Source::from_bytes(name, sent)
-            .and_then(|source| read_manifests_up_to(*limit, &source, pod_level, *unknown))
+            .and_then(|source| read_manifests_up_to(*limit, &source, rules, *unknown))
             .map_err(|error| refused(&error, shape.screen))?;
         let Manifests { pods, owners, refused, skipped, not_considered, unknown_fields, .. } = read;
         if !refused.is_empty() {
@@ -92,7 +92,7 @@ impl Sent {
             let between = if shape.screen.is_some() { "\n" } else { "; " };
             return Err(Failure::wrong(if warnings.is_empty() { nothing } else { warnings.join(between) }));
         }
-        let pods = active.into_iter().map(|pod| Arc::new(pod.delivered().with_defaults(pod_level)));
+        let pods = active.into_iter().map(|pod| Arc::new(pod.delivered().with_defaults(rules)));
         Ok(Self { pods: pods.collect(), owners, wholeness, warnings })
     }
 }

@@ -77,8 +77,8 @@ impl Work<'_> {
                 is_whole || containers.any(|own| policy.asked(Unit::Container(manifest, own)).is_some())
             })),
             StateFile::Memory => {
-                let counts = self.node.pod_level().counts();
-                let is_guaranteed = manifest.qos_class(counts) == QosClass::Guaranteed;
+                let rules = self.node.pod_rules();
+                let is_guaranteed = manifest.qos_class(rules) == QosClass::Guaranteed;
                 does(self.node.memory().is_some_and(|policy| {
                     is_guaranteed
                         && containers.any(|own| {

@@ -17,10 +17,10 @@ type Containers = BTreeMap<ContainerName, ResourceList>;
 
 impl Work<'_> {
     pub(super) fn pods(&mut self) {
-        let pod_level = self.node.pod_level().counts();
+        let rules = self.node.pod_rules();
         let mut damaged = Vec::new();
         for (path, text) in &self.found.pods {
-            match Record::read(&path.display().to_string(), text, pod_level) {
+            match Record::read(&path.display().to_string(), text, rules) {
                 Ok(record) => {
                     let uid = record.pod.uid.clone();
                     if record::path(&uid) == *path {
@@ -120,8 +120,8 @@ impl Work<'_> {
     /// A file that was changed, if it is still the pod's.
     fn as_far_as_read(&self, path: &Path, uid: &PodUid) -> Option<Record> {
         let (_, text) = self.found.pods.iter().find(|(other, _)| other == path)?;
-        let pod_level = self.node.pod_level().counts();
-        let read = Record::read_unchecked(&path.display().to_string(), text, pod_level).ok()?;
+        let rules = self.node.pod_rules();
+        let read = Record::read_unchecked(&path.display().to_string(), text, rules).ok()?;
         // Where it came from may not be true: that nobody takes it away unasked is safe.
         let source = Source::Request;
         (read.pod.uid == *uid).then_some(Record { grants: None, source, arrival: self.last(), ..read })
@@ -149,8 +149,8 @@ impl Work<'_> {
         // Names in a damaged file may be such as no manifest has.
         let tried = [holding, bare, nothing].into_iter().filter(|containers| !containers.is_empty());
         tried.map(|containers| self.standing_in(uid, containers)).find(|record| {
-            let pod_level = self.node.pod_level().counts();
-            Record::read("", record.text().as_bytes(), pod_level).is_ok_and(|read| read.pod.uid == *uid)
+            let rules = self.node.pod_rules();
+            Record::read("", record.text().as_bytes(), rules).is_ok_and(|read| read.pod.uid == *uid)
         })
     }
 

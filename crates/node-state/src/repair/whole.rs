@@ -28,7 +28,7 @@ impl RepairPlan {
 
     fn has_memory(&self, node: &Node, manifest: &Pod) -> bool {
         let Some(policy) = node.memory() else { return true };
-        if manifest.qos_class(node.pod_level().counts()) != QosClass::Guaranteed {
+        if manifest.qos_class(node.pod_rules()) != QosClass::Guaranteed {
             return true;
         }
         let stored = self.start.stored.memory.as_ref();

@@ -39,7 +39,7 @@ pub(super) fn read(
     let node = LoadedNode::load(&arguments.machine.source(), &arguments.rules.source())?
         .with_identity(&arguments.identity.source())?;
     let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
-    let asked = pods::from_files(&arguments.files, reading, node.node.pod_level().counts(), screen)?;
+    let asked = pods::from_files(&arguments.files, reading, node.node.pod_rules(), screen)?;
     check_count(asked.pods.len())?;
     let residents = node.residents(&arguments.residents.source())?;
     Ok((node, residents, asked))

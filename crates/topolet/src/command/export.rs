@@ -92,7 +92,7 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
         Known::Nothing => None,
     };
     let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
-    let asked = pods::from_files(&arguments.files, reading, node.node.pod_level().counts(), screen)?;
+    let asked = pods::from_files(&arguments.files, reading, node.node.pod_rules(), screen)?;
     let mut outcome =
         if asked.wholeness == Wholeness::Whole { Outcome::Done } else { Outcome::SomethingWrong };
     // What pods hold that are gone is available.

@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use node_input::{DeviceText, LIVE, LoadedMachine, Wholeness};
 use node_output::{Document, Format};
-use pod_spec::PodLevelResources;
+use pod_spec::PodRules;
 
 use crate::arguments::{MachineArguments, ReadingArguments, RulesArguments};
 use crate::outcome::Outcome;
@@ -106,8 +106,7 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
 fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let files = std::slice::from_ref(&arguments.file);
     let reading = Reading { arguments: arguments.reading, static_pods: None };
-    let Asked { pods: found, wholeness, .. } =
-        pods::from_files(files, reading, PodLevelResources::Count, screen)?;
+    let Asked { pods: found, wholeness, .. } = pods::from_files(files, reading, PodRules::default(), screen)?;
     // The copies of a workload are one kind of pod.
     let Some((pod, _)) = found.split_first().filter(|(pod, others)| {
         others.iter().all(|other| other.containers == pod.containers && other.resources == pod.resources)
