@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use cpuset::{CpuSet, ParseError};
 use k8s_quantity::{Format, Quantity, Sign, hugepage_resource_name};
+use kubelet_release::StorageForm;
 use thiserror::Error;
 
 use crate::eviction::{Eviction, EvictionError};
@@ -216,18 +217,22 @@ fn reserved_amount(resource: &str, value: &str) -> Result<Quantity, ReservedAmou
 /// known, pods. Devices are not in it.
 #[must_use]
 pub fn capacity(facts: &CapacityFacts, config: &KubeletConfiguration) -> Amounts {
-    let bytes =
-        |amount: u64| Quantity::from_units(i64::from_ne_bytes(amount.to_ne_bytes()), Format::BinarySi);
+    let bytes = |amount: u64, format| Quantity::from_units(i64::from_ne_bytes(amount.to_ne_bytes()), format);
     let cpus = i64::try_from(facts.cpus).unwrap_or(i64::MAX);
     let mut capacity = Amounts::from([
         ("cpu".to_owned(), Quantity::from_milli(cpus.saturating_mul(1000), Format::DecimalSi)),
-        ("memory".to_owned(), bytes(facts.memory)),
+        ("memory".to_owned(), bytes(facts.memory, Format::BinarySi)),
     ]);
     for (kib, pages) in &facts.hugepages {
-        capacity.insert(hugepage_resource_name(*kib), bytes(kib.wrapping_mul(1024).wrapping_mul(*pages)));
+        let size = kib.wrapping_mul(1024).wrapping_mul(*pages);
+        capacity.insert(hugepage_resource_name(*kib), bytes(size, Format::BinarySi));
     }
     if let Some(size) = facts.root_file_system {
-        capacity.insert("ephemeral-storage".to_owned(), bytes(size));
+        let format = match config.rules.storage_form {
+            StorageForm::Binary => Format::BinarySi,
+            StorageForm::Decimal => Format::DecimalSi,
+        };
+        capacity.insert("ephemeral-storage".to_owned(), bytes(size, format));
     }
     let limit = i64::from(config.pod_limit());
     let pods = match config.pods_per_core {
@@ -279,7 +284,42 @@ fn not_negative(amount: Quantity) -> Quantity {
 mod tests {
     use alloc::string::ToString;
 
+    use kubelet_release::{Release, Rules};
+
     use super::*;
+
+    #[test]
+    fn storage_is_printed_in_the_form_of_the_release() {
+        let facts = CapacityFacts {
+            cpus: 4,
+            memory: 16 << 30,
+            hugepages: Vec::new(),
+            root_file_system: Some(100 << 30),
+        };
+        for (release, there_is, left, beyond) in [
+            (Release::V1_36, "100Gi", "96636764000", "reservation of 200Gi but capacity of 100Gi"),
+            (
+                Release::V1_37,
+                "107374182400",
+                "96636764k",
+                "reservation of 200Gi but capacity of 107374182400",
+            ),
+        ] {
+            let mut config =
+                KubeletConfiguration { rules: Rules::of(release), ..KubeletConfiguration::default() };
+            let capacity = capacity(&facts, &config);
+            let text = |amounts: &Amounts, resource: &str| amounts[resource].canonical().to_string();
+            assert_eq!(text(&capacity, "ephemeral-storage"), there_is);
+            assert_eq!(text(&capacity, "memory"), "16Gi");
+            let kept = Reservation::check(&config, &CpuSet::default()).unwrap().amounts(&capacity);
+            assert_eq!(text(&allocatable(&capacity, &kept), "ephemeral-storage"), left);
+            config.system_reserved = [("ephemeral-storage".to_owned(), "200Gi".to_owned())].into();
+            config.eviction_hard = Some(BTreeMap::new());
+            let kept = Reservation::check(&config, &CpuSet::default()).unwrap().amounts(&capacity);
+            let error = reserved_too_much(&capacity, &kept)[0].to_string();
+            assert!(error.contains(beyond), "{error}");
+        }
+    }
 
     #[test]
     fn reserved_cpus_that_are_not_online_are_repeated_as_written() {
