@@ -1,4 +1,4 @@
-//! A Node object: the name, the labels and the taints by which pods select nodes.
+//! A Node object: the name, the labels and the taints by which pods select nodes, and the kubelet's version.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,8 @@ pub struct NodeObject {
     pub labels: BTreeMap<String, String>,
     /// `spec.taints`.
     pub taints: Vec<Taint>,
+    /// `status.nodeInfo.kubeletVersion`, such as `v1.37.1`; `None` where the kubelet has not reported yet.
+    pub kubelet_version: Option<String>,
 }
 
 /// Reads one Node object, as `kubectl get node NAME -o yaml` prints it. All of its other fields are ignored.
@@ -53,7 +55,10 @@ pub fn read_node(source: &Source<'_>) -> Result<NodeObject, ManifestError> {
         Some(spec) => read_each(&spec, "taints", read_taint)?,
         None => Vec::new(),
     };
-    Ok(NodeObject { name, labels, taints })
+    let version = document.descend(&["status", "nodeInfo", "kubeletVersion"])?;
+    let version = version.map(|version| version.text("a version such as v1.37.1")).transpose()?;
+    let kubelet_version = version.filter(|version| !version.is_empty()).map(str::to_owned);
+    Ok(NodeObject { name, labels, taints, kubelet_version })
 }
 
 fn read_taint(field: &Field<'_>) -> Result<Taint, ManifestError> {
@@ -82,10 +87,12 @@ mod tests {
     fn name_labels_and_taints_are_read_and_the_rest_is_ignored() {
         let text = "apiVersion: v1\nkind: Node\nmetadata:\n  name: worker-1\n  labels: {disk: ssd}\n\
                     spec:\n  podCIDR: 10.0.0.0/24\n  taints: [{key: gpu, value: only, effect: NoExecute}]\n\
-                    status: {capacity: {cpu: \"8\"}}\n";
+                    status: {capacity: {cpu: \"8\"}, nodeInfo: {kubeletVersion: v1.37.1, architecture: arm64}}\n";
         let taint = Taint { key: "gpu".into(), value: "only".into(), effect: "NoExecute".into() };
         let labels = BTreeMap::from([("disk".to_owned(), "ssd".to_owned())]);
-        assert_eq!(read(text), Ok(NodeObject { name: "worker-1".into(), labels, taints: vec![taint] }));
+        let kubelet_version = Some("v1.37.1".to_owned());
+        let expected = NodeObject { name: "worker-1".into(), labels, taints: vec![taint], kubelet_version };
+        assert_eq!(read(text), Ok(expected));
         let bare = r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}"#;
         assert_eq!(read(bare), Ok(NodeObject { name: "n".into(), ..NodeObject::default() }));
     }
@@ -101,6 +108,7 @@ mod tests {
             &format!("{node}---\n{node}"),
             &format!("{node}spec: {{taints: [{{key: a, effect: Never}}]}}\n"),
             &format!("{node}spec: {{taints: [{{effect: NoExecute}}]}}\n"),
+            &format!("{node}status: {{nodeInfo: {{kubeletVersion: [1, 37]}}}}\n"),
         ] {
             assert!(read(text).is_err(), "{text}");
         }

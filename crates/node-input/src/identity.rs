@@ -21,7 +21,7 @@ impl IdentitySource {
             let node = Source::from_bytes(&path.display().to_string(), &text)
                 .and_then(|source| read_node(&source))
                 .map_err(manifest_error)?;
-            let NodeObject { name, labels, taints } = node;
+            let NodeObject { name, labels, taints, .. } = node;
             return Ok(Some(Identity { name, labels, taints }));
         }
         let Some(name) = self.node_name.clone() else { return Ok(None) };
