@@ -202,6 +202,14 @@ impl Holdings {
         self.iter().find(|(_, _, _, held)| holds(held)).map(|(pod, ..)| pod)
     }
 
+    /// The pod that holds a device of a resource: ids are those of a resource, other plugins may use them too. Kubelets
+    /// up to v1.36 look for them [everywhere](Self::holder).
+    #[must_use]
+    pub fn holder_of(&self, resource: &ResourceName, id: &DeviceId) -> Option<&PodUid> {
+        let holds = |held: &Held| held.by_node.values().flatten().any(|own| own == id);
+        self.iter().find(|(_, _, of, held)| *of == resource && holds(held)).map(|(pod, ..)| pod)
+    }
+
     /// Whether limits on the resource are for devices: it is registered, or devices of it are taken.
     #[must_use]
     pub fn is_device(&self, inventory: &Inventory, resource: &ResourceName) -> bool {

@@ -40,6 +40,7 @@ mod place;
 mod start;
 mod setup;
 mod registration;
+mod several;
 mod calls;
 mod views;
 mod budget;
@@ -60,6 +61,7 @@ pub use registration::{
     is_extended_resource,
 };
 pub use setup::{Access, DeviceNode, Mount, Setup};
+pub use several::{Connected, Gone, SocketConnections};
 pub use start::StartError;
 pub use views::DeviceEntry;
 

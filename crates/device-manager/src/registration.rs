@@ -26,6 +26,9 @@ pub enum RegisterError {
     /// The plugin does not say what it wants to be asked.
     #[error("failed to get device plugin options: {0}")]
     Options(#[source] RpcError),
+    /// A plugin is connected by the same socket.
+    #[error("device plugin already connected: {0}")]
+    AlreadyConnected(String),
 }
 
 /// Why a plugin that was found as a socket is refused. The texts are the kubelet's.

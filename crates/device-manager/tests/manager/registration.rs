@@ -1,8 +1,8 @@
 //! Which plugins are accepted, and whose connection is closed.
 
 use device_manager::{
-    ConnectionId, Connections, RegisterError, RpcCode, RpcError, check_announced, check_request,
-    is_extended_resource,
+    Connected, ConnectionId, Connections, Gone, PluginOptions, RegisterError, RpcCode, RpcError,
+    SocketConnections, check_announced, check_request, is_extended_resource,
 };
 
 use crate::fixture::gpu;
@@ -100,4 +100,48 @@ fn after_a_failed_registration_nobody_notices_the_end_of_the_one_before() {
     connections.failed(&gpu());
     assert_eq!(connections.gone(&gpu()), None);
     assert_eq!(connections.resources().count(), 0);
+}
+
+const fn plugin(id: u64) -> Connected {
+    let options = PluginOptions { preferred_allocation: false, pre_start: id > 1 };
+    Connected { connection: ConnectionId(id), options }
+}
+
+fn connect(connections: &mut SocketConnections, socket: &str, id: u64) -> Result<(), RegisterError> {
+    connections.connecting(&gpu(), socket, ConnectionId(id));
+    let connected = connections.connected(&gpu(), socket, plugin(id));
+    if connected.is_err() {
+        connections.failed(&gpu(), socket);
+    }
+    connected
+}
+
+#[test]
+fn plugins_of_a_resource_go_one_by_one() {
+    let mut connections = SocketConnections::default();
+    for (id, socket) in [(1, "a"), (2, "b"), (3, "c")] {
+        assert_eq!(connect(&mut connections, socket, id), Ok(()));
+    }
+    assert_eq!(connections.sockets(&gpu()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(connections.gone(&gpu(), "c"), Gone::Replaced { closed: ConnectionId(3), by: plugin(2) });
+    assert_eq!(connections.gone(&gpu(), "c"), Gone::Unnoticed);
+    assert_eq!(connections.gone(&gpu(), "a"), Gone::Replaced { closed: ConnectionId(1), by: plugin(2) });
+    assert_eq!(connections.gone(&gpu(), "b"), Gone::Last(ConnectionId(2)));
+    assert_eq!(connect(&mut connections, "b", 4), Ok(()), "a path is free when its plugin has gone");
+}
+
+/// As in the kubelet: the failed attempt makes it forget whose end it should notice.
+#[test]
+fn a_plugin_that_registers_again_is_stuck() {
+    let mut connections = SocketConnections::default();
+    assert_eq!(connect(&mut connections, "a", 1), Ok(()));
+    let again = connect(&mut connections, "a", 2).map_err(|error| error.to_string());
+    assert_eq!(again, Err("device plugin already connected: a".to_owned()));
+    assert_eq!(connections.gone(&gpu(), "a"), Gone::Unnoticed);
+    assert_eq!(connections.sockets(&gpu()).count(), 1);
+    assert!(connect(&mut connections, "a", 3).is_err());
+    // Another one is unharmed.
+    assert_eq!(connect(&mut connections, "b", 4), Ok(()));
+    assert_eq!(connections.first(&gpu()), Some("b"));
+    assert_eq!(connections.gone(&gpu(), "b"), Gone::Replaced { closed: ConnectionId(4), by: plugin(1) });
 }

@@ -43,6 +43,8 @@ fn health_is_that_of_the_last_list_and_vanished_devices_count_as_healthy() {
     assert_eq!((sick, health[&gpu()].len()), (vec!["a"], 3));
     assert_eq!(held.holder(&DeviceId::new("a")), Some(&pod.uid));
     assert_eq!(held.holder(&DeviceId::new("z")), None);
+    assert_eq!(held.holder_of(&gpu(), &DeviceId::new("a")), Some(&pod.uid));
+    assert_eq!(held.holder_of(&"vendor.io/nic".into(), &DeviceId::new("a")), None);
 }
 
 #[test]
