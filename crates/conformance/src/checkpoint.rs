@@ -19,11 +19,10 @@ pub(crate) fn runner(domain: &str, kind: &str) -> Option<Runner> {
     })
 }
 
-/// The checksum at the end of a file of ours.
-fn checksum(file: &str) -> Value {
-    let digits: String =
-        file.chars().rev().skip_while(|c| *c == '}').take_while(char::is_ascii_digit).collect();
-    digits.chars().rev().collect::<String>().parse::<u64>().map_or(Value::Null, Value::from)
+/// A checksum in a file of ours.
+fn checksum(file: &str, member: &str) -> Value {
+    let file: Value = serde_json::from_str(file).unwrap_or_default();
+    file[member].clone()
 }
 
 /// Null or absent, or a list.

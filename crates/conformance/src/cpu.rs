@@ -56,7 +56,7 @@ fn discover(_: &Corpus, case: &Case) -> Outcome {
 
 /// What is reserved and what is shared on a new node, or why there is no manager.
 fn construct(corpus: &Corpus, case: &Case) -> Outcome {
-    match Setup::new(&case.input).make(corpus) {
+    match Setup::new(case).make(corpus) {
         Ok(Made::Nothing(_)) => case.compare(json!({ "ok": true, "policy": "none", "allocatable": "" })),
         Ok(Made::Manager(manager)) => case.compare(json!({
             "ok": true,
@@ -191,8 +191,9 @@ impl Node {
                 case.compare(json!({ "error": error, "stage": "construct" }))
             }
         };
-        let gates = setup::gates(&input["gates"]).map_err(refused)?;
-        let options = Setup::new(input).options(&machine.cpus, &gates).map_err(refused)?;
+        let setup = Setup::new(case);
+        let gates = setup.feature_gates().map_err(refused)?;
+        let options = setup.options(&machine.cpus, &gates).map_err(refused)?;
         let config = Config {
             options,
             reserved: match input["reservedSet"].as_str() {
@@ -202,7 +203,7 @@ impl Node {
                 ),
             },
             pod_level: setup::pod_level(&gates),
-            ..setup::kubelet()
+            ..setup::kubelet(setup.rules)
         };
         let nodes = Nodes::new(machine.cpus.nodes().map(|(id, _)| id))
             .map_err(|error| unreadable(error.to_string()))?;
@@ -252,7 +253,15 @@ fn state(held: &Holdings) -> Value {
     }
     let whole: Map<_, _> =
         held.whole_pods().map(|(pod, cpus)| (pod.to_string(), json!(cpus.to_string()))).collect();
+    let mut baselines = Map::new();
+    for (pod, container, cpus) in held.baselines() {
+        let of_pod = baselines.entry(pod.as_str()).or_insert_with(|| json!({}));
+        of_pod[container.as_str()] = json!(cpus.to_string());
+    }
     let mut state = Map::new();
+    if !baselines.is_empty() {
+        state.insert("baselines".into(), Value::Object(baselines));
+    }
     if !whole.is_empty() {
         state.insert("podAssignments".into(), Value::Object(whole));
     }

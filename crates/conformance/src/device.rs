@@ -22,8 +22,8 @@ pub(crate) fn runner(kind: &str) -> Option<Runner> {
         "name" => name,
         "fact" => sockets::fact,
         "watch" => sockets::watch,
-        "alloc" | "capacity" | "edge" | "hints" | "metrics" | "options" | "podres" | "register"
-        | "restart" | "status" => sequence,
+        "alloc" | "capacity" | "edge" | "hints" | "metrics" | "options" | "podlevel" | "podres"
+        | "register" | "restart" | "several" | "status" => sequence,
         _ => return None,
     })
 }
@@ -86,11 +86,11 @@ fn sequence(_: &Corpus, case: &Case) -> Outcome {
             }
         }
     };
-    let outcome = compared(Node::new(&case.input));
+    let outcome = compared(Node::new(case));
     if !matches!(outcome, Outcome::Passed) || !over_sockets(case) {
         return outcome;
     }
-    match compared(Node::wired(&case.input)) {
+    match compared(Node::wired(case)) {
         Outcome::Failed { got } => Outcome::Failed { got: json!({ "through the sockets": got }) },
         outcome => outcome,
     }

@@ -70,7 +70,7 @@ fn config(_: &Corpus, case: &Case) -> Outcome {
 
 /// What is booked and can be booked on a new node, or why there is no manager.
 fn reserved(_: &Corpus, case: &Case) -> Outcome {
-    let mut setup = Setup::new(&case.input);
+    let mut setup = Setup::new(case);
     // Cases of this kind leave nothing to defaults.
     setup.nar.get_or_insert(&Value::Null);
     setup.policy = text(&case.input["policy"]);
@@ -103,7 +103,7 @@ fn hints(_: &Corpus, case: &Case) -> Outcome {
 }
 
 fn hints_in(order: Order, case: &Case) -> Outcome {
-    let Made { policy, nodes } = match Setup::new(&case.input).make() {
+    let Made { policy, nodes } = match Setup::new(case).make() {
         Ok(made) => made,
         Err(Fault::Refused(errors)) => {
             return leeway::compare(case, json!({ "error": leeway::any_of(&errors) }));

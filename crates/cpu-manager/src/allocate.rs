@@ -1,12 +1,13 @@
 //! Giving a container its CPUs.
 
 use cpuset::CpuSet;
-use pod_spec::{Container, Pod};
+use kubelet_release::WholeCoreCheck;
+use pod_spec::{Container, ContainerName, Pod, PodUid};
 use thiserror::Error;
 use topology_hint::Affinity;
 
 use crate::guaranteed::Guarantee as _;
-use crate::{Alignment, EmptySharedPool, Holdings, NotPinned, Static, TakeError, WholeCores};
+use crate::{Alignment, Baselines, EmptySharedPool, Holdings, NotPinned, Static, TakeError, WholeCores};
 
 /// A container served, not yet kept.
 #[must_use]
@@ -126,9 +127,15 @@ impl Static {
             Ok(request) => request,
             Err(reason) => return Ok(Granted::SharedPool(reason)),
         };
-        // Before the look at what it holds: so a running container can fail here after a restart.
-        self.check_whole_cores(held, request)?;
-        let cpus = if let Some(own) = held.assigned(&pod.uid, &container.name) {
+        let own = held.assigned(&pod.uid, &container.name);
+        match (self.whole_core_check, own) {
+            (WholeCoreCheck::NewContainers, Some(_)) => {}
+            // So a running container can fail here after a restart.
+            (WholeCoreCheck::Everyone, _) | (WholeCoreCheck::NewContainers, None) => {
+                self.check_whole_cores(held, request)?;
+            }
+        }
+        let cpus = if let Some(own) = own {
             own.clone()
         } else {
             let mut free = self.available(held);
@@ -137,10 +144,25 @@ impl Static {
             }
             let cpus = self.choose(&free, request, affinity)?;
             held.assign(&pod.uid, &container.name, cpus.clone());
+            self.keep_baseline(held, &pod.uid, &container.name, &cpus);
             cpus
         };
         held.served(&pod.uid, container.role, &cpus);
         Ok(Granted::Exclusive(cpus))
+    }
+
+    /// Remembers the CPUs with which a container begins.
+    pub(crate) fn keep_baseline(
+        &self,
+        held: &mut Holdings,
+        pod: &PodUid,
+        container: &ContainerName,
+        cpus: &CpuSet,
+    ) {
+        match self.baselines {
+            Baselines::Forgotten => {}
+            Baselines::Kept => held.keep_baseline(pod, container, cpus),
+        }
     }
 
     pub(crate) fn check_whole_cores(&self, held: &Holdings, requested: usize) -> Result<(), WholeCoresError> {

@@ -160,6 +160,7 @@ impl Static {
         let containers = shares.finish();
         for (container, share) in &containers {
             after.set(&pod.uid, container, share.cpus().clone());
+            self.keep_baseline(&mut after, &pod.uid, container, share.cpus());
         }
         Ok(PodAllocation { granted: PodGranted::Bubble { cpus: bubble, containers }, after })
     }

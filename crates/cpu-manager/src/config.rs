@@ -2,12 +2,13 @@
 
 use cpuset::CpuSet;
 use k8s_quantity::{Quantity, Sign};
+use kubelet_release::{AlignedShare, Rules, WholeCoreCheck};
 use node_config::CacheAlignment;
 use pod_spec::PodLevel;
 use thiserror::Error;
 
 /// Everything that a [`Static`](crate::Static) is made from besides the machine.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// The policy options.
     pub options: Options,
@@ -23,6 +24,42 @@ pub struct Config {
     pub full_node: FullNode,
     /// Whether a container may be spread over more last-level caches than it needs.
     pub cache_alignment: CacheAlignment,
+    /// How much each node gives with [`Order::AcrossNodes`] and [`Alignment::BySocket`].
+    pub aligned_share: AlignedShare,
+    /// Whether a container that has CPUs is asked for whole cores once more.
+    pub whole_core_check: WholeCoreCheck,
+    /// Whether the CPUs are remembered with which containers were admitted.
+    pub baselines: Baselines,
+}
+
+impl Default for Config {
+    /// The rules of the default release.
+    fn default() -> Self {
+        let Rules { aligned_share, whole_core_check, .. } = Rules::default();
+        Self {
+            options: Options::default(),
+            reserved: Reserved::default(),
+            pod_level: PodLevel::default(),
+            busy_sibling: BusySibling::default(),
+            pod_bubble: PodBubble::default(),
+            full_node: FullNode::default(),
+            cache_alignment: CacheAlignment::default(),
+            aligned_share,
+            whole_core_check,
+            baselines: Baselines::default(),
+        }
+    }
+}
+
+/// Whether the CPUs are remembered with which containers were admitted, as a kubelet from v1.37 on does with feature
+/// gate `InPlacePodVerticalScalingExclusiveCPUs`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Baselines {
+    /// They are not.
+    #[default]
+    Forgotten,
+    /// They are, until the container is released.
+    Kept,
 }
 
 /// The static policy's options. Three of the four pairs that exclude each other cannot be written down.

@@ -9,13 +9,17 @@
 //! Example: 2 nodes with 12 and 8 free CPUs, 10 wanted. One node cannot (8) or leaves 2 and 8: fewest nodes first,
 //! so node 0 gives all 10. 13 wanted: two nodes give 6 each and node 0 one more, which leaves 5 and 2.
 //!
+//! With [`Alignment::BySocket`](crate::Alignment::BySocket), [`AlignedShare::Lowered`](kubelet_release::AlignedShare)
+//! lowers the shares of a combination to what its poorest node has, so that none is left out for being poor, and
+//! combinations of nodes in one socket come before all others of their size.
+//!
 //! Which combination that is, is found without looking at each: see [`sharing`](crate::sharing).
 
 use alloc::vec::Vec;
 
 use cpuset::CpuSet;
 
-use crate::sharing::{Shares, Sharing};
+use crate::sharing::{NodeShare, Shares, Sharing, Sockets};
 use crate::take::Taking;
 use crate::{Allocator, TakeError, WholeCores};
 
@@ -42,7 +46,9 @@ impl Allocator {
         let most = groups.min(distinct.len());
 
         let free_of: Vec<_> = self.units.nodes.iter().map(|node| signed(node.free(&free))).collect();
-        let sharing = Sharing::new(&order, &distinct, &free_of, signed(count), signed(group));
+        let sockets: Sockets = order.iter().map(|&node| self.units.socket_of_node(node)).collect();
+        let sharing = Sharing::new(&order, &distinct, &free_of, signed(count), signed(group))
+            .with(self.share, &sockets);
         match (fewest..=most).find_map(|size| sharing.best(size)) {
             Some(shares) => self.hand_out(free, count, group, &shares),
             None => self.packed(&free, count),
@@ -56,6 +62,14 @@ impl Allocator {
         group: usize,
         shares: &Shares,
     ) -> Result<CpuSet, TakeError> {
+        let even = count / shares.nodes.len() / group * group;
+        let share = match self.share {
+            NodeShare::Even => even,
+            NodeShare::EvenIfThere | NodeShare::Lowered => {
+                let most = |&node: &usize| self.units.nodes[node].free(&free) / group * group;
+                shares.nodes.iter().map(most).fold(even, usize::min)
+            }
+        };
         let mut taken = CpuSet::new();
         let mut need = signed(count);
         let mut give = |node: usize, cpus: usize| -> bool {
@@ -70,7 +84,6 @@ impl Allocator {
             }
             true
         };
-        let share = count / shares.nodes.len() / group * group;
         for &node in &shares.nodes {
             give(node, share);
         }

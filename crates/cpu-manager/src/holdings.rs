@@ -17,10 +17,18 @@ pub struct Holdings {
     shared: CpuSet,
     /// A pod is here without a container only if it was stored so.
     assigned: Arc<BTreeMap<PodUid, Arc<OfPod>>>,
-    /// What pods that are served as a whole hold; their containers' CPUs lie inside.
-    pods: Arc<BTreeMap<PodUid, CpuSet>>,
+    rare: Arc<Rare>,
     /// Of the pod that was served last; forgotten when another is. Never empty.
     reusable: Option<(PodUid, CpuSet)>,
+}
+
+/// What few nodes have.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Rare {
+    /// What pods that are served as a whole hold; their containers' CPUs lie inside.
+    pods: BTreeMap<PodUid, CpuSet>,
+    /// The CPUs with which containers were admitted, where that is remembered.
+    baselines: BTreeMap<PodUid, Arc<OfPod>>,
 }
 
 /// Dead containers released, not yet kept.
@@ -64,8 +72,25 @@ impl Holdings {
     /// The same with what pods that were served as a whole hold.
     #[must_use]
     pub fn with_whole_pods(mut self, pods: impl IntoIterator<Item = (PodUid, CpuSet)>) -> Self {
-        Arc::make_mut(&mut self.pods).extend(pods);
+        Arc::make_mut(&mut self.rare).pods.extend(pods);
         self
+    }
+
+    /// The same with the CPUs with which containers were admitted.
+    #[must_use]
+    pub fn with_baselines(
+        mut self,
+        baselines: impl IntoIterator<Item = (PodUid, ContainerName, CpuSet)>,
+    ) -> Self {
+        for (pod, container, cpus) in baselines {
+            self.keep_baseline(&pod, &container, &cpus);
+        }
+        self
+    }
+
+    /// Every container of which the CPUs are known with which it was admitted, by pod and name.
+    pub fn baselines(&self) -> impl Iterator<Item = (&PodUid, &ContainerName, &CpuSet)> {
+        self.rare.baselines.iter().flat_map(|(pod, of)| of.iter().map(move |(name, cpus)| (pod, name, cpus)))
     }
 
     /// The shared pool: CPUs for all containers that have none of their own. Reserved CPUs are in it, unless they
@@ -95,18 +120,18 @@ impl Holdings {
     /// The CPUs of a pod that was served as a whole; those of its containers lie inside.
     #[must_use]
     pub fn whole_pod(&self, pod: &PodUid) -> Option<&CpuSet> {
-        self.pods.get(pod)
+        self.rare.pods.get(pod)
     }
 
     /// Every pod that was served as a whole, by uid.
     pub fn whole_pods(&self) -> impl Iterator<Item = (&PodUid, &CpuSet)> {
-        self.pods.iter()
+        self.rare.pods.iter()
     }
 
     /// Whether a state file of these holdings is one of `other`.
     #[must_use]
     pub fn is_stored_as(&self, other: &Self) -> bool {
-        self.shared == other.shared && self.assigned == other.assigned && self.pods == other.pods
+        self.shared == other.shared && self.assigned == other.assigned && self.rare == other.rare
     }
 
     /// Whether no pod holds CPUs of its own.
@@ -185,17 +210,18 @@ impl Holdings {
             cpus -= other;
         }
         let is_last = others.is_empty();
+        self.forget_baseline(pod, container);
         let assigned = Arc::make_mut(&mut self.assigned);
         if is_last {
             assigned.remove(pod);
         } else {
             assigned.insert(pod.clone(), others);
         }
-        if self.pods.contains_key(pod) {
+        if self.rare.pods.contains_key(pod) {
             if !is_last {
                 return None;
             }
-            cpus = Arc::make_mut(&mut self.pods).remove(pod)?;
+            cpus = Arc::make_mut(&mut self.rare).pods.remove(pod)?;
         }
         self.shared |= &cpus;
         Some(cpus)
@@ -204,14 +230,14 @@ impl Holdings {
     /// Takes `cpus` out of the shared pool for a pod as a whole.
     pub(crate) fn assign_whole(&mut self, pod: &PodUid, cpus: CpuSet) {
         self.shared -= &cpus;
-        Arc::make_mut(&mut self.pods).insert(pod.clone(), cpus);
+        Arc::make_mut(&mut self.rare).pods.insert(pod.clone(), cpus);
     }
 
     /// The shared pool and everything that is held.
     pub(crate) fn accounted(&self) -> CpuSet {
         let mut all = self.held();
         all |= &self.shared;
-        self.pods.values().for_each(|cpus| all |= cpus);
+        self.rare.pods.values().for_each(|cpus| all |= cpus);
         all
     }
 
@@ -224,7 +250,10 @@ impl Holdings {
 
     /// The same with what `other` says that pods hold as a whole.
     pub(crate) fn with_whole_pods_of(mut self, other: &Self) -> Self {
-        self.pods = Arc::clone(&other.pods);
+        let pods = other.rare.pods.clone();
+        if self.rare.pods != pods {
+            Arc::make_mut(&mut self.rare).pods = pods;
+        }
         self
     }
 
@@ -241,7 +270,7 @@ impl Holdings {
 
     /// Forgets what a pod holds as a whole.
     pub(crate) fn forget_whole(&mut self, pod: &PodUid) -> Option<CpuSet> {
-        Arc::make_mut(&mut self.pods).remove(pod)
+        Arc::make_mut(&mut self.rare).pods.remove(pod)
     }
 
     /// Takes `cpus` out of the shared pool for a container.
@@ -257,6 +286,27 @@ impl Holdings {
         let at = containers.partition_point(|(name, _)| name < container);
         containers.insert(at, (container.clone(), cpus));
         *of = containers.into();
+    }
+
+    /// Remembers the CPUs with which a container was admitted; those that are remembered stay.
+    pub(crate) fn keep_baseline(&mut self, pod: &PodUid, container: &ContainerName, cpus: &CpuSet) {
+        let of = Arc::make_mut(&mut self.rare).baselines.entry(pod.clone()).or_default();
+        if let Err(at) = of.binary_search_by(|(name, _)| name.cmp(container)) {
+            let mut containers = of.to_vec();
+            containers.insert(at, (container.clone(), cpus.clone()));
+            *of = containers.into();
+        }
+    }
+
+    fn forget_baseline(&mut self, pod: &PodUid, container: &ContainerName) {
+        let Some(of) = self.rare.baselines.get(pod) else { return };
+        let others: Arc<OfPod> = of.iter().filter(|(name, _)| name != container).cloned().collect();
+        let baselines = &mut Arc::make_mut(&mut self.rare).baselines;
+        if others.is_empty() {
+            baselines.remove(pod);
+        } else {
+            baselines.insert(pod.clone(), others);
+        }
     }
 
     /// A container of `pod` has been served with `cpus`: init containers leave them to later ones, the others keep

@@ -1,5 +1,6 @@
 //! The kubelet's static CPU policy as pure decisions: where a container's CPUs could be (hints), which CPUs it
-//! gets (allocation), and what is left (holdings). Behaves as Kubernetes v1.36.3.
+//! gets (allocation), and what is left (holdings). Behaves as Kubernetes v1.36.3, or as the rules of another release say
+//! that [`Config`] has.
 //!
 //! A [`Static`] is made once from the CPUs of a machine and the configuration, and never changes. What containers
 //! hold is a [`Holdings`], a value: a decision takes one and gives the next, and nothing happens until the caller
@@ -52,15 +53,15 @@ mod units;
 pub use allocate::{AllocateError, Allocation, CacheSplit, Granted, WholeCoresError};
 pub use allocate_pod::{PodAllocation, PodFailure, PodGranted, PodShare};
 pub use config::{
-    Alignment, BusySibling, Config, FullNode, Options, Order, PodBubble, ReservationError, Reserved,
-    ReservedCpus, WholeCores,
+    Alignment, Baselines, BusySibling, Config, FullNode, Options, Order, PodBubble, ReservationError,
+    Reserved, ReservedCpus, WholeCores,
 };
 pub use containers::{ContainerId, Containers};
 pub use guaranteed::{EmptySharedPool, NotPinned};
 pub use hints::OnNode;
 pub use holdings::{Collected, Holdings, TwoOwners};
 pub use isolation::{CpuQuota, Isolation, QuotaWithExclusiveCpus};
-pub use metrics::{Aligned, Assigned, Change, Metric, Served, Source};
+pub use metrics::{Aligned, Assigned, Change, Metric, NamedMetric, Served, Source};
 pub use node_config::CacheAlignment;
 pub use pod_spec::PodLevel;
 pub use policy::{ConfigError, Static};

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use cpuset::CpuSet;
+use kubelet_release::MetricPrefix;
 use pod_spec::{Container, Pod};
 use topology_model::NodeId;
 
@@ -16,7 +17,7 @@ use crate::{
     PodShare, Static, WholeCores,
 };
 
-/// A metric with its labels. Displays as `name{label=value,…}`, labels in alphabetical order.
+/// A metric with its labels; [`named`](Metric::named) gives it the name that a release has for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum Metric {
@@ -80,17 +81,36 @@ pub enum Change {
     Set(Metric, i64),
 }
 
-impl fmt::Display for Metric {
+/// A metric as a release names it: `name{label=value,…}`, labels in alphabetical order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NamedMetric {
+    metric: Metric,
+    prefix: MetricPrefix,
+}
+
+impl Metric {
+    /// The metric as a release names it.
+    #[must_use]
+    pub const fn named(self, prefix: MetricPrefix) -> NamedMetric {
+        NamedMetric { metric: self, prefix }
+    }
+}
+
+impl fmt::Display for NamedMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::PinningRequests => f.pad("kubelet_cpu_manager_pinning_requests_total"),
-            Self::PinningErrors => f.pad("kubelet_cpu_manager_pinning_errors_total"),
-            Self::SharedPoolMillicores => f.pad("kubelet_cpu_manager_shared_pool_size_millicores"),
-            Self::ExclusiveCpus => f.pad("kubelet_cpu_manager_exclusive_cpu_allocation_count"),
-            Self::AllocationPerNode(NodeId(node)) => {
+        let (prefix, counted) = match self.prefix {
+            MetricPrefix::Bare => ("", ""),
+            MetricPrefix::Kubelet => ("kubelet_", "_total"),
+        };
+        match self.metric {
+            Metric::PinningRequests => f.pad("kubelet_cpu_manager_pinning_requests_total"),
+            Metric::PinningErrors => f.pad("kubelet_cpu_manager_pinning_errors_total"),
+            Metric::SharedPoolMillicores => f.pad("kubelet_cpu_manager_shared_pool_size_millicores"),
+            Metric::ExclusiveCpus => f.pad("kubelet_cpu_manager_exclusive_cpu_allocation_count"),
+            Metric::AllocationPerNode(NodeId(node)) => {
                 write!(f, "kubelet_cpu_manager_allocation_per_numa{{numa_node={node}}}")
             }
-            Self::Aligned(to) => {
+            Metric::Aligned(to) => {
                 let boundary = match to {
                     Aligned::PhysicalCpu => "physical_cpu",
                     Aligned::UncoreCache => "uncore_cache",
@@ -100,16 +120,16 @@ impl fmt::Display for Metric {
                     "kubelet_container_aligned_compute_resources_count{{boundary={boundary},scope=container}}"
                 )
             }
-            Self::AlignmentFailures => f.pad(
+            Metric::AlignmentFailures => f.pad(
                 "kubelet_container_aligned_compute_resources_failure_count{boundary=physical_cpu,scope=container}",
             ),
-            Self::Allocations(source) => {
-                write!(f, "resource_manager_allocations_total{{resource_name=cpu,source={source}}}")
+            Metric::Allocations(source) => {
+                write!(f, "{prefix}resource_manager_allocations_total{{resource_name=cpu,source={source}}}")
             }
-            Self::AllocationErrors(source) => {
-                write!(f, "resource_manager_allocation_errors_total{{resource_name=cpu,source={source}}}")
+            Metric::AllocationErrors(source) => {
+                write!(f, "{prefix}resource_manager_allocation_errors_total{{resource_name=cpu,source={source}}}")
             }
-            Self::Assignments(assigned) => {
+            Metric::Assignments(assigned) => {
                 let kind = match assigned {
                     Assigned::NodeExclusive => "node_exclusive",
                     Assigned::PodExclusive => "pod_exclusive",
@@ -117,7 +137,7 @@ impl fmt::Display for Metric {
                 };
                 write!(
                     f,
-                    "resource_manager_container_assignments{{assignment_type={kind},resource_name=cpu}}"
+                    "{prefix}resource_manager_container_assignments{counted}{{assignment_type={kind},resource_name=cpu}}"
                 )
             }
         }

@@ -3,13 +3,14 @@
 use alloc::vec::Vec;
 
 use cpuset::{CpuId, CpuSet};
+use kubelet_release::WholeCoreCheck;
 use numa_bitmask::NodeMask;
 use pod_spec::ResourceName;
 use thiserror::Error;
 use topology_model::{CpuTable, NodeId, Nodes};
 
 use crate::{
-    Alignment, Allocator, CacheAlignment, Config, FullNode, Holdings, Order, PodBubble, PodLevel,
+    Alignment, Allocator, Baselines, CacheAlignment, Config, FullNode, Holdings, Order, PodBubble, PodLevel,
     ReservedCpus, WholeCores,
 };
 
@@ -22,6 +23,8 @@ pub struct Static {
     pub(crate) pod_bubble: PodBubble,
     pub(crate) full_node: FullNode,
     pub(crate) cache_alignment: CacheAlignment,
+    pub(crate) whole_core_check: WholeCoreCheck,
+    pub(crate) baselines: Baselines,
     pub(crate) reserved: CpuSet,
     /// All CPUs of all cores that have a reserved one.
     pub(crate) reserved_cores: CpuSet,
@@ -104,7 +107,8 @@ impl Static {
         if options.alignment == Alignment::BySocket && cpus.num_sockets() > num_nodes {
             return Err(ConfigError::MoreSocketsThanNodes);
         }
-        let allocator = Allocator::new(cpus, options.order, options.whole_cores, config.busy_sibling);
+        let allocator = Allocator::new(cpus, options.order, options.whole_cores, config.busy_sibling)
+            .with_share(config.aligned_share, options.alignment);
         let reserved = match config.reserved.explicit {
             chosen if chosen.is_empty() => {
                 // The kubelet goes on with nothing, which then is the wrong number.
@@ -141,6 +145,8 @@ impl Static {
             pod_bubble: config.pod_bubble,
             full_node: config.full_node,
             cache_alignment: config.cache_alignment,
+            whole_core_check: config.whole_core_check,
+            baselines: config.baselines,
             reserved,
             reserved_cores,
             resource: ResourceName::new("cpu"),

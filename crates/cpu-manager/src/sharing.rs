@@ -11,6 +11,10 @@
 //! The kubelet compares deviations rounded to thousandths, and the first of equals wins: the bound is rounded the
 //! same way. Afterwards the combination is overwritten as in the kubelet, by position.
 //!
+//! Where shares are lowered to what the poorest node has, they differ between combinations, and the bound is that of
+//! handing out everything group by group. Combinations of nodes in one socket come before all others: each socket is
+//! searched by itself, and only if none has a combination, all nodes are.
+//!
 //! Subsets that have enough CPUs but not enough whole groups hang the kubelet; they are passed over here.
 //!
 //! Cost: nodes × size bounds where nodes are about equally loaded, or nothing is left over; each is a few hundred
@@ -27,6 +31,20 @@ use crate::remainder::{Remainder, Repeats};
 
 /// How many combinations and subsets are looked at for one request: tenths of a second's worth.
 const WORK_LIMIT: u32 = 1 << 20;
+
+/// How much each node of a combination gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NodeShare {
+    /// An even share; a combination with a poorer node is left out.
+    Even,
+    /// The same; where the combination in its overwritten form has a poorer node, all give as little.
+    EvenIfThere,
+    /// An even share, or what the poorest node has; combinations in one socket come first.
+    Lowered,
+}
+
+/// For each position the socket that its node lies in; `None`: in several.
+pub(crate) type Sockets = Vec<Option<usize>>;
 
 /// Which nodes give, as positions of nodes.
 #[derive(Clone, Debug)]
@@ -47,6 +65,8 @@ pub(crate) struct Sharing<'a> {
     free: &'a [i64],
     count: i64,
     group: i64,
+    share: NodeShare,
+    sockets: &'a [Option<usize>],
     work: Work,
 }
 
@@ -81,31 +101,68 @@ impl<'a> Sharing<'a> {
         count: i64,
         group: i64,
     ) -> Self {
-        Self { order, distinct, free, count, group, work: Work(Cell::new(WORK_LIMIT)) }
+        let work = Work(Cell::new(WORK_LIMIT));
+        Self { order, distinct, free, count, group, share: NodeShare::Even, sockets: &[], work }
+    }
+
+    /// The same with other shares.
+    pub(crate) fn with(self, share: NodeShare, sockets: &'a [Option<usize>]) -> Self {
+        Self { share, sockets, ..self }
     }
 
     /// The best combination of `size` nodes.
     pub(crate) fn best(&self, size: usize) -> Option<Shares> {
-        let mut search = Search::new(self, size)?;
+        let all = || (0..self.order.len()).collect::<Vec<_>>();
+        let (found, ends_at_zero) = match self.share {
+            NodeShare::Even | NodeShare::EvenIfThere => (self.search(&all(), size)?, true),
+            NodeShare::Lowered => match self.in_one_socket(size) {
+                Some(found) => (found, true),
+                None => (self.search(&all(), size)?, false),
+            },
+        };
+        let Found { deviation, positions, more } = found;
+        let walked = if ends_at_zero && deviation == 0 { Walked::OneFurther } else { Walked::ToTheEnd };
+        let positions = overwritten(positions, self.order.len(), walked);
+        Some(Shares { nodes: positions.iter().map(|&at| self.order[at]).collect(), more })
+    }
+
+    /// The best combination of nodes in one socket; of equal ones that which the walk meets first.
+    fn in_one_socket(&self, size: usize) -> Option<Found> {
+        let mut sockets: Vec<usize> = self.sockets.iter().copied().flatten().collect();
+        sockets.sort_unstable();
+        sockets.dedup();
+        let of_socket = |socket| {
+            let among: Vec<_> =
+                (0..self.order.len()).filter(|&at| self.sockets.get(at) == Some(&Some(socket))).collect();
+            self.search(&among, size)
+        };
+        let found = sockets.into_iter().filter_map(of_socket);
+        found.min_by(|a, b| (a.deviation, &a.positions).cmp(&(b.deviation, &b.positions)))
+    }
+
+    /// The best combination of `size` of these positions.
+    fn search(&self, among: &[usize], size: usize) -> Option<Found> {
+        let mut search = Search::new(self, among, size)?;
         let widest = search.widest();
-        let floor = search.bound(&widest, self.order.len())?;
+        let floor = search.bound(&widest, search.order.len())?;
         let seed = search.found(&widest);
         search.floor = floor;
         search.seed = seed.as_ref().map(|seed| seed.deviation);
         let _ = search.descend(0, &mut Vec::with_capacity(size));
-        let Found { deviation, positions, more } = search.best.or(seed)?;
-        let walked = if deviation == 0 { Walked::OneFurther } else { Walked::ToTheEnd };
-        let positions = overwritten(positions, self.order.len(), walked);
-        Some(Shares { nodes: positions.iter().map(|&at| self.order[at]).collect(), more })
+        let found = search.best.or(seed)?;
+        let positions = found.positions.iter().map(|&at| among[at]).collect();
+        Some(Found { positions, ..found })
     }
 }
 
 /// The search among combinations of one size.
 struct Search<'a> {
     sharing: &'a Sharing<'a>,
+    /// The nodes that are combined.
+    order: Vec<usize>,
     size: usize,
+    /// What each node gives if it has so much.
     share: i64,
-    rest: i64,
     /// Of what is free afterwards, on all nodes.
     spread: Spread,
     /// The sum of the squares of what is free now.
@@ -120,15 +177,16 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// `None` if too few nodes can give an equal share.
-    fn new(sharing: &'a Sharing<'a>, size: usize) -> Option<Self> {
+    /// `None` if too few nodes can give a share.
+    fn new(sharing: &'a Sharing<'a>, among: &[usize], size: usize) -> Option<Self> {
+        let order: Vec<_> = among.iter().map(|&at| sharing.order[at]).collect();
         let sharers = i64::try_from(size).ok().filter(|size| *size > 0)?;
         let share = sharing.count / sharers / sharing.group * sharing.group;
         let mut tails = alloc::vec![Vec::new()];
         let mut tail: Vec<i64> = Vec::new();
-        for &node in sharing.order.iter().rev() {
+        for &node in order.iter().rev() {
             let free = sharing.free[node];
-            if free >= share {
+            if free >= share || sharing.share == NodeShare::Lowered {
                 tail.insert(tail.partition_point(|other| *other > free), free);
             }
             tails.push(tail.clone());
@@ -137,9 +195,9 @@ impl<'a> Search<'a> {
         let free = sharing.distinct.iter().map(|&node| sharing.free[node]);
         (tail.len() >= size).then_some(Self {
             sharing,
+            order,
             size,
             share,
-            rest: sharing.count - share * sharers,
             spread: Spread { count: sharing.distinct.len(), sum: free.clone().sum::<i64>() - sharing.count },
             squares: free.map(|free| free * free).sum(),
             tails,
@@ -150,12 +208,12 @@ impl<'a> Search<'a> {
     }
 
     fn free_at(&self, position: usize) -> i64 {
-        self.sharing.free[self.sharing.order[position]]
+        self.sharing.free[self.order[position]]
     }
 
     /// The positions with the most free CPUs.
     fn widest(&self) -> Vec<usize> {
-        let mut positions: Vec<_> = (0..self.sharing.order.len()).collect();
+        let mut positions: Vec<_> = (0..self.order.len()).collect();
         positions.sort_by_key(|&at| Reverse(self.free_at(at)));
         positions.truncate(self.size);
         positions.sort_unstable();
@@ -168,12 +226,12 @@ impl<'a> Search<'a> {
         if missing == 0 {
             return self.try_combination(chosen);
         }
-        for at in from..=self.sharing.order.len() - missing {
+        for at in from..=self.order.len() - missing {
             self.sharing.work.spend()?;
             if !self.may_improve(self.bound(chosen, at)) {
                 break;
             }
-            if self.free_at(at) < self.share {
+            if !self.can_give(self.free_at(at)) {
                 continue;
             }
             chosen.push(at);
@@ -206,6 +264,21 @@ impl<'a> Search<'a> {
         })
     }
 
+    /// Whether a node with so many free CPUs may be in a combination.
+    fn can_give(&self, free: i64) -> bool {
+        free >= self.share || self.sharing.share == NodeShare::Lowered
+    }
+
+    /// What each of some nodes gives, and what is left over.
+    fn shares(&self, free: impl Iterator<Item = i64>) -> (i64, i64) {
+        let Sharing { count, group, share, .. } = *self.sharing;
+        let share = match share {
+            NodeShare::Even | NodeShare::EvenIfThere => self.share,
+            NodeShare::Lowered => free.map(|free| free / group * group).fold(self.share, i64::min),
+        };
+        (share, count - share * i64::try_from(self.size).unwrap_or(0))
+    }
+
     /// No combination that begins with `chosen` and goes on at `from` is more even than this; `None` if none can
     /// give so much.
     fn bound(&self, chosen: &[usize], from: usize) -> Option<u64> {
@@ -214,11 +287,15 @@ impl<'a> Search<'a> {
         let mut left: Vec<i64> =
             chosen.iter().map(|&at| self.free_at(at)).chain(tail.iter().copied()).collect();
         let mut squares = self.squares;
+        if self.sharing.share == NodeShare::Lowered {
+            squares += given_evenly(&mut left, self.sharing.group, self.sharing.count / self.sharing.group)?;
+            return Some(self.spread.deviation(squares));
+        }
         for free in &mut left {
             squares += self.share * (self.share - 2 * *free);
             *free -= self.share;
         }
-        let (group, mut rest) = (self.sharing.group, self.rest);
+        let (group, (_, mut rest)) = (self.sharing.group, self.shares(core::iter::empty()));
         while rest > 0 {
             let most = left.iter_mut().max().filter(|most| **most >= group)?;
             squares += group * (group - 2 * *most);
@@ -230,22 +307,23 @@ impl<'a> Search<'a> {
 
     /// How even `chosen` leaves the nodes, and which of them give what is left over.
     fn found(&self, chosen: &[usize]) -> Option<Found> {
-        let Sharing { order, distinct, free, count, group, ref work } = *self.sharing;
-        let nodes: Vec<_> = chosen.iter().map(|&at| order[at]).collect();
+        let Sharing { distinct, free, count, group, ref work, .. } = *self.sharing;
+        let nodes: Vec<_> = chosen.iter().map(|&at| self.order[at]).collect();
+        let (share, rest) = self.shares(nodes.iter().map(|&node| free[node]));
         let mut once = nodes.clone();
         once.sort_unstable();
         once.dedup();
         let free_here: i64 = once.iter().map(|&node| free[node]).sum();
         let whole: i64 = nodes.iter().map(|&node| free[node] / group * group).sum();
-        if free_here < count || whole < count || nodes.iter().any(|&node| free[node] < self.share) {
+        if free_here < count || whole < count || nodes.iter().any(|&node| free[node] < share) {
             return None;
         }
         let mut after = free.to_vec();
         for &node in &nodes {
-            after[node] -= self.share;
+            after[node] -= share;
         }
         let squares = distinct.iter().map(|&node| after[node] * after[node]).sum();
-        let (deviation, more) = if self.rest == 0 {
+        let (deviation, more) = if rest == 0 {
             (self.spread.deviation(squares), Vec::new())
         } else {
             let remainder = Remainder {
@@ -254,7 +332,7 @@ impl<'a> Search<'a> {
                 after: &after,
                 squares,
                 spread: self.spread,
-                rest: self.rest,
+                rest,
                 group,
                 work,
             };
@@ -262,4 +340,39 @@ impl<'a> Search<'a> {
         };
         Some(Found { deviation, positions: chosen.to_vec(), more })
     }
+}
+
+/// Gives `groups` groups, each from where most is left; returns by how much the sum of squares changes. `None`: there are
+/// too few.
+fn given_evenly(left: &mut [i64], group: i64, groups: i64) -> Option<i64> {
+    // Of a node's groups those that are given while it has more than `level`.
+    let above =
+        |free: i64, level: i64| ((free - level).max(0) + group - 1).div_euclid(group).min(free / group);
+    let given = |left: &[i64], level| left.iter().map(|&free| above(free, level)).sum::<i64>();
+    if given(left, 0) < groups {
+        return None;
+    }
+    let (mut low, mut high) = (0, left.iter().copied().max()?);
+    while low < high {
+        let level = i64::midpoint(low, high);
+        if given(left, level) <= groups {
+            high = level;
+        } else {
+            low = level + 1;
+        }
+    }
+    let mut rest = groups - given(left, low);
+    let mut change = 0;
+    for free in left.iter_mut() {
+        let cpus = above(*free, low) * group;
+        change += cpus * (cpus - 2 * *free);
+        *free -= cpus;
+    }
+    while rest > 0 {
+        let most = left.iter_mut().max().filter(|most| **most >= group)?;
+        change += group * (group - 2 * *most);
+        *most -= group;
+        rest -= 1;
+    }
+    Some(change)
 }

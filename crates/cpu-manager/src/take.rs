@@ -18,11 +18,13 @@
 use alloc::vec::Vec;
 
 use cpuset::{CpuId, CpuSet};
+use kubelet_release::AlignedShare;
 use thiserror::Error;
 use topology_model::CpuTable;
 
+use crate::sharing::NodeShare;
 use crate::units::{Hierarchy, Unit, Units};
-use crate::{BusySibling, Order, WholeCores};
+use crate::{Alignment, BusySibling, Order, WholeCores};
 
 /// Why CPUs could not be taken. The texts are the kubelet's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
@@ -54,6 +56,7 @@ pub struct Allocator {
     pub(crate) order: Order,
     pub(crate) whole_cores: WholeCores,
     pub(crate) busy_sibling: BusySibling,
+    pub(crate) share: NodeShare,
 }
 
 impl Allocator {
@@ -61,7 +64,19 @@ impl Allocator {
     /// multiples of a core; the other orders take whole cores as far as they can anyway.
     #[must_use]
     pub fn new(cpus: &CpuTable, order: Order, whole_cores: WholeCores, busy_sibling: BusySibling) -> Self {
-        Self { units: Units::new(cpus), order, whole_cores, busy_sibling }
+        let share = NodeShare::Even;
+        Self { units: Units::new(cpus), order, whole_cores, busy_sibling, share }
+    }
+
+    /// The same with a release's rule for what each node gives with [`Order::AcrossNodes`]; without it shares are even.
+    #[must_use]
+    pub fn with_share(self, rule: AlignedShare, alignment: Alignment) -> Self {
+        let share = match (rule, alignment) {
+            (AlignedShare::Even, _) => NodeShare::Even,
+            (AlignedShare::Lowered, Alignment::ByNode) => NodeShare::EvenIfThere,
+            (AlignedShare::Lowered, Alignment::BySocket) => NodeShare::Lowered,
+        };
+        Self { share, ..self }
     }
 
     /// `count` CPUs of `free`; CPUs that the machine lacks are never taken.

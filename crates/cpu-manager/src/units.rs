@@ -118,6 +118,14 @@ impl Units {
         }
     }
 
+    /// The socket that all CPUs of a node are in; `None` if it spans several.
+    pub(crate) fn socket_of_node(&self, node: usize) -> Option<usize> {
+        match self.sockets_of_node.get(node)?[..] {
+            [Inner { at, .. }] => Some(at),
+            _ => None,
+        }
+    }
+
     pub(crate) fn node_order(&self, free: &CpuSet) -> Vec<usize> {
         match self.hierarchy {
             Hierarchy::NodesFirst => top(&self.nodes, free),

@@ -6,10 +6,10 @@ use std::hint::black_box;
 
 use allocation_counter::measure;
 use criterion::{Criterion, criterion_group, criterion_main};
-use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::cpu::{ContainerIds, CpuFile, CpuFormat, CpuState};
 use kubelet_checkpoint::device::{DeviceEntry, DeviceFile, DeviceState};
 use kubelet_checkpoint::memory::{Block, MemoryFile, MemoryFormat, MemoryState, MemoryTable, NodeState};
+use kubelet_checkpoint::{Forms, PodLevel};
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use topology_model::NodeId;
 
@@ -33,6 +33,7 @@ fn cpus() -> CpuState {
         shared: "3000-3071".parse().unwrap(),
         containers: (0..PODS).map(|at| (uid(at), of_pod(at))).collect(),
         pods: BTreeMap::new(),
+        baselines: BTreeMap::new(),
     }
 }
 
@@ -96,12 +97,16 @@ fn state_files(criterion: &mut Criterion) {
     let file = state.encode(CpuFormat::V2).into_bytes();
     run(criterion, "cpu_manager_state, encode", || state.encode(CpuFormat::V2));
     let ids = ContainerIds::default();
-    run(criterion, "cpu_manager_state, decode", || CpuFile::read(&file, PodLevel::Off, &ids).unwrap());
+    run(criterion, "cpu_manager_state, decode", || {
+        CpuFile::read(&file, Forms::plain(PodLevel::Off), &ids).unwrap()
+    });
 
     let state = memory();
     let file = state.encode(MemoryFormat::V1).into_bytes();
     run(criterion, "memory_manager_state, encode", || state.encode(MemoryFormat::V1));
-    run(criterion, "memory_manager_state, decode", || MemoryFile::read(&file, PodLevel::Off).unwrap());
+    run(criterion, "memory_manager_state, decode", || {
+        MemoryFile::read(&file, Forms::plain(PodLevel::Off)).unwrap()
+    });
 
     let state = devices();
     let file = state.encode().into_bytes();

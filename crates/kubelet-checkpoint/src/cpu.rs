@@ -3,6 +3,7 @@
 mod wire;
 
 use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 
@@ -10,11 +11,14 @@ use cpuset::{CpuSet, ParseError, go_quote};
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 use thiserror::Error;
 
+use kubelet_release::CheckpointForm;
+
+use crate::embedded;
 use crate::format::{Attempt, unknown};
 use crate::go::{Go, TypeName, checksum, dumped, parse};
-use crate::{FileError, Oddities, Oddity, PodLevel, Refused, UnknownFormat};
+use crate::{Baselines, FileError, Forms, Oddities, Oddity, PodLevel, Refused, UnknownFormat};
 pub(crate) use wire::PodCpus;
-use wire::{Body, V1, V2, V3};
+use wire::{Any, Baseline, Body, Data, V1, V2, V3, V4};
 
 /// What the CPU manager holds, as it is written.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -25,8 +29,10 @@ pub struct CpuState {
     pub shared: CpuSet,
     /// CPUs by pod and container. A pod without containers is told apart from a pod that is not there.
     pub containers: BTreeMap<PodUid, BTreeMap<ContainerName, CpuSet>>,
-    /// CPUs of pods that are served as a whole; only format V3 has them.
+    /// CPUs of pods that are served as a whole; formats V3 and V4 have them.
     pub pods: BTreeMap<PodUid, CpuSet>,
+    /// The CPUs with which containers were admitted; only format V4 has them.
+    pub baselines: BTreeMap<PodUid, BTreeMap<ContainerName, CpuSet>>,
 }
 
 /// A format of the file.
@@ -38,21 +44,15 @@ pub enum CpuFormat {
     V2,
     /// And pods as a whole.
     V3,
-}
-
-impl From<PodLevel> for CpuFormat {
-    /// What a kubelet writes.
-    fn from(pod_level: PodLevel) -> Self {
-        match pod_level {
-            PodLevel::Off => Self::V2,
-            PodLevel::On => Self::V3,
-        }
-    }
+    /// V2, and everything once more as text, with pods as a whole and baselines.
+    V4,
 }
 
 /// A file that was accepted, with the texts that are in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CpuFile {
+    /// Which kubelet has read it.
+    pub forms: Forms,
     /// What it was read as.
     pub format: CpuFormat,
     /// The policy that wrote it.
@@ -63,6 +63,8 @@ pub struct CpuFile {
     pub entries: BTreeMap<PodUid, BTreeMap<ContainerName, String>>,
     /// CPUs of pods as a whole.
     pub pod_entries: BTreeMap<PodUid, CpuSet>,
+    /// The CPUs with which containers were admitted, as texts.
+    pub baselines: BTreeMap<PodUid, BTreeMap<ContainerName, String>>,
     /// What of it the kubelet does not write.
     pub oddities: Oddities,
 }
@@ -91,10 +93,16 @@ pub enum CpuError {
         stored: String,
     },
     /// The shared pool is no list of CPUs.
-    #[error("could not parse default cpu set {}: {error}", go_quote(.text))]
+    #[error(
+        "could not parse default {} {}: {error}",
+        match .checkpoint { CheckpointForm::Plain => "cpu set", CheckpointForm::Embedded => "CPU set" },
+        go_quote(.text)
+    )]
     SharedPool {
         /// What it is.
         text: String,
+        /// Whose words: releases differ.
+        checkpoint: CheckpointForm,
         /// Why not.
         #[source]
         error: ParseError,
@@ -115,6 +123,22 @@ pub enum CpuError {
         #[source]
         error: ParseError,
     },
+    /// The CPUs with which a container was admitted are no list of CPUs.
+    #[error(
+        "could not parse Baseline cpuset {} for container {} in pod {}: {error}",
+        go_quote(.text), go_quote(.container.as_str()), go_quote(.pod.as_str())
+    )]
+    Baseline {
+        /// What they are.
+        text: String,
+        /// Whose.
+        container: ContainerName,
+        /// Whose.
+        pod: PodUid,
+        /// Why not.
+        #[source]
+        error: ParseError,
+    },
 }
 
 impl CpuError {
@@ -124,6 +148,9 @@ impl CpuError {
         Refused { cause: self, manager: "CPU", path }
     }
 }
+
+/// Format V4 in the kubelet's words.
+const FORMAT: embedded::Format = embedded::Format { name: "v4", manager: "cpu" };
 
 /// The name that all formats have in the text that is hashed.
 const HASHED: TypeName = TypeName::Plain("*state.CPUManagerCheckpoint");
@@ -136,15 +163,32 @@ impl CpuState {
         match format {
             CpuFormat::V1 | CpuFormat::V2 => self.sealed(V2, |wire| &mut wire.0).write(&mut file),
             CpuFormat::V3 => self.sealed(V3, |wire| &mut wire.0).write(&mut file),
+            CpuFormat::V4 => {
+                let V2(older) = self.sealed(V2, |wire| &mut wire.0);
+                let data = self.data();
+                V4 { older, data_checksum: embedded::sum(&data).into(), data }.write(&mut file);
+            }
         }
         file
+    }
+
+    /// The text under the checksum of the data in a file of format V4.
+    #[must_use]
+    pub fn hashed_data(&self) -> String {
+        embedded::hashed(&self.data())
+    }
+
+    fn data(&self) -> String {
+        let mut data = String::new();
+        Data(self.body()).write(&mut data);
+        data
     }
 
     /// The text under the file's checksum.
     #[must_use]
     pub fn hashed(&self, format: CpuFormat) -> String {
         match format {
-            CpuFormat::V1 | CpuFormat::V2 => dumped(&V2(self.body()), HASHED),
+            CpuFormat::V1 | CpuFormat::V2 | CpuFormat::V4 => dumped(&V2(self.body()), HASHED),
             CpuFormat::V3 => dumped(&V3(self.body()), HASHED),
         }
     }
@@ -160,26 +204,84 @@ impl CpuState {
             let containers = containers.iter().map(|(name, cpus)| (name.clone(), cpus.to_string()));
             (pod.clone(), Some(containers.collect()))
         });
+        let baselines = self.baselines.iter().map(|(pod, containers)| {
+            let containers =
+                containers.iter().map(|(name, cpus)| (name.clone(), Baseline { cpus: cpus.to_string() }));
+            (pod.clone(), Some(containers.collect()))
+        });
         Body {
             policy: self.policy.clone(),
             shared: self.shared.to_string(),
             entries: Some(entries.collect()),
             pods: Some(self.pods.iter().map(|(pod, cpus)| (pod.clone(), PodCpus(cpus.clone()))).collect()),
+            baselines: Some(baselines.collect()),
             checksum: 0,
         }
     }
 }
 
 impl CpuFile {
-    /// Reads a file as a kubelet does: the format of its gate first, then the older ones, and what is wrong is what
-    /// is wrong with the oldest. `running` are the containers that run, for files of format V1.
-    pub fn read(file: &[u8], pod_level: PodLevel, running: &ContainerIds) -> Result<Self, CpuError> {
-        match pod_level {
-            PodLevel::Off => {
-                Self::v2(file, pod_level, running).map(|(format, body, odd)| Self::of(format, body, odd))
+    /// Reads a file as a kubelet does: the newest format of its release and gates first, then the older ones, and what is
+    /// wrong is what is wrong with the oldest. `running` are the containers that run, for files of format V1, which
+    /// releases from 1.37 on do not read.
+    pub fn read(file: &[u8], forms: Forms, running: &ContainerIds) -> Result<Self, CpuError> {
+        match (forms.checkpoint, forms.pod_level) {
+            (CheckpointForm::Plain, PodLevel::Off) => {
+                let (format, body, odd) = Self::v2(file, PodLevel::Off, running)?;
+                Ok(Self::of(forms, format, body, odd))
             }
-            PodLevel::On => Self::v3(file, running),
+            (CheckpointForm::Plain, PodLevel::On) => Self::v3(file, running),
+            (CheckpointForm::Embedded, _) => Self::v4(file, forms),
         }
+    }
+
+    fn v4(file: &[u8], forms: Forms) -> Result<Self, CpuError> {
+        let (mut outer, mut data) = (V4::begun(), Data(Body::begun()));
+        let attempt = embedded::read(FORMAT, file, &mut outer, &mut data).refused(FORMAT)?;
+        let (format, mut body, odd) = if attempt.read.is_ok() {
+            (CpuFormat::V4, data.0, attempt.oddities)
+        } else if let Some((body, odd)) = Self::sealed_v3(file) {
+            (CpuFormat::V3, body, odd)
+        } else {
+            let (body, odd) = Self::sealed_v2(file, forms.pod_level)?;
+            (CpuFormat::V2, body, odd)
+        };
+        // With the gate off they are lost at the next write.
+        if forms.pod_level == PodLevel::Off {
+            body.pods = None;
+        }
+        if forms.baselines == Baselines::Off {
+            body.baselines = None;
+        }
+        Ok(Self::of(forms, format, body, odd))
+    }
+
+    /// Format V3 as releases read it that write V4.
+    fn sealed_v3(file: &[u8]) -> Option<(Body, Oddities)> {
+        let mut wire = V3(Body::begun());
+        let (read, odd) = parse(file, &mut wire);
+        let stored = core::mem::take(&mut wire.0.checksum);
+        let names = [HASHED, TypeName::Plain("*state.CPUManagerCheckpointV3")];
+        let is_sealed = read.is_ok() && names.into_iter().any(|name| stored == checksum(&wire, name).into());
+        is_sealed.then_some((wire.0, odd))
+    }
+
+    /// Format V2; without a checksum it is taken too.
+    fn sealed_v2(file: &[u8], pod_level: PodLevel) -> Result<(Body, Oddities), FileError> {
+        let mut wire = V2(Body::begun());
+        let (read, mut odd) = parse(file, &mut wire);
+        read?;
+        let stored = core::mem::take(&mut wire.0.checksum);
+        if stored == 0 {
+            odd.push(file.len(), Oddity::NoChecksum);
+            return Ok((wire.0, odd));
+        }
+        let computed = checksum(&wire, HASHED);
+        let of_own_name = || checksum(&wire, TypeName::Pointer(&V2::TYPE));
+        if stored == computed.into() || (pod_level == PodLevel::Off && stored == of_own_name().into()) {
+            return Ok((wire.0, odd));
+        }
+        Err(FileError::Corrupt { stored, computed })
     }
 
     fn v3(file: &[u8], running: &ContainerIds) -> Result<Self, CpuError> {
@@ -188,7 +290,7 @@ impl CpuFile {
         if read.is_ok() {
             let stored = core::mem::take(&mut newest.0.checksum);
             if stored == checksum(&newest, HASHED).into() {
-                return Ok(Self::of(CpuFormat::V3, newest.0, odd));
+                return Ok(Self::of(Forms::plain(PodLevel::On), CpuFormat::V3, newest.0, odd));
             }
         }
         let (format, older, odd) = Self::v2(file, PodLevel::On, running)?;
@@ -204,7 +306,7 @@ impl CpuFile {
         if older.entries.as_ref().is_some_and(|entries| !entries.is_empty()) {
             body.entries = older.entries;
         }
-        Ok(Self::of(format, body, odd))
+        Ok(Self::of(Forms::plain(PodLevel::On), format, body, odd))
     }
 
     fn v2(
@@ -212,20 +314,8 @@ impl CpuFile {
         pod_level: PodLevel,
         running: &ContainerIds,
     ) -> Result<(CpuFormat, Body, Oddities), CpuError> {
-        let mut wire = V2(Body::begun());
-        let (read, mut odd) = parse(file, &mut wire);
-        if read.is_ok() {
-            let stored = core::mem::take(&mut wire.0.checksum);
-            let of_own_name = || checksum(&wire, TypeName::Pointer(&V2::TYPE));
-            if stored == 0 {
-                odd.push(file.len(), Oddity::NoChecksum);
-            }
-            if stored == 0
-                || stored == checksum(&wire, HASHED).into()
-                || (pod_level == PodLevel::Off && stored == of_own_name().into())
-            {
-                return Ok((CpuFormat::V2, wire.0, odd));
-            }
+        if let Ok((body, odd)) = Self::sealed_v2(file, pod_level) {
+            return Ok((CpuFormat::V2, body, odd));
         }
         let (oldest, odd) = Self::v1(file)?;
         let mut body = Body { policy: oldest.policy, shared: oldest.shared, ..Body::begun() };
@@ -254,6 +344,11 @@ impl CpuFile {
             CpuFormat::V1 => Self::v1(file).err(),
             CpuFormat::V2 => fault(file, V2(Body::begun()), |wire| &mut wire.0),
             CpuFormat::V3 => fault(file, V3(Body::begun()), |wire| &mut wire.0),
+            CpuFormat::V4 => {
+                let (mut outer, mut data) = (V4::begun(), Data(Body::begun()));
+                let fault = embedded::read(FORMAT, file, &mut outer, &mut data).read.err()?;
+                Some(FileError::Embedded { format: FORMAT.name, fault: Box::new(fault) })
+            }
         }
     }
 
@@ -270,33 +365,41 @@ impl CpuFile {
         if stored == computed.into() { Ok((wire, odd)) } else { Err(FileError::Corrupt { stored, computed }) }
     }
 
-    fn of(format: CpuFormat, body: Body, oddities: Oddities) -> Self {
+    fn of(forms: Forms, format: CpuFormat, body: Body, oddities: Oddities) -> Self {
         let entries = body.entries.unwrap_or_default();
         let pods = body.pods.unwrap_or_default();
+        let baselines = body.baselines.unwrap_or_default().into_iter().map(|(pod, of)| {
+            let of = of.unwrap_or_default().into_iter().map(|(name, Baseline { cpus })| (name, cpus));
+            (pod, of.collect())
+        });
         Self {
+            forms,
             format,
             policy: body.policy,
             default_cpu_set: body.shared,
             entries: entries.into_iter().map(|(pod, of)| (pod, of.unwrap_or_default())).collect(),
             pod_entries: pods.into_iter().map(|(pod, PodCpus(cpus))| (pod, cpus)).collect(),
+            baselines: baselines.collect(),
             oddities,
         }
     }
 
-    /// What is in a whole file that no known format has: v1.36 may refuse it for any reason, or take it for empty.
+    /// What is in a whole file that no known format has: a kubelet may refuse it for any reason, or take it for empty.
     /// `None`: its format is known, or it is no whole JSON text.
     #[must_use]
     pub fn unknown_format(file: &[u8]) -> Option<UnknownFormat> {
-        let is_sealed = [PodLevel::Off, PodLevel::On].into_iter().any(|pod_level| {
-            match Self::read(file, pod_level, &ContainerIds::new()) {
+        let is_sealed = Forms::ALL.into_iter().any(|forms| {
+            match Self::read(file, forms, &ContainerIds::new()) {
                 // Somebody who edits a file takes the checksum away; then it says who holds what all the same.
                 Ok(read) => !read.oddities.has_no_checksum() || !read.entries.is_empty(),
                 Err(error) => matches!(error, CpuError::UnknownContainer(_)),
             }
         });
-        let newest = Attempt::of(file, V3(Body::begun()));
+        let newest = Attempt::of(file, Any::default());
         let older = [Attempt::of(file, V2(Body::begun())), Attempt::of(file, V1::default())];
-        unknown(&newest, &older, is_sealed, "V1, V2 and V3, which kubelets up to v1.36 write")
+        let (mut outer, mut data) = (V4::begun(), Data(Body::begun()));
+        let strange = embedded::read(FORMAT, file, &mut outer, &mut data).strange;
+        unknown(&newest, &older, is_sealed, strange, "V1 to V4, which kubelets up to v1.37 write")
     }
 
     /// What a manager of that policy starts with. Of several faults the kubelet reports any; here it is the first by
@@ -310,23 +413,49 @@ impl CpuFile {
 
     /// What the file holds, whichever policy wrote it.
     pub fn state(&self) -> Result<CpuState, CpuError> {
-        let shared = self
-            .default_cpu_set
-            .parse()
-            .map_err(|error| CpuError::SharedPool { text: self.default_cpu_set.clone(), error })?;
-        let mut containers = BTreeMap::new();
-        for (pod, of) in &self.entries {
-            let parsed = of.iter().map(|(container, text)| {
-                let fault = |error| CpuError::Container {
-                    text: text.clone(),
-                    container: container.clone(),
-                    pod: pod.clone(),
-                    error,
-                };
-                Ok((container.clone(), text.parse::<CpuSet>().map_err(fault)?))
-            });
-            containers.insert(pod.clone(), parsed.collect::<Result<BTreeMap<_, _>, CpuError>>()?);
+        let shared = self.default_cpu_set.parse().map_err(|error| {
+            let checkpoint = self.forms.checkpoint;
+            CpuError::SharedPool { text: self.default_cpu_set.clone(), checkpoint, error }
+        })?;
+        let containers = parsed(&self.entries, |text, container, pod, error| CpuError::Container {
+            text,
+            container,
+            pod,
+            error,
+        })?;
+        let mut baselines = parsed(&self.baselines, |text, container, pod, error| CpuError::Baseline {
+            text,
+            container,
+            pod,
+            error,
+        })?;
+        if self.forms.checkpoint == CheckpointForm::Embedded
+            && self.forms.baselines == Baselines::On
+            && baselines.is_empty()
+        {
+            // Whoever did not write them did not resize either.
+            baselines.clone_from(&containers);
         }
-        Ok(CpuState { policy: self.policy.clone(), shared, containers, pods: self.pod_entries.clone() })
+        let policy = self.policy.clone();
+        Ok(CpuState { policy, shared, containers, pods: self.pod_entries.clone(), baselines })
     }
+}
+
+/// By pod and container.
+type Of<T> = BTreeMap<PodUid, BTreeMap<ContainerName, T>>;
+
+/// The CPUs that are texts.
+fn parsed(
+    texts: &Of<String>,
+    fault: fn(String, ContainerName, PodUid, ParseError) -> CpuError,
+) -> Result<Of<CpuSet>, CpuError> {
+    let mut all = Of::new();
+    for (pod, of) in texts {
+        let of = of.iter().map(|(container, text)| match text.parse::<CpuSet>() {
+            Ok(cpus) => Ok((container.clone(), cpus)),
+            Err(error) => Err(fault(text.clone(), container.clone(), pod.clone(), error)),
+        });
+        all.insert(pod.clone(), of.collect::<Result<_, CpuError>>()?);
+    }
+    Ok(all)
 }

@@ -4,7 +4,7 @@
 
 mod wire;
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -103,6 +103,6 @@ impl DeviceFile {
     pub fn unknown_format(file: &[u8]) -> Option<UnknownFormat> {
         let is_sealed = Self::read(file).fault.is_none();
         let newest = Attempt::of(file, File { data: wire::Data(DeviceState::default()), checksum: 0 });
-        unknown(&newest, &[], is_sealed, "that with the members \"Data\" and \"Checksum\"")
+        unknown(&newest, &[], is_sealed, BTreeSet::new(), "that with the members \"Data\" and \"Checksum\"")
     }
 }

@@ -71,11 +71,13 @@ impl Attempt {
 
 /// What is strange in a file: `newest` is how the newest format takes it, which has all members of the older ones, and
 /// `older` how those do. `is_sealed`: the checksum is that of what a known format has read, so it wrote the file, or
-/// there is none and something is held.
+/// there is none and something is held. `strange` are members of its embedded data that no known format has, which the
+/// checksum of that text covers.
 pub(crate) fn unknown(
     newest: &Attempt,
     older: &[Attempt],
     is_sealed: bool,
+    strange: BTreeSet<String>,
     known: &'static str,
 ) -> Option<UnknownFormat> {
     let is_torn = |attempt: &Attempt| match &attempt.fault {
@@ -84,16 +86,18 @@ pub(crate) fn unknown(
         }
         None => false,
     };
-    if is_torn(newest) || (is_sealed && !newest.oddities.is_newer_format()) {
+    if is_torn(newest) || (is_sealed && strange.is_empty() && !newest.oddities.is_newer_format()) {
         return None;
     }
-    let names: BTreeSet<String> = newest.oddities.iter().filter_map(|(_, odd)| strange_name(odd)).collect();
+    let mut names = strange;
+    names.extend(newest.oddities.iter().filter_map(|(_, odd)| strange_name(odd)));
     if !names.is_empty() {
         return Some(UnknownFormat { found: Strange::Members(names), known });
     }
     // A value of another kind than any format has there; what only one of them does not have is of another.
     let kind = |attempt: &Attempt| attempt.fault.clone().filter(is_other_kind);
-    let is_every = older.iter().all(|attempt| kind(attempt).is_some());
+    let is_every =
+        newest.fault.as_ref().is_some_and(is_in_data) || older.iter().all(|attempt| kind(attempt).is_some());
     kind(newest).filter(|_| is_every).map(|error| UnknownFormat { found: Strange::Value(error), known })
 }
 
@@ -102,6 +106,12 @@ fn strange_name(oddity: &Oddity) -> Option<String> {
         Oddity::UnknownMember(name) | Oddity::NewerFormat(name) => Some(name.to_owned()),
         _ => None,
     }
+}
+
+/// Older formats do not have these members.
+fn is_in_data(error: &JsonError) -> bool {
+    let JsonFault::WrongType { member: Some((_, path)), .. } = &error.fault else { return false };
+    path == "data" || path == "dataChecksum"
 }
 
 /// Not merely a number that is too large.

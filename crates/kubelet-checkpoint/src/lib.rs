@@ -1,10 +1,10 @@
 //! The kubelet's state files, byte for byte: what it wrote is read, what it reads is written, and what it refuses is
-//! refused with its words. Behaves as Kubernetes v1.36.3.
+//! refused with its words. Behaves as Kubernetes v1.36.3 or v1.37.1, as [`Forms`] say.
 //!
 //! | file | module | written by |
 //! |---|---|---|
-//! | `cpu_manager_state` | [`cpu`] | the CPU manager; formats V1, V2, V3 |
-//! | `memory_manager_state` | [`memory`] | the memory manager; formats V1, V2 |
+//! | `cpu_manager_state` | [`cpu`] | the CPU manager; formats V1 to V4 |
+//! | `memory_manager_state` | [`memory`] | the memory manager; formats V1 to V3 |
 //! | `device-plugins/kubelet_internal_checkpoint` | [`device`] | the device manager |
 //!
 //! # The checksum
@@ -13,6 +13,9 @@
 //! with Go's names of structures, members and types. A file is accepted if that text, made again from what was read,
 //! has the same hash. Blanks, the order of members and unknown members do not matter therefore; null against empty
 //! does.
+//!
+//! CPU format V4 and memory format V3, which kubelets write from v1.37 on, have all contents once more as a text with a
+//! checksum of its own; that hash is taken of the text itself. The members beside it are those that older kubelets read.
 //!
 //! # What is accepted
 //!
@@ -36,27 +39,20 @@ pub mod salvage;
 #[cfg(feature = "std")]
 pub mod store;
 mod error;
+mod forms;
 mod oddity;
+mod embedded;
 mod format;
 mod go;
 
-pub use error::{FileError, Refused};
+pub use error::{EmbeddedFault, FileError, Refused};
 pub use format::UnknownFormat;
+pub use forms::{Baselines, Forms, PodLevel};
 pub use go::{JsonError, JsonFault, List, Map};
 pub use oddity::{Oddities, Oddity};
 
 /// Permissions of the files.
 pub const MODE: u32 = 0o600;
-
-/// The kubelet's feature gate `PodLevelResourceManagers`, which decides on formats.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum PodLevel {
-    /// Off, as is the default of v1.36: pods have no entries of their own.
-    #[default]
-    Off,
-    /// On: they may.
-    On,
-}
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

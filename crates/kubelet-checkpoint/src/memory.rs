@@ -5,6 +5,7 @@
 mod wire;
 
 use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
@@ -13,10 +14,13 @@ use pod_spec::{ContainerName, PodUid, ResourceName};
 use thiserror::Error;
 use topology_model::NodeId;
 
+use kubelet_release::CheckpointForm;
+
+use crate::embedded;
 use crate::format::{Attempt, unknown};
 use crate::go::{Go, TypeName, checksum, dumped, parse};
-use crate::{FileError, List, Map, Oddities, Oddity, PodLevel, Refused, UnknownFormat};
-use wire::{V1, V2};
+use crate::{FileError, Forms, List, Map, Oddities, Oddity, PodLevel, Refused, UnknownFormat};
+use wire::{Any, Data, NamedV2, V1, V2, V3};
 
 /// What the memory manager holds, as it is written.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -27,7 +31,7 @@ pub struct MemoryState {
     pub nodes: Map<NodeId, Option<NodeState>>,
     /// Blocks by pod and container.
     pub entries: BTreeMap<PodUid, Map<ContainerName, List<Block>>>,
-    /// Blocks of pods that are served as a whole; only format V2 has them.
+    /// Blocks of pods that are served as a whole; formats V2 and V3 have them.
     pub pod_entries: BTreeMap<PodUid, PodEntry>,
 }
 
@@ -89,16 +93,8 @@ pub enum MemoryFormat {
     V1,
     /// And pods as a whole.
     V2,
-}
-
-impl From<PodLevel> for MemoryFormat {
-    /// What a kubelet writes.
-    fn from(pod_level: PodLevel) -> Self {
-        match pod_level {
-            PodLevel::Off => Self::V1,
-            PodLevel::On => Self::V2,
-        }
-    }
+    /// V1, and everything once more as text, with pods as a whole.
+    V3,
 }
 
 /// A file that was accepted.
@@ -110,8 +106,21 @@ pub struct MemoryFile {
     pub state: MemoryState,
     /// Its checksum; 0 if it has none.
     pub checksum: u64,
+    /// Of a file of format V3, what kubelets of older releases take it for, and the text that they pass over.
+    pub embedded: Option<EmbeddedMemory>,
     /// What of it the kubelet does not write.
     pub oddities: Oddities,
+}
+
+/// What stands beside the contents in a file of format V3.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EmbeddedMemory {
+    /// The members of format V1.
+    pub older: MemoryState,
+    /// The contents, as text.
+    pub data: String,
+    /// The checksum of that text.
+    pub data_checksum: u64,
 }
 
 /// Why a kubelet does not start from a file. The texts are its own; [`MemoryError::refused`] gives the whole message.
@@ -142,7 +151,10 @@ impl MemoryError {
     }
 }
 
-/// The name that both formats have in the text that is hashed.
+/// Format V3 in the kubelet's words.
+const FORMAT: embedded::Format = embedded::Format { name: "v3", manager: "memory" };
+
+/// The name that all formats have in the text that is hashed.
 const HASHED: TypeName = TypeName::Plain("*state.MemoryManagerCheckpoint");
 
 impl MemoryState {
@@ -153,8 +165,25 @@ impl MemoryState {
         match format {
             MemoryFormat::V1 => self.sealed(V1, |wire| &mut wire.0.checksum).write(&mut file),
             MemoryFormat::V2 => self.sealed(V2, |wire| &mut wire.0.checksum).write(&mut file),
+            MemoryFormat::V3 => {
+                let V1(older) = self.sealed(V1, |wire| &mut wire.0.checksum);
+                let data = self.data();
+                V3 { older, data_checksum: embedded::sum(&data).into(), data }.write(&mut file);
+            }
         }
         file
+    }
+
+    /// The text under the checksum of the data in a file of format V3.
+    #[must_use]
+    pub fn hashed_data(&self) -> String {
+        embedded::hashed(&self.data())
+    }
+
+    fn data(&self) -> String {
+        let mut data = String::new();
+        Data(wire::Body::from(self)).write(&mut data);
+        data
     }
 
     /// The text under the file's checksum.
@@ -162,7 +191,7 @@ impl MemoryState {
     pub fn hashed(&self, format: MemoryFormat) -> String {
         let body = wire::Body::from(self);
         match format {
-            MemoryFormat::V1 => dumped(&V1(body), HASHED),
+            MemoryFormat::V1 | MemoryFormat::V3 => dumped(&V1(body), HASHED),
             MemoryFormat::V2 => dumped(&V2(body), HASHED),
         }
     }
@@ -175,17 +204,68 @@ impl MemoryState {
 }
 
 impl MemoryFile {
-    /// Reads a file as a kubelet does: the format of its gate first, then the older one, and what is wrong is what is
-    /// wrong with the older.
-    pub fn read(file: &[u8], pod_level: PodLevel) -> Result<Self, FileError> {
-        if pod_level == PodLevel::Off {
-            return Self::v1(file, pod_level);
+    /// Reads a file as a kubelet does: the newest format of its release and gate first, then the older ones, and what is
+    /// wrong is what is wrong with the oldest.
+    pub fn read(file: &[u8], forms: Forms) -> Result<Self, FileError> {
+        match (forms.checkpoint, forms.pod_level) {
+            (CheckpointForm::Plain, PodLevel::Off) => Self::v1(file, forms),
+            (CheckpointForm::Plain, PodLevel::On) => Self::v2_or_older(file, forms),
+            (CheckpointForm::Embedded, _) => Self::v3_or_older(file, forms),
         }
-        let (newer, fault) = Self::v2(file);
+    }
+
+    /// Reads a file as one format; `forms` decide which checksums of format V1 are right, and on names in errors.
+    pub fn read_as(format: MemoryFormat, file: &[u8], forms: Forms) -> Result<Self, FileError> {
+        match format {
+            MemoryFormat::V1 => Self::v1(file, forms),
+            MemoryFormat::V2 => {
+                let (read, fault) = Self::v2(file, forms);
+                fault.map_or(Ok(read), Err)
+            }
+            MemoryFormat::V3 => {
+                let (read, attempt) = Self::v3(file);
+                let embedded = |fault| FileError::Embedded { format: FORMAT.name, fault: Box::new(fault) };
+                attempt.read.map_err(embedded)?;
+                Ok(read)
+            }
+        }
+    }
+
+    fn v3_or_older(file: &[u8], forms: Forms) -> Result<Self, FileError> {
+        let (newest, attempt) = Self::v3(file);
+        let mut read = if attempt.refused(FORMAT)?.read.is_ok() {
+            newest
+        } else {
+            match Self::v2(file, forms) {
+                (read, None) => read,
+                // Nothing of a failed attempt is kept.
+                (_, Some(_)) => Self::v1(file, forms)?,
+            }
+        };
+        // With the gate off they are lost at the next write.
+        if forms.pod_level == PodLevel::Off {
+            read.state.pod_entries.clear();
+        }
+        Ok(read)
+    }
+
+    /// Also what could be read of a file that is refused.
+    fn v3(file: &[u8]) -> (Self, embedded::Attempt) {
+        let (mut outer, mut data) = (V3::begun(), Data(wire::Body::begun()));
+        let mut attempt = embedded::read(FORMAT, file, &mut outer, &mut data);
+        let oddities = core::mem::take(&mut attempt.oddities);
+        let V3 { older, data: text, data_checksum } = outer;
+        let checksum = older.checksum;
+        let embedded = Some(EmbeddedMemory { older: older.into(), data: text, data_checksum });
+        (Self { format: MemoryFormat::V3, state: data.0.into(), checksum, embedded, oddities }, attempt)
+    }
+
+    fn v2_or_older(file: &[u8], forms: Forms) -> Result<Self, FileError> {
+        let (newer, fault) = Self::v2(file, forms);
         if fault.is_none() {
             return Ok(newer);
         }
-        let mut read = Self::v1(file, pod_level)?;
+        let mut read = Self::v1(file, forms)?;
         // What the older format has nothing of stays as the failed attempt left it: kubelets keep pods' entries that
         // no checksum covers.
         let own = core::mem::replace(&mut read.state, newer.state);
@@ -201,21 +281,18 @@ impl MemoryFile {
         Ok(read)
     }
 
-    /// Reads a file as one format; `pod_level` decides which checksums of format V1 are right.
-    pub fn read_as(format: MemoryFormat, file: &[u8], pod_level: PodLevel) -> Result<Self, FileError> {
-        match format {
-            MemoryFormat::V1 => Self::v1(file, pod_level),
-            MemoryFormat::V2 => {
-                let (read, fault) = Self::v2(file);
-                fault.map_or(Ok(read), Err)
-            }
-        }
-    }
-
     /// Also what could be read of a file that is refused.
-    fn v2(file: &[u8]) -> (Self, Option<FileError>) {
+    fn v2(file: &[u8], forms: Forms) -> (Self, Option<FileError>) {
         let mut wire = V2(wire::Body::begun());
-        let (read, oddities) = parse(file, &mut wire);
+        let (read, oddities) = match forms.checkpoint {
+            CheckpointForm::Plain => parse(file, &mut wire),
+            CheckpointForm::Embedded => {
+                let mut named = NamedV2(wire.0);
+                let parsed = parse(file, &mut named);
+                wire = V2(named.0);
+                parsed
+            }
+        };
         let stored = core::mem::take(&mut wire.0.checksum);
         let computed = checksum(&wire, HASHED);
         let fault = match read {
@@ -223,36 +300,41 @@ impl MemoryFile {
             Ok(()) if stored == computed.into() => None,
             Ok(()) => Some(FileError::Corrupt { stored, computed }),
         };
-        (Self { format: MemoryFormat::V2, state: wire.0.into(), checksum: stored, oddities }, fault)
+        let state = wire.0.into();
+        (Self { format: MemoryFormat::V2, state, checksum: stored, embedded: None, oddities }, fault)
     }
 
-    fn v1(file: &[u8], pod_level: PodLevel) -> Result<Self, FileError> {
+    fn v1(file: &[u8], forms: Forms) -> Result<Self, FileError> {
         let mut wire = V1(wire::Body::begun());
         let (read, mut oddities) = parse(file, &mut wire);
         read?;
         let stored = core::mem::take(&mut wire.0.checksum);
         let computed = checksum(&wire, HASHED);
+        let takes_own_name = forms == Forms::plain(PodLevel::Off);
         let of_own_name = || checksum(&wire, TypeName::Pointer(&V1::TYPE));
         if stored == 0 {
             oddities.push(file.len(), Oddity::NoChecksum);
-        } else if stored != computed.into() && (pod_level == PodLevel::On || stored != of_own_name().into()) {
+        } else if stored != computed.into() && !(takes_own_name && stored == of_own_name().into()) {
             return Err(FileError::Corrupt { stored, computed });
         }
-        Ok(Self { format: MemoryFormat::V1, state: wire.0.into(), checksum: stored, oddities })
+        let state = wire.0.into();
+        Ok(Self { format: MemoryFormat::V1, state, checksum: stored, embedded: None, oddities })
     }
 
-    /// What is in a whole file that no known format has: v1.36 may refuse it for any reason, or take it for empty.
+    /// What is in a whole file that no known format has: a kubelet may refuse it for any reason, or take it for empty.
     /// `None`: its format is known, or it is no whole JSON text.
     #[must_use]
     pub fn unknown_format(file: &[u8]) -> Option<UnknownFormat> {
-        let is_sealed = [PodLevel::Off, PodLevel::On].into_iter().any(|pod_level| {
+        let is_sealed = Forms::ALL.into_iter().any(|forms| {
             // Somebody who edits a file takes the checksum away; then it says who holds what all the same.
-            Self::read(file, pod_level)
+            Self::read(file, forms)
                 .is_ok_and(|read| !read.oddities.has_no_checksum() || !read.state.entries.is_empty())
         });
-        let newest = Attempt::of(file, V2(wire::Body::begun()));
+        let newest = Attempt::of(file, Any::default());
         let older = [Attempt::of(file, V1(wire::Body::begun()))];
-        unknown(&newest, &older, is_sealed, "V1 and V2, which kubelets up to v1.36 write")
+        let (mut outer, mut data) = (V3::begun(), Data(wire::Body::begun()));
+        let strange = embedded::read(FORMAT, file, &mut outer, &mut data).strange;
+        unknown(&newest, &older, is_sealed, strange, "V1 to V3, which kubelets up to v1.37 write")
     }
 
     /// What a manager of that policy starts with.

@@ -30,7 +30,7 @@ pub enum Oddity {
     /// The checksum is absent or 0: nothing proves that the file is whole.
     #[error("it has no checksum, so nothing shows whether it is whole")]
     NoChecksum,
-    /// Members of a newer kubelet's format (v1.37 and later), which this one passes over.
+    /// Members of a newer kubelet's format (v1.37 and later), which one of an older release passes over.
     #[error("member {} is of a newer kubelet's format", go_quote(.0))]
     NewerFormat(String),
 }
@@ -64,6 +64,12 @@ impl Oddities {
     #[must_use]
     pub fn is_newer_format(&self) -> bool {
         self.0.iter().any(|(_, oddity)| matches!(oddity, Oddity::NewerFormat(_)))
+    }
+
+    /// Those of a text that stands at a byte of the file.
+    pub(crate) fn extend_at(&mut self, offset: usize, inner: Self) {
+        let room = LIMIT.saturating_sub(self.0.len());
+        self.0.extend(inner.0.into_iter().take(room).map(|(_, oddity)| (offset, oddity)));
     }
 
     pub(crate) fn push(&mut self, offset: usize, oddity: Oddity) {

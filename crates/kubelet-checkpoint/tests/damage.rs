@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile, CpuFormat, CpuState};
 use kubelet_checkpoint::device::{DeviceEntry, DeviceFile, DeviceState};
 use kubelet_checkpoint::memory::{Block, MemoryFile, MemoryFormat, MemoryState, MemoryTable, NodeState};
-use kubelet_checkpoint::{FileError, JsonFault, Oddities, Oddity, PodLevel};
+use kubelet_checkpoint::{FileError, Forms, JsonFault, Oddities, Oddity, PodLevel};
 use pod_spec::{ContainerKey, ContainerName, PodUid, ResourceName};
 use topology_model::NodeId;
 
@@ -20,6 +20,7 @@ fn cpu_state() -> CpuState {
             (PodUid::new("é<"), BTreeMap::from([container("db", "3")])),
         ]),
         pods: BTreeMap::from([(PodUid::new("7d1c"), "1-2".parse().unwrap())]),
+        baselines: BTreeMap::new(),
     }
 }
 
@@ -58,7 +59,7 @@ fn device_state() -> DeviceState {
 type Outcome<T> = Result<(T, Oddities), FileError>;
 
 fn read_cpus(file: &[u8], pod_level: PodLevel) -> Outcome<CpuState> {
-    match CpuFile::read(file, pod_level, &ContainerIds::new()) {
+    match CpuFile::read(file, Forms::plain(pod_level), &ContainerIds::new()) {
         Ok(read) => Ok((read.state().unwrap(), read.oddities)),
         Err(CpuError::File(error)) => Err(error),
         Err(other) => panic!("{other}"),
@@ -66,7 +67,7 @@ fn read_cpus(file: &[u8], pod_level: PodLevel) -> Outcome<CpuState> {
 }
 
 fn read_memory(file: &[u8], pod_level: PodLevel) -> Outcome<MemoryState> {
-    let read = MemoryFile::read(file, pod_level)?;
+    let read = MemoryFile::read(file, Forms::plain(pod_level))?;
     Ok((read.state, read.oddities))
 }
 
@@ -170,14 +171,16 @@ fn a_refusal_says_what_and_where() {
         (&deep(100), "unexpected end of JSON input", 105),
         (&deep(10_000), "invalid character '[' exceeded max depth", 10_004),
     ] {
-        match MemoryFile::read(file.as_bytes(), PodLevel::Off) {
+        match MemoryFile::read(file.as_bytes(), Forms::plain(PodLevel::Off)) {
             Err(FileError::Json(error)) => {
                 assert_eq!((error.to_string().as_str(), error.offset), (text, offset));
             }
             other => panic!("{file}: {other:?}"),
         }
     }
-    let torn = CpuFile::read(b"{\"policyName\":\"static\"", PodLevel::Off, &ContainerIds::new()).unwrap_err();
+    let torn =
+        CpuFile::read(b"{\"policyName\":\"static\"", Forms::plain(PodLevel::Off), &ContainerIds::new())
+            .unwrap_err();
     assert_eq!(
         torn.refused("/var/lib/kubelet/cpu_manager_state").to_string(),
         "could not restore state from checkpoint: unexpected end of JSON input, please drain this node and delete \
@@ -188,7 +191,7 @@ fn a_refusal_says_what_and_where() {
 #[test]
 fn nesting_without_a_meaning_costs_no_stack() {
     let file = format!("{{\"checksum\":0,\"x\":{}{}}}", "[".repeat(9_999), "]".repeat(9_999));
-    let read = MemoryFile::read(file.as_bytes(), PodLevel::Off).unwrap();
+    let read = MemoryFile::read(file.as_bytes(), Forms::plain(PodLevel::Off)).unwrap();
     assert_eq!(read.state.policy, "");
 }
 
@@ -223,7 +226,7 @@ fn what_the_kubelet_takes_is_taken_and_named() {
     ];
     for (file, policy, oddity) in cases {
         let shown = String::from_utf8_lossy(file);
-        let read = CpuFile::read(file, PodLevel::Off, &ContainerIds::new()).unwrap();
+        let read = CpuFile::read(file, Forms::plain(PodLevel::Off), &ContainerIds::new()).unwrap();
         assert_eq!(&read.policy, policy, "{shown}");
         assert!(read.oddities.iter().any(|(_, found)| found == oddity), "{shown}: {:?}", read.oddities);
         let is_newer = matches!(oddity, Oddity::NewerFormat(_));
@@ -234,7 +237,7 @@ fn what_the_kubelet_takes_is_taken_and_named() {
 #[test]
 fn a_map_given_twice_keeps_the_entries_of_both() {
     let file = br#"{"entries":{"p":{"a":"1"},"q":{"b":"2"}},"entries":{"p":{"c":"3"}}}"#;
-    let read = CpuFile::read(file, PodLevel::Off, &ContainerIds::new()).unwrap();
+    let read = CpuFile::read(file, Forms::plain(PodLevel::Off), &ContainerIds::new()).unwrap();
     let state = read.state().unwrap();
     let shown: Vec<String> = state
         .containers
@@ -247,13 +250,15 @@ fn a_map_given_twice_keeps_the_entries_of_both() {
 #[test]
 fn files_of_old_kubelets_need_the_containers_that_run() {
     let file = br#"{"policyName":"static","defaultCpuSet":"0-3","entries":{"c1d":"4-5"}}"#;
-    let error = CpuFile::read(file, PodLevel::On, &ContainerIds::new()).unwrap_err();
+    let error = CpuFile::read(file, Forms::plain(PodLevel::On), &ContainerIds::new()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "failed to migrate checkpoint from v1 to v2: containerID 'c1d' not found in initial containers list"
     );
     let key = ContainerKey { pod: PodUid::new("p"), container: ContainerName::new("c") };
-    let read = CpuFile::read(file, PodLevel::On, &ContainerIds::from([("c1d".into(), key.clone())])).unwrap();
+    let read =
+        CpuFile::read(file, Forms::plain(PodLevel::On), &ContainerIds::from([("c1d".into(), key.clone())]))
+            .unwrap();
     assert_eq!(read.format, CpuFormat::V1);
     let state = read.restore("static").unwrap();
     assert_eq!(state.containers[&key.pod][&key.container].to_string(), "4-5");
@@ -264,7 +269,7 @@ fn files_of_old_kubelets_need_the_containers_that_run() {
 fn entries_of_pods_survive_a_file_whose_checksum_does_not_cover_them() {
     let file =
         br#"{"policyName":"static","defaultCpuSet":"0","podEntries":{"p":{"cpuSet":"1"}},"checksum":0}"#;
-    let read = CpuFile::read(file, PodLevel::On, &ContainerIds::new()).unwrap();
+    let read = CpuFile::read(file, Forms::plain(PodLevel::On), &ContainerIds::new()).unwrap();
     assert_eq!(read.format, CpuFormat::V2);
     assert_eq!(read.pod_entries[&PodUid::new("p")].to_string(), "1");
 }

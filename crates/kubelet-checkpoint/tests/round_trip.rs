@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use cpuset::{CpuId, CpuSet};
-use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::cpu::{ContainerIds, CpuFile, CpuFormat, CpuState};
 use kubelet_checkpoint::device::{DeviceEntry, DeviceFile, DeviceState};
 use kubelet_checkpoint::memory::{
     Block, MemoryFile, MemoryFormat, MemoryState, MemoryTable, NodeState, PodEntry,
 };
+use kubelet_checkpoint::{Forms, PodLevel};
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -43,8 +43,15 @@ fn cpus() -> impl Strategy<Value = CpuSet> {
 
 fn cpu_state() -> impl Strategy<Value = CpuState> {
     let containers = btree_map(pod(), btree_map(container(), cpus(), 0..3), 0..4);
-    (text(), cpus(), containers, btree_map(pod(), cpus(), 0..3))
-        .prop_map(|(policy, shared, containers, pods)| CpuState { policy, shared, containers, pods })
+    (text(), cpus(), containers, btree_map(pod(), cpus(), 0..3)).prop_map(
+        |(policy, shared, containers, pods)| CpuState {
+            policy,
+            shared,
+            containers,
+            pods,
+            baselines: BTreeMap::new(),
+        },
+    )
 }
 
 fn ids() -> impl Strategy<Value = Option<Vec<NodeId>>> {
@@ -113,17 +120,24 @@ proptest! {
     fn cpus_are_read_as_they_were_written(state in cpu_state()) {
         let none = ContainerIds::new();
         let file = state.encode(CpuFormat::V3);
-        let read = CpuFile::read(file.as_bytes(), PodLevel::On, &none).unwrap();
+        let read = CpuFile::read(file.as_bytes(), Forms::plain(PodLevel::On), &none).unwrap();
         prop_assert_eq!(read.format, CpuFormat::V3);
         prop_assert!(read.oddities.is_empty());
         prop_assert_eq!(&read.restore(&state.policy).unwrap(), &state);
-        let again = CpuFile::read(spaced(&file).as_bytes(), PodLevel::On, &none).unwrap();
+        let again = CpuFile::read(spaced(&file).as_bytes(), Forms::plain(PodLevel::On), &none).unwrap();
         prop_assert_eq!(again, read);
+
+        let embedded = Forms::embedded(PodLevel::On);
+        let file = state.encode(embedded.cpu());
+        let read = CpuFile::read(file.as_bytes(), embedded, &none).unwrap();
+        prop_assert_eq!(read.format, CpuFormat::V4);
+        prop_assert!(read.oddities.is_empty());
+        prop_assert_eq!(&read.restore(&state.policy).unwrap(), &state);
 
         let without_pods = CpuState { pods: BTreeMap::new(), ..state };
         let file = without_pods.encode(CpuFormat::V2);
         for pod_level in [PodLevel::Off, PodLevel::On] {
-            let read = CpuFile::read(file.as_bytes(), pod_level, &none).unwrap();
+            let read = CpuFile::read(file.as_bytes(), Forms::plain(pod_level), &none).unwrap();
             prop_assert_eq!(read.format, CpuFormat::V2);
             prop_assert_eq!(&read.state().unwrap(), &without_pods);
         }
@@ -132,17 +146,27 @@ proptest! {
     #[test]
     fn memory_is_read_as_it_was_written(state in memory_state()) {
         let file = state.encode(MemoryFormat::V2);
-        let read = MemoryFile::read(file.as_bytes(), PodLevel::On).unwrap();
+        let read = MemoryFile::read(file.as_bytes(), Forms::plain(PodLevel::On)).unwrap();
         prop_assert_eq!(read.format, MemoryFormat::V2);
         prop_assert!(read.oddities.is_empty());
         prop_assert_eq!(read.restore(&state.policy).unwrap(), &state);
-        let again = MemoryFile::read(spaced(&file).as_bytes(), PodLevel::On).unwrap();
+        let again = MemoryFile::read(spaced(&file).as_bytes(), Forms::plain(PodLevel::On)).unwrap();
         prop_assert_eq!(again, read);
 
+        let embedded = Forms::embedded(PodLevel::On);
+        let read = MemoryFile::read(state.encode(embedded.memory()).as_bytes(), embedded).unwrap();
+        prop_assert_eq!(read.format, MemoryFormat::V3);
+        prop_assert!(read.oddities.is_empty());
+        prop_assert_eq!(&read.state, &state);
+
         let file = state.encode(MemoryFormat::V1);
+        let newer = state.encode(MemoryFormat::V3);
         let without_pods = MemoryState { pod_entries: BTreeMap::new(), ..state };
+        // Older kubelets pass over the text.
+        let older = MemoryFile::read(newer.as_bytes(), Forms::plain(PodLevel::Off)).unwrap();
+        prop_assert_eq!(&older.state, &without_pods);
         for pod_level in [PodLevel::Off, PodLevel::On] {
-            let read = MemoryFile::read(file.as_bytes(), pod_level).unwrap();
+            let read = MemoryFile::read(file.as_bytes(), Forms::plain(pod_level)).unwrap();
             prop_assert_eq!(read.format, MemoryFormat::V1);
             prop_assert_eq!(&read.state, &without_pods);
         }
@@ -161,9 +185,9 @@ proptest! {
     #[test]
     fn nothing_makes_it_panic(bytes in any::<Vec<u8>>(), text in "[\\[\\]{}\",:a0.eE\\\\u-]{0,40}") {
         for file in [bytes.as_slice(), text.as_bytes()] {
-            for pod_level in [PodLevel::Off, PodLevel::On] {
-                let _ = CpuFile::read(file, pod_level, &ContainerIds::new());
-                let _ = MemoryFile::read(file, pod_level);
+            for forms in Forms::ALL {
+                let _ = CpuFile::read(file, forms, &ContainerIds::new());
+                let _ = MemoryFile::read(file, forms);
             }
             let _ = DeviceFile::read(file);
         }

@@ -23,6 +23,7 @@ fn cpus() -> CpuState {
             (PodUid::new("up"), of("proxy", "6")),
         ]),
         pods: BTreeMap::from([(PodUid::new("one"), "1-4".parse().unwrap())]),
+        baselines: BTreeMap::new(),
     }
 }
 

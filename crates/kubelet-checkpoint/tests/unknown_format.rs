@@ -12,17 +12,16 @@ const MEMORY: Asked = MemoryFile::unknown_format;
 const DEVICE: Asked = DeviceFile::unknown_format;
 
 /// What a release to come could write, and what is told of it.
-const STRANGE: [(Asked, &str, &str); 9] = [
+const STRANGE: [(Asked, &str, &str); 10] = [
+    // A member more in the data, under its checksum.
     (
         CPU,
-        r#"{"data":"{\"policyName\":\"static\"}","dataChecksum":3735928559}"#,
-        r#"members "data", "dataChecksum""#,
+        r#"{"data":"{\"policyName\":\"static\",\"borrowed\":{}}","dataChecksum":1}"#,
+        r#"member "borrowed""#,
     ),
-    (
-        MEMORY,
-        r#"{"data":"{\"policyName\":\"Static\"}","dataChecksum":1}"#,
-        r#"members "data", "dataChecksum""#,
-    ),
+    (MEMORY, r#"{"data":"{\"policyName\":\"Static\",\"tiers\":[]}","dataChecksum":1}"#, r#"member "tiers""#),
+    // A structure in the place of the text.
+    (CPU, r#"{"data":{"policyName":"static"},"dataChecksum":1}"#, "cannot unmarshal object"),
     (DEVICE, r#"{"data":"{}","dataChecksum":1}"#, "member \"dataChecksum\""),
     // One member more, under the checksum.
     (

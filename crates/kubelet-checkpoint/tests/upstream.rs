@@ -5,9 +5,9 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
-use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::cpu::{ContainerIds, CpuFile};
 use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
+use kubelet_checkpoint::{Forms, PodLevel};
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ fn files_of_cpus_are_refused_with_the_kubelets_words() {
             })
             .collect();
         let policy = case["policy"].as_str().unwrap_or("static");
-        let read = CpuFile::read(file.as_bytes(), pod_level, &running);
+        let read = CpuFile::read(file.as_bytes(), Forms::plain(pod_level), &running);
         let error = read.and_then(|read| read.restore(policy)).err()?;
         Some(error.refused("{dir}/cpu_manager_state").to_string())
     });
@@ -83,7 +83,7 @@ fn files_of_cpus_are_refused_with_the_kubelets_words() {
 fn files_of_memory_are_refused_with_the_kubelets_words() {
     compare("memory", |case, file, pod_level| {
         let policy = case["policy"].as_str().unwrap_or("Static");
-        let read = MemoryFile::read(file.as_bytes(), pod_level).map_err(MemoryError::from);
+        let read = MemoryFile::read(file.as_bytes(), Forms::plain(pod_level)).map_err(MemoryError::from);
         let error = read.and_then(|read| read.restore(policy).map(|_| ())).err()?;
         Some(error.refused("$DIR/memory_manager_state").to_string())
     });

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use kubelet_release::EmptyMemoryRequest;
 use node_cover::Solution;
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Container, Pod, Unit};
@@ -109,6 +110,10 @@ impl Static {
         let asked = self.asked(Unit::Container(pod, container));
         if let Err(RequestError::NotPinned(reason)) = asked {
             return Ok((Granted::NotPinned(reason), Counted::default()));
+        }
+        if let (Err(RequestError::NotInt64(_)), EmptyMemoryRequest::LeftAlone) = (&asked, self.empty_request)
+        {
+            return Err(AllocateError::NotInt64);
         }
         let mut counted = Counted { pinning_requests: 1, ..Counted::default() };
         if let Some(own) = held.assigned(&pod.uid, &container.name) {

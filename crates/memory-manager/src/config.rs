@@ -1,11 +1,12 @@
 //! What an administrator decides about memory.
 
+use kubelet_release::{EmptyMemoryRequest, Rules};
 use pod_spec::{PodLevel, ResourceList};
 
 use crate::Reservations;
 
 /// Everything that a [`Static`](crate::Static) is made from besides the machine.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// `reservedMemory`: what of each node is kept for the system.
     pub reserved: Reservations,
@@ -18,6 +19,22 @@ pub struct Config {
     pub wrapped_tables: WrappedTables,
     /// What is done when a pod with pod-level bookings is admitted again.
     pub readmission: Readmission,
+    /// What is done for a container that asks for neither memory nor huge pages.
+    pub empty_request: EmptyMemoryRequest,
+}
+
+impl Default for Config {
+    /// The rule of the default release.
+    fn default() -> Self {
+        Self {
+            reserved: Reservations::default(),
+            node_allocatable: ResourceList::default(),
+            pod_level: PodLevel::default(),
+            wrapped_tables: WrappedTables::default(),
+            readmission: Readmission::default(),
+            empty_request: Rules::default().empty_memory_request,
+        }
+    }
 }
 
 /// What a node is worth of which more is reserved, or bound in huge pages, than it has.

@@ -2,7 +2,9 @@
 
 use core::ops::AddAssign;
 
-use crate::{PodLevel, Static};
+use kubelet_release::EmptyMemoryRequest;
+
+use crate::{AllocateError, PodLevel, Static};
 
 /// By how much each counter rises. Of the kubelet's counters all but the first two exist only with both pod-level gates,
 /// and stay zero otherwise.
@@ -60,9 +62,15 @@ impl Source {
 }
 
 impl Static {
-    /// What a refused allocation adds.
+    /// What a refused allocation out of `source` adds.
     #[must_use]
-    pub fn counted_refusal(&self) -> Counted {
+    pub fn counted_refusal(&self, source: Source, error: &AllocateError) -> Counted {
+        // The request is read before anything is counted.
+        if let (Source::Node, AllocateError::NotInt64, EmptyMemoryRequest::LeftAlone) =
+            (source, error, self.empty_request)
+        {
+            return Counted::default();
+        }
         let counted =
             Counted { pinning_requests: 1, pinning_errors: 1, allocation_errors: 1, ..Counted::default() };
         self.existing(counted)

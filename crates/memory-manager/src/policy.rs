@@ -7,6 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use k8s_quantity::{Quantity, hugepage_resource_name};
+use kubelet_release::EmptyMemoryRequest;
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::ResourceName;
 use thiserror::Error;
@@ -29,6 +30,7 @@ pub struct Static {
     pub(crate) supplies: Vec<Supply>,
     pub(crate) pod_level: PodLevel,
     pub(crate) readmission: Readmission,
+    pub(crate) empty_request: EmptyMemoryRequest,
 }
 
 /// What a node has of a resource, whoever holds it.
@@ -148,6 +150,7 @@ impl Static {
             supplies: Vec::new(),
             pod_level: config.pod_level,
             readmission: config.readmission,
+            empty_request: config.empty_request,
         };
         policy.count_supplies();
         Ok(policy)

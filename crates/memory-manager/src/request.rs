@@ -1,5 +1,6 @@
 //! What a container or pod asks for, and why if nothing is booked for it.
 
+use kubelet_release::EmptyMemoryRequest;
 use pod_spec::{Container, Pod, PodResources, QosClass, ResourceList, ResourceName, Role, Unit};
 use smallvec::SmallVec;
 use thiserror::Error;
@@ -27,6 +28,8 @@ pub enum NotPinned {
     NotGuaranteed,
     /// The pod has resources at pod level, which keep its containers from being pinned as configured.
     PodLevel,
+    /// The container asks for neither memory nor huge pages, and the release leaves such containers alone.
+    NothingAsked,
 }
 
 /// An amount that is no 64-bit integer in the form in which it is written. The text is the kubelet's.
@@ -112,7 +115,14 @@ impl Static {
         let pod = unit.pod();
         self.pinned(pod).map_err(RequestError::NotPinned)?;
         let request = match unit {
-            Unit::Container(pod, container) => self.container_request(pod, container),
+            Unit::Container(pod, container) => {
+                let request = self.container_request(pod, container);
+                let is_empty = request.as_ref().is_ok_and(Request::is_empty);
+                if is_empty && self.empty_request == EmptyMemoryRequest::LeftAlone {
+                    return Err(RequestError::NotPinned(NotPinned::NothingAsked));
+                }
+                request
+            }
             Unit::Pod(pod) => self.pod_request(pod),
         };
         request.map_err(RequestError::NotInt64)

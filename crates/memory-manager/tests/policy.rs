@@ -4,9 +4,10 @@
 
 mod pods;
 
+use kubelet_release::EmptyMemoryRequest;
 use memory_manager::{
     AllocateError, Counted, Drifted, Granted, Holdings, NotPinned, Opinion, PodGranted, PodLevel,
-    Readmission, Silent, StateError, Static, StoredBlock, WrappedTables,
+    Readmission, Silent, Source, StateError, Static, StoredBlock, WrappedTables,
 };
 use numa_bitmask::NodeMask;
 use pod_spec::{Container, ContainerName, Pod, PodResources, PodUid, ResourceList, Role, Unit};
@@ -148,7 +149,7 @@ fn what_does_not_fit_is_no_opinion_and_an_error() {
         assert!(refused.to_string().ends_with(error), "{refused}");
     }
     let refused = Counted { pinning_requests: 1, pinning_errors: 1, ..Counted::default() };
-    assert_eq!(policy.counted_refusal(), refused);
+    assert_eq!(policy.counted_refusal(Source::Node, &AllocateError::NothingFits), refused);
 }
 
 fn at_pod_level(cpu: &str, memory: &str) -> PodResources {
@@ -164,10 +165,40 @@ fn sharing(name: &str, role: Role) -> Container {
 }
 
 fn managed(readmission: Readmission) -> Static {
+    managed_by(memory_manager::Config { readmission, ..config(1 << 30) })
+}
+
+fn managed_by(config: memory_manager::Config) -> Static {
     let memory = memory(&[(10 * GI, 0), (10 * GI, 0)]);
-    let config = memory_manager::Config { pod_level: PodLevel::Managed, readmission, ..config(1 << 30) };
+    let config = memory_manager::Config { pod_level: PodLevel::Managed, ..config };
     let ids = Nodes::new(memory.iter().map(|node| node.id)).unwrap();
     Static::new(&ids, &memory, &config).unwrap()
+}
+
+#[test]
+fn containers_without_a_request_are_served_or_left_alone() {
+    let new = Pod { resources: Some(at_pod_level("4", "8Gi")), ..pod("new", vec![sharing("a", Role::App)]) };
+    let (unit, container) = (Unit::Container(&new, &new.containers[0]), &new.containers[0]);
+    let none = ContainerName::new("a");
+    for (empty_request, opinion, is_booked) in [
+        (EmptyMemoryRequest::Served, Silent::NothingAsked, true),
+        (EmptyMemoryRequest::LeftAlone, Silent::NotPinned(NotPinned::NothingAsked), false),
+    ] {
+        let policy = managed_by(memory_manager::Config { empty_request, ..config(1 << 30) });
+        let before = policy.initial();
+        assert_eq!(hints(&policy, &before, unit), (Opinion::None(opinion), Vec::new()));
+        // Served like others, nothing fits that has no size; near a node it gets an entry without blocks.
+        let alone = policy.allocate(&before, &new, container, Hint::NONE);
+        assert_eq!(alone.is_err(), is_booked);
+        let done = policy.allocate(&before, &new, container, near(0b1, Preference::Acceptable)).unwrap();
+        assert_eq!(done.after.assigned(&new.uid, &none).is_some(), is_booked);
+        assert_eq!(done.counted != Counted::default(), is_booked);
+        // What cannot be read is refused before or after it is counted.
+        let error = AllocateError::NotInt64;
+        let counted = policy.counted_refusal(Source::Node, &error);
+        assert_eq!(counted != Counted::default(), is_booked);
+        assert_eq!(policy.counted_refusal(Source::Pod, &error).pinning_errors, 1);
+    }
 }
 
 #[test]

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use cpuset::CpuSet;
 use device_manager::{AllocateReply, Device, Inventory, Moment, PluginOptions, Reply};
 use k8s_quantity::{Format, Quantity};
-use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::cpu::{ContainerIds, CpuFile, CpuFormat};
 use kubelet_checkpoint::store::StateFile;
+use kubelet_checkpoint::{Forms, PodLevel};
 use node_agent::{Effect, Event, FileName, Owner, PluginEvent, Request, Ticket};
 use node_config::KubeletConfiguration;
 use node_state::{FaultKind, OldContents, PODS, PodList, RepairPlan};
@@ -238,7 +238,10 @@ fn a_pod_whose_file_is_torn_stays_with_what_it_holds() {
 fn a_state_file_that_says_something_else_of_a_pod_with_a_file_is_repaired_with_a_backup() {
     let (mut disk, before) = state(&USUAL, &PODS_HERE, "a");
     let file = PathBuf::from(StateFile::Cpu.path());
-    let mut read = CpuFile::read(&disk[&file], PodLevel::Off, &ContainerIds::new()).unwrap().state().unwrap();
+    let mut read = CpuFile::read(&disk[&file], Forms::plain(PodLevel::Off), &ContainerIds::new())
+        .unwrap()
+        .state()
+        .unwrap();
     // A restored file: one pod had less then, and the rest of the file is as it should be.
     let held =
         read.containers.values_mut().flat_map(BTreeMap::values_mut).find(|cpus| cpus.len() > 1).unwrap();

@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use device_manager::{AllocateReply, DeviceId, Held, HeldOn, Inventory};
-use kubelet_checkpoint::cpu::{CpuFile, CpuFormat, CpuState};
+use kubelet_checkpoint::cpu::{CpuFile, CpuState};
 use kubelet_checkpoint::device::{DeviceEntry, DeviceFile, DeviceState};
-use kubelet_checkpoint::memory::{
-    Block, MemoryFile, MemoryFormat, MemoryState, MemoryTable, NodeState, PodEntry,
-};
+use kubelet_checkpoint::memory::{Block, MemoryFile, MemoryState, MemoryTable, NodeState, PodEntry};
 use kubelet_checkpoint::store::StateFile;
-use kubelet_checkpoint::{PodLevel, UnknownFormat};
+use kubelet_checkpoint::{Forms, PodLevel, UnknownFormat};
 use memory_manager::{Stored, StoredBlock, StoredNode, StoredTable};
 use pod_spec::ContainerName;
 use topology_admission::{Ledger, Node};
@@ -23,6 +21,12 @@ pub const fn pod_level(node: &Node) -> PodLevel {
         topology_admission::PodLevel::Managed => PodLevel::On,
         topology_admission::PodLevel::Ignored | topology_admission::PodLevel::NotPinned => PodLevel::Off,
     }
+}
+
+/// How a kubelet on this node reads and writes its files.
+#[must_use]
+pub const fn forms(node: &Node) -> Forms {
+    Forms::plain(pod_level(node))
 }
 
 /// The policy that the CPU manager's file names.
@@ -41,8 +45,8 @@ pub const fn memory_policy(node: &Node) -> &'static str {
 #[must_use]
 pub fn text(file: StateFile, node: &Node, ledger: &Ledger) -> String {
     match file {
-        StateFile::Cpu => cpu_state(node, ledger).encode(CpuFormat::from(pod_level(node))),
-        StateFile::Memory => memory_state(node, ledger).encode(MemoryFormat::from(pod_level(node))),
+        StateFile::Cpu => cpu_state(node, ledger).encode(forms(node).cpu()),
+        StateFile::Memory => memory_state(node, ledger).encode(forms(node).memory()),
         StateFile::Device => device_text(ledger.devices(), ledger.inventory()),
     }
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use cpu_manager::{Granted as GrantedCpus, PodGranted as PodCpus, Served};
 use device_manager::{DeviceIds, NotServed, Request};
-use memory_manager::{Granted as GrantedMemory, PodGranted as PodMemory};
+use memory_manager::{Granted as GrantedMemory, PodGranted as PodMemory, Source};
 use pod_spec::{Container, ContainerName, ResourceName, Unit};
 use topology_hint::Hint;
 
@@ -86,7 +86,7 @@ impl<'a> Steps<'a> {
                 Ok(Some(granted))
             }
             Err(error) => {
-                self.counted.memory += policy.counted_refusal();
+                self.counted.memory += policy.counted_refusal(Source::Node, &error);
                 Err(Stop::refused(Some(&container.name), Cause::Memory(error)))
             }
         }
@@ -154,7 +154,7 @@ impl<'a> Steps<'a> {
                 granted
             }
             Some(Err(error)) => {
-                self.counted.memory += policy.counted_refusal();
+                self.counted.memory += policy.counted_refusal(Source::Pod, &error);
                 return Err(Stop::refused(None, Cause::Memory(error)));
             }
         };

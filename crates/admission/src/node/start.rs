@@ -4,7 +4,8 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::fmt;
 
-use cpu_manager::{Alignment, Order, ReservedCpus, WholeCores};
+use cpu_manager::{Alignment, Baselines, Order, ReservedCpus, WholeCores};
+use kubelet_release::CheckpointForm;
 use node_config::{
     Amounts, CapacityFacts, CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, DistanceRows, FeatureGates,
     Gate, GateError, KubeletConfiguration, MemoryConfigError, MemoryNodes, MemoryPolicyName, OwnOptions,
@@ -188,6 +189,16 @@ struct Starting<'a> {
 }
 
 impl Starting<'_> {
+    /// Whether the CPUs are remembered with which containers were admitted.
+    fn baselines(&self) -> Baselines {
+        match self.config.rules.checkpoints {
+            CheckpointForm::Embedded if self.gates.is_on(Gate::InPlacePodVerticalScalingExclusiveCpus) => {
+                Baselines::Kept
+            }
+            CheckpointForm::Embedded | CheckpointForm::Plain => Baselines::Forgotten,
+        }
+    }
+
     fn nodes_with_cpus(&self) -> NodeMask {
         let has_cpus = |id: &NodeId| self.view.cpus().cpus_in_node(*id).is_some_and(|cpus| !cpus.is_empty());
         self.view.nodes().mask_of(self.view.nodes().ids().filter(has_cpus))
@@ -233,6 +244,9 @@ impl Starting<'_> {
             pod_bubble: self.compat.pod_bubble,
             full_node: self.compat.full_node,
             cache_alignment: self.options.cache_alignment,
+            aligned_share: self.config.rules.aligned_share,
+            whole_core_check: self.config.rules.whole_core_check,
+            baselines: self.baselines(),
         };
         Ok(Some(cpu_manager::Static::new(table, self.view.nodes(), config)?))
     }
@@ -252,6 +266,7 @@ impl Starting<'_> {
             pod_level: pod_level(&self.gates),
             wrapped_tables: self.compat.wrapped_tables,
             readmission: self.compat.readmission,
+            empty_request: self.config.rules.empty_memory_request,
         };
         let policy = memory_manager::Static::new(self.view.nodes(), self.view.node_memory(), &config)
             .map_err(|error| StartError::all(error.alternatives()))?;

@@ -82,6 +82,7 @@ impl Machine {
             options: &config.cpu_manager_policy_options,
             gates,
             topology_policy,
+            rules: config.rules,
             reserved_set,
             reserved_amount,
         };

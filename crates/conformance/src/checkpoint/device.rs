@@ -25,7 +25,7 @@ pub(super) fn golden(_: &Corpus, case: &Case) -> Outcome {
     };
     let file = state.encode();
     case.compare(json!({
-        "checksum": checksum(&file),
+        "checksum": checksum(&file, "Checksum"),
         "hash_input": state.hashed(),
         "mode": format!("{:04o}", kubelet_checkpoint::MODE),
         "read_back_error": DeviceFile::read(file.as_bytes()).fault.map(|fault| fault.to_string()),

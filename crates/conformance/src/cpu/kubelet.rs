@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use cpu_manager::{AllocateError, Collected, Containers, Holdings};
-use kubelet_checkpoint::PodLevel;
+use kubelet_checkpoint::Forms;
 use kubelet_checkpoint::cpu::ContainerIds;
+use kubelet_release::MetricPrefix;
 use pod_spec::{ContainerName, Pod, PodUid};
 use serde_json::Value;
 use topology_hint::Affinity;
@@ -21,6 +22,7 @@ pub(super) struct Kubelet {
     pub(super) made: Made,
     pub(super) held: Holdings,
     pub(super) metrics: Metrics,
+    metric_prefix: MetricPrefix,
     pub(super) file: File,
     /// Every pod ever seen, by uid.
     pub(super) known: BTreeMap<String, Pod>,
@@ -41,12 +43,13 @@ pub(super) enum Sources {
 
 impl Kubelet {
     /// A new node.
-    pub(super) fn new(made: Made, pod_level: PodLevel) -> Self {
-        let mut file = File::none(pod_level);
+    pub(super) fn new(made: Made, forms: Forms, metric_prefix: MetricPrefix) -> Self {
+        let mut file = File::none(forms);
         // A new node is consistent with itself.
         let held = file.start(&made, &ContainerIds::new()).unwrap_or_default();
         Self {
-            metrics: Metrics::of(&made, &held),
+            metrics: Metrics::of(&made, &held, metric_prefix),
+            metric_prefix,
             made,
             held,
             file,
@@ -59,10 +62,10 @@ impl Kubelet {
     }
 
     /// Starts again from the state file. Everything that was in memory alone is gone.
-    pub(super) fn restart(&mut self, made: Made, pod_level: PodLevel) -> Result<(), String> {
-        self.file = self.file.reopen(pod_level);
+    pub(super) fn restart(&mut self, made: Made, forms: Forms) -> Result<(), String> {
+        self.file = self.file.reopen(forms);
         self.held = self.file.start(&made, &ContainerIds::new())?;
-        self.metrics = Metrics::of(&made, &self.held);
+        self.metrics = Metrics::of(&made, &self.held, self.metric_prefix);
         self.made = made;
         self.containers = Containers::default();
         self.affinities.clear();

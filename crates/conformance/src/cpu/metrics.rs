@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cpu_manager::{Change, Holdings, Metric};
+use kubelet_release::MetricPrefix;
 use serde_json::{Value, json};
 
 use super::setup::Made;
 
 /// Those that exist so far, by name and labels.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Metrics {
+    /// How the release names them.
+    prefix: MetricPrefix,
     values: BTreeMap<String, i64>,
     /// Values that the kubelet could have instead, since it releases in random order.
     others: BTreeMap<String, BTreeSet<i64>>,
@@ -17,8 +20,8 @@ pub(super) struct Metrics {
 
 impl Metrics {
     /// Those with which a manager starts; nothing ever changes those of policy `none`.
-    pub(super) fn of(made: &Made, held: &Holdings) -> Self {
-        let mut metrics = Self::default();
+    pub(super) fn of(made: &Made, held: &Holdings, prefix: MetricPrefix) -> Self {
+        let mut metrics = Self { prefix, values: BTreeMap::new(), others: BTreeMap::new() };
         match made {
             Made::Nothing(_) => metrics.apply(
                 [
@@ -37,10 +40,12 @@ impl Metrics {
     pub(super) fn apply(&mut self, changes: impl IntoIterator<Item = Change>) {
         for change in changes {
             match change {
-                Change::Add(metric, by) => *self.values.entry(metric.to_string()).or_default() += by,
+                Change::Add(metric, by) => {
+                    *self.values.entry(metric.named(self.prefix).to_string()).or_default() += by;
+                }
                 Change::Set(metric, to) => {
-                    self.others.remove(&metric.to_string());
-                    self.values.insert(metric.to_string(), to);
+                    self.others.remove(&metric.named(self.prefix).to_string());
+                    self.values.insert(metric.named(self.prefix).to_string(), to);
                 }
             }
         }

@@ -16,7 +16,7 @@ use crate::corpus::Corpus;
 
 /// Plays the steps and compares what each answers and leaves behind.
 pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {
-    let mut setup = Setup::new(&case.input);
+    let mut setup = Setup::new(case);
     let made = match setup.make(corpus) {
         Ok(made) => made,
         Err(Fault::Unreadable(what)) => return Outcome::Failed { got: json!({ "unreadable": what }) },
@@ -24,7 +24,8 @@ pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {
             return case.compare(json!({ "error": errors.first(), "stage": "construct" }));
         }
     };
-    let Ok(mut kubelet) = setup.pod_level().map(|pod_level| Kubelet::new(made, pod_level)) else {
+    let Ok(mut kubelet) = setup.forms().map(|forms| Kubelet::new(made, forms, setup.rules.metric_prefix))
+    else {
         return Outcome::Failed { got: json!({ "unreadable": "gates" }) };
     };
     let mut steps = Vec::new();
@@ -33,8 +34,8 @@ pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {
         let mut entry = Map::new();
         if text(&step["op"]) == "restart" {
             setup.change(step);
-            let started = match setup.make(corpus).and_then(|made| Ok((made, setup.pod_level()?))) {
-                Ok((made, pod_level)) => kubelet.restart(made, pod_level).map_err(|error| (error, "start")),
+            let started = match setup.make(corpus).and_then(|made| Ok((made, setup.forms()?))) {
+                Ok((made, forms)) => kubelet.restart(made, forms).map_err(|error| (error, "start")),
                 Err(Fault::Refused(errors)) => Err((errors.concat(), "construct")),
                 Err(Fault::Unreadable(what)) => {
                     return Outcome::Failed { got: json!({ "unreadable": what }) };

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cpu_manager::{
-    Alignment, BusySibling, CacheAlignment, Config, FullNode, Options, Order, PodBubble, PodLevel, Reserved,
-    ReservedCpus, Static, WholeCores,
+    Alignment, Baselines, BusySibling, CacheAlignment, Config, FullNode, Options, Order, PodBubble, PodLevel,
+    Reserved, ReservedCpus, Static, WholeCores,
 };
 use cpuset::CpuSet;
 use k8s_quantity::Quantity;
+use kubelet_checkpoint::Forms;
+use kubelet_release::{CheckpointForm, DefaultedBy, QosBy};
 use node_config::{
     CpuFacts, CpuOption, CpuPolicyName, FeatureGates, Gate, Rules, TopologyPolicyName, cpu_options,
 };
@@ -15,7 +17,7 @@ use serde_json::Value;
 use topology_model::{CpuTable, Nodes};
 
 use super::machine::Machine;
-use crate::case::text;
+use crate::case::{Case, text};
 use crate::corpus::Corpus;
 
 /// What the manager of a case is made from. A restart may change parts of it.
@@ -26,6 +28,8 @@ pub(super) struct Setup<'a> {
     pub(super) options: &'a Value,
     pub(super) gates: &'a Value,
     topology_policy: &'a str,
+    /// Of the release that answered.
+    pub(super) rules: Rules,
     reserved_set: &'a Value,
     reserved_cpu: &'a Value,
 }
@@ -36,6 +40,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) options: &'a BTreeMap<String, String>,
     pub(crate) gates: &'a FeatureGates,
     pub(crate) topology_policy: TopologyPolicyName,
+    pub(crate) rules: Rules,
     pub(crate) reserved_set: CpuSet,
     pub(crate) reserved_amount: Option<&'a Quantity>,
 }
@@ -71,7 +76,8 @@ pub(super) enum Fault {
 }
 
 impl<'a> Setup<'a> {
-    pub(super) fn new(input: &'a Value) -> Self {
+    pub(super) fn new(case: &'a Case) -> Self {
+        let input = &case.input;
         let or = |name: &str, default| match text(&input[name]) {
             "" => default,
             named => named,
@@ -81,6 +87,7 @@ impl<'a> Setup<'a> {
             policy: or("policy", "static"),
             options: &input["options"],
             gates: &input["gates"],
+            rules: Rules::of(case.release),
             topology_policy: or("topologyManagerPolicy", "best-effort"),
             reserved_set: &input["reservedSet"],
             reserved_cpu: &input["reservedCPU"],
@@ -104,8 +111,9 @@ impl<'a> Setup<'a> {
         let wanted = Wanted {
             policy: self.policy,
             options: &strings(self.options),
-            gates: &gates(self.gates)?,
+            gates: &self.feature_gates()?,
             topology_policy: self.topology_policy()?,
+            rules: self.rules,
             reserved_set: text(self.reserved_set).parse::<CpuSet>().map_err(|error| unreadable(&error))?,
             reserved_amount: amount.as_ref(),
         };
@@ -118,11 +126,22 @@ impl<'a> Setup<'a> {
     }
 
     /// Which state files are written.
-    pub(super) fn pod_level(&self) -> Result<kubelet_checkpoint::PodLevel, Fault> {
-        Ok(match pod_level(&gates(self.gates)?) {
+    pub(super) fn forms(&self) -> Result<Forms, Fault> {
+        let gates = self.feature_gates()?;
+        let pod_level = match pod_level(&gates) {
             PodLevel::Managed => kubelet_checkpoint::PodLevel::On,
             PodLevel::Ignored | PodLevel::NotPinned => kubelet_checkpoint::PodLevel::Off,
-        })
+        };
+        let baselines = match baselines(&gates, self.rules) {
+            Baselines::Kept => kubelet_checkpoint::Baselines::On,
+            Baselines::Forgotten => kubelet_checkpoint::Baselines::Off,
+        };
+        Ok(Forms { checkpoint: self.rules.checkpoints, pod_level, baselines })
+    }
+
+    /// The gates of a case: those that differ from the defaults.
+    pub(super) fn feature_gates(&self) -> Result<FeatureGates, Fault> {
+        gates(self.gates, self.rules)
     }
 
     fn topology_policy(&self) -> Result<TopologyPolicyName, Fault> {
@@ -144,7 +163,8 @@ impl Wanted<'_> {
             options: options(cpus, self.options, self.gates, self.topology_policy)?,
             reserved,
             pod_level: pod_level(self.gates),
-            ..kubelet()
+            baselines: baselines(self.gates, self.rules),
+            ..kubelet(self.rules)
         };
         let nodes = Nodes::new(cpus.nodes().map(|(id, _)| id)).map_err(|error| texts([error]))?;
         let policy = Static::new(cpus, &nodes, config)
@@ -154,8 +174,10 @@ impl Wanted<'_> {
 }
 
 /// Every choice the kubelet's.
-pub(super) fn kubelet() -> Config {
+pub(super) fn kubelet(rules: Rules) -> Config {
     Config {
+        aligned_share: rules.aligned_share,
+        whole_core_check: rules.whole_core_check,
         busy_sibling: BusySibling::HandOut,
         pod_bubble: PodBubble::Lose,
         full_node: FullNode::Refuse,
@@ -174,16 +196,32 @@ fn options(
     cpu_options(named, gates, facts).map(|on| typed(&on)).map_err(texts)
 }
 
-/// The gates of a case: those that differ from the defaults.
-pub(super) fn gates(changed: &Value) -> Result<FeatureGates, Fault> {
+/// Those that differ from the defaults.
+fn gates(changed: &Value, rules: Rules) -> Result<FeatureGates, Fault> {
     let each = changed.as_object().into_iter().flatten();
     let mut changes: BTreeMap<String, bool> =
         each.map(|(name, value)| (name.clone(), value.as_bool() == Some(true))).collect();
     // What builds on it is off with it.
     if changes.get(Gate::PodLevelResources.name()) == Some(&false) {
         changes.insert("InPlacePodLevelResourcesVerticalScaling".into(), false);
+        if rules.pod_level_defaults == DefaultedBy::ApiServer {
+            changes.insert(Gate::PodLevelResourcesFixDefaulting.name().into(), false);
+        }
+        if rules.qos == QosBy::Containers {
+            changes.insert(Gate::PodLevelResourcesFixKubeletQosClass.name().into(), false);
+        }
     }
-    FeatureGates::check(Rules::default().gates, &changes).map_err(|faults| Fault::Refused(texts(faults)))
+    FeatureGates::check(rules.gates, &changes).map_err(|faults| Fault::Refused(texts(faults)))
+}
+
+/// Whether the first CPUs of containers are remembered.
+pub(super) fn baselines(gates: &FeatureGates, rules: Rules) -> Baselines {
+    match rules.checkpoints {
+        CheckpointForm::Embedded if gates.is_on(Gate::InPlacePodVerticalScalingExclusiveCpus) => {
+            Baselines::Kept
+        }
+        CheckpointForm::Embedded | CheckpointForm::Plain => Baselines::Forgotten,
+    }
 }
 
 pub(super) fn pod_level(gates: &FeatureGates) -> PodLevel {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use cpu_manager::Holdings;
-use kubelet_checkpoint::PodLevel;
-use kubelet_checkpoint::cpu::{ContainerIds, CpuFile, CpuFormat, CpuState};
+use cpuset::CpuSet;
+use kubelet_checkpoint::Forms;
+use kubelet_checkpoint::cpu::{ContainerIds, CpuFile, CpuState};
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 use serde_json::{Map, Value, json};
 
@@ -21,31 +22,29 @@ const PATH: &str = "{dir}/cpu_manager_state";
 #[derive(Clone)]
 pub(super) struct File {
     pub(super) text: Option<String>,
-    pod_level: PodLevel,
+    forms: Forms,
 }
 
 impl File {
-    pub(super) const fn none(pod_level: PodLevel) -> Self {
-        Self { text: None, pod_level }
+    pub(super) const fn none(forms: Forms) -> Self {
+        Self { text: None, forms }
     }
 
-    /// The kubelet starts with this gate from now on.
-    pub(super) fn reopen(&self, pod_level: PodLevel) -> Self {
-        Self { text: self.text.clone(), pod_level }
+    /// A kubelet with these forms starts from now on.
+    pub(super) fn reopen(&self, forms: Forms) -> Self {
+        Self { text: self.text.clone(), forms }
     }
 
     pub(super) fn write(&mut self, made: &Made, held: &Holdings) {
-        let mut containers: BTreeMap<PodUid, BTreeMap<ContainerName, _>> = BTreeMap::new();
-        for (pod, container, cpus) in held.iter() {
-            containers.entry(pod.clone()).or_default().insert(container.clone(), cpus.clone());
-        }
+        let (containers, baselines) = (by_pod(held.iter()), by_pod(held.baselines()));
         let state = CpuState {
             policy: made.policy_name().to_owned(),
             shared: held.shared().clone(),
             containers,
             pods: held.whole_pods().map(|(pod, cpus)| (pod.clone(), cpus.clone())).collect(),
+            baselines,
         };
-        self.text = Some(state.encode(CpuFormat::from(self.pod_level)));
+        self.text = Some(state.encode(self.forms.cpu()));
     }
 
     /// What a manager starts with; a new node writes its file.
@@ -56,7 +55,7 @@ impl File {
                 Holdings::default()
             }
             Some(file) => {
-                let read = CpuFile::read(file.as_bytes(), self.pod_level, running);
+                let read = CpuFile::read(file.as_bytes(), self.forms, running);
                 let state = read.and_then(|read| read.restore(made.policy_name()));
                 held(state.map_err(|error| error.refused(PATH).to_string())?)
             }
@@ -70,24 +69,39 @@ impl File {
     }
 }
 
+/// CPUs by pod and container.
+fn by_pod<'a>(
+    each: impl Iterator<Item = (&'a PodUid, &'a ContainerName, &'a CpuSet)>,
+) -> BTreeMap<PodUid, BTreeMap<ContainerName, CpuSet>> {
+    let mut pods: BTreeMap<PodUid, BTreeMap<ContainerName, CpuSet>> = BTreeMap::new();
+    for (pod, container, cpus) in each {
+        pods.entry(pod.clone()).or_default().insert(container.clone(), cpus.clone());
+    }
+    pods
+}
+
 fn held(state: CpuState) -> Holdings {
     let pods: Vec<_> = state.containers.keys().cloned().collect();
     let assigned = state.containers.into_iter().flat_map(|(pod, containers)| {
         containers.into_iter().map(move |(name, cpus)| (pod.clone(), name, cpus))
     });
-    Holdings::new(state.shared, assigned).with_pods(pods).with_whole_pods(state.pods)
+    let baselines = state.baselines.into_iter().flat_map(|(pod, containers)| {
+        containers.into_iter().map(move |(name, cpus)| (pod.clone(), name, cpus))
+    });
+    let held = Holdings::new(state.shared, assigned).with_pods(pods).with_whole_pods(state.pods);
+    held.with_baselines(baselines)
 }
 
 /// The state after a start from a file, or why there is none.
 pub(super) fn start(corpus: &Corpus, case: &Case) -> Outcome {
-    let setup = Setup::new(&case.input);
+    let setup = Setup::new(case);
     let unreadable = |what| Outcome::Failed { got: json!({ "unreadable": what }) };
-    let (made, pod_level) = match setup.make(corpus).and_then(|made| Ok((made, setup.pod_level()?))) {
+    let (made, forms) = match setup.make(corpus).and_then(|made| Ok((made, setup.forms()?))) {
         Ok(made) => made,
         Err(Fault::Unreadable(what)) => return unreadable(what),
         Err(Fault::Refused(errors)) => return case.compare(json!({ "error": errors.concat() })),
     };
-    let mut file = File { text: case.input["file"].as_str().map(str::to_owned), pod_level };
+    let mut file = File { text: case.input["file"].as_str().map(str::to_owned), forms };
     let running = case.input["containerMap"].as_array().into_iter().flatten().map(|known| {
         let (pod, container) = (text(&known["pod"]), text(&known["container"]));
         let key = ContainerKey { pod: PodUid::new(pod), container: ContainerName::new(container) };
@@ -100,7 +114,10 @@ pub(super) fn start(corpus: &Corpus, case: &Case) -> Outcome {
         }
         Ok(held) => {
             got.insert("state".into(), state(&held));
-            got.insert("metrics".into(), Metrics::of(&made, &held).shown(&Value::Null));
+            got.insert(
+                "metrics".into(),
+                Metrics::of(&made, &held, setup.rules.metric_prefix).shown(&Value::Null),
+            );
         }
     }
     got.insert("file".into(), json!(file.text));

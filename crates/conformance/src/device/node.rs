@@ -8,7 +8,8 @@ mod serve;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use device_manager::{BlockedDevices, Connections, Devices, Holdings, Inventory, Moment};
+use device_manager::{BlockedDevices, Connections, Devices, Holdings, Inventory, Moment, SocketConnections};
+use kubelet_release::{PluginsPerResource, Rules};
 use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceName, Unit};
 use serde_json::{Map, Value, json};
 use topology_hint::Answers;
@@ -19,7 +20,7 @@ use super::pods::{self, Activity, Played};
 use super::show;
 use super::stored::Stored;
 use super::wire::Wire;
-use crate::case::{numbers, text};
+use crate::case::{Case, numbers, text};
 use listing::Others;
 
 type Entry = Map<String, Value>;
@@ -29,6 +30,9 @@ pub(super) struct Node {
     inventory: Inventory,
     held: Holdings,
     connections: Connections,
+    /// Used where a resource may have several plugins.
+    sockets: SocketConnections,
+    per_resource: PluginsPerResource,
     plugins: Plugins,
     stored: Stored,
     pods: Vec<Played>,
@@ -55,7 +59,8 @@ enum Heard {
 const POLICY: Devices = Devices::new(BlockedDevices::UntilPodGoes);
 
 impl Node {
-    pub(super) fn new(input: &Value) -> Result<Self, String> {
+    pub(super) fn new(case: &Case) -> Result<Self, String> {
+        let input = &case.input;
         let nodes = Nodes::new(numbers(&input["nodes"]).into_iter().map(NodeId))
             .map_err(|error| error.to_string())?;
         let described = input["pods"].as_array().into_iter().flatten();
@@ -64,6 +69,8 @@ impl Node {
             inventory: Inventory::new(nodes),
             held: Holdings::default(),
             connections: Connections::default(),
+            sockets: SocketConnections::default(),
+            per_resource: Rules::of(case.release).plugins_per_resource,
             plugins: Plugins::default(),
             stored: Stored::Absent,
             pods: pods.map_err(|error| error.to_string())?,
@@ -78,8 +85,8 @@ impl Node {
     }
 
     /// The same, with sockets between the manager and its plugins, and those who ask what pods hold.
-    pub(super) fn wired(input: &Value) -> Result<Self, String> {
-        Ok(Self { wire: Some(Wire::start()?), ..Self::new(input)? })
+    pub(super) fn wired(case: &Case) -> Result<Self, String> {
+        Ok(Self { wire: Some(Wire::start()?), ..Self::new(case)? })
     }
 
     /// Plays a step: what it answers, and what it leaves in memory.
@@ -93,7 +100,7 @@ impl Node {
             "register" => self.register(step, &mut entry)?,
             "devices" => self.devices(step, &mut entry)?,
             "stop_plugin" => self.stop_plugin(text(&step["plugin"]), &mut entry)?,
-            "deregister" => self.deregister(text(&step["resource"]), &mut entry)?,
+            "deregister" => self.deregister(step, &mut entry)?,
             "age" => self.age(step, &mut entry),
             "restart" => self.restart(step, &mut entry)?,
             "capacity" => self.capacity(&mut entry),
@@ -132,7 +139,8 @@ impl Node {
                 | "list"
         );
         if shows_state {
-            entry.insert("state".into(), show::state(&self.inventory, &self.held));
+            let state = show::state(&self.inventory, &self.held, &self.sockets);
+            entry.insert("state".into(), state);
         }
         Ok(Value::Object(entry))
     }

@@ -68,6 +68,16 @@ impl Plugins {
         self.called.insert(process.resource.clone(), connection);
     }
 
+    /// The kubelet calls this connection for a resource from now on.
+    pub(super) fn call(&mut self, resource: &ResourceName, connection: ConnectionId) {
+        self.called.insert(resource.clone(), connection);
+    }
+
+    /// The step that started a process.
+    pub(super) fn behaviour(&self, name: &str) -> Option<Value> {
+        self.processes.get(name).map(|process| process.behaviour.clone())
+    }
+
     /// The kubelet closes a connection.
     pub(super) fn close(&mut self, connection: ConnectionId) {
         for process in self.processes.values_mut().filter(|process| process.connection == Some(connection)) {

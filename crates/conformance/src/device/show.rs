@@ -2,7 +2,7 @@
 
 use device_manager::{
     Access, AllocateReply, DeviceEntry, DeviceIds, DeviceNode, Endpoint, Health, Held, Holdings, Inventory,
-    Life, Mount, Setup,
+    Life, Mount, Setup, SocketConnections,
 };
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde_json::{Map, Value, json};
@@ -10,8 +10,11 @@ use serde_json::{Map, Value, json};
 use super::plugins::ids;
 use crate::case::text;
 
+/// The folder of sockets, as cases write it.
+pub(super) const DIR: &str = "<DIR>";
+
 /// All that is in memory.
-pub(super) fn state(inventory: &Inventory, held: &Holdings) -> Value {
+pub(super) fn state(inventory: &Inventory, held: &Holdings, connections: &SocketConnections) -> Value {
     let healthy = inventory.registered().map(|name| (name.to_string(), ids(inventory.healthy(name))));
     let unhealthy = inventory.unhealthy().map(|(name, lost)| (name.to_string(), ids(lost)));
     let mut pods = json!({});
@@ -22,7 +25,7 @@ pub(super) fn state(inventory: &Inventory, held: &Holdings) -> Value {
     let endpoints = inventory.resources().filter_map(|name| {
         let Endpoint::Plugin { options, life } = inventory.endpoint(name)? else { return None };
         let stopped = life != Life::Running;
-        let shown = match options {
+        let mut shown = match options {
             None => json!({ "options": null, "stopped": stopped }),
             Some(options) => json!({
                 "pre_start": options.pre_start,
@@ -30,6 +33,10 @@ pub(super) fn state(inventory: &Inventory, held: &Holdings) -> Value {
                 "stopped": stopped,
             }),
         };
+        let sockets: Vec<_> = connections.sockets(name).map(|path| path.trim_start_matches(DIR)).collect();
+        if sockets.len() > 1 {
+            shown["connected"] = json!(sockets);
+        }
         Some((name.to_string(), shown))
     });
     json!({

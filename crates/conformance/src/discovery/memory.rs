@@ -38,6 +38,7 @@ pub(crate) fn memory(corpus: &Corpus, case: &Case) -> Outcome {
         pod_level: PodLevel::Ignored,
         wrapped_tables: WrappedTables::Wrap,
         readmission: Readmission::BookAgain,
+        empty_request: kubelet_release::Rules::of(case.release).empty_memory_request,
     };
     let policy = match Static::new(&nodes, &memory, &config) {
         Ok(policy) => policy,

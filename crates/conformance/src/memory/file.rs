@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use kubelet_checkpoint::Forms;
 use kubelet_checkpoint::memory::{
-    Block, MemoryError, MemoryFile, MemoryFormat, MemoryState, MemoryTable, NodeState, PodEntry,
+    Block, MemoryError, MemoryFile, MemoryState, MemoryTable, NodeState, PodEntry,
 };
-use memory_manager::{PodLevel, Stored, StoredBlock, StoredNode, StoredTable};
+use memory_manager::{Stored, StoredBlock, StoredNode, StoredTable};
 
 /// Where cases say that it is.
 const PATH: &str = "$DIR/memory_manager_state";
 
 /// What a manager of that policy starts with; else the kubelet's message.
-pub(super) fn read(file: &str, policy: &str, pod_level: PodLevel) -> Result<Stored, String> {
-    let read = MemoryFile::read(file.as_bytes(), of_file(pod_level)).map_err(MemoryError::from);
+pub(super) fn read(file: &str, policy: &str, forms: Forms) -> Result<Stored, String> {
+    let read = MemoryFile::read(file.as_bytes(), forms).map_err(MemoryError::from);
     let state = read.as_ref().map_err(|error| error.refused(PATH).to_string())?.restore(policy);
     state.map(stored).map_err(|error| error.refused(PATH).to_string())
 }
@@ -27,7 +28,7 @@ pub(super) fn check_policy(policy: &str, written_by: &str) -> Result<(), String>
 }
 
 /// The file that such a manager writes.
-pub(super) fn written(stored: &Stored, policy: &str, pod_level: PodLevel) -> String {
+pub(super) fn written(stored: &Stored, policy: &str, forms: Forms) -> String {
     let state = MemoryState {
         policy: policy.to_owned(),
         nodes: Some(stored.nodes.iter().map(|(id, node)| (*id, Some(written_node(node)))).collect()),
@@ -48,14 +49,7 @@ pub(super) fn written(stored: &Stored, policy: &str, pod_level: PodLevel) -> Str
             })
             .collect(),
     };
-    state.encode(MemoryFormat::from(of_file(pod_level)))
-}
-
-fn of_file(pod_level: PodLevel) -> kubelet_checkpoint::PodLevel {
-    match pod_level {
-        PodLevel::Ignored | PodLevel::NotPinned => kubelet_checkpoint::PodLevel::Off,
-        PodLevel::Managed => kubelet_checkpoint::PodLevel::On,
-    }
+    state.encode(forms.memory())
 }
 
 fn stored(state: &MemoryState) -> Stored {

@@ -26,7 +26,7 @@ pub(super) fn sequence(_: &Corpus, case: &Case) -> Outcome {
 }
 
 fn sequence_in(order: Order, case: &Case) -> Outcome {
-    let setup = Setup::new(&case.input);
+    let setup = Setup::new(case);
     let mut kubelet = Kubelet::new(case, setup, order);
     match kubelet.start(setup) {
         Ok(()) => {}

@@ -1,6 +1,8 @@
 //! The memory manager of a machine and a configuration, made in the kubelet's order.
 
 use k8s_quantity::{Format, Quantity};
+use kubelet_checkpoint::Forms;
+use kubelet_release::Rules;
 use memory_manager::{
     Config, ConfigError, PodLevel, Readmission, Reservation, Reservations, Static, WrappedTables,
 };
@@ -10,6 +12,7 @@ use serde_json::Value;
 use topology_model::{HugePages, NodeId, NodeMemory, Nodes};
 
 use super::amounts;
+use crate::case::Case;
 
 /// What a manager is made from.
 #[derive(Clone, Copy)]
@@ -20,6 +23,8 @@ pub(super) struct Setup<'a> {
     pub(super) nar: Option<&'a Value>,
     pub(super) policy: &'a str,
     gates: &'a Value,
+    /// Of the release that answered.
+    rules: Rules,
 }
 
 /// What came of it.
@@ -46,13 +51,15 @@ impl Fault {
 }
 
 impl<'a> Setup<'a> {
-    pub(super) fn new(input: &'a Value) -> Self {
+    pub(super) fn new(case: &'a Case) -> Self {
+        let input = &case.input;
         Self {
             nodes: &input["nodes"],
             reserved: &input["reserved"],
             nar: input.get("nar"),
             policy: input["policy"].as_str().unwrap_or("Static"),
             gates: &input["gates"],
+            rules: Rules::of(case.release),
         }
     }
 
@@ -87,6 +94,7 @@ impl Setup<'_> {
             pod_level: self.pod_level(),
             wrapped_tables: WrappedTables::Wrap,
             readmission: Readmission::BookAgain,
+            empty_request: self.rules.empty_memory_request,
         };
         let policy =
             Static::new(&nodes, &self.memory(), &config).map_err(|error| Fault::Refused(texts(&error)))?;
@@ -100,6 +108,15 @@ impl Setup<'_> {
 
     fn memory(self) -> Vec<NodeMemory> {
         self.nodes.as_array().into_iter().flatten().map(node).collect()
+    }
+
+    /// How the state file is read and written.
+    pub(super) fn forms(self) -> Forms {
+        let pod_level = match self.pod_level() {
+            PodLevel::Ignored | PodLevel::NotPinned => kubelet_checkpoint::PodLevel::Off,
+            PodLevel::Managed => kubelet_checkpoint::PodLevel::On,
+        };
+        Forms { checkpoint: self.rules.checkpoints, ..Forms::plain(pod_level) }
     }
 
     /// By default resources at pod level count, and managers do not book for them.

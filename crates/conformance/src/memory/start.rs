@@ -16,7 +16,7 @@ pub(super) fn start(_: &Corpus, case: &Case) -> Outcome {
 
 fn start_in(order: Order, case: &Case) -> Outcome {
     let before = case.input["file"].as_str();
-    let (mut got, after) = match begin(Setup::new(&case.input), before, order) {
+    let (mut got, after) = match begin(Setup::new(case), before, order) {
         Ok(Begun { allocatable, state, file }) => {
             (json!({ "allocatable": allocatable, "state": state }), Some(file))
         }
@@ -40,10 +40,10 @@ struct Begun {
 
 fn begin(setup: Setup<'_>, before: Option<&str>, order: Order) -> Result<Begun, Fault> {
     let Made { policy, nodes } = setup.make()?;
-    let (name, pod_level) = (setup.policy, setup.pod_level());
+    let (name, forms) = (setup.policy, setup.forms());
     let found = match before {
         None => Stored::default(),
-        Some(before) => file::read(before, name, pod_level).map_err(Fault::refused)?,
+        Some(before) => file::read(before, name, forms).map_err(Fault::refused)?,
     };
     let (allocatable, stored) = match policy {
         None => (json!([]), found.clone()),
@@ -55,7 +55,7 @@ fn begin(setup: Setup<'_>, before: Option<&str>, order: Order) -> Result<Begun, 
     // Nothing is written until something is booked, even where lists of nodes were sorted; but a new node is.
     let file = match before {
         Some(before) if found.nodes.is_empty() == stored.nodes.is_empty() => before.to_owned(),
-        _ => file::written(&stored, name, pod_level),
+        _ => file::written(&stored, name, forms),
     };
     Ok(Begun { allocatable, state: Value::Object(state::shown(&stored)), file })
 }

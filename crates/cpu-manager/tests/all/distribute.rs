@@ -3,8 +3,9 @@
 
 use std::ops::ControlFlow;
 
-use cpu_manager::{Allocator, BusySibling, Order, TakeError, WholeCores};
+use cpu_manager::{Alignment, Allocator, BusySibling, Order, TakeError, WholeCores};
 use cpuset::CpuSet;
+use kubelet_release::AlignedShare;
 use proptest::prelude::*;
 use topology_model::{CpuTable, NodeId};
 
@@ -12,11 +13,25 @@ use crate::machines::{irregular, machine, set};
 
 /// What the kubelet would take; `None` where it never ends.
 fn walked(cpus: &CpuTable, free: &CpuSet, count: usize, group: usize) -> Option<Result<CpuSet, TakeError>> {
+    walked_by((AlignedShare::Even, Alignment::ByNode), cpus, free, count, group)
+}
+
+/// The same with a release's rule and an alignment.
+type Rule = (AlignedShare, Alignment);
+
+fn walked_by(
+    rule: Rule,
+    cpus: &CpuTable,
+    free: &CpuSet,
+    count: usize,
+    group: usize,
+) -> Option<Result<CpuSet, TakeError>> {
     let packed = Allocator::new(cpus, Order::Packed, WholeCores::NotRequired, BusySibling::HandOut);
     if !count.is_multiple_of(group) || count == 0 || count > free.len() {
         return Some(packed.take(free, count));
     }
-    let mut walk = Walk { cpus, free: free.clone(), order: order(cpus, free), count, group, hangs: false };
+    let order = order(cpus, free);
+    let mut walk = Walk { rule, cpus, free: free.clone(), order, count, group, hangs: false };
     let groups_of_node = cpus.num_cpus().div_ceil(group).div_ceil(cpus.num_nodes());
     let groups = count.div_ceil(group);
     let mut distinct = walk.order.clone();
@@ -54,6 +69,7 @@ fn order(cpus: &CpuTable, free: &CpuSet) -> Vec<NodeId> {
 }
 
 struct Walk<'a> {
+    rule: Rule,
     cpus: &'a CpuTable,
     free: CpuSet,
     order: Vec<NodeId>,
@@ -124,17 +140,18 @@ impl Walk<'_> {
 
     fn best(&mut self, size: usize) -> Option<(Vec<NodeId>, Vec<NodeId>)> {
         let mut kept = Slice::default();
-        let (mut best, mut more) = (i64::MAX, Vec::new());
+        let (mut best, mut more, mut is_one) = (i64::MAX, Vec::new(), false);
         combinations(self.order.len(), size, |combination| {
             kept.pass(combination);
-            if best == 0 {
+            if best == 0 && (is_one || !self.is_by_socket()) {
                 return ControlFlow::Break(());
             }
             let nodes: Vec<_> = combination.iter().map(|&at| self.order[at]).collect();
+            let here = self.is_by_socket() && self.is_one_socket(&nodes);
             if let Some((balance, subset)) = self.balance(&nodes)
-                && balance < best
+                && (if here == is_one { balance < best } else { here })
             {
-                (best, more) = (balance, subset);
+                (best, more, is_one) = (balance, subset, here);
                 kept.kept = combination.to_vec();
             }
             if self.hangs { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -142,12 +159,30 @@ impl Walk<'_> {
         (best < i64::MAX).then(|| (kept.kept.iter().map(|&at| self.order[at]).collect(), more))
     }
 
+    fn is_by_socket(&self) -> bool {
+        self.rule == (AlignedShare::Lowered, Alignment::BySocket)
+    }
+
+    fn is_one_socket(&self, nodes: &[NodeId]) -> bool {
+        let meets = |socket: &CpuSet| nodes.iter().any(|id| !self.node(*id).is_disjoint(socket));
+        self.cpus.sockets().filter(|(_, socket)| meets(socket)).count() == 1
+    }
+
+    /// What the poorest of some nodes has in whole groups, if that is less than `share`.
+    fn lowered(&self, share: usize, nodes: &[NodeId]) -> usize {
+        let most = |id: &NodeId| self.node(*id).intersection_len(&self.free) / self.group * self.group;
+        nodes.iter().map(most).fold(share, usize::min)
+    }
+
     fn balance(&mut self, nodes: &[NodeId]) -> Option<(i64, Vec<NodeId>)> {
         let (count, group) = (i64::try_from(self.count).unwrap(), i64::try_from(self.group).unwrap());
         let together = nodes.iter().fold(CpuSet::new(), |all, id| &all | &(self.node(*id) & &self.free));
         let whole: i64 = nodes.iter().map(|id| self.free_in(*id) / group * group).sum();
         let sharers = i64::try_from(nodes.len()).unwrap();
-        let share = count / sharers / group * group;
+        let mut share = count / sharers / group * group;
+        if self.is_by_socket() {
+            share = i64::try_from(self.lowered(usize::try_from(share).unwrap(), nodes)).unwrap();
+        }
         let is_short = i64::try_from(together.len()).unwrap() < count || whole < count;
         if is_short || nodes.iter().any(|id| self.free_in(*id) < share) {
             return None;
@@ -206,14 +241,18 @@ impl Walk<'_> {
                 kept = here;
             }
         }
-        self.hangs |= hangs;
+        // Without a subset a combination in one socket is kept all the same, and handing out never ends.
+        self.hangs |= hangs || (best == i64::MAX && self.is_by_socket() && self.is_one_socket(nodes));
         (best < i64::MAX).then(|| (best, kept.kept.iter().map(|&at| givers[at]).collect()))
     }
 
     fn hand_out(&self, packed: &Allocator, nodes: &[NodeId], more: &[NodeId]) -> Result<CpuSet, TakeError> {
         let (mut free, mut taken) = (self.free.clone(), CpuSet::new());
         let mut need = i64::try_from(self.count).unwrap();
-        let share = self.count / nodes.len() / self.group * self.group;
+        let mut share = self.count / nodes.len() / self.group * self.group;
+        if self.rule.0 == AlignedShare::Lowered {
+            share = self.lowered(share, nodes);
+        }
         let mut rest = self.count - share * nodes.len();
         let mut give = |id: NodeId, cpus: usize| {
             let here = self.node(id) & &free;
@@ -284,6 +323,42 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn lowered_shares_are_those_of_the_walk(
+        (cpus, free, count) in any_request(),
+        whole in any::<bool>(),
+        is_by_socket in any::<bool>(),
+    ) {
+        let whole = if whole { WholeCores::Required } else { WholeCores::NotRequired };
+        let group = if whole == WholeCores::Required { cpus.cpus_per_core() } else { 1 };
+        let alignment = if is_by_socket { Alignment::BySocket } else { Alignment::ByNode };
+        if let Some(walked) = walked_by((AlignedShare::Lowered, alignment), &cpus, &free, count, group) {
+            let allocator = Allocator::new(&cpus, Order::AcrossNodes, whole, BusySibling::HandOut);
+            let allocator = allocator.with_share(AlignedShare::Lowered, alignment);
+            prop_assert_eq!(allocator.take(&free, count), walked, "{} of {}", count, free);
+        }
+    }
+}
+
+/// Sockets of two nodes of three CPUs each.
+#[test]
+fn combinations_in_one_socket_come_first() {
+    let cores: Vec<_> = (0..24).map(|cpu| (cpu / 6, cpu / 3, cpu, [usize::try_from(cpu).unwrap()])).collect();
+    let cores: Vec<_> = cores.iter().map(|(s, n, c, cpus)| (*s, *n, *c, &cpus[..])).collect();
+    let cpus = irregular(&cores);
+    let free = cpus.all() - &set("0,3-5,10,15,18-19");
+    let allocator = Allocator::new(&cpus, Order::AcrossNodes, WholeCores::Required, BusySibling::HandOut);
+    let take = |rule| {
+        let allocator = allocator.clone().with_share(rule, Alignment::BySocket);
+        allocator.take(&free, 4).map(|cpus| cpus.to_string())
+    };
+    assert_eq!(take(AlignedShare::Even), Ok("6-7,21-22".to_owned()));
+    assert_eq!(take(AlignedShare::Lowered), Ok("6-7,9,11".to_owned()));
+}
+
 #[test]
 fn subset_without_whole_groups_ends() {
     // 4 nodes of 4 cores, a thread of each node reserved: enough CPUs in any two nodes, not enough whole cores.
@@ -298,5 +373,8 @@ fn subset_without_whole_groups_ends() {
 fn sharing_over_many_nodes_ends() {
     let cpus = machine(2, 16, 1, 8);
     let allocator = Allocator::new(&cpus, Order::AcrossNodes, WholeCores::NotRequired, BusySibling::Skip);
-    assert_eq!(allocator.take(&(cpus.all() - &set("0")), 301).map(|cpus| cpus.len()), Ok(301));
+    let free = &(cpus.all() - &set("0"));
+    assert_eq!(allocator.take(free, 301).map(|cpus| cpus.len()), Ok(301));
+    let allocator = allocator.with_share(AlignedShare::Lowered, Alignment::BySocket);
+    assert_eq!(allocator.take(free, 301).map(|cpus| cpus.len()), Ok(301));
 }

@@ -3,9 +3,10 @@
 use crate::machines::{hybrid, irregular, machine, set};
 use crate::pods::{container, pod, policy};
 use cpu_manager::{
-    Alignment, BusySibling, Config, Granted, Holdings, NotPinned, Options, Order, PodLevel, Reserved,
-    ReservedCpus, Static, WholeCores,
+    Alignment, Baselines, BusySibling, Config, Granted, Holdings, NotPinned, Options, Order, PodLevel,
+    Reserved, ReservedCpus, Static, WholeCores,
 };
+use kubelet_release::WholeCoreCheck;
 use numa_bitmask::NodeMask;
 use pod_spec::{ContainerName, Pod, PodResources, PodUid, Role, Unit};
 use proptest::prelude::*;
@@ -162,9 +163,46 @@ fn container_that_is_served_keeps_its_cpus() {
         let (after, told) = admit(&policy, &held, &eight, Affinity::Any);
         assert_eq!((after, told), (held, vec![again.to_owned()]));
     }
+    // Later releases see the first one, and ask for whole cores only then: also after the option was switched on.
+    let check = Config { whole_core_check: WholeCoreCheck::NewContainers, ..config(WholeCores::Required) };
+    let later = policy(&machine(2, 1, 1, 4), check);
+    let (held, first) = admit(&later, &later.initial(), &eight, Affinity::Any);
+    assert_eq!(admit(&later, &held, &eight, Affinity::Any), (held, first));
+    let before = policy(&machine(2, 1, 1, 4), config(WholeCores::NotRequired));
+    let three = pod("p", &[("app", Role::App, "3")]);
+    let (held, first) = admit(&before, &before.initial(), &three, Affinity::Any);
+    assert_eq!(admit(&later, &held, &three, Affinity::Any), (held, first));
+    let (_, told) = admit(&later, &later.initial(), &three, Affinity::Any);
+    assert_eq!(told, ["SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2"]);
+
     let whole = policy(&machine(2, 1, 1, 4), config(WholeCores::Required));
     let (_, told) = admit(&whole, &whole.initial(), &pod("p", &[("app", Role::App, "3")]), Affinity::Any);
     assert_eq!(told, ["SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2"]);
+}
+
+#[test]
+fn first_cpus_are_remembered_until_the_container_is_released() {
+    let shown = |held: &Holdings| {
+        let each = held.baselines().map(|(pod, name, cpus)| format!("{pod}/{name} {cpus}"));
+        each.collect::<Vec<_>>()
+    };
+    let (one, two) = (pod("p", &[("app", Role::App, "2"), ("b", Role::App, "2")]), pod("q", ALONE));
+    for (baselines, expected) in
+        [(Baselines::Forgotten, &[][..]), (Baselines::Kept, &["p/app 1,9", "p/b 2,10"])]
+    {
+        let policy = policy(&machine(2, 1, 1, 4), Config { baselines, ..reserving(2) });
+        let (held, _) = admit(&policy, &policy.initial(), &one, Affinity::Any);
+        assert_eq!(shown(&held), expected);
+        let (both, _) = admit(&policy, &held, &two, Affinity::Any);
+        assert_eq!(shown(&both.release_pod(&two.uid)), expected);
+        assert_eq!(shown(&both.release_pod(&one.uid)).len(), expected.len() / 2);
+        // What was remembered before a restart stays.
+        let app = ContainerName::new("app");
+        let stored = policy.initial().with_baselines([(one.uid.clone(), app, set("7"))]);
+        let (held, _) = admit(&policy, &stored, &one, Affinity::Any);
+        assert!(shown(&held).contains(&"p/app 7".to_owned()));
+        assert!(!held.is_stored_as(&policy.initial()));
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use cpu_manager::{
     Change, Config, ContainerId, ContainerState, Containers, Holdings, Options, Reserved, Static, Status,
     WholeCores,
 };
+use kubelet_release::MetricPrefix;
 use pod_spec::{Pod, Role};
 use topology_hint::Affinity;
 
@@ -100,8 +101,8 @@ fn removal_by_id_gives_back() {
 
 fn shown(changes: &[Change]) -> Vec<String> {
     let show = |change: &Change| match change {
-        Change::Add(metric, by) => format!("{metric} {by:+}"),
-        Change::Set(metric, to) => format!("{metric} = {to}"),
+        Change::Add(metric, by) => format!("{} {by:+}", metric.named(MetricPrefix::Bare)),
+        Change::Set(metric, to) => format!("{} = {to}", metric.named(MetricPrefix::Bare)),
     };
     changes.iter().map(show).collect()
 }

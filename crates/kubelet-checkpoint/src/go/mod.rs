@@ -97,10 +97,11 @@ pub(crate) const fn type_of<T: Go>(_: &T) -> TypeName {
 }
 
 /// Makes a type a Go structure: `Type: "package" "Name" { member => "GoName" "jsonName" ["type"] left_out; … }`.
-/// The type is named where Go's declaration has a name for it; `left_out` members are not written when empty.
+/// The type is named where Go's declaration has a name for it; `left_out` members are not written when empty. A member
+/// of an embedded structure is `in "Name"`, by which Go's errors place it.
 macro_rules! structure {
     ($type:ty: $package:literal $name:literal {
-        $($($field:tt).+ => $go:literal $json:literal $([$named:literal])? $($left_out:ident)?;)*
+        $($($field:tt).+ => $(in $embedded:literal)? $go:literal $json:literal $([$named:literal])? $($left_out:ident)?;)*
     }) => {
         impl $crate::go::Go for $type {
             const TYPE: $crate::go::TypeName = $crate::go::TypeName::Plain(concat!($package, ".", $name));
@@ -113,7 +114,8 @@ macro_rules! structure {
                 reader.structure(of, &[$($json),*], |reader, member| {
                     $(if member == $json {
                         let of = structure!(@type self.$($field).+, $($named)?);
-                        return reader.within($name, $json, |reader| self.$($field).+.read(reader, of));
+                        let path = concat!($($embedded, ".",)? $json);
+                        return reader.within($name, path, |reader| self.$($field).+.read(reader, of));
                     })*
                     Ok(())
                 })

@@ -6,7 +6,7 @@ use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile, CpuFormat, CpuSta
 use kubelet_checkpoint::device::{DeviceFile, DeviceState};
 use kubelet_checkpoint::memory::{MemoryFile, MemoryFormat, MemoryState};
 use kubelet_checkpoint::salvage::{Rest, Salvaged, Seal};
-use kubelet_checkpoint::{FileError, Oddities, PodLevel};
+use kubelet_checkpoint::{FileError, Forms, Oddities, PodLevel};
 use pod_spec::PodUid;
 
 use super::Assumption;
@@ -106,7 +106,7 @@ pub(super) fn cpus(file: &[u8], pod_level: PodLevel) -> Read<CpuState> {
     if let Some(format) = CpuFile::unknown_format(file) {
         return Read::unreadable(Fault::UnknownFormat(format));
     }
-    let read = |pod_level| CpuFile::read(file, pod_level, &ContainerIds::new());
+    let read = |pod_level| CpuFile::read(file, Forms::plain(pod_level), &ContainerIds::new());
     let state = |read: CpuFile| {
         let (odd, doubt) = (odd(&read.oddities), Doubt::of(&read.oddities));
         read.state().map(|state| (state, odd, doubt))
@@ -119,7 +119,7 @@ pub(super) fn cpus(file: &[u8], pod_level: PodLevel) -> Read<CpuState> {
         return Read { state: Some(state), fault: Some(other_gate(pod_level)), doubt };
     }
     // What the kubelet reports is what is wrong with the oldest format, whichever it is of.
-    let formats = [CpuFormat::from(pod_level), CpuFormat::V2];
+    let formats = [Forms::plain(pod_level).cpu(), CpuFormat::V2];
     let changed = formats.into_iter().find_map(|format| {
         CpuFile::fault_as(format, file).filter(|error| matches!(error, FileError::Corrupt { .. }))
     });
@@ -142,14 +142,14 @@ pub(super) fn memory(file: &[u8], pod_level: PodLevel) -> Read<MemoryState> {
     if let Some(format) = MemoryFile::unknown_format(file) {
         return Read::unreadable(Fault::UnknownFormat(format));
     }
-    let error = match MemoryFile::read(file, pod_level) {
+    let error = match MemoryFile::read(file, Forms::plain(pod_level)) {
         Ok(read) => {
             let doubt = Doubt::of(&read.oddities);
             return Read { fault: odd(&read.oddities), doubt, state: Some(read.state) };
         }
         Err(error) => error,
     };
-    if let Ok(read) = MemoryFile::read(file, other(pod_level)) {
+    if let Ok(read) = MemoryFile::read(file, Forms::plain(other(pod_level))) {
         let doubt = Doubt::of(&read.oddities);
         return Read { state: Some(read.state), fault: Some(other_gate(pod_level)), doubt };
     }

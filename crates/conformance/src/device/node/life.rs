@@ -1,16 +1,22 @@
 //! Plugins that come and go, and the kubelet that does.
 
 use device_manager::{
-    ConnectionId, Connections, Device, Endpoint, Life, Moment, RegisterError, ValidateError, check_announced,
-    check_request,
+    Connected, ConnectionId, Connections, Device, DeviceId, Endpoint, Gone, Life, Moment, PluginOptions,
+    RegisterError, SocketConnections, ValidateError, check_announced, check_request,
 };
+use kubelet_release::PluginsPerResource;
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde_json::{Value, json};
 
 use super::{Entry, Node};
 use crate::case::text;
-use crate::device::plugins;
 use crate::device::stored::{Contents, Stored};
+use crate::device::{plugins, show};
+
+/// The path of a plugin's socket.
+fn socket(name: &str) -> String {
+    format!("{}{name}.sock", show::DIR)
+}
 
 /// How a plugin makes itself known, and what is said when it is refused.
 enum Refusal {
@@ -23,6 +29,9 @@ enum Refusal {
 impl Node {
     pub(super) fn register(&mut self, step: &Value, entry: &mut Entry) -> Result<(), String> {
         let name = text(&step["plugin"]);
+        if step["again"].as_bool() == Some(true) {
+            return self.register_again(step, entry);
+        }
         self.stop_plugin(name, entry)?;
         let resource = text(&step["resource"]);
         self.plugins.start(name, resource, step);
@@ -65,6 +74,19 @@ impl Node {
         Ok(())
     }
 
+    /// A process that runs calls the kubelet once more.
+    fn register_again(&mut self, step: &Value, entry: &mut Entry) -> Result<(), String> {
+        let name = text(&step["plugin"]);
+        let behaviour = self.plugins.behaviour(name).ok_or_else(|| format!("no plugin {name:?}"))?;
+        let resource = text(&step["resource"]);
+        self.count(format!("kubelet_device_plugin_registration_total{{resource_name={resource}}}"));
+        entry.insert("updates".into(), json!([]));
+        let connected = self.connect(&behaviour, &ResourceName::new(resource), entry);
+        let refused = |error: RegisterError| json!({ "code": "Unknown", "message": error.to_string() });
+        entry.insert("error".into(), connected.err().map_or(Value::Null, refused));
+        Ok(())
+    }
+
     fn connect(
         &mut self,
         step: &Value,
@@ -73,15 +95,26 @@ impl Node {
     ) -> Result<(), RegisterError> {
         let name = text(&step["plugin"]);
         let connection = self.plugins.new_connection();
-        self.connections.connecting(resource, connection);
+        let socket = socket(name);
+        match self.per_resource {
+            PluginsPerResource::One => self.connections.connecting(resource, connection),
+            PluginsPerResource::Several => self.sockets.connecting(resource, &socket, connection),
+        }
         let call = json!({ "plugin": name, "resource": resource.as_str(), "call": "GetDevicePluginOptions" });
         entry.insert("rpcs".into(), json!([call]));
         if !step["options_error"].is_null() {
-            self.connections.failed(resource);
+            self.failed_to_connect(resource, &socket);
             return Err(RegisterError::Options(plugins::rpc_error(&step["options_error"])));
         }
-        let options = Some(plugins::options(&step["options"]));
-        self.inventory.set_endpoint(resource, Endpoint::Plugin { options, life: Life::Running });
+        let options = plugins::options(&step["options"]);
+        if self.per_resource == PluginsPerResource::Several {
+            let connected = self.sockets.connected(resource, &socket, Connected { connection, options });
+            if let Err(error) = connected {
+                self.failed_to_connect(resource, &socket);
+                return Err(error);
+            }
+        }
+        self.set_running(resource, options);
         self.plugins.connected(name, connection);
         if step["silent"].as_bool() != Some(true) {
             self.listed(resource, plugins::devices(&step["devices"]), entry);
@@ -89,15 +122,35 @@ impl Node {
         Ok(())
     }
 
+    fn failed_to_connect(&mut self, resource: &ResourceName, socket: &str) {
+        match self.per_resource {
+            PluginsPerResource::One => self.connections.failed(resource),
+            PluginsPerResource::Several => self.sockets.failed(resource, socket),
+        }
+    }
+
+    fn set_running(&mut self, resource: &ResourceName, options: PluginOptions) {
+        let endpoint = Endpoint::Plugin { options: Some(options), life: Life::Running };
+        self.inventory.set_endpoint(resource, endpoint);
+    }
+
     /// A list has come in: who holds a device that has changed is told.
     pub(super) fn listed(&mut self, resource: &ResourceName, devices: Vec<Device>, entry: &mut Entry) {
         let changed = self.inventory.list(resource, devices);
         self.store();
         let mut told: Vec<&str> =
-            changed.iter().filter_map(|id| self.held.holder(id)).map(PodUid::as_str).collect();
+            changed.iter().filter_map(|id| self.holder(resource, id)).map(PodUid::as_str).collect();
         told.sort_unstable();
         told.dedup();
         entry.insert("updates".into(), if told.is_empty() { json!([]) } else { json!([told]) });
+    }
+
+    /// Who is told of a device. Releases with several plugins for a resource tell their devices apart by it.
+    fn holder(&self, resource: &ResourceName, id: &DeviceId) -> Option<&PodUid> {
+        match self.per_resource {
+            PluginsPerResource::One => self.held.holder(id),
+            PluginsPerResource::Several => self.held.holder_of(resource, id),
+        }
     }
 
     pub(super) fn devices(&mut self, step: &Value, entry: &mut Entry) -> Result<(), String> {
@@ -117,6 +170,13 @@ impl Node {
             wire.stop(name);
         }
         let Some(resource) = stopped else { return Ok(()) };
+        if self.per_resource == PluginsPerResource::Several {
+            self.gone(&resource, &socket(name));
+            if self.sockets.sockets(&resource).any(|path| path == socket(name)) {
+                entry.insert("not_noticed".into(), json!(true));
+            }
+            return Ok(());
+        }
         if self.disconnect(&resource)?.is_none() {
             self.ended_wired(&resource)?;
         }
@@ -126,8 +186,33 @@ impl Node {
         Ok(())
     }
 
-    pub(super) fn deregister(&mut self, resource: &str, entry: &mut Entry) -> Result<(), String> {
-        let resource = ResourceName::new(resource);
+    /// The plugin by that path is known to be gone.
+    fn gone(&mut self, resource: &ResourceName, socket: &str) {
+        match self.sockets.gone(resource, socket) {
+            Gone::Unnoticed => {}
+            Gone::Closed(connection) => self.plugins.close(connection),
+            Gone::Replaced { closed, by } => {
+                self.plugins.close(closed);
+                self.plugins.call(resource, by.connection);
+                self.set_running(resource, by.options);
+            }
+            Gone::Last(closed) => {
+                self.plugins.close(closed);
+                self.inventory.disconnect(resource, self.now);
+            }
+        }
+    }
+
+    pub(super) fn deregister(&mut self, step: &Value, entry: &mut Entry) -> Result<(), String> {
+        let resource = ResourceName::new(text(&step["resource"]));
+        if self.per_resource == PluginsPerResource::Several {
+            let first = self.sockets.first(&resource).map(str::to_owned);
+            entry.insert("had_client".into(), json!(first.is_some()));
+            let named = text(&step["plugin"]);
+            let path = self.plugins.behaviour(named).map(|_| socket(named)).or(first);
+            self.gone(&resource, &path.unwrap_or_default());
+            return Ok(());
+        }
         if let Some(wire) = &self.wire {
             wire.lose(&resource);
         }
@@ -174,6 +259,7 @@ impl Node {
         }
         (self.inventory, self.held) = self.stored.load(self.inventory.nodes(), self.now);
         self.connections = Connections::default();
+        self.sockets = SocketConnections::default();
         self.plugins.close_all();
         let running = step["running"].as_array().into_iter().flatten();
         let running = running.filter(|container| container["running"].as_bool() == Some(true));

@@ -19,6 +19,15 @@ pub(super) struct Others {
     which: Which,
     of_node: Amounts,
     of_containers: BTreeMap<Key, Amounts>,
+    of_pods: BTreeMap<PodUid, Amounts>,
+    whole_pods: WholePods,
+}
+
+/// Whether what a pod holds as a whole is told at the pod.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WholePods {
+    Told,
+    NotTold,
 }
 
 /// Which pods are listed.
@@ -39,12 +48,20 @@ impl Others {
     pub(super) fn new(input: &Value) -> Self {
         let which =
             if input["use_active_pods"].as_bool() == Some(false) { Which::All } else { Which::Active };
-        Self { which, of_node: Amounts::default(), of_containers: BTreeMap::new() }
+        let is_on = input["pod_level_managers"].as_bool() == Some(true);
+        Self {
+            which,
+            of_node: Amounts::default(),
+            of_containers: BTreeMap::new(),
+            of_pods: BTreeMap::new(),
+            whole_pods: if is_on { WholePods::Told } else { WholePods::NotTold },
+        }
     }
 
     pub(super) fn set(&mut self, step: &Value) {
         let amounts = match step["pod"].as_str() {
             None => &mut self.of_node,
+            Some(pod) if step["container"].is_null() => self.of_pods.entry(PodUid::new(pod)).or_default(),
             Some(pod) => {
                 let key = (PodUid::new(pod), ContainerName::new(text(&step["container"])));
                 self.of_containers.entry(key).or_default()
@@ -170,7 +187,17 @@ impl Node {
             shown.insert("name".into(), json!(container.name.as_str()));
             Value::Object(shown)
         });
-        json!({ "name": pod.name, "namespace": pod.namespace, "containers": containers.collect::<Vec<_>>() })
+        let containers: Vec<Value> = containers.collect();
+        let mut shown = json!({ "name": pod.name, "namespace": pod.namespace, "containers": containers });
+        if let (WholePods::Told, Some(whole)) = (self.others.whole_pods, self.others.of_pods.get(&pod.uid)) {
+            if !whole.cpus.is_empty() {
+                shown["cpu_ids"] = json!(whole.cpus);
+            }
+            if !whole.memory.is_empty() {
+                shown["memory"] = json!(whole.memory);
+            }
+        }
+        shown
     }
 
     pub(super) fn status(&mut self, step: &Value, entry: &mut Entry) -> Result<(), String> {

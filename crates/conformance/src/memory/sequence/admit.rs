@@ -23,7 +23,7 @@ enum Asked {
 }
 
 /// What a decision of the manager comes to.
-type Decided = Result<(Holdings, Counted), (AllocateError, Counted)>;
+type Decided = Result<(Holdings, Counted), (Counted, AllocateError)>;
 
 impl Kubelet<'_> {
     pub(super) fn admit(&mut self, step: &Value, pod: &Pod, entry: &mut Map<String, Value>) {
@@ -132,7 +132,7 @@ impl Kubelet<'_> {
         self.collect();
         let decided = self.manager().map(|Manager { policy, held }| {
             let allocation = policy.allocate(held, pod, container, hint);
-            let refused = |error| (error, policy.counted_refusal());
+            let refused = |error| (policy.counted_refusal(Source::Node, &error), error);
             allocation.map(|done| (done.after, done.counted)).map_err(refused)
         });
         let mut call = json!({ "call": "allocate", "container": container.name.as_str() });
@@ -144,7 +144,7 @@ impl Kubelet<'_> {
         self.collect();
         let decided = self.manager().map(|Manager { policy, held }| {
             let allocation = policy.allocate_pod(held, pod, hint);
-            let refused = |error| (error, policy.counted_refusal());
+            let refused = |error| (policy.counted_refusal(Source::Pod, &error), error);
             allocation.map(|done| (done.after, done.counted)).map_err(refused)
         });
         let call = json!({ "call": "allocate_pod", "affinity": shown_hint(hint, &self.nodes()) });
@@ -167,7 +167,7 @@ impl Kubelet<'_> {
                 }
                 (counted, Ok(()))
             }
-            Some(Err((error, counted))) => {
+            Some(Err((counted, error))) => {
                 call["error"] = any_of(&texts(&error));
                 (counted, Err(Refusal::from(error)))
             }
