@@ -15,7 +15,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use kept_socket::{Fate, KeptListener};
+use kept_socket::{KeptListener, SocketChange};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixStream};
@@ -92,7 +92,7 @@ impl Listeners {
     pub fn open(
         unix: UnixSocket,
         tcp: Option<(SocketAddr, Option<Token>)>,
-        tell: impl FnMut(Fate) + Send + 'static,
+        tell: impl FnMut(SocketChange) + Send + 'static,
     ) -> Result<Self, ListenError> {
         if let Some((address, _)) = tcp.as_ref().filter(|(address, _)| !address.ip().is_loopback()) {
             return Err(ListenError::NotLoopback(*address));

@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, chown};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use kept_socket::{BoundSocket, Fate, KeptListener, ListeningSocket, is_served};
+use kept_socket::{BoundSocket, KeptListener, ListeningSocket, SocketChange, is_served};
 use nix::unistd::{Gid, Group};
 use thiserror::Error;
 
@@ -133,7 +133,7 @@ fn failed(what: String) -> impl FnOnce(io::Error) -> SocketError {
 /// Listens at the path, makes the socket again when another process removes or replaces it, and tells of each change.
 pub(crate) fn listen(
     socket: UnixSocket,
-    tell: impl FnMut(Fate) + Send + 'static,
+    tell: impl FnMut(SocketChange) + Send + 'static,
 ) -> Result<KeptListener, SocketError> {
     if socket.path.as_os_str().len() > LONGEST {
         let path = socket.path.display().to_string();

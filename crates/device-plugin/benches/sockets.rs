@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use device_manager::{DeviceEntry, Question, Reply};
-use device_plugin::{Amounts, Asked, ContainerEntry, PodEntry, PodResources, Snapshot};
+use device_plugin::{
+    Amounts, ContainerEntry, PodEntry, PodResources, PodResourcesQuery, PodResourcesSnapshot,
+};
 use pod_spec::ContainerName;
 use support::plugin::{Plugin, Script, channel, device, register, request, runtime};
 use support::{Folder, Node};
@@ -38,7 +40,7 @@ fn allocate(criterion: &mut Criterion) {
 }
 
 /// 500 pods with a container each that has 16 CPUs and 4 devices.
-fn snapshot() -> Snapshot {
+fn snapshot() -> PodResourcesSnapshot {
     let pod = |at: usize| {
         let devices = (0..4).map(|device| DeviceEntry {
             resource: "vendor.io/gpu".into(),
@@ -50,7 +52,7 @@ fn snapshot() -> Snapshot {
         let container = ContainerEntry { name: ContainerName::new("app"), amounts };
         PodEntry { name: format!("pod-{at}"), namespace: "default".to_owned(), containers: vec![container] }
     };
-    Snapshot { pods: (0..500).map(pod).collect(), allocatable: Amounts::default() }
+    PodResourcesSnapshot { pods: (0..500).map(pod).collect(), allocatable: Amounts::default() }
 }
 
 fn list(criterion: &mut Criterion) {
@@ -66,7 +68,7 @@ fn list(criterion: &mut Criterion) {
     let folder = Folder::new();
     let node = Node::start(&folder);
     *node.told.0.lock().unwrap() = Arc::new(snapshot);
-    assert_eq!(node.told.snapshot(Asked::List).pods.len(), 500);
+    assert_eq!(node.told.snapshot(PodResourcesQuery::List).pods.len(), 500);
     let runtime = runtime();
     let channel = runtime.block_on(channel(&folder.pod_resources_socket()));
     let client = messages::pod_resources_lister_client::PodResourcesListerClient::new(channel);

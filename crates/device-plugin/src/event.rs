@@ -8,9 +8,9 @@ use device_manager::{
 use pod_spec::ResourceName;
 use tokio::sync::oneshot;
 
-/// What has happened. To be put into the inventory in the order in which it is told, with [`Event::record`].
+/// What has happened. To be put into the inventory in the order in which it is told, with [`ServerEvent::record`].
 #[derive(Debug)]
-pub enum Event {
+pub enum ServerEvent {
     /// A plugin has registered, perhaps again. It is answered when this event has been dropped.
     Registered {
         /// For which resource.
@@ -54,7 +54,7 @@ pub enum Event {
         /// For which resource.
         resource: ResourceName,
         /// How it was noticed.
-        why: Gone,
+        why: DisconnectReason,
     },
     /// The stream of a plugin has ended for which nobody stands any more, since another one failed to take its place:
     /// nothing happens to its devices, as in the kubelet.
@@ -64,22 +64,22 @@ pub enum Event {
     },
     /// A socket was removed or replaced, and has been made again: plugins see that and register again.
     ServedAgain {
-        /// Which one.
+        /// The registration socket or the one of the pod resources service.
         socket: Socket,
     },
     /// A socket is served no more, though it should be. What is held stays held.
     NotServed {
-        /// Which one.
+        /// The registration socket or the one of the pod resources service.
         socket: Socket,
         /// What the system said.
         error: String,
     },
 }
 
-/// How it was noticed that a plugin has gone.
+/// How it was noticed that a plugin is no longer connected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Gone {
+pub enum DisconnectReason {
     /// It has ended its stream of device lists.
     StreamEnded,
     /// Its stream has failed.
@@ -112,11 +112,11 @@ impl Receipt {
     }
 }
 
-impl Event {
+impl ServerEvent {
     /// Puts it into the inventory. Returns the devices whose health is not what it was, or that were not listed
     /// before: who holds one of them has something to be told.
     ///
-    /// After [`Event::Listed`] the state is to be stored; after the others it is not, as in the kubelet.
+    /// After [`ServerEvent::Listed`] the state is to be stored; after the others it is not, as in the kubelet.
     pub fn record(self, inventory: &mut Inventory, now: Moment) -> Vec<DeviceId> {
         match self {
             Self::Registered { resource, options, .. } => {

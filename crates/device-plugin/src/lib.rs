@@ -2,7 +2,7 @@
 //!
 //! # How it is put together
 //!
-//! [`Server`] makes the sockets and has the only threads. What plugins say comes out as [`Event`]s, in one order, to
+//! [`Server`] makes the sockets and has the only threads. What plugins say comes out as [`ServerEvent`]s, in one order, to
 //! be recorded in a [`device_manager::Inventory`]; what a decision has to ask of a plugin goes in by [`Server::ask`].
 //! Who asks what pods hold is answered from what [`PodResources`] says.
 //!
@@ -34,13 +34,13 @@ mod metrics;
 pub mod proto;
 
 pub use convert::container_setup;
-pub use event::{Event, Gone, Receipt, Socket};
+pub use event::{DisconnectReason, Receipt, ServerEvent, Socket};
 pub use folders::make_folder;
 pub use limits::Limits;
 pub use metrics::Metrics;
 pub use pod_resources::{
-    Amounts, Asked, ClientError, ContainerEntry, MemoryEntry, PodEntry, PodResources, PodResourcesClient,
-    Snapshot,
+    Amounts, ClientError, ContainerEntry, MemoryEntry, PodEntry, PodResources, PodResourcesClient,
+    PodResourcesQuery, PodResourcesSnapshot,
 };
 pub use server::Server;
 pub use setup::{Folders, Questions, Setup, Times};

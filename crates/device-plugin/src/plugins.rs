@@ -17,13 +17,13 @@ use pod_spec::ResourceName;
 use tokio::sync::Semaphore;
 
 use crate::errors;
-use crate::event::{Event, Gone, Receipt};
+use crate::event::{DisconnectReason, Receipt, ServerEvent};
 use crate::metrics::{MAX_NAME, Metrics};
 use crate::setup::{Setup, Times};
 use crate::threads::{Mutex, MutexGuard, spawn};
 use crate::wire::{ConnectError, Grpc, Wire};
 use names::Names;
-use open::{Closed, Open};
+use open::{CloseSignal, OpenConnections};
 
 /// How many characters are told of why a plugin failed to register.
 const MAX_REASON: usize = 1024;
@@ -35,7 +35,7 @@ pub(crate) struct Plugins<W: Wire = Grpc> {
     wire: W,
     times: Times,
     pub(crate) metrics: Metrics,
-    tell: Box<dyn Fn(Event) + Send + Sync>,
+    tell: Box<dyn Fn(ServerEvent) + Send + Sync>,
     /// The resources of which pods hold devices.
     held: Box<dyn Fn() -> BTreeSet<ResourceName> + Send + Sync>,
     table: Mutex<Table<W::Client>>,
@@ -46,10 +46,10 @@ pub(crate) struct Plugins<W: Wire = Grpc> {
 struct Table<C> {
     /// Which connection stands for a resource.
     connections: Connections,
-    open: Open,
+    open: OpenConnections,
     /// Who is asked: not always who stands for the resource, since a plugin that failed to register again is still
     /// there.
-    asked: BTreeMap<ResourceName, Asked<C>>,
+    asked: BTreeMap<ResourceName, CurrentClient<C>>,
     /// What the lists take.
     lists: Budget,
     /// The resources whose own parts of the budget are reserved.
@@ -59,17 +59,17 @@ struct Table<C> {
 
 /// A plugin that is asked.
 #[derive(Clone)]
-struct Asked<C> {
+struct CurrentClient<C> {
     connection: ConnectionId,
     client: C,
-    closed: Closed,
+    closed: CloseSignal,
 }
 
-/// Whether a plugin stood for a resource.
+/// Whether a plugin was connected for a resource.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stood {
-    Somebody,
-    Nobody,
+pub(crate) enum ResourcePlugin {
+    Connected,
+    None,
 }
 
 impl<W: Wire> Plugins<W> {
@@ -77,12 +77,12 @@ impl<W: Wire> Plugins<W> {
         wire: W,
         setup: &Setup,
         metrics: Metrics,
-        tell: impl Fn(Event) + Send + Sync + 'static,
+        tell: impl Fn(ServerEvent) + Send + Sync + 'static,
         held: impl Fn() -> BTreeSet<ResourceName> + Send + Sync + 'static,
     ) -> Self {
         let table = Table {
             connections: Connections::default(),
-            open: Open::new(setup.replaced, setup.limits.plugins),
+            open: OpenConnections::new(setup.replaced, setup.limits.plugins),
             asked: BTreeMap::new(),
             lists: Budget::default(),
             names: Names::default(),
@@ -99,7 +99,7 @@ impl<W: Wire> Plugins<W> {
         }
     }
 
-    pub(crate) fn tell(&self, event: Event) {
+    pub(crate) fn tell(&self, event: ServerEvent) {
         let _told_in_order = self.table();
         (self.tell)(event);
     }
@@ -116,7 +116,7 @@ impl<W: Wire> Plugins<W> {
     /// Tells that a plugin failed to register.
     pub(crate) fn not_registered(&self, resource: &str, socket: &Path, why: &str) {
         let cut = |text: &str, length| text.chars().take(length).collect::<String>();
-        self.tell(Event::NotRegistered {
+        self.tell(ServerEvent::NotRegistered {
             resource: cut(resource, MAX_NAME),
             socket: socket.to_path_buf(),
             why: cut(why, MAX_REASON),
@@ -155,10 +155,10 @@ impl<W: Wire> Plugins<W> {
                 // The one before it has gone meanwhile, which closes this one; or too many came after it.
                 return Err(ConnectError::Options(RegisterError::Options(errors::closing())));
             }
-            let asked = Asked { connection: id, client: client.clone(), closed: closed.clone() };
+            let asked = CurrentClient { connection: id, client: client.clone(), closed: closed.clone() };
             table.asked.insert(resource.clone(), asked);
             table.registered(&resource, id);
-            (self.tell)(Event::Registered { resource: resource.clone(), options, receipt });
+            (self.tell)(ServerEvent::Registered { resource: resource.clone(), options, receipt });
         }
         // Whoever records may be gone; then nothing matters.
         let _ = recorded.await;
@@ -167,7 +167,7 @@ impl<W: Wire> Plugins<W> {
     }
 
     /// One more connection, which stands for the resource from now on.
-    fn connecting(&self, resource: &ResourceName) -> Result<(ConnectionId, Closed), ConnectError> {
+    fn connecting(&self, resource: &ResourceName) -> Result<(ConnectionId, CloseSignal), ConnectError> {
         if !self.table().names.has_room(resource) {
             let held = (self.held)();
             let mut table = self.table();
@@ -182,7 +182,7 @@ impl<W: Wire> Plugins<W> {
         self: Arc<Self>,
         resource: ResourceName,
         mut client: W::Client,
-        (id, mut closed): (ConnectionId, Closed),
+        (id, mut closed): (ConnectionId, CloseSignal),
     ) {
         let still_open = closed.clone();
         let why = tokio::select! {
@@ -195,13 +195,13 @@ impl<W: Wire> Plugins<W> {
         if !still_open.is_open() {
             return;
         }
-        let stood = self.gone_from(&mut table, &resource, why);
+        let plugin = self.gone_from(&mut table, &resource, why);
         // One whose end nobody notices is asked on, and fails to answer.
         if table.asked.get(&resource).is_none_or(|asked| asked.connection != id) {
             table.open.close(&resource, id);
         }
-        if stood == Stood::Nobody {
-            (self.tell)(Event::EndedUnnoticed { resource });
+        if plugin == ResourcePlugin::None {
+            (self.tell)(ServerEvent::EndedUnnoticed { resource });
         }
     }
 
@@ -209,17 +209,17 @@ impl<W: Wire> Plugins<W> {
         &self,
         (resource, id): (&ResourceName, ConnectionId),
         client: &mut W::Client,
-        closed: &Closed,
-    ) -> Gone {
+        closed: &CloseSignal,
+    ) -> DisconnectReason {
         let mut lists = match self.wire.lists(client).await {
             Ok(lists) => lists,
-            Err(error) => return Gone::StreamFailed(error),
+            Err(error) => return DisconnectReason::StreamFailed(error),
         };
         loop {
             let devices = match self.wire.next(&mut lists).await {
                 Ok(Some(devices)) => devices,
-                Ok(None) => return Gone::StreamEnded,
-                Err(error) => return Gone::StreamFailed(error),
+                Ok(None) => return DisconnectReason::StreamEnded,
+                Err(error) => return DisconnectReason::StreamFailed(error),
             };
             let (receipt, recorded) = Receipt::new();
             {
@@ -229,8 +229,8 @@ impl<W: Wire> Plugins<W> {
                     table.listed(resource, id);
                     let resource = resource.clone();
                     (self.tell)(match table.take_in(&resource, &devices) {
-                        Ok(()) => Event::Listed { resource, devices, receipt },
-                        Err(why) => Event::ListRefused { resource, why, receipt },
+                        Ok(()) => ServerEvent::Listed { resource, devices, receipt },
+                        Err(why) => ServerEvent::ListRefused { resource, why, receipt },
                     });
                 }
             }
@@ -240,26 +240,31 @@ impl<W: Wire> Plugins<W> {
 
     /// A stream for the resource has ended, or its socket has vanished: whoever stands for it now is closed, as in
     /// the kubelet.
-    pub(crate) fn gone(&self, resource: &ResourceName, why: Gone) -> Stood {
+    pub(crate) fn gone(&self, resource: &ResourceName, why: DisconnectReason) -> ResourcePlugin {
         self.gone_from(&mut self.table(), resource, why)
     }
 
-    fn gone_from(&self, table: &mut Table<W::Client>, resource: &ResourceName, why: Gone) -> Stood {
-        let Some(connection) = table.connections.gone(resource) else { return Stood::Nobody };
+    fn gone_from(
+        &self,
+        table: &mut Table<W::Client>,
+        resource: &ResourceName,
+        why: DisconnectReason,
+    ) -> ResourcePlugin {
+        let Some(connection) = table.connections.gone(resource) else { return ResourcePlugin::None };
         table.open.close(resource, connection);
         // Even if an older one still works: who is told that it has gone does not expect answers.
         table.asked.remove(resource);
         table.lists.free(resource);
         table.names.gone(resource, Instant::now());
-        (self.tell)(Event::Gone { resource: resource.clone(), why });
-        Stood::Somebody
+        (self.tell)(ServerEvent::Gone { resource: resource.clone(), why });
+        ResourcePlugin::Connected
     }
 
     /// Closes all connections.
     pub(crate) fn close_all(&self) {
         let resources: Vec<ResourceName> = self.table().connections.resources().cloned().collect();
         for resource in resources {
-            self.gone(&resource, Gone::Stopping);
+            self.gone(&resource, DisconnectReason::Stopping);
         }
         let mut table = self.table();
         table.open.close_all();
@@ -278,7 +283,7 @@ impl<W: Wire> Plugins<W> {
                     None => return answered(question, Reply::Failed(errors::closing())),
                 }
             };
-            let Asked { connection, mut client, mut closed } = asked;
+            let CurrentClient { connection, mut client, mut closed } = asked;
             let began = Instant::now();
             let reply = tokio::select! {
                 biased;
@@ -299,7 +304,7 @@ impl<W: Wire> Plugins<W> {
 }
 
 impl<C> Table<C> {
-    fn connecting(&mut self, resource: &ResourceName) -> Result<(ConnectionId, Closed), ConnectError> {
+    fn connecting(&mut self, resource: &ResourceName) -> Result<(ConnectionId, CloseSignal), ConnectError> {
         if !self.names.has_room(resource) {
             return Err(ConnectError::Resources);
         }

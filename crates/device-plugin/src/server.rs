@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use device_manager::{Question, Reply};
-use kept_socket::{Fate, KeptListener};
+use kept_socket::{KeptListener, SocketChange};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tonic::transport::server::Router;
 
-use crate::event::{Event, Socket};
+use crate::event::{ServerEvent, Socket};
 use crate::folders::make_folder;
 use crate::incoming;
 use crate::metrics::Metrics;
 use crate::plugins::Plugins;
-use crate::pod_resources::{Asked, Lister, PodResources};
+use crate::pod_resources::{Lister, PodResources, PodResourcesQuery};
 use crate::proto::deviceplugin::registration_server::RegistrationServer;
 use crate::proto::podresources::pod_resources_lister_server::PodResourcesListerServer;
 use crate::proto::podresources_v1alpha1::pod_resources_lister_server::PodResourcesListerServer as V1Alpha1ListerServer;
@@ -41,7 +41,7 @@ const STOPPING: Duration = Duration::from_millis(500);
 
 /// The sockets, served until it is stopped or dropped.
 pub struct Server {
-    /// Gone when it has been stopped.
+    /// `None` when it has been stopped.
     runtime: Option<Runtime>,
     stop: watch::Sender<bool>,
     sockets: [PathBuf; 2],
@@ -58,16 +58,16 @@ impl std::fmt::Debug for Server {
 impl Server {
     /// Makes the folders that are not there, removes every socket of the folder of device plugins, and serves.
     ///
-    /// `tell` is called for each [`Event`], from threads of the server, one at a time. It must not wait, and not ask
+    /// `tell` is called for each [`ServerEvent`], from threads of the server, one at a time. It must not wait, and not ask
     /// this server: sending into a channel is what it is for. Events cannot pile up, since no plugin goes on before
-    /// its last one has been dropped, but for [`Event::NotRegistered`].
+    /// its last one has been dropped, but for [`ServerEvent::NotRegistered`].
     ///
     /// # Errors
     /// Somebody answers at one of the sockets (then nothing has been touched), or the sockets cannot be made.
     pub fn start(
         setup: &Setup,
         pod_resources: Arc<dyn PodResources>,
-        tell: impl Fn(Event) + Send + Sync + 'static,
+        tell: impl Fn(ServerEvent) + Send + Sync + 'static,
     ) -> Result<Self, StartError> {
         let folders = &setup.folders;
         let own = [folders.device_plugins.join(sockets::NAME), folders.pod_resources.join(sockets::NAME)];
@@ -90,7 +90,7 @@ impl Server {
         let limit = setup.messages.bytes();
         let wire = Grpc { times: setup.times, list_limit: limit };
         let pods = Arc::clone(&pod_resources);
-        let held = move || pods.snapshot(Asked::List).held_resources();
+        let held = move || pods.snapshot(PodResourcesQuery::List).held_resources();
         let plugins = Arc::new(Plugins::new(wire, setup, metrics.clone(), tell, held));
         let registrar = Registrar { folder: folders.device_plugins.clone(), plugins: Arc::clone(&plugins) };
         let registrar = RegistrationServer::new(registrar).max_decoding_message_size(REQUEST);
@@ -107,7 +107,7 @@ impl Server {
             let at_once = setup.limits.incoming;
             runtime.spawn(async move {
                 if let Err(error) = serve((listener, at_once), router, stopped).await {
-                    plugins.tell(Event::NotServed { socket, error });
+                    plugins.tell(ServerEvent::NotServed { socket, error });
                 }
             });
         }
@@ -117,7 +117,7 @@ impl Server {
     }
 
     /// Asks a plugin, and waits for the answer: as long as [`Times`](crate::Times) says, and not at all if the plugin
-    /// is not there. Not to be called where an [`Event`] is told.
+    /// is not there. Not to be called where a [`ServerEvent`] is told.
     #[must_use]
     pub fn ask(&self, question: &Question) -> Reply {
         match &self.runtime {
@@ -186,8 +186,8 @@ fn kept(
     let make = move || sockets::listen(&at, folder_mode).map_err(|error| io::Error::other(chain(&error)));
     let tell = move |fate| {
         plugins.tell(match fate {
-            Fate::Remade | Fate::Back => Event::ServedAgain { socket },
-            Fate::Gone(error) => Event::NotServed { socket, error },
+            SocketChange::Remade | SocketChange::Back => ServerEvent::ServedAgain { socket },
+            SocketChange::Gone(error) => ServerEvent::NotServed { socket, error },
         });
     };
     KeptListener::new(first, make, tell).map_err(StartError::file("listen on", &path))

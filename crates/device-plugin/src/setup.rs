@@ -29,7 +29,7 @@ pub enum Questions {
     /// Ten at once and a hundred a second, as the kubelet; what is above is refused.
     #[default]
     Rated,
-    /// Each.
+    /// All of them, however many there are.
     All,
 }
 

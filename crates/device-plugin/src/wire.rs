@@ -39,7 +39,7 @@ pub(crate) enum ConnectError {
 
 /// The other side of a socket.
 pub(crate) trait Wire: Send + Sync + 'static {
-    /// One plugin.
+    /// A connection to one plugin, on which it is called.
     type Client: Clone + Send + Sync + 'static;
     /// Its lists as they come.
     type Lists: Send;
@@ -59,7 +59,7 @@ pub(crate) trait Wire: Send + Sync + 'static {
         lists: &mut Self::Lists,
     ) -> impl Future<Output = Result<Option<Vec<Device>>, RpcError>> + Send;
 
-    /// Asks it.
+    /// Calls a plugin, and waits for its answer within the time of that call.
     fn call(
         &self,
         client: &mut Self::Client,

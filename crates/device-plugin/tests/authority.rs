@@ -274,13 +274,13 @@ fn garbage_closes_its_own_connection_and_no_other() {
         ),
     ];
     for (what, frames, code) in rows {
-        assert_eq!(said(&folder, &frames, 1), Answer::Closed(code), "{what}");
+        assert_eq!(said(&folder, &frames, 1), Answer::CloseSignal(code), "{what}");
     }
     let endless: Vec<Frame> = std::iter::once(Frame::new(HEADERS, 0, 1, block))
         .chain((0..10_000).map(|_| Frame::new(CONTINUATION, 0, 1, [0; 100])))
         .collect();
     let answer = said(&folder, &endless, 1);
-    assert!(matches!(answer, Answer::Closed(_) | Answer::Nothing), "a block without end: {answer:?}");
+    assert!(matches!(answer, Answer::CloseSignal(_) | Answer::Nothing), "a block without end: {answer:?}");
     let mut call = frames(
         &encoded(&mut Encoder::new(), &call("/a path")),
         &Cut { at: vec![], padding: None, priority: false, size: None },

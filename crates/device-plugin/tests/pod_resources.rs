@@ -10,8 +10,8 @@ use device_manager::{DeviceEntry, RpcCode};
 use device_plugin::proto::podresources_v1alpha1::pod_resources_lister_client::PodResourcesListerClient as V1Alpha1Client;
 use device_plugin::proto::podresources_v1alpha1::{ListPodResourcesRequest, ListPodResourcesResponse};
 use device_plugin::{
-    Amounts, ClientError, ContainerEntry, MemoryEntry, PodEntry, PodResourcesClient, Questions, Setup,
-    Snapshot,
+    Amounts, ClientError, ContainerEntry, MemoryEntry, PodEntry, PodResourcesClient, PodResourcesSnapshot,
+    Questions, Setup,
 };
 use pod_spec::ContainerName;
 use support::{Folder, Node, exported};
@@ -38,10 +38,13 @@ fn pod(name: &str, containers: Vec<ContainerEntry>) -> PodEntry {
     PodEntry { name: name.to_owned(), namespace: "ran".to_owned(), containers }
 }
 
-fn snapshot() -> Snapshot {
+fn snapshot() -> PodResourcesSnapshot {
     let app = ContainerEntry { name: ContainerName::new("app"), amounts: amounts() };
     let idle = ContainerEntry { name: ContainerName::new("idle"), amounts: Amounts::default() };
-    Snapshot { pods: vec![pod("dpdk", vec![app, idle]), pod("bare", Vec::new())], allocatable: amounts() }
+    PodResourcesSnapshot {
+        pods: vec![pod("dpdk", vec![app, idle]), pod("bare", Vec::new())],
+        allocatable: amounts(),
+    }
 }
 
 fn connect(folder: &Folder) -> PodResourcesClient {

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use device_manager::{Devices, Holdings, Inventory, Outcome, Question, Replies, Reply, Request};
-use device_plugin::{Amounts, ContainerEntry, PodEntry, Snapshot, container_setup};
+use device_plugin::{Amounts, ContainerEntry, PodEntry, PodResourcesSnapshot, container_setup};
 use nix::sys::signal::Signal;
 use pod_spec::{Container, ContainerName, Pod, ResourceList, ResourceName, Role};
 use real::{Program, built, missing, script, told};
@@ -125,7 +125,7 @@ fn plugins_in_go_and_in_python_are_served() {
     let entry =
         PodEntry { name: "trainer".to_owned(), namespace: "default".to_owned(), containers: vec![container] };
     let allocatable = Amounts { devices: node.inventory.allocatable().collect(), ..Amounts::default() };
-    *node.told.0.lock().unwrap() = Arc::new(Snapshot { pods: vec![entry], allocatable });
+    *node.told.0.lock().unwrap() = Arc::new(PodResourcesSnapshot { pods: vec![entry], allocatable });
     let socket = folder.pod_resources_socket();
     let expected = [
         "default/trainer".to_owned(),

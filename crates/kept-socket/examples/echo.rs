@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kept_socket::{BoundSocket, Fate, KeptListener, ListeningSocket, is_served};
+use kept_socket::{BoundSocket, KeptListener, ListeningSocket, SocketChange, is_served};
 
 fn make(path: &Path) -> io::Result<ListeningSocket> {
     if path.exists() && !is_served(path)? {
@@ -14,11 +14,11 @@ fn make(path: &Path) -> io::Result<ListeningSocket> {
 }
 
 #[expect(clippy::print_stdout, reason = "an example shows what happens")]
-fn tell(fate: &Fate) {
+fn tell(fate: &SocketChange) {
     match fate {
-        Fate::Remade => println!("the socket was removed and has been made again"),
-        Fate::Back => println!("the socket is back"),
-        Fate::Gone(why) => println!("the socket is gone: {why}"),
+        SocketChange::Remade => println!("the socket was removed and has been made again"),
+        SocketChange::Back => println!("the socket is back"),
+        SocketChange::Gone(why) => println!("the socket is gone: {why}"),
     }
 }
 

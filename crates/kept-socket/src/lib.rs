@@ -4,4 +4,4 @@ mod file;
 mod listener;
 
 pub use file::{BoundSocket, FileIdentity, ListeningSocket, is_served};
-pub use listener::{Fate, KeptListener};
+pub use listener::{KeptListener, SocketChange};

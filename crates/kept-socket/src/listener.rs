@@ -14,10 +14,10 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// What has become of a socket.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum SocketChange {
     /// Its file was removed or replaced, and has been made again.
     Remade,
-    /// Its file is at its path again, after [`Fate::Gone`], and was not made again.
+    /// Its file is at its path again, after [`SocketChange::Gone`], and was not made again.
     Back,
     /// Its file is not at its path, and cannot be made again, for this reason. The listener tries again every second,
     /// and tells a reason once.
@@ -26,8 +26,8 @@ pub enum Fate {
 
 /// Makes the socket again.
 type Make = Box<dyn FnMut() -> io::Result<ListeningSocket> + Send>;
-/// Is called with every [`Fate`].
-type Tell = Box<dyn FnMut(Fate) + Send>;
+/// Is called with every [`SocketChange`].
+type Tell = Box<dyn FnMut(SocketChange) + Send>;
 
 /// A listener whose socket stays at its path. Dropping it removes the socket, unless another file has taken its place.
 pub struct KeptListener {
@@ -37,7 +37,7 @@ pub struct KeptListener {
     look: Interval,
     make: Make,
     tell: Tell,
-    /// The reason of the last [`Fate::Gone`], until the socket is there again.
+    /// The reason of the last [`SocketChange::Gone`], until the socket is there again.
     told: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl KeptListener {
     pub fn new(
         socket: ListeningSocket,
         make: impl FnMut() -> io::Result<ListeningSocket> + Send + 'static,
-        tell: impl FnMut(Fate) + Send + 'static,
+        tell: impl FnMut(SocketChange) + Send + 'static,
     ) -> io::Result<Self> {
         let listener = listener(&socket)?;
         let mut look = interval(LOOK);
@@ -88,7 +88,7 @@ impl KeptListener {
     fn look(&mut self) {
         if self.socket.is_there() {
             if self.told.take().is_some() {
-                (self.tell)(Fate::Back);
+                (self.tell)(SocketChange::Back);
             }
             return;
         }
@@ -97,13 +97,13 @@ impl KeptListener {
             Ok((listener, socket)) => {
                 (self.listener, self.socket) = (listener, socket);
                 self.told = None;
-                (self.tell)(Fate::Remade);
+                (self.tell)(SocketChange::Remade);
             }
             Err(error) => {
                 let why = error.to_string();
                 if self.told.as_ref() != Some(&why) {
                     self.told = Some(why.clone());
-                    (self.tell)(Fate::Gone(why));
+                    (self.tell)(SocketChange::Gone(why));
                 }
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use bounded_http::{Listeners, Open, OptionNames, ShortToken, Token, UnixSocket};
-use kept_socket::Fate;
+use kept_socket::SocketChange;
 
 use super::kept::Missing;
 
@@ -35,19 +35,19 @@ pub(super) fn token(path: &Path) -> anyhow::Result<Token> {
 }
 
 /// Logs and reports whether the socket is served.
-fn tell(path: &Path, missing: Arc<Missing>) -> impl FnMut(Fate) + Send + use<> {
+fn tell(path: &Path, missing: Arc<Missing>) -> impl FnMut(SocketChange) + Send + use<> {
     let path = path.to_path_buf();
     move |fate| match fate {
-        Fate::Remade => {
+        SocketChange::Remade => {
             missing.socket_is_served(&path);
             let socket = path.display();
             tracing::warn!(%socket, "another process removed or replaced the socket; it has been made again");
         }
-        Fate::Back => {
+        SocketChange::Back => {
             missing.socket_is_served(&path);
             tracing::warn!(socket = %path.display(), "the socket is at its path again");
         }
-        Fate::Gone(why) => {
+        SocketChange::Gone(why) => {
             missing.socket_is_not_served(&path, &why);
             tracing::error!(
                 socket = %path.display(), why,

@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use crossbeam::channel::Sender;
 use device_manager::Question;
 use device_plugin::{
-    Amounts, Asked, ContainerEntry, Event as Said, Folders, Limits, MemoryEntry, PodEntry, PodResources,
-    Server, Setup, Snapshot as Told, Socket,
+    Amounts, ContainerEntry, Folders, Limits, MemoryEntry, PodEntry, PodResources, PodResourcesQuery,
+    PodResourcesSnapshot, Server, ServerEvent, Setup, Socket,
 };
 use node_agent::{Event, PluginEvent, Snapshot};
 use node_input::LoadedNode;
@@ -74,24 +74,24 @@ impl Hearing {
 }
 
 /// Hands an event on to the owner; a plugin continues when the owner has recorded its event.
-fn tell(hearing: &Hearing, said: Said) {
+fn tell(hearing: &Hearing, said: ServerEvent) {
     let message = match said {
-        Said::Registered { resource, options, receipt } => {
+        ServerEvent::Registered { resource, options, receipt } => {
             tracing::info!(%resource, "device plugin registered");
             let event = Event::Plugin(PluginEvent::Registered(resource, options));
             Message::EventThen(event, Box::new(move || drop(receipt)))
         }
-        Said::NotRegistered { resource, socket, why, .. } => {
+        ServerEvent::NotRegistered { resource, socket, why, .. } => {
             let socket = socket.display();
             tracing::warn!(resource, %socket, "device plugin failed to register: {why}");
             return;
         }
-        Said::Listed { resource, devices, receipt } => {
+        ServerEvent::Listed { resource, devices, receipt } => {
             tracing::info!(%resource, devices = devices.len(), "device plugin listed its devices");
             let event = Event::Plugin(PluginEvent::Listed(resource, devices));
             Message::EventThen(event, Box::new(move || drop(receipt)))
         }
-        Said::ListRefused { resource, why, receipt } => {
+        ServerEvent::ListRefused { resource, why, receipt } => {
             tracing::error!(
                 %resource,
                 "device plugin lists {why}; it counts as having no devices until it lists fewer"
@@ -99,21 +99,21 @@ fn tell(hearing: &Hearing, said: Said) {
             let event = Event::Plugin(PluginEvent::ListRefused(resource, why));
             Message::EventThen(event, Box::new(move || drop(receipt)))
         }
-        Said::Gone { resource, why } => {
+        ServerEvent::Gone { resource, why } => {
             tracing::warn!(%resource, ?why, "device plugin is gone");
             Message::Event(Event::Plugin(PluginEvent::Gone(resource)))
         }
-        Said::EndedUnnoticed { resource } => {
+        ServerEvent::EndedUnnoticed { resource } => {
             tracing::warn!(%resource, "a device plugin has ended after another failed to take its place");
             return;
         }
-        Said::ServedAgain { socket } => {
+        ServerEvent::ServedAgain { socket } => {
             let path = hearing.path(socket);
             hearing.missing.socket_is_served(path);
             tracing::warn!(socket = %path.display(), "the socket had been removed or replaced, and has been made again");
             return;
         }
-        Said::NotServed { socket, error } => {
+        ServerEvent::NotServed { socket, error } => {
             let path = hearing.path(socket);
             hearing.missing.socket_is_not_served(path, &error);
             tracing::error!(socket = %path.display(), error, "the socket is not served any more");
@@ -138,18 +138,20 @@ impl Plugins for Sockets {
 struct Books(Arc<Shared>);
 
 impl PodResources for Books {
-    fn snapshot(&self, asked: Asked) -> Arc<Told> {
+    fn snapshot(&self, asked: PodResourcesQuery) -> Arc<PodResourcesSnapshot> {
         let snapshot = self.0.snapshot.load();
         let pods = match asked {
-            Asked::Allocatable => Vec::new(),
-            Asked::List | Asked::Get => pods(&self.0.node, &snapshot),
-            Asked::ListV1Alpha1 => known(&self.0.node, &snapshot),
+            PodResourcesQuery::Allocatable => Vec::new(),
+            PodResourcesQuery::List | PodResourcesQuery::Get => pods(&self.0.node, &snapshot),
+            PodResourcesQuery::ListV1Alpha1 => known(&self.0.node, &snapshot),
         };
         let allocatable = match asked {
-            Asked::Allocatable => allocatable(&self.0.node, &snapshot.ledger),
-            Asked::List | Asked::Get | Asked::ListV1Alpha1 => Amounts::default(),
+            PodResourcesQuery::Allocatable => allocatable(&self.0.node, &snapshot.ledger),
+            PodResourcesQuery::List | PodResourcesQuery::Get | PodResourcesQuery::ListV1Alpha1 => {
+                Amounts::default()
+            }
         };
-        Arc::new(Told { pods, allocatable })
+        Arc::new(PodResourcesSnapshot { pods, allocatable })
     }
 }
 

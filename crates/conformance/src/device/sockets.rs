@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use device_plugin::proto::deviceplugin::RegisterRequest;
-use device_plugin::{Asked, Event, Folders, PodResources, Server, Setup, Snapshot, Times};
+use device_plugin::{
+    Folders, PodResources, PodResourcesQuery, PodResourcesSnapshot, Server, ServerEvent, Setup, Times,
+};
 use kubelet_checkpoint::device::DeviceState;
 use kubelet_checkpoint::store::{StateFile, Store};
 use nix::sys::stat::{Mode, umask};
@@ -52,12 +54,12 @@ fn spread(name: &str) -> u64 {
 struct Nothing;
 
 impl PodResources for Nothing {
-    fn snapshot(&self, _: Asked) -> Arc<Snapshot> {
+    fn snapshot(&self, _: PodResourcesQuery) -> Arc<PodResourcesSnapshot> {
         Arc::default()
     }
 }
 
-fn started(setup: &Setup, tell: impl Fn(Event) + Send + Sync + 'static) -> Result<Server, String> {
+fn started(setup: &Setup, tell: impl Fn(ServerEvent) + Send + Sync + 'static) -> Result<Server, String> {
     Server::start(setup, Arc::new(Nothing), tell).map_err(|error| error.to_string())
 }
 

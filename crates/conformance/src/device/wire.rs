@@ -12,7 +12,8 @@ use device_manager::{AllocateReply, PluginTime, Question, Reply};
 use device_plugin::proto::deviceplugin::RegisterRequest;
 use device_plugin::proto::deviceplugin::registration_client::RegistrationClient;
 use device_plugin::{
-    Event, Folders, PodResourcesClient, Questions, Server, Setup, Snapshot, Times, container_setup,
+    Folders, PodResourcesClient, PodResourcesSnapshot, Questions, Server, ServerEvent, Setup, Times,
+    container_setup,
 };
 use pod_spec::ResourceName;
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(in crate::device) struct Wire {
     folder: Folder,
     server: Option<Server>,
-    events: Receiver<Event>,
+    events: Receiver<ServerEvent>,
     told: Arc<Told>,
     processes: Vec<Process>,
     started: usize,
@@ -127,12 +128,12 @@ impl Wire {
     }
 
     /// What has happened without being waited for.
-    pub(in crate::device) fn happened(&self) -> Vec<Event> {
+    pub(in crate::device) fn happened(&self) -> Vec<ServerEvent> {
         self.events.try_iter().collect()
     }
 
     /// The next thing that happens.
-    pub(in crate::device) fn next(&self) -> Result<Event, String> {
+    pub(in crate::device) fn next(&self) -> Result<ServerEvent, String> {
         self.events.recv_timeout(PATIENCE).map_err(|_| "nothing happens on the sockets".to_owned())
     }
 
@@ -140,7 +141,7 @@ impl Wire {
     pub(in crate::device) fn register(
         &mut self,
         step: &Value,
-        mut record: impl FnMut(Event),
+        mut record: impl FnMut(ServerEvent),
     ) -> Result<Registered, String> {
         self.started += 1;
         let name = text(&step["plugin"]);
@@ -230,7 +231,7 @@ impl Wire {
     /// Asks the pod resources socket, of which `snapshot` is to be told.
     pub(in crate::device) fn pod_resources<T>(
         &self,
-        snapshot: Snapshot,
+        snapshot: PodResourcesSnapshot,
         ask: impl FnOnce(&mut PodResourcesClient) -> Result<T, device_plugin::ClientError>,
     ) -> Result<T, String> {
         self.told.tell(snapshot);

@@ -15,7 +15,7 @@ use shuttle::{Config, Runner, future};
 use tokio::sync::mpsc as lists;
 
 use super::Plugins;
-use crate::event::{Event, Gone};
+use crate::event::{DisconnectReason, ServerEvent};
 use crate::metrics::Metrics;
 use crate::setup::{Folders, Setup};
 use crate::wire::{ConnectError, Wire};
@@ -90,37 +90,37 @@ impl Wire for Stage {
 }
 
 /// What comes to whoever keeps the inventory.
-enum Told {
-    Event(Event),
+enum Message {
+    Event(ServerEvent),
     Answer(Reply),
 }
 
 /// Everything, in its order; events are taken in, one after the other.
-fn keeper(told: Receiver<Told>) -> JoinHandle<usize> {
+fn keeper(told: Receiver<Message>) -> JoinHandle<usize> {
     thread::spawn(move || {
         let mut stands: Option<Name> = None;
         let mut has_new_listed = false;
         let mut answers = 0;
         for told in told {
             match told {
-                Told::Event(Event::Registered { options, .. }) => stands = Some(Name::of(options)),
-                Told::Event(Event::Listed { devices, .. }) => {
+                Message::Event(ServerEvent::Registered { options, .. }) => stands = Some(Name::of(options)),
+                Message::Event(ServerEvent::Listed { devices, .. }) => {
                     // The lists of an older one count until the newer one has listed, as in the kubelet.
                     let is_new = devices.iter().any(|device| device.id.as_str() == "New");
                     assert!(!is_new || stands == Some(Name::New), "who has gone lists nothing any more");
                     assert!(is_new || !has_new_listed, "who has been replaced lists nothing any more");
                     has_new_listed |= is_new;
                 }
-                Told::Event(Event::Gone { .. }) => (stands, has_new_listed) = (None, false),
-                Told::Event(
-                    Event::ListRefused { .. }
-                    | Event::NotRegistered { .. }
-                    | Event::EndedUnnoticed { .. }
-                    | Event::ServedAgain { .. }
-                    | Event::NotServed { .. },
+                Message::Event(ServerEvent::Gone { .. }) => (stands, has_new_listed) = (None, false),
+                Message::Event(
+                    ServerEvent::ListRefused { .. }
+                    | ServerEvent::NotRegistered { .. }
+                    | ServerEvent::EndedUnnoticed { .. }
+                    | ServerEvent::ServedAgain { .. }
+                    | ServerEvent::NotServed { .. },
                 ) => {}
-                Told::Answer(Reply::Failed(_)) => answers += 1,
-                Told::Answer(reply) => {
+                Message::Answer(Reply::Failed(_)) => answers += 1,
+                Message::Answer(reply) => {
                     answers += 1;
                     let own = stands.map(Name::answer);
                     assert_eq!(Some(reply), own, "an answer is of the plugin that stands for the resource");
@@ -133,18 +133,18 @@ fn keeper(told: Receiver<Told>) -> JoinHandle<usize> {
 
 type Node = Arc<Plugins<Stage>>;
 
-fn node() -> (Node, Stage, Sender<Told>, JoinHandle<usize>) {
+fn node() -> (Node, Stage, Sender<Message>, JoinHandle<usize>) {
     node_of(keeper)
 }
 
-fn node_of<T>(keeper: fn(Receiver<Told>) -> T) -> (Node, Stage, Sender<Told>, T) {
+fn node_of<T>(keeper: fn(Receiver<Message>) -> T) -> (Node, Stage, Sender<Message>, T) {
     let stage = Stage::default();
     let (sender, told) = mpsc::channel();
     let keeper = keeper(told);
     let teller = sender.clone();
     let tell = move |event| {
         // The keeper goes last.
-        let _ = teller.send(Told::Event(event));
+        let _ = teller.send(Message::Event(event));
     };
     let setup = Setup::new(Folders::below(Path::new("/")));
     let plugins = Plugins::new(stage.clone(), &setup, Metrics::default(), tell, BTreeSet::new);
@@ -156,13 +156,13 @@ fn register(plugins: &Node, name: Name) -> JoinHandle<bool> {
     thread::spawn(move || future::block_on(plugins.connect(GPU.into(), name.socket())).is_ok())
 }
 
-fn ask(plugins: &Node, sender: &Sender<Told>) -> JoinHandle<()> {
+fn ask(plugins: &Node, sender: &Sender<Message>) -> JoinHandle<()> {
     let (plugins, sender) = (plugins.clone(), sender.clone());
     let devices: DeviceIds = [DeviceId::new("gpu-0")].into_iter().collect();
     let question = Question::Allocate { resource: GPU.into(), devices };
     thread::spawn(move || {
         future::block_on(plugins.ask(question, move |_, reply| {
-            let _ = sender.send(Told::Answer(reply));
+            let _ = sender.send(Message::Answer(reply));
         }));
     })
 }
@@ -182,7 +182,7 @@ fn one_replaces_the_other() {
     let gone = {
         let plugins = plugins.clone();
         thread::spawn(move || {
-            plugins.gone(&GPU.into(), Gone::SocketRemoved);
+            plugins.gone(&GPU.into(), DisconnectReason::SocketRemoved);
         })
     };
     asking.into_iter().for_each(joined);
@@ -217,8 +217,8 @@ fn one_fails_to_replace_the_other() {
 }
 
 /// A keeper that counts answers.
-fn counter(told: Receiver<Told>) -> JoinHandle<usize> {
-    thread::spawn(move || told.into_iter().filter(|told| matches!(told, Told::Answer(_))).count())
+fn counter(told: Receiver<Message>) -> JoinHandle<usize> {
+    thread::spawn(move || told.into_iter().filter(|told| matches!(told, Message::Answer(_))).count())
 }
 
 /// A plugin registers many times at once, while it lists, is asked, and sometimes its stream ends.

@@ -18,9 +18,9 @@ pub(super) const DIALLED: usize = 4;
 
 /// Ends when a connection is closed from this side.
 #[derive(Clone)]
-pub(super) struct Closed(watch::Receiver<()>);
+pub(super) struct CloseSignal(watch::Receiver<()>);
 
-impl Closed {
+impl CloseSignal {
     pub(super) fn is_open(&self) -> bool {
         self.0.has_changed().is_ok()
     }
@@ -33,7 +33,7 @@ impl Closed {
 
 /// The connections that are open.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct OpenConnections {
     replaced: ReplacedPlugins,
     /// The most that there are of all resources.
     most: usize,
@@ -56,13 +56,13 @@ enum Stage {
     Listed,
 }
 
-impl Open {
+impl OpenConnections {
     pub(super) const fn new(replaced: ReplacedPlugins, most: usize) -> Self {
         Self { replaced, most, resources: BTreeMap::new() }
     }
 
     /// A connection is being dialled; `None` if there are too many, and no other resource has more than this one would.
-    pub(super) fn dialled(&mut self, resource: &ResourceName, id: ConnectionId) -> Option<Closed> {
+    pub(super) fn dialled(&mut self, resource: &ResourceName, id: ConnectionId) -> Option<CloseSignal> {
         if self.resources.values().map(Vec::len).sum::<usize>() >= self.most && !self.take_place(resource) {
             return None;
         }
@@ -76,7 +76,7 @@ impl Open {
         {
             all.remove(oldest);
         }
-        Some(Closed(closed))
+        Some(CloseSignal(closed))
     }
 
     /// Closes a connection of the resource that has most, if that leaves it no fewer than `resource` then has. The last
@@ -187,7 +187,7 @@ mod tests {
 
     fn left(replaced: ReplacedPlugins, steps: &[Step]) -> Vec<u64> {
         let gpu: ResourceName = GPU.into();
-        let mut open = Open::new(replaced, 100);
+        let mut open = OpenConnections::new(replaced, 100);
         let mut closed = BTreeMap::new();
         for step in steps {
             match step {
@@ -228,12 +228,12 @@ mod tests {
     fn a_resource_that_has_many_connections_gives_one_up_for_a_resource_that_has_none() {
         let name = |name: &str| -> ResourceName { format!("vendor.example/{name}").as_str().into() };
         for replaced in [ReplacedPlugins::Close, ReplacedPlugins::KeepOpen] {
-            let mut open = Open::new(replaced, 4);
+            let mut open = OpenConnections::new(replaced, 4);
             let (greedy, quiet) = (name("greedy"), name("quiet"));
             let first = open.dialled(&greedy, ConnectionId(1)).expect("there is room");
             open.registered(&greedy, ConnectionId(1));
             open.listed(&greedy, ConnectionId(1));
-            let others: Vec<Closed> =
+            let others: Vec<CloseSignal> =
                 (2..5).filter_map(|id| open.dialled(&greedy, ConnectionId(id))).collect();
             assert_eq!(others.len(), 3);
             assert!(open.dialled(&greedy, ConnectionId(5)).is_none(), "its excess refuses only its own");

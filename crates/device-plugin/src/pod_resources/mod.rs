@@ -19,12 +19,12 @@ pub(crate) use serve::Lister;
 /// Who knows what pods hold.
 pub trait PodResources: Send + Sync {
     /// What there is to tell now. It is called for each question, from a thread that may wait a little.
-    fn snapshot(&self, asked: Asked) -> Arc<Snapshot>;
+    fn snapshot(&self, asked: PodResourcesQuery) -> Arc<PodResourcesSnapshot>;
 }
 
 /// What is being asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Asked {
+pub enum PodResourcesQuery {
     /// `List`. Before it answers the kubelet frees the devices of dead pods, if all sources of pods are ready.
     List,
     /// `List` of `v1alpha1`: every pod that is known, refused ones too, and of each its app containers only. The kubelet
@@ -38,14 +38,14 @@ pub enum Asked {
 
 /// What there is to tell.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Snapshot {
-    /// The active pods, those that hold nothing included; for [`Asked::ListV1Alpha1`] all that are known.
+pub struct PodResourcesSnapshot {
+    /// The active pods, those that hold nothing included; for [`PodResourcesQuery::ListV1Alpha1`] all that are known.
     pub pods: Vec<PodEntry>,
     /// What can be given out at all, taken or not.
     pub allocatable: Amounts,
 }
 
-impl Snapshot {
+impl PodResourcesSnapshot {
     /// The resources of which pods hold devices.
     pub(crate) fn held_resources(&self) -> BTreeSet<ResourceName> {
         let containers = self.pods.iter().flat_map(|pod| &pod.containers);
@@ -57,20 +57,20 @@ impl Snapshot {
 /// What a pod holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PodEntry {
-    /// Its name.
+    /// `metadata.name`.
     pub name: String,
-    /// Its namespace.
+    /// `metadata.namespace`.
     pub namespace: String,
-    /// Its sidecars, then its other containers; no plain init containers. For [`Asked::ListV1Alpha1`] no sidecars.
+    /// Its sidecars, then its other containers; no plain init containers. For [`PodResourcesQuery::ListV1Alpha1`] no sidecars.
     pub containers: Vec<ContainerEntry>,
 }
 
 /// What a container holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContainerEntry {
-    /// Its name.
+    /// Its name in the pod.
     pub name: ContainerName,
-    /// What it holds.
+    /// Its exclusive CPUs, memory and devices.
     pub amounts: Amounts,
 }
 
@@ -90,7 +90,7 @@ pub struct Amounts {
 pub struct MemoryEntry {
     /// `memory` or `hugepages-…`.
     pub kind: ResourceName,
-    /// In bytes.
+    /// Bytes on all of the nodes together.
     pub size: u64,
     /// On which nodes, together.
     pub nodes: Vec<NodeId>,

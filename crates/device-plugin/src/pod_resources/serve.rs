@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tonic::{Request, Response, Status};
 
 use super::rate::Bucket;
-use super::{Asked, PodResources, Snapshot};
+use super::{PodResources, PodResourcesQuery, PodResourcesSnapshot};
 use crate::metrics::{Method, Metrics};
 use crate::proto::podresources as messages;
 use crate::proto::podresources::pod_resources_lister_server::PodResourcesLister;
@@ -34,17 +34,17 @@ impl Lister {
     }
 
     /// What there is to tell, if there have not been too many questions.
-    async fn snapshot(&self, method: Method) -> Result<Arc<Snapshot>, Status> {
+    async fn snapshot(&self, method: Method) -> Result<Arc<PodResourcesSnapshot>, Status> {
         let take = |bucket: &Mutex<Bucket>| bucket.lock().take(Instant::now());
         if !self.bucket.as_ref().is_none_or(take) {
             return Err(Status::resource_exhausted("rejected by rate limit"));
         }
         self.metrics.count_question(method);
         let asked = match method {
-            Method::List => Asked::List,
-            Method::Allocatable => Asked::Allocatable,
-            Method::Get => Asked::Get,
-            Method::ListV1Alpha1 => Asked::ListV1Alpha1,
+            Method::List => PodResourcesQuery::List,
+            Method::Allocatable => PodResourcesQuery::Allocatable,
+            Method::Get => PodResourcesQuery::Get,
+            Method::ListV1Alpha1 => PodResourcesQuery::ListV1Alpha1,
         };
         let source = Arc::clone(&self.source);
         let told = tokio::task::spawn_blocking(move || source.snapshot(asked)).await;

@@ -8,7 +8,7 @@ use pod_spec::ResourceName;
 use tonic::transport::Channel;
 
 use crate::client;
-use crate::event::Gone;
+use crate::event::DisconnectReason;
 use crate::plugins::Plugins;
 use crate::proto::pluginregistration as messages;
 use crate::proto::pluginregistration::registration_client::RegistrationClient;
@@ -22,7 +22,7 @@ const DEVICE_PLUGIN: &str = "DevicePlugin";
 pub(super) struct NotRegistered;
 
 /// A plugin that is not registered: the name that it gave, and why.
-struct Failed {
+struct ConversationError {
     resource: String,
     why: String,
 }
@@ -31,7 +31,7 @@ struct Failed {
 pub(super) async fn registered(plugins: &Arc<Plugins>, socket: &Path) -> Result<ResourceName, NotRegistered> {
     match introduced(plugins, socket).await {
         Ok(resource) => Ok(resource),
-        Err(Failed { resource, why }) => {
+        Err(ConversationError { resource, why }) => {
             plugins.not_registered(&resource, socket, &why);
             Err(NotRegistered)
         }
@@ -39,10 +39,10 @@ pub(super) async fn registered(plugins: &Arc<Plugins>, socket: &Path) -> Result<
 }
 
 /// The whole conversation. The texts are the kubelet's.
-async fn introduced(plugins: &Arc<Plugins>, socket: &Path) -> Result<ResourceName, Failed> {
+async fn introduced(plugins: &Arc<Plugins>, socket: &Path) -> Result<ResourceName, ConversationError> {
     let times = plugins.times();
     let shown = socket.display();
-    let nameless = |why: String| Failed { resource: String::new(), why };
+    let nameless = |why: String| ConversationError { resource: String::new(), why };
     let channel = client::dial(socket, times.dial).await.map_err(|_| {
         let why = "context deadline exceeded";
         nameless(format!("RegisterPlugin error -- dial failed at socket {shown}, err: {why}"))
@@ -61,14 +61,14 @@ async fn introduced(plugins: &Arc<Plugins>, socket: &Path) -> Result<ResourceNam
             Err(error) => {
                 let failed = "RegisterPlugin error -- failed to send registration status at socket";
                 let why = format!("{failed} {shown}, err: {error}");
-                plugins.gone(&resource, Gone::NotNotified(error));
-                Err(Failed { resource: name, why })
+                plugins.gone(&resource, DisconnectReason::NotNotified(error));
+                Err(ConversationError { resource: name, why })
             }
         },
         Err(why) => {
             // Whether it hears it or not, it is tried again.
             let _ = notify(&mut client, time, Some(why.clone())).await;
-            Err(Failed { resource: name, why })
+            Err(ConversationError { resource: name, why })
         }
     }
 }

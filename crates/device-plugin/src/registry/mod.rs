@@ -15,7 +15,7 @@ use pod_spec::ResourceName;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use crate::event::Gone;
+use crate::event::DisconnectReason;
 use crate::metrics::World;
 use crate::plugins::Plugins;
 use crate::setup::Times;
@@ -29,13 +29,13 @@ const CONVERSATIONS: usize = 32;
 pub(crate) struct Registry {
     folder: PathBuf,
     plugins: Arc<Plugins>,
-    known: BTreeMap<PathBuf, Known>,
+    known: BTreeMap<PathBuf, KnownSocket>,
     /// Conversations that are going on.
     running: JoinSet<(PathBuf, Result<ResourceName, NotRegistered>)>,
 }
 
 /// A socket that has been seen.
-struct Known {
+struct KnownSocket {
     identity: Identity,
     state: State,
     /// How long is waited after the next failure.
@@ -48,7 +48,7 @@ enum State {
     Waiting(Instant),
     /// Being registered: one conversation at a time for each socket.
     Talking,
-    /// Registered.
+    /// Its plugin is registered for this resource.
     Registered(ResourceName),
 }
 
@@ -75,7 +75,7 @@ impl Registry {
     /// Forgets what has gone, and talks to what is there and not registered.
     fn look(&mut self) {
         let there = sockets(&self.folder);
-        let is_gone = |socket: &PathBuf, known: &Known| {
+        let is_gone = |socket: &PathBuf, known: &KnownSocket| {
             known.state != State::Talking && there.get(socket) != Some(&known.identity)
         };
         for (socket, known) in self.known.extract_if(.., |socket, known| is_gone(socket, known)) {
@@ -83,14 +83,14 @@ impl Registry {
             metrics.lost(&socket, World::Desired);
             if let State::Registered(resource) = known.state {
                 metrics.lost(&socket, World::Actual);
-                self.plugins.gone(&resource, Gone::SocketRemoved);
+                self.plugins.gone(&resource, DisconnectReason::SocketRemoved);
             }
         }
         let now = Instant::now();
         for (socket, identity) in there {
             let known = self.known.entry(socket.clone()).or_insert_with(|| {
                 self.plugins.metrics.found(&socket, World::Desired);
-                Known { identity, state: State::Waiting(now), wait: self.plugins.times().retry }
+                KnownSocket { identity, state: State::Waiting(now), wait: self.plugins.times().retry }
             });
             let has_place = self.running.len() < CONVERSATIONS;
             if has_place && matches!(known.state, State::Waiting(until) if until <= now) {

@@ -56,7 +56,7 @@ pub enum Answer {
     /// The stream was reset, for this reason.
     Reset(u32),
     /// The connection was closed, for this reason.
-    Closed(u32),
+    CloseSignal(u32),
     /// Nothing came back.
     Nothing,
 }
@@ -96,7 +96,7 @@ pub fn answer(stream: &mut UnixStream, of: u32) -> Answer {
                 }
             }
             RST_STREAM if frame.stream == of => return Answer::Reset(code(0)),
-            GOAWAY if code(4) != 0 => return Answer::Closed(code(4)),
+            GOAWAY if code(4) != 0 => return Answer::CloseSignal(code(4)),
             _ => {}
         }
     }

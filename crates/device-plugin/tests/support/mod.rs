@@ -10,7 +10,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use device_manager::{Inventory, Moment, PluginTime};
-use device_plugin::{Asked, Event, Folders, PodResources, Server, Setup, Snapshot, StartError, Times};
+use device_plugin::{
+    Folders, PodResources, PodResourcesQuery, PodResourcesSnapshot, Server, ServerEvent, Setup, StartError,
+    Times,
+};
 use topology_model::{NodeId, Nodes};
 
 /// How long a test waits for what must come. It is never waited for what must not.
@@ -68,10 +71,10 @@ pub fn setup(folder: &Folder) -> Setup {
 
 /// Tells what it was given last.
 #[derive(Default)]
-pub struct Told(pub Mutex<Arc<Snapshot>>);
+pub struct LastSnapshot(pub Mutex<Arc<PodResourcesSnapshot>>);
 
-impl PodResources for Told {
-    fn snapshot(&self, _: Asked) -> Arc<Snapshot> {
+impl PodResources for LastSnapshot {
+    fn snapshot(&self, _: PodResourcesQuery) -> Arc<PodResourcesSnapshot> {
         Arc::clone(&self.0.lock().unwrap())
     }
 }
@@ -80,8 +83,8 @@ impl PodResources for Told {
 pub struct Node {
     pub server: Server,
     pub inventory: Inventory,
-    pub told: Arc<Told>,
-    events: mpsc::Receiver<Event>,
+    pub told: Arc<LastSnapshot>,
+    events: mpsc::Receiver<ServerEvent>,
     began: Instant,
 }
 
@@ -92,7 +95,7 @@ impl Node {
 
     pub fn with(setup: &Setup) -> Result<Self, StartError> {
         let (tell, events) = mpsc::channel();
-        let told = Arc::<Told>::default();
+        let told = Arc::<LastSnapshot>::default();
         let server = Server::start(setup, told.clone(), move |event| drop(tell.send(event)))?;
         let nodes = Nodes::new([0, 1].map(NodeId)).unwrap();
         Ok(Self { server, inventory: Inventory::new(nodes), told, events, began: Instant::now() })
@@ -133,7 +136,7 @@ impl Node {
         events.try_iter().map(|event| recorded(event, &mut inventory, Moment::default())).collect()
     }
 
-    pub fn record(&mut self, event: Event) -> String {
+    pub fn record(&mut self, event: ServerEvent) -> String {
         recorded(event, &mut self.inventory, Moment(self.began.elapsed()))
     }
 
@@ -142,16 +145,16 @@ impl Node {
     }
 }
 
-fn recorded(event: Event, inventory: &mut Inventory, now: Moment) -> String {
+fn recorded(event: ServerEvent, inventory: &mut Inventory, now: Moment) -> String {
     let text = match &event {
-        Event::Registered { resource, .. } => format!("registered {resource}"),
-        Event::NotRegistered { resource, why, .. } => format!("not registered {resource:?}: {why}"),
-        Event::Listed { resource, devices, .. } => format!("listed {resource} {}", devices.len()),
-        Event::ListRefused { resource, why, .. } => format!("list refused {resource}: {why}"),
-        Event::Gone { resource, why } => format!("gone {resource}: {why:?}"),
-        Event::EndedUnnoticed { resource } => format!("ended unnoticed {resource}"),
-        Event::ServedAgain { socket } => format!("served again {socket:?}"),
-        Event::NotServed { socket, error } => format!("not served {socket:?}: {error}"),
+        ServerEvent::Registered { resource, .. } => format!("registered {resource}"),
+        ServerEvent::NotRegistered { resource, why, .. } => format!("not registered {resource:?}: {why}"),
+        ServerEvent::Listed { resource, devices, .. } => format!("listed {resource} {}", devices.len()),
+        ServerEvent::ListRefused { resource, why, .. } => format!("list refused {resource}: {why}"),
+        ServerEvent::Gone { resource, why } => format!("gone {resource}: {why:?}"),
+        ServerEvent::EndedUnnoticed { resource } => format!("ended unnoticed {resource}"),
+        ServerEvent::ServedAgain { socket } => format!("served again {socket:?}"),
+        ServerEvent::NotServed { socket, error } => format!("not served {socket:?}: {error}"),
     };
     event.record(inventory, now);
     text

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cpuset::{CpuId, CpuSet};
 use device_manager::DeviceEntry;
-use device_plugin::{ContainerEntry, MemoryEntry, PodEntry, PodResourcesClient, Snapshot};
+use device_plugin::{ContainerEntry, MemoryEntry, PodEntry, PodResourcesClient, PodResourcesSnapshot};
 use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceName, Role};
 use serde_json::{Map, Value, json};
 use topology_model::NodeId;
@@ -158,7 +158,7 @@ impl Node {
     }
 
     /// What there is to tell of these pods, and of the node.
-    fn snapshot(&self, pods: &[&Pod]) -> Snapshot {
+    fn snapshot(&self, pods: &[&Pod]) -> PodResourcesSnapshot {
         let container = |pod: &Pod, container: &Container| {
             let key = (pod.uid.clone(), container.name.clone());
             let devices = self.held.entries(&pod.uid, &container.name).collect();
@@ -171,7 +171,7 @@ impl Node {
             namespace: pod.namespace.clone(),
             containers: lasting(pod).map(|lasting| container(pod, lasting)).collect(),
         };
-        Snapshot {
+        PodResourcesSnapshot {
             pods: pods.iter().map(pod).collect(),
             allocatable: self.others.of_node.told(self.inventory.allocatable().collect()),
         }

@@ -2,7 +2,7 @@
 //! what happens to plugins that are called as functions are, so each is waited for and none is waited for in vain.
 
 use device_manager::{ConnectionId, RegisterError};
-use device_plugin::Event;
+use device_plugin::ServerEvent;
 use pod_spec::ResourceName;
 use serde_json::{Value, json};
 
@@ -26,10 +26,10 @@ impl Node {
         }
     }
 
-    fn record(&mut self, event: Event, entry: &mut Entry) {
+    fn record(&mut self, event: ServerEvent, entry: &mut Entry) {
         match event {
             // Its receipt goes when the state has been stored.
-            Event::Listed { resource, devices, receipt } => {
+            ServerEvent::Listed { resource, devices, receipt } => {
                 self.listed(&resource, devices, entry);
                 drop(receipt);
             }
@@ -40,7 +40,7 @@ impl Node {
     }
 
     /// Records what happens until `is_it` says yes to an event.
-    fn until(&mut self, entry: &mut Entry, is_it: impl Fn(&Event) -> bool) -> Result<(), String> {
+    fn until(&mut self, entry: &mut Entry, is_it: impl Fn(&ServerEvent) -> bool) -> Result<(), String> {
         loop {
             let Some(wire) = &self.wire else { return Ok(()) };
             let event = wire.next()?;
@@ -57,7 +57,7 @@ impl Node {
         entry.insert("updates".into(), json!([]));
         let mut listed = Listed::No;
         let said = wire.register(step, |event| {
-            if matches!(event, Event::Listed { .. }) {
+            if matches!(event, ServerEvent::Listed { .. }) {
                 listed = Listed::Yes;
             }
             self.record(event, entry);
@@ -71,7 +71,7 @@ impl Node {
                 let connection = self.connecting(&resource);
                 self.plugins.connected(text(&step["plugin"]), connection);
                 if step["silent"].as_bool() != Some(true) && listed == Listed::No {
-                    self.until(entry, |event| matches!(event, Event::Listed { .. }))?;
+                    self.until(entry, |event| matches!(event, ServerEvent::Listed { .. }))?;
                 }
                 Value::Null
             }
@@ -119,18 +119,19 @@ impl Node {
         if let Some(wire) = &mut self.wire {
             wire.list(name, devices);
         }
-        self.until(entry, |event| matches!(event, Event::Listed { .. }))
+        self.until(entry, |event| matches!(event, ServerEvent::Listed { .. }))
     }
 
     /// A plugin ends for which nobody stands any more.
     pub(super) fn ended_wired(&mut self, ended: &ResourceName) -> Result<(), String> {
-        let is_it = |event: &Event| matches!(event, Event::EndedUnnoticed { resource } if resource == ended);
+        let is_it = |event: &ServerEvent| matches!(event, ServerEvent::EndedUnnoticed { resource } if resource == ended);
         self.until(&mut Entry::new(), is_it)
     }
 
     /// A plugin that stands for the resource goes away.
     pub(super) fn lost_wired(&mut self, lost: &ResourceName) -> Result<(), String> {
-        let is_it = |event: &Event| matches!(event, Event::Gone { resource, .. } if resource == lost);
+        let is_it =
+            |event: &ServerEvent| matches!(event, ServerEvent::Gone { resource, .. } if resource == lost);
         self.until(&mut Entry::new(), is_it)
     }
 }

@@ -15,7 +15,7 @@ use device_plugin::proto::pluginregistration::registration_server::{Registration
 use device_plugin::proto::pluginregistration::{
     InfoRequest, PluginInfo, RegistrationStatus, RegistrationStatusResponse,
 };
-use device_plugin::{Event, Folders, Server, Setup, Times};
+use device_plugin::{Folders, Server, ServerEvent, Setup, Times};
 use serde_json::{Value, json};
 use tokio::net::UnixListener;
 use tokio::runtime::Runtime;
@@ -98,7 +98,7 @@ fn length(calls: &Mutex<Vec<Value>>) -> usize {
 /// Who keeps the inventory.
 struct Node {
     inventory: Inventory,
-    events: Receiver<Event>,
+    events: Receiver<ServerEvent>,
 }
 
 impl Node {
