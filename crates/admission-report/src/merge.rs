@@ -8,7 +8,7 @@ use core::fmt;
 use pod_spec::ResourceName;
 use serde::{Serialize, Serializer};
 use topology_model::NodeIds;
-use topology_policy::{self as policy, Fit, MergeTrace, Places, Why};
+use topology_policy::{self as policy, MergeReason, MergeTrace, ServableSets, Suitability};
 
 use crate::facts::Facts;
 use crate::json;
@@ -24,7 +24,7 @@ pub struct MergeReport {
     pub candidates: Vec<Candidate>,
     /// Why the first candidate is the first.
     #[serde(serialize_with = "why")]
-    pub why: Why,
+    pub why: MergeReason,
     /// Whether the policy admits the merged hint.
     pub accepted: bool,
 }
@@ -75,7 +75,7 @@ pub struct Candidate {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
-fn why<S: Serializer>(why: &Why, serializer: S) -> Result<S::Ok, S::Error> {
+fn why<S: Serializer>(why: &MergeReason, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&why.text())
 }
 
@@ -84,22 +84,22 @@ impl MergeReport {
         let answers = merge.answers.iter().map(|answer| Answer {
             resource: answer.resource.clone(),
             node_sets: match answer.places {
-                Places::NoOpinion => NodeSets::Any,
-                Places::Nowhere => NodeSets::None,
-                Places::Sets { alone, narrowest, preferred } => {
+                ServableSets::NoOpinion => NodeSets::Any,
+                ServableSets::Nowhere => NodeSets::None,
+                ServableSets::Sets { alone, narrowest, preferred } => {
                     NodeSets::Some { alone: facts.listed(alone), narrowest, preferred }
                 }
             },
         });
         let candidate = |candidate: &policy::Candidate| {
-            let with = |wanted: Fit| {
+            let with = |wanted: Suitability| {
                 let fits = merge.answers.iter().zip(&candidate.fits).filter(move |(_, fit)| **fit == wanted);
                 fits.map(|(answer, _)| answer.resource.clone()).collect()
             };
             Candidate {
                 nodes: facts.listed(candidate.nodes),
-                not_preferred_by: with(Fit::Acceptable),
-                not_offered_by: with(Fit::NotNamed),
+                not_preferred_by: with(Suitability::Acceptable),
+                not_offered_by: with(Suitability::NotNamed),
                 distance: candidate.distance,
             }
         };

@@ -15,7 +15,7 @@ use crate::work::Stop;
 
 /// What a merge of lists gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+pub(crate) enum DenseOutcome {
     /// The tie holds the best preferred set.
     Preferred,
     /// The tie holds the best set that can be reached, if there is one.
@@ -25,14 +25,14 @@ pub(crate) enum Found {
 }
 
 /// Merges lists; `tie` holds nothing yet.
-pub(crate) fn merge(nodes: NodeMask, answers: &Answers, tie: &mut Tie<'_>) -> Result<Found, Stop> {
+pub(crate) fn merge(nodes: NodeMask, answers: &Answers, tie: &mut Tie<'_>) -> Result<DenseOutcome, Stop> {
     let are_lists = answers.iter().all(|(_, answer)| !matches!(answer, Answer::Family(_)));
     match u64::BITS - nodes.to_bits().leading_zeros() {
-        _ if !are_lists => Ok(Found::NotHere),
+        _ if !are_lists => Ok(DenseOutcome::NotHere),
         width @ 0..=6 => Dense::<1> { nodes, width }.merge(answers, tie),
         width @ 7..=8 => Dense::<4> { nodes, width }.merge(answers, tie),
         width @ 9..=12 => Dense::<64> { nodes, width }.merge(answers, tie),
-        _ => Ok(Found::NotHere),
+        _ => Ok(DenseOutcome::NotHere),
     }
 }
 
@@ -61,7 +61,7 @@ struct Dense<const WORDS: usize> {
 struct Bitmap<const WORDS: usize>([u64; WORDS]);
 
 impl<const WORDS: usize> Dense<WORDS> {
-    fn merge(&self, answers: &Answers, tie: &mut Tie<'_>) -> Result<Found, Stop> {
+    fn merge(&self, answers: &Answers, tie: &mut Tie<'_>) -> Result<DenseOutcome, Stop> {
         let machine = NodeMask::all(self.width as usize);
         let mut demanded: Option<Bitmap<WORDS>> = None;
         let mut offered = Bitmap::EMPTY;
@@ -81,7 +81,7 @@ impl<const WORDS: usize> Dense<WORDS> {
                     Affinity::Any => leaves_open |= listed.hint == Hint::ANY,
                     Affinity::Nodes(mask) => {
                         if listed.foreign != ForeignNodes::default() || !mask.is_subset(machine) {
-                            return Ok(Found::NotHere);
+                            return Ok(DenseOutcome::NotHere);
                         }
                         narrowest = narrowest.min(mask.len());
                         if listed.hint.is_preferred() {
@@ -108,11 +108,11 @@ impl<const WORDS: usize> Dense<WORDS> {
                 tie.offer_narrower(mask & self.nodes)?;
             }
             if tie.best().is_some() {
-                return Ok(Found::Preferred);
+                return Ok(DenseOutcome::Preferred);
             }
         }
         self.reach(answers, limit, tie)?;
-        Ok(Found::Reached)
+        Ok(DenseOutcome::Reached)
     }
 
     /// Offers the best of all sets that can be reached.

@@ -115,12 +115,12 @@ pub(crate) struct Tie<'a> {
     /// Average distance of `best`, once it was needed.
     average: Option<f64>,
     /// Sets that were offered, for those who want to see them.
-    seen: Option<Seen>,
+    seen: Option<Offers>,
 }
 
 /// What was offered.
 #[derive(Clone, Debug)]
-struct Seen {
+struct Offers {
     masks: Vec<NodeMask>,
     /// How many are wanted.
     wanted: usize,
@@ -133,7 +133,7 @@ impl<'a> Tie<'a> {
 
     /// Keeps what is offered too; `wanted` sets of one size are enough.
     pub(crate) fn recording(ties: Ties<'a>, wanted: usize) -> Self {
-        Self { seen: Some(Seen { masks: Vec::new(), wanted }), ..Self::new(ties) }
+        Self { seen: Some(Offers { masks: Vec::new(), wanted }), ..Self::new(ties) }
     }
 
     pub(crate) const fn best(&self) -> Option<NodeMask> {

@@ -45,5 +45,5 @@ pub use {numa_bitmask, pod_spec, topology_hint};
 
 pub use distance::{DistanceIndex, Distances, MissingDistance, Ties};
 pub use policy::{Admit, KubeletPolicy, MergeError, Merged, Policy};
-pub use trace::{Candidate, Fit, MergeTrace, Places, Said, Why};
+pub use trace::{AnswerSummary, Candidate, MergeReason, MergeTrace, ServableSets, Suitability};
 pub use work::WorkLimit;

@@ -3,7 +3,7 @@
 use numa_bitmask::NodeMask;
 use topology_hint::{Affinity, Answers, Hint, Preference};
 
-use crate::dense::Found;
+use crate::dense::DenseOutcome;
 use crate::distance::{MissingDistance, Tie, Ties};
 use crate::part::parts;
 use crate::work::{Stop, WorkLimit};
@@ -44,9 +44,9 @@ pub(crate) fn merge(
     let found =
         dense::merge(nodes, answers, &mut tie).map_err(|stop| cut(stop, &tie, Preference::Acceptable))?;
     let preference = match found {
-        Found::Preferred => Preference::Preferred,
-        Found::Reached => Preference::Acceptable,
-        Found::NotHere => {
+        DenseOutcome::Preferred => Preference::Preferred,
+        DenseOutcome::Reached => Preference::Acceptable,
+        DenseOutcome::NotHere => {
             let mut steps = limit.start();
             let parts = parts(nodes, answers);
             preferred::best(nodes, &parts, &mut tie, &mut steps)

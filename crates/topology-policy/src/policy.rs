@@ -12,9 +12,9 @@ use crate::work::WorkLimit;
 /// Whether the unit may run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admit {
-    /// It may.
+    /// The pod is admitted.
     Yes,
-    /// It is refused.
+    /// The pod is refused with `TopologyAffinityError`.
     No,
 }
 

@@ -22,12 +22,12 @@ pub(crate) fn find(
     steps: &mut Steps,
 ) -> Result<Option<NodeMask>, OutOfSteps> {
     let slack = |cover: &Cover<'_>, row: &Row<'_>| row.reach(cover.within()) - u128::from(row.need());
-    let places = covers.iter().map(|cover| Place {
+    let places = covers.iter().map(|cover| PartShare {
         kept: cover.within(),
         slacks: cover.rows().iter().map(|row| slack(cover, row)).collect(),
         never: cover.must(),
     });
-    let places: Places = places.collect();
+    let places: PartShares = places.collect();
     let (undecided, may_stay) = (room - keep, size - keep.len());
     steps.take()?;
     let packed = match pack_at_once(covers, places.clone(), undecided, out, may_stay) {
@@ -39,7 +39,7 @@ pub(crate) fn find(
 
 /// What one open part has spared so far.
 #[derive(Clone, Debug)]
-struct Place {
+struct PartShare {
     kept: NodeMask,
     /// By row: what it could still lose.
     slacks: SmallVec<[u128; 3]>,
@@ -47,12 +47,12 @@ struct Place {
     never: NodeMask,
 }
 
-type Places = SmallVec<[Place; 4]>;
+type PartShares = SmallVec<[PartShare; 4]>;
 
 /// Gives each part in turn whatever it can spare, first of the nodes that must go: mostly there is plenty.
 fn pack_at_once(
     covers: &[&Cover<'_>],
-    mut places: Places,
+    mut places: PartShares,
     undecided: NodeMask,
     out: NodeMask,
     may_stay: u32,
@@ -83,7 +83,7 @@ impl Search<'_, '_, '_> {
     /// Which of the `undecided` stay, at most `may_stay` of them.
     fn pack(
         &mut self,
-        mut places: Places,
+        mut places: PartShares,
         undecided: NodeMask,
         may_stay: u32,
     ) -> Result<Option<NodeMask>, OutOfSteps> {
@@ -121,7 +121,7 @@ impl Search<'_, '_, '_> {
     /// The node to pack next, and where.
     fn cheapest(
         &self,
-        places: &Places,
+        places: &PartShares,
         undecided: NodeMask,
         must_go: NodeMask,
     ) -> Option<(NodeIndex, usize)> {
@@ -159,7 +159,7 @@ impl Search<'_, '_, '_> {
     }
 }
 
-impl Place {
+impl PartShare {
     fn can_spare(&self, cover: &Cover<'_>, node: NodeIndex) -> bool {
         let mut rows = cover.rows().iter().zip(&self.slacks);
         rows.all(|(row, slack)| row.loss(self.kept, node) <= *slack)

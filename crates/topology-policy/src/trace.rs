@@ -27,25 +27,25 @@ pub struct MergeTrace {
     /// What came out, the same as without a trace.
     pub merged: Result<Merged, MergeError>,
     /// What each answer says, in their order.
-    pub answers: Vec<Said>,
+    pub answers: Vec<AnswerSummary>,
     /// Node sets in question, the best first; at most eight, and none under policy `none`.
     pub candidates: Vec<Candidate>,
     /// Why the first candidate won.
-    pub why: Why,
+    pub why: MergeReason,
 }
 
-/// What one answer says.
+/// Where one resource can be served, by the answer of its provider.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Said {
-    /// Of which resource.
+pub struct AnswerSummary {
+    /// The resource that was asked for.
     pub resource: ResourceName,
-    /// Where it can be served.
-    pub places: Places,
+    /// The node sets on which it can be served.
+    pub places: ServableSets,
 }
 
 /// Where a resource can be served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Places {
+pub enum ServableSets {
     /// Any node will do.
     NoOpinion,
     /// No node set will do.
@@ -64,20 +64,20 @@ pub enum Places {
 /// A node set in question.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Candidate {
-    /// The nodes.
+    /// The node set that was considered.
     pub nodes: NodeMask,
     /// What each answer makes of exactly these nodes, in the order of the answers.
-    pub fits: Vec<Fit>,
+    pub fits: Vec<Suitability>,
     /// The average distance, where it decides ties and is known.
     pub distance: Option<f64>,
 }
 
 /// What an answer makes of a node set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Fit {
+pub enum Suitability {
     /// As narrow as can be, or the answer leaves it open.
     Preferred,
-    /// It would do.
+    /// The answer names it, and not as preferred.
     Acceptable,
     /// The answer does not name it: it comes about only together with others.
     NotNamed,
@@ -85,7 +85,7 @@ pub enum Fit {
 
 /// Why the winner won.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
+pub enum MergeReason {
     /// The policy looks at no answer.
     NotLookedAt,
     /// Nobody asks for certain nodes: all of them.
@@ -120,13 +120,13 @@ impl KubeletPolicy {
         let merged = self.merge(nodes, ties, answers, limit);
         let parts = parts(nodes, answers);
         let mut steps = limit.start();
-        let said = answers.iter().zip(&parts).map(|((resource, answer), part)| Said {
+        let said = answers.iter().zip(&parts).map(|((resource, answer), part)| AnswerSummary {
             resource: resource.clone(),
-            places: Places::of(nodes, answer, part, &mut steps),
+            places: ServableSets::of(nodes, answer, part, &mut steps),
         });
         let said = said.collect();
         let (mut candidates, why) = match self {
-            Self::None => (Vec::new(), Why::NotLookedAt),
+            Self::None => (Vec::new(), MergeReason::NotLookedAt),
             Self::SingleNumaNode => single(nodes, &parts, &merged),
             Self::BestEffort | Self::Restricted => ranked(nodes, ties, &parts, &merged, &mut steps),
         };
@@ -135,9 +135,9 @@ impl KubeletPolicy {
     }
 }
 
-impl Places {
+impl ServableSets {
     fn of(nodes: NodeMask, answer: Answer<'_>, part: &Part<'_>, steps: &mut Steps) -> Self {
-        let alone = nodes.iter().filter(|node| fit(part, (*node).into()) != Fit::NotNamed).collect();
+        let alone = nodes.iter().filter(|node| fit(part, (*node).into()) != Suitability::NotNamed).collect();
         match (answer, part) {
             (Answer::NoOpinion, _) => Self::NoOpinion,
             (_, Part::Free(_)) => Self::Nowhere,
@@ -159,16 +159,16 @@ impl Places {
 }
 
 /// What the answer makes of exactly this set.
-fn fit(part: &Part<'_>, mask: NodeMask) -> Fit {
+fn fit(part: &Part<'_>, mask: NodeMask) -> Suitability {
     if part.leaves_open() || part.prefers(mask) {
-        return Fit::Preferred;
+        return Suitability::Preferred;
     }
     let named = match part {
         Part::Free(_) => false,
         Part::List(list) => list.iter().any(|listed| listed.hint.affinity == Affinity::Nodes(mask)),
         Part::Family(rule) => rule.accepts(mask),
     };
-    if named || part.leaves_all() { Fit::Acceptable } else { Fit::NotNamed }
+    if named || part.leaves_all() { Suitability::Acceptable } else { Suitability::NotNamed }
 }
 
 fn candidate(nodes: NodeMask, ties: Ties<'_>, parts: &Parts<'_>) -> Candidate {
@@ -180,10 +180,15 @@ fn candidate(nodes: NodeMask, ties: Ties<'_>, parts: &Parts<'_>) -> Candidate {
 }
 
 /// Each node alone, those first that miss the fewest preferences.
-fn single(nodes: NodeMask, parts: &Parts<'_>, merged: &Result<Merged, MergeError>) -> (Vec<Candidate>, Why) {
+fn single(
+    nodes: NodeMask,
+    parts: &Parts<'_>,
+    merged: &Result<Merged, MergeError>,
+) -> (Vec<Candidate>, MergeReason) {
     let mut candidates: Vec<_> =
         nodes.iter().map(|node| candidate(node.into(), Ties::LowestNumber, parts)).collect();
-    let missed = |candidate: &Candidate| candidate.fits.iter().filter(|fit| **fit != Fit::Preferred).count();
+    let missed =
+        |candidate: &Candidate| candidate.fits.iter().filter(|fit| **fit != Suitability::Preferred).count();
     let winner =
         merged.as_ref().ok().and_then(|merged| merged.admitted()).and_then(|hint| hint.affinity.nodes());
     // Where an answer takes any node the merge looks at the nodes that it prefers by name first.
@@ -192,10 +197,10 @@ fn single(nodes: NodeMask, parts: &Parts<'_>, merged: &Result<Merged, MergeError
         parts.iter().all(|part| part.leaves_open() && nodes.iter().all(|node| !part.prefers(node.into())));
     let suitable = candidates.iter().filter(|candidate| missed(candidate) == 0).count();
     let why = match merged {
-        _ if all_open && !nodes.is_empty() => Why::AllOpen,
-        Ok(merged) if merged.admitted().is_none() => Why::NoNodeSuitsAll,
-        _ if suitable == 1 => Why::OnlyPreferred,
-        _ => Why::LowestNumber,
+        _ if all_open && !nodes.is_empty() => MergeReason::AllOpen,
+        Ok(merged) if merged.admitted().is_none() => MergeReason::NoNodeSuitsAll,
+        _ if suitable == 1 => MergeReason::OnlyPreferred,
+        _ => MergeReason::LowestNumber,
     };
     (candidates, why)
 }
@@ -207,9 +212,9 @@ fn ranked(
     parts: &Parts<'_>,
     merged: &Result<Merged, MergeError>,
     steps: &mut Steps,
-) -> (Vec<Candidate>, Why) {
-    let Ok(merged) = merged else { return (Vec::new(), Why::NoAnswer) };
-    let Some(winner) = merged.hint.affinity.nodes() else { return (Vec::new(), Why::NoAnswer) };
+) -> (Vec<Candidate>, MergeReason) {
+    let Ok(merged) = merged else { return (Vec::new(), MergeReason::NoAnswer) };
+    let Some(winner) = merged.hint.affinity.nodes() else { return (Vec::new(), MergeReason::NoAnswer) };
     // A search that is cut here only shows fewer candidates: the winner is known.
     let needed = rooms::limit(parts, steps).unwrap_or(0);
     let (mut agreed, mut reached) = (Tie::recording(ties, CANDIDATES), Tie::recording(ties, CANDIDATES));
@@ -242,15 +247,17 @@ fn ranked(
         first(a).cmp(&first(b)).then_with(same_rank).then_with(|| a.1.nodes.cmp(&b.1.nodes))
     });
     let why = match seen.as_slice() {
-        _ if agreed.best().is_none() && reached.best().is_none() => Why::NothingInCommon,
-        _ if parts.iter().all(|part| matches!(part, Part::Free(_))) => Why::AllOpen,
-        [(true, _), (false, _), ..] => Why::OnlyPreferred,
-        [(true, first), (_, second), ..] if first.nodes.len() < second.nodes.len() => Why::FewerNodes,
-        [(_, first), (_, second), ..] if first.nodes.len() != second.nodes.len() => Why::Size { needed },
-        [first, second, ..] if by_distance(&first.1, &second.1) == Ordering::Less => Why::Closest,
-        [_, _, ..] => Why::LowestNumber,
-        [(false, _)] => Why::Size { needed },
-        [_] | [] => Why::OnlyCandidate,
+        _ if agreed.best().is_none() && reached.best().is_none() => MergeReason::NothingInCommon,
+        _ if parts.iter().all(|part| matches!(part, Part::Free(_))) => MergeReason::AllOpen,
+        [(true, _), (false, _), ..] => MergeReason::OnlyPreferred,
+        [(true, first), (_, second), ..] if first.nodes.len() < second.nodes.len() => MergeReason::FewerNodes,
+        [(_, first), (_, second), ..] if first.nodes.len() != second.nodes.len() => {
+            MergeReason::Size { needed }
+        }
+        [first, second, ..] if by_distance(&first.1, &second.1) == Ordering::Less => MergeReason::Closest,
+        [_, _, ..] => MergeReason::LowestNumber,
+        [(false, _)] => MergeReason::Size { needed },
+        [_] | [] => MergeReason::OnlyCandidate,
     };
     (seen.into_iter().map(|(_, candidate)| candidate).collect(), why)
 }

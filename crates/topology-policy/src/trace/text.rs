@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use numa_bitmask::NodeMask;
 
-use super::{Fit, MergeTrace, Places, Why};
+use super::{MergeReason, MergeTrace, ServableSets, Suitability};
 
 impl MergeTrace {
     /// The trace in lines that a person can read: one for each answer, one for each candidate, and the reason last.
@@ -23,7 +23,9 @@ impl MergeTrace {
             if let Some(distance) = candidate.distance {
                 text += &format!(", average distance {distance:.2}");
             }
-            for (fit, words) in [(Fit::Acceptable, "not preferred by"), (Fit::NotNamed, "not offered by")] {
+            for (fit, words) in
+                [(Suitability::Acceptable, "not preferred by"), (Suitability::NotNamed, "not offered by")]
+            {
                 if candidate.fits.contains(&fit) {
                     text += &format!(", {words} {}", short(fit));
                 }
@@ -34,7 +36,7 @@ impl MergeTrace {
     }
 }
 
-impl Places {
+impl ServableSets {
     fn text(&self, name: impl Fn(NodeMask) -> String) -> String {
         let nodes = |count: u32| if count == 1 { String::from("1 node") } else { format!("{count} nodes") };
         match self {
@@ -58,7 +60,7 @@ impl Places {
     }
 }
 
-impl Why {
+impl MergeReason {
     /// The reason in words.
     #[must_use]
     pub fn text(self) -> String {
