@@ -21,8 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use pod_spec::ResourceName;
 
 use crate::names::is_resource;
-use crate::node::{Field, Keyed, Value};
-use crate::yaml::{Repeated, documents};
+use crate::node::{Field, MapEntry, Value};
+use crate::yaml::{RepeatedKey, documents};
 use crate::{FunctionPool, ManifestError, PodResourcesRead, Problem, Source, function_pool, pod_resources};
 
 /// One resource and its devices.
@@ -62,7 +62,7 @@ pub struct ListedDevice {
 /// Whether a device can be given out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeviceHealth {
-    /// It can.
+    /// It can be allocated.
     Healthy,
     /// It is there and counts as capacity, but cannot.
     Unhealthy,
@@ -120,7 +120,7 @@ const MAX_PER_NODE: u32 = 65_536;
 /// The first thing that is wrong, with its place.
 pub fn read_devices(source: &Source<'_>) -> Result<Vec<DeviceEntry>, ManifestError> {
     let mut read = Inventory::default();
-    for node in &documents(source, Repeated::Refused)? {
+    for node in &documents(source, RepeatedKey::Refused)? {
         read.read_document(&Field::document(source, node))?;
     }
     read.add_answers();
@@ -193,7 +193,7 @@ impl Inventory {
         for file in document.require("data", "the files of the ConfigMap")?.entries()? {
             let name = format!("{} ({})", document.source.name, file.key);
             let source = Source { name: &name, text: file.value.text("the text of a file")? };
-            for node in &documents(&source, Repeated::Refused)? {
+            for node in &documents(&source, RepeatedKey::Refused)? {
                 self.read_pools(&Field::document(&source, node))?;
             }
         }
@@ -289,7 +289,7 @@ pub(crate) const NODE_ID: &str = "the id of a NUMA node, 0 to 1023";
 
 fn read_counts(counts: &Field<'_>) -> Result<BTreeMap<u32, u32>, ManifestError> {
     let mut by_node = BTreeMap::new();
-    for Keyed { key, key_span, value } in counts.entries()? {
+    for MapEntry { key, key_span, value } in counts.entries()? {
         let Some(node) = key.parse().ok().filter(|&node: &u32| node <= MAX_NODE_ID) else {
             let problem = Problem::Range { found: key.to_owned(), expected: NODE_ID };
             return Err(counts.fail_at(key_span, problem));

@@ -16,7 +16,7 @@ use core::ops::RangeInclusive;
 
 use crate::devices::PciClass;
 use crate::node::{Field, Value};
-use crate::problem::Shown;
+use crate::problem::Quoted;
 use crate::suggest::nearest;
 use crate::{ManifestError, Problem};
 
@@ -31,9 +31,9 @@ pub struct FunctionPool {
 /// Whether a pool's plugin says on which NUMA node a device is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReportedNodes {
-    /// It does.
+    /// It reports the node of each device.
     Reported,
-    /// It does not (`excludeTopology`): such a device is as near to each node as to any other.
+    /// It reports none (`excludeTopology`): such a device is as near to each node as to any other.
     Withheld,
 }
 
@@ -59,7 +59,7 @@ struct RootSelector {
 /// A part of a selector that nothing is known for. Displays as a fragment: `drivers "vfio-pci", "iavf"`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct NotJudged {
-    /// Its field.
+    /// The field of the selector that is not evaluated.
     pub field: &'static str,
     /// What it asks for; empty where it is a switch.
     pub values: Vec<String>,
@@ -69,7 +69,7 @@ impl fmt::Display for NotJudged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.field)?;
         for (at, value) in self.values.iter().enumerate() {
-            write!(f, "{} {}", if at > 0 { "," } else { "" }, Shown(value))?;
+            write!(f, "{} {}", if at > 0 { "," } else { "" }, Quoted(value))?;
         }
         Ok(())
     }

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use node_config::{Duration, KubeletConfiguration, PodSysctls, ReservedMemory, Rules};
 
 use crate::kubelet_fields::{IGNORED, POD_SYSCTLS, READ};
-use crate::node::{Field, Keyed, Node, Value};
+use crate::node::{Field, MapEntry, Node, Value};
 use crate::quantity::any_resources;
 use crate::suggest::nearest;
-use crate::yaml::{Repeated, documents};
+use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source, Style};
 
 /// Something that the kubelet lets pass, but that does not do what its writer meant.
@@ -35,7 +35,7 @@ impl Warning {
 /// A configuration file that could be read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KubeletConfigRead {
-    /// What it says.
+    /// The fields that topolet knows, as the file has them.
     pub config: KubeletConfiguration,
     /// `staticPodPath`: the folder with the manifests of static pods, or one such file.
     pub static_pod_path: Option<String>,
@@ -93,10 +93,10 @@ pub(crate) const ACCEPTED_CONFIGS: &str = "a KubeletConfiguration (kubelet.confi
 /// The documents of a configuration as the kubelet reads them: strictly first, and leniently if a repeated key was the
 /// only matter, which is given too.
 fn documents_leniently(source: &Source<'_>) -> Result<(Vec<Node>, Option<ManifestError>), ManifestError> {
-    match documents(source, Repeated::Refused) {
+    match documents(source, RepeatedKey::Refused) {
         Ok(nodes) => Ok((nodes, None)),
         Err(error) if matches!(error.problem(), Problem::DuplicateKey(_)) => {
-            Ok((documents(source, Repeated::LastCounts)?, Some(error)))
+            Ok((documents(source, RepeatedKey::LastCounts)?, Some(error)))
         }
         Err(error) => Err(error),
     }
@@ -150,7 +150,7 @@ fn warn_of_unknown(
     known: &[&'static str],
     warnings: &mut Vec<Warning>,
 ) -> Result<(), ManifestError> {
-    for Keyed { key, key_span, .. } in field.entries()? {
+    for MapEntry { key, key_span, .. } in field.entries()? {
         if !known.contains(&key) {
             let found = key.to_owned();
             let problem = if let Some(meant) = nearest(key, known) {
@@ -323,7 +323,11 @@ fn integer(field: &Field<'_>, name: &str) -> Result<i32, ManifestError> {
     number.ok_or_else(|| wrong_type(field, name, INT32))
 }
 
-fn mapping<'a>(field: &Field<'a>, name: &str, wanted: &'static str) -> Result<Vec<Keyed<'a>>, ManifestError> {
+fn mapping<'a>(
+    field: &Field<'a>,
+    name: &str,
+    wanted: &'static str,
+) -> Result<Vec<MapEntry<'a>>, ManifestError> {
     field.entries().map_err(|_| wrong_type(field, name, wanted))
 }
 

@@ -50,13 +50,13 @@ pub use own::read_own_options;
 pub use patch::{FieldChange, PatchError, patch_kubelet_config};
 pub use plain::plain_json;
 pub use pod_resources::{
-    DevicesOn, MemoryOn, NodeHoldings, PodHoldings, PodResourcesRead, read_pod_resources,
+    DeviceGroup, MemoryGroup, NodeHoldings, PodHoldings, PodResourcesRead, read_pod_resources,
 };
 pub use pods::{read_pods, read_pods_with};
 pub use problem::Problem;
 pub use scenario::{
-    Place, Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPod, SchedulerName,
-    Spans, TracedPod, read_scenario,
+    Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,
+    SchedulerName, Spans, TracedPod, read_scenario,
 };
 pub use source::{MAX_BYTES, MAX_LIST_BYTES, Source};
 

@@ -12,8 +12,8 @@ use cpuset::go_quote;
 use pod_spec::{Pod, PodRules, PodUid};
 
 use self::reader::Reader;
-use crate::problem::Shown;
-use crate::source::Place;
+use crate::problem::Quoted;
+use crate::source::TextPosition;
 use crate::workload::Kind;
 use crate::{ManifestError, Problem, Source, Style, Warning};
 
@@ -69,7 +69,7 @@ pub enum PodLimit {
 /// What makes a pod. Displays as `Deployment web`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Owner {
-    /// Its kind.
+    /// `kind` of the workload, such as `Deployment`.
     pub kind: &'static str,
     /// Its name; may be empty.
     pub name: String,
@@ -147,13 +147,13 @@ pub struct Skipped {
     pub kind: String,
     /// Its name; may be empty.
     pub name: String,
-    place: Place,
+    place: TextPosition,
 }
 
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { version, kind, name, place } = self;
-        write!(f, "{place}: {kind} {} of {version} is skipped: no pods are read from it", Shown(name))
+        write!(f, "{place}: {kind} {} of {version} is skipped: no pods are read from it", Quoted(name))
     }
 }
 
@@ -166,16 +166,16 @@ pub struct NotConsidered {
     pub name: String,
     /// Its `spec.resourceClaims`, by name.
     pub claims: Vec<String>,
-    place: Place,
+    place: TextPosition,
 }
 
 impl fmt::Display for NotConsidered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, name, claims, place } = self;
-        let claims: Vec<String> = claims.iter().map(|claim| Shown(claim).to_string()).collect();
+        let claims: Vec<String> = claims.iter().map(|claim| Quoted(claim).to_string()).collect();
         let (noun, verb) = if claims.len() == 1 { ("claim", "is") } else { ("claims", "are") };
         let claims = claims.join(", ");
-        write!(f, "{place}: resource {noun} {claims} of {kind} {} {verb} not considered", Shown(name))
+        write!(f, "{place}: resource {noun} {claims} of {kind} {} {verb} not considered", Quoted(name))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use core::ops::Range;
 
-use crate::problem::Shown;
-use crate::source::{Place, Position};
+use crate::problem::Quoted;
+use crate::source::{Position, TextPosition};
 use crate::{ManifestError, Problem, Source};
 
 /// A value and the bytes it was read from.
@@ -42,7 +42,7 @@ pub(crate) struct Field<'a> {
 }
 
 /// A key with its place, and its value.
-pub(crate) struct Keyed<'a> {
+pub(crate) struct MapEntry<'a> {
     pub(crate) key: &'a str,
     pub(crate) key_span: &'a Range<usize>,
     pub(crate) value: Field<'a>,
@@ -72,9 +72,9 @@ impl<'a> Field<'a> {
     }
 
     /// The place for a person.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> TextPosition {
         let position = Position::of(self.source.text, self.node.span.start);
-        Place { file: self.source.name.to_owned(), position }
+        TextPosition { file: self.source.name.to_owned(), position }
     }
 
     pub(crate) fn unexpected(&self, expected: &'static str) -> ManifestError {
@@ -109,7 +109,7 @@ impl<'a> Field<'a> {
     }
 
     /// The keys of a mapping in their order; `null` has none.
-    pub(crate) fn entries(&self) -> Result<Vec<Keyed<'a>>, ManifestError> {
+    pub(crate) fn entries(&self) -> Result<Vec<MapEntry<'a>>, ManifestError> {
         match &self.node.value {
             Value::Null => Ok(Vec::new()),
             Value::Map(entries) => Ok(entries.iter().map(|entry| self.keyed(entry)).collect()),
@@ -176,15 +176,15 @@ impl<'a> Field<'a> {
         }
     }
 
-    fn keyed(&self, entry: &'a Entry) -> Keyed<'a> {
+    fn keyed(&self, entry: &'a Entry) -> MapEntry<'a> {
         let plain = entry.key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         let path = match (self.path.is_empty(), plain) {
             (true, true) => entry.key.clone(),
             (false, true) => format!("{}.{}", self.path, entry.key),
-            (_, false) => format!("{}[{}]", self.path, Shown(&entry.key)),
+            (_, false) => format!("{}[{}]", self.path, Quoted(&entry.key)),
         };
         let value = Field { source: self.source, node: &entry.value, path };
-        Keyed { key: &entry.key, key_span: &entry.key_span, value }
+        MapEntry { key: &entry.key, key_span: &entry.key_span, value }
     }
 }
 
@@ -214,8 +214,8 @@ impl Value {
         match self {
             Self::Null => "nothing".to_owned(),
             Self::Bool(value) => value.to_string(),
-            Self::Number(text) => format!("number {}", Shown(text)),
-            Self::Text(text) => format!("text {}", Shown(text)),
+            Self::Number(text) => format!("number {}", Quoted(text)),
+            Self::Text(text) => format!("text {}", Quoted(text)),
             Self::List(_) => "a list".to_owned(),
             Self::Map(_) => "a mapping".to_owned(),
         }

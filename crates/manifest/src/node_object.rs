@@ -6,7 +6,7 @@ use pod_spec::Taint;
 
 use crate::constraints::{read_each, read_labels};
 use crate::node::Field;
-use crate::yaml::{Repeated, documents};
+use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
 
 /// What pods can demand of a node besides resources.
@@ -30,7 +30,7 @@ pub fn read_node(source: &Source<'_>) -> Result<NodeObject, ManifestError> {
     const VERSION: &str = "apiVersion v1";
     const KIND: &str = "kind Node";
     const ONE: &str = "one Node, as `kubectl get node NAME -o yaml` prints it";
-    let documents = documents(source, Repeated::Refused)?;
+    let documents = documents(source, RepeatedKey::Refused)?;
     let mut fields = documents.iter().map(|node| Field::document(source, node));
     let Some(document) = fields.next() else {
         return Ok(NodeObject::default());

@@ -9,7 +9,7 @@ use core::ops::Range;
 /// One document of a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Outline {
-    /// All of it.
+    /// The bytes of the document in the text.
     pub(crate) whole: Range<usize>,
     /// The items of its `items`, each with all it takes to be read alone; none if it is no list that can be cut.
     pub(crate) items: Vec<Range<usize>>,
@@ -52,7 +52,7 @@ fn is_marker(line: &str) -> bool {
 
 fn of_document(text: &str, whole: Range<usize>) -> Outline {
     let mut items: Vec<Range<usize>> = Vec::new();
-    let mut below = Below::Other;
+    let mut below = LineOwner::Other;
     for (at, line) in lines(text.get(whole.clone()).unwrap_or_default()) {
         let at = whole.start + at;
         let indented = line.len() - line.trim_start_matches(' ').len();
@@ -60,24 +60,26 @@ fn of_document(text: &str, whole: Range<usize>) -> Outline {
         let is_item = rest == "-" || rest.starts_with("- ");
         match below {
             _ if rest.is_empty() || rest.starts_with('#') => {}
-            Below::Other if line.trim_end() == "items:" && items.is_empty() => below = Below::Items(None),
-            Below::Other => {}
-            Below::Items(None) if is_item => {
-                items.push(at..whole.end);
-                below = Below::Items(Some(indented));
+            LineOwner::Other if line.trim_end() == "items:" && items.is_empty() => {
+                below = LineOwner::Items(None);
             }
-            Below::Items(Some(margin)) if is_item && indented == margin => {
+            LineOwner::Other => {}
+            LineOwner::Items(None) if is_item => {
+                items.push(at..whole.end);
+                below = LineOwner::Items(Some(indented));
+            }
+            LineOwner::Items(Some(margin)) if is_item && indented == margin => {
                 if let Some(last) = items.last_mut() {
                     last.end = at;
                 }
                 items.push(at..whole.end);
             }
-            Below::Items(Some(margin)) if indented > margin => {}
-            Below::Items(_) => {
+            LineOwner::Items(Some(margin)) if indented > margin => {}
+            LineOwner::Items(_) => {
                 if let Some(last) = items.last_mut() {
                     last.end = at;
                 }
-                below = Below::Other;
+                below = LineOwner::Other;
             }
         }
     }
@@ -86,7 +88,7 @@ fn of_document(text: &str, whole: Range<usize>) -> Outline {
 
 /// What lines belong to.
 #[derive(Clone, Copy)]
-enum Below {
+enum LineOwner {
     Other,
     /// `items:`, and how far its items are indented, once there is one.
     Items(Option<usize>),

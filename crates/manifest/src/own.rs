@@ -14,7 +14,7 @@ use node_config::{CacheAlignment, Drift, MemoryNodes, OwnOptions, Regroup};
 
 use crate::devices::known_fields;
 use crate::node::{Field, Value};
-use crate::yaml::{Repeated, documents};
+use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
 
 /// Reads options of this project's own; what is not written keeps the kubelet's way.
@@ -25,7 +25,7 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
     const VERSION: &str = "apiVersion topolet.dev/v1alpha1";
     const KIND: &str = "kind TopoletConfiguration";
     let mut options = OwnOptions::default();
-    for node in &documents(source, Repeated::Refused)? {
+    for node in &documents(source, RepeatedKey::Refused)? {
         let document = Field::document(source, node);
         let kind = document.require("kind", KIND)?;
         if kind.text(KIND)? != "TopoletConfiguration" {

@@ -15,7 +15,7 @@ use pod_spec::{ContainerName, ResourceName};
 use crate::devices::{MAX_NODE_ID, NODE_ID};
 use crate::names::{check_name, check_namespace, is_resource};
 use crate::node::Field;
-use crate::yaml::{Repeated, documents};
+use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
 
 /// All answers of a text together.
@@ -30,7 +30,7 @@ pub struct PodResourcesRead {
 /// A pod and what its containers hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PodHoldings {
-    /// Its namespace.
+    /// `namespace` of the answer.
     pub namespace: String,
     /// Its name; the answer has no UID.
     pub name: String,
@@ -42,19 +42,19 @@ pub struct PodHoldings {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NodeHoldings {
     /// Devices, in order; one on several nodes has several entries.
-    pub devices: Vec<DevicesOn>,
+    pub devices: Vec<DeviceGroup>,
     /// Exclusive CPUs.
     pub cpus: CpuSet,
     /// Memory and huge pages.
-    pub memory: Vec<MemoryOn>,
+    pub memory: Vec<MemoryGroup>,
 }
 
 /// Devices of a resource on the same nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DevicesOn {
+pub struct DeviceGroup {
     /// Their resource.
     pub resource: ResourceName,
-    /// Their ids.
+    /// Device ids as the plugin listed them.
     pub ids: Vec<String>,
     /// Ids of the NUMA nodes; empty where nothing is said.
     pub nodes: Vec<u32>,
@@ -62,7 +62,7 @@ pub struct DevicesOn {
 
 /// Memory of a type on nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MemoryOn {
+pub struct MemoryGroup {
     /// `memory`, or huge pages of a size.
     pub memory_type: ResourceName,
     /// How much, in bytes.
@@ -77,7 +77,7 @@ pub struct MemoryOn {
 /// The first thing that is wrong, with its place.
 pub fn read_pod_resources(source: &Source<'_>) -> Result<PodResourcesRead, ManifestError> {
     let mut read = PodResourcesRead::default();
-    for node in &documents(source, Repeated::Refused)? {
+    for node in &documents(source, RepeatedKey::Refused)? {
         read.add(&Field::document(source, node))?;
     }
     Ok(read)
@@ -143,7 +143,7 @@ fn holdings(field: &Field<'_>) -> Result<NodeHoldings, ManifestError> {
         let name =
             name.ok_or_else(|| memory.fail(Problem::Missing { field: "memoryType", expected: TYPE }))?;
         let size = memory.get("size")?;
-        read.memory.push(MemoryOn {
+        read.memory.push(MemoryGroup {
             memory_type: resource(&name, TYPE)?,
             bytes: size.map_or(Ok(0), |size| number(&size, "a number of bytes"))?,
             nodes: nodes(&memory)?,
@@ -152,7 +152,7 @@ fn holdings(field: &Field<'_>) -> Result<NodeHoldings, ManifestError> {
     Ok(read)
 }
 
-fn read_devices_on(field: &Field<'_>) -> Result<DevicesOn, ManifestError> {
+fn read_devices_on(field: &Field<'_>) -> Result<DeviceGroup, ManifestError> {
     const NAME: &str = "the name of a resource such as nvidia.com/gpu";
     const ID: &str = "the device's id as text";
     let name = either(field, "resourceName", "resource_name")?;
@@ -165,7 +165,7 @@ fn read_devices_on(field: &Field<'_>) -> Result<DevicesOn, ManifestError> {
         }
         ids.push(text.to_owned());
     }
-    Ok(DevicesOn { resource: resource(&name, NAME)?, ids, nodes: nodes(field)? })
+    Ok(DeviceGroup { resource: resource(&name, NAME)?, ids, nodes: nodes(field)? })
 }
 
 fn resource(field: &Field<'_>, expected: &'static str) -> Result<ResourceName, ManifestError> {

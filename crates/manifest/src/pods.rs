@@ -14,7 +14,7 @@ use crate::constraints::read_constraints;
 use crate::names::{check_name, check_namespace, check_uid};
 use crate::node::{Field, Value};
 use crate::quantity::resource_list;
-use crate::yaml::{Repeated, documents};
+use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source, api};
 
 const KINDS: &str = "kind Pod, or List with pods as its items";
@@ -41,7 +41,7 @@ pub fn read_pods(source: &Source<'_>) -> Result<Vec<Pod>, ManifestError> {
 pub fn read_pods_with(source: &Source<'_>, rules: impl Into<PodRules>) -> Result<Vec<Pod>, ManifestError> {
     let rules = rules.into();
     let mut pods = Pods::default();
-    for node in &documents(source, Repeated::Refused)? {
+    for node in &documents(source, RepeatedKey::Refused)? {
         pods.read_object(&Field::document(source, node))?;
     }
     Ok(pods.read.into_iter().map(|pod| pod.with_defaults(rules)).collect())

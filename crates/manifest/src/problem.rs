@@ -44,7 +44,7 @@ pub enum Problem {
     #[error("values are nested too deeply")]
     TooDeep,
     /// A key that its mapping already has.
-    #[error("key {} is given twice", Shown(.0))]
+    #[error("key {} is given twice", Quoted(.0))]
     DuplicateKey(String),
     /// Something else than belongs there.
     #[error("found {found}")]
@@ -71,7 +71,7 @@ pub enum Problem {
         expected: &'static str,
     },
     /// An object of another kind than the reader reads.
-    #[error("{} is not read here", Shown(.found))]
+    #[error("{} is not read here", Quoted(.found))]
     Kind {
         /// Its kind.
         found: String,
@@ -79,7 +79,7 @@ pub enum Problem {
         expected: &'static str,
     },
     /// A known kind in an unknown version.
-    #[error("{} is not read here", Shown(.found))]
+    #[error("{} is not read here", Quoted(.found))]
     ApiVersion {
         /// Its version.
         found: String,
@@ -87,7 +87,7 @@ pub enum Problem {
         expected: &'static str,
     },
     /// No quantity.
-    #[error("{} is no quantity", Shown(.text))]
+    #[error("{} is no quantity", Quoted(.text))]
     Quantity {
         /// What is there.
         text: String,
@@ -96,19 +96,19 @@ pub enum Problem {
         error: ParseError,
     },
     /// A quantity below zero.
-    #[error("quantity {} is negative", Shown(.0))]
+    #[error("quantity {} is negative", Quoted(.0))]
     NegativeQuantity(String),
     /// A quantity that no machine can have.
-    #[error("quantity {} is more than any machine has", Shown(.0))]
+    #[error("quantity {} is more than any machine has", Quoted(.0))]
     AbsurdQuantity(String),
     /// A name that Kubernetes would refuse.
-    #[error("{} is no name", Shown(.0))]
+    #[error("{} is no name", Quoted(.0))]
     Name(String),
     /// Two containers of a pod share a name.
-    #[error("the pod already has a container {}", Shown(.0))]
+    #[error("the pod already has a container {}", Quoted(.0))]
     DuplicateContainer(String),
     /// Two pods share a namespace and a name, or a UID.
-    #[error("the text already has a pod {}", Shown(.0))]
+    #[error("the text already has a pod {}", Quoted(.0))]
     DuplicatePod(String),
     /// A field of a kubelet configuration that its own decoder refuses, in its words.
     #[error("failed to decode: json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")]
@@ -132,7 +132,7 @@ pub enum Problem {
         version: String,
     },
     /// A field that the format does not have.
-    #[error("there is no field {}", Shown(.found))]
+    #[error("there is no field {}", Quoted(.found))]
     UnknownField {
         /// Its name.
         found: String,
@@ -140,7 +140,7 @@ pub enum Problem {
         expected: &'static str,
     },
     /// A field that the format does not have, and one that it has.
-    #[error("there is no field {}", Shown(.found))]
+    #[error("there is no field {}", Quoted(.found))]
     MisspeltField {
         /// Its name.
         found: String,
@@ -170,13 +170,13 @@ pub enum Problem {
         most: u64,
     },
     /// A device that its resource already has.
-    #[error("the resource already has a device {}", Shown(.0))]
+    #[error("the resource already has a device {}", Quoted(.0))]
     DuplicateDevice(String),
     /// A resource that the inventory already has.
-    #[error("the inventory already has a resource {}", Shown(.0))]
+    #[error("the inventory already has a resource {}", Quoted(.0))]
     DuplicateResource(String),
     /// A number out of its range.
-    #[error("{} is out of range", Shown(.found))]
+    #[error("{} is out of range", Quoted(.found))]
     Range {
         /// What is there.
         found: String,
@@ -247,9 +247,9 @@ impl Problem {
 }
 
 /// Text from outside in quotes: nothing unprintable, and not more than a line can take.
-pub(crate) struct Shown<'a>(pub(crate) &'a str);
+pub(crate) struct Quoted<'a>(pub(crate) &'a str);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MOST: usize = 60;
         match self.0.char_indices().nth(MOST) {

@@ -4,12 +4,12 @@ use k8s_quantity::{ParseError, Quantity, Sign};
 use pod_spec::{ResourceList, ResourceName};
 
 use crate::names::is_resource;
-use crate::node::{Field, Keyed};
+use crate::node::{Field, MapEntry};
 use crate::{ManifestError, Problem};
 
 /// A mapping of resource names to amounts.
 pub(crate) fn resource_list(field: &Field<'_>) -> Result<ResourceList, ManifestError> {
-    for Keyed { key, key_span, .. } in field.entries()? {
+    for MapEntry { key, key_span, .. } in field.entries()? {
         if !is_resource(key) {
             let expected = "a resource such as cpu, hugepages-1Gi or example.com/device";
             let problem = Problem::UnknownField { found: key.to_owned(), expected };

@@ -13,7 +13,7 @@ use pod_spec::Pod;
 pub use self::spans::Spans;
 use crate::kubelet::Warning;
 use crate::node::Field;
-use crate::yaml::{Repeated, documents};
+use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
 
 /// What is to be simulated.
@@ -37,7 +37,7 @@ pub struct Scenario {
 
 /// A place in a scenario, for what is found out after it has been read.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct ScenarioPlace {
     field: String,
     span: Range<usize>,
 }
@@ -68,7 +68,7 @@ pub struct ScenarioMachine {
     /// Path of its device inventory.
     pub devices: Option<String>,
     /// Where it is written.
-    pub place: Place,
+    pub place: ScenarioPlace,
 }
 
 /// A configuration to be tried.
@@ -89,7 +89,7 @@ pub struct ScenarioConfiguration {
     /// Options of the Topology Manager beside the configuration's.
     pub topology_options: BTreeMap<String, String>,
     /// Where it is written.
-    pub place: Place,
+    pub place: ScenarioPlace,
 }
 
 /// A kind of pod.
@@ -102,13 +102,13 @@ pub struct ScenarioPod {
     /// How long one runs; `None`: to the end.
     pub lifetime: Option<Spans>,
     /// Where it is written.
-    pub place: Place,
+    pub place: ScenarioPlace,
 }
 
 /// When pods come.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ScenarioArrivals {
-    /// Drawn.
+    /// Times between arrivals are drawn, and the kinds of pods by weight.
     Drawn {
         /// How many in all.
         count: usize,
@@ -133,18 +133,23 @@ pub struct TracedPod {
 impl Scenario {
     /// The error that something at `place` of `source`, from which the scenario was read, is of no use.
     #[must_use]
-    pub fn refuse(source: &Source<'_>, place: &Place, what: String, expected: &'static str) -> ManifestError {
+    pub fn refuse(
+        source: &Source<'_>,
+        place: &ScenarioPlace,
+        what: String,
+        expected: &'static str,
+    ) -> ManifestError {
         ManifestError::at(source, &place.field, &place.span, Problem::Useless { what, expected })
     }
 
     /// The same as a warning.
     #[must_use]
-    pub fn warn(source: &Source<'_>, place: &Place, what: String, expected: &'static str) -> Warning {
+    pub fn warn(source: &Source<'_>, place: &ScenarioPlace, what: String, expected: &'static str) -> Warning {
         Warning(Self::refuse(source, place, what, expected))
     }
 }
 
-impl Place {
+impl ScenarioPlace {
     fn of(field: &Field<'_>) -> Self {
         Self { field: field.path.clone(), span: field.node.span.clone() }
     }
@@ -175,7 +180,7 @@ impl Place {
 /// # Errors
 /// The first thing that is wrong, with its place.
 pub fn read_scenario(source: &Source<'_>) -> Result<Scenario, ManifestError> {
-    let nodes = documents(source, Repeated::Refused)?;
+    let nodes = documents(source, RepeatedKey::Refused)?;
     let (Some(node), rest) = (nodes.first(), nodes.get(1..).unwrap_or_default()) else {
         return Err(ManifestError::at(source, "", &(0..0), Problem::Empty));
     };

@@ -17,7 +17,7 @@ pub const MAX_LIST_BYTES: usize = 64 << 20;
 pub struct Source<'a> {
     /// The file as the user named it, or a word such as `stdin`.
     pub name: &'a str,
-    /// What is in it.
+    /// The whole text, in UTF-8.
     pub text: &'a str,
 }
 
@@ -104,12 +104,12 @@ impl Position {
 
 /// Where something is, for a person. Displays as `pods.yaml:3:5`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct TextPosition {
     pub(crate) file: String,
     pub(crate) position: Position,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TextPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Position { line, column } = self.position;
         write!(f, "{}:{line}:{column}", self.file)

@@ -24,7 +24,7 @@ use crate::{MAX_BYTES, ManifestError, Problem, Source};
 
 /// What happens to a key that its mapping already has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Repeated {
+pub(crate) enum RepeatedKey {
     /// The text is refused.
     Refused,
     /// The last one counts.
@@ -32,7 +32,7 @@ pub(crate) enum Repeated {
 }
 
 /// Every document that is not empty; at least one.
-pub(crate) fn documents(source: &Source<'_>, repeated: Repeated) -> Result<Vec<Node>, ManifestError> {
+pub(crate) fn documents(source: &Source<'_>, repeated: RepeatedKey) -> Result<Vec<Node>, ManifestError> {
     source.check_size()?;
     let mut nodes = Vec::new();
     for part in parts(source) {
@@ -49,7 +49,7 @@ pub(crate) fn documents(source: &Source<'_>, repeated: Repeated) -> Result<Vec<N
 pub(crate) const MAX_DEPTH: usize = 32;
 
 /// Limits that keep a megabyte of text from becoming more than some tens of megabytes of values.
-fn options(repeated: Repeated) -> Options {
+fn options(repeated: RepeatedKey) -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
@@ -59,8 +59,8 @@ fn options(repeated: Repeated) -> Options {
         },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 100_000 },
         duplicate_keys: match repeated {
-            Repeated::Refused => DuplicateKeyPolicy::Error,
-            Repeated::LastCounts => DuplicateKeyPolicy::LastWins,
+            RepeatedKey::Refused => DuplicateKeyPolicy::Error,
+            RepeatedKey::LastCounts => DuplicateKeyPolicy::LastWins,
         },
         non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
         with_snippet: false,
@@ -68,13 +68,13 @@ fn options(repeated: Repeated) -> Options {
 }
 
 /// A part of the source that the YAML parser is given.
-struct Part<'a> {
+struct SourcePart<'a> {
     text: Cow<'a, str>,
     /// Where in the source it starts, in bytes.
     start: usize,
 }
 
-impl<'a> Part<'a> {
+impl<'a> SourcePart<'a> {
     /// A range of a source, which is JSON or else YAML.
     fn of(source: &Source<'a>, range: Range<usize>, language: Language) -> Self {
         let text = source.text.get(range.clone()).unwrap_or_default();
@@ -86,7 +86,7 @@ impl<'a> Part<'a> {
         Self { text, start: range.start }
     }
 
-    fn read(&self, source: &Source<'_>, repeated: Repeated) -> Result<Vec<Node>, ManifestError> {
+    fn read(&self, source: &Source<'_>, repeated: RepeatedKey) -> Result<Vec<Node>, ManifestError> {
         let found = serde_saphyr::from_multiple_with_options::<Spanned<Raw>>(&self.text, options(repeated))
             .map_err(|error| refused(source, self.start, &error))?;
         Ok(found.into_iter().map(|raw| node(raw, source.text, self.start)).collect())
@@ -145,7 +145,7 @@ impl<'a> Pieces<'a> {
         let read = if bytes > MAX_BYTES {
             Err(ManifestError::at(source, "", &(0..0), Problem::ObjectTooLarge { bytes }))
         } else {
-            Part::of(source, 0..bytes, self.language).read(source, Repeated::Refused)
+            SourcePart::of(source, 0..bytes, self.language).read(source, RepeatedKey::Refused)
         };
         read.map_err(|error| error.after(piece.start))
     }
@@ -156,8 +156,8 @@ impl<'a> Pieces<'a> {
         if bytes > MAX_BYTES {
             return Err(ManifestError::at(header, "", &(0..0), Problem::ObjectTooLarge { bytes }));
         }
-        let part = Part::of(header, 0..header.text.len(), self.language);
-        Ok(part.read(header, Repeated::Refused)?.into_iter().next())
+        let part = SourcePart::of(header, 0..header.text.len(), self.language);
+        Ok(part.read(header, RepeatedKey::Refused)?.into_iter().next())
     }
 
     /// An item of a list, which in YAML is a list of one.
@@ -171,11 +171,11 @@ impl<'a> Pieces<'a> {
 }
 
 /// The JSON documents, if there is nothing but such; else the whole text.
-fn parts<'a>(source: &Source<'a>) -> Vec<Part<'a>> {
+fn parts<'a>(source: &Source<'a>) -> Vec<SourcePart<'a>> {
     json_ranges(source.text).map_or_else(
-        || vec![Part { text: Cow::Borrowed(source.text), start: 0 }],
+        || vec![SourcePart { text: Cow::Borrowed(source.text), start: 0 }],
         |ranges| {
-            let part = |range| Part::of(source, range, Language::Json);
+            let part = |range| SourcePart::of(source, range, Language::Json);
             ranges.into_iter().map(part).collect()
         },
     )

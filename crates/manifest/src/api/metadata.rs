@@ -3,7 +3,7 @@
 use super::names::{Wrong, dns_label, label_value, qualified};
 use super::{Complaint, Findings};
 use crate::ManifestError;
-use crate::node::{Field, Keyed};
+use crate::node::{Field, MapEntry};
 
 /// `metadata` of an object. `name_rule` says what is wrong with a name of its kind.
 pub(super) fn check_metadata(
@@ -51,7 +51,7 @@ pub(super) fn check_labels(
     path: &str,
     found: &mut Findings,
 ) -> Result<(), ManifestError> {
-    for Keyed { key, key_span, value } in labels.entries()? {
+    for MapEntry { key, key_span, value } in labels.entries()? {
         let place = value.at_path(path.to_owned());
         for must in qualified(key) {
             found.push(key_span, &place, Complaint::invalid(key, must));

@@ -14,7 +14,7 @@ use crate::node::Field;
 
 /// What a specification is part of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum SpecOf {
+pub(super) enum SpecOwner {
     Pod,
     Template,
 }
@@ -22,7 +22,7 @@ pub(super) enum SpecOf {
 /// The specification of a pod, or with it absent, what should have it.
 pub(super) fn check_spec(
     parent: &Field<'_>,
-    spec_of: SpecOf,
+    spec_of: SpecOwner,
     found: &mut Findings,
 ) -> Result<(), ManifestError> {
     let Some(spec) = parent.get("spec")? else {
@@ -31,7 +31,7 @@ pub(super) fn check_spec(
         return Ok(());
     };
     let on_host_network = spec.get("hostNetwork")?.is_some_and(|field| field.is_true());
-    let read = |key, app| Containers::read(&spec, key, app, on_host_network && spec_of == SpecOf::Pod);
+    let read = |key, app| Containers::read(&spec, key, app, on_host_network && spec_of == SpecOwner::Pod);
     let (mut apps, mut inits) = (read("containers", Role::App)?, read("initContainers", Role::Init)?);
     let is_windows = spec.get("os")?.map_or(Ok(None), |os| os.get("name"))?;
     let is_windows = is_windows.map_or(Ok(""), |name| name.text("a text"))? == "windows";

@@ -6,7 +6,7 @@ use pod_spec::{
 };
 
 use super::names::qualified;
-use super::pod::SpecOf;
+use super::pod::SpecOwner;
 use super::{Complaint, Findings};
 use crate::ManifestError;
 use crate::node::Field;
@@ -16,12 +16,12 @@ use crate::quantity::any_amounts;
 pub(super) struct Requirements<'a> {
     /// `resources`, or what should have it.
     place: Field<'a>,
-    requests: Listed<'a>,
-    limits: Listed<'a>,
+    requests: ResourceListField<'a>,
+    limits: ResourceListField<'a>,
 }
 
 /// One of the two lists.
-struct Listed<'a> {
+struct ResourceListField<'a> {
     place: Field<'a>,
     written: Option<Field<'a>>,
     amounts: ResourceList,
@@ -42,7 +42,7 @@ impl<'a> Requirements<'a> {
         let list = |key| {
             let written = resources.as_ref().map_or(Ok(None), |resources| resources.get(key))?;
             let place = written.clone().unwrap_or_else(|| place.at_path(format!("{}.{key}", place.path)));
-            Listed::read(place, written)
+            ResourceListField::read(place, written)
         };
         Ok(Self { requests: list("requests")?, limits: list("limits")?, place })
     }
@@ -50,11 +50,11 @@ impl<'a> Requirements<'a> {
     /// `spec.overhead`, which is checked as limits are.
     pub(super) fn overhead(overhead: &Field<'a>) -> Result<Self, ManifestError> {
         let at = |key| overhead.at_path(format!("{}.{key}", overhead.path));
-        let mut limits = Listed::read(at("limits"), Some(overhead.clone()))?;
+        let mut limits = ResourceListField::read(at("limits"), Some(overhead.clone()))?;
         for amount in limits.amounts.values_mut() {
             *amount = core::mem::take(amount).round_up_to_milli();
         }
-        Ok(Self { requests: Listed::read(at("requests"), None)?, limits, place: overhead.clone() })
+        Ok(Self { requests: ResourceListField::read(at("requests"), None)?, limits, place: overhead.clone() })
     }
 
     /// The complaints, in the API server's order; where it has none, in that of names.
@@ -97,7 +97,7 @@ impl<'a> Requirements<'a> {
     }
 
     /// Where an amount is written; one that is filled in, where it comes from.
-    fn place_of(&self, list: &Listed<'a>, name: &ResourceName) -> Field<'a> {
+    fn place_of(&self, list: &ResourceListField<'a>, name: &ResourceName) -> Field<'a> {
         let path = format!("{}[{name}]", list.place.path);
         let lists = [list, &self.requests, &self.limits];
         let mut written = lists.into_iter().filter_map(|list| list.written.as_ref());
@@ -106,7 +106,7 @@ impl<'a> Requirements<'a> {
     }
 }
 
-impl<'a> Listed<'a> {
+impl<'a> ResourceListField<'a> {
     fn read(place: Field<'a>, written: Option<Field<'a>>) -> Result<Self, ManifestError> {
         let amounts = written.as_ref().map_or_else(|| Ok(ResourceList::new()), any_amounts)?;
         Ok(Self { place, written, amounts })
@@ -116,7 +116,7 @@ impl<'a> Listed<'a> {
 /// Fills in what an API server fills in before it checks, and returns the pod that it did it on. In a template that is
 /// next to nothing: requests follow limits only when a pod is made of it.
 pub(super) fn defaulted<'a>(
-    spec_of: SpecOf,
+    spec_of: SpecOwner,
     containers: &mut [(Role, Requirements<'a>)],
     pod_level: Option<&mut Requirements<'a>>,
 ) -> Pod {
@@ -132,8 +132,8 @@ pub(super) fn defaulted<'a>(
         limits: own.limits.amounts.clone(),
     });
     let pod = match spec_of {
-        SpecOf::Pod => pod.with_defaults(PodLevelResources::Count),
-        SpecOf::Template => pod.rounded(),
+        SpecOwner::Pod => pod.with_defaults(PodLevelResources::Count),
+        SpecOwner::Template => pod.rounded(),
     };
     for ((_, own), container) in containers.iter_mut().zip(&pod.containers) {
         own.requests.amounts.clone_from(&container.requests);

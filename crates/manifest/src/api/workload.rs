@@ -2,7 +2,7 @@
 
 use super::metadata::{check_labels, check_metadata};
 use super::names::{Wrong, dns_label, dns_subdomain, label_value};
-use super::pod::{SpecOf, check_spec};
+use super::pod::{SpecOwner, check_spec};
 use super::{Complaint, Findings};
 use crate::ManifestError;
 use crate::constraints::integer;
@@ -17,7 +17,7 @@ pub(crate) fn check(object: &Field<'_>, kind: Kind) -> Result<Vec<ManifestError>
     let mut found = Findings::default();
     check_metadata(object, |name| name_rule(kind, name), &mut found)?;
     if kind == Kind::Pod {
-        check_spec(object, SpecOf::Pod, &mut found)?;
+        check_spec(object, SpecOwner::Pod, &mut found)?;
         return Ok(found.found);
     }
     for path in kind.counts() {
@@ -30,7 +30,7 @@ pub(crate) fn check(object: &Field<'_>, kind: Kind) -> Result<Vec<ManifestError>
         return Ok(found.found);
     };
     check_template_labels(object, &template, kind, &mut found)?;
-    check_spec(&template, SpecOf::Template, &mut found)?;
+    check_spec(&template, SpecOwner::Template, &mut found)?;
     check_restart(&template, kind, &mut found)?;
     Ok(found.found)
 }

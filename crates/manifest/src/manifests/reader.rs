@@ -8,7 +8,7 @@ use super::{Manifests, NotConsidered, Owner, PodLimit, Refusal, Skipped, Unknown
 use crate::node::{Field, Node, Value};
 use crate::pods::{Identity, read_body};
 use crate::workload::{Kind, Replicas};
-use crate::yaml::{Piece, Pieces, Repeated, documents};
+use crate::yaml::{Piece, Pieces, RepeatedKey, documents};
 use crate::{MAX_BYTES, ManifestError, Problem, Source, Warning, api};
 
 /// What the templates of one text may become; no node has as many pods.
@@ -67,7 +67,7 @@ impl Reader {
             self.read_pieces(source)?;
             return Ok(self.read);
         }
-        for node in &documents(source, Repeated::Refused)? {
+        for node in &documents(source, RepeatedKey::Refused)? {
             self.read_object(&Field::document(source, node), None)?;
         }
         Ok(self.read)

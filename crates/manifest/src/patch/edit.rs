@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use serde_json::{Value as Json, json};
 
-use super::flow::{Inside, quoted, value as value_range};
+use super::flow::{Enclosure, quoted, value as value_range};
 use super::write::{Language, block, flow, pretty};
 use crate::node::{Entry, Node, Value};
 
@@ -26,7 +26,7 @@ pub(super) fn set(text: &str, document: &Node, path: &[&str], value: &Json) -> R
     if matches!(&inner.value, Value::Map(entries) if entries.is_empty()) && !parents.is_empty() {
         return set(text, document, parents, &json!({ key: value }));
     }
-    let written = Written::of(text, inner)?;
+    let written = MappingText::of(text, inner)?;
     match written.entries.iter().rposition(|own| own.key == *key) {
         Some(at) => written.replace(text, at, value),
         None => written.insert(text, key, value),
@@ -37,7 +37,7 @@ pub(super) fn set(text: &str, document: &Node, path: &[&str], value: &Json) -> R
 /// The text without the key at the end of a path.
 pub(super) fn remove(text: &str, document: &Node, path: &[&str]) -> Result<String, Obstacle> {
     let (key, _, inner) = descend(document, path).ok_or(Obstacle::Elsewhere)?;
-    let written = Written::of(text, inner)?;
+    let written = MappingText::of(text, inner)?;
     let at = written.entries.iter().rposition(|own| own.key == *key).ok_or(Obstacle::Elsewhere)?;
     written.remove(text, at).ok_or(Obstacle::Values)
 }
@@ -50,7 +50,7 @@ fn descend<'a, 'p>(document: &'a Node, path: &'p [&'p str]) -> Option<(&'p str, 
 }
 
 /// A mapping as it stands in the text.
-struct Written<'a> {
+struct MappingText<'a> {
     entries: &'a [Entry],
     /// Where each key begins.
     keys: Vec<usize>,
@@ -65,7 +65,7 @@ enum Style {
     Flow,
 }
 
-impl<'a> Written<'a> {
+impl<'a> MappingText<'a> {
     fn of(text: &str, mapping: &'a Node) -> Result<Self, Obstacle> {
         let Value::Map(entries) = &mapping.value else { return Err(Obstacle::Keys) };
         let keys: Option<Vec<usize>> = entries.iter().map(|own| key_start(text, own)).collect();
@@ -103,7 +103,7 @@ impl<'a> Written<'a> {
 
     /// The value of an entry if it ends on its line, or with its bracket.
     fn value(&self, text: &str, at: usize) -> Option<Range<usize>> {
-        let inside = if self.style == Style::Flow { Inside::Flow } else { Inside::Block };
+        let inside = if self.style == Style::Flow { Enclosure::Flow } else { Enclosure::Block };
         let range = value_range(text, self.after_colon(text, at)?, inside)?;
         // A plain text may go on in the next line; then all of the entry is written anew.
         let is_whole = match self.style {

@@ -4,12 +4,12 @@ use core::ops::Range;
 
 /// The value that begins at or after `from`, on the same line or within brackets; `None` where it is in block style,
 /// has an anchor, a tag or is a block scalar. `inside` says whether commas and brackets end it.
-pub(super) fn value(text: &str, from: usize, inside: Inside) -> Option<Range<usize>> {
+pub(super) fn value(text: &str, from: usize, inside: Enclosure) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let mut start = from;
     while bytes.get(start).is_some_and(|byte| match inside {
-        Inside::Block => matches!(byte, b' ' | b'\t'),
-        Inside::Flow => byte.is_ascii_whitespace(),
+        Enclosure::Block => matches!(byte, b' ' | b'\t'),
+        Enclosure::Flow => byte.is_ascii_whitespace(),
     }) {
         start += 1;
     }
@@ -24,7 +24,7 @@ pub(super) fn value(text: &str, from: usize, inside: Inside) -> Option<Range<usi
 
 /// What surrounds a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Inside {
+pub(super) enum Enclosure {
     /// Lines and their indentation.
     Block,
     /// Brackets.
@@ -80,12 +80,12 @@ fn begins_value(bytes: &[u8], at: usize) -> bool {
 }
 
 /// The end of a plain scalar of one line.
-fn plain(text: &str, start: usize, inside: Inside) -> usize {
+fn plain(text: &str, start: usize, inside: Enclosure) -> usize {
     let rest = text.get(start..).unwrap_or_default();
     let line = rest.split(['\n', '\r']).next().unwrap_or_default();
     let line = match inside {
-        Inside::Block => line,
-        Inside::Flow => line.split([',', '}', ']']).next().unwrap_or_default(),
+        Enclosure::Block => line,
+        Enclosure::Flow => line.split([',', '}', ']']).next().unwrap_or_default(),
     };
     let line =
         line.find(" #").or_else(|| line.find("\t#")).map_or(line, |end| line.get(..end).unwrap_or_default());
@@ -99,17 +99,17 @@ mod tests {
     #[test]
     fn values_end_where_a_reader_ends_them() {
         for (text, inside, found) in [
-            (" static # why", Inside::Block, Some("static")),
-            (" \"a # b\" # why", Inside::Block, Some("\"a # b\"")),
-            (" 'it''s'", Inside::Block, Some("'it''s'")),
-            (" {a: \"}\", b: [1, 2]} # }", Inside::Block, Some("{a: \"}\", b: [1, 2]}")),
-            ("\n  a: 1", Inside::Block, None),
-            (" &anchor x", Inside::Block, None),
-            (" |\n  x", Inside::Block, None),
-            ("\n  [1, # ]\n 2], x", Inside::Flow, Some("[1, # ]\n 2]")),
-            (" a b, c", Inside::Flow, Some("a b")),
-            (" {a: it's}", Inside::Flow, Some("{a: it's}")),
-            (" \"never closed", Inside::Flow, None),
+            (" static # why", Enclosure::Block, Some("static")),
+            (" \"a # b\" # why", Enclosure::Block, Some("\"a # b\"")),
+            (" 'it''s'", Enclosure::Block, Some("'it''s'")),
+            (" {a: \"}\", b: [1, 2]} # }", Enclosure::Block, Some("{a: \"}\", b: [1, 2]}")),
+            ("\n  a: 1", Enclosure::Block, None),
+            (" &anchor x", Enclosure::Block, None),
+            (" |\n  x", Enclosure::Block, None),
+            ("\n  [1, # ]\n 2], x", Enclosure::Flow, Some("[1, # ]\n 2]")),
+            (" a b, c", Enclosure::Flow, Some("a b")),
+            (" {a: it's}", Enclosure::Flow, Some("{a: it's}")),
+            (" \"never closed", Enclosure::Flow, None),
         ] {
             assert_eq!(value(text, 0, inside).map(|range| &text[range]), found, "{text}");
         }

@@ -20,7 +20,7 @@ use crate::{ManifestError, Source};
 /// A field of the configuration that is to be otherwise.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FieldChange {
-    /// Its name.
+    /// The name of the field, a key of the document's mapping.
     pub field: String,
     /// What is to be there; `None`: nothing.
     pub value: Option<Json>,

@@ -6,11 +6,11 @@ use pod_spec::PodLevelResources;
 
 use super::spans::{SPAN, read_spans, span};
 use super::{
-    Place, Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPod, SchedulerName,
-    TracedPod,
+    Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,
+    SchedulerName, TracedPod,
 };
 use crate::devices::known_fields;
-use crate::node::{Field, Keyed, Value};
+use crate::node::{Field, MapEntry, Value};
 use crate::pods::read_inline_pod;
 use crate::{ManifestError, Problem};
 
@@ -129,7 +129,7 @@ fn read_machine(field: &Field<'_>) -> Result<ScenarioMachine, ManifestError> {
         hugepages: optional(field, "hugepages", "pages as in 0:1Gi=16,1:1Gi=16")?,
         memory: optional(field, "memory", "memory as in 0=64Gi,1=64Gi")?,
         devices: optional(field, "devices", "the path of a device inventory")?,
-        place: Place::of(field),
+        place: ScenarioPlace::of(field),
     })
 }
 
@@ -152,7 +152,7 @@ fn read_configuration(field: &Field<'_>) -> Result<ScenarioConfiguration, Manife
         scope: optional(field, "scope", "container or pod")?,
         cpu_options: read_options(field, "cpuOptions")?,
         topology_options: read_options(field, "topologyOptions")?,
-        place: Place::of(field),
+        place: ScenarioPlace::of(field),
     })
 }
 
@@ -167,7 +167,7 @@ fn optional(
 /// Options by name, as text: what is right is for who uses them to say.
 fn read_options(field: &Field<'_>, key: &'static str) -> Result<BTreeMap<String, String>, ManifestError> {
     let Some(options) = field.get(key)? else { return Ok(BTreeMap::new()) };
-    let option = |Keyed { key, value, .. }: Keyed<'_>| {
+    let option = |MapEntry { key, value, .. }: MapEntry<'_>| {
         let text = match &value.node.value {
             Value::Bool(value) => value.to_string(),
             Value::Text(text) | Value::Number(text) => text.clone(),
@@ -189,7 +189,7 @@ fn read_kind(field: &Field<'_>) -> Result<ScenarioPod, ManifestError> {
         pod: read_inline_pod(&pod)?.with_defaults(PodLevelResources::Count),
         weight: u32::try_from(weight).unwrap_or(u32::MAX),
         lifetime: field.get("lifetime")?.map(|lifetime| read_spans(&lifetime)).transpose()?,
-        place: Place::of(&pod),
+        place: ScenarioPlace::of(&pod),
     })
 }
 

@@ -3,19 +3,19 @@
 use core::time::Duration;
 
 use crate::devices::known_fields;
-use crate::node::{Field, Keyed, Value};
+use crate::node::{Field, MapEntry, Value};
 use crate::{ManifestError, Problem};
 
 /// How spans of time are distributed. Each can be: no range is reversed, no mean or median is zero.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Spans {
-    /// Always this.
+    /// The same time for every pod.
     Constant(Duration),
     /// From the one to the other, all as likely.
     Uniform(Duration, Duration),
     /// Without memory, with this mean.
     Exponential(Duration),
-    /// Log-normal.
+    /// Log-normally distributed: mostly short, and some very long.
     LogNormal {
         /// Half are shorter.
         median: Duration,
@@ -29,7 +29,7 @@ pub(super) fn read_spans(field: &Field<'_>) -> Result<Spans, ManifestError> {
     let Value::Map(_) = field.node.value else { return Ok(Spans::Constant(span(field)?)) };
     known_fields(field, &["exponential", "uniform", "logNormal"], "exponential, uniform or logNormal")?;
     let entries = field.entries()?;
-    let [Keyed { key, value, .. }] = entries.as_slice() else {
+    let [MapEntry { key, value, .. }] = entries.as_slice() else {
         let found = format!("{} of them", entries.len());
         return Err(field.fail(Problem::Unexpected { found, expected: SPANS }));
     };

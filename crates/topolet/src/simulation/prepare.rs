@@ -13,8 +13,8 @@ use node_simulation::{
 };
 use topology_admission::{Compat, Node};
 use topology_manifest::{
-    Place, Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPod, SchedulerName,
-    Source, Spans, read_scenario,
+    Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,
+    SchedulerName, Source, Spans, read_scenario,
 };
 use topology_model::CpuTable;
 
@@ -160,7 +160,7 @@ impl Reading<'_> {
         Ok(prepared)
     }
 
-    fn refused(&self, place: &Place, what: String, expected: &'static str) -> anyhow::Error {
+    fn refused(&self, place: &ScenarioPlace, what: String, expected: &'static str) -> anyhow::Error {
         manifest_error(Scenario::refuse(&self.source, place, what, expected)).into()
     }
 
