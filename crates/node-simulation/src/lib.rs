@@ -34,6 +34,6 @@ pub use outcome::{HostOutcome, NumaUse, Outcome, Step, TemplateOutcome};
 pub use random::Random;
 pub use reservation::{MemoryPlace, ReservationPlace, SystemReservation};
 pub use rules::{POLICIES_AND_SCOPES, PolicyOption};
-pub use run::{Decision, Fleet, Observer, Silent, fits_empty, run};
+pub use run::{Decision, Fleet, NoObserver, Observer, fits_empty, run};
 pub use scheduler::{Scheduler, lacking};
 pub use workload::{Arrival, Lifetime, Template, Weight, arrivals};

@@ -17,8 +17,8 @@ use topology_admission::{Placement, Refused, Verdict};
 use crate::host::Host;
 use crate::levels::Demands;
 use crate::outcome::{HostOutcome, NumaUse, Outcome, Step, TemplateOutcome};
-use crate::scheduler::{Account, Books, Needs, Scheduler};
-use crate::site::Site;
+use crate::scheduler::{Account, RequestSums, ResourceIndex, Scheduler};
+use crate::site::HostState;
 use crate::workload::{Arrival, Template};
 
 /// The machines, and how pods are sent to them.
@@ -47,11 +47,11 @@ pub trait Observer {
     fn decided(&mut self, arrival: usize, decision: Decision<'_>);
 }
 
-/// Nobody.
+/// An observer that ignores everything that it is shown.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
+pub struct NoObserver;
 
-impl Observer for Silent {
+impl Observer for NoObserver {
     fn decided(&mut self, _: usize, _: Decision<'_>) {}
 }
 
@@ -80,9 +80,9 @@ pub fn run(
 /// # Errors
 /// Why it does not.
 pub fn fits_empty(host: &Host<'_>, template: &Template) -> Result<(), Box<Refused>> {
-    let books = Books::new(core::slice::from_ref(template));
+    let books = ResourceIndex::new(core::slice::from_ref(template));
     let demands = Demands::new(host, core::slice::from_ref(template));
-    let mut site = Site::new(0, host, &demands, books.account(host));
+    let mut site = HostState::new(0, host, &demands, books.account(host));
     match site.arrive(&template.pod) {
         Verdict::Refused(refused) => Err(Box::new(refused)),
         Verdict::Admitted(_) | Verdict::NeedsPlugin(_) => Ok(()),
@@ -95,13 +95,13 @@ type Departure = Reverse<(Duration, usize, usize, PodUid)>;
 struct Run<'h> {
     templates: &'h [Template],
     scheduler: Scheduler,
-    books: Books,
+    books: ResourceIndex,
     hosts: &'h [(Host<'h>, usize)],
     /// By kind of machine.
     demands: Vec<Demands>,
     /// By kind of machine and template.
-    needs: Vec<Vec<Needs>>,
-    sites: Vec<Site<'h>>,
+    needs: Vec<Vec<RequestSums>>,
+    sites: Vec<HostState<'h>>,
     /// The machine after the last one, for a scheduler that looks at nothing.
     next: usize,
     departures: BinaryHeap<Departure>,
@@ -114,7 +114,7 @@ struct Run<'h> {
 
 impl<'h> Run<'h> {
     fn new(fleet: &'h Fleet<'h>, templates: &'h [Template], arrivals: &[Arrival]) -> Self {
-        let books = Books::new(templates);
+        let books = ResourceIndex::new(templates);
         let demands: Vec<Demands> =
             fleet.hosts.iter().map(|(host, _)| Demands::new(host, templates)).collect();
         let of_host = |host| templates.iter().map(|template| books.needs(host, template)).collect();
@@ -122,9 +122,9 @@ impl<'h> Run<'h> {
         let mut sites = Vec::new();
         for (kind, ((host, count), demands)) in fleet.hosts.iter().zip(&demands).enumerate() {
             let account: Account = books.account(host);
-            sites.extend((0..*count).map(|_| Site::new(kind, host, demands, account.clone())));
+            sites.extend((0..*count).map(|_| HostState::new(kind, host, demands, account.clone())));
         }
-        let cpus = sites.iter().map(Site::cpus).fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+        let cpus = sites.iter().map(HostState::cpus).fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
         let named = |template: &Template| TemplateOutcome {
             name: template.name.clone(),
             ..TemplateOutcome::default()
@@ -275,7 +275,7 @@ impl<'h> Run<'h> {
             self.next = (at + 1) % self.sites.len().max(1);
             return (at < self.sites.len()).then_some(at);
         }
-        let left = |site: &Site<'_>| {
+        let left = |site: &HostState<'_>| {
             let needs = self.needs.get(site.kind)?.get(template)?;
             self.books.left(&site.account, needs)
         };

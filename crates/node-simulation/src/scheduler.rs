@@ -27,11 +27,11 @@ pub enum Scheduler {
 }
 
 /// What a pod needs in sum, by position among the resources that any pod asks for. CPUs in thousandths.
-pub(crate) type Needs = Vec<i64>;
+pub(crate) type RequestSums = Vec<i64>;
 
 /// The resources that any pod asks for.
 #[derive(Debug)]
-pub(crate) struct Books {
+pub(crate) struct ResourceIndex {
     resources: Vec<ResourceName>,
     /// Positions of `cpu` and `memory`, by which machines are compared.
     compared: Vec<usize>,
@@ -47,7 +47,7 @@ pub(crate) struct Account {
     most_pods: i64,
 }
 
-impl Books {
+impl ResourceIndex {
     pub(crate) fn new(templates: &[Template]) -> Self {
         let asked = templates.iter().flat_map(|template| {
             let containers = template.pod.containers.iter();
@@ -63,7 +63,7 @@ impl Books {
         Self { compared: compared.map(|(at, _)| at).collect(), resources }
     }
 
-    pub(crate) fn needs(&self, host: &Host<'_>, template: &Template) -> Needs {
+    pub(crate) fn needs(&self, host: &Host<'_>, template: &Template) -> RequestSums {
         let counts = host.node.pod_level().counts();
         let asked = template.pod.effective(Amounts::Requests, counts, Overhead::Added);
         let need = |name: &ResourceName| asked.get(name).map_or(0, |amount| units(name, amount));
@@ -81,7 +81,7 @@ impl Books {
     }
 
     /// How much a machine would be left with, in hundredths of CPU and memory together; `None` if it has too little.
-    pub(crate) fn left(&self, account: &Account, needs: &Needs) -> Option<i64> {
+    pub(crate) fn left(&self, account: &Account, needs: &RequestSums) -> Option<i64> {
         let enough = |((used, needed), capacity): ((&i64, &i64), &Option<i64>)| {
             *needed == 0 || capacity.is_none_or(|capacity| used.saturating_add(*needed) <= capacity)
         };
@@ -102,14 +102,14 @@ impl Books {
 }
 
 impl Account {
-    pub(crate) fn enter(&mut self, needs: &Needs) {
+    pub(crate) fn enter(&mut self, needs: &RequestSums) {
         self.pods += 1;
         for (used, needed) in self.used.iter_mut().zip(needs) {
             *used = used.saturating_add(*needed);
         }
     }
 
-    pub(crate) fn leave(&mut self, needs: &Needs) {
+    pub(crate) fn leave(&mut self, needs: &RequestSums) {
         self.pods -= 1;
         for (used, needed) in self.used.iter_mut().zip(needs) {
             *used = used.saturating_sub(*needed);
@@ -121,7 +121,7 @@ impl Account {
 /// [`Scheduler::Pack`] never send it there; in ascending order.
 #[must_use]
 pub fn lacking(host: &Host<'_>, template: &Template) -> Vec<ResourceName> {
-    let books = Books::new(core::slice::from_ref(template));
+    let books = ResourceIndex::new(core::slice::from_ref(template));
     let needs = books.needs(host, template);
     let asked = books.resources.iter().zip(needs).filter(|(_, needed)| *needed > 0);
     asked.filter(|(name, _)| capacity(host, name) == Some(0)).map(|(name, _)| name.clone()).collect()

@@ -12,7 +12,7 @@ use crate::levels::{Demands, Levels};
 use crate::scheduler::Account;
 
 /// A machine with what runs on it.
-pub(crate) struct Site<'h> {
+pub(crate) struct HostState<'h> {
     /// Which kind it is.
     pub(crate) kind: usize,
     host: &'h Host<'h>,
@@ -23,7 +23,7 @@ pub(crate) struct Site<'h> {
     pub(crate) running: BTreeMap<PodUid, usize>,
 }
 
-impl<'h> Site<'h> {
+impl<'h> HostState<'h> {
     pub(crate) fn new(kind: usize, host: &'h Host<'h>, demands: &Demands, account: Account) -> Self {
         let levels = Levels::new(host, demands);
         Self { kind, host, ledger: host.empty.clone(), levels, account, running: BTreeMap::new() }

@@ -8,8 +8,8 @@ use allocation_counter::measure;
 use device_manager::{Device, Inventory};
 use node_config::KubeletConfiguration;
 use node_simulation::{
-    Arrival, Distribution, Fleet, Host, Lifetime, NoPlugins, Outcome, Scheduler, Silent, Template, Weight,
-    arrivals, fits_empty, lacking, run,
+    Arrival, Distribution, Fleet, Host, Lifetime, NoObserver, NoPlugins, Outcome, Scheduler, Template,
+    Weight, arrivals, fits_empty, lacking, run,
 };
 use pod_spec::{Container, Pod, PodLevelResources, ResourceList, ResourceName, Role};
 use topology_admission::{Compat, Node};
@@ -73,7 +73,7 @@ fn simulate(policy: &str, machines: usize, scheduler: Scheduler, pods: &[Traced]
         stays: leaves.map(|leaves| Duration::from_secs(leaves - at)),
     };
     let arrivals: Vec<Arrival> = pods.iter().map(arrival).collect();
-    run(&fleet, &SIZES.map(kind), &arrivals, &mut Silent)
+    run(&fleet, &SIZES.map(kind), &arrivals, &mut NoObserver)
 }
 
 fn about(value: f64, wanted: f64) {
@@ -158,7 +158,7 @@ fn a_machine_without_a_resource_gets_no_pods_that_ask_for_it() {
             let fleet = Fleet { hosts: vec![(host(&node, &view), 1), (with(), 1)], scheduler };
             let pods: Vec<Arrival> =
                 (0..5).map(|at| Arrival { at: Duration::from_secs(at), template: 0, stays: None }).collect();
-            let outcome = run(&fleet, std::slice::from_ref(&template), &pods, &mut Silent);
+            let outcome = run(&fleet, std::slice::from_ref(&template), &pods, &mut NoObserver);
             let fit = if resource == "example.com/gpu" { 3 } else { 0 };
             assert_eq!(outcome.admitted(), fit, "{resource} {scheduler:?}");
             assert_eq!(outcome.refused()[Outcome::NO_ROOM], 5 - fit, "{resource} {scheduler:?}");
@@ -179,7 +179,7 @@ fn work_grows_with_the_number_of_pods_and_no_faster() {
     let allocations = |count| {
         let pods = arrivals(&kinds, every, count, 1);
         let counted = measure(|| {
-            assert_eq!(run(&fleet, &kinds, &pods, &mut Silent).arrived(), count as u64);
+            assert_eq!(run(&fleet, &kinds, &pods, &mut NoObserver).arrived(), count as u64);
         });
         counted.count_total
     };
