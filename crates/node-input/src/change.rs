@@ -189,7 +189,7 @@ fn paired(lines: &mut Vec<String>, before: &BTreeMap<String, String>, after: &BT
 
 #[cfg(test)]
 mod tests {
-    use topology_discovery::{Assumed, Lack};
+    use topology_discovery::{ProblemKind, Substitute};
 
     use super::*;
 
@@ -221,12 +221,12 @@ mod tests {
     fn problems_that_came_and_went_are_told() {
         let problem = |cpu: u32, assumed| Problem {
             path: format!("sys/devices/system/cpu/cpu{cpu}/topology/core_id"),
-            lack: Lack::Missing { assumed },
+            lack: ProblemKind::Missing { assumed },
         };
-        let before: Vec<_> = (0..8).map(|cpu| problem(cpu, Assumed::Unknown)).collect();
+        let before: Vec<_> = (0..8).map(|cpu| problem(cpu, Substitute::Unknown)).collect();
         assert!(changed_problems(&before, &before).is_empty());
         assert_eq!(
-            changed_problems(&before, &[problem(0, Assumed::Unknown), problem(1, Assumed::FirstRead)]),
+            changed_problems(&before, &[problem(0, Substitute::Unknown), problem(1, Substitute::FirstRead)]),
             [
                 "problem: sys/devices/system/cpu/cpu1/topology/core_id is missing: not known (and 6 more like it): gone",
                 "problem: sys/devices/system/cpu/cpu1/topology/core_id is missing: what was read first is believed: new"

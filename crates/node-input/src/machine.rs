@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use admission_report::Notice;
 use anyhow::{Context, bail};
-use topology_discovery::{Assumed, Problem, SysfsTree};
+use topology_discovery::{Problem, Substitute, SysfsTree};
 use topology_model::{Machine, MachineInfo};
 
 use crate::files;
@@ -63,7 +63,7 @@ impl LoadedMachine {
     /// Whether the kernel knows NUMA nodes. Without them one node holds everything, and cAdvisor takes the packages
     /// for nodes.
     pub fn has_numa_nodes(&self) -> bool {
-        !self.problems.iter().any(|problem| problem.lack.assumed() == Assumed::OneNode)
+        !self.problems.iter().any(|problem| problem.lack.assumed() == Substitute::OneNode)
     }
 
     /// The machine that a `--machine` argument means.

@@ -12,7 +12,7 @@ use anyhow::{Context, bail, ensure};
 use k8s_quantity::{Amount, Quantity, Sign};
 use node_config::KubeletConfiguration;
 use node_output::ranges;
-use topology_discovery::Lack;
+use topology_discovery::ProblemKind;
 use topology_model::{HugePages, Machine, NodeId};
 
 use crate::machine::LoadedMachine;
@@ -201,9 +201,9 @@ impl LoadedMachine {
 }
 
 /// Whether a lack of `/proc/meminfo` is one of the total, and not of a part that is something else.
-fn is_of_memory(lack: &Lack) -> bool {
+fn is_of_memory(lack: &ProblemKind) -> bool {
     match lack {
-        Lack::Lacks { what, .. } => what.contains("MemTotal"),
+        ProblemKind::Lacks { what, .. } => what.contains("MemTotal"),
         lack => lack.is_missing(),
     }
 }

@@ -86,7 +86,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<MemoryTree, ArchiveError> {
     }
     let decoder = StreamingDecoder::new_with_max_window_size(bytes, MAX_WINDOW)
         .map_err(|error| ArchiveError::Packing(error.to_string()))?;
-    let mut blocks = Blocks::new(Limited { inner: decoder, left: MAX_STREAM });
+    let mut blocks = Blocks::new(BoundedReader { inner: decoder, left: MAX_STREAM });
     let mut tree = MemoryTree::new();
     let mut names = LongNames::default();
     let mut content = Vec::new();
@@ -209,12 +209,12 @@ impl LongNames {
 }
 
 /// A stream that fails when it is longer than it may be.
-struct Limited<R> {
+struct BoundedReader<R> {
     inner: R,
     left: u64,
 }
 
-impl<R: Read> Read for Limited<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         self.left = self.left.checked_sub(count as u64).ok_or_else(|| {

@@ -20,7 +20,7 @@ use thiserror::Error;
 use topology_model::MachineInfo;
 
 use crate::kernel::{Bytes, CPUS, HUGEPAGES, Kernel, MEMINFO, no_line};
-use crate::problem::Assumed;
+use crate::problem::Substitute;
 use crate::tree::SysfsTree;
 
 /// The processors in words.
@@ -183,7 +183,7 @@ pub fn read_as_cadvisor(
 
 /// What cAdvisor would report if what it stumbles over were mended; what was mended is reported to `kernel`.
 pub(crate) fn read_mended(kernel: &Kernel<'_>) -> Result<CadvisorInfo, CadvisorError> {
-    let text = kernel.text(CPUINFO, Assumed::CpuFolders).unwrap_or_default();
+    let text = kernel.text(CPUINFO, Substitute::CpuFolders).unwrap_or_default();
     let architecture = CpuArchitecture::of_cpuinfo(&text);
     Reader { kernel, holes: Holes::Mend, architecture }.read()
 }
@@ -205,7 +205,7 @@ struct Reader<'k, 't> {
 
 impl<'t> Reader<'_, 't> {
     fn read(&self) -> Result<CadvisorInfo, CadvisorError> {
-        let cpuinfo = self.mend(self.must_read(CPUINFO), CPUINFO, Assumed::CpuFolders, String::new)?;
+        let cpuinfo = self.mend(self.must_read(CPUINFO), CPUINFO, Substitute::CpuFolders, String::new)?;
         let cpu_frequency_khz = self.khz(&cpuinfo)?;
         let meminfo = self.must_read(MEMINFO);
         let meminfo = if self.holes == Holes::Mend { meminfo.ok() } else { Some(meminfo?) };
@@ -213,7 +213,7 @@ impl<'t> Reader<'_, 't> {
             meminfo.as_deref().map(|text| self.capacity(text, "MemTotal")).transpose()?.flatten();
         let swap = meminfo.as_deref().map(|text| self.capacity(text, "SwapTotal")).transpose()?;
         if swap == Some(None) {
-            self.kernel.lacks(MEMINFO, &no_line("SwapTotal"), Assumed::NoSwap);
+            self.kernel.lacks(MEMINFO, &no_line("SwapTotal"), Substitute::NoSwap);
         }
         let hugepages = self.hugepages(HUGEPAGES)?;
         let (topology, num_cpus, topology_error) = match self.topology() {
@@ -221,14 +221,14 @@ impl<'t> Reader<'_, 't> {
             Err(TopologyError::HugePages(crash @ HugePagesError::Crash(_))) => return Err(crash.into()),
             Err(error) => {
                 if self.holes == Holes::Mend {
-                    self.kernel.unusable(CPUS, &error, Assumed::Unknown);
+                    self.kernel.unusable(CPUS, &error, Substitute::Unknown);
                 }
                 (None, 0, Some(error))
             }
         };
         let memory_capacity = known_total.unwrap_or_else(|| {
             let sum = topology.iter().flatten().fold(0u64, |sum, node| sum.saturating_add(node.memory));
-            let assumed = if sum > 0 { Assumed::SumOfNodes } else { Assumed::Unknown };
+            let assumed = if sum > 0 { Substitute::SumOfNodes } else { Substitute::Unknown };
             match meminfo {
                 Some(_) => self.kernel.lacks(MEMINFO, &no_line("MemTotal"), assumed),
                 None => self.unreadable(MEMINFO, assumed),
@@ -255,7 +255,7 @@ impl<'t> Reader<'_, 't> {
         &self,
         result: Result<T, E>,
         path: &str,
-        assumed: Assumed,
+        assumed: Substitute,
         fallback: impl FnOnce() -> T,
     ) -> Result<T, E> {
         match result {
@@ -286,7 +286,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// Reports a file that could not be read, with the reason if it is there.
-    fn unreadable(&self, path: &str, assumed: Assumed) {
+    fn unreadable(&self, path: &str, assumed: Substitute) {
         match self.text(path) {
             Err(reason) => self.kernel.unusable(path, &reason, assumed),
             Ok(_) => self.kernel.missing_unless_there(path, assumed),
@@ -314,9 +314,9 @@ impl<'t> Reader<'_, 't> {
                 match error {
                     CadvisorError::NoClock(_) if cpuinfo.is_empty() => {}
                     CadvisorError::NoClock(_) => {
-                        self.kernel.lacks(CPUINFO, "line cpu MHz or clock: NUMBER", Assumed::NoClock);
+                        self.kernel.lacks(CPUINFO, "line cpu MHz or clock: NUMBER", Substitute::NoClock);
                     }
-                    error => self.kernel.unusable(MAX_FREQUENCY, &error, Assumed::NoClock),
+                    error => self.kernel.unusable(MAX_FREQUENCY, &error, Substitute::NoClock),
                 }
                 Ok(0)
             }

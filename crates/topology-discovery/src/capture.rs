@@ -79,7 +79,7 @@ pub struct Capture {
 impl Capture {
     /// Takes the files that tell a machine's topology.
     pub fn of(tree: &SysfsTree) -> Result<Self, CaptureError> {
-        let mut taking = Taking { tree, files: MemoryTree::new() };
+        let mut taking = CaptureRun { tree, files: MemoryTree::new() };
         taking.all()?;
         let files = taking.files;
         let found = read(&SysfsTree::from(files.clone()))?;
@@ -111,12 +111,12 @@ impl Capture {
     }
 }
 
-struct Taking<'t> {
+struct CaptureRun<'t> {
     tree: &'t SysfsTree,
     files: MemoryTree,
 }
 
-impl Taking<'_> {
+impl CaptureRun<'_> {
     fn all(&mut self) -> Result<(), CaptureError> {
         self.each(CPUS, &OF_CPUS)?;
         self.each(&format!("{CPUS}/smt"), &OF_SMT)?;

@@ -18,12 +18,12 @@ const MAX_NAMES: usize = 100_000;
 pub(crate) struct Directory {
     root: PathBuf,
     /// What has been looked at on the way to files: thousands of them lie below few folders and links.
-    known: Mutex<HashMap<String, Way>>,
+    known: Mutex<HashMap<String, PathStep>>,
 }
 
 /// What a name on the way is.
 #[derive(Clone, Debug)]
-enum Way {
+enum PathStep {
     Folder,
     Link(String),
     File,
@@ -38,7 +38,7 @@ impl Directory {
 
     pub(crate) fn read(&self, path: &str) -> Result<Option<Vec<u8>>, ReadError> {
         let Some((own, way)) = self.find(path) else { return Ok(None) };
-        if !matches!(way, Way::File) {
+        if !matches!(way, PathStep::File) {
             return Err(ReadError::NotAFile(path.to_owned()));
         }
         let mut content = Vec::new();
@@ -65,10 +65,10 @@ impl Directory {
     }
 
     /// The path without links that a path leads to, and what is there.
-    fn find(&self, path: &str) -> Option<(String, Way)> {
+    fn find(&self, path: &str) -> Option<(String, PathStep)> {
         let mut left: VecDeque<String> = components(path).map(str::to_owned).collect();
         let mut own = String::new();
-        let mut last = Way::Folder;
+        let mut last = PathStep::Folder;
         let mut links = 0;
         while let Some(name) = left.pop_front() {
             if name == ".." {
@@ -76,13 +76,13 @@ impl Directory {
                     return None;
                 }
                 own.truncate(own.rfind('/').unwrap_or(0));
-                last = Way::Folder;
+                last = PathStep::Folder;
                 continue;
             }
             let next = if own.is_empty() { name } else { format!("{own}/{name}") };
             match self.look(&next) {
-                Way::Nothing => return None,
-                Way::Link(target) => {
+                PathStep::Nothing => return None,
+                PathStep::Link(target) => {
                     links += 1;
                     if links > MAX_LINKS {
                         return None;
@@ -95,7 +95,7 @@ impl Directory {
                     }
                 }
                 way => {
-                    if !left.is_empty() && !matches!(way, Way::Folder) {
+                    if !left.is_empty() && !matches!(way, PathStep::Folder) {
                         return None;
                     }
                     own = next;
@@ -106,29 +106,29 @@ impl Directory {
         Some((own, last))
     }
 
-    fn look(&self, path: &str) -> Way {
+    fn look(&self, path: &str) -> PathStep {
         let mut known = self.known.lock();
         if let Some(way) = known.get(path) {
             return way.clone();
         }
-        let way = look_at(&self.root.join(path)).unwrap_or(Way::Nothing);
-        if matches!(way, Way::Folder | Way::Link(_)) {
+        let way = look_at(&self.root.join(path)).unwrap_or(PathStep::Nothing);
+        if matches!(way, PathStep::Folder | PathStep::Link(_)) {
             known.insert(path.to_owned(), way.clone());
         }
         way
     }
 }
 
-fn look_at(path: &Path) -> io::Result<Way> {
+fn look_at(path: &Path) -> io::Result<PathStep> {
     let kind = path.symlink_metadata()?.file_type();
     Ok(if kind.is_symlink() {
         // A target that is no text names nothing that is read here.
-        path.read_link()?.into_os_string().into_string().map_or(Way::Nothing, Way::Link)
+        path.read_link()?.into_os_string().into_string().map_or(PathStep::Nothing, PathStep::Link)
     } else if kind.is_dir() {
-        Way::Folder
+        PathStep::Folder
     } else if kind.is_file() {
-        Way::File
+        PathStep::File
     } else {
-        Way::Other
+        PathStep::Other
     })
 }

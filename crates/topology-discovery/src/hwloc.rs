@@ -50,7 +50,7 @@ pub enum HwlocError {
     TooLarge,
     /// It cannot be told what to read.
     #[error("hwloc refuses to be set up: {0}")]
-    SetUp(String),
+    SettingError(String),
     /// It fails.
     #[error("hwloc fails")]
     Build(#[from] RawHwlocError),
@@ -106,14 +106,14 @@ fn topology(source: HwlocSource<'_>) -> Result<Topology, HwlocError> {
     Ok(builder.build()?)
 }
 
-fn set_up<E: Into<SetUp>>(error: E) -> HwlocError {
-    HwlocError::SetUp(error.into().0)
+fn set_up<E: Into<SettingError>>(error: E) -> HwlocError {
+    HwlocError::SettingError(error.into().0)
 }
 
 /// What hwloc says of a setting that it refuses.
-struct SetUp(String);
+struct SettingError(String);
 
-impl<E: std::fmt::Display> From<E> for SetUp {
+impl<E: std::fmt::Display> From<E> for SettingError {
     fn from(error: E) -> Self {
         Self(error.to_string())
     }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use cpuset::CpuSet;
 use topology_model::{HugePages, NodeId};
 
-use crate::problem::{Assumed, Lack, Problem};
+use crate::problem::{Problem, ProblemKind, Substitute};
 use crate::tree::SysfsTree;
 
 /// Folder of the CPUs.
@@ -108,42 +108,42 @@ impl<'t> Kernel<'t> {
         self.problems.into_inner().into_iter().collect()
     }
 
-    fn report(&self, path: &str, lack: Lack) {
+    fn report(&self, path: &str, lack: ProblemKind) {
         let mut problems = self.problems.borrow_mut();
         if problems.len() < MAX_PROBLEMS {
             problems.insert(Problem { path: path.to_owned(), lack });
         }
     }
 
-    pub(crate) fn missing(&self, path: &str, assumed: Assumed) {
-        self.report(path, Lack::Missing { assumed });
+    pub(crate) fn missing(&self, path: &str, assumed: Substitute) {
+        self.report(path, ProblemKind::Missing { assumed });
     }
 
     /// Reports a file that could not be used as missing, unless it is there and has been reported as unusable.
-    pub(crate) fn missing_unless_there(&self, path: &str, assumed: Assumed) {
+    pub(crate) fn missing_unless_there(&self, path: &str, assumed: Substitute) {
         if self.tree.target(path).is_none() {
             self.missing(path, assumed);
         }
     }
 
-    pub(crate) fn unusable(&self, path: &str, reason: &(impl ToString + ?Sized), assumed: Assumed) {
-        self.report(path, Lack::Unusable { reason: reason.to_string(), assumed });
+    pub(crate) fn unusable(&self, path: &str, reason: &(impl ToString + ?Sized), assumed: Substitute) {
+        self.report(path, ProblemKind::Unusable { reason: reason.to_string(), assumed });
     }
 
     /// Reports a part of a file that is missing, where the rest of the file is used.
-    pub(crate) fn lacks(&self, path: &str, what: &str, assumed: Assumed) {
-        self.report(path, Lack::Lacks { what: what.to_owned(), assumed });
+    pub(crate) fn lacks(&self, path: &str, what: &str, assumed: Substitute) {
+        self.report(path, ProblemKind::Lacks { what: what.to_owned(), assumed });
     }
 
     /// Reports two files that say different things of the same fact, each with what it says.
-    pub(crate) fn differs(&self, one: (&str, String), other: (&str, String), assumed: Assumed) {
+    pub(crate) fn differs(&self, one: (&str, String), other: (&str, String), assumed: Substitute) {
         let ((path, value), (other, other_value)) = (one, other);
-        let lack = Lack::Differs { value, other: other.to_owned(), other_value, assumed };
+        let lack = ProblemKind::Differs { value, other: other.to_owned(), other_value, assumed };
         self.report(path, lack);
     }
 
-    pub(crate) fn contradicts(&self, path: &str, other: &str, assumed: Assumed) {
-        self.report(path, Lack::Contradicts { other: other.to_owned(), assumed });
+    pub(crate) fn contradicts(&self, path: &str, other: &str, assumed: Substitute) {
+        self.report(path, ProblemKind::Contradicts { other: other.to_owned(), assumed });
     }
 
     /// The content of a file, read once; `None` if it is not there.
@@ -168,12 +168,12 @@ impl<'t> Kernel<'t> {
 
     /// The text of a file without the white space around it; `None` if it is not there, or unusable, which is
     /// reported.
-    pub(crate) fn text(&self, path: &str, assumed: Assumed) -> Option<String> {
+    pub(crate) fn text(&self, path: &str, assumed: Substitute) -> Option<String> {
         self.with_text(path, assumed, str::to_owned)
     }
 
     /// What comes of the text of a file, which is not copied; `None` as of [`Self::text`].
-    fn with_text<T>(&self, path: &str, assumed: Assumed, with: impl FnOnce(&str) -> T) -> Option<T> {
+    fn with_text<T>(&self, path: &str, assumed: Substitute, with: impl FnOnce(&str) -> T) -> Option<T> {
         let content = match self.content(path) {
             Ok(content) => content?,
             Err(error) => {
@@ -195,22 +195,22 @@ impl<'t> Kernel<'t> {
     pub(crate) fn parsed<T, E: ToString>(
         &self,
         path: &str,
-        assumed: Assumed,
+        assumed: Substitute,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
         let parsed = self.with_text(path, assumed, parse)?;
         parsed.map_err(|error| self.unusable(path, &error, assumed)).ok()
     }
 
-    pub(crate) fn number(&self, path: &str, assumed: Assumed) -> Option<i64> {
+    pub(crate) fn number(&self, path: &str, assumed: Substitute) -> Option<i64> {
         self.parsed(path, assumed, str::parse)
     }
 
-    pub(crate) fn cpu_list(&self, path: &str, assumed: Assumed) -> Option<CpuSet> {
+    pub(crate) fn cpu_list(&self, path: &str, assumed: Substitute) -> Option<CpuSet> {
         self.parsed(path, assumed, CpuSet::from_kernel_list)
     }
 
-    pub(crate) fn cpu_mask(&self, path: &str, assumed: Assumed) -> Option<CpuSet> {
+    pub(crate) fn cpu_mask(&self, path: &str, assumed: Substitute) -> Option<CpuSet> {
         self.parsed(path, assumed, CpuSet::from_kernel_mask)
     }
 
@@ -230,7 +230,7 @@ impl<'t> Kernel<'t> {
         let (first, cpus) = all.next()?;
         for (name, others) in all.filter(|(_, others)| *others != cpus) {
             let (one, other) = (below(folder, name), below(folder, first));
-            self.differs((&one, shown(&others)), (&other, shown(&cpus)), Assumed::Other);
+            self.differs((&one, shown(&others)), (&other, shown(&cpus)), Substitute::Other);
         }
         Some((first, cpus))
     }
@@ -244,9 +244,9 @@ impl<'t> Kernel<'t> {
         names.iter().filter_map(move |name| {
             let path = below(folder, name);
             let cpus = if name.ends_with("list") {
-                self.cpu_list(&path, Assumed::Unknown)
+                self.cpu_list(&path, Substitute::Unknown)
             } else {
-                self.cpu_mask(&path, Assumed::Unknown)
+                self.cpu_mask(&path, Substitute::Unknown)
             };
             Some((*name, cpus?))
         })
@@ -255,7 +255,7 @@ impl<'t> Kernel<'t> {
     /// A list of node ids.
     pub(crate) fn node_list(&self, path: &str) -> Option<Vec<NodeId>> {
         // Nodes and CPUs are listed in one grammar, and node ids stay below the limit of CPU ids.
-        let ids = self.cpu_list(path, Assumed::Unknown)?;
+        let ids = self.cpu_list(path, Substitute::Unknown)?;
         Some(ids.iter().filter_map(|id| i64::try_from(id.get()).ok()).map(NodeId).collect())
     }
 
@@ -278,13 +278,13 @@ impl<'t> Kernel<'t> {
         for name in self.tree.list(folder).unwrap_or_default() {
             let size = name.strip_prefix("hugepages-").and_then(|size| size.strip_suffix("kB"));
             let Some(page_size_kib) = size.and_then(|size| size.parse().ok()) else {
-                self.unusable(&format!("{folder}/{name}"), "not hugepages-SIZEkB", Assumed::LeftOut);
+                self.unusable(&format!("{folder}/{name}"), "not hugepages-SIZEkB", Substitute::LeftOut);
                 continue;
             };
             let path = format!("{folder}/{name}/nr_hugepages");
-            match self.parsed(&path, Assumed::LeftOut, str::parse) {
+            match self.parsed(&path, Substitute::LeftOut, str::parse) {
                 Some(num_pages) => all.push(HugePages { page_size_kib, num_pages }),
-                None => self.missing_unless_there(&path, Assumed::LeftOut),
+                None => self.missing_unless_there(&path, Substitute::LeftOut),
             }
         }
         all.sort_by_key(|pages| pages.page_size_kib);
@@ -292,7 +292,7 @@ impl<'t> Kernel<'t> {
     }
 
     /// The first `NAME: number kB` of a meminfo file, in bytes.
-    pub(crate) fn meminfo(&self, path: &str, name: &str, assumed: Assumed) -> Option<u64> {
+    pub(crate) fn meminfo(&self, path: &str, name: &str, assumed: Substitute) -> Option<u64> {
         let text = self.text(path, assumed)?;
         let found = field_kib(&text, name).map(|kib| kib.saturating_mul(1024));
         if found.is_none() {

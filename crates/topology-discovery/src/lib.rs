@@ -33,7 +33,7 @@ pub use capture::{Capture, CaptureError};
 pub use hwloc::{HwlocError, HwlocSource, read_with_hwloc};
 pub use machine::{Discovery, DiscoveryError, read};
 pub use memory::MemoryTree;
-pub use problem::{Assumed, Lack, Problem, fold};
+pub use problem::{Problem, ProblemKind, Substitute, fold};
 pub use tree::{ReadError, SysfsTree, TreeError};
 
 #[cfg(doctest)]

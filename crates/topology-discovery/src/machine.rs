@@ -17,7 +17,7 @@ use topology_model::{InvalidMachine, Machine, MachineInfo, MachineParts, Smt};
 
 use crate::cadvisor::{self, CadvisorError};
 use crate::kernel::{CPUS, HUGEPAGES, Kernel, MEMINFO, field_kib, no_line};
-use crate::problem::{Assumed, Problem};
+use crate::problem::{Problem, Substitute};
 use crate::tree::SysfsTree;
 
 /// What a tree says.
@@ -85,7 +85,7 @@ fn parts(kernel: &Kernel<'_>) -> Result<MachineParts, DiscoveryError> {
     }
     let (packages, cores) = cpus::packages_and_cores(kernel, &cpus.online);
     // Where it cannot be read, that is reported once it is known whether its nodes make up for it.
-    let meminfo = kernel.content(MEMINFO).ok().and_then(|_| kernel.text(MEMINFO, Assumed::Unknown));
+    let meminfo = kernel.content(MEMINFO).ok().and_then(|_| kernel.text(MEMINFO, Substitute::Unknown));
     let field = |name| meminfo.as_deref().and_then(|text| field_kib(text, name));
     let memory = field("MemTotal").map(|kib| kib.saturating_mul(1024));
     let hugepages = kernel.hugepages(HUGEPAGES);
@@ -93,7 +93,7 @@ fn parts(kernel: &Kernel<'_>) -> Result<MachineParts, DiscoveryError> {
     let devices = pci::devices(kernel, &cpus.online, &nodes);
     let default_hugepage_kib = field("Hugepagesize");
     if meminfo.is_some() && default_hugepage_kib.is_none() && !hugepages.is_empty() {
-        kernel.lacks(MEMINFO, &no_line("Hugepagesize"), Assumed::Unknown);
+        kernel.lacks(MEMINFO, &no_line("Hugepagesize"), Substitute::Unknown);
     }
     let parts = MachineParts {
         caches: caches::caches(kernel, &cpus.online),
@@ -115,12 +115,12 @@ fn parts(kernel: &Kernel<'_>) -> Result<MachineParts, DiscoveryError> {
 fn smt(kernel: &Kernel<'_>) -> Smt {
     let active = format!("{CPUS}/smt/active");
     Smt {
-        active: kernel.parsed(&active, Assumed::Unknown, |text| match text {
+        active: kernel.parsed(&active, Substitute::Unknown, |text| match text {
             "1" => Ok(true),
             "0" => Ok(false),
             other => Err(format!("{other:?} is neither 0 nor 1")),
         }),
-        control: kernel.parsed(&format!("{CPUS}/smt/control"), Assumed::Unknown, |text| match text {
+        control: kernel.parsed(&format!("{CPUS}/smt/control"), Substitute::Unknown, |text| match text {
             "on" | "off" | "forceoff" | "notsupported" | "notimplemented" => Ok(text.to_owned()),
             // Processors of more than two threads a core count those that run.
             number if number.parse::<u32>().is_ok_and(|threads| threads > 0) => Ok(number.to_owned()),

@@ -13,14 +13,14 @@ pub struct MemoryTree {
     content: Vec<u8>,
     /// Path and place of the folder that was added to last: files of a folder come one after the other.
     last: (String, usize),
-    looked: Looked,
+    looked: LastFolder,
 }
 
 /// Path and place of the folder that was looked into last: most files are asked for one folder after the other.
 #[derive(Debug, Default)]
-struct Looked(Mutex<(String, usize)>);
+struct LastFolder(Mutex<(String, usize)>);
 
-impl Clone for Looked {
+impl Clone for LastFolder {
     /// Another tree has not been looked into yet.
     fn clone(&self) -> Self {
         Self::default()
@@ -52,7 +52,7 @@ impl Default for MemoryTree {
             entries: vec![Entry::Folder(BTreeMap::new())],
             content: Vec::new(),
             last: (String::new(), ROOT),
-            looked: Looked::default(),
+            looked: LastFolder::default(),
         }
     }
 }
@@ -76,7 +76,7 @@ impl MemoryTree {
 
     /// Adds a folder, and those above it. What is in the way of it is replaced.
     pub fn add_folder(&mut self, path: &str) {
-        self.looked = Looked::default();
+        self.looked = LastFolder::default();
         self.folder(components(path));
     }
 
@@ -94,7 +94,7 @@ impl MemoryTree {
 
     fn put(&mut self, path: &str, entry: Entry) {
         // A folder may be replaced.
-        self.looked = Looked::default();
+        self.looked = LastFolder::default();
         let mut path = path;
         while let Some(shorter) = path.strip_suffix('/').or_else(|| path.strip_suffix("/.")) {
             path = shorter;

@@ -6,37 +6,37 @@ use std::fmt;
 /// So many problems of one kind are told one by one.
 const MOST_OF_A_KIND: usize = 2;
 
-/// Something missing or contradictory in a tree. The reading went on; [`Lack::assumed`] says with what.
+/// Something missing or contradictory in a tree. The reading went on; [`ProblemKind::assumed`] says with what.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Problem {
     /// The file or folder, from the root of the tree, without a leading `/`.
     pub path: String,
     /// What is wrong with it.
-    pub lack: Lack,
+    pub lack: ProblemKind,
 }
 
-/// Kinds of problems.
+/// What is wrong with a file, and what stands in for it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
-pub enum Lack {
+pub enum ProblemKind {
     /// It is not there.
     Missing {
         /// What stands in for it.
-        assumed: Assumed,
+        assumed: Substitute,
     },
     /// It is there and cannot be understood, or not be read.
     Unusable {
         /// Why.
         reason: String,
         /// What stands in for it.
-        assumed: Assumed,
+        assumed: Substitute,
     },
     /// It is there and used, but for a part of it that is missing.
     Lacks {
         /// The part.
         what: String,
         /// What stands in for it.
-        assumed: Assumed,
+        assumed: Substitute,
     },
     /// It says something else of a fact than another file, which says it too.
     Differs {
@@ -47,21 +47,21 @@ pub enum Lack {
         /// What that says.
         other_value: String,
         /// Which of them is used.
-        assumed: Assumed,
+        assumed: Substitute,
     },
     /// It cannot be right together with another file.
     Contradicts {
         /// The other file.
         other: String,
         /// Which of them was believed.
-        assumed: Assumed,
+        assumed: Substitute,
     },
 }
 
 /// What stands in for something that is missing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
-pub enum Assumed {
+pub enum Substitute {
     /// Nothing: the value is not known.
     Unknown,
     /// All CPUs that have a topology folder are online.
@@ -106,7 +106,7 @@ pub enum Assumed {
     CoreOfSiblings,
 }
 
-impl Lack {
+impl ProblemKind {
     /// Whether it is not there at all.
     #[must_use]
     pub const fn is_missing(&self) -> bool {
@@ -115,7 +115,7 @@ impl Lack {
 
     /// What stands in for it.
     #[must_use]
-    pub const fn assumed(&self) -> Assumed {
+    pub const fn assumed(&self) -> Substitute {
         let (Self::Missing { assumed }
         | Self::Unusable { assumed, .. }
         | Self::Lacks { assumed, .. }
@@ -129,19 +129,21 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = &self.path;
         match &self.lack {
-            Lack::Missing { assumed } => write!(f, "{path} is missing: {assumed}"),
-            Lack::Unusable { reason, assumed } => write!(f, "{path} is unusable ({reason}): {assumed}"),
-            Lack::Lacks { what, assumed } => write!(f, "{path} has no {what}: {assumed}"),
-            Lack::Differs { value, other, other_value, assumed } => {
+            ProblemKind::Missing { assumed } => write!(f, "{path} is missing: {assumed}"),
+            ProblemKind::Unusable { reason, assumed } => {
+                write!(f, "{path} is unusable ({reason}): {assumed}")
+            }
+            ProblemKind::Lacks { what, assumed } => write!(f, "{path} has no {what}: {assumed}"),
+            ProblemKind::Differs { value, other, other_value, assumed } => {
                 write!(f, "{path} has {value}, but {other} has {other_value}: ")?;
                 match assumed {
-                    Assumed::Other => {
+                    Substitute::Other => {
                         write!(f, "{} is believed", other.rsplit('/').next().unwrap_or(other))
                     }
                     assumed => assumed.fmt(f),
                 }
             }
-            Lack::Contradicts { other, assumed } => write!(f, "{path} contradicts {other}: {assumed}"),
+            ProblemKind::Contradicts { other, assumed } => write!(f, "{path} contradicts {other}: {assumed}"),
         }
     }
 }
@@ -150,11 +152,11 @@ impl fmt::Display for Problem {
 /// told by the first of them and how many more there are.
 ///
 /// ```
-/// use topology_discovery::{Assumed, Lack, Problem, fold};
+/// use topology_discovery::{Substitute, ProblemKind, Problem, fold};
 ///
 /// let lost = |cpu: usize| Problem {
 ///     path: format!("sys/devices/system/cpu/cpu{cpu}/topology/core_id"),
-///     lack: Lack::Missing { assumed: Assumed::Unknown },
+///     lack: ProblemKind::Missing { assumed: Substitute::Unknown },
 /// };
 /// let problems: Vec<_> = (0..64).map(lost).collect();
 /// assert_eq!(
@@ -199,7 +201,7 @@ fn kind(problem: &Problem) -> String {
     kind
 }
 
-impl fmt::Display for Assumed {
+impl fmt::Display for Substitute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unknown => "not known",

@@ -11,7 +11,7 @@ use proptest::sample::Index;
 use proptest::test_runner::TestCaseError;
 use proptest::{collection, prop_assert, prop_assert_eq};
 use small::{CPUS, Content, NODES, Small};
-use topology_discovery::{CpuArchitecture, DiscoveryError, Lack, read, read_as_cadvisor};
+use topology_discovery::{CpuArchitecture, DiscoveryError, ProblemKind, read, read_as_cadvisor};
 use topology_model::{KubeletView, Machine};
 
 /// So many cases, or as many as `PROPTEST_CASES` asks for.
@@ -239,7 +239,8 @@ fn harm_is_noticed(harms: &[Harm]) -> Result<(), TestCaseError> {
     let Ok(found) = read(&server.tree()) else { return Ok(()) };
     let mut fresh = found.problems.iter().filter(|problem| !before.problems.contains(problem));
     let is_said = fresh.any(|problem| {
-        let other = if let Lack::Contradicts { other, .. } = &problem.lack { other } else { &problem.path };
+        let other =
+            if let ProblemKind::Contradicts { other, .. } = &problem.lack { other } else { &problem.path };
         touched.iter().any(|path| is_about(&problem.path, path) || is_about(other, path))
     });
     prop_assert!(found.machine == before.machine || is_said, "{touched:?}: {:?}", found.problems);

@@ -4,7 +4,7 @@ use topology_model::HugePages;
 
 use super::scan;
 use super::{HugePagesError, Reader};
-use crate::problem::Assumed;
+use crate::problem::Substitute;
 
 impl Reader<'_, '_> {
     /// The sizes of a folder in lexical order of its names; `None` if it is missing or empty.
@@ -12,7 +12,7 @@ impl Reader<'_, '_> {
         let mut all = Vec::new();
         for name in self.kernel.tree.list(folder).unwrap_or_default() {
             let path = format!("{folder}/{name}");
-            all.extend(self.mend(self.pages(folder, &name).map(Some), &path, Assumed::LeftOut, || None)?);
+            all.extend(self.mend(self.pages(folder, &name).map(Some), &path, Substitute::LeftOut, || None)?);
         }
         Ok(Some(all).filter(|all| !all.is_empty()))
     }

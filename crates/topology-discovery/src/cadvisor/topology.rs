@@ -13,7 +13,7 @@ use super::online::Online;
 use super::{CpuArchitecture, Holes, Reader, TopologyError, scan};
 use crate::kernel::{CPUS, NODES, below};
 use crate::machine::NODE_CPUS;
-use crate::problem::Assumed;
+use crate::problem::Substitute;
 
 /// A CPU's number, and the folder that it is read from.
 struct CpuFolder {
@@ -31,7 +31,7 @@ impl Reader<'_, '_> {
         for name in numbered_names(&names, "node") {
             let path = format!("{NODES}/{name}");
             let node = self.node(name, &path, &online).map(Some);
-            nodes.extend(self.mend(node, &path, Assumed::LeftOut, || None)?);
+            nodes.extend(self.mend(node, &path, Substitute::LeftOut, || None)?);
         }
         if nodes.is_empty() {
             return self.packages(&online);
@@ -68,7 +68,7 @@ impl Reader<'_, '_> {
                 let cpus = self.kernel.cpus(path, &NODE_CPUS).unwrap_or_default();
                 folders = folders_of(&cpus);
                 if !folders.is_empty() {
-                    self.kernel.missing(&format!("{path}/cpu*"), Assumed::CpusOfMask);
+                    self.kernel.missing(&format!("{path}/cpu*"), Substitute::CpusOfMask);
                 }
             }
             for folder in &mut folders {
@@ -96,7 +96,7 @@ impl Reader<'_, '_> {
                     .map_err(TopologyError::from),
                 None => Err(TopologyError::CpuFolder(own.clone())),
             };
-            folders.extend(self.mend(folder.map(Some), &own, Assumed::LeftOut, || None)?);
+            folders.extend(self.mend(folder.map(Some), &own, Substitute::LeftOut, || None)?);
         }
         Ok(folders)
     }
@@ -108,7 +108,7 @@ impl Reader<'_, '_> {
                 continue;
             }
             let core = self.core_of(folder);
-            let Some(own) = self.mend(core, &folder.path, Assumed::LeftOut, || None)? else { continue };
+            let Some(own) = self.mend(core, &folder.path, Substitute::LeftOut, || None)? else { continue };
             let same = |core: &&mut MachineCore| {
                 (core.core_id, core.socket_id, &core.book_id, &core.drawer_id)
                     == (own.core_id, own.socket_id, &own.book_id, &own.drawer_id)
@@ -159,7 +159,7 @@ impl Reader<'_, '_> {
             Err(error) if self.holes == Holes::Mend => {
                 let row: Result<Vec<_>, _> = lenient();
                 if row.is_err() {
-                    self.kernel.unusable(path, &error, Assumed::Unknown);
+                    self.kernel.unusable(path, &error, Substitute::Unknown);
                 }
                 Ok(row.ok())
             }
@@ -178,7 +178,7 @@ impl Reader<'_, '_> {
         for name in &names {
             let path = format!("{CPUS}/{name}/topology/physical_package_id");
             let Some(text) = self.text(&path).map_err(TopologyError::Unreadable)? else { continue };
-            let id = self.mend(go_atoi(text.trim()).map(Some), &path, Assumed::LeftOut, || None)?;
+            let id = self.mend(go_atoi(text.trim()).map(Some), &path, Substitute::LeftOut, || None)?;
             if let Some(id) = id {
                 packages.entry(id).or_default().extend(self.cpu_folders(CPUS, std::iter::once(*name))?);
             }

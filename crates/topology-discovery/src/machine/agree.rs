@@ -8,7 +8,7 @@ use topology_model::{Core, MachineParts, Node, NodeId};
 
 use super::cpus::{THREADS, has_topology, topology};
 use crate::kernel::{CPUS, HUGEPAGES, Kernel, NODES, below, shown};
-use crate::problem::Assumed;
+use crate::problem::Substitute;
 
 /// Files about threads, below the folder of the CPUs.
 const SMT: [&str; 2] = ["smt/active", "smt/control"];
@@ -34,16 +34,16 @@ fn cpu_lists(kernel: &Kernel<'_>, parts: &MachineParts) {
     for (name, list) in [("present", &lists.present), ("possible", &lists.possible)] {
         match list {
             Some(list) if !within.is_subset(list) => {
-                kernel.contradicts(&path(name), &path("online"), Assumed::AsRead);
+                kernel.contradicts(&path(name), &path("online"), Substitute::AsRead);
             }
             Some(list) => within.clone_from(list),
-            None => kernel.missing_unless_there(&path(name), Assumed::Unknown),
+            None => kernel.missing_unless_there(&path(name), Substitute::Unknown),
         }
     }
     // A CPU loses its topology when it is taken offline.
     if let Some(cpu) = lists.offline.iter().find(|cpu| has_topology(kernel, *cpu)) {
         let topology = path(&format!("cpu{}/topology", cpu.get()));
-        kernel.contradicts(&path("online"), &topology, Assumed::AsRead);
+        kernel.contradicts(&path("online"), &topology, Substitute::AsRead);
     }
 }
 
@@ -56,21 +56,21 @@ fn smt(kernel: &Kernel<'_>, parts: &MachineParts) {
     }
     let isolated = format!("{CPUS}/isolated");
     for path in files.iter().chain([&isolated]) {
-        kernel.missing_unless_there(path, Assumed::Unknown);
+        kernel.missing_unless_there(path, Substitute::Unknown);
     }
     if is_there(kernel, &format!("{NODES}/online")) {
-        kernel.missing_unless_there(&format!("{NODES}/has_memory"), Assumed::Unknown);
+        kernel.missing_unless_there(&format!("{NODES}/has_memory"), Substitute::Unknown);
     }
     let [active, control] = &files;
     // Threads are active while a core has two that run.
     let is_active = parts.cores.iter().any(|core| core.cpus.len() > 1);
     if parts.smt.active.is_some_and(|told| told != is_active) {
-        kernel.contradicts(active, &format!("{CPUS}/cpu*/topology"), Assumed::AsRead);
+        kernel.contradicts(active, &format!("{CPUS}/cpu*/topology"), Substitute::AsRead);
     }
     // The kernel names a number of threads where it lets some of each core run and keeps the others offline.
     let is_number = parts.smt.control.as_ref().is_some_and(|control| control.parse::<u32>().is_ok());
     if is_number && parts.cpus.offline.is_empty() {
-        kernel.contradicts(control, &format!("{CPUS}/online"), Assumed::AsRead);
+        kernel.contradicts(control, &format!("{CPUS}/online"), Substitute::AsRead);
     }
 }
 
@@ -90,7 +90,7 @@ fn cores_and_nodes(kernel: &Kernel<'_>, parts: &MachineParts) {
         let threads = topology(first);
         let name = kernel.cpus_with_name(&threads, &THREADS).map_or(THREADS[0], |(name, _)| name);
         let (path, node) = (below(&threads, name), format!("{NODES}/node{}", other.id));
-        kernel.differs((&path, shown(&core.cpus)), (&node, shown(&other.cpus)), Assumed::AsRead);
+        kernel.differs((&path, shown(&core.cpus)), (&node, shown(&other.cpus)), Substitute::AsRead);
     }
 }
 
@@ -121,7 +121,7 @@ fn core_numbers(kernel: &Kernel<'_>, parts: &MachineParts) {
             let Some((name, threads)) = kernel.cpus_with_name(&folder, &THREADS) else { continue };
             let (path, id) = (below(&folder, name), below(&folder, "core_id"));
             let number = format!("{}, as {} have", first.id, shown(&first.cpus));
-            kernel.differs((&path, shown(&threads)), (&id, number), Assumed::CoreOfSiblings);
+            kernel.differs((&path, shown(&threads)), (&id, number), Substitute::CoreOfSiblings);
         }
     }
 }
@@ -142,17 +142,17 @@ fn node_lists(kernel: &Kernel<'_>, parts: &MachineParts) {
         match list {
             Some(list) => {
                 if let Some(id) = there.iter().find(|id| !list.contains(id)) {
-                    kernel.contradicts(&path, &format!("{NODES}/node{}", id.0), Assumed::AsRead);
+                    kernel.contradicts(&path, &format!("{NODES}/node{}", id.0), Substitute::AsRead);
                 }
             }
             // Kernels have had that of nodes with memory for some of the time only.
             None if name == "has_memory" => {}
-            None => kernel.missing_unless_there(&path, Assumed::Unknown),
+            None => kernel.missing_unless_there(&path, Substitute::Unknown),
         }
     }
     let missing = |id: &&NodeId| !parts.nodes.iter().any(|node| node.id == **id);
     for id in lists.online.iter().flatten().filter(missing) {
-        kernel.missing(&format!("{NODES}/node{}", id.0), Assumed::LeftOut);
+        kernel.missing(&format!("{NODES}/node{}", id.0), Substitute::LeftOut);
     }
 }
 
@@ -177,18 +177,18 @@ fn hugepages(kernel: &Kernel<'_>, parts: &MachineParts) {
             if has_memory(node) && !node.hugepages.iter().any(|pages| pages.page_size_kib == size) {
                 is_whole = false;
                 let folder = format!("{NODES}/node{}/hugepages", node.id.0);
-                kernel.missing_unless_there(&file(&folder, size), Assumed::LeftOut);
+                kernel.missing_unless_there(&file(&folder, size), Substitute::LeftOut);
             }
         }
         let all = file(HUGEPAGES, size);
         let Some(total) = parts.hugepages.iter().find(|pages| pages.page_size_kib == size) else {
-            kernel.missing_unless_there(&all, Assumed::LeftOut);
+            kernel.missing_unless_there(&all, Substitute::LeftOut);
             continue;
         };
         let of_size = nodes().filter(|pages| pages.page_size_kib == size);
         let sum = of_size.fold(0_u64, |sum, pages| sum.saturating_add(pages.num_pages));
         if is_whole && sum != total.num_pages {
-            kernel.contradicts(&all, NODES, Assumed::AsRead);
+            kernel.contradicts(&all, NODES, Substitute::AsRead);
         }
     }
 }
@@ -199,6 +199,6 @@ pub(super) fn some_lack(kernel: &Kernel<'_>, name: &str, having: &CpuSet, lackin
         return;
     }
     for cpu in lacking {
-        kernel.missing_unless_there(&format!("{CPUS}/cpu{}/{name}", cpu.get()), Assumed::Unknown);
+        kernel.missing_unless_there(&format!("{CPUS}/cpu{}/{name}", cpu.get()), Substitute::Unknown);
     }
 }

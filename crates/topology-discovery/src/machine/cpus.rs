@@ -7,7 +7,7 @@ use topology_model::{Core, CoreKind, CpuLists, Package, PackageId};
 
 use super::agree::some_lack;
 use crate::kernel::{CPUS, Kernel, below, shown};
-use crate::problem::Assumed;
+use crate::problem::Substitute;
 
 /// Names of the files that hold the threads of a core, newest first.
 pub(crate) const THREADS: [&str; 4] =
@@ -20,7 +20,7 @@ const PACKAGE_ID: &str = "physical_package_id";
 
 /// Which CPUs there are, and which run.
 pub(super) fn lists(kernel: &Kernel<'_>) -> CpuLists {
-    let list = |name: &str| kernel.cpu_list(&format!("{CPUS}/{name}"), Assumed::Unknown);
+    let list = |name: &str| kernel.cpu_list(&format!("{CPUS}/{name}"), Substitute::Unknown);
     let present = list("present");
     let folders = folders(kernel);
     let online = online(kernel, &folders);
@@ -37,10 +37,10 @@ pub(super) fn lists(kernel: &Kernel<'_>) -> CpuLists {
 /// The CPUs that run; where the kernel does not list them, or lists none, those that have a topology.
 fn online(kernel: &Kernel<'_>, folders: &CpuSet) -> CpuSet {
     let path = format!("{CPUS}/online");
-    match kernel.cpu_list(&path, Assumed::CpusWithTopologyAreOnline) {
+    match kernel.cpu_list(&path, Substitute::CpusWithTopologyAreOnline) {
         Some(online) if !online.is_empty() => return online,
-        Some(_) => kernel.unusable(&path, "it lists no CPU", Assumed::CpusWithTopologyAreOnline),
-        None => kernel.missing_unless_there(&path, Assumed::CpusWithTopologyAreOnline),
+        Some(_) => kernel.unusable(&path, "it lists no CPU", Substitute::CpusWithTopologyAreOnline),
+        None => kernel.missing_unless_there(&path, Substitute::CpusWithTopologyAreOnline),
     }
     folders.iter().filter(|cpu| has_topology(kernel, *cpu)).collect()
 }
@@ -57,7 +57,7 @@ pub(super) fn topology(cpu: CpuId) -> String {
 
 pub(super) fn has_topology(kernel: &Kernel<'_>, cpu: CpuId) -> bool {
     kernel.tree.list(&topology(cpu)).is_some()
-        && kernel.number(&format!("{CPUS}/cpu{}/online", cpu.get()), Assumed::Unknown) != Some(0)
+        && kernel.number(&format!("{CPUS}/cpu{}/online", cpu.get()), Substitute::Unknown) != Some(0)
 }
 
 /// What the folder of one CPU says.
@@ -72,7 +72,7 @@ struct Facts {
 /// package is what the kernel calls siblings. A core is what the kernel calls siblings, whatever its number.
 pub(super) fn packages_and_cores(kernel: &Kernel<'_>, online: &CpuSet) -> (Vec<Package>, Vec<Core>) {
     let packages = packages(kernel, online);
-    let kinds = Kinds::read(kernel);
+    let kinds = CoreKinds::read(kernel);
     let mut numbering = Numbering::default();
     let mut cores: Vec<Core> = Vec::new();
     // Which cores have and lack a file that only newer kernels write.
@@ -126,16 +126,16 @@ fn siblings_agree(
     let file = |cpu: CpuId, name: &str| format!("{}/{name}", topology(cpu));
     let own = file(first, name);
     if !named.contains(first) {
-        kernel.unusable(&own, &format!("CPU {} is not in it", first.get()), Assumed::WithItself);
+        kernel.unusable(&own, &format!("CPU {} is not in it", first.get()), Substitute::WithItself);
     }
     if let Some(other) = (named - package).first() {
         let id = file(other, PACKAGE_ID);
-        let number = kernel.number(&id, Assumed::Unknown).unwrap_or(-1);
-        kernel.differs((&own, shown(named)), (&id, number.to_string()), Assumed::CoreInPackage);
+        let number = kernel.number(&id, Substitute::Unknown).unwrap_or(-1);
+        kernel.differs((&own, shown(named)), (&id, number.to_string()), Substitute::CoreInPackage);
     } else if let Some(other) = (named - core).first() {
         let theirs = kernel.cpus_with_name(&topology(other), &THREADS);
         let theirs = theirs.map_or_else(String::new, |(_, theirs)| shown(&theirs));
-        kernel.differs((&own, shown(named)), (&file(other, name), theirs), Assumed::FirstRead);
+        kernel.differs((&own, shown(named)), (&file(other, name), theirs), Substitute::FirstRead);
     }
     for cpu in core.iter().filter(|cpu| *cpu != first) {
         let theirs = kernel.cpus_with_name(&topology(cpu), &THREADS);
@@ -145,7 +145,7 @@ fn siblings_agree(
                 if !core.is_subset(&theirs) || theirs.intersection_len(named) < named.len() =>
             {
                 let path = file(cpu, name);
-                kernel.differs((&path, shown(&theirs)), (&own, shown(named)), Assumed::FirstRead);
+                kernel.differs((&path, shown(&theirs)), (&own, shown(named)), Substitute::FirstRead);
             }
             _ => {}
         }
@@ -166,7 +166,7 @@ impl Numbering {
     /// Reports threads with numbers of their own, unless all have such: Bulldozer's count the halves of a module.
     fn complain(self, kernel: &Kernel<'_>) {
         for [(path, own), (first, told)] in self.others.iter().filter(|_| self.is_by_core) {
-            kernel.differs((path, own.to_string()), (first, told.to_string()), Assumed::CoreOfSiblings);
+            kernel.differs((path, own.to_string()), (first, told.to_string()), Substitute::CoreOfSiblings);
         }
     }
 }
@@ -179,16 +179,16 @@ fn places_agree(kernel: &Kernel<'_>, first: CpuId, facts: &Facts, core: &CpuSet,
         let Some(told) = told else { continue };
         for cpu in core.iter().filter(|cpu| *cpu != first) {
             let path = file(cpu, name);
-            match kernel.number(&path, Assumed::Unknown) {
+            match kernel.number(&path, Substitute::Unknown) {
                 Some(own) if name == "core_id" && own != told => {
                     numbering.others.push([(path, own), (file(first, name), told)]);
                 }
                 Some(own) if own != told => {
                     let other = (file(first, name), told.to_string());
-                    kernel.differs((&path, own.to_string()), (&other.0, other.1), Assumed::FirstRead);
+                    kernel.differs((&path, own.to_string()), (&other.0, other.1), Substitute::FirstRead);
                 }
                 Some(_) => numbering.is_by_core |= name == "core_id",
-                None => kernel.missing_unless_there(&path, Assumed::FirstRead),
+                None => kernel.missing_unless_there(&path, Substitute::FirstRead),
             }
         }
     }
@@ -196,14 +196,14 @@ fn places_agree(kernel: &Kernel<'_>, first: CpuId, facts: &Facts, core: &CpuSet,
 
 fn facts(kernel: &Kernel<'_>, cpu: CpuId) -> Facts {
     let folder = topology(cpu);
-    let number = |name: &str| kernel.number(&below(&folder, name), Assumed::Unknown);
+    let number = |name: &str| kernel.number(&below(&folder, name), Substitute::Unknown);
     let core_id = number("core_id");
     if core_id.is_none() {
-        kernel.missing_unless_there(&format!("{folder}/core_id"), Assumed::Unknown);
+        kernel.missing_unless_there(&format!("{folder}/core_id"), Substitute::Unknown);
     }
     let threads = kernel.cpus_with_name(&folder, &THREADS);
     if threads.is_none() {
-        kernel.missing(&format!("{folder}/thread_siblings"), Assumed::CoreOfItsOwn);
+        kernel.missing(&format!("{folder}/thread_siblings"), Substitute::CoreOfItsOwn);
     }
     Facts { core_id, die: number("die_id"), cluster: number("cluster_id"), threads }
 }
@@ -215,13 +215,13 @@ fn packages(kernel: &Kernel<'_>, online: &CpuSet) -> Vec<Package> {
     while let Some(cpu) = left.first() {
         left.remove(cpu);
         let path = below(&topology(cpu), PACKAGE_ID);
-        let number = kernel.number(&path, Assumed::Unknown);
+        let number = kernel.number(&path, Substitute::Unknown);
         if let Some(number) = number.filter(|number| *number >= 0) {
             numbered.entry(number).or_default().insert(cpu);
             continue;
         }
         if number.is_none() {
-            kernel.missing_unless_there(&path, Assumed::PackageOfNumber);
+            kernel.missing_unless_there(&path, Substitute::PackageOfNumber);
         }
         let unknown = number.unwrap_or(-1);
         if let Some(siblings) = kernel.cpus(&topology(cpu), &PACKAGE) {
@@ -250,21 +250,21 @@ fn package_agrees(kernel: &Kernel<'_>, number: i64, package: &CpuSet, online: &C
         if siblings != *package && !told.contains(&siblings) {
             let (path, id) = (below(&folder, name), below(&folder, PACKAGE_ID));
             let of_number = format!("{number}, as {} have", shown(package));
-            kernel.differs((&path, shown(&siblings)), (&id, of_number), Assumed::PackageOfNumber);
+            kernel.differs((&path, shown(&siblings)), (&id, of_number), Substitute::PackageOfNumber);
             told.push(siblings);
         }
     }
 }
 
 /// Which CPUs of a hybrid processor are fast and which are small.
-struct Kinds {
+struct CoreKinds {
     performance: CpuSet,
     efficiency: CpuSet,
 }
 
-impl Kinds {
+impl CoreKinds {
     fn read(kernel: &Kernel<'_>) -> Self {
-        let list = |name: &str| kernel.cpu_list(&format!("sys/devices/{name}/cpus"), Assumed::Unknown);
+        let list = |name: &str| kernel.cpu_list(&format!("sys/devices/{name}/cpus"), Substitute::Unknown);
         Self {
             performance: list("cpu_core").unwrap_or_default(),
             efficiency: list("cpu_atom").unwrap_or_default(),

@@ -4,7 +4,7 @@ use cpuset::{CpuId, CpuSet};
 use topology_model::{CpuLists, HugePages, Node, NodeId, NodeLists};
 
 use crate::kernel::{Kernel, NODES, below, shown};
-use crate::problem::Assumed;
+use crate::problem::Substitute;
 
 /// Names of the files that hold the CPUs of a node.
 pub(crate) const NODE_CPUS: [&str; 2] = ["cpulist", "cpumap"];
@@ -31,7 +31,7 @@ pub(super) fn nodes(
 ) -> Vec<Node> {
     let ids = kernel.numbered(NODES, "node").unwrap_or_default();
     if ids.is_empty() {
-        kernel.missing(NODES, Assumed::OneNode);
+        kernel.missing(NODES, Substitute::OneNode);
         let (cpus, hugepages) = (cpus.online.clone(), hugepages.to_vec());
         return vec![Node { id: NodeId(0), cpus, memory, hugepages, distances: None }];
     }
@@ -43,7 +43,7 @@ pub(super) fn nodes(
         let own = &named & &left;
         if let Some(before) = nodes.iter().find(|before| !before.cpus.is_disjoint(&named)) {
             let other = format!("{NODES}/node{}", before.id);
-            kernel.differs((&folder, shown(&named)), (&other, shown(&before.cpus)), Assumed::FirstNode);
+            kernel.differs((&folder, shown(&named)), (&other, shown(&before.cpus)), Substitute::FirstNode);
         }
         left = &left - &own;
         nodes.push(Node {
@@ -55,7 +55,7 @@ pub(super) fn nodes(
         });
     }
     if let Some(first) = nodes.first_mut().filter(|_| !left.is_empty()) {
-        kernel.missing(&format!("{NODES}/node*/cpu[{left}]"), Assumed::NodeOfNoOne);
+        kernel.missing(&format!("{NODES}/node*/cpu[{left}]"), Substitute::NodeOfNoOne);
         first.cpus |= &left;
     }
     nodes
@@ -71,17 +71,17 @@ fn node_cpus(kernel: &Kernel<'_>, folder: &str) -> CpuSet {
         .collect();
     if linked.is_empty() {
         let Some(listed) = kernel.cpus(folder, &NODE_CPUS) else {
-            kernel.missing_unless_there(&below(folder, NODE_CPUS[0]), Assumed::NodeWithoutCpus);
+            kernel.missing_unless_there(&below(folder, NODE_CPUS[0]), Substitute::NodeWithoutCpus);
             return CpuSet::new();
         };
         if !listed.is_empty() {
-            kernel.missing(&format!("{folder}/cpu*"), Assumed::CpusOfMask);
+            kernel.missing(&format!("{folder}/cpu*"), Substitute::CpusOfMask);
         }
         return listed;
     }
     let differs = |name: &str, cpus: &CpuSet, other: &str, others: &CpuSet| {
         let (path, other) = (below(folder, name), below(folder, other));
-        kernel.differs((&path, shown(cpus)), (&other, shown(others)), Assumed::CpusOfLinks);
+        kernel.differs((&path, shown(cpus)), (&other, shown(others)), Substitute::CpusOfLinks);
     };
     // Links name CPUs that are offline too; lists do not.
     let (fit, wrong): (Vec<_>, Vec<_>) =
@@ -100,20 +100,20 @@ fn node_cpus(kernel: &Kernel<'_>, folder: &str) -> CpuSet {
 fn node_memory(kernel: &Kernel<'_>, folder: &str) -> Option<u64> {
     let path = format!("{folder}/meminfo");
     if kernel.tree.target(&path).is_none() {
-        kernel.missing(&path, Assumed::Unknown);
+        kernel.missing(&path, Substitute::Unknown);
         return None;
     }
-    kernel.meminfo(&path, "MemTotal", Assumed::Unknown)
+    kernel.meminfo(&path, "MemTotal", Substitute::Unknown)
 }
 
 /// The distances to all nodes in ascending order of id. The file has an entry for each node that is online.
 fn distances(kernel: &Kernel<'_>, folder: &str, ids: &[u32]) -> Option<Vec<u32>> {
     let path = format!("{folder}/distance");
     if kernel.tree.target(&path).is_none() {
-        kernel.missing(&path, Assumed::Unknown);
+        kernel.missing(&path, Substitute::Unknown);
         return None;
     }
-    kernel.parsed(&path, Assumed::Unknown, |text| {
+    kernel.parsed(&path, Substitute::Unknown, |text| {
         let row: Vec<u32> = text
             .split_ascii_whitespace()
             // Distances are in tenths of that of a node to itself, which is the least.

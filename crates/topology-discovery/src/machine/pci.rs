@@ -6,7 +6,7 @@ use cpuset::CpuSet;
 use topology_model::{DeviceNode, Node, NodeId, PciAddress, PciDevice, Sriov};
 
 use crate::kernel::{Kernel, NODES, PCI, below, shown};
-use crate::problem::Assumed;
+use crate::problem::Substitute;
 
 /// Names of the files that hold the CPUs near to a device.
 pub(crate) const LOCAL: [&str; 2] = ["local_cpulist", "local_cpus"];
@@ -20,13 +20,13 @@ pub(super) fn devices(kernel: &Kernel<'_>, online: &CpuSet, nodes: &[Node]) -> V
             Ok(address) => {
                 devices.extend(device(kernel, &path, address, online, nodes).map(|device| (address, device)));
             }
-            Err(error) => kernel.unusable(&path, &error, Assumed::LeftOut),
+            Err(error) => kernel.unusable(&path, &error, Substitute::LeftOut),
         }
     }
     let ways: BTreeMap<_, _> = devices.keys().map(|address| (*address, above(kernel, *address))).collect();
     let known = |address: &PciAddress| devices.contains_key(address);
     for bridge in ways.values().flatten().filter(|address| !known(address)) {
-        kernel.missing_unless_there(&format!("{PCI}/{bridge}"), Assumed::LeftOut);
+        kernel.missing_unless_there(&format!("{PCI}/{bridge}"), Substitute::LeftOut);
     }
     let parents: Vec<_> = ways
         .iter()
@@ -50,7 +50,7 @@ fn device(
     nodes: &[Node],
 ) -> Option<PciDevice> {
     // The kernel writes all digits: fewer are the beginning of a number.
-    let hex = |name: &str, digits: usize, assumed: Assumed| {
+    let hex = |name: &str, digits: usize, assumed: Substitute| {
         let path = format!("{path}/{name}");
         let number = kernel.parsed(&path, assumed, |text| {
             let hex = text.strip_prefix("0x").filter(|hex| hex.len() == digits);
@@ -62,20 +62,20 @@ fn device(
         }
         number
     };
-    let short = |name: &str| hex(name, 4, Assumed::Unknown).and_then(|number| u16::try_from(number).ok());
-    let class = hex("class", 6, Assumed::LeftOut)?;
-    let node = match kernel.number(&format!("{path}/numa_node"), Assumed::Unknown) {
+    let short = |name: &str| hex(name, 4, Substitute::Unknown).and_then(|number| u16::try_from(number).ok());
+    let class = hex("class", 6, Substitute::LeftOut)?;
+    let node = match kernel.number(&format!("{path}/numa_node"), Substitute::Unknown) {
         Some(id) if nodes.iter().any(|node| node.id == NodeId(id)) => DeviceNode::Known(NodeId(id)),
         Some(id) if id >= 0 => {
             let reason = format!("there is no NUMA node {id}");
-            kernel.unusable(&format!("{path}/numa_node"), &reason, Assumed::Unknown);
+            kernel.unusable(&format!("{path}/numa_node"), &reason, Substitute::Unknown);
             DeviceNode::Unknown
         }
         Some(_) => DeviceNode::Unknown,
         None => {
             // A kernel without NUMA support has no such file.
             if kernel.tree.list(NODES).is_some() {
-                kernel.missing_unless_there(&format!("{path}/numa_node"), Assumed::Unknown);
+                kernel.missing_unless_there(&format!("{path}/numa_node"), Substitute::Unknown);
             }
             DeviceNode::Unknown
         }
@@ -97,14 +97,14 @@ fn device(
 /// The CPUs that are near a device: to the kernel, those of its node.
 fn local_cpus(kernel: &Kernel<'_>, path: &str, online: &CpuSet, nodes: &[Node], node: DeviceNode) -> CpuSet {
     let Some((name, local)) = kernel.cpus_with_name(path, &LOCAL) else {
-        kernel.missing_unless_there(&format!("{path}/local_cpulist"), Assumed::Unknown);
+        kernel.missing_unless_there(&format!("{path}/local_cpulist"), Substitute::Unknown);
         return CpuSet::new();
     };
     let local = &local & online;
     let node = nodes.iter().find(|other| DeviceNode::Known(other.id) == node);
     if let Some(node) = node.filter(|node| node.cpus != local) {
         let (path, folder) = (below(path, name), format!("{NODES}/node{}", node.id));
-        kernel.differs((&path, shown(&local)), (&folder, shown(&node.cpus)), Assumed::AsRead);
+        kernel.differs((&path, shown(&local)), (&folder, shown(&node.cpus)), Substitute::AsRead);
     }
     local
 }
