@@ -76,7 +76,7 @@ fn tell(shared: &Shared, trouble: &FolderProblem) {
         }
         FolderProblemKind::Twin => tracing::warn!(file = %shown, "{what}: the one there is used"),
         FolderProblemKind::Ignored => {
-            tracing::warn!(file = %shown, "field is ignored, as by a kubelet: {what}")
+            tracing::warn!(file = %shown, "field is ignored, as by a kubelet: {what}");
         }
     }
 }
