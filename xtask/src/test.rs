@@ -1,5 +1,9 @@
 //! `cargo xtask test`: every test and every example of the documentation.
 
+use std::process::Stdio;
+
+use serde_json::Value;
+
 use crate::{cargo, run};
 
 /// The version that is installed where none is there.
@@ -20,12 +24,36 @@ impl Test {
         }
         // Examples first: the summary of the other tests is what a reader wants last.
         run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
+        run_examples()?;
         if has_nextest() {
             run(&mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))
         } else {
             run(&mut cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
         }
     }
+}
+
+/// An example that serves until it is killed, for chaos and soak runs.
+const SERVES: (&str, &str) = ("device-plugin", "plugin");
+
+/// Runs every example program that ends, each without arguments.
+fn run_examples() -> anyhow::Result<()> {
+    run(&mut cargo(&["build", "--workspace", "--examples", "--quiet"]))?;
+    let metadata = cargo(&["metadata", "--no-deps", "--format-version", "1"]).output()?;
+    let metadata: Value = serde_json::from_slice(&metadata.stdout)?;
+    let list = |of: &Value, name: &str| of[name].as_array().cloned().unwrap_or_default();
+    for package in list(&metadata, "packages") {
+        for target in list(&package, "targets") {
+            let (Some(package), Some(example)) = (package["name"].as_str(), target["name"].as_str()) else {
+                continue;
+            };
+            if list(&target, "kind").contains(&"example".into()) && (package, example) != SERVES {
+                let arguments = ["run", "--quiet", "--package", package, "--example", example];
+                run(cargo(&arguments).stdin(Stdio::null()))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn has_nextest() -> bool {

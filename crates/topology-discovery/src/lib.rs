@@ -34,6 +34,8 @@ pub use hwloc::{HwlocError, HwlocSource, read_with_hwloc};
 pub use machine::{Discovery, DiscoveryError, read};
 pub use memory::MemoryTree;
 pub use problem::{Problem, ProblemKind, Substitute, fold};
+/// What the managers take of a machine that was read.
+pub use topology_model::KubeletView;
 pub use tree::{ReadError, SysfsTree, TreeError};
 
 #[cfg(doctest)]
