@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use config_advice::pinned;
-use node_config::{KubeletConfiguration, OwnOptions};
+use node_config::{KubeletConfiguration, OwnOptions, Rules};
 use node_output::manifest_error;
-use topology_manifest::{Source, Warning, read_kubelet_config, read_own_options};
+use topology_manifest::{Source, Warning, read_kubelet_config_of, read_own_options};
 use topology_model::KubeletView;
 
 /// The built-in configuration that pins as much as the kubelet can.
@@ -29,11 +29,15 @@ pub struct ReadConfiguration {
 }
 
 /// The configuration `argument`: a built-in one or a file; without an argument [`PINNED`].
-pub(crate) fn read(argument: Option<&str>, view: &KubeletView) -> anyhow::Result<ReadConfiguration> {
+pub(crate) fn read(
+    argument: Option<&str>,
+    view: &KubeletView,
+    rules: Rules,
+) -> anyhow::Result<ReadConfiguration> {
     let argument = argument.unwrap_or(PINNED);
     let built_in = |config| ReadConfiguration {
         name: argument.to_owned(),
-        config,
+        config: KubeletConfiguration { rules, ..config },
         static_pods: None,
         is_openshift: false,
         warnings: Vec::new(),
@@ -41,7 +45,7 @@ pub(crate) fn read(argument: Option<&str>, view: &KubeletView) -> anyhow::Result
     match argument {
         PINNED => Ok(built_in(pinned(view))),
         DEFAULTS => Ok(built_in(KubeletConfiguration::default())),
-        path => from_file(path),
+        path => from_file(path, rules),
     }
 }
 
@@ -57,8 +61,8 @@ pub(crate) fn own_options_of(name: &str, text: &[u8]) -> anyhow::Result<OwnOptio
 }
 
 /// The configuration in a file.
-pub(crate) fn from_file(path: &str) -> anyhow::Result<ReadConfiguration> {
-    from_text(path, &bytes(path)?)
+pub(crate) fn from_file(path: &str, rules: Rules) -> anyhow::Result<ReadConfiguration> {
+    from_text(path, &bytes(path)?, rules)
 }
 
 /// Whether a configuration of this name is built in.
@@ -81,9 +85,9 @@ pub(crate) fn bytes(path: &str) -> anyhow::Result<Vec<u8>> {
 }
 
 /// The configuration in a text that is called `name`.
-pub(crate) fn from_text(name: &str, text: &[u8]) -> anyhow::Result<ReadConfiguration> {
+pub(crate) fn from_text(name: &str, text: &[u8], rules: Rules) -> anyhow::Result<ReadConfiguration> {
     let read = Source::from_bytes(name, text)
-        .and_then(|source| read_kubelet_config(&source))
+        .and_then(|source| read_kubelet_config_of(&source, rules))
         .map_err(manifest_error)?;
     let static_pods = read.static_pod_path.map(PathBuf::from);
     Ok(ReadConfiguration {

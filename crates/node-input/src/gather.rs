@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use node_config::{Release, Rules};
 use node_state::{PodNames, StateFolder};
 use pod_spec::PodUid;
 use topology_model::KubeletView;
@@ -106,7 +107,9 @@ impl Gathering<'_> {
         let packed = self.packed.and_then(|packed| packed.config.as_deref());
         if let Some(path) = self.found(given, &CONFIGS) {
             let shown = path.display().to_string();
-            let text = serde_saphyr::to_string(&read_configuration(&shown)?.config)?;
+            // The newest release knows every field.
+            let config = read_configuration(&shown, Rules::of(Release::V1_37))?.config;
+            let text = serde_saphyr::to_string(&config)?;
             self.tell("config", format!("{shown}: the fields that decide, no others"));
             return Ok(Some(text));
         }

@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use config_advice::hazards_of_kubelet;
 use cpu_manager::QuotaWithExclusiveCpus;
 use device_manager::Inventory;
-use node_config::{Gate, KubeletConfiguration, OwnOptions};
+use node_config::{Gate, KubeletConfiguration, OwnOptions, Rules};
 use node_output::{NodeLine, manifest_style};
 use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_manifest::Warning;
@@ -18,6 +18,7 @@ use topology_model::{CpuTable, KubeletView};
 
 use crate::configuration::{self, ReadConfiguration, own_options};
 use crate::devices::DeviceText;
+use crate::kubelet_version::KubeletVersion;
 use crate::machine::LoadedMachine;
 use crate::memory;
 use crate::packed::{Gap, Packed};
@@ -135,16 +136,18 @@ impl LoadedNode {
     ) -> anyhow::Result<Self> {
         let view = KubeletView::new(&machine.info)
             .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
+        let release = rules.kubelet_rules();
         let packed = machine.packed.as_deref();
         let packed_config = packed.and_then(|packed| packed.config.as_deref());
         let read = match (&rules.config, packed.zip(packed_config)) {
             (None, Some((packed, text))) => {
-                configuration::from_text(&packed.config_name(&machine.name), text)?
+                configuration::from_text(&packed.config_name(&machine.name), text, release)?
             }
-            (given, _) => configuration::read(given.as_deref(), &view)?,
+            (given, _) => configuration::read(given.as_deref(), &view, release)?,
         };
         let mut warnings: Vec<InputWarning> =
             read.warnings.iter().cloned().map(InputWarning::Configuration).collect();
+        warnings.extend(rules.kubelet.and_then(KubeletVersion::doubt).map(InputWarning::Notice));
         if rules.config.is_none() {
             warnings.extend(machine.config_gaps().into_iter().map(InputWarning::Notice));
         }
@@ -205,15 +208,16 @@ pub fn configuration_to_check(
     let packed = machine.packed.as_deref().and_then(|packed| Some((packed, packed.config.as_deref()?)));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if let (None, Some((packed, config))) = (given, packed) {
-        let read = configuration::from_text(&packed.config_name(&machine.name), config)?;
+        let name = packed.config_name(&machine.name);
+        let read = configuration::from_text(&name, config, Rules::default())?;
         return Ok((read, text(config)));
     }
     let given = given.unwrap_or(configuration::DEFAULTS);
     if configuration::is_built_in(given) {
-        return Ok((configuration::read(Some(given), view)?, String::new()));
+        return Ok((configuration::read(Some(given), view, Rules::default())?, String::new()));
     }
     let bytes = configuration::bytes(given)?;
-    Ok((configuration::from_text(given, &bytes)?, text(&bytes)))
+    Ok((configuration::from_text(given, &bytes, Rules::default())?, text(&bytes)))
 }
 
 fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> anyhow::Result<()> {

@@ -22,11 +22,7 @@ pub enum Wholeness {
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn manifests_in(
-    path: &Path,
-    rules: PodRules,
-    unknown: UnknownFields,
-) -> anyhow::Result<Manifests> {
+pub fn manifests_in(path: &Path, rules: PodRules, unknown: UnknownFields) -> anyhow::Result<Manifests> {
     let bytes = files::read_list(path)?;
     let read = Source::from_list(&files::name(path), &bytes)
         .and_then(|source| read_manifests_up_to(PodLimit::Cluster, &source, rules, unknown));
@@ -38,8 +34,7 @@ pub fn manifests_in(
 /// # Errors
 /// The file cannot be read, or one of its pods.
 pub(crate) fn listed(path: &Path) -> anyhow::Result<Vec<Pod>> {
-    let Manifests { pods, refused, .. } =
-        manifests_in(path, PodRules::default(), UnknownFields::Report)?;
+    let Manifests { pods, refused, .. } = manifests_in(path, PodRules::default(), UnknownFields::Report)?;
     if let Some(refusal) = refused.first() {
         return Err(quoted_error(refusal.render(manifest_style())).into());
     }

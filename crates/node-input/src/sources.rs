@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use admission_report::UserAdvice;
+use node_config::Rules;
+
+use crate::kubelet_version::KubeletVersion;
 
 /// Which options supply what a decision lacked; reports name them.
 pub const ADVICE: UserAdvice = UserAdvice {
@@ -35,6 +38,8 @@ impl MachineSource {
 pub struct RulesSource {
     /// A file, or the name of a built-in configuration; `None`: that of the node, else [`PINNED`](crate::PINNED).
     pub config: Option<String>,
+    /// The kubelet whose rules apply; `None`: one of the default release.
+    pub kubelet: Option<KubeletVersion>,
     /// A file with options of topolet's own.
     pub topolet_config: Option<PathBuf>,
     /// Topology Manager policy instead of the configuration's.
@@ -43,6 +48,14 @@ pub struct RulesSource {
     pub scope: Option<String>,
     /// A file with the devices of the node.
     pub devices: Option<PathBuf>,
+}
+
+impl RulesSource {
+    /// What the kubelet's release decides by.
+    #[must_use]
+    pub fn kubelet_rules(&self) -> Rules {
+        self.kubelet.map_or_else(Rules::default, KubeletVersion::rules)
+    }
 }
 
 /// What the node is called, its labels and taints.

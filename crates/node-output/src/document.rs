@@ -33,7 +33,7 @@ pub enum WriteError {
 pub struct Document<'a, T> {
     api_version: &'static str,
     kind: &'a str,
-    rules_of: &'static str,
+    rules_of: &'a str,
     #[serde(flatten)]
     content: T,
 }
@@ -42,6 +42,12 @@ impl<'a, T: Serialize> Document<'a, T> {
     /// A document of this kind, which has these members.
     pub const fn new(kind: &'a str, content: T) -> Self {
         Self { api_version: "topolet.dev/v1alpha1", kind, rules_of: RELEASE, content }
+    }
+
+    /// The same by the rules of another release than [`RELEASE`].
+    #[must_use]
+    pub fn of(self, release: &'a str) -> Self {
+        Self { rules_of: release, ..self }
     }
 
     /// The text in `format`, ending in a newline; `None` for tables, which are drawn elsewhere.

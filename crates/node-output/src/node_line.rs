@@ -5,8 +5,6 @@ use serde::Serialize;
 use terminal_text::Glyphs;
 use topology_admission::Node;
 
-use crate::RELEASE;
-
 /// The node that decided: machine and rules.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -25,7 +23,7 @@ pub struct NodeLine {
     pub memory_policy: &'static str,
     /// The kubelet release whose answers these are; documents name it themselves.
     #[serde(skip)]
-    pub rules_of: &'static str,
+    pub rules_of: String,
 }
 
 impl NodeLine {
@@ -42,7 +40,7 @@ impl NodeLine {
             },
             cpu_policy: if node.cpus().is_some() { "static" } else { "none" },
             memory_policy: if node.memory().is_some() { "Static" } else { "None" },
-            rules_of: RELEASE,
+            rules_of: format!("v{}", node.kubelet_rules().release.verified()),
         }
     }
 

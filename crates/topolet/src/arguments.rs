@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use node_agent::KeptBackups;
-use node_input::{IdentitySource, MachineSource, ResidentsSource, RulesSource};
+use node_input::{IdentitySource, KubeletVersion, MachineSource, ResidentsSource, RulesSource};
 use node_output::Format;
 
 /// Which pods are asked about, on which node.
@@ -138,6 +138,9 @@ pub(crate) struct RulesArguments {
     /// Without it that of a node file, or of `live` that of its kubelet, else `pinned`.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
+    /// Release of the kubelet whose rules apply: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.1. Without it 1.36.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) kubelet: Option<KubeletVersion>,
     /// Options of topolet's own, which no kubelet has: `cpu.cacheAlignment`, `memory.nodes`, `memory.regroup`,
     /// `memory.drift`.
     #[arg(long, value_name = "FILE")]
@@ -155,8 +158,8 @@ pub(crate) struct RulesArguments {
 
 impl RulesArguments {
     pub(crate) fn source(&self) -> RulesSource {
-        let Self { config, topolet_config, policy, scope, devices } = self.clone();
-        RulesSource { config, topolet_config, policy, scope, devices }
+        let Self { config, kubelet, topolet_config, policy, scope, devices } = self.clone();
+        RulesSource { config, kubelet, topolet_config, policy, scope, devices }
     }
 }
 

@@ -111,9 +111,13 @@ pub(super) fn decide(
     let document = |decisions: Vec<Report>, format| {
         let (node, notes) = (&node.line, notes.clone());
         match depth {
-            Depth::Short => Document::new("Decisions", Decisions { node, notes, decisions }).text(format),
+            Depth::Short => {
+                let decisions = Decisions { node, notes, decisions };
+                Document::new("Decisions", decisions).of(&node.rules_of).text(format)
+            }
             Depth::Whole(_) => {
-                Document::new("Explanation", Explanations { node, notes, pods: decisions }).text(format)
+                let explanations = Explanations { node, notes, pods: decisions };
+                Document::new("Explanation", explanations).of(&node.rules_of).text(format)
             }
         }
     };

@@ -29,6 +29,7 @@ pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<O
     let machine = LoadedMachine::load(&MachineSource::named(MACHINE))?;
     let rules = RulesSource {
         config: None,
+        kubelet: None,
         topolet_config: None,
         policy: Some("single-numa-node".to_owned()),
         scope: None,

@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use node_input::{DeviceText, LIVE, LoadedMachine, Wholeness};
 use node_output::{Document, Format};
-use pod_spec::PodRules;
+use pod_spec::{PodLevelResources, PodRules};
 
 use crate::arguments::{MachineArguments, ReadingArguments, RulesArguments};
 use crate::outcome::Outcome;
@@ -81,7 +81,7 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()>
 
 /// A scenario has machines, rules and pods; arguments about them would be ignored.
 fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<()> {
-    let RulesArguments { config, topolet_config, policy, scope, devices } = &arguments.rules;
+    let RulesArguments { config, kubelet, topolet_config, policy, scope, devices } = &arguments.rules;
     let ReadingArguments { lenient, are_static } = arguments.reading;
     let said = [
         ("--lenient", lenient),
@@ -90,6 +90,7 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
         ("--hugepages", arguments.machine.hugepages.is_some()),
         ("--memory", arguments.machine.memory.is_some()),
         ("--config", config.is_some()),
+        ("--kubelet", kubelet.is_some()),
         ("--topolet-config", topolet_config.is_some()),
         ("--policy", policy.is_some()),
         ("--scope", scope.is_some()),
@@ -106,7 +107,8 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
 fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let files = std::slice::from_ref(&arguments.file);
     let reading = Reading { arguments: arguments.reading, static_pods: None };
-    let Asked { pods: found, wholeness, .. } = pods::from_files(files, reading, PodRules::default(), screen)?;
+    let pod_rules = PodRules::of(&arguments.rules.source().kubelet_rules(), PodLevelResources::Count);
+    let Asked { pods: found, wholeness, .. } = pods::from_files(files, reading, pod_rules, screen)?;
     // The copies of a workload are one kind of pod.
     let Some((pod, _)) = found.split_first().filter(|(pod, others)| {
         others.iter().all(|other| other.containers == pod.containers && other.resources == pod.resources)

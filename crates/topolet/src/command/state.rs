@@ -128,7 +128,8 @@ fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outc
     let quarantine = quarantine(&resident)?;
     let findings = resident.folder.check(&node.node, &resident.names, &quarantine);
     let is_wrong = findings.iter().any(|finding| finding.problem != Problem::Odd);
-    let document = Document::new("StateCheck", Checked { node: &node.line, findings: &findings });
+    let document = Document::new("StateCheck", Checked { node: &node.line, findings: &findings })
+        .of(&node.line.rules_of);
     if let Some(text) = document.text(arguments.output.output)? {
         screen.print(&text)?;
     } else {

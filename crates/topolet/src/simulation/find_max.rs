@@ -240,7 +240,7 @@ spec: {containers: [{name: a, resources: {limits: {cpu: 9, memory: 9Gi}}}, {name
     }
 
     fn rules() -> RulesSource {
-        RulesSource { config: None, topolet_config: None, policy: None, scope: None, devices: None }
+        RulesSource::default()
     }
 
     /// What a person would do: one `admit` after the other, of pods that are written down.

@@ -195,6 +195,7 @@ impl Reading<'_> {
         });
         let rules = RulesSource {
             config,
+            kubelet: None,
             topolet_config: own.topolet_config.as_deref().map(|path| self.path(path)),
             policy: own.policy.clone(),
             scope: own.scope.clone(),
