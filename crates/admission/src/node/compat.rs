@@ -18,6 +18,10 @@ pub enum RefusedPod {
 }
 
 /// Where this is the kubelet's equal, and where it is better. The default is the product.
+///
+/// A field whose matter a later release of the kubelet mends names that release. The sources of the others are the same
+/// in 1.36.3 and in 1.37.1, so [`Compat::KUBELET`] is right for both. What the releases decide otherwise on purpose is no
+/// field here but a [`Rule`](node_config::Rule).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Compat {
     /// Whether the kubelet's limit on NUMA nodes is checked.
@@ -37,6 +41,10 @@ pub struct Compat {
     /// How large a message of a device plugin may be.
     pub plugin_messages: PluginMessages,
     /// What happens to the connection of a device plugin that is replaced.
+    ///
+    /// Mended in 1.37, where the device manager keeps connections by resource and socket: a second one on a connected
+    /// socket is refused, so that they no longer pile up. Plugins on other sockets stay connected on purpose
+    /// ([`PluginsPerResource`](node_config::PluginsPerResource)).
     pub replaced_plugins: ReplacedPlugins,
     /// What a node is worth of which more memory is reserved, or bound in huge pages, than it has.
     pub wrapped_tables: WrappedTables,
