@@ -307,3 +307,43 @@ fn typed(on: &BTreeSet<CpuOption>) -> cpu_manager::Options {
         alignment: if is(CpuOption::AlignBySocket) { Alignment::BySocket } else { Alignment::ByNode },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::borrow::ToOwned;
+
+    use node_config::{Release, Rules};
+    use pod_spec::PodLevelResources;
+
+    use super::*;
+
+    #[test]
+    fn the_gates_of_a_release_bring_the_old_ways_back() {
+        let rules = |release, off: &[&str]| {
+            let gates = off.iter().map(|gate| ((*gate).to_owned(), false)).collect();
+            let rules = Rules::of(release);
+            pod_rules(&KubeletConfiguration {
+                rules,
+                feature_gates: gates,
+                ..KubeletConfiguration::default()
+            })
+        };
+        let (old, new) = (rules(Release::V1_36, &[]), rules(Release::V1_37, &[]));
+        assert_eq!(old, PodLevelResources::Count.into());
+        assert_eq!(
+            (new.defaults, new.empty),
+            (PodLevelDefaults::RequestsAndLimits, EmptyPodResources::NoClass)
+        );
+        let defaulting = rules(Release::V1_37, &["PodLevelResourcesFixDefaulting"]);
+        assert_eq!(defaulting, PodRules { defaults: PodLevelDefaults::Requests, ..new });
+        let class = rules(Release::V1_37, &["PodLevelResourcesFixKubeletQOSClass"]);
+        assert_eq!(class, PodRules { empty: EmptyPodResources::BestEffort, ..new });
+        let resources = [
+            "PodLevelResources",
+            "PodLevelResourcesFixDefaulting",
+            "PodLevelResourcesFixKubeletQOSClass",
+            "InPlacePodLevelResourcesVerticalScaling",
+        ];
+        assert_eq!(rules(Release::V1_37, &resources).pod_level, PodLevelResources::Ignored);
+    }
+}
