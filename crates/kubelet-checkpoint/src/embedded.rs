@@ -9,8 +9,10 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 
+use kubelet_release::CheckpointForm;
+
 use crate::error::EmbeddedFault;
-use crate::go::{Go, TypeName, checksum, dumped, parse};
+use crate::go::{Go, Step, TypeName, checksum, dumped, members_of, parse, whole};
 use crate::{FileError, Oddities, Oddity};
 
 /// A format of this kind.
@@ -79,6 +81,23 @@ impl Attempt {
             _ => Ok(self),
         }
     }
+}
+
+/// The form of a file of CPUs or memory, damaged or not: whether it has its data as text. `None`: it has no member at
+/// all.
+#[must_use]
+pub fn form_of(file: &[u8]) -> Option<CheckpointForm> {
+    const DATA: [&str; 2] = ["data", "dataChecksum"];
+    let read = whole(file);
+    let is_data = |name: &str| DATA.iter().any(|data| name.eq_ignore_ascii_case(data));
+    let members = members_of(&read.text);
+    let is_cut = matches!(read.cut.first(), Some(Step::Key(name)) if is_data(name));
+    if is_cut
+        || members.iter().any(|(name, value)| is_data(name) && ![&b"null"[..], b"\"\"", b"0"].contains(value))
+    {
+        return Some(CheckpointForm::Embedded);
+    }
+    (!members.is_empty() || !read.cut.is_empty()).then_some(CheckpointForm::Plain)
 }
 
 /// The checksum of a text.

@@ -45,6 +45,7 @@ mod embedded;
 mod format;
 mod go;
 
+pub use embedded::form_of;
 pub use error::{EmbeddedFault, FileError, Refused};
 pub use format::UnknownFormat;
 pub use forms::{Baselines, Forms, PodLevel};

@@ -148,7 +148,7 @@ fn start_if_known(disk: &Disk, shape: &Shape, runs: &PodList) {
 fn a_file_of_a_format_to_come_is_left_alone_unless_pods_say_what_they_hold() {
     let (mut disk, before) = state(&USUAL, &PODS_HERE, "a");
     for (file, text) in [
-        (StateFile::Cpu, r#"{"data":"{}","dataChecksum":1}"#),
+        (StateFile::Cpu, r#"{"data":"{\"lent\":{}}","dataChecksum":1}"#),
         (StateFile::Memory, r#"{"policyName":"Static","tiers":{"0":"hbm"},"checksum":7}"#),
         (StateFile::Device, r#"{"Data":{"Claims":[],"RegisteredDevices":{}},"Checksum":7}"#),
     ] {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile};
 use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
-use kubelet_checkpoint::{Forms, PodLevel};
 use pod_spec::PodUid;
 
 use crate::files::{self, UnknownFile};
@@ -25,15 +25,19 @@ pub struct Contents {
 }
 
 impl StateFolder {
-    /// The files as a kubelet with that feature gate `PodLevelResourceManagers` parses them.
+    /// The files as a kubelet of the release that wrote them parses them, with that feature gate
+    /// `PodLevelResourceManagers`.
     #[must_use]
     pub fn contents(&self, pod_level: PodLevel) -> Contents {
         Contents {
             cpu: self
                 .cpu
                 .as_deref()
-                .map(|file| CpuFile::read(file, Forms::plain(pod_level), &ContainerIds::new())),
-            memory: self.memory.as_deref().map(|file| Ok(MemoryFile::read(file, Forms::plain(pod_level))?)),
+                .map(|file| CpuFile::read(file, files::found(file, pod_level), &ContainerIds::new())),
+            memory: self
+                .memory
+                .as_deref()
+                .map(|file| Ok(MemoryFile::read(file, files::found(file, pod_level))?)),
             device: self.device.as_deref().map(DeviceFile::read),
             unknown: self.unknown(),
         }

@@ -9,7 +9,7 @@ use cpuset::CpuSet;
 use device_manager::DeviceId;
 use kubelet_checkpoint::cpu::CpuError;
 use kubelet_checkpoint::store::{NotRegular, StateFile};
-use kubelet_checkpoint::{FileError, JsonFault, Oddity, PodLevel, UnknownFormat};
+use kubelet_checkpoint::{EmbeddedFault, FileError, JsonFault, Oddity, PodLevel, UnknownFormat};
 use memory_manager::StoredBlock;
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde::Serialize;
@@ -285,6 +285,14 @@ impl Damage {
     }
 }
 
+impl Damage {
+    /// Whether the file has its data as text, so that kubelets up to v1.36 read other members of it.
+    #[must_use]
+    pub const fn is_of_embedded(&self) -> bool {
+        matches!(self.error, FileError::Embedded { .. })
+    }
+}
+
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { error, length, line, column } = self;
@@ -303,6 +311,14 @@ impl fmt::Display for Damage {
                 f,
                 "changed after it was written: its checksum is {stored}, and that of its contents is {computed}"
             ),
+            FileError::Embedded { fault, .. } => match &**fault {
+                EmbeddedFault::Corrupt { stored, computed } => write!(
+                    f,
+                    "changed after it was written: the checksum of its data is {stored}, and that of its contents is \
+                     {computed}"
+                ),
+                other => write!(f, "not of the kubelet's form: {other}"),
+            },
             other => other.fmt(f),
         }
     }

@@ -8,7 +8,8 @@ use kubelet_checkpoint::cpu::{CpuFile, CpuState};
 use kubelet_checkpoint::device::{DeviceEntry, DeviceFile, DeviceState};
 use kubelet_checkpoint::memory::{Block, MemoryFile, MemoryState, MemoryTable, NodeState, PodEntry};
 use kubelet_checkpoint::store::StateFile;
-use kubelet_checkpoint::{Forms, PodLevel, UnknownFormat};
+use kubelet_checkpoint::{Baselines, Forms, PodLevel, UnknownFormat, form_of};
+use kubelet_release::CheckpointForm;
 use memory_manager::{Stored, StoredBlock, StoredNode, StoredTable};
 use pod_spec::ContainerName;
 use topology_admission::{Ledger, Node};
@@ -27,6 +28,15 @@ pub const fn pod_level(node: &Node) -> PodLevel {
 #[must_use]
 pub const fn forms(node: &Node) -> Forms {
     Forms::plain(pod_level(node))
+}
+
+/// How a kubelet of the release that wrote a file reads it: the form of the file tells.
+#[must_use]
+pub fn found(file: &[u8], pod_level: PodLevel) -> Forms {
+    match form_of(file) {
+        Some(CheckpointForm::Embedded) => Forms { baselines: Baselines::On, ..Forms::embedded(pod_level) },
+        Some(CheckpointForm::Plain) | None => Forms::plain(pod_level),
+    }
 }
 
 /// The policy that the CPU manager's file names.
@@ -102,6 +112,9 @@ fn cpu_state(node: &Node, ledger: &Ledger) -> CpuState {
             state.containers.entry(pod.clone()).or_default().insert(container.clone(), cpus.clone());
         }
         state.pods = held.whole_pods().map(|(pod, cpus)| (pod.clone(), cpus.clone())).collect();
+        for (pod, container, cpus) in held.baselines() {
+            state.baselines.entry(pod.clone()).or_default().insert(container.clone(), cpus.clone());
+        }
     }
     state
 }
@@ -185,9 +198,13 @@ pub fn cpus(state: &CpuState) -> cpu_manager::Holdings {
         containers.iter().map(|(name, cpus)| (pod.clone(), name.clone(), cpus.clone()))
     });
     let whole = state.pods.iter().map(|(pod, cpus)| (pod.clone(), cpus.clone()));
+    let baselines = state.baselines.iter().flat_map(|(pod, containers)| {
+        containers.iter().map(|(name, cpus)| (pod.clone(), name.clone(), cpus.clone()))
+    });
     cpu_manager::Holdings::new(state.shared.clone(), assigned)
         .with_pods(state.containers.keys().cloned())
         .with_whole_pods(whole)
+        .with_baselines(baselines)
 }
 
 /// A node, or a resource on it, is null in a file; the kubelet crashes on it.

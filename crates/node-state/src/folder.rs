@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use kubelet_checkpoint::form_of;
 use kubelet_checkpoint::store::{self, Fs, StateFile, Store, StoreError};
+use kubelet_release::CheckpointForm;
 
 use crate::files::{self, UnknownFile};
 use crate::record::PODS;
@@ -88,6 +90,15 @@ impl StateFolder {
     pub fn is_empty(&self) -> bool {
         let Self { cpu, memory, device, pods } = self;
         cpu.is_none() && memory.is_none() && device.is_none() && pods.is_empty()
+    }
+
+    /// Which forms of files the kubelet wrote that left this folder; `None`: no file of CPUs or memory tells. Where they
+    /// differ it was upgraded, and has not changed both files since.
+    #[must_use]
+    pub fn form(&self) -> Option<CheckpointForm> {
+        let forms = [&self.cpu, &self.memory].map(|file| file.as_deref().and_then(form_of));
+        let is_newer = forms.contains(&Some(CheckpointForm::Embedded));
+        if is_newer { Some(CheckpointForm::Embedded) } else { forms.into_iter().flatten().next() }
     }
 
     /// The contents of a state file.

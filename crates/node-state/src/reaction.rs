@@ -132,9 +132,9 @@ fn help(finding: &Finding) -> String {
         Fault::CpusOwnedTwice { .. } | Fault::DevicesOwnedTwice { .. } => {
             return "delete one of the two pods".to_owned();
         }
-        Fault::UnknownFormat(_) => {
-            return "run the kubelet that wrote it; to go back to v1.36, drain the node and delete the file"
-                .to_owned();
+        Fault::UnknownFormat(_) => "run the kubelet that wrote it".to_owned(),
+        Fault::Damaged(damage) if damage.is_of_embedded() => {
+            "run 'topolet state repair', which takes what kubelets up to v1.36 read of the file".to_owned()
         }
         Fault::Damaged(_) if finding.file == std::path::Path::new(StateFile::Device.path()) => {
             return "before the kubelet starts, delete the pods that hold devices".to_owned();

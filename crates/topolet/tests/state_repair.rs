@@ -138,12 +138,12 @@ const STRANGE: [(&str, &str, &str); 3] = [
     (
         FILES[0],
         r#"{"policyName":"static","defaultCpuSet":"0,7-95","entries":{"u":{"app":"1-6"}},"lent":{"u":"3"},"checksum":9}"#,
-        r#"it has member "lent"; known are V1, V2 and V3, which kubelets up to v1.36 write"#,
+        r#"it has member "lent"; known are V1 to V4, which kubelets up to v1.37 write"#,
     ),
     (
         FILES[1],
-        r#"{"data":"{\"policyName\":\"Static\"}","dataChecksum":3735928559}"#,
-        r#"it has members "data", "dataChecksum"; known are V1 and V2, which kubelets up to v1.36 write"#,
+        r#"{"data":"{\"policyName\":\"Static\",\"tiers\":{}}","dataChecksum":3735928559}"#,
+        r#"it has member "tiers"; known are V1 to V3, which kubelets up to v1.37 write"#,
     ),
     (
         FILES[2],

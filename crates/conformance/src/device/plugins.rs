@@ -21,6 +21,8 @@ pub(super) struct Plugins {
     processes: BTreeMap<String, Process>,
     /// Which connection the kubelet calls for a resource.
     called: BTreeMap<ResourceName, ConnectionId>,
+    /// Whose connection it is, also of processes that have ended.
+    owners: BTreeMap<ConnectionId, String>,
     connections: u64,
 }
 
@@ -64,6 +66,7 @@ impl Plugins {
     pub(super) fn connected(&mut self, name: &str, connection: ConnectionId) {
         let Some(process) = self.processes.get_mut(name) else { return };
         process.connection = Some(connection);
+        self.owners.insert(connection, name.to_owned());
         process.stream = Stream::Open;
         self.called.insert(process.resource.clone(), connection);
     }
@@ -95,6 +98,14 @@ impl Plugins {
     pub(super) fn listed_by(&self, name: &str) -> Option<ResourceName> {
         let process = self.processes.get(name).filter(|process| process.stream == Stream::Open)?;
         Some(process.resource.clone())
+    }
+
+    /// What the kubelet is told when it calls a plugin that has ended, and whose end it has not noticed.
+    pub(super) fn vanished(&self, resource: &ResourceName) -> RpcError {
+        let owner = self.called.get(resource).and_then(|connection| self.owners.get(connection));
+        let path = format!("{}{}.sock", show::DIR, owner.map_or("", String::as_str));
+        let error = format!("Error while dialing: dial unix {path}: connect: no such file or directory");
+        RpcError { code: RpcCode(14), message: format!("connection error: desc = \"transport: {error}\"") }
     }
 
     /// What a plugin answers, and the call as cases write it. `None`: nobody is there.

@@ -6,11 +6,12 @@ use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile, CpuFormat, CpuSta
 use kubelet_checkpoint::device::{DeviceFile, DeviceState};
 use kubelet_checkpoint::memory::{MemoryFile, MemoryFormat, MemoryState};
 use kubelet_checkpoint::salvage::{Rest, Salvaged, Seal};
-use kubelet_checkpoint::{FileError, Forms, Oddities, PodLevel};
+use kubelet_checkpoint::{EmbeddedFault, FileError, Oddities, PodLevel};
 use pod_spec::PodUid;
 
 use super::Assumption;
 use crate::fault::{Damage, Fault};
+use crate::files;
 
 /// A file as far as it can be read.
 #[derive(Clone)]
@@ -106,7 +107,7 @@ pub(super) fn cpus(file: &[u8], pod_level: PodLevel) -> Read<CpuState> {
     if let Some(format) = CpuFile::unknown_format(file) {
         return Read::unreadable(Fault::UnknownFormat(format));
     }
-    let read = |pod_level| CpuFile::read(file, Forms::plain(pod_level), &ContainerIds::new());
+    let read = |pod_level| CpuFile::read(file, files::found(file, pod_level), &ContainerIds::new());
     let state = |read: CpuFile| {
         let (odd, doubt) = (odd(&read.oddities), Doubt::of(&read.oddities));
         read.state().map(|state| (state, odd, doubt))
@@ -119,10 +120,8 @@ pub(super) fn cpus(file: &[u8], pod_level: PodLevel) -> Read<CpuState> {
         return Read { state: Some(state), fault: Some(other_gate(pod_level)), doubt };
     }
     // What the kubelet reports is what is wrong with the oldest format, whichever it is of.
-    let formats = [Forms::plain(pod_level).cpu(), CpuFormat::V2];
-    let changed = formats.into_iter().find_map(|format| {
-        CpuFile::fault_as(format, file).filter(|error| matches!(error, FileError::Corrupt { .. }))
-    });
+    let formats = [files::found(file, pod_level).cpu(), CpuFormat::V2];
+    let changed = formats.into_iter().find_map(|format| CpuFile::fault_as(format, file).filter(is_changed));
     let fault = match (changed, &error) {
         (Some(error), _) => Fault::Damaged(Damage::new(error, file)),
         (None, CpuError::File(error)) => Fault::Damaged(Damage::new(error.clone(), file)),
@@ -134,7 +133,7 @@ pub(super) fn cpus(file: &[u8], pod_level: PodLevel) -> Read<CpuState> {
         return Read::unreadable(fault);
     }
     Read::salvaged(file, fault, salvaged, |state| {
-        [CpuFormat::V2, CpuFormat::V3].map(|format| state.encode(format))
+        [CpuFormat::V2, CpuFormat::V3, CpuFormat::V4].map(|format| state.encode(format))
     })
 }
 
@@ -142,14 +141,14 @@ pub(super) fn memory(file: &[u8], pod_level: PodLevel) -> Read<MemoryState> {
     if let Some(format) = MemoryFile::unknown_format(file) {
         return Read::unreadable(Fault::UnknownFormat(format));
     }
-    let error = match MemoryFile::read(file, Forms::plain(pod_level)) {
+    let error = match MemoryFile::read(file, files::found(file, pod_level)) {
         Ok(read) => {
             let doubt = Doubt::of(&read.oddities);
             return Read { fault: odd(&read.oddities), doubt, state: Some(read.state) };
         }
         Err(error) => error,
     };
-    if let Ok(read) = MemoryFile::read(file, Forms::plain(other(pod_level))) {
+    if let Ok(read) = MemoryFile::read(file, files::found(file, other(pod_level))) {
         let doubt = Doubt::of(&read.oddities);
         return Read { state: Some(read.state), fault: Some(other_gate(pod_level)), doubt };
     }
@@ -159,7 +158,7 @@ pub(super) fn memory(file: &[u8], pod_level: PodLevel) -> Read<MemoryState> {
         return Read::unreadable(fault);
     }
     Read::salvaged(file, fault, salvaged, |state| {
-        [MemoryFormat::V1, MemoryFormat::V2].map(|format| state.encode(format))
+        [MemoryFormat::V1, MemoryFormat::V2, MemoryFormat::V3].map(|format| state.encode(format))
     })
 }
 
@@ -181,6 +180,15 @@ pub(super) fn devices(file: &[u8]) -> Read<DeviceState> {
         return Read::unreadable(fault);
     }
     Read::salvaged(file, fault, salvaged, |state| [state.encode()])
+}
+
+/// Whether a file is whole, and not what was written.
+fn is_changed(error: &FileError) -> bool {
+    match error {
+        FileError::Corrupt { .. } => true,
+        FileError::Embedded { fault, .. } => matches!(**fault, EmbeddedFault::Corrupt { .. }),
+        _ => false,
+    }
 }
 
 const fn other(pod_level: PodLevel) -> PodLevel {

@@ -150,7 +150,7 @@ impl Work<'_> {
             }
             guesses.push(guess);
         }
-        let formats = [files::forms(self.node).cpu(), CpuFormat::V2];
+        let formats = [files::forms(self.node).cpu(), CpuFormat::V2, CpuFormat::V4];
         guesses
             .into_iter()
             .find(|guess| formats.into_iter().any(|format| doubt.is_settled_by(&guess.encode(format))))
@@ -195,7 +195,7 @@ impl Work<'_> {
             }
             guesses.push(guess);
         }
-        let formats = [files::forms(self.node).memory(), MemoryFormat::V1];
+        let formats = [files::forms(self.node).memory(), MemoryFormat::V1, MemoryFormat::V3];
         guesses.into_iter().find_map(|guess| {
             let books = self.books_of(&guess).map(|stored| MemoryState {
                 policy: files::memory_policy(self.node).to_owned(),

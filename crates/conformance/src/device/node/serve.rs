@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use device_manager::{
-    Devices, Failure, Holdings, Inventory, Outcome, Question, Replies, Reply, Request, RpcCode, RpcError,
-    Sources,
+    Devices, Failure, Holdings, Inventory, Outcome, Question, Replies, Reply, Request, Sources,
 };
 use pod_spec::{Container, Pod, ResourceName};
 use serde_json::{Value, json};
@@ -113,8 +112,7 @@ impl Node {
             return reply;
         }
         let Some((call, reply)) = self.plugins.answer(question) else {
-            let gone = RpcError { code: RpcCode(14), message: "nobody is there".to_owned() };
-            return Reply::Failed(gone);
+            return Reply::Failed(self.plugins.vanished(resource));
         };
         calls.push((resource.clone(), call));
         reply
