@@ -6,7 +6,7 @@ use core::time::Duration;
 use device_manager::Inventory;
 use node_config::KubeletConfiguration;
 use node_simulation::{
-    Distribution, Fleet, Host, Lifetime, NoPlugins, Scheduler, Silent, Template, Weight, arrivals, run,
+    Distribution, Fleet, Host, Lifetime, NoObserver, NoPlugins, Scheduler, Template, Weight, arrivals, run,
 };
 use pod_spec::{Container, ContainerName, Pod, ResourceList, Role};
 use topology_admission::{Compat, Node};
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pod = Pod::new("default", "web", vec![app]);
     let kinds = [Template { name: "web".into(), pod, weight: Weight(NonZeroU32::MIN), lifetime }];
     let pods = arrivals(&kinds, Distribution::constant(Duration::from_mins(1))?, 1000, 7);
-    let outcome = run(&fleet, &kinds, &pods, &mut Silent);
+    let outcome = run(&fleet, &kinds, &pods, &mut NoObserver);
     println!("{} of {} pods are admitted", outcome.admitted(), outcome.arrived());
     Ok(())
 }
