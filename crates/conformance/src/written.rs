@@ -22,9 +22,10 @@ impl WrittenAnswers {
         Self(BTreeMap::new())
     }
 
-    /// What is written for a case.
+    /// What is written for a case: of its release, else of the default one, whose answer holds unless another is written.
     pub(crate) fn of(&self, case: &Case) -> Option<&Value> {
-        self.0.get(&case.counted_as())?.get(&case.id)
+        let of_kind = |kind: &str| self.0.get(kind)?.get(&case.id);
+        of_kind(&case.counted_as()).or_else(|| of_kind(&format!("{}/{}", case.domain, case.kind)))
     }
 
     /// Whether an answer is the one that is written.
@@ -37,10 +38,15 @@ impl WrittenAnswers {
         kind.insert(case.id.clone(), as_written(answer));
     }
 
-    /// Adds answers; one to a case that is there already replaces it.
+    /// Adds answers; one to a case that is there already replaces it. Those of another release are left out where they
+    /// are the default release's.
     pub fn add(&mut self, others: Self) {
-        for (kind, answers) in others.0 {
-            self.0.entry(kind).or_default().extend(answers);
+        for (kind, mut answers) in others.0 {
+            let of_default = kind.split_once('@').and_then(|(kind, _)| self.0.get(kind));
+            answers.retain(|id, answer| of_default.and_then(|answers| answers.get(id)) != Some(answer));
+            if !answers.is_empty() {
+                self.0.entry(kind).or_default().extend(answers);
+            }
         }
     }
 
@@ -81,7 +87,36 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use kubelet_release::Release;
+
     use super::*;
+
+    #[test]
+    fn another_release_is_written_where_it_differs_alone() {
+        let input = json!({ "kind": "take" });
+        let case = |id: &str, release| {
+            let answer = json!({ "id": id, "panic": "boom" });
+            Case::answered("cpu", "take", input.clone(), answer).unwrap().of(release)
+        };
+        let mut found = WrittenAnswers::new();
+        for (id, release, answer) in [
+            ("same", Release::V1_36, 1),
+            ("same", Release::V1_37, 1),
+            ("other", Release::V1_36, 1),
+            ("other", Release::V1_37, 2),
+        ] {
+            found.insert(&case(id, release), &json!(answer));
+        }
+        let mut written = WrittenAnswers::new();
+        written.add(found);
+        assert_eq!(
+            serde_json::to_value(&written).unwrap(),
+            json!({ "cpu/take": { "same": 1, "other": 1 }, "cpu/take@1.37": { "other": 2 } })
+        );
+        assert!(written.has(&case("same", Release::V1_37), &json!(1)));
+        assert!(written.has(&case("other", Release::V1_37), &json!(2)));
+        assert!(!written.has(&case("other", Release::V1_36), &json!(2)));
+    }
 
     #[test]
     fn long_answers_are_written_as_their_hashes() {

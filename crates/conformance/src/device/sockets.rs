@@ -13,6 +13,7 @@ use device_plugin::{
 };
 use kubelet_checkpoint::device::DeviceState;
 use kubelet_checkpoint::store::{StateFile, Store};
+use kubelet_release::{PluginsPerResource, Rules};
 use nix::sys::stat::{Mode, umask};
 use serde_json::{Value, json};
 use topology_admission::Compat;
@@ -26,9 +27,11 @@ pub(super) use found::watch;
 /// One case in so many is played over sockets too.
 const ONE_IN: u64 = 4;
 
-/// Whether a case is played over sockets too: some of those about plugins that come and go, and about what is told.
+/// Whether a case is played over sockets too: some of those about plugins that come and go, and about what is told. The
+/// server of `device-plugin` serves one plugin for each resource, so releases that serve several are left out.
 pub(crate) fn plays(case: &Case) -> bool {
     matches!(case.kind.as_str(), "register" | "podres" | "restart")
+        && Rules::of(case.release).plugins_per_resource == PluginsPerResource::One
         && !is_called_by_hand(&case.input)
         && spread(&case.id).is_multiple_of(ONE_IN)
 }
