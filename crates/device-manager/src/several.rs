@@ -108,6 +108,12 @@ impl SocketConnections {
         self.0.get(resource).into_iter().flat_map(|plugins| plugins.connected.keys().map(AsRef::as_ref))
     }
 
+    /// The plugins of a resource that can be asked, in byte order of their paths: the kubelet asks any of them when another
+    /// one has gone.
+    pub fn plugins(&self, resource: &ResourceName) -> impl Iterator<Item = Connected> {
+        self.0.get(resource).into_iter().flat_map(|plugins| plugins.connected.values().copied())
+    }
+
     /// The path of the oldest plugin of a resource whose end is noticed.
     #[must_use]
     pub fn first(&self, resource: &ResourceName) -> Option<&str> {

@@ -8,7 +8,9 @@ mod serve;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use device_manager::{BlockedDevices, Connections, Devices, Holdings, Inventory, Moment, SocketConnections};
+use device_manager::{
+    BlockedDevices, Connected, Connections, Devices, Holdings, Inventory, Moment, SocketConnections,
+};
 use kubelet_release::{PluginsPerResource, Rules};
 use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceName, Unit};
 use serde_json::{Map, Value, json};
@@ -33,6 +35,7 @@ pub(super) struct Node {
     /// Used where a resource may have several plugins.
     sockets: SocketConnections,
     per_resource: PluginsPerResource,
+    successors: Successors,
     plugins: Plugins,
     stored: Stored,
     pods: Vec<Played>,
@@ -46,6 +49,40 @@ pub(super) struct Node {
     counters: BTreeMap<String, u64>,
     /// `None`: plugins are called as functions are.
     wire: Option<Wire>,
+}
+
+/// Which plugin is asked when one of several has gone: the kubelet takes any of those that are left.
+#[derive(Clone, Copy, Default)]
+pub(super) enum Successors {
+    /// The newest.
+    #[default]
+    Newest,
+    /// Of the `n`th time the plugin at the `n`th digit of this number to base [`MOST`](Self::MOST), in byte order of their
+    /// paths.
+    Numbered(usize),
+}
+
+impl Successors {
+    /// Cases have three plugins, so two are left at most.
+    const MOST: usize = 2;
+
+    /// All ways to choose in a case where a plugin goes so many times.
+    pub(super) fn all(times: u32) -> impl Iterator<Item = Self> {
+        (0..Self::MOST.pow(times.min(8))).map(Self::Numbered)
+    }
+
+    /// Who follows the one that has gone: `newest`, or one of those that are `left`.
+    fn next(&mut self, newest: Connected, left: impl Iterator<Item = Connected>) -> Connected {
+        match self {
+            Self::Newest => newest,
+            Self::Numbered(digits) => {
+                let digit = *digits % Self::MOST;
+                *digits /= Self::MOST;
+                let left: Vec<Connected> = left.collect();
+                left.get(digit).copied().unwrap_or(newest)
+            }
+        }
+    }
 }
 
 /// Whether the kubelet has heard of all pods.
@@ -71,6 +108,7 @@ impl Node {
             connections: Connections::default(),
             sockets: SocketConnections::default(),
             per_resource: Rules::of(case.release).plugins_per_resource,
+            successors: Successors::default(),
             plugins: Plugins::default(),
             stored: Stored::Absent,
             pods: pods.map_err(|error| error.to_string())?,
@@ -82,6 +120,11 @@ impl Node {
             counters: BTreeMap::new(),
             wire: None,
         })
+    }
+
+    /// The same, with other plugins that follow those that go.
+    pub(super) fn with_successors(case: &Case, successors: Successors) -> Result<Self, String> {
+        Ok(Self { successors, ..Self::new(case)? })
     }
 
     /// The same, with sockets between the manager and its plugins, and those who ask what pods hold.

@@ -192,6 +192,7 @@ impl Node {
             Gone::Unnoticed => {}
             Gone::Closed(connection) => self.plugins.close(connection),
             Gone::Replaced { closed, by } => {
+                let by = self.successors.next(by, self.sockets.plugins(resource));
                 self.plugins.close(closed);
                 self.plugins.call(resource, by.connection);
                 self.set_running(resource, by.options);
