@@ -12,7 +12,7 @@ mod release;
 mod value;
 mod rules;
 
-pub use release::{Release, UnknownRelease};
+pub use release::{KnownRules, Release, UnknownRelease};
 pub use rules::{Rule, Rules};
 pub use value::{
     AlignedShare, CheckpointForm, DefaultedBy, EmptyMemoryRequest, GateTable, MemoryThrottling, MetricPrefix,
