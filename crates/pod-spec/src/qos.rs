@@ -53,16 +53,10 @@ impl Pod {
             return class;
         }
         let rules = rules.into();
-        let class_of = match rules.qos {
-            QosBy::Sums => class_of_sums,
-            QosBy::Containers => class_of_each,
-        };
-        match self.classifying_resources(rules) {
-            Some(resources) => class_of(&mut [(&resources.requests, &resources.limits)].into_iter()),
-            None => class_of(
-                &mut self.containers.iter().map(|container| (&container.requests, &container.limits)),
-            ),
+        if let Some(resources) = self.classifying_resources(rules) {
+            return class_of(rules.qos, [(&resources.requests, &resources.limits)].into_iter());
         }
+        class_of(rules.qos, self.containers.iter().map(|container| (&container.requests, &container.limits)))
     }
 
     /// The pod-level resources, if they decide the class and not the containers.
@@ -77,9 +71,26 @@ impl Pod {
 }
 
 /// Requests and limits of a pod or of a container.
-type Parts<'p, 'a> = &'p mut dyn Iterator<Item = (&'a ResourceList, &'a ResourceList)>;
+type Part<'a> = (&'a ResourceList, &'a ResourceList);
 
-fn class_of_sums(parts: Parts<'_, '_>) -> QosClass {
+fn class_of<'a>(by: QosBy, parts: impl Iterator<Item = Part<'a>> + Clone) -> QosClass {
+    match by {
+        QosBy::Sums => class_of_sums(parts),
+        QosBy::Containers => class_of_each(parts),
+    }
+}
+
+fn class_of_sums<'a>(parts: impl Iterator<Item = Part<'a>> + Clone) -> QosClass {
+    // Where each part has equal amounts, the sums are equal: most pods need no sums.
+    let is_equal = |(requests, limits): Part<'_>| {
+        DECIDING.into_iter().all(|resource| match (requests.get(resource), limits.get(resource)) {
+            (Some(request), Some(limit)) => limit.sign() == Sign::Positive && request == limit,
+            _ => false,
+        })
+    };
+    if parts.clone().next().is_some() && parts.clone().all(is_equal) {
+        return QosClass::Guaranteed;
+    }
     // A resource is in a sum once some part has a positive amount of it.
     let mut requests = [None, None];
     let mut limits = [None, None];
@@ -98,7 +109,7 @@ fn class_of_sums(parts: Parts<'_, '_>) -> QosClass {
 }
 
 /// Parts of the same class have it together; parts of different classes are Burstable.
-fn class_of_each(parts: Parts<'_, '_>) -> QosClass {
+fn class_of_each<'a>(parts: impl Iterator<Item = Part<'a>>) -> QosClass {
     let classes = parts.flat_map(|(requests, limits)| {
         DECIDING.into_iter().map(|resource| class_of_resource(requests.get(resource), limits.get(resource)))
     });
