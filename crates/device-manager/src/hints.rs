@@ -12,6 +12,7 @@
 //!
 //! A resource that is asked in the amount 0 has an answer too: any node that has a device.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use numa_bitmask::NodeMask;
@@ -195,6 +196,11 @@ impl<'a> Supply<'a> {
             Self::Own(own) => Some(own),
             Self::Free { taken, .. } => taken,
         };
+        let none_taken = matches!(self, Self::Free { .. }) && ids.is_none_or(BTreeSet::is_empty);
+        if none_taken {
+            stock.list.entries().iter().filter(|entry| entry.standing.healthy).for_each(visit);
+            return;
+        }
         // Both sides ascend, so one walk through both will do.
         let mut ids = ids.into_iter().flatten().peekable();
         for entry in stock.list.entries() {
