@@ -46,7 +46,11 @@ impl Allocator {
         let most = groups.min(distinct.len());
 
         let free_of: Vec<_> = self.units.nodes.iter().map(|node| signed(node.free(&free))).collect();
-        let sockets: Sockets = order.iter().map(|&node| self.units.socket_of_node(node)).collect();
+        // Even shares do not ask for sockets.
+        let sockets: Sockets = match self.share {
+            NodeShare::Lowered => order.iter().map(|&node| self.units.socket_of_node(node)).collect(),
+            NodeShare::Even | NodeShare::EvenIfThere => Sockets::default(),
+        };
         let sharing = Sharing::new(&order, &distinct, &free_of, signed(count), signed(group))
             .with(self.share, &sockets);
         match (fewest..=most).find_map(|size| sharing.best(size)) {

@@ -21,6 +21,7 @@
 //! steps. Where the bound is not reached the search goes on; after [`WORK_LIMIT`] steps the best so far counts. The
 //! kubelet has no bound.
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::cell::Cell;
 use core::cmp::Reverse;
@@ -86,6 +87,13 @@ impl Work {
     }
 }
 
+/// Which positions of the order are combined.
+#[derive(Clone, Copy)]
+enum Among<'p> {
+    All,
+    Positions(&'p [usize]),
+}
+
 /// A combination and how even it leaves the nodes.
 struct Found {
     deviation: u64,
@@ -112,12 +120,11 @@ impl<'a> Sharing<'a> {
 
     /// The best combination of `size` nodes.
     pub(crate) fn best(&self, size: usize) -> Option<Shares> {
-        let all = || (0..self.order.len()).collect::<Vec<_>>();
         let (found, ends_at_zero) = match self.share {
-            NodeShare::Even | NodeShare::EvenIfThere => (self.search(&all(), size)?, true),
+            NodeShare::Even | NodeShare::EvenIfThere => (self.search(Among::All, size)?, true),
             NodeShare::Lowered => match self.in_one_socket(size) {
                 Some(found) => (found, true),
-                None => (self.search(&all(), size)?, false),
+                None => (self.search(Among::All, size)?, false),
             },
         };
         let Found { deviation, positions, more } = found;
@@ -134,14 +141,14 @@ impl<'a> Sharing<'a> {
         let of_socket = |socket| {
             let among: Vec<_> =
                 (0..self.order.len()).filter(|&at| self.sockets.get(at) == Some(&Some(socket))).collect();
-            self.search(&among, size)
+            self.search(Among::Positions(&among), size)
         };
         let found = sockets.into_iter().filter_map(of_socket);
         found.min_by(|a, b| (a.deviation, &a.positions).cmp(&(b.deviation, &b.positions)))
     }
 
     /// The best combination of `size` of these positions.
-    fn search(&self, among: &[usize], size: usize) -> Option<Found> {
+    fn search(&self, among: Among<'_>, size: usize) -> Option<Found> {
         let mut search = Search::new(self, among, size)?;
         let widest = search.widest();
         let floor = search.bound(&widest, search.order.len())?;
@@ -150,8 +157,13 @@ impl<'a> Sharing<'a> {
         search.seed = seed.as_ref().map(|seed| seed.deviation);
         let _ = search.descend(0, &mut Vec::with_capacity(size));
         let found = search.best.or(seed)?;
-        let positions = found.positions.iter().map(|&at| among[at]).collect();
-        Some(Found { positions, ..found })
+        Some(match among {
+            Among::All => found,
+            Among::Positions(among) => {
+                let positions = found.positions.iter().map(|&at| among[at]).collect();
+                Found { positions, ..found }
+            }
+        })
     }
 }
 
@@ -159,7 +171,7 @@ impl<'a> Sharing<'a> {
 struct Search<'a> {
     sharing: &'a Sharing<'a>,
     /// The nodes that are combined.
-    order: Vec<usize>,
+    order: Cow<'a, [usize]>,
     size: usize,
     /// What each node gives if it has so much.
     share: i64,
@@ -178,8 +190,11 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// `None` if too few nodes can give a share.
-    fn new(sharing: &'a Sharing<'a>, among: &[usize], size: usize) -> Option<Self> {
-        let order: Vec<_> = among.iter().map(|&at| sharing.order[at]).collect();
+    fn new(sharing: &'a Sharing<'a>, among: Among<'_>, size: usize) -> Option<Self> {
+        let order: Cow<'a, [usize]> = match among {
+            Among::All => sharing.order.into(),
+            Among::Positions(among) => among.iter().map(|&at| sharing.order[at]).collect(),
+        };
         let sharers = i64::try_from(size).ok().filter(|size| *size > 0)?;
         let share = sharing.count / sharers / sharing.group * sharing.group;
         let mut tails = alloc::vec![Vec::new()];
