@@ -141,6 +141,7 @@ impl Answers {
     }
 
     /// A family for `resource`, to be described with the builder; it accepts nothing until told otherwise.
+    #[inline]
     pub fn push_family(&mut self, resource: ResourceName) -> FamilyBuilder<'_> {
         let family = FamilyRecord {
             any: None,
@@ -194,6 +195,7 @@ impl FamilyBuilder<'_> {
     /// Opens the family upwards: it accepts every non-empty set inside `within` that contains the nodes of
     /// [`FamilyBuilder::must`], meets each set of [`FamilyBuilder::touch`] and has the amounts of
     /// [`FamilyBuilder::need`].
+    #[inline]
     pub fn open(&mut self, within: NodeMask) -> &mut Self {
         let (touch, needs) = (self.answers.touch.len(), self.answers.needs.len());
         let must = NodeMask::EMPTY;
@@ -203,6 +205,7 @@ impl FamilyBuilder<'_> {
 
     /// The open part must contain all of `nodes`. After [`FamilyBuilder::open`]; without it there is nothing to
     /// restrict.
+    #[inline]
     pub fn must(&mut self, nodes: NodeMask) -> &mut Self {
         if let Some(open) = &mut self.record().open {
             open.must |= nodes;
@@ -211,6 +214,7 @@ impl FamilyBuilder<'_> {
     }
 
     /// The open part must meet `mask`. After [`FamilyBuilder::open`]; without it there is nothing to restrict.
+    #[inline]
     pub fn touch(&mut self, mask: NodeMask) -> &mut Self {
         if let Some(open) = &mut self.record().open {
             open.touch.end += 1;
@@ -233,12 +237,14 @@ impl FamilyBuilder<'_> {
     }
 
     /// Sets of `size` nodes are preferred. `size` comes from what is installed, so none may be accepted.
+    #[inline]
     pub fn preferred_size(&mut self, size: u32) -> &mut Self {
         self.record().preferred = PreferredRecord::Size(size);
         self
     }
 
     /// Sets of this size are preferred; if the search for the size was cut, [`Answers::is_cut`] says so.
+    #[inline]
     pub fn preferred_solution(&mut self, size: Solution<u32>) -> &mut Self {
         self.answers.is_cut |= size.is_cut();
         self.preferred_size(size.into_inner())
@@ -265,6 +271,7 @@ impl FamilyBuilder<'_> {
         self
     }
 
+    #[inline]
     fn record(&mut self) -> &mut FamilyRecord {
         match self.answers.records.last_mut() {
             Some((_, Record::Family(family))) => family,
