@@ -33,8 +33,13 @@ impl Test {
     }
 }
 
-/// An example that serves until it is killed, for chaos and soak runs.
-const SERVES: (&str, &str) = ("device-plugin", "plugin");
+/// Packages and their examples that serve until they are killed: they are built and not run.
+const SERVERS: [(&str, &str); 4] = [
+    ("device-plugin", "plugin"),
+    ("kept-socket", "echo"),
+    ("bounded-http", "clock"),
+    ("node-daemon", "serve"),
+];
 
 /// Runs every example program that ends, each without arguments.
 fn run_examples() -> anyhow::Result<()> {
@@ -47,7 +52,7 @@ fn run_examples() -> anyhow::Result<()> {
             let (Some(package), Some(example)) = (package["name"].as_str(), target["name"].as_str()) else {
                 continue;
             };
-            if list(&target, "kind").contains(&"example".into()) && (package, example) != SERVES {
+            if list(&target, "kind").contains(&"example".into()) && !SERVERS.contains(&(package, example)) {
                 let arguments = ["run", "--quiet", "--package", package, "--example", example];
                 run(cargo(&arguments).stdin(Stdio::null()))?;
             }
