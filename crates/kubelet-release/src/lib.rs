@@ -16,7 +16,7 @@ pub use release::{KnownRules, Release, UnknownRelease};
 pub use rules::{Rule, Rules};
 pub use value::{
     AlignedShare, CheckpointForm, DefaultedBy, EmptyMemoryRequest, GateTable, MemoryThrottling, MetricPrefix,
-    PluginsPerResource, PodSysctls, QosBy, ResizeHints, SharedInPodResources, StorageForm, WholeCoreCheck,
+    PluginsPerResource, PodSysctls, QosBy, StorageForm, WholeCoreCheck,
 };
 
 /// The examples of the README are tests too.

@@ -72,7 +72,7 @@ impl Release {
 /// How far the table of rules covers a release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KnownRules {
-    /// Every difference that recorded answers show is a rule.
+    /// What it decides: every difference in decisions that recorded answers show is a rule.
     All,
     /// Its feature gates; its other rules stand as those of the default release.
     GatesOnly,

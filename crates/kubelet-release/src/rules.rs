@@ -3,7 +3,7 @@
 use crate::release::Release;
 use crate::value::{
     AlignedShare, CheckpointForm, DefaultedBy, EmptyMemoryRequest, GateTable, MemoryThrottling, MetricPrefix,
-    PluginsPerResource, PodSysctls, QosBy, ResizeHints, SharedInPodResources, StorageForm, WholeCoreCheck,
+    PluginsPerResource, PodSysctls, QosBy, StorageForm, WholeCoreCheck,
 };
 
 /// Makes [`Rules`] and [`Rule`] of a table with a row for each rule: its field, its name, the type of its values, what
@@ -91,8 +91,6 @@ table! {
         "who fills in requests and limits of a pod as a whole", "gate PodLevelResourcesFixDefaulting";
     qos Qos: QosBy = [Sums, Sums, Sums, Containers],
         "what the QoS class is worked out from", "gate PodLevelResourcesFixKubeletQOSClass";
-    resize_hints ResizeHints: ResizeHints = [AsAdmitted, AsAdmitted, AsAdmitted, DevicesAlone],
-        "which hints are merged for a pod that is resized", "operation in the hint providers' calls";
     storage_form StorageForm: StorageForm = [Binary, Binary, Binary, Decimal],
         "how ephemeral storage is printed", "decimal capacity of ephemeral-storage";
     aligned_share AlignedShare: AlignedShare = [Even, Even, Even, Lowered],
@@ -105,8 +103,6 @@ table! {
         "which forms of the state files of CPUs and memory are written and read", "checkpoints with data and dataChecksum";
     plugins_per_resource PluginsPerResource: PluginsPerResource = [One, One, One, Several],
         "how many device plugins may serve a resource", "device manager, connections by resource and socket";
-    shared_in_pod_resources SharedInPodResources: SharedInPodResources = [AtContainers, AtContainers, AtContainers, AtPods],
-        "where podresources reports what a pod holds as a whole", "KEP-5526, podresources";
     metric_prefix MetricPrefix: MetricPrefix = [Bare, Bare, Bare, Kubelet],
         "how the metrics of pod-level resource managers are named", "KEP-5526, metric names";
 }

@@ -94,24 +94,6 @@ pub enum PluginsPerResource {
     Several,
 }
 
-/// Which hints managers give for a pod that is resized.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ResizeHints {
-    /// Those of an admission.
-    AsAdmitted,
-    /// None of CPUs and memory: the stored hint is that of devices.
-    DevicesAlone,
-}
-
-/// What the pod resources API says of containers that share what their pod holds as a whole.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SharedInPodResources {
-    /// The shared CPUs and memory, at the container.
-    AtContainers,
-    /// What the pod holds, at the pod.
-    AtPods,
-}
-
 /// How an amount of `ephemeral-storage` is printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StorageForm {
