@@ -33,6 +33,7 @@ pub use cpu::{CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, cpu_options};
 pub use duration::{Duration, DurationError};
 pub use eviction::{Eviction, EvictionError};
 pub use gates::{FeatureGates, Gate, GateError};
+pub use go_float::go_float;
 pub use kubelet_release::{
     GateTable, KnownRules, PluginsPerResource, PodSysctls, Release, Rule, Rules, UnknownRelease,
 };

@@ -4,7 +4,6 @@
 //! themselves and are added. Counters start at 0 with the program: pods that run already are not counted again.
 
 mod exposition;
-mod go_float;
 mod free;
 mod kinds;
 

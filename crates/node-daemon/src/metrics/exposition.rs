@@ -14,10 +14,9 @@
 
 use axum::http::HeaderMap;
 use bounded_http::{Offer, chosen};
+use node_config::go_float;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
-
-use super::go_float::go_float;
 
 /// A format of metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
