@@ -6,7 +6,6 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 	v1qos "k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 
@@ -16,35 +15,19 @@ import (
 )
 
 func runReserved(c *Case) (any, error) {
-	mi, err := loadMachine(c.Machine, c.Pages)
-	if err != nil {
-		return nil, err
-	}
-	kc, err := decodeConfig(c.Config)
-	if err != nil {
-		return nil, err
-	}
-	restore, err := gates.SetExactly(kc.FeatureGates)
+	n, restore, err := newNode(c)
 	defer restore()
 	if err != nil {
 		return nil, err
 	}
-	n := &node{c: c, mi: mi, kc: kc, dir: newDir(), rootfs: 100 << 30}
-	if c.RootFS != "" {
-		q, err := resource.ParseQuantity(c.RootFS)
-		if err != nil {
-			return nil, err
-		}
-		n.rootfs = uint64(q.Value())
-	}
+	mi, kc := n.mi, n.kc
 	nac, err := newNodeAllocatable(kc, mi)
 	if err != nil {
 		return map[string]any{"error": err.Error()}, nil
 	}
 	r := map[string]any{"managerReservation": quantities(nac.reservation())}
 	nac.addEphemeral(n.rootfs)
-	nac2 := nac
-	r["reservation"] = quantities(nac2.reservation())
+	r["reservation"] = quantities(nac.reservation())
 	if err := nac.validate(); err != nil {
 		r["startError"] = err.Error()
 	}
@@ -55,9 +38,7 @@ func runReserved(c *Case) (any, error) {
 		return nil, err
 	}
 	r["capacity"], r["allocatable"] = quantities(nd.Status.Capacity), quantities(nd.Status.Allocatable)
-	delete(r, "")
 	// The CPU manager with this reservation: its reserved set is what the default set keeps for ever.
-	n.kc = kc
 	if kc.CPUManagerPolicy == "static" {
 		nac3, _ := newNodeAllocatable(kc, mi)
 		tm, err := release.NewTopologyManager(mi.Topology, "none", "container", nil)
