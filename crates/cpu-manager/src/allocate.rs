@@ -7,7 +7,10 @@ use thiserror::Error;
 use topology_hint::Affinity;
 
 use crate::guaranteed::Guarantee as _;
-use crate::{Alignment, Baselines, EmptySharedPool, Holdings, NotPinned, Static, TakeError, WholeCores};
+use crate::metrics::Served;
+use crate::{
+    Alignment, Baselines, Decision, EmptySharedPool, Holdings, NotPinned, Static, TakeError, WholeCores,
+};
 
 /// A container served, not yet kept.
 #[must_use]
@@ -110,18 +113,36 @@ impl Static {
         affinity: Affinity,
     ) -> Result<Allocation, AllocateError> {
         let mut after = held.clone();
-        let granted = self.allocate_in(&mut after, pod, container, affinity)?;
+        let granted = self.serve(&mut after, pod, container, affinity, &mut false)?;
         Ok(Allocation { granted, after })
     }
 
-    /// The same in place: for those who have a copy to work on, and serve one container after another. Nothing changes
-    /// on error.
+    /// The same in place, with what it adds to the metrics: for those who have a copy to work on, and serve one container
+    /// after another. Nothing changes in `held` when the container cannot be served.
     pub fn allocate_in(
         &self,
         held: &mut Holdings,
         pod: &Pod,
         container: &Container,
         affinity: Affinity,
+    ) -> Decision<Granted> {
+        let served = match held.assigned(&pod.uid, &container.name) {
+            Some(_) => Served::Before,
+            None => Served::Now,
+        };
+        let mut is_cut = false;
+        let granted = self.serve(held, pod, container, affinity, &mut is_cut);
+        let counted = self.metrics_of_container(served, granted.as_ref(), held);
+        Decision { granted, counted, is_cut }
+    }
+
+    fn serve(
+        &self,
+        held: &mut Holdings,
+        pod: &Pod,
+        container: &Container,
+        affinity: Affinity,
+        is_cut: &mut bool,
     ) -> Result<Granted, AllocateError> {
         let request = match self.pod_level.exclusive_cpus(pod, container) {
             Ok(request) => request,
@@ -142,7 +163,7 @@ impl Static {
             if let Some(reusable) = held.reusable(&pod.uid) {
                 free |= reusable;
             }
-            let cpus = self.choose(&free, request, affinity)?;
+            let cpus = self.choose(&free, request, affinity, is_cut)?;
             held.assign(&pod.uid, &container.name, cpus.clone());
             self.keep_baseline(held, &pod.uid, &container.name, &cpus);
             cpus
@@ -186,13 +207,19 @@ impl Static {
         free: &CpuSet,
         request: usize,
         affinity: Affinity,
+        is_cut: &mut bool,
     ) -> Result<CpuSet, TakeError> {
+        let mut take = |free: &CpuSet, count| {
+            let taken = self.allocator.search(free, count)?;
+            *is_cut |= taken.is_cut();
+            Ok(taken.into_inner())
+        };
         if affinity == Affinity::Any {
-            return self.allocator.take(free, request);
+            return take(free, request);
         }
         let aligned = self.near(free, affinity);
-        let mut cpus = self.allocator.take(&aligned, request.min(aligned.len()))?;
-        let rest = self.allocator.take(&(free - &cpus), request.saturating_sub(cpus.len()))?;
+        let mut cpus = take(&aligned, request.min(aligned.len()))?;
+        let rest = take(&(free - &cpus), request.saturating_sub(cpus.len()))?;
         cpus |= &rest;
         Ok(cpus)
     }

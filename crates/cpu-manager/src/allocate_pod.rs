@@ -8,7 +8,6 @@
 //! Example: 8 CPUs, an init container without CPUs of its own, a sidecar with 2, apps with 4 and with none: the init
 //! container runs on 8, the sidecar on 2 of them, the first app on 4 of the other 6, the second on the last 2.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use cpuset::CpuSet;
@@ -16,7 +15,7 @@ use pod_spec::{ContainerName, Pod, Role};
 use topology_hint::Affinity;
 
 use crate::guaranteed::Guarantee as _;
-use crate::{AllocateError, Holdings, NotPinned, PodBubble, Static, TakeError};
+use crate::{AllocateError, Change, Decision, Holdings, NotPinned, PodBubble, Static, TakeError};
 
 /// A pod served, not yet kept.
 #[must_use]
@@ -61,35 +60,6 @@ impl PodShare {
     }
 }
 
-/// A pod that could not be served as a whole.
-#[must_use]
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PodFailure {
-    /// Why.
-    pub error: AllocateError,
-    /// What it leaves behind: nothing, or its CPUs, which the kubelet never finds again.
-    pub after: Holdings,
-    /// How far it came.
-    pub(crate) step: FailedStep,
-}
-
-/// Where a pod failed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum FailedStep {
-    /// Before it held anything.
-    Bubble,
-    /// At one of its containers.
-    Container(Box<Attempted>),
-}
-
-/// A pod of which a container failed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Attempted {
-    pub(crate) bubble: CpuSet,
-    /// Those served before, and the one that failed.
-    pub(crate) counts: Counts,
-}
-
 /// How many containers took part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counts {
@@ -109,32 +79,57 @@ impl Static {
 
     /// Serves all containers of a pod at once, near `affinity`.
     ///
-    /// A pod that is served already, and what a failed one leaves behind, are treated as [`PodBubble`] says.
+    /// A pod that is served already is treated as [`PodBubble`] says.
     pub fn allocate_pod(
         &self,
         held: &Holdings,
         pod: &Pod,
         affinity: Affinity,
-    ) -> Result<PodAllocation, PodFailure> {
+    ) -> Result<PodAllocation, AllocateError> {
+        let mut after = held.clone();
+        let granted = self.allocate_pod_in(&mut after, pod, affinity).granted?;
+        Ok(PodAllocation { granted, after })
+    }
+
+    /// The same in place, with what it adds to the metrics. A pod that cannot be served leaves in `held` what [`PodBubble`]
+    /// says: nothing, or CPUs that the kubelet never finds again.
+    pub fn allocate_pod_in(
+        &self,
+        held: &mut Holdings,
+        pod: &Pod,
+        affinity: Affinity,
+    ) -> Decision<PodGranted> {
+        let (mut counted, mut is_cut) = (Vec::new(), false);
+        let granted = self.serve_pod(held, pod, affinity, &mut counted, &mut is_cut);
+        if granted.is_err() {
+            self.metrics_of_refused_pod(&mut counted);
+        }
+        Decision { granted, counted, is_cut }
+    }
+
+    fn serve_pod(
+        &self,
+        held: &mut Holdings,
+        pod: &Pod,
+        affinity: Affinity,
+        counted: &mut Vec<Change>,
+        is_cut: &mut bool,
+    ) -> Result<PodGranted, AllocateError> {
         let request = match self.pod_level.exclusive_cpus_of_pod(pod) {
             Ok(request) => request,
-            Err(reason) => {
-                let granted = PodGranted::SharedPool(reason);
-                return Ok(PodAllocation { granted, after: held.clone() });
-            }
+            Err(reason) => return Ok(PodGranted::SharedPool(reason)),
         };
         if let Some(kept) = self.kept(held, pod) {
-            return Ok(PodAllocation { granted: kept, after: held.clone() });
+            return Ok(kept);
         }
-        let nothing = |error| PodFailure { error, after: held.clone(), step: FailedStep::Bubble };
-        self.pod_level.check_shared_pool(pod, request).map_err(|error| nothing(error.into()))?;
+        self.pod_level.check_shared_pool(pod, request)?;
         let mut after = held.clone();
         let bubble = match (self.pod_bubble, held.whole_pod(&pod.uid)) {
             // Some of its containers are gone: what it has is shared out once more.
             (PodBubble::Find, Some(bubble)) => bubble.clone(),
             (PodBubble::Lose, Some(_)) | (_, None) => {
-                self.check_whole_cores(held, request).map_err(|error| nothing(error.into()))?;
-                let bubble = self.choose(&self.available(held), request, affinity).map_err(nothing)?;
+                self.check_whole_cores(held, request)?;
+                let bubble = self.choose(&self.available(held), request, affinity, is_cut)?;
                 after.assign_whole(&pod.uid, bubble.clone());
                 bubble
             }
@@ -143,26 +138,27 @@ impl Static {
         let shared_out = pod.containers.iter().try_for_each(|container| {
             let own = self.pod_level.exclusive_cpus(pod, container).ok();
             shares.add(container.name.clone(), container.role, own, |free, count| {
-                self.allocator.take(free, count)
+                let taken = self.allocator.search(free, count)?;
+                *is_cut |= taken.is_cut();
+                Ok(taken.into_inner())
             })
         });
         if let Err(error) = shared_out {
-            let attempted = Attempted { bubble, counts: shares.counts };
-            return Err(PodFailure {
-                error: error.into(),
-                after: match self.pod_bubble {
-                    PodBubble::Lose => after,
-                    PodBubble::Find => held.clone(),
-                },
-                step: FailedStep::Container(Box::new(attempted)),
-            });
+            *counted = self.metrics_of_shares(held, &bubble, shares.counts);
+            match self.pod_bubble {
+                PodBubble::Lose => *held = after,
+                PodBubble::Find => {}
+            }
+            return Err(error.into());
         }
+        *counted = self.metrics_of_pod(held, &bubble, shares.counts);
         let containers = shares.finish();
         for (container, share) in &containers {
             after.set(&pod.uid, container, share.cpus().clone());
             self.keep_baseline(&mut after, &pod.uid, container, share.cpus());
         }
-        Ok(PodAllocation { granted: PodGranted::Bubble { cpus: bubble, containers }, after })
+        *held = after;
+        Ok(PodGranted::Bubble { cpus: bubble, containers })
     }
 
     /// What a pod that was served as a whole goes on with.

@@ -23,11 +23,12 @@ impl Static {
         free: &CpuSet,
         request: usize,
         affinity: Affinity,
+        is_cut: &mut bool,
     ) -> Result<CpuSet, AllocateError> {
-        let cpus = self.take_near(free, request, affinity)?;
+        let cpus = self.take_near(free, request, affinity, is_cut)?;
         match self.cache_alignment {
             CacheAlignment::BestEffort => Ok(cpus),
-            CacheAlignment::Required => self.in_fewest_caches(cpus, free, request, affinity),
+            CacheAlignment::Required => self.in_fewest_caches(cpus, free, request, affinity, is_cut),
         }
     }
 
@@ -42,6 +43,7 @@ impl Static {
         free: &CpuSet,
         request: usize,
         affinity: Affinity,
+        is_cut: &mut bool,
     ) -> Result<CpuSet, AllocateError> {
         let (touched, needed) = (self.caches_of(&cpus), self.fewest_caches(request));
         if touched <= needed {
@@ -50,7 +52,11 @@ impl Static {
         let near = self.near(free, affinity);
         let free = if near.len() >= request { &near } else { free };
         match self.best_caches(free, request, needed) {
-            Some(chosen) => Ok(self.allocator.take(&chosen, request)?),
+            Some(chosen) => {
+                let taken = self.allocator.search(&chosen, request)?;
+                *is_cut = taken.is_cut();
+                Ok(taken.into_inner())
+            }
             None => Err(CacheSplit { requested: request, touched, needed }.into()),
         }
     }

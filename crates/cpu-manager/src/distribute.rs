@@ -18,23 +18,24 @@
 use alloc::vec::Vec;
 
 use cpuset::CpuSet;
+use node_cover::Solution;
 
 use crate::sharing::{NodeShare, Shares, Sharing, Sockets};
 use crate::take::Taking;
 use crate::{Allocator, TakeError, WholeCores};
 
 impl Allocator {
-    pub(crate) fn distributed(&self, free: &CpuSet, count: usize) -> Result<CpuSet, TakeError> {
+    pub(crate) fn distributed(&self, free: &CpuSet, count: usize) -> Result<Solution<CpuSet>, TakeError> {
         let group = match self.whole_cores {
             WholeCores::Required => self.units.cpus_per_core.max(1),
             WholeCores::NotRequired => 1,
         };
         if !count.is_multiple_of(group) {
-            return self.packed(free, count);
+            return self.packed(free, count).map(Solution::Exact);
         }
         let free = Taking::new(self, free, count)?.free;
         if count == 0 {
-            return Ok(CpuSet::new());
+            return Ok(Solution::Exact(CpuSet::new()));
         }
         let order = self.units.node_order(&free);
         let mut distinct = order.clone();
@@ -53,10 +54,12 @@ impl Allocator {
         };
         let sharing = Sharing::new(&order, &distinct, &free_of, signed(count), signed(group))
             .with(self.share, &sockets);
-        match (fewest..=most).find_map(|size| sharing.best(size)) {
+        let shares = (fewest..=most).find_map(|size| sharing.best(size));
+        let cpus = match shares {
             Some(shares) => self.hand_out(free, count, group, &shares),
             None => self.packed(&free, count),
-        }
+        };
+        cpus.map(if sharing.is_cut() { Solution::Cut } else { Solution::Exact })
     }
 
     fn hand_out(

@@ -17,8 +17,8 @@
 //!
 //! What a running kubelet remembers of containers is another value, [`Containers`]: reconciling takes statuses and
 //! gives the updates to be sent. Dead pods are collected by [`Holdings::collect`] when the caller says which live. What
-//! a decision changes in the kubelet's metrics is computed from the decision ([`Static::metrics_of`] and its likes), so
-//! that an attempt that is thrown away counts nothing.
+//! a decision adds to the kubelet's metrics is a part of it ([`Decision::counted`]), so that an attempt that is thrown
+//! away counts nothing.
 //!
 //! # What it does not know
 //!
@@ -32,6 +32,7 @@ mod config;
 mod policy;
 mod guaranteed;
 mod hints;
+mod decision;
 mod allocate;
 mod allocate_pod;
 mod isolation;
@@ -51,17 +52,18 @@ mod balance;
 mod units;
 
 pub use allocate::{AllocateError, Allocation, CacheSplit, Granted, WholeCoresError};
-pub use allocate_pod::{PodAllocation, PodFailure, PodGranted, PodShare};
+pub use allocate_pod::{PodAllocation, PodGranted, PodShare};
 pub use config::{
     Alignment, Baselines, BusySibling, Config, FullNode, Options, Order, PodBubble, ReservationError,
     Reserved, ReservedCpus, WholeCores,
 };
 pub use containers::{ContainerId, Containers};
+pub use decision::Decision;
 pub use guaranteed::{EmptySharedPool, NotPinned};
 pub use hints::OnNode;
 pub use holdings::{Collected, Holdings, TwoOwners};
 pub use isolation::{CpuQuota, Isolation, QuotaWithExclusiveCpus};
-pub use metrics::{Aligned, Assigned, Change, Metric, NamedMetric, Served, Source};
+pub use metrics::{Aligned, Assigned, Change, Metric, NamedMetric, Source};
 pub use node_config::CacheAlignment;
 pub use pod_spec::PodLevel;
 pub use policy::{ConfigError, Static};

@@ -8,14 +8,10 @@ use core::fmt;
 
 use cpuset::CpuSet;
 use kubelet_release::MetricPrefix;
-use pod_spec::{Container, Pod};
 use topology_model::NodeId;
 
-use crate::allocate_pod::{Counts, FailedStep};
-use crate::{
-    AllocateError, Allocation, Collected, Granted, Holdings, PodAllocation, PodFailure, PodGranted, PodLevel,
-    PodShare, Static, WholeCores,
-};
+use crate::allocate_pod::Counts;
+use crate::{AllocateError, Collected, Granted, Holdings, PodLevel, Static, WholeCores};
 
 /// A metric with its labels; [`named`](Metric::named) gives it the name that a release has for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -155,7 +151,7 @@ impl fmt::Display for Source {
 
 /// Whether a container held its CPUs already when it was served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Served {
+pub(crate) enum Served {
     /// It did.
     Before,
     /// It was given them.
@@ -180,33 +176,17 @@ impl Static {
         changes
     }
 
-    /// What serving a container changes, or failing to. `held` is what it was served from.
-    #[must_use]
-    pub fn metrics_of(
-        &self,
-        held: &Holdings,
-        pod: &Pod,
-        container: &Container,
-        outcome: Result<&Allocation, &AllocateError>,
-    ) -> Vec<Change> {
-        let served = match held.assigned(&pod.uid, &container.name) {
-            Some(_) => Served::Before,
-            None => Served::Now,
-        };
-        self.metrics_of_granted(served, outcome.map(|allocation| (&allocation.granted, &allocation.after)))
-    }
-
-    /// The same of a container that was served in place: what it was granted, and what is held then.
-    #[must_use]
-    pub fn metrics_of_granted(
+    /// What serving a container changes, or failing to; `after` is what is held then.
+    pub(crate) fn metrics_of_container(
         &self,
         served: Served,
-        outcome: Result<(&Granted, &Holdings), &AllocateError>,
+        granted: Result<&Granted, &AllocateError>,
+        after: &Holdings,
     ) -> Vec<Change> {
         let mut changes = Vec::new();
-        match outcome {
-            Ok((Granted::SharedPool(_), _)) => {}
-            Ok((Granted::Exclusive(cpus), after)) => {
+        match granted {
+            Ok(Granted::SharedPool(_)) => {}
+            Ok(Granted::Exclusive(cpus)) => {
                 changes.push(Change::Add(Metric::PinningRequests, 1));
                 if self.options.whole_cores == WholeCores::Required {
                     changes.push(Change::Add(Metric::Aligned(Aligned::PhysicalCpu), 1));
@@ -229,38 +209,6 @@ impl Static {
         changes
     }
 
-    /// The same of a pod that is served as a whole.
-    #[must_use]
-    pub fn metrics_of_pod(
-        &self,
-        held: &Holdings,
-        outcome: Result<&PodAllocation, &PodFailure>,
-    ) -> Vec<Change> {
-        let mut changes = Vec::new();
-        match outcome {
-            Ok(PodAllocation { granted: PodGranted::SharedPool(_), .. }) => {}
-            Ok(PodAllocation { granted: PodGranted::Bubble { cpus, containers }, after }) => {
-                if after != held {
-                    let is_exclusive = |share: &PodShare| matches!(share, PodShare::Exclusive(_));
-                    let exclusive = containers.iter().filter(|(_, share)| is_exclusive(share)).count();
-                    let exclusive = u32::try_from(exclusive).unwrap_or(u32::MAX);
-                    let all = u32::try_from(containers.len()).unwrap_or(u32::MAX);
-                    let counts = Counts { exclusive, shared: all - exclusive, asked: exclusive };
-                    self.shared_out(held, cpus, counts, &mut changes);
-                    self.count(Metric::Allocations(Source::Pod), all, &mut changes);
-                }
-            }
-            Err(failure) => {
-                if let FailedStep::Container(attempted) = &failure.step {
-                    self.shared_out(held, &attempted.bubble, attempted.counts, &mut changes);
-                }
-                changes.push(Change::Add(Metric::PinningErrors, 1));
-                self.count(Metric::AllocationErrors(Source::Pod), 1, &mut changes);
-            }
-        }
-        changes
-    }
-
     /// What collecting dead containers changes, in the order of the releases. `held` is what they held.
     #[must_use]
     pub fn metrics_of_collection(&self, held: &Holdings, collected: &Collected) -> Vec<Change> {
@@ -275,16 +223,31 @@ impl Static {
         changes
     }
 
-    /// A pod's CPUs are taken, and shared out among so many of its containers. The containers are not in the books
-    /// yet when the nodes' figures are made.
-    fn shared_out(&self, held: &Holdings, bubble: &CpuSet, counts: Counts, changes: &mut Vec<Change>) {
-        self.allocated(bubble, &held.held(), changes);
+    /// What the CPUs of a pod change that are shared out among so many of its containers; `held` is what was held before.
+    /// The containers are not in the books yet when the nodes' figures are made.
+    pub(crate) fn metrics_of_shares(&self, held: &Holdings, bubble: &CpuSet, counts: Counts) -> Vec<Change> {
+        let mut changes = Vec::new();
+        self.allocated(bubble, &held.held(), &mut changes);
         let Counts { exclusive, shared, asked } = counts;
         if asked > 0 {
             changes.push(Change::Add(Metric::PinningRequests, i64::from(asked)));
         }
-        self.count(Metric::Assignments(Assigned::PodExclusive), exclusive, changes);
-        self.count(Metric::Assignments(Assigned::PodShared), shared, changes);
+        self.count(Metric::Assignments(Assigned::PodExclusive), exclusive, &mut changes);
+        self.count(Metric::Assignments(Assigned::PodShared), shared, &mut changes);
+        changes
+    }
+
+    /// The same where all of the pod's containers have their share.
+    pub(crate) fn metrics_of_pod(&self, held: &Holdings, bubble: &CpuSet, counts: Counts) -> Vec<Change> {
+        let mut changes = self.metrics_of_shares(held, bubble, counts);
+        self.count(Metric::Allocations(Source::Pod), counts.exclusive + counts.shared, &mut changes);
+        changes
+    }
+
+    /// What a pod changes that cannot be served as a whole.
+    pub(crate) fn metrics_of_refused_pod(&self, changes: &mut Vec<Change>) {
+        changes.push(Change::Add(Metric::PinningErrors, 1));
+        self.count(Metric::AllocationErrors(Source::Pod), 1, changes);
     }
 
     fn allocated(&self, cpus: &CpuSet, held: &CpuSet, changes: &mut Vec<Change>) {

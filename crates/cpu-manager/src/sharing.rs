@@ -71,19 +71,14 @@ pub(crate) struct Sharing<'a> {
     work: Work,
 }
 
-/// Steps that may still be made.
-pub(crate) struct Work(Cell<u32>);
+/// Steps that may still be made; `None` once more were wanted.
+pub(crate) struct Work(Cell<Option<u32>>);
 
 impl Work {
     /// One step, or the end.
     pub(crate) fn spend(&self) -> ControlFlow<()> {
-        match self.0.get().checked_sub(1) {
-            None => ControlFlow::Break(()),
-            Some(left) => {
-                self.0.set(left);
-                ControlFlow::Continue(())
-            }
-        }
+        self.0.set(self.0.get().and_then(|left| left.checked_sub(1)));
+        if self.0.get().is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 }
 
@@ -109,13 +104,19 @@ impl<'a> Sharing<'a> {
         count: i64,
         group: i64,
     ) -> Self {
-        let work = Work(Cell::new(WORK_LIMIT));
+        let work = Work(Cell::new(Some(WORK_LIMIT)));
         Self { order, distinct, free, count, group, share: NodeShare::Even, sockets: &[], work }
     }
 
     /// The same with other shares.
     pub(crate) fn with(self, share: NodeShare, sockets: &'a [Option<usize>]) -> Self {
         Self { share, sockets, ..self }
+    }
+
+    /// Whether a search ran out of steps.
+    pub(crate) const fn is_cut(&self) -> bool {
+        let Work(left) = &self.work;
+        left.get().is_none()
     }
 
     /// The best combination of `size` nodes.

@@ -19,6 +19,7 @@ use alloc::vec::Vec;
 
 use cpuset::{CpuId, CpuSet};
 use kubelet_release::AlignedShare;
+use node_cover::Solution;
 use thiserror::Error;
 use topology_model::CpuTable;
 
@@ -83,9 +84,16 @@ impl Allocator {
     ///
     /// Under [`BusySibling::HandOut`] the result may hold CPUs that are not in `free`, or fewer than `count`.
     pub fn take(&self, free: &CpuSet, count: usize) -> Result<CpuSet, TakeError> {
+        self.search(free, count).map(Solution::into_inner)
+    }
+
+    /// The same, and whether the search of [`Order::AcrossNodes`] was cut: then other CPUs might leave the nodes more even.
+    pub fn search(&self, free: &CpuSet, count: usize) -> Result<Solution<CpuSet>, TakeError> {
         match self.order {
             Order::AcrossNodes => self.distributed(free, count),
-            Order::Packed | Order::ByCache | Order::AcrossCores => self.packed(free, count),
+            Order::Packed | Order::ByCache | Order::AcrossCores => {
+                self.packed(free, count).map(Solution::Exact)
+            }
         }
     }
 

@@ -254,16 +254,17 @@ impl Node<'_> {
     }
 
     fn admit_whole(&mut self, pod: &Pod, near: u8) -> Result<(), TestCaseError> {
-        match self.policy.allocate_pod(&self.held, pod, self.near(near)) {
-            Err(failure) => prop_assert_eq!(&failure.after, &self.held, "a failed pod holds nothing"),
-            Ok(allocation) => {
-                if let PodGranted::Bubble { cpus, containers } = &allocation.granted {
+        let before = self.held.clone();
+        let near = self.near(near);
+        match self.policy.allocate_pod_in(&mut self.held, pod, near).granted {
+            Err(_) => prop_assert_eq!(&self.held, &before, "a failed pod holds nothing"),
+            Ok(granted) => {
+                if let PodGranted::Bubble { cpus, containers } = &granted {
                     prop_assert_eq!(Some(cpus.len()), self.policy.asked(Unit::Pod(pod)));
                     for (_, share) in containers {
                         prop_assert!(share.cpus().is_subset(cpus) && !share.cpus().is_empty());
                     }
                 }
-                self.held = allocation.after;
             }
         }
         Ok(())

@@ -3,14 +3,15 @@
 use alloc::vec::Vec;
 
 use kubelet_release::EmptyMemoryRequest;
-use node_cover::Solution;
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Container, Pod, Unit};
 use thiserror::Error;
 use topology_hint::{Affinity, Hint};
 
 use crate::fit::{Count, Fit};
-use crate::{Block, Counted, EmptySharedPool, Holdings, NotPinned, Request, RequestError, Static};
+use crate::{
+    Block, Counted, Decision, EmptySharedPool, Holdings, NotPinned, Request, RequestError, Source, Static,
+};
 
 /// A container served, not yet kept.
 #[must_use]
@@ -20,8 +21,6 @@ pub struct Allocation {
     pub granted: Granted,
     /// The holdings with it.
     pub after: Holdings,
-    /// What the counters gain.
-    pub counted: Counted,
 }
 
 /// What is booked for a container.
@@ -94,18 +93,36 @@ impl Static {
         hint: Hint,
     ) -> Result<Allocation, AllocateError> {
         let mut after = held.clone();
-        let (granted, counted) = self.allocate_in(&mut after, pod, container, hint)?;
-        Ok(Allocation { granted, after, counted })
+        let granted = self.allocate_in(&mut after, pod, container, hint).granted?;
+        Ok(Allocation { granted, after })
     }
 
-    /// The same in place: for those who have a copy to work on, and serve one container after another. Nothing changes
-    /// on error.
+    /// The same in place, with what it adds to the counters: for those who have a copy to work on, and serve one container
+    /// after another. Nothing changes in `held` when the container cannot be served.
     pub fn allocate_in(
         &self,
         held: &mut Holdings,
         pod: &Pod,
         container: &Container,
         hint: Hint,
+    ) -> Decision<Granted> {
+        let mut is_cut = false;
+        match self.serve(held, pod, container, hint, &mut is_cut) {
+            Ok((granted, counted)) => Decision { granted: Ok(granted), counted, is_cut },
+            Err(error) => {
+                let counted = self.counted_refusal(Source::Node, &error);
+                Decision { granted: Err(error), counted, is_cut }
+            }
+        }
+    }
+
+    fn serve(
+        &self,
+        held: &mut Holdings,
+        pod: &Pod,
+        container: &Container,
+        hint: Hint,
+        is_cut: &mut bool,
     ) -> Result<(Granted, Counted), AllocateError> {
         let asked = self.asked(Unit::Container(pod, container));
         if let Err(RequestError::NotPinned(reason)) = asked {
@@ -122,9 +139,7 @@ impl Static {
             return Ok((Granted::Blocks(own), self.existing(counted)));
         }
         let request = asked.map_err(|_| AllocateError::NotInt64)?;
-        let place = self.place(held, pod, &request, hint)?;
-        counted.cut_searches += u32::from(place.is_cut());
-        let mask = place.into_inner();
+        let mask = self.place(held, pod, &request, hint, is_cut)?;
         let blocks = blocks(&request, mask);
         for block in &blocks {
             let left =
@@ -147,9 +162,9 @@ impl Static {
         pod: &Pod,
         request: &Request,
         hint: Hint,
-    ) -> Result<Solution<NodeMask>, AllocateError> {
+        is_cut: &mut bool,
+    ) -> Result<NodeMask, AllocateError> {
         let fit = Fit::new(self, held, &pod.uid, request);
-        let mut is_cut = false;
         let is_preferred = |mask: NodeMask, is_cut: &mut bool| {
             let size = fit.preferred_size();
             *is_cut |= size.is_cut();
@@ -166,9 +181,9 @@ impl Static {
                 let best =
                     Some(fit).filter(|_| !request.is_empty()).and_then(|fit| fit.best(NodeMask::EMPTY));
                 let best = best.ok_or(AllocateError::NothingFits)?;
-                is_cut |= best.is_cut();
+                *is_cut |= best.is_cut();
                 let best = best.into_inner();
-                let preferred = is_preferred(best, &mut is_cut);
+                let preferred = is_preferred(best, is_cut);
                 if hint.is_preferred() && !preferred {
                     return Err(AllocateError::NothingPreferredFits);
                 }
@@ -179,15 +194,15 @@ impl Static {
             // The kubelet extends by the hints for `memory`.
             let extended = request.bytes("memory").and_then(|_| fit.best(mask));
             let extended = extended.ok_or(AllocateError::NoExtension { hint: mask })?;
-            is_cut |= extended.is_cut();
+            *is_cut |= extended.is_cut();
             let extended = extended.into_inner();
-            if preferred && !is_preferred(extended, &mut is_cut) {
+            if preferred && !is_preferred(extended, is_cut) {
                 return Err(AllocateError::NoPreferredExtension { hint: mask, extended });
             }
             mask = extended;
         }
         check_groups(held, mask)?;
-        Ok(if is_cut { Solution::Cut(mask) } else { Solution::Exact(mask) })
+        Ok(mask)
     }
 }
 

@@ -10,7 +10,8 @@ use topology_hint::Hint;
 
 use crate::allocate::blocks;
 use crate::{
-    AllocateError, Block, Counted, Holdings, NotInt64, NotPinned, Readmission, Request, RequestError, Static,
+    AllocateError, Block, Counted, Decision, Holdings, NotInt64, NotPinned, Readmission, Request,
+    RequestError, Source, Static,
 };
 
 /// A pod served, not yet kept.
@@ -21,8 +22,6 @@ pub struct PodAllocation {
     pub granted: PodGranted,
     /// The holdings with it.
     pub after: Holdings,
-    /// What the counters gain.
-    pub counted: Counted,
 }
 
 /// What is booked for a pod.
@@ -53,8 +52,31 @@ impl Static {
         pod: &Pod,
         hint: Hint,
     ) -> Result<PodAllocation, AllocateError> {
-        let nothing =
-            |granted| Ok(PodAllocation { granted, after: held.clone(), counted: Counted::default() });
+        let mut after = held.clone();
+        let granted = self.allocate_pod_in(&mut after, pod, hint).granted?;
+        Ok(PodAllocation { granted, after })
+    }
+
+    /// The same in place, with what it adds to the counters. Nothing changes in `held` when the pod cannot be served.
+    pub fn allocate_pod_in(&self, held: &mut Holdings, pod: &Pod, hint: Hint) -> Decision<PodGranted> {
+        let mut is_cut = false;
+        match self.serve_pod(held, pod, hint, &mut is_cut) {
+            Ok((granted, counted)) => Decision { granted: Ok(granted), counted, is_cut },
+            Err(error) => {
+                let counted = self.counted_refusal(Source::Pod, &error);
+                Decision { granted: Err(error), counted, is_cut }
+            }
+        }
+    }
+
+    fn serve_pod(
+        &self,
+        held: &mut Holdings,
+        pod: &Pod,
+        hint: Hint,
+        is_cut: &mut bool,
+    ) -> Result<(PodGranted, Counted), AllocateError> {
+        let nothing = |granted| Ok((granted, Counted::default()));
         let request = match self.asked(Unit::Pod(pod)) {
             Ok(request) => request,
             Err(RequestError::NotPinned(reason)) => return nothing(PodGranted::NotPinned(reason)),
@@ -69,13 +91,10 @@ impl Static {
             return nothing(PodGranted::Blocks { whole: whole.to_vec(), containers });
         }
         self.check_shared_pool(pod, &request)?;
-        let place = self.place(held, pod, &request, hint)?;
-        let mask = place.into_inner();
+        let mask = self.place(held, pod, &request, hint, is_cut)?;
         let shares = self.shares(pod, &request).map_err(|NotInt64| AllocateError::NotInt64)?;
-        let mut after = held.clone();
         let mut containers = Vec::new();
-        let cut_searches = u32::from(place.is_cut());
-        let mut counted = Counted { pinning_requests: 1, cut_searches, ..Counted::default() };
+        let mut counted = Counted { pinning_requests: 1, ..Counted::default() };
         for (container, share) in pod.containers.iter().zip(shares) {
             let is_app = container.role == Role::App;
             counted.pinning_requests += u32::from(!is_app || share.is_exclusive());
@@ -83,16 +102,16 @@ impl Static {
             counted.pod_exclusive += u32::from(share.is_exclusive());
             counted.pod_shared += u32::from(!share.is_exclusive());
             let own = blocks(share.amounts(), mask);
-            after.set(&pod.uid, &container.name, own.clone());
+            held.set(&pod.uid, &container.name, own.clone());
             containers.push((container.name.clone(), own));
         }
         let whole = blocks(&request, mask);
         for block in &whole {
-            after.books_mut().book(&block.nodes, &block.resource, block.size);
+            held.books_mut().book(&block.nodes, &block.resource, block.size);
         }
-        after.set_whole(&pod.uid, whole.clone());
+        held.set_whole(&pod.uid, whole.clone());
         let granted = PodGranted::Blocks { whole, containers };
-        Ok(PodAllocation { granted, after, counted: self.existing(counted) })
+        Ok((granted, self.existing(counted)))
     }
 
     /// What each container of a pod with these pod-level amounts may use.

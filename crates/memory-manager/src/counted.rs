@@ -24,8 +24,6 @@ pub struct Counted {
     pub pod_exclusive: u32,
     /// The same of type `pod_shared`.
     pub pod_shared: u32,
-    /// Searches for nodes that ran out of steps: no counter of the kubelet.
-    pub cut_searches: u32,
 }
 
 impl AddAssign for Counted {
@@ -37,7 +35,6 @@ impl AddAssign for Counted {
         self.node_exclusive += more.node_exclusive;
         self.pod_exclusive += more.pod_exclusive;
         self.pod_shared += more.pod_shared;
-        self.cut_searches += more.cut_searches;
     }
 }
 
@@ -63,8 +60,7 @@ impl Source {
 
 impl Static {
     /// What a refused allocation out of `source` adds.
-    #[must_use]
-    pub fn counted_refusal(&self, source: Source, error: &AllocateError) -> Counted {
+    pub(crate) fn counted_refusal(&self, source: Source, error: &AllocateError) -> Counted {
         // The request is read before anything is counted.
         if let (Source::Node, AllocateError::NotInt64, EmptyMemoryRequest::LeftAlone) =
             (source, error, self.empty_request)
@@ -78,11 +74,11 @@ impl Static {
 
     /// Only those counters that exist with the gates as they are.
     pub(crate) fn existing(&self, counted: Counted) -> Counted {
-        let Counted { pinning_requests, pinning_errors, cut_searches, .. } = counted;
+        let Counted { pinning_requests, pinning_errors, .. } = counted;
         match self.pod_level {
             PodLevel::Managed => counted,
             PodLevel::Ignored | PodLevel::NotPinned => {
-                Counted { pinning_requests, pinning_errors, cut_searches, ..Counted::default() }
+                Counted { pinning_requests, pinning_errors, ..Counted::default() }
             }
         }
     }

@@ -30,9 +30,9 @@ fn a_cut_search_is_reported_and_its_nodes_have_enough() {
     let _ = policy.hints(&held, Unit::Container(&pod, &pod.containers[0]), &mut answers);
     assert!(answers.is_cut());
 
-    let served = policy.allocate(&held, &pod, &pod.containers[0], Hint::ANY).unwrap();
-    assert_eq!(served.counted.cut_searches, 1);
-    let Granted::Blocks(blocks) = served.granted else { panic!("{:?}", served.granted) };
+    let served = policy.allocate_in(&mut held.clone(), &pod, &pod.containers[0], Hint::ANY);
+    assert!(served.is_cut);
+    let Ok(Granted::Blocks(blocks)) = served.granted else { panic!("{:?}", served.granted) };
     let nodes = blocks[0].nodes.mask();
     for block in &blocks {
         let free: u64 = nodes.iter().map(|node| held.amounts(node, &block.resource).free).sum();

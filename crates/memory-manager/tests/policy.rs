@@ -7,7 +7,7 @@ mod pods;
 use kubelet_release::EmptyMemoryRequest;
 use memory_manager::{
     AllocateError, Counted, Drifted, Granted, Holdings, NotPinned, Opinion, PodGranted, PodLevel,
-    Readmission, Silent, Source, StateError, Static, StoredBlock, WrappedTables,
+    Readmission, Silent, StateError, Static, StoredBlock, WrappedTables,
 };
 use numa_bitmask::NodeMask;
 use pod_spec::{Container, ContainerName, Pod, PodResources, PodUid, ResourceList, Role, Unit};
@@ -123,9 +123,10 @@ fn nothing_is_booked_for_pods_that_are_not_guaranteed() {
     let mut whole = pod("whole", vec![of(2)]);
     whole.resources = Some(at_pod_level("2", "4Gi"));
     for (pod, reason) in [(&burstable, NotPinned::NotGuaranteed), (&whole, NotPinned::PodLevel)] {
-        let done = policy.allocate(&policy.initial(), pod, &pod.containers[0], Hint::NONE).unwrap();
-        assert_eq!(done.granted, Granted::NotPinned(reason));
-        assert_eq!((done.after, done.counted), (policy.initial(), Counted::default()));
+        let mut held = policy.initial();
+        let decision = policy.allocate_in(&mut held, pod, &pod.containers[0], Hint::NONE);
+        assert_eq!(decision.granted, Ok(Granted::NotPinned(reason)));
+        assert_eq!((held, decision.counted), (policy.initial(), Counted::default()));
         let unit = Unit::Container(pod, &pod.containers[0]);
         let silent = (Opinion::None(Silent::NotPinned(reason)), Vec::new());
         assert_eq!(hints(&policy, &policy.initial(), unit), silent);
@@ -145,11 +146,13 @@ fn what_does_not_fit_is_no_opinion_and_an_error() {
         own.limits.clone_from(&own.requests);
         let unit = Unit::Container(&new, &new.containers[0]);
         assert_eq!(hints(&policy, &policy.initial(), unit), (Opinion::None(silent), Vec::new()));
-        let refused = policy.allocate(&policy.initial(), &new, &new.containers[0], Hint::NONE).unwrap_err();
+        let mut held = policy.initial();
+        let refused = policy.allocate_in(&mut held, &new, &new.containers[0], Hint::NONE);
+        let counted = Counted { pinning_requests: 1, pinning_errors: 1, ..Counted::default() };
+        assert_eq!((held, refused.counted), (policy.initial(), counted));
+        let refused = refused.granted.unwrap_err();
         assert!(refused.to_string().ends_with(error), "{refused}");
     }
-    let refused = Counted { pinning_requests: 1, pinning_errors: 1, ..Counted::default() };
-    assert_eq!(policy.counted_refusal(Source::Node, &AllocateError::NothingFits), refused);
 }
 
 fn at_pod_level(cpu: &str, memory: &str) -> PodResources {
@@ -190,14 +193,19 @@ fn containers_without_a_request_are_served_or_left_alone() {
         // Served like others, nothing fits that has no size; near a node it gets an entry without blocks.
         let alone = policy.allocate(&before, &new, container, Hint::NONE);
         assert_eq!(alone.is_err(), is_booked);
-        let done = policy.allocate(&before, &new, container, near(0b1, Preference::Acceptable)).unwrap();
-        assert_eq!(done.after.assigned(&new.uid, &none).is_some(), is_booked);
-        assert_eq!(done.counted != Counted::default(), is_booked);
+        let mut held = before.clone();
+        let near = near(0b1, Preference::Acceptable);
+        let decision = policy.allocate_in(&mut held, &new, container, near);
+        assert_eq!(held.assigned(&new.uid, &none).is_some(), is_booked);
+        assert_eq!(decision.counted != Counted::default(), is_booked);
         // What cannot be read is refused before or after it is counted.
-        let error = AllocateError::NotInt64;
-        let counted = policy.counted_refusal(Source::Node, &error);
-        assert_eq!(counted != Counted::default(), is_booked);
-        assert_eq!(policy.counted_refusal(Source::Pod, &error).pinning_errors, 1);
+        let mut unreadable = pod("unreadable", vec![of(1)]);
+        let own = &mut unreadable.containers[0];
+        own.requests.insert("memory".into(), "1.5Gi".parse().unwrap());
+        own.limits.clone_from(&own.requests);
+        let refused = policy.allocate_in(&mut held, &unreadable, &unreadable.containers[0], near);
+        assert_eq!(refused.granted, Err(AllocateError::NotInt64));
+        assert_eq!(refused.counted.pinning_errors, u32::from(is_booked));
     }
 }
 

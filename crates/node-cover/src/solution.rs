@@ -4,9 +4,9 @@
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Solution<T> {
-    /// No set with fewer nodes is enough.
+    /// None is better: with fewer nodes none is enough.
     Exact(T),
-    /// The search ran out of steps. The value is enough, but a set with fewer nodes may be enough too.
+    /// The search ran out of steps. The value is enough, but a better one may be too.
     Cut(T),
 }
 

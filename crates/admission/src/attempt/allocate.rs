@@ -3,9 +3,9 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use cpu_manager::{Granted as GrantedCpus, PodGranted as PodCpus, Served};
+use cpu_manager::{Granted as GrantedCpus, PodGranted as PodCpus};
 use device_manager::{DeviceIds, NotServed, Request};
-use memory_manager::{Granted as GrantedMemory, PodGranted as PodMemory, Source};
+use memory_manager::{Granted as GrantedMemory, PodGranted as PodMemory};
 use pod_spec::{Container, ContainerName, ResourceName, Unit};
 use topology_hint::Hint;
 
@@ -61,35 +61,14 @@ impl<'a> Steps<'a> {
 
     fn allocate_cpus(&mut self, container: &Container, near: Hint) -> Result<Option<GrantedCpus>, Stop> {
         let (Some(policy), pod) = (&self.node.cpus, self.pod) else { return Ok(None) };
-        let booked = self.after.book_cpus(|held| {
-            let served = match held.assigned(&pod.uid, &container.name) {
-                Some(_) => Served::Before,
-                None => Served::Now,
-            };
-            let outcome = policy.allocate_in(held, pod, container, near.affinity);
-            let counted =
-                policy.metrics_of_granted(served, outcome.as_ref().map(|granted| (granted, &*held)));
-            (outcome, counted)
-        });
-        let Some((outcome, counted)) = booked else { return Ok(None) };
-        self.counted.cpus.extend(counted);
-        outcome.map(Some).map_err(|error| Stop::refused(Some(&container.name), Cause::Cpus(error)))
+        let decision = self.after.book_cpus(|held| policy.allocate_in(held, pod, container, near.affinity));
+        self.cpus_granted(Some(&container.name), decision)
     }
 
     fn allocate_memory(&mut self, container: &Container, near: Hint) -> Result<Option<GrantedMemory>, Stop> {
         let (Some(policy), pod) = (&self.node.memory, self.pod) else { return Ok(None) };
-        let booked = self.after.book_memory(|held| policy.allocate_in(held, pod, container, near));
-        let Some(outcome) = booked else { return Ok(None) };
-        match outcome {
-            Ok((granted, counted)) => {
-                self.count_memory(counted);
-                Ok(Some(granted))
-            }
-            Err(error) => {
-                self.counted.memory += policy.counted_refusal(Source::Node, &error);
-                Err(Stop::refused(Some(&container.name), Cause::Memory(error)))
-            }
-        }
+        let decision = self.after.book_memory(|held| policy.allocate_in(held, pod, container, near));
+        self.memory_granted(Some(&container.name), decision)
     }
 
     /// Managers that serve a pod as a whole do so; the device manager has nothing for such pods before their
@@ -113,67 +92,54 @@ impl<'a> Steps<'a> {
 
     fn allocate_whole_cpus(&mut self, hint: Hint) -> Result<BTreeMap<ContainerName, GrantedCpus>, Stop> {
         let (Some(policy), pod) = (&self.node.cpus, self.pod) else { return Ok(BTreeMap::new()) };
-        let booked = self.after.book_cpus(|held| {
-            let outcome = policy.allocate_pod(held, pod, hint.affinity);
-            let counted = policy.metrics_of_pod(held, outcome.as_ref());
-            let outcome = match outcome {
-                Ok(allocation) => {
-                    *held = allocation.after;
-                    Ok(allocation.granted)
-                }
-                Err(failure) => {
-                    *held = failure.after;
-                    Err(failure.error)
-                }
-            };
-            (outcome, counted)
-        });
-        let Some((outcome, counted)) = booked else { return Ok(BTreeMap::new()) };
-        self.counted.cpus.extend(counted);
-        let granted = outcome.map_err(|error| Stop::refused(None, Cause::Cpus(error)))?;
-        Ok(match granted {
-            PodCpus::Bubble { containers, .. } => {
+        let decision = self.after.book_cpus(|held| policy.allocate_pod_in(held, pod, hint.affinity));
+        Ok(match self.cpus_granted(None, decision)? {
+            None => BTreeMap::new(),
+            Some(PodCpus::Bubble { containers, .. }) => {
                 let shares = containers.into_iter();
                 shares.map(|(name, share)| (name, GrantedCpus::Exclusive(share.cpus().clone()))).collect()
             }
-            PodCpus::SharedPool(reason) => self.for_each_name(GrantedCpus::SharedPool(reason)),
+            Some(PodCpus::SharedPool(reason)) => self.for_each_name(GrantedCpus::SharedPool(reason)),
         })
     }
 
     fn allocate_whole_memory(&mut self, hint: Hint) -> Result<BTreeMap<ContainerName, GrantedMemory>, Stop> {
         let (Some(policy), pod) = (&self.node.memory, self.pod) else { return Ok(BTreeMap::new()) };
-        let booked = self.after.book_memory(|held| {
-            let allocation = policy.allocate_pod(held, pod, hint)?;
-            *held = allocation.after;
-            Ok((allocation.granted, allocation.counted))
-        });
-        let granted = match booked {
-            None => return Ok(BTreeMap::new()),
-            Some(Ok((granted, counted))) => {
-                self.count_memory(counted);
-                granted
-            }
-            Some(Err(error)) => {
-                self.counted.memory += policy.counted_refusal(Source::Pod, &error);
-                return Err(Stop::refused(None, Cause::Memory(error)));
-            }
-        };
-        Ok(match granted {
-            PodMemory::Blocks { containers, .. } => {
+        let decision = self.after.book_memory(|held| policy.allocate_pod_in(held, pod, hint));
+        Ok(match self.memory_granted(None, decision)? {
+            None => BTreeMap::new(),
+            Some(PodMemory::Blocks { containers, .. }) => {
                 containers.into_iter().map(|(name, blocks)| (name, GrantedMemory::Blocks(blocks))).collect()
             }
-            PodMemory::NotPinned(reason) => self.for_each_name(GrantedMemory::NotPinned(reason)),
+            Some(PodMemory::NotPinned(reason)) => self.for_each_name(GrantedMemory::NotPinned(reason)),
             // The kubelet admits such a pod, which then has nothing.
-            PodMemory::NotInt64(_) => self.for_each_name(GrantedMemory::Blocks(Vec::new())),
+            Some(PodMemory::NotInt64(_)) => self.for_each_name(GrantedMemory::Blocks(Vec::new())),
         })
     }
 
-    /// Adds to the counters; a cut search shows in the trace of the unit that is served.
-    fn count_memory(&mut self, counted: memory_manager::Counted) {
+    /// What the CPU manager granted, once its metrics are counted; `None` where CPUs are not managed. Without a name it
+    /// is the pod that was served.
+    fn cpus_granted<G>(
+        &mut self,
+        name: Option<&ContainerName>,
+        decision: Option<cpu_manager::Decision<G>>,
+    ) -> Result<Option<G>, Stop> {
+        let Some(cpu_manager::Decision { granted, counted, is_cut }) = decision else { return Ok(None) };
+        self.counted.cpus.extend(counted);
+        self.mark_cut(is_cut);
+        granted.map(Some).map_err(|error| Stop::refused(name, Cause::Cpus(error)))
+    }
+
+    /// The same of the memory manager.
+    fn memory_granted<G>(
+        &mut self,
+        name: Option<&ContainerName>,
+        decision: Option<memory_manager::Decision<G>>,
+    ) -> Result<Option<G>, Stop> {
+        let Some(memory_manager::Decision { granted, counted, is_cut }) = decision else { return Ok(None) };
         self.counted.memory += counted;
-        if counted.cut_searches > 0 {
-            self.mark_cut();
-        }
+        self.mark_cut(is_cut);
+        granted.map(Some).map_err(|error| Stop::refused(name, Cause::Memory(error)))
     }
 
     fn allocate_others(&mut self, unit: Unit<'_>, near: Hint) -> Result<(), Stop> {

@@ -254,9 +254,9 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The unit that is served now was given something that a cut search found.
-    pub(crate) fn mark_cut(&mut self) {
-        if let Some(unit) = self.trace.as_mut().and_then(|trace| trace.units.last_mut()) {
+    /// The unit that is served now was decided on by a search that `is_cut`, or not.
+    pub(crate) fn mark_cut(&mut self, is_cut: bool) {
+        if is_cut && let Some(unit) = self.trace.as_mut().and_then(|trace| trace.units.last_mut()) {
             unit.search = Search::Cut;
         }
     }

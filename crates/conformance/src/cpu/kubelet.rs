@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use cpu_manager::{AllocateError, Collected, Containers, Holdings};
+use cpu_manager::{AllocateError, Collected, Containers, Decision, Holdings};
 use kubelet_checkpoint::Forms;
 use kubelet_checkpoint::cpu::ContainerIds;
 use kubelet_release::MetricPrefix;
@@ -94,31 +94,25 @@ impl Kubelet {
         container: &pod_spec::Container,
     ) -> Result<(), AllocateError> {
         let Made::Manager(manager) = &self.made else { return Ok(()) };
-        let policy = &manager.policy;
         let affinity = self.affinity(manager, pod, container.name.as_str());
-        let outcome = policy.allocate(&self.held, pod, container, affinity);
-        self.metrics.apply(policy.metrics_of(&self.held, pod, container, outcome.as_ref()));
-        let after = outcome?.after;
-        self.set_held(after);
-        Ok(())
+        let mut after = self.held.clone();
+        let decision = manager.policy.allocate_in(&mut after, pod, container, affinity);
+        self.keep_decision(after, decision)
     }
 
     pub(super) fn allocate_pod(&mut self, pod: &Pod) -> Result<(), AllocateError> {
         let Made::Manager(manager) = &self.made else { return Ok(()) };
-        let policy = &manager.policy;
         let first = pod.containers.first().map_or("", |container| container.name.as_str());
-        let outcome = policy.allocate_pod(&self.held, pod, self.affinity(manager, pod, first));
-        self.metrics.apply(policy.metrics_of_pod(&self.held, outcome.as_ref()));
-        match outcome {
-            Ok(allocation) => {
-                self.set_held(allocation.after);
-                Ok(())
-            }
-            Err(failure) => {
-                self.set_held(failure.after);
-                Err(failure.error)
-            }
-        }
+        let affinity = self.affinity(manager, pod, first);
+        let mut after = self.held.clone();
+        let decision = manager.policy.allocate_pod_in(&mut after, pod, affinity);
+        self.keep_decision(after, decision)
+    }
+
+    fn keep_decision<G>(&mut self, after: Holdings, decision: Decision<G>) -> Result<(), AllocateError> {
+        self.metrics.apply(decision.counted);
+        self.set_held(after);
+        decision.granted.map(|_| ())
     }
 
     fn affinity(&self, manager: &Manager, pod: &Pod, name: &str) -> Affinity {

@@ -378,3 +378,19 @@ fn sharing_over_many_nodes_ends() {
     let allocator = allocator.with_share(AlignedShare::Lowered, Alignment::BySocket);
     assert_eq!(allocator.take(free, 301).map(|cpus| cpus.len()), Ok(301));
 }
+
+/// 64 nodes with many numbers of free CPUs.
+#[test]
+fn a_cut_search_is_reported() {
+    let cpus = machine(2, 32, 1, 16);
+    let free_of = |(node, (_, cpus)): (usize, (NodeId, &CpuSet))| -> Vec<_> {
+        cpus.iter().skip(node * node * 7 % 13).collect()
+    };
+    let free: CpuSet = cpus.nodes().enumerate().flat_map(free_of).collect();
+    let allocator = Allocator::new(&cpus, Order::AcrossNodes, WholeCores::NotRequired, BusySibling::Skip);
+    let taken = allocator.search(&free, 1000).unwrap();
+    assert!(taken.is_cut());
+    let taken = taken.into_inner();
+    assert!(taken.is_subset(&free) && taken.len() == 1000, "{taken}");
+    assert!(!allocator.search(&free, 100).unwrap().is_cut());
+}

@@ -90,10 +90,10 @@ fn containers_share_the_cpus_of_their_pod() {
             "not enough cpus available to satisfy request: requested=15, available=14",
         ),
     ] {
-        let failure = policy
-            .allocate_pod(&policy.initial(), &whole("p", budget, containers), Affinity::Any)
-            .unwrap_err();
-        assert_eq!((failure.error.to_string().as_str(), failure.after), (error, policy.initial()));
+        let mut held = policy.initial();
+        let decision = policy.allocate_pod_in(&mut held, &whole("p", budget, containers), Affinity::Any);
+        assert_eq!(decision.granted.unwrap_err().to_string(), error);
+        assert_eq!(held, policy.initial());
     }
 }
 
@@ -118,12 +118,13 @@ fn what_the_kubelet_loses_of_a_pod_is_found() {
         [(PodBubble::Lose, "0,3-8,11-15", "0,5-8,13-15"), (PodBubble::Find, "0-15", "0,3-8,11-15")]
     {
         let policy = managed(bubble);
-        let failure = policy.allocate_pod(&policy.initial(), &short, Affinity::Any).unwrap_err();
+        let mut after = policy.initial();
+        let failure = policy.allocate_pod_in(&mut after, &short, Affinity::Any).granted.unwrap_err();
         assert_eq!(
-            failure.error.to_string(),
+            failure.to_string(),
             "not enough cpus available to satisfy request: requested=2, available=1"
         );
-        assert_eq!(failure.after.retain(|_, _| false).shared().to_string(), after_failure);
+        assert_eq!(after.retain(|_, _| false).shared().to_string(), after_failure);
         let first = policy.allocate_pod(&policy.initial(), &fits, Affinity::Any).unwrap().after;
         let second = policy.allocate_pod(&first, &fits, Affinity::Any).unwrap().after;
         assert_eq!(second.shared().to_string(), after_second);

@@ -1,6 +1,6 @@
 //! The admission of a pod: by the Topology Manager, or with affinities that the case names.
 
-use memory_manager::{AllocateError, Counted, EmptySharedPool, Holdings, PodLevel, Source};
+use memory_manager::{AllocateError, Counted, Decision, EmptySharedPool, Holdings, PodLevel, Source};
 use node_config::Scope;
 use numa_bitmask::NodeIndex;
 use pod_spec::{Container, Pod, Unit};
@@ -21,9 +21,6 @@ enum Asked {
     WholePod,
     Nothing,
 }
-
-/// What a decision of the manager comes to.
-type Decided = Result<(Holdings, Counted), (Counted, AllocateError)>;
 
 impl Kubelet<'_> {
     pub(super) fn admit(&mut self, step: &Value, pod: &Pod, entry: &mut Map<String, Value>) {
@@ -131,9 +128,8 @@ impl Kubelet<'_> {
     ) -> Result<(), Refusal> {
         self.collect();
         let decided = self.manager().map(|Manager { policy, held }| {
-            let allocation = policy.allocate(held, pod, container, hint);
-            let refused = |error| (policy.counted_refusal(Source::Node, &error), error);
-            allocation.map(|done| (done.after, done.counted)).map_err(refused)
+            let mut after = held.clone();
+            (policy.allocate_in(&mut after, pod, container, hint).map(drop), after)
         });
         let mut call = json!({ "call": "allocate", "container": container.name.as_str() });
         call["affinity"] = shown_hint(hint, &self.nodes());
@@ -143,9 +139,8 @@ impl Kubelet<'_> {
     fn allocate_pod(&mut self, pod: &Pod, hint: Hint, calls: &mut Vec<Value>) -> Result<(), Refusal> {
         self.collect();
         let decided = self.manager().map(|Manager { policy, held }| {
-            let allocation = policy.allocate_pod(held, pod, hint);
-            let refused = |error| (policy.counted_refusal(Source::Pod, &error), error);
-            allocation.map(|done| (done.after, done.counted)).map_err(refused)
+            let mut after = held.clone();
+            (policy.allocate_pod_in(&mut after, pod, hint).map(drop), after)
         });
         let call = json!({ "call": "allocate_pod", "affinity": shown_hint(hint, &self.nodes()) });
         self.keep(decided, Source::Pod, call, calls)
@@ -154,20 +149,20 @@ impl Kubelet<'_> {
     /// Keeps what a decision gives; without a manager nothing is to be kept.
     fn keep(
         &mut self,
-        decided: Option<Decided>,
+        decided: Option<(Decision<()>, Holdings)>,
         source: Source,
         mut call: Value,
         calls: &mut Vec<Value>,
     ) -> Result<(), Refusal> {
         let (counted, admitted) = match decided {
             None => (Counted::default(), Ok(())),
-            Some(Ok((after, counted))) => {
+            Some((Decision { granted: Ok(()), counted, .. }, after)) => {
                 if let Some(held) = self.held() {
                     *held = after;
                 }
                 (counted, Ok(()))
             }
-            Some(Err((counted, error))) => {
+            Some((Decision { granted: Err(error), counted, .. }, _)) => {
                 call["error"] = any_of(&texts(&error));
                 (counted, Err(Refusal::from(error)))
             }
