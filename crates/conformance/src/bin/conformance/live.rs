@@ -14,6 +14,9 @@ use crate::progress::{Progress, Run};
 /// How many cases are asked at once, if nothing else is said: some minutes of work.
 const PIECE: u32 = 20_000;
 
+/// The same for `device`: an answer holds the state after each step, and is hundreds of kilobytes large as a value.
+const PIECE_OF_DEVICES: u32 = 2_000;
+
 /// The same for whole nodes, of which some 20 are asked in a second.
 const PIECE_OF_NODES: u32 = 1_000;
 
@@ -29,7 +32,7 @@ pub(super) struct Live {
     /// How many cases are made for each domain.
     #[arg(long, requires = "live", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
-    /// How many cases are made and asked at once; 20,000, and 1,000 for admission, if nothing else is said. What is in
+    /// How many cases are made and asked at once; 20,000, 2,000 for device and 1,000 for admission, if nothing else is said. What is in
     /// memory is one piece.
     #[arg(long, requires = "live", value_name = "CASES", value_parser = clap::value_parser!(u32).range(1..))]
     piece: Option<u32>,
@@ -112,7 +115,11 @@ impl Live {
     }
 
     fn run(&self, domain: &str) -> Run {
-        let piece = if domain == "admission" { PIECE_OF_NODES } else { PIECE };
+        let piece = match domain {
+            "admission" => PIECE_OF_NODES,
+            "device" => PIECE_OF_DEVICES,
+            _ => PIECE,
+        };
         Run {
             domain: domain.to_owned(),
             kind: self.kind.clone(),
