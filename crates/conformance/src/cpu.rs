@@ -272,6 +272,9 @@ fn state(held: &Holdings) -> Value {
     Value::Object(state)
 }
 
+/// Of more NUMA nodes the sets are not listed: the kubelet's list of them takes gigabytes.
+const MOST_NODES: u32 = 22;
+
 /// The list that the kubelet would give, in node ids.
 pub(crate) fn listed(nodes: &Nodes, answer: Answer<'_>) -> Value {
     let show = |hint: &ListedHint| {
@@ -287,6 +290,9 @@ pub(crate) fn listed(nodes: &Nodes, answer: Answer<'_>) -> Value {
             // No other node is in any of its sets; all of a large machine's would never end.
             let masks = family.masks().iter().fold(NodeMask::EMPTY, |all, (mask, _)| all | *mask);
             let own = masks | family.within().unwrap_or_default();
+            if own.len() > MOST_NODES {
+                return json!({ "sets": format!("of {} NUMA nodes", own.len()) });
+            }
             family.listed(own).map(|hint| show(&hint)).collect()
         }
     }

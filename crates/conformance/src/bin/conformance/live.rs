@@ -32,8 +32,8 @@ pub(super) struct Live {
     /// How many cases are made for each domain.
     #[arg(long, requires = "live", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
-    /// How many cases are made and asked at once; 20,000, 2,000 for device and 1,000 for admission, if nothing else is said. What is in
-    /// memory is one piece.
+    /// How many cases are made and asked at once; 20,000, 2,000 for device and 1,000 for admission, if nothing else is
+    /// said. What is in memory is one piece.
     #[arg(long, requires = "live", value_name = "CASES", value_parser = clap::value_parser!(u32).range(1..))]
     piece: Option<u32>,
     /// Only this domain.

@@ -2,7 +2,7 @@
 //! it is.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Read as _, Seek as _, Write as _};
+use std::io::{BufRead, BufReader, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -25,6 +25,10 @@ const WITHIN: [&str; 2] = ["device", "memory"];
 
 /// How often in a row a program may end without an answer.
 const ENDS: usize = 10;
+
+/// Bytes of an answer above which it counts as none: as a value it would take gigabytes. Every set of 24 NUMA nodes is
+/// more.
+const LARGEST: u64 = 64 << 20;
 
 /// How a program ended.
 enum Ended {
@@ -160,9 +164,13 @@ impl Programs {
         command.stdin(questions).stdout(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("failed to start {program}"))?;
         let output = child.stdout.take().with_context(|| format!("{program} has no output"))?;
-        for line in BufReader::new(output).lines() {
-            let answer: Value =
-                serde_json::from_str(&line?).with_context(|| format!("an answer of {program} is no JSON"))?;
+        let mut output = BufReader::new(output);
+        while let Some(line) = next_line(&mut output, LARGEST)? {
+            let answer: Value = match line {
+                Line::Whole(line) => serde_json::from_slice(&line)
+                    .with_context(|| format!("an answer of {program} is no JSON"))?,
+                Line::TooLong => json!({ "hang": true }),
+            };
             let is_running = WITHIN.contains(&program) && answer["hang"] == json!(true);
             answers.push(answer);
             if is_running {
@@ -200,6 +208,27 @@ impl Programs {
         tempfile::tempfile_in(&self.folder)
             .with_context(|| format!("failed to make a file in {}", self.folder.display()))
     }
+}
+
+/// A line of output.
+enum Line {
+    Whole(Vec<u8>),
+    /// Longer than is read.
+    TooLong,
+}
+
+/// The next line, of which no more than `limit` bytes are kept; `None` at the end.
+fn next_line(output: &mut impl BufRead, limit: u64) -> std::io::Result<Option<Line>> {
+    let mut line = Vec::new();
+    output.by_ref().take(limit).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Ok(None);
+    }
+    if line.ends_with(b"\n") || (line.len() as u64) < limit {
+        return Ok(Some(Line::Whole(line)));
+    }
+    output.skip_until(b'\n')?;
+    Ok(Some(Line::TooLong))
 }
 
 /// A case as its program reads it: whole nodes have their id beside the case.
@@ -249,4 +278,23 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_is_passed_over() -> std::io::Result<()> {
+        let mut output = &b"first\nmuch too long\nlast"[..];
+        let mut lines = Vec::new();
+        while let Some(line) = next_line(&mut output, 8)? {
+            lines.push(match line {
+                Line::Whole(line) => String::from_utf8_lossy(&line).trim_end().to_owned(),
+                Line::TooLong => "...".to_owned(),
+            });
+        }
+        assert_eq!(lines, ["first", "...", "last"]);
+        Ok(())
+    }
 }
