@@ -103,7 +103,7 @@ impl Node {
             distances,
             cpus: setup.cpus,
             memory: setup.memory,
-            devices: Devices::new(setup.compat.blocked_devices),
+            devices: Devices::new(&setup.rules, setup.compat.blocked_devices),
             allocatable: setup.allocatable,
             pod_level: setup.pod_level,
             pod_rules: PodRules { pod_level: setup.pod_level.counts(), ..setup.pod_rules },

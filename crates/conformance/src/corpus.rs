@@ -5,7 +5,8 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use kubelet_release::{Release, UnknownRelease};
+use kubelet_release::{GateTable, Release, Rules, UnknownRelease};
+use node_config::FeatureGates;
 use serde_json::Value;
 
 use crate::case::Case;
@@ -24,6 +25,8 @@ pub struct Corpus {
     release: Release,
     /// Cases, by domain and id, that a corpus laid over this one answers anew.
     replaced: BTreeSet<(String, String)>,
+    /// The gates of the release whose corpus is laid over this one; a case that sets another is none of that release.
+    gates: Option<GateTable>,
 }
 
 /// A corpus and which of its files are played.
@@ -127,6 +130,7 @@ impl Corpus {
             let below = folder.strip_prefix(&root).map_or_else(|_| base.clone(), |domain| base.join(domain));
             let (mut below, others) = Self::open(&below)?;
             below.release = corpus.release;
+            below.gates = Some(Rules::of(corpus.release).gates);
             for file in files.iter().filter(|file| stem(file).starts_with(CHANGED)) {
                 below.replaced.extend(corpus.cases(file)?.into_iter().map(|case| (case.domain, case.id)));
             }
@@ -157,7 +161,11 @@ impl Corpus {
             };
             let case = Case::answered(&domain, unnamed, input, value);
             let case = case.map_err(|error| fault(error.to_string()))?.of(release);
-            if !self.replaced.contains(&(case.domain.clone(), case.id.clone())) {
+            let is_replaced = self.replaced.contains(&(case.domain.clone(), case.id.clone()));
+            let is_known = self
+                .gates
+                .is_none_or(|table| gates(&case.input).all(|name| FeatureGates::knows(table, name)));
+            if !is_replaced && is_known {
                 cases.push(case);
             }
         }
@@ -168,7 +176,7 @@ impl Corpus {
     pub fn at(root: PathBuf) -> Result<Self, CorpusError> {
         let release = release(&root)?;
         let base = base(&root).filter(|_| root.join(RELEASE).is_file());
-        Ok(Self { root, base, release, replaced: BTreeSet::new() })
+        Ok(Self { root, base, release, replaced: BTreeSet::new(), gates: None })
     }
 
     /// The release that answered.
@@ -201,6 +209,12 @@ impl Corpus {
             reason: error.to_string(),
         })
     }
+}
+
+/// The feature gates that a case sets, in the forms of all domains.
+fn gates(input: &Value) -> impl Iterator<Item = &str> {
+    let objects = [&input["gates"], &input["config"]["featureGates"]];
+    objects.into_iter().filter_map(Value::as_object).flat_map(|gates| gates.keys().map(String::as_str))
 }
 
 /// Groups cases by domain and kind, in order of name.

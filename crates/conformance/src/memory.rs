@@ -10,7 +10,7 @@ mod start;
 mod state;
 
 use memory_manager::{Holdings, Opinion, Silent, Static};
-use node_config::{KubeletConfiguration, ReservedMemory, ReservedMemoryFlag};
+use node_config::{KubeletConfiguration, ReservedMemory, ReservedMemoryFlag, Rules};
 use pod_spec::{Pod, Unit};
 use serde_json::{Map, Value, json};
 use topology_hint::Answers;
@@ -47,7 +47,7 @@ fn flag(_: &Corpus, case: &Case) -> Outcome {
             "reserved": flag.reserved().iter().map(shown_reservation).collect::<Vec<_>>(),
             "string": flag.to_string(),
         }),
-        Err(error) => json!({ "error": error.to_string() }),
+        Err(error) => json!({ "error": error.text(Rules::of(case.release).flag_texts) }),
     })
 }
 

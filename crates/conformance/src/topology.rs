@@ -5,8 +5,8 @@ mod admit;
 use std::collections::BTreeMap;
 
 use node_config::{
-    DistanceRows, NodeCountCheck, Scope, TieBreak, TopologyConfig, TopologyConfigError, TopologyFacts,
-    TopologyPolicyName,
+    DistanceRows, FeatureGates, NodeCountCheck, Rules, Scope, TieBreak, TopologyConfig, TopologyConfigError,
+    TopologyFacts, TopologyPolicyName,
 };
 use numa_bitmask::{NodeIndex, NodeMask, OutOfRange};
 use serde_json::{Value, json};
@@ -74,7 +74,12 @@ fn config(
     let complete = nodes.iter().all(|(_, row)| row.is_some());
     let distances = if complete { DistanceRows::Complete } else { DistanceRows::Missing };
     let facts = TopologyFacts { nodes: nodes.len(), distances };
-    TopologyConfig::check(text(&case.input["policy"]), scope, &options, facts, NodeCountCheck::Kubelet)
+    let rules = Rules::of(case.release);
+    let changed = case.input["gates"].as_object().into_iter().flatten();
+    let changed = changed.filter_map(|(name, value)| Some((name.clone(), value.as_bool()?))).collect();
+    let gates = FeatureGates::check(rules.gates, &changed).unwrap_or_else(|_| FeatureGates::new(rules.gates));
+    let policy = text(&case.input["policy"]);
+    TopologyConfig::check(policy, scope, &options, &gates, &rules, facts, NodeCountCheck::Kubelet)
 }
 
 const fn policy_of(config: TopologyConfig) -> KubeletPolicy {

@@ -1,7 +1,7 @@
 //! Where a unit's devices could come from.
 //!
-//! The kubelet lists every set of those nodes that have devices of the resource: a set will do if enough free
-//! devices list one of its nodes, and if each device that the pod has left over from init containers does. More
+//! The kubelet lists every set of those nodes that have devices of the resource ([`DeviceHintNodes`]: of all nodes, before
+//! 1.36): a set will do if enough free devices list one of its nodes, and if each device that the pod has left over from init containers does. More
 //! nodes never have fewer devices, so that is one open family: inside the nodes with devices, meeting each
 //! left-over device, with enough in sum. Preferred are sets as small as *all* devices allow, whoever holds them and
 //! whatever their health; so there may be an answer without a preferred set. Devices that list no known node never
@@ -15,6 +15,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+use kubelet_release::DeviceHintNodes;
 use numa_bitmask::NodeMask;
 use pod_spec::{Amounts, Pod, ResourceName, Unit};
 use topology_hint::{Answers, Solution};
@@ -68,9 +69,82 @@ impl Devices {
         for (resource, count) in self.asked(inventory, held, unit) {
             match inventory.stock(&resource).filter(|stock| stock.list.is_aligned()) {
                 None => answers.push_no_opinion(resource),
-                Some(stock) => unit_hints(inventory, stock, held, unit, (resource, count), answers),
+                Some(stock) => self.unit_hints(inventory, stock, held, unit, (resource, count), answers),
             }
         }
+    }
+
+    fn unit_hints(
+        self,
+        inventory: &Inventory,
+        stock: &Stock,
+        held: &Holdings,
+        unit: Unit<'_>,
+        (resource, count): (ResourceName, u64),
+        answers: &mut Answers,
+    ) {
+        let own = match unit {
+            Unit::Container(pod, container) => {
+                held.held(&pod.uid, &container.name, &resource).map(crate::Held::devices).unwrap_or_default()
+            }
+            Unit::Pod(pod) => held_by_pod(held, pod, &resource),
+        };
+        let supply = if own.is_empty() {
+            let reusable = match unit {
+                Unit::Container(pod, _) => held.reusable(&pod.uid, &resource),
+                Unit::Pod(_) => None,
+            };
+            Supply::Free { taken: held.taken(&resource), reusable }
+        } else {
+            Supply::Own(&own)
+        };
+        self.push(inventory, stock, supply, (resource, count), answers);
+    }
+
+    fn push(
+        self,
+        inventory: &Inventory,
+        stock: &Stock,
+        supply: Supply<'_>,
+        (resource, count): (ResourceName, u64),
+        answers: &mut Answers,
+    ) {
+        let with_devices = stock.list.nodes();
+        let within = match self.hint_nodes {
+            DeviceHintNodes::WithDevices if !with_devices.is_empty() => with_devices,
+            DeviceHintNodes::WithDevices | DeviceHintNodes::OfMachine => inventory.nodes().all(),
+        };
+        let left_over = supply.left_over(stock);
+        let reused = left_over.clone().count() as u64;
+        let needed = count.saturating_sub(reused);
+
+        let places = stock.list.places();
+        let (mut few, mut many) = ([0; PLACES], Vec::new());
+        let counts = if let Some(few) = few.get_mut(..places.len()) {
+            few
+        } else {
+            many.resize(places.len(), 0);
+            many.as_mut_slice()
+        };
+        let Available { free, near: found } = supply.count(stock, counts);
+        if !supply.allows(stock, count, free)
+            || within.is_empty()
+            || found < needed
+            || left_over.clone().any(NodeMask::is_empty)
+        {
+            answers.push_impossible(resource);
+            return;
+        }
+        let must =
+            left_over.clone().filter(|mask| mask.len() == 1).fold(NodeMask::EMPTY, |all, mask| all | mask);
+        let size = stock.list.narrowest(count).unwrap_or(Solution::Exact(within.len()));
+        let mut family = answers.push_family(resource);
+        family.open(within).must(must).preferred_solution(size);
+        for mask in left_over.filter(|mask| mask.len() > 1) {
+            family.touch(mask);
+        }
+        let supplies = places.iter().copied().zip(counts.iter().copied());
+        family.need(needed, supplies.filter(|(mask, count)| !mask.is_empty() && *count > 0));
     }
 }
 
@@ -79,79 +153,12 @@ fn whole(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }
 
-fn unit_hints(
-    inventory: &Inventory,
-    stock: &Stock,
-    held: &Holdings,
-    unit: Unit<'_>,
-    (resource, count): (ResourceName, u64),
-    answers: &mut Answers,
-) {
-    let own = match unit {
-        Unit::Container(pod, container) => {
-            held.held(&pod.uid, &container.name, &resource).map(crate::Held::devices).unwrap_or_default()
-        }
-        Unit::Pod(pod) => held_by_pod(held, pod, &resource),
-    };
-    let supply = if own.is_empty() {
-        let reusable = match unit {
-            Unit::Container(pod, _) => held.reusable(&pod.uid, &resource),
-            Unit::Pod(_) => None,
-        };
-        Supply::Free { taken: held.taken(&resource), reusable }
-    } else {
-        Supply::Own(&own)
-    };
-    push(inventory, stock, supply, (resource, count), answers);
-}
-
 fn held_by_pod(held: &Holdings, pod: &Pod, resource: &ResourceName) -> DeviceIds {
     let mut own = DeviceIds::new();
     for (_, _, held) in held.of_pod(&pod.uid).filter(|(_, other, _)| *other == resource) {
         own.extend(held.devices());
     }
     own
-}
-
-fn push(
-    inventory: &Inventory,
-    stock: &Stock,
-    supply: Supply<'_>,
-    (resource, count): (ResourceName, u64),
-    answers: &mut Answers,
-) {
-    let with_devices = stock.list.nodes();
-    let within = if with_devices.is_empty() { inventory.nodes().all() } else { with_devices };
-    let left_over = supply.left_over(stock);
-    let reused = left_over.clone().count() as u64;
-    let needed = count.saturating_sub(reused);
-
-    let places = stock.list.places();
-    let (mut few, mut many) = ([0; PLACES], Vec::new());
-    let counts = if let Some(few) = few.get_mut(..places.len()) {
-        few
-    } else {
-        many.resize(places.len(), 0);
-        many.as_mut_slice()
-    };
-    let Available { free, near: found } = supply.count(stock, counts);
-    if !supply.allows(stock, count, free)
-        || within.is_empty()
-        || found < needed
-        || left_over.clone().any(NodeMask::is_empty)
-    {
-        answers.push_impossible(resource);
-        return;
-    }
-    let must = left_over.clone().filter(|mask| mask.len() == 1).fold(NodeMask::EMPTY, |all, mask| all | mask);
-    let size = stock.list.narrowest(count).unwrap_or(Solution::Exact(within.len()));
-    let mut family = answers.push_family(resource);
-    family.open(within).must(must).preferred_solution(size);
-    for mask in left_over.filter(|mask| mask.len() > 1) {
-        family.touch(mask);
-    }
-    let supplies = places.iter().copied().zip(counts.iter().copied());
-    family.need(needed, supplies.filter(|(mask, count)| !mask.is_empty() && *count > 0));
 }
 
 /// What a supply has.

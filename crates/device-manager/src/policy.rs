@@ -1,10 +1,13 @@
 //! The rules, as one object beside those of the other managers.
 
+use kubelet_release::{DeviceHintNodes, Rules};
+
 /// The kubelet's device manager: hints and device choice over an [`Inventory`](crate::Inventory) and
 /// [`Holdings`](crate::Holdings), both handed in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Devices {
     pub(crate) blocked_devices: BlockedDevices,
+    pub(crate) hint_nodes: DeviceHintNodes,
 }
 
 /// What becomes of devices that had been chosen for a container when its allocation failed.
@@ -19,9 +22,16 @@ pub enum BlockedDevices {
 }
 
 impl Devices {
-    /// The rules with that difference from the kubelet, or none.
+    /// The rules of a release, with that difference from the kubelet, or none.
     #[must_use]
-    pub const fn new(blocked_devices: BlockedDevices) -> Self {
-        Self { blocked_devices }
+    pub const fn new(rules: &Rules, blocked_devices: BlockedDevices) -> Self {
+        Self { blocked_devices, hint_nodes: rules.device_hint_nodes }
+    }
+}
+
+/// The rules of the default release, without a difference from the product.
+impl Default for Devices {
+    fn default() -> Self {
+        Self::new(&Rules::default(), BlockedDevices::default())
     }
 }

@@ -18,7 +18,7 @@ use crate::format::{Attempt, unknown};
 use crate::go::{Go, TypeName, checksum, dumped, parse};
 use crate::{Baselines, FileError, Forms, Oddities, Oddity, PodLevel, Refused, UnknownFormat};
 pub(crate) use wire::PodCpus;
-use wire::{Any, Baseline, Body, Data, V1, V2, V3, V4};
+use wire::{Any, Baseline, Body, Data, NewestV2, V1, V2, V3, V4};
 
 /// What the CPU manager holds, as it is written.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -81,9 +81,18 @@ pub enum CpuError {
     File(#[from] FileError),
     /// A file of format V1 names a container that does not run.
     #[error(
-        "failed to migrate checkpoint from v1 to v2: containerID '{0}' not found in initial containers list"
+        "{}: containerID '{id}' not found in initial containers list",
+        match .checkpoint {
+            CheckpointForm::Single => "error migrating v1 checkpoint state to v2 checkpoint state",
+            CheckpointForm::Plain | CheckpointForm::Embedded => "failed to migrate checkpoint from v1 to v2",
+        }
     )]
-    UnknownContainer(String),
+    UnknownContainer {
+        /// Its id.
+        id: String,
+        /// Whose words: releases differ.
+        checkpoint: CheckpointForm,
+    },
     /// Another policy wrote it.
     #[error("configured policy {} differs from state checkpoint policy {}", go_quote(.configured), go_quote(.stored))]
     OtherPolicy {
@@ -95,7 +104,10 @@ pub enum CpuError {
     /// The shared pool is no list of CPUs.
     #[error(
         "could not parse default {} {}: {error}",
-        match .checkpoint { CheckpointForm::Plain => "cpu set", CheckpointForm::Embedded => "CPU set" },
+        match .checkpoint {
+            CheckpointForm::Single | CheckpointForm::Plain => "cpu set",
+            CheckpointForm::Embedded => "CPU set",
+        },
         go_quote(.text)
     )]
     SharedPool {
@@ -222,10 +234,14 @@ impl CpuState {
 
 impl CpuFile {
     /// Reads a file as a kubelet does: the newest format of its release and gates first, then the older ones, and what is
-    /// wrong is what is wrong with the oldest. `running` are the containers that run, for files of format V1, which
-    /// releases from 1.37 on do not read.
+    /// wrong is what is wrong with the oldest; up to 1.35 the oldest first. `running` are the containers that run, for
+    /// files of format V1, which releases from 1.37 on do not read.
     pub fn read(file: &[u8], forms: Forms, running: &ContainerIds) -> Result<Self, CpuError> {
         match (forms.checkpoint, forms.pod_level) {
+            (CheckpointForm::Single, _) => {
+                let (format, body, odd) = Self::oldest_first(file, running)?;
+                Ok(Self::of(forms, format, body, odd))
+            }
             (CheckpointForm::Plain, PodLevel::Off) => {
                 let (format, body, odd) = Self::v2(file, PodLevel::Off, running)?;
                 Ok(Self::of(forms, format, body, odd))
@@ -254,6 +270,23 @@ impl CpuFile {
             body.baselines = None;
         }
         Ok(Self::of(forms, format, body, odd))
+    }
+
+    fn oldest_first(file: &[u8], running: &ContainerIds) -> Result<(CpuFormat, Body, Oddities), CpuError> {
+        if let Ok((oldest, odd)) = Self::v1(file) {
+            return Ok((CpuFormat::V1, Self::migrated(oldest, CheckpointForm::Single, running)?, odd));
+        }
+        let mut wire = NewestV2(Body::begun());
+        let (read, mut odd) = parse(file, &mut wire);
+        read.map_err(FileError::from)?;
+        let stored = core::mem::take(&mut wire.0.checksum);
+        let computed = checksum(&wire, HASHED);
+        if stored == 0 {
+            odd.push(file.len(), Oddity::NoChecksum);
+        } else if stored != computed.into() {
+            return Err(FileError::Corrupt { stored, computed }.into());
+        }
+        Ok((CpuFormat::V2, wire.0, odd))
     }
 
     /// Format V3 as releases read it that write V4.
@@ -318,13 +351,20 @@ impl CpuFile {
             return Ok((CpuFormat::V2, body, odd));
         }
         let (oldest, odd) = Self::v1(file)?;
+        Ok((CpuFormat::V1, Self::migrated(oldest, CheckpointForm::Plain, running)?, odd))
+    }
+
+    /// Format V1 with pods and names of containers in place of their ids.
+    fn migrated(oldest: V1, checkpoint: CheckpointForm, running: &ContainerIds) -> Result<Body, CpuError> {
         let mut body = Body { policy: oldest.policy, shared: oldest.shared, ..Body::begun() };
         for (id, cpus) in oldest.entries.unwrap_or_default() {
-            let Some(key) = running.get(&id) else { return Err(CpuError::UnknownContainer(id)) };
+            let Some(key) = running.get(&id) else {
+                return Err(CpuError::UnknownContainer { id, checkpoint });
+            };
             let containers = body.entries.get_or_insert_default().entry(key.pod.clone()).or_default();
             containers.get_or_insert_default().insert(key.container.clone(), cpus);
         }
-        Ok((CpuFormat::V1, body, odd))
+        Ok(body)
     }
 
     /// What is wrong with a file as one format, whatever it is as the others: the kubelet logs that, and reports what
@@ -392,7 +432,7 @@ impl CpuFile {
             match Self::read(file, forms, &ContainerIds::new()) {
                 // Somebody who edits a file takes the checksum away; then it says who holds what all the same.
                 Ok(read) => !read.oddities.has_no_checksum() || !read.entries.is_empty(),
-                Err(error) => matches!(error, CpuError::UnknownContainer(_)),
+                Err(error) => matches!(error, CpuError::UnknownContainer { .. }),
             }
         });
         let newest = Attempt::of(file, Any::default());

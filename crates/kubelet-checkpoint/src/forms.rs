@@ -38,15 +38,19 @@ pub struct Forms {
 }
 
 impl Forms {
-    /// Of every release, with the gate `PodLevelResourceManagers` off and on.
-    pub const ALL: [Self; 4] = [
+    /// Of every release, with the gate `PodLevelResourceManagers` off and on where there is one.
+    pub const ALL: [Self; 5] = [
+        Self::SINGLE,
         Self::plain(PodLevel::Off),
         Self::plain(PodLevel::On),
         Self::embedded(PodLevel::Off),
         Self::embedded(PodLevel::On),
     ];
 
-    /// Of releases up to 1.36.
+    /// Of releases up to 1.35.
+    pub const SINGLE: Self = Self { checkpoint: CheckpointForm::Single, ..Self::plain(PodLevel::Off) };
+
+    /// Of release 1.36.
     #[must_use]
     pub const fn plain(pod_level: PodLevel) -> Self {
         Self { checkpoint: CheckpointForm::Plain, pod_level, baselines: Baselines::Off }
@@ -62,7 +66,7 @@ impl Forms {
     #[must_use]
     pub const fn cpu(self) -> CpuFormat {
         match (self.checkpoint, self.pod_level) {
-            (CheckpointForm::Plain, PodLevel::Off) => CpuFormat::V2,
+            (CheckpointForm::Single, _) | (CheckpointForm::Plain, PodLevel::Off) => CpuFormat::V2,
             (CheckpointForm::Plain, PodLevel::On) => CpuFormat::V3,
             (CheckpointForm::Embedded, _) => CpuFormat::V4,
         }
@@ -72,7 +76,7 @@ impl Forms {
     #[must_use]
     pub const fn memory(self) -> MemoryFormat {
         match (self.checkpoint, self.pod_level) {
-            (CheckpointForm::Plain, PodLevel::Off) => MemoryFormat::V1,
+            (CheckpointForm::Single, _) | (CheckpointForm::Plain, PodLevel::Off) => MemoryFormat::V1,
             (CheckpointForm::Plain, PodLevel::On) => MemoryFormat::V2,
             (CheckpointForm::Embedded, _) => MemoryFormat::V3,
         }

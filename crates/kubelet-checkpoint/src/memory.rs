@@ -20,7 +20,7 @@ use crate::embedded;
 use crate::format::{Attempt, unknown};
 use crate::go::{Go, TypeName, checksum, dumped, parse};
 use crate::{FileError, Forms, List, Map, Oddities, Oddity, PodLevel, Refused, UnknownFormat};
-use wire::{Any, Data, NamedV2, V1, V2, V3};
+use wire::{Any, Data, NamedV2, NewestV1, V1, V2, V3};
 
 /// What the memory manager holds, as it is written.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -208,6 +208,7 @@ impl MemoryFile {
     /// wrong is what is wrong with the oldest.
     pub fn read(file: &[u8], forms: Forms) -> Result<Self, FileError> {
         match (forms.checkpoint, forms.pod_level) {
+            (CheckpointForm::Single, _) => Self::only_v1(file),
             (CheckpointForm::Plain, PodLevel::Off) => Self::v1(file, forms),
             (CheckpointForm::Plain, PodLevel::On) => Self::v2_or_older(file, forms),
             (CheckpointForm::Embedded, _) => Self::v3_or_older(file, forms),
@@ -217,7 +218,10 @@ impl MemoryFile {
     /// Reads a file as one format; `forms` decide which checksums of format V1 are right, and on names in errors.
     pub fn read_as(format: MemoryFormat, file: &[u8], forms: Forms) -> Result<Self, FileError> {
         match format {
-            MemoryFormat::V1 => Self::v1(file, forms),
+            MemoryFormat::V1 => match forms.checkpoint {
+                CheckpointForm::Single => Self::only_v1(file),
+                CheckpointForm::Plain | CheckpointForm::Embedded => Self::v1(file, forms),
+            },
             MemoryFormat::V2 => {
                 let (read, fault) = Self::v2(file, forms);
                 fault.map_or(Ok(read), Err)
@@ -285,7 +289,7 @@ impl MemoryFile {
     fn v2(file: &[u8], forms: Forms) -> (Self, Option<FileError>) {
         let mut wire = V2(wire::Body::begun());
         let (read, oddities) = match forms.checkpoint {
-            CheckpointForm::Plain => parse(file, &mut wire),
+            CheckpointForm::Single | CheckpointForm::Plain => parse(file, &mut wire),
             CheckpointForm::Embedded => {
                 let mut named = NamedV2(wire.0);
                 let parsed = parse(file, &mut named);
@@ -315,6 +319,20 @@ impl MemoryFile {
         if stored == 0 {
             oddities.push(file.len(), Oddity::NoChecksum);
         } else if stored != computed.into() && !(takes_own_name && stored == of_own_name().into()) {
+            return Err(FileError::Corrupt { stored, computed });
+        }
+        let state = wire.0.into();
+        Ok(Self { format: MemoryFormat::V1, state, checksum: stored, embedded: None, oddities })
+    }
+
+    /// V1 as releases read it that know no other format: nothing is accepted without its checksum.
+    fn only_v1(file: &[u8]) -> Result<Self, FileError> {
+        let mut wire = NewestV1(wire::Body::begun());
+        let (read, oddities) = parse(file, &mut wire);
+        read?;
+        let stored = core::mem::take(&mut wire.0.checksum);
+        let computed = checksum(&wire, HASHED);
+        if stored != computed.into() {
             return Err(FileError::Corrupt { stored, computed });
         }
         let state = wire.0.into();

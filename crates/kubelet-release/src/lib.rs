@@ -15,8 +15,9 @@ mod rules;
 pub use release::{KnownRules, Release, UnknownRelease};
 pub use rules::{Rule, Rules};
 pub use value::{
-    AlignedShare, CheckpointForm, DefaultedBy, EmptyMemoryRequest, GateTable, MemoryThrottling, MetricPrefix,
-    PluginsPerResource, PodSysctls, QosBy, StorageForm, WholeCoreCheck,
+    AlignedShare, CheckpointForm, DefaultedBy, DeviceHintNodes, EmptyMemoryRequest, FlagTexts, GateTable,
+    MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodSysctls, QosBy, StorageForm,
+    WholeCoreCheck,
 };
 
 /// The examples of the README are tests too.

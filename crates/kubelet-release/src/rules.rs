@@ -2,8 +2,9 @@
 
 use crate::release::Release;
 use crate::value::{
-    AlignedShare, CheckpointForm, DefaultedBy, EmptyMemoryRequest, GateTable, MemoryThrottling, MetricPrefix,
-    PluginsPerResource, PodSysctls, QosBy, StorageForm, WholeCoreCheck,
+    AlignedShare, CheckpointForm, DefaultedBy, DeviceHintNodes, EmptyMemoryRequest, FlagTexts, GateTable,
+    MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodSysctls, QosBy, StorageForm,
+    WholeCoreCheck,
 };
 
 /// Makes [`Rules`] and [`Rule`] of a table with a row for each rule: its field, its name, the type of its values, what
@@ -87,6 +88,14 @@ table! {
         "how `memoryThrottlingFactor` is checked", "KEP-2570, MemoryQoS in beta";
     pod_sysctls PodSysctls: PodSysctls = [Unknown, Unknown, Unknown, Gated],
         "whether a configuration has `defaultPodSysctls`", "gate DefaultPodSysctls";
+    strict_reservation StrictReservation: OptionStage = [Beta, Stable, Stable, Stable],
+        "whether `strict-cpu-reservation` needs the gate for options in beta", "kubernetes#134388";
+    uncore_cache_option UncoreCacheOption: OptionStage = [Beta, Beta, Stable, Stable],
+        "whether `prefer-align-cpus-by-uncorecache` needs the gate for options in beta", "KEP-4800";
+    node_limit_option NodeLimitOption: OptionStage = [Beta, Stable, Stable, Stable],
+        "whether `max-allowable-numa-nodes` needs the gate for options in beta", "kubernetes#134614";
+    flag_texts FlagTexts: FlagTexts = [Misspelt, Spelt, Spelt, Spelt],
+        "how the errors of `--reserved-memory` are spelt", "texts of the memory manager's flag";
     pod_level_defaults PodLevelDefaults: DefaultedBy = [Decoder, Decoder, Decoder, ApiServer],
         "who fills in requests and limits of a pod as a whole", "gate PodLevelResourcesFixDefaulting";
     qos Qos: QosBy = [Sums, Sums, Sums, Containers],
@@ -99,8 +108,10 @@ table! {
         "whether a restart asks running containers for whole cores again", "CPU manager, SMT check after the state";
     empty_memory_request EmptyMemoryRequest: EmptyMemoryRequest = [Served, Served, Served, LeftAlone],
         "what the memory manager does for containers without a memory request", "KEP-5526, containers without requests";
-    checkpoints Checkpoints: CheckpointForm = [Plain, Plain, Plain, Embedded],
-        "which forms of the state files of CPUs and memory are written and read", "checkpoints with data and dataChecksum";
+    checkpoints Checkpoints: CheckpointForm = [Single, Single, Plain, Embedded],
+        "which forms of the state files of CPUs and memory are written and read", "kubernetes#134768, then checkpoints with data and dataChecksum";
+    device_hint_nodes DeviceHintNodes: DeviceHintNodes = [OfMachine, OfMachine, WithDevices, WithDevices],
+        "of which NUMA nodes hints for devices list the sets", "kubernetes#138244";
     plugins_per_resource PluginsPerResource: PluginsPerResource = [One, One, One, Several],
         "how many device plugins may serve a resource", "device manager, connections by resource and socket";
     metric_prefix MetricPrefix: MetricPrefix = [Bare, Bare, Bare, Kubelet],

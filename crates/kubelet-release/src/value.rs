@@ -76,13 +76,43 @@ pub enum EmptyMemoryRequest {
     LeftAlone,
 }
 
+/// How mature a policy option is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OptionStage {
+    /// It can be named where the gate for options in beta is on.
+    Beta,
+    /// It can be named.
+    Stable,
+}
+
+/// How the errors of the flag `--reserved-memory` are spelt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlagTexts {
+    /// With `quantatity` and `exptected`.
+    Misspelt,
+    /// With `quantity` and `expected`.
+    Spelt,
+}
+
 /// Which forms of the state files of the CPU and memory managers are written and read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CheckpointForm {
+    /// One form each, CPU form 2 and memory form 1. The names of their types have no version, and an older CPU form is
+    /// tried first.
+    Single,
     /// The manager's entries alone: CPU form 2 and memory form 1, or forms 3 and 2 with pods as a whole.
     Plain,
     /// The same with the data once more as text: CPU form 4 and memory form 3.
     Embedded,
+}
+
+/// The NUMA nodes of which the device manager lists sets in its hints for a resource.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DeviceHintNodes {
+    /// All nodes of the machine.
+    OfMachine,
+    /// Those that have a device of the resource; all nodes of the machine if none has.
+    WithDevices,
 }
 
 /// How many device plugins may serve one resource.

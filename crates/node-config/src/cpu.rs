@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use cpuset::go_quote;
+use kubelet_release::{OptionStage, Rules};
 use thiserror::Error;
 
 use crate::boolean::parse_bool;
@@ -61,13 +62,19 @@ impl CpuOption {
     }
 
     /// The gate that must be on for the option to be named at all, and what its stage is called.
-    const fn gate(self) -> Option<(Gate, &'static str)> {
-        match self {
+    const fn gate(self, rules: &Rules) -> Option<(Gate, &'static str)> {
+        let stage = match self {
             Self::AlignBySocket | Self::DistributeAcrossCores => {
-                Some((Gate::CpuManagerPolicyAlphaOptions, "Alpha"))
+                return Some((Gate::CpuManagerPolicyAlphaOptions, "Alpha"));
             }
-            Self::DistributeAcrossNuma => Some((Gate::CpuManagerPolicyBetaOptions, "Beta")),
-            Self::FullPcpusOnly | Self::PreferAlignByUncoreCache | Self::StrictReservation => None,
+            Self::DistributeAcrossNuma => OptionStage::Beta,
+            Self::FullPcpusOnly => OptionStage::Stable,
+            Self::PreferAlignByUncoreCache => rules.uncore_cache_option,
+            Self::StrictReservation => rules.strict_reservation,
+        };
+        match stage {
+            OptionStage::Beta => Some((Gate::CpuManagerPolicyBetaOptions, "Beta")),
+            OptionStage::Stable => None,
         }
     }
 }
@@ -160,7 +167,7 @@ impl CpuPolicyName {
     }
 }
 
-/// The options of the static policy that are switched on.
+/// The options of the static policy that are switched on; which stage an option is in is for `rules` to say.
 ///
 /// # Errors
 /// If single options are at fault, each of them: which one the kubelet would report is left to chance there. Else the
@@ -168,6 +175,7 @@ impl CpuPolicyName {
 pub fn cpu_options(
     options: &BTreeMap<String, String>,
     gates: &FeatureGates,
+    rules: &Rules,
     facts: CpuFacts,
 ) -> Result<BTreeSet<CpuOption>, Vec<CpuConfigError>> {
     use CpuOption as O;
@@ -175,7 +183,7 @@ pub fn cpu_options(
     let mut on = BTreeSet::new();
     let mut faults = Vec::new();
     for (name, value) in options {
-        match switched_on(name, value, gates) {
+        match switched_on(name, value, gates, rules) {
             Ok(Some(option)) => {
                 on.insert(option);
             }
@@ -208,11 +216,16 @@ pub fn cpu_options(
 }
 
 /// The option of this name if its value is true. An option set to false needs its gate nevertheless.
-fn switched_on(name: &str, value: &str, gates: &FeatureGates) -> Result<Option<CpuOption>, CpuConfigError> {
+fn switched_on(
+    name: &str,
+    value: &str,
+    gates: &FeatureGates,
+    rules: &Rules,
+) -> Result<Option<CpuOption>, CpuConfigError> {
     let Some(option) = CpuOption::ALL.into_iter().find(|option| option.name() == name) else {
         return Err(CpuConfigError::UnknownOption(name.to_string()));
     };
-    if let Some((gate, stage)) = option.gate()
+    if let Some((gate, stage)) = option.gate(rules)
         && !gates.is_on(gate)
     {
         return Err(CpuConfigError::Gate { stage, option: option.name() });

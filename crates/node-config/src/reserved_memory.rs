@@ -9,6 +9,7 @@ use core::fmt;
 
 use cpuset::go_atoi;
 use k8s_quantity::Quantity;
+use kubelet_release::FlagTexts;
 use thiserror::Error;
 
 /// Memory kept back on one NUMA node.
@@ -20,7 +21,8 @@ pub struct ReservedMemory {
     pub limits: BTreeMap<String, Quantity>,
 }
 
-/// Why a value of `--reserved-memory` cannot be read. The texts are the kubelet's.
+/// Why a value of `--reserved-memory` cannot be read. The texts are the kubelet's from 1.35 on; [`text`](Self::text) has
+/// those of each release.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ReservedMemoryFlagError {
     /// Not one colon between node and amounts.
@@ -43,6 +45,22 @@ pub enum ReservedMemoryFlagError {
     /// Another value after an empty one.
     #[error("no target (nil pointer to *[]MemoryReservation)")]
     AfterEmpty,
+}
+
+impl ReservedMemoryFlagError {
+    /// The text as a release spells it.
+    #[must_use]
+    pub fn text(&self, texts: FlagTexts) -> String {
+        match (texts, self) {
+            (FlagTexts::Misspelt, Self::Node(text)) => {
+                format!("failed to convert the NUMA node ID, exptected integer, got {text}")
+            }
+            (FlagTexts::Misspelt, Self::Limit(text)) => {
+                format!("the reserved limit has incorrect value, expected type=quantatity, got {text}")
+            }
+            (FlagTexts::Misspelt | FlagTexts::Spelt, error) => error.to_string(),
+        }
+    }
 }
 
 /// Whether memory of this name can be reserved: `memory`, or anything that begins with `hugepages-`.

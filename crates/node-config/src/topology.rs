@@ -6,9 +6,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use cpuset::{AtoiError, go_atoi, go_quote};
+use kubelet_release::{OptionStage, Rules};
 use thiserror::Error;
 
 use crate::boolean::parse_bool;
+use crate::{FeatureGates, Gate};
 
 /// `topologyManagerPolicy`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -76,6 +78,9 @@ pub struct TopologyConfig {
 /// Why a configuration is refused; the texts are the kubelet's.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum TopologyConfigError {
+    /// The option is in beta, and the gate for such is off.
+    #[error("topology manager policy beta-level options not enabled, but option \"{0}\" provided")]
+    Gate(&'static str),
     /// No such option.
     #[error("unknown Topology Manager Policy option: {}", go_quote(.0))]
     UnknownOption(String),
@@ -138,6 +143,8 @@ impl TopologyConfig {
         policy: &str,
         scope: &str,
         options: &BTreeMap<String, String>,
+        gates: &FeatureGates,
+        rules: &Rules,
         facts: TopologyFacts,
         count: NodeCountCheck,
     ) -> Result<Self, Vec<TopologyConfigError>> {
@@ -146,8 +153,13 @@ impl TopologyConfig {
         }
         let (mut ties, mut limit) = (TieBreak::LowestNumber, DEFAULT_NODE_LIMIT);
         let mut faults = Vec::new();
+        let has_limit_option = match rules.node_limit_option {
+            OptionStage::Beta => gates.is_on(Gate::TopologyManagerPolicyBetaOptions),
+            OptionStage::Stable => true,
+        };
         for (name, value) in options {
             match name.as_str() {
+                MAX_NODES if !has_limit_option => faults.push(TopologyConfigError::Gate(MAX_NODES)),
                 PREFER_CLOSEST => match parse_bool(value) {
                     Some(true) => ties = TieBreak::Closest,
                     Some(false) => {}

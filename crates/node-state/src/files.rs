@@ -35,7 +35,7 @@ pub const fn forms(node: &Node) -> Forms {
 pub fn found(file: &[u8], pod_level: PodLevel) -> Forms {
     match form_of(file) {
         Some(CheckpointForm::Embedded) => Forms { baselines: Baselines::On, ..Forms::embedded(pod_level) },
-        Some(CheckpointForm::Plain) | None => Forms::plain(pod_level),
+        Some(CheckpointForm::Single | CheckpointForm::Plain) | None => Forms::plain(pod_level),
     }
 }
 

@@ -195,7 +195,7 @@ impl Starting<'_> {
             CheckpointForm::Embedded if self.gates.is_on(Gate::InPlacePodVerticalScalingExclusiveCpus) => {
                 Baselines::Kept
             }
-            CheckpointForm::Embedded | CheckpointForm::Plain => Baselines::Forgotten,
+            CheckpointForm::Embedded | CheckpointForm::Plain | CheckpointForm::Single => Baselines::Forgotten,
         }
     }
 
@@ -218,6 +218,8 @@ impl Starting<'_> {
             self.config.topology_policy(),
             self.config.topology_scope(),
             &self.config.topology_manager_policy_options,
+            &self.gates,
+            &self.config.rules,
             facts,
             self.compat.node_limit,
         )
@@ -235,7 +237,8 @@ impl Starting<'_> {
         let table = self.view.cpus();
         let facts =
             CpuFacts { sockets: table.num_sockets(), nodes_with_cpus: table.num_nodes(), topology_policy };
-        let options = cpu_options(options, &self.gates, facts).map_err(StartError::all)?;
+        let options =
+            cpu_options(options, &self.gates, &self.config.rules, facts).map_err(StartError::all)?;
         let config = cpu_manager::Config {
             options: typed(&options),
             reserved,

@@ -122,7 +122,8 @@ impl<'a> Setup<'a> {
 
     /// The options that are on.
     pub(super) fn options(&self, cpus: &CpuTable, gates: &FeatureGates) -> Result<Options, Fault> {
-        options(cpus, &strings(self.options), gates, self.topology_policy()?).map_err(Fault::Refused)
+        options(cpus, &strings(self.options), gates, &self.rules, self.topology_policy()?)
+            .map_err(Fault::Refused)
     }
 
     /// Which state files are written.
@@ -160,7 +161,7 @@ impl Wanted<'_> {
         let reserved = Reserved::configured(self.reserved_set, self.reserved_amount);
         let reserved = reserved.map_err(|error| texts([error]))?;
         let config = Config {
-            options: options(cpus, self.options, self.gates, self.topology_policy)?,
+            options: options(cpus, self.options, self.gates, &self.rules, self.topology_policy)?,
             reserved,
             pod_level: pod_level(self.gates),
             baselines: baselines(self.gates, self.rules),
@@ -190,10 +191,11 @@ fn options(
     cpus: &CpuTable,
     named: &BTreeMap<String, String>,
     gates: &FeatureGates,
+    rules: &Rules,
     topology_policy: TopologyPolicyName,
 ) -> Result<Options, Vec<String>> {
     let facts = CpuFacts { sockets: cpus.num_sockets(), nodes_with_cpus: cpus.num_nodes(), topology_policy };
-    cpu_options(named, gates, facts).map(|on| typed(&on)).map_err(texts)
+    cpu_options(named, gates, rules, facts).map(|on| typed(&on)).map_err(texts)
 }
 
 /// Those that differ from the defaults.
@@ -220,7 +222,7 @@ pub(super) fn baselines(gates: &FeatureGates, rules: Rules) -> Baselines {
         CheckpointForm::Embedded if gates.is_on(Gate::InPlacePodVerticalScalingExclusiveCpus) => {
             Baselines::Kept
         }
-        CheckpointForm::Embedded | CheckpointForm::Plain => Baselines::Forgotten,
+        CheckpointForm::Embedded | CheckpointForm::Plain | CheckpointForm::Single => Baselines::Forgotten,
     }
 }
 

@@ -12,6 +12,7 @@ use device_manager::{
     BlockedDevices, Connected, Connections, Devices, Holdings, Inventory, Moment, SocketConnections,
 };
 use kubelet_release::{PluginsPerResource, Rules};
+use node_config::FeatureGates;
 use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceName, Unit};
 use serde_json::{Map, Value, json};
 use topology_hint::Answers;
@@ -35,6 +36,10 @@ pub(super) struct Node {
     /// Used where a resource may have several plugins.
     sockets: SocketConnections,
     per_resource: PluginsPerResource,
+    /// The kubelet's own rules.
+    policy: Devices,
+    /// With their defaults.
+    gates: FeatureGates,
     successors: Successors,
     plugins: Plugins,
     stored: Stored,
@@ -92,14 +97,12 @@ enum Heard {
     NotAll,
 }
 
-/// The kubelet's own rules.
-const POLICY: Devices = Devices::new(BlockedDevices::UntilPodGoes);
-
 impl Node {
     pub(super) fn new(case: &Case) -> Result<Self, String> {
         let input = &case.input;
         let nodes = Nodes::new(numbers(&input["nodes"]).into_iter().map(NodeId))
             .map_err(|error| error.to_string())?;
+        let rules = Rules::of(case.release);
         let described = input["pods"].as_array().into_iter().flatten();
         let pods: Result<Vec<_>, _> = described.map(pods::pod).collect();
         Ok(Self {
@@ -107,7 +110,9 @@ impl Node {
             held: Holdings::default(),
             connections: Connections::default(),
             sockets: SocketConnections::default(),
-            per_resource: Rules::of(case.release).plugins_per_resource,
+            per_resource: rules.plugins_per_resource,
+            gates: FeatureGates::new(rules.gates),
+            policy: Devices::new(&rules, BlockedDevices::UntilPodGoes),
             successors: Successors::default(),
             plugins: Plugins::default(),
             stored: Stored::Absent,
@@ -243,10 +248,10 @@ impl Node {
         let mut answers = Answers::new();
         if text(&step["op"]) == "pod_hints" {
             let pod = &self.played(step)?.pod.clone();
-            POLICY.hints(&self.inventory, &self.held, Unit::Pod(pod), &mut answers);
+            self.policy.hints(&self.inventory, &self.held, Unit::Pod(pod), &mut answers);
         } else {
             let (pod, container) = &self.unit(step)?;
-            POLICY.hints(&self.inventory, &self.held, Unit::Container(pod, container), &mut answers);
+            self.policy.hints(&self.inventory, &self.held, Unit::Container(pod, container), &mut answers);
         }
         let nodes = self.inventory.nodes();
         let each = (0..answers.len()).filter_map(|at| answers.get(at));

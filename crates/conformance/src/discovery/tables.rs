@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cpuset::{CpuId, CpuSet};
-use node_config::{DistanceRows, NodeCountCheck, Scope, TopologyConfig, TopologyFacts, TopologyPolicyName};
+use node_config::{
+    DistanceRows, FeatureGates, NodeCountCheck, Rules, Scope, TopologyConfig, TopologyFacts,
+    TopologyPolicyName,
+};
 use serde_json::{Map, Value, json};
 use topology_hint::Answers;
 use topology_model::{CpuRow, CpuTable, CpuTableError, MachineInfo, MachineNode, NodeId, Nodes};
@@ -83,8 +86,10 @@ fn closest(listed: &[MachineNode], order: &[i64]) -> Value {
     // The number of nodes is checked later, and not asked here.
     let facts = TopologyFacts { nodes: 0, distances };
     let policy = TopologyPolicyName::BestEffort.name();
+    let (rules, scope) = (Rules::default(), Scope::Container.name());
+    let gates = FeatureGates::new(rules.gates);
     let checked =
-        TopologyConfig::check(policy, Scope::Container.name(), &options, facts, NodeCountCheck::Kubelet);
+        TopologyConfig::check(policy, scope, &options, &gates, &rules, facts, NodeCountCheck::Kubelet);
     if let Err(faults) = checked {
         let text = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         return json!({ "error": text.trim_start_matches("cannot discover NUMA topology: ") });

@@ -8,7 +8,7 @@ mod admit;
 use std::collections::BTreeMap;
 
 use memory_manager::{Holdings, PodLevel, Static, Stored};
-use node_config::{DistanceRows, NodeCountCheck, TopologyConfig, TopologyFacts};
+use node_config::{DistanceRows, FeatureGates, NodeCountCheck, Rules, TopologyConfig, TopologyFacts};
 use pod_spec::{ContainerName, Pod, PodUid, Role};
 use serde_json::{Map, Value, json};
 use topology_model::Nodes;
@@ -143,7 +143,11 @@ impl<'a> Kubelet<'a> {
         let Some(topology) = self.case.get("topology") else { return Ok(()) };
         let facts = TopologyFacts { nodes: nodes.len(), distances: DistanceRows::Missing };
         let (policy, scope) = (text(&topology["policy"]), text(&topology["scope"]));
-        let checked = TopologyConfig::check(policy, scope, &BTreeMap::new(), facts, NodeCountCheck::Kubelet);
+        // Without options neither gates nor rules are asked.
+        let (rules, options) = (Rules::default(), BTreeMap::new());
+        let gates = FeatureGates::new(rules.gates);
+        let checked =
+            TopologyConfig::check(policy, scope, &options, &gates, &rules, facts, NodeCountCheck::Kubelet);
         let first = |faults: Vec<_>| faults.first().map(ToString::to_string).unwrap_or_default();
         checked.map(|_| ()).map_err(|faults| Fault::refused(first(faults)))
     }

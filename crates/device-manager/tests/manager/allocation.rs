@@ -3,6 +3,7 @@
 use device_manager::{
     BlockedDevices, DeviceIds, Devices, Holdings, Inventory, PluginOptions, Question, Reply, Request,
 };
+use kubelet_release::Rules;
 use pod_spec::{PodUid, Role};
 use proptest::prelude::*;
 use topology_hint::Affinity;
@@ -176,7 +177,7 @@ proptest! {
                 let taken = held.taken(&gpu()).cloned().unwrap_or_default();
                 let free: DeviceIds = inventory.healthy(&gpu()).filter(|id| !taken.contains(*id)).cloned().collect();
                 let request = Request::new(&pod, &pod.containers[0], near(&inventory, &[node]));
-                let policy = Devices::new(BlockedDevices::FreeAtOnce);
+                let policy = Devices::new(&Rules::default(), BlockedDevices::FreeAtOnce);
                 let decide = || settle(Devices::allocate, policy, &inventory, &held, &request, willing);
                 let (_, result) = decide();
                 prop_assert_eq!(&result, &decide().1);

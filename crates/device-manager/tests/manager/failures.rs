@@ -4,6 +4,7 @@ use device_manager::{
     BlockedDevices, Devices, Endpoint, Holdings, Inventory, Life, Moment, PluginOptions, Question, Reply,
     Request, RpcCode, RpcError, Sources,
 };
+use kubelet_release::Rules;
 use pod_spec::Role;
 use topology_hint::Affinity;
 
@@ -98,7 +99,7 @@ fn devices_stay_blocked_where_the_kubelet_forgets_to_free_them_and_only_there() 
         Question::Allocate { .. } => error(2, "no"),
         other => willing(other),
     };
-    let kubelet = Devices::new(BlockedDevices::UntilPodGoes);
+    let kubelet = Devices::new(&Rules::default(), BlockedDevices::UntilPodGoes);
     let cases: [(Plugin<'_>, u32, Option<&str>); 3] =
         [(&empty, 2, Some("a b")), (&no_preference, 3, Some("a b")), (&refuses, 2, None)];
     for (answer, asked, blocked) in cases {

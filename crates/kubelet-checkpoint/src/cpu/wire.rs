@@ -43,6 +43,9 @@ pub(super) struct V1 {
 pub(super) struct V2(pub(super) Body);
 pub(super) struct V3(pub(super) Body);
 
+/// V2 as kubelets name it that know no newer format.
+pub(super) struct NewestV2(pub(super) Body);
+
 structure! {
     V1: "state" "CPUManagerCheckpointV1" {
         policy => "PolicyName" "policyName";
@@ -54,6 +57,15 @@ structure! {
 
 structure! {
     V2: "state" "CPUManagerCheckpointV2" {
+        0.policy => "PolicyName" "policyName";
+        0.shared => "DefaultCPUSet" "defaultCpuSet";
+        0.entries => "Entries" "entries" left_out;
+        0.checksum => "Checksum" "checksum" ["checksum.Checksum"];
+    }
+}
+
+structure! {
+    NewestV2: "state" "CPUManagerCheckpoint" {
         0.policy => "PolicyName" "policyName";
         0.shared => "DefaultCPUSet" "defaultCpuSet";
         0.entries => "Entries" "entries" left_out;

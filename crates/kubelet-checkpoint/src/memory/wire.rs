@@ -78,6 +78,18 @@ structure! {
     }
 }
 
+/// V1 as kubelets name it that know no newer format.
+pub(super) struct NewestV1(pub(super) Body);
+
+structure! {
+    NewestV1: "state" "MemoryManagerCheckpoint" {
+        0.policy => "PolicyName" "policyName";
+        0.nodes => "MachineState" "machineState" ["state.NUMANodeMap"];
+        0.entries => "Entries" "entries" ["state.ContainerMemoryAssignments"] left_out;
+        0.checksum => "Checksum" "checksum" ["checksum.Checksum"];
+    }
+}
+
 /// V2 as kubelets name it that write V3.
 pub(super) struct NamedV2(pub(super) Body);
 

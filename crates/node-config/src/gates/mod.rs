@@ -105,6 +105,12 @@ pub enum Gate {
     CpuManagerPolicyAlphaOptions,
     /// Options of the CPU manager that are in beta.
     CpuManagerPolicyBetaOptions,
+    /// Options of the Topology Manager that are in beta.
+    TopologyManagerPolicyBetaOptions,
+    /// Extended resources that a claim of the pod serves.
+    DraExtendedResource,
+    /// Pods are told when the health of their devices changes.
+    ResourceHealthStatus,
     /// Resources of a pod as a whole.
     PodLevelResources,
     /// CPUs and memory of a pod as a whole.
@@ -130,6 +136,9 @@ impl Gate {
         match self {
             Self::CpuManagerPolicyAlphaOptions => "CPUManagerPolicyAlphaOptions",
             Self::CpuManagerPolicyBetaOptions => "CPUManagerPolicyBetaOptions",
+            Self::TopologyManagerPolicyBetaOptions => "TopologyManagerPolicyBetaOptions",
+            Self::DraExtendedResource => "DRAExtendedResource",
+            Self::ResourceHealthStatus => "ResourceHealthStatus",
             Self::PodLevelResources => "PodLevelResources",
             Self::PodLevelResourceManagers => "PodLevelResourceManagers",
             Self::PodLevelResourcesFixDefaulting => "PodLevelResourcesFixDefaulting",
@@ -182,7 +191,9 @@ impl Default for FeatureGates {
 
 impl FeatureGates {
     /// The defaults of a release.
-    pub(crate) const fn new(table: GateTable) -> Self {
+    /// The defaults of a release.
+    #[must_use]
+    pub const fn new(table: GateTable) -> Self {
         Self { table, set: BTreeMap::new() }
     }
 
@@ -216,6 +227,12 @@ impl FeatureGates {
             faults.extend(KnownGate::all(table).filter_map(|known| gates.unmet(known)));
         }
         if faults.is_empty() { Ok(gates) } else { Err(faults) }
+    }
+
+    /// Whether a release knows a gate of this name.
+    #[must_use]
+    pub fn knows(table: GateTable, name: &str) -> bool {
+        KnownGate::find(table, name).is_some()
     }
 
     /// Whether `gate` is on. A gate that the release does not know is not.

@@ -129,7 +129,7 @@ pub(super) fn cpus(file: &[u8], pod_level: PodLevel) -> Read<CpuState> {
     };
     let salvaged = Salvaged::cpus(file);
     // Entries of format V1 are not pods'.
-    if matches!(error, CpuError::UnknownContainer(_)) || salvaged.state == CpuState::default() {
+    if matches!(error, CpuError::UnknownContainer { .. }) || salvaged.state == CpuState::default() {
         return Read::unreadable(fault);
     }
     Read::salvaged(file, fault, salvaged, |state| {

@@ -5,6 +5,7 @@ use device_manager::{
     RegisterError, SocketConnections, ValidateError, check_announced, check_request,
 };
 use kubelet_release::PluginsPerResource;
+use node_config::Gate;
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde_json::{Value, json};
 
@@ -138,6 +139,10 @@ impl Node {
     pub(super) fn listed(&mut self, resource: &ResourceName, devices: Vec<Device>, entry: &mut Entry) {
         let changed = self.inventory.list(resource, devices);
         self.store();
+        if !self.gates.is_on(Gate::ResourceHealthStatus) {
+            entry.insert("updates".into(), json!([]));
+            return;
+        }
         let mut told: Vec<&str> =
             changed.iter().filter_map(|id| self.holder(resource, id)).map(PodUid::as_str).collect();
         told.sort_unstable();

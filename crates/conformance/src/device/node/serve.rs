@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use device_manager::{
     Devices, Failure, Holdings, Inventory, Outcome, Question, Replies, Reply, Request, Sources,
 };
+use node_config::Gate;
 use pod_spec::{Container, Pod, ResourceName};
 use serde_json::{Value, json};
 use topology_hint::Affinity;
 use topology_model::Nodes;
 
-use super::{Entry, Heard, Key, Node, POLICY};
+use super::{Entry, Heard, Key, Node};
 use crate::device::show;
 use crate::device::stored::{Contents, Stored};
 
@@ -57,7 +58,7 @@ impl Node {
         };
         let (mut replies, mut calls) = (Replies::new(), Vec::new());
         let (error, after) = loop {
-            match decide(POLICY, &inventory, &self.held, &request, &replies) {
+            match decide(self.policy, &inventory, &self.held, &request, &replies) {
                 Ok(Outcome::NeedsPlugin(question)) => {
                     let reply = self.ask(&question, &mut calls);
                     replies.insert(question, reply);
@@ -96,6 +97,9 @@ impl Node {
     }
 
     fn claimed(&self, (pod, container): &Key) -> BTreeSet<ResourceName> {
+        if !self.gates.is_on(Gate::DraExtendedResource) {
+            return BTreeSet::new();
+        }
         let dra = self.pods.iter().filter(|played| played.pod.uid == *pod).flat_map(|played| &played.dra);
         dra.filter(|(name, _)| name == container).map(|(_, resource)| resource.clone()).collect()
     }
