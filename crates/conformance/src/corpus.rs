@@ -211,10 +211,12 @@ impl Corpus {
     }
 }
 
-/// The feature gates that a case sets, in the forms of all domains.
+/// The feature gates that a case sets at its start or in a step, in the forms of all domains.
 fn gates(input: &Value) -> impl Iterator<Item = &str> {
-    let objects = [&input["gates"], &input["config"]["featureGates"]];
-    objects.into_iter().filter_map(Value::as_object).flat_map(|gates| gates.keys().map(String::as_str))
+    let steps = input["steps"].as_array().into_iter().flatten();
+    let places = [input].into_iter().chain(steps);
+    let objects = places.flat_map(|place| [&place["gates"], &place["config"]["featureGates"]]);
+    objects.filter_map(Value::as_object).flat_map(|gates| gates.keys().map(String::as_str))
 }
 
 /// Groups cases by domain and kind, in order of name.

@@ -202,7 +202,7 @@ impl Node {
                     usize::try_from(input["reservedCount"].as_u64().unwrap_or(0)).unwrap_or(0),
                 ),
             },
-            pod_level: setup::pod_level(&gates),
+            pod_level: setup::pod_level(&gates, &setup.rules),
             ..setup::kubelet(setup.rules)
         };
         let nodes = Nodes::new(machine.cpus.nodes().map(|(id, _)| id))

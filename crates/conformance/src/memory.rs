@@ -141,6 +141,8 @@ fn answer(policy: &Static, nodes: &Nodes, held: &Holdings, unit: Unit<'_>, answe
     match (policy.hints(held, unit, answers), unit) {
         (Opinion::None(Silent::NothingFits), _)
         | (Opinion::None(Silent::NothingAsked), Unit::Container(..)) => json!({}),
+        // Of a pod releases say either.
+        (Opinion::None(Silent::NothingAsked), Unit::Pod(_)) => leeway::any_of(&[Value::Null, json!({})]),
         (Opinion::None(_), _) => Value::Null,
         (Opinion::Given, _) => {
             let each = answers.iter();

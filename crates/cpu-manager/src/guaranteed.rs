@@ -67,7 +67,7 @@ impl Guarantee for PodLevel {
         if pod.qos_class(self.counts()) != QosClass::Guaranteed {
             return Err(NotPinned::NotGuaranteed);
         }
-        if pod.has_pod_level_resources() && !(self == Self::Managed && stands_alone(container)) {
+        if self.is_read(pod) && !(self == Self::Managed && stands_alone(container)) {
             return Err(NotPinned::PodLevel);
         }
         whole_cpus(&container.requests)
@@ -77,7 +77,7 @@ impl Guarantee for PodLevel {
         if pod.qos_class(self.counts()) != QosClass::Guaranteed {
             return Err(NotPinned::NotGuaranteed);
         }
-        if pod.has_pod_level_resources() {
+        if self.is_read(pod) {
             return match (self, &pod.resources) {
                 (Self::Managed, Some(PodResources { requests, .. })) => whole_cpus(requests),
                 _ => Err(NotPinned::PodLevel),

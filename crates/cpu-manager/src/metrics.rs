@@ -273,7 +273,7 @@ impl Static {
     fn count(&self, metric: Metric, by: u32, changes: &mut Vec<Change>) {
         match self.pod_level {
             PodLevel::Managed if by > 0 => changes.push(Change::Add(metric, i64::from(by))),
-            PodLevel::Managed | PodLevel::Ignored | PodLevel::NotPinned => {}
+            PodLevel::Managed | PodLevel::Ignored | PodLevel::Unread | PodLevel::NotPinned => {}
         }
     }
 }

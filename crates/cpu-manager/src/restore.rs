@@ -73,7 +73,7 @@ impl Static {
         }
         let stored = match (self.pod_bubble, self.pod_level) {
             (PodBubble::Find, PodLevel::Managed) => self.find_lost(stored),
-            (PodBubble::Lose, _) | (_, PodLevel::Ignored | PodLevel::NotPinned) => stored,
+            (PodBubble::Lose, _) | (_, PodLevel::Ignored | PodLevel::Unread | PodLevel::NotPinned) => stored,
         };
         self.check(&stored)?;
         Ok(stored)

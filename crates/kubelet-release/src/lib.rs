@@ -12,12 +12,12 @@ mod release;
 mod value;
 mod rules;
 
-pub use release::{KnownRules, Release, UnknownRelease};
+pub use release::{Release, UnknownRelease};
 pub use rules::{Rule, Rules};
 pub use value::{
     AlignedShare, CheckpointForm, DefaultedBy, DeviceHintNodes, EmptyMemoryRequest, FlagTexts, GateTable,
-    MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodSysctls, QosBy, StorageForm,
-    WholeCoreCheck,
+    MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodSysctls, PodsOfGateOff, QosBy,
+    RunningInstances, StorageForm, WholeCoreCheck,
 };
 
 /// The examples of the README are tests too.

@@ -8,9 +8,9 @@ use thiserror::Error;
 /// A minor release of the kubelet, at the patch release whose code was asked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Release {
-    /// 1.34, asked as 1.34.4; see [`Release::known_rules`].
+    /// 1.34, asked as 1.34.4.
     V1_34,
-    /// 1.35, asked as 1.35.6; see [`Release::known_rules`].
+    /// 1.35, asked as 1.35.6.
     V1_35,
     /// 1.36, asked as 1.36.3: the release where no other is named.
     #[default]
@@ -45,15 +45,6 @@ impl Release {
         }
     }
 
-    /// How many of the rules that the release has otherwise are in the table.
-    #[must_use]
-    pub const fn known_rules(self) -> KnownRules {
-        match self {
-            Self::V1_34 | Self::V1_35 => KnownRules::GatesOnly,
-            Self::V1_36 | Self::V1_37 => KnownRules::All,
-        }
-    }
-
     /// The release with this minor number of major version 1.
     const fn of_minor(minor: u32) -> Option<Self> {
         match minor {
@@ -67,15 +58,6 @@ impl Release {
 
     const OLDEST: Self = Self::ALL[0];
     const NEWEST: Self = Self::ALL[Self::ALL.len() - 1];
-}
-
-/// How far the table of rules covers a release.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum KnownRules {
-    /// What it decides: every difference in decisions that recorded answers show is a rule.
-    All,
-    /// Its feature gates; its other rules stand as those of the default release.
-    GatesOnly,
 }
 
 impl fmt::Display for Release {

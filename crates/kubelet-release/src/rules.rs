@@ -3,8 +3,8 @@
 use crate::release::Release;
 use crate::value::{
     AlignedShare, CheckpointForm, DefaultedBy, DeviceHintNodes, EmptyMemoryRequest, FlagTexts, GateTable,
-    MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodSysctls, QosBy, StorageForm,
-    WholeCoreCheck,
+    MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodSysctls, PodsOfGateOff, QosBy,
+    RunningInstances, StorageForm, WholeCoreCheck,
 };
 
 /// Makes [`Rules`] and [`Rule`] of a table with a row for each rule: its field, its name, the type of its values, what
@@ -98,6 +98,8 @@ table! {
         "how the errors of `--reserved-memory` are spelt", "texts of the memory manager's flag";
     pod_level_defaults PodLevelDefaults: DefaultedBy = [Decoder, Decoder, Decoder, ApiServer],
         "who fills in requests and limits of a pod as a whole", "gate PodLevelResourcesFixDefaulting";
+    pods_of_gate_off PodsOfGateOff: PodsOfGateOff = [Served, Served, LeftAlone, LeftAlone],
+        "what managers do for pods with resources at pod level while `PodLevelResources` is off", "KEP-5526";
     qos Qos: QosBy = [Sums, Sums, Sums, Containers],
         "what the QoS class is worked out from", "gate PodLevelResourcesFixKubeletQOSClass";
     storage_form StorageForm: StorageForm = [Binary, Binary, Binary, Decimal],
@@ -112,6 +114,8 @@ table! {
         "which forms of the state files of CPUs and memory are written and read", "kubernetes#134768, then checkpoints with data and dataChecksum";
     device_hint_nodes DeviceHintNodes: DeviceHintNodes = [OfMachine, OfMachine, WithDevices, WithDevices],
         "of which NUMA nodes hints for devices list the sets", "kubernetes#138244";
+    running_instances RunningInstances: RunningInstances = [One, Any, Any, Any],
+        "which instances of a container tell that it has run through a restart", "kubernetes#135485";
     plugins_per_resource PluginsPerResource: PluginsPerResource = [One, One, One, Several],
         "how many device plugins may serve a resource", "device manager, connections by resource and socket";
     metric_prefix MetricPrefix: MetricPrefix = [Bare, Bare, Bare, Kubelet],

@@ -115,6 +115,24 @@ pub enum DeviceHintNodes {
     WithDevices,
 }
 
+/// What the managers of CPUs and memory do for a pod with resources at pod level while `PodLevelResources` is off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PodsOfGateOff {
+    /// Its containers are served as if the pod had none.
+    Served,
+    /// Nothing.
+    LeftAlone,
+}
+
+/// Which instances of a container tell the device manager that it has run through a restart of the kubelet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RunningInstances {
+    /// One of them, which may have ended: of a container that was started again before, chance decides.
+    One,
+    /// Any that runs.
+    Any,
+}
+
 /// How many device plugins may serve one resource.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PluginsPerResource {

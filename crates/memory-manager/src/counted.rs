@@ -77,7 +77,7 @@ impl Static {
         let Counted { pinning_requests, pinning_errors, .. } = counted;
         match self.pod_level {
             PodLevel::Managed => counted,
-            PodLevel::Ignored | PodLevel::NotPinned => {
+            PodLevel::Ignored | PodLevel::Unread | PodLevel::NotPinned => {
                 Counted { pinning_requests, pinning_errors, ..Counted::default() }
             }
         }

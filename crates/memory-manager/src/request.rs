@@ -139,7 +139,7 @@ impl Static {
         if class != QosClass::Guaranteed {
             return Err(NotPinned::NotGuaranteed);
         }
-        if pod.has_pod_level_resources() && self.pod_level != PodLevel::Managed {
+        if self.pod_level.is_read(pod) && self.pod_level != PodLevel::Managed {
             return Err(NotPinned::PodLevel);
         }
         Ok(())

@@ -34,9 +34,7 @@ pub use duration::{Duration, DurationError};
 pub use eviction::{Eviction, EvictionError};
 pub use gates::{FeatureGates, Gate, GateError};
 pub use go_float::go_float;
-pub use kubelet_release::{
-    GateTable, KnownRules, PluginsPerResource, PodSysctls, Release, Rule, Rules, UnknownRelease,
-};
+pub use kubelet_release::{GateTable, PluginsPerResource, PodSysctls, Release, Rule, Rules, UnknownRelease};
 pub use memory::{MemoryConfigError, MemoryPolicyName};
 pub use own::{CacheAlignment, Drift, MemoryNodes, OwnOptions, Regroup};
 pub use reserved_memory::{ReservedMemory, ReservedMemoryFlag, ReservedMemoryFlagError};

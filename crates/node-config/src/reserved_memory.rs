@@ -58,6 +58,9 @@ impl ReservedMemoryFlagError {
             (FlagTexts::Misspelt, Self::Limit(text)) => {
                 format!("the reserved limit has incorrect value, expected type=quantatity, got {text}")
             }
+            (FlagTexts::Misspelt, Self::Quantity(text)) => {
+                format!("failed to parse the quantatity, expected quantatity, got {text}")
+            }
             (FlagTexts::Misspelt | FlagTexts::Spelt, error) => error.to_string(),
         }
     }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use admission_report::Notice;
-use node_config::{KnownRules, Release, Rules, UnknownRelease};
+use node_config::{Release, Rules, UnknownRelease};
 
 /// A version of the kubelet, and the release whose rules are taken for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,18 +20,9 @@ impl KubeletVersion {
         Rules::of(self.release)
     }
 
-    /// That the version itself is not known, or that only some of its rules are.
+    /// That the version itself is not known.
     pub(crate) fn doubt(self) -> Option<Notice> {
-        let unknown = self.unknown.map(|unknown| format!("{unknown}: its rules apply"));
-        let doubt = unknown.or_else(|| match self.release.known_rules() {
-            KnownRules::All => None,
-            KnownRules::GatesOnly => Some(format!(
-                "of kubelet {} only the feature gates are known: the other rules of {} apply",
-                self.release,
-                Release::default()
-            )),
-        });
-        doubt.map(|doubt| Notice::warning(format!("--kubelet: {doubt}")))
+        self.unknown.map(|unknown| Notice::warning(format!("--kubelet: {unknown}: its rules apply")))
     }
 }
 

@@ -20,7 +20,9 @@ use topology_model::NodeId;
 pub const fn pod_level(node: &Node) -> PodLevel {
     match node.pod_level() {
         topology_admission::PodLevel::Managed => PodLevel::On,
-        topology_admission::PodLevel::Ignored | topology_admission::PodLevel::NotPinned => PodLevel::Off,
+        topology_admission::PodLevel::Ignored
+        | topology_admission::PodLevel::Unread
+        | topology_admission::PodLevel::NotPinned => PodLevel::Off,
     }
 }
 

@@ -278,7 +278,7 @@ impl<'a> Steps<'a> {
             _ if !shortages.is_empty() => return Err(Stop::refused(None, Cause::Shortage(shortages))),
             _ => {}
         }
-        if self.node.pod_level == PodLevel::Ignored && self.pod.has_pod_level_resources() {
+        if self.node.pod_level.is_refused() && self.pod.has_pod_level_resources() {
             return Err(Stop::mismatch(Mismatch::PodLevelResources));
         }
         Ok(())

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use cpu_manager::{Alignment, Baselines, Order, ReservedCpus, WholeCores};
-use kubelet_release::CheckpointForm;
+use kubelet_release::{CheckpointForm, Rules};
 use node_config::{
     Amounts, CapacityFacts, CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, DistanceRows, FeatureGates,
     Gate, GateError, KubeletConfiguration, MemoryConfigError, MemoryNodes, MemoryPolicyName, OwnOptions,
@@ -139,7 +139,7 @@ impl Node {
             cpus,
             memory,
             allocatable: allocatable(&capacity, &kept),
-            pod_level: pod_level(&starting.gates),
+            pod_level: pod_level(&starting.gates, &config.rules),
             pod_rules: rules_of_pods(config, &starting.gates),
             rules: config.rules,
             compat,
@@ -157,7 +157,7 @@ pub fn pod_rules(config: &KubeletConfiguration) -> PodRules {
 
 fn rules_of_pods(config: &KubeletConfiguration, gates: &FeatureGates) -> PodRules {
     let PodRules { pod_level, mut defaults, qos, mut empty } =
-        PodRules::of(&config.rules, pod_level(gates).counts());
+        PodRules::of(&config.rules, pod_level(gates, &config.rules).counts());
     // What the release does, unless the gate that brought it is switched off.
     if gates.is_off(Gate::PodLevelResourcesFixDefaulting) {
         defaults = PodLevelDefaults::Requests;
@@ -168,9 +168,9 @@ fn rules_of_pods(config: &KubeletConfiguration, gates: &FeatureGates) -> PodRule
     PodRules { pod_level, defaults, qos, empty }
 }
 
-fn pod_level(gates: &FeatureGates) -> PodLevel {
+fn pod_level(gates: &FeatureGates, rules: &Rules) -> PodLevel {
     match (gates.is_on(Gate::PodLevelResources), gates.is_on(Gate::PodLevelResourceManagers)) {
-        (false, _) => PodLevel::Ignored,
+        (false, _) => PodLevel::off(rules),
         (true, false) => PodLevel::NotPinned,
         (true, true) => PodLevel::Managed,
     }
@@ -242,7 +242,7 @@ impl Starting<'_> {
         let config = cpu_manager::Config {
             options: typed(&options),
             reserved,
-            pod_level: pod_level(&self.gates),
+            pod_level: pod_level(&self.gates, &self.config.rules),
             busy_sibling: self.compat.busy_sibling,
             pod_bubble: self.compat.pod_bubble,
             full_node: self.compat.full_node,
@@ -266,7 +266,7 @@ impl Starting<'_> {
         let config = memory_manager::Config {
             reserved: memory_manager::Reservations(reserved.collect()),
             node_allocatable: named(&self.kept),
-            pod_level: pod_level(&self.gates),
+            pod_level: pod_level(&self.gates, &self.config.rules),
             wrapped_tables: self.compat.wrapped_tables,
             readmission: self.compat.readmission,
             empty_request: self.config.rules.empty_memory_request,

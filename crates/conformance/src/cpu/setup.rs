@@ -129,9 +129,9 @@ impl<'a> Setup<'a> {
     /// Which state files are written.
     pub(super) fn forms(&self) -> Result<Forms, Fault> {
         let gates = self.feature_gates()?;
-        let pod_level = match pod_level(&gates) {
+        let pod_level = match pod_level(&gates, &self.rules) {
             PodLevel::Managed => kubelet_checkpoint::PodLevel::On,
-            PodLevel::Ignored | PodLevel::NotPinned => kubelet_checkpoint::PodLevel::Off,
+            PodLevel::Ignored | PodLevel::Unread | PodLevel::NotPinned => kubelet_checkpoint::PodLevel::Off,
         };
         let baselines = match baselines(&gates, self.rules) {
             Baselines::Kept => kubelet_checkpoint::Baselines::On,
@@ -163,7 +163,7 @@ impl Wanted<'_> {
         let config = Config {
             options: options(cpus, self.options, self.gates, &self.rules, self.topology_policy)?,
             reserved,
-            pod_level: pod_level(self.gates),
+            pod_level: pod_level(self.gates, &self.rules),
             baselines: baselines(self.gates, self.rules),
             ..kubelet(self.rules)
         };
@@ -205,7 +205,10 @@ fn gates(changed: &Value, rules: Rules) -> Result<FeatureGates, Fault> {
         each.map(|(name, value)| (name.clone(), value.as_bool() == Some(true))).collect();
     // What builds on it is off with it.
     if changes.get(Gate::PodLevelResources.name()) == Some(&false) {
-        changes.insert("InPlacePodLevelResourcesVerticalScaling".into(), false);
+        let resize = "InPlacePodLevelResourcesVerticalScaling";
+        if FeatureGates::knows(rules.gates, resize) {
+            changes.insert(resize.into(), false);
+        }
         if rules.pod_level_defaults == DefaultedBy::ApiServer {
             changes.insert(Gate::PodLevelResourcesFixDefaulting.name().into(), false);
         }
@@ -226,9 +229,9 @@ pub(super) fn baselines(gates: &FeatureGates, rules: Rules) -> Baselines {
     }
 }
 
-pub(super) fn pod_level(gates: &FeatureGates) -> PodLevel {
+pub(super) fn pod_level(gates: &FeatureGates, rules: &Rules) -> PodLevel {
     match (gates.is_on(Gate::PodLevelResources), gates.is_on(Gate::PodLevelResourceManagers)) {
-        (false, _) => PodLevel::Ignored,
+        (false, _) => PodLevel::off(rules),
         (true, false) => PodLevel::NotPinned,
         (true, true) => PodLevel::Managed,
     }

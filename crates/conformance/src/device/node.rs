@@ -11,7 +11,7 @@ use std::time::Duration;
 use device_manager::{
     BlockedDevices, Connected, Connections, Devices, Holdings, Inventory, Moment, SocketConnections,
 };
-use kubelet_release::{PluginsPerResource, Rules};
+use kubelet_release::{DeviceHintNodes, PluginsPerResource, Rules};
 use node_config::FeatureGates;
 use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceName, Unit};
 use serde_json::{Map, Value, json};
@@ -38,6 +38,9 @@ pub(super) struct Node {
     per_resource: PluginsPerResource,
     /// The kubelet's own rules.
     policy: Devices,
+    rules: Rules,
+    /// The node ids as the case lists them.
+    order: Vec<i64>,
     /// With their defaults.
     gates: FeatureGates,
     successors: Successors,
@@ -49,11 +52,24 @@ pub(super) struct Node {
     heard: Heard,
     /// Containers that were running when the kubelet started.
     running: BTreeSet<Key>,
+    chance: Chance,
     now: Moment,
     others: Others,
     counters: BTreeMap<String, u64>,
     /// `None`: plugins are called as functions are.
     wire: Option<Wire>,
+}
+
+/// What chance decides in the kubelet otherwise than at most times.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Chance {
+    #[default]
+    Mostly,
+    /// Of several instances of a container, one that has ended is found before one that runs.
+    EndedInstances,
+    /// The end of a plugin's stream, which another plugin had replaced, is noticed while the plugin connects again, and
+    /// taken for the end of the new one.
+    LateEnds,
 }
 
 /// Which plugin is asked when one of several has gone: the kubelet takes any of those that are left.
@@ -111,9 +127,12 @@ impl Node {
             connections: Connections::default(),
             sockets: SocketConnections::default(),
             per_resource: rules.plugins_per_resource,
+            rules,
+            order: numbers(&input["nodes"]),
             gates: FeatureGates::new(rules.gates),
             policy: Devices::new(&rules, BlockedDevices::UntilPodGoes),
             successors: Successors::default(),
+            chance: Chance::default(),
             plugins: Plugins::default(),
             stored: Stored::Absent,
             pods: pods.map_err(|error| error.to_string())?,
@@ -130,6 +149,11 @@ impl Node {
     /// The same, with other plugins that follow those that go.
     pub(super) fn with_successors(case: &Case, successors: Successors) -> Result<Self, String> {
         Ok(Self { successors, ..Self::new(case)? })
+    }
+
+    /// The same, where chance decides so.
+    pub(super) fn with_chance(case: &Case, chance: Chance) -> Result<Self, String> {
+        Ok(Self { chance, ..Self::new(case)? })
     }
 
     /// The same, with sockets between the manager and its plugins, and those who ask what pods hold.
@@ -255,9 +279,21 @@ impl Node {
         }
         let nodes = self.inventory.nodes();
         let each = (0..answers.len()).filter_map(|at| answers.get(at));
-        let each = each.map(|(resource, answer)| (resource.to_string(), crate::cpu::listed(nodes, answer)));
+        let listed = |resource, answer| {
+            let hints = crate::cpu::listed(nodes, answer);
+            let of_all =
+                self.rules.device_hint_nodes == DeviceHintNodes::OfMachine || !self.is_placed(resource);
+            if of_all { in_order(&self.order, hints) } else { hints }
+        };
+        let each = each.map(|(resource, answer)| (resource.to_string(), listed(resource, answer)));
         entry.insert("hints".into(), Value::Object(each.collect()));
         Ok(())
+    }
+
+    /// Whether a device of the resource stands on a NUMA node of the machine.
+    fn is_placed(&self, resource: &ResourceName) -> bool {
+        let is_known = |node: &NodeId| self.order.contains(&node.0);
+        self.inventory.devices(resource).any(|device| device.topology.ids().iter().any(is_known))
     }
 
     fn raise(&mut self, step: &Value, entry: &mut Entry) {
@@ -278,4 +314,20 @@ impl Node {
     fn count(&mut self, name: String) {
         *self.counters.entry(name).or_default() += 1;
     }
+}
+
+/// Hints in the order in which a kubelet lists the sets of these nodes.
+fn in_order(order: &[i64], hints: Value) -> Value {
+    let Value::Array(mut list) = hints else { return hints };
+    let place = |hint: &Value| -> Vec<usize> {
+        let mut places: Vec<usize> =
+            numbers(&hint["nodes"]).iter().filter_map(|id| order.iter().position(|own| own == id)).collect();
+        places.sort_unstable();
+        places
+    };
+    list.sort_by_cached_key(|hint| {
+        let places = place(hint);
+        (places.len(), places)
+    });
+    Value::Array(list)
 }

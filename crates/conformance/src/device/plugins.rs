@@ -100,6 +100,12 @@ impl Plugins {
         Some(process.resource.clone())
     }
 
+    /// The connection by which the kubelet listens to a process, and for which resource.
+    pub(super) fn listened_to(&self, name: &str) -> Option<(&ResourceName, ConnectionId)> {
+        let process = self.processes.get(name).filter(|process| process.stream == Stream::Open)?;
+        Some((&process.resource, process.connection?))
+    }
+
     /// What the kubelet is told when it calls a plugin that has ended, and whose end it has not noticed.
     pub(super) fn vanished(&self, resource: &ResourceName) -> RpcError {
         let owner = self.called.get(resource).and_then(|connection| self.owners.get(connection));

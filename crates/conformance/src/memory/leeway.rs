@@ -1,5 +1,6 @@
 //! Answers in which the kubelet crashed at some place, or left something to chance.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::case::{Case, Expected, Outcome};
@@ -7,11 +8,11 @@ use crate::case::{Case, Expected, Outcome};
 /// The name under which [`any_of`] keeps alternatives.
 const ANY_OF: &str = "oursAnyOf";
 
-/// A text of which the kubelet gives any: it walks unordered maps.
-pub(super) fn any_of(texts: &[String]) -> Value {
-    match texts {
+/// Answers of which the kubelet gives any: it walks unordered maps.
+pub(super) fn any_of<T: Serialize>(answers: &[T]) -> Value {
+    match answers {
         [only] => json!(only),
-        texts => json!({ ANY_OF: texts }),
+        answers => json!({ ANY_OF: answers }),
     }
 }
 

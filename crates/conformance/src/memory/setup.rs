@@ -113,7 +113,7 @@ impl Setup<'_> {
     /// How the state file is read and written.
     pub(super) fn forms(self) -> Forms {
         let pod_level = match self.pod_level() {
-            PodLevel::Ignored | PodLevel::NotPinned => kubelet_checkpoint::PodLevel::Off,
+            PodLevel::Ignored | PodLevel::Unread | PodLevel::NotPinned => kubelet_checkpoint::PodLevel::Off,
             PodLevel::Managed => kubelet_checkpoint::PodLevel::On,
         };
         Forms { checkpoint: self.rules.checkpoints, ..Forms::plain(pod_level) }
@@ -123,7 +123,7 @@ impl Setup<'_> {
     pub(super) fn pod_level(self) -> PodLevel {
         let gate = |name: &str, default| self.gates[name].as_bool().unwrap_or(default);
         match (gate("PodLevelResources", true), gate("PodLevelResourceManagers", false)) {
-            (false, _) => PodLevel::Ignored,
+            (false, _) => PodLevel::off(&self.rules),
             (true, false) => PodLevel::NotPinned,
             (true, true) => PodLevel::Managed,
         }

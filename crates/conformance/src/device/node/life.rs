@@ -9,7 +9,7 @@ use node_config::Gate;
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde_json::{Value, json};
 
-use super::{Entry, Node};
+use super::{Chance, Entry, Node};
 use crate::case::text;
 use crate::device::stored::{Contents, Stored};
 use crate::device::{plugins, show};
@@ -33,6 +33,7 @@ impl Node {
         if step["again"].as_bool() == Some(true) {
             return self.register_again(step, entry);
         }
+        let was_replaced = self.was_replaced(name);
         self.stop_plugin(name, entry)?;
         let resource = text(&step["resource"]);
         self.plugins.start(name, resource, step);
@@ -63,6 +64,9 @@ impl Node {
                 }
             })
         });
+        if was_replaced && connected.is_ok() && self.chance == Chance::LateEnds {
+            self.connections.gone(&ResourceName::new(resource));
+        }
         let error = match connected {
             Ok(()) => Value::Null,
             Err(Refusal::Called(error)) => json!({ "code": "Unknown", "message": error.to_string() }),
@@ -73,6 +77,12 @@ impl Node {
         };
         entry.insert("error".into(), error);
         Ok(())
+    }
+
+    /// Whether the kubelet listens to a plugin in whose place another was called later.
+    fn was_replaced(&self, name: &str) -> bool {
+        let listens = self.plugins.listened_to(name);
+        listens.is_some_and(|(resource, own)| self.connections.current(resource) != Some(own))
     }
 
     /// A process that runs calls the kubelet once more.
@@ -267,12 +277,18 @@ impl Node {
         self.connections = Connections::default();
         self.sockets = SocketConnections::default();
         self.plugins.close_all();
-        let running = step["running"].as_array().into_iter().flatten();
-        let running = running.filter(|container| container["running"].as_bool() == Some(true));
+        let listed = || step["running"].as_array().into_iter().flatten();
+        let with =
+            |runs| listed().filter(move |container| (container["running"].as_bool() == Some(true)) == runs);
         let key = |container: &Value| {
             (PodUid::new(text(&container["pod"])), ContainerName::new(text(&container["container"])))
         };
-        self.running = running.map(key).collect();
+        self.running = with(true).map(key).collect();
+        if self.chance == Chance::EndedInstances {
+            with(false).map(key).for_each(|ended| {
+                self.running.remove(&ended);
+            });
+        }
         self.hear(&step["value"]);
         entry.insert("error".into(), Value::Null);
         Ok(())
