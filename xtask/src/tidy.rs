@@ -68,6 +68,7 @@ const ROWS: &[Row] = &[
         &["topology-discovery", "device-plugin", "bounded-http", "cgroup-cpuset", "topology-manifest"],
     ),
     row("state of a node", Outside, &["node-state"]),
+    row("upgrade of a node", Outside, &["release-upgrade"]),
     row("owner of a node", Outside, &["node-agent"]),
     row("output", Outside, &["node-output"]),
     row("input", Outside, &["node-input"]),

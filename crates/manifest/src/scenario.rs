@@ -78,6 +78,8 @@ pub struct ScenarioConfiguration {
     pub name: String,
     /// A built-in one, or the path of a file.
     pub config: Option<String>,
+    /// The kubelet whose rules apply, as a version; `None`: the default release.
+    pub kubelet: Option<String>,
     /// Path of a file with options of this project's own.
     pub topolet_config: Option<String>,
     /// Topology Manager policy instead of the configuration's.
@@ -95,7 +97,7 @@ pub struct ScenarioConfiguration {
 /// A kind of pod.
 #[derive(Clone, Debug)]
 pub struct ScenarioPod {
-    /// The pod; its name is that of the kind.
+    /// The pod as it is written, without what an API server fills in; its name is that of the kind.
     pub pod: Pod,
     /// How often it comes against the others, at least 1.
     pub weight: u32,

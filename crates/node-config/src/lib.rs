@@ -32,7 +32,7 @@ pub use configuration::KubeletConfiguration;
 pub use cpu::{CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, cpu_options};
 pub use duration::{Duration, DurationError};
 pub use eviction::{Eviction, EvictionError};
-pub use gates::{FeatureGates, Gate, GateError};
+pub use gates::{FeatureGates, Gate, GateDifference, GateError, GateStage, GateState, gate_differences};
 pub use go_float::go_float;
 pub use kubelet_release::{GateTable, PluginsPerResource, PodSysctls, Release, Rule, Rules, UnknownRelease};
 pub use memory::{MemoryConfigError, MemoryPolicyName};

@@ -1,9 +1,11 @@
-//! The kubelet whose rules apply, as an argument names it.
+//! The kubelet whose rules apply, and what names it.
 
+use std::fmt;
 use std::str::FromStr;
 
 use admission_report::Notice;
 use node_config::{Release, Rules, UnknownRelease};
+use node_state::StateFolder;
 
 /// A version of the kubelet, and the release whose rules are taken for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,18 +13,74 @@ pub struct KubeletVersion {
     release: Release,
     /// Why they are another release's.
     unknown: Option<UnknownRelease>,
+    named_by: NamedBy,
+}
+
+/// What names the version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NamedBy {
+    /// An argument.
+    Argument,
+    /// `status.nodeInfo.kubeletVersion` of the Node object.
+    NodeObject,
+    /// The form of the node's state files; of releases with the same form the default one is taken.
+    StateFiles,
+    /// Nothing: it is the default release.
+    Nobody,
 }
 
 impl KubeletVersion {
+    /// The default release, which nothing has named.
+    pub const DEFAULT: Self = Self { release: Release::V1_36, unknown: None, named_by: NamedBy::Nobody };
+
+    /// The release whose rules are taken.
+    #[must_use]
+    pub const fn release(self) -> Release {
+        self.release
+    }
+
     /// The rules of its release.
     #[must_use]
     pub const fn rules(self) -> Rules {
         Rules::of(self.release)
     }
 
-    /// That the version itself is not known.
-    pub(crate) fn doubt(self) -> Option<Notice> {
-        self.unknown.map(|unknown| Notice::warning(format!("--kubelet: {unknown}: its rules apply")))
+    /// What named it.
+    #[must_use]
+    pub const fn named_by(self) -> NamedBy {
+        self.named_by
+    }
+
+    /// That the version itself is not known. `place` is what named it.
+    #[must_use]
+    pub fn doubt(self, place: &str) -> Option<Notice> {
+        self.unknown.map(|unknown| Notice::warning(format!("{place}: {unknown}: its rules apply")))
+    }
+
+    /// The release of the kubelet that writes files in the form of these.
+    pub(crate) fn of_files(folder: &StateFolder) -> Option<Self> {
+        let form = folder.form()?;
+        let writes = |release: &Release| Rules::of(*release).checkpoints == form;
+        let release = [Release::default()].into_iter().chain(Release::ALL).find(writes)?;
+        Some(Self { release, unknown: None, named_by: NamedBy::StateFiles })
+    }
+
+    /// The version that a Node object has.
+    pub(crate) fn of_node_object(version: &str) -> Option<Self> {
+        let version: Self = version.parse().ok()?;
+        Some(Self { named_by: NamedBy::NodeObject, ..version })
+    }
+}
+
+impl fmt::Display for NamedBy {
+    /// A fragment that fits after "1.37, ".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Argument => "as given",
+            Self::NodeObject => "by the Node object",
+            Self::StateFiles => "by the form of the state files",
+            Self::Nobody => "since nothing names another",
+        })
     }
 }
 
@@ -31,12 +89,11 @@ impl FromStr for KubeletVersion {
 
     /// Reads any version; of a release that is not known the nearest one's rules are taken.
     fn from_str(text: &str) -> Result<Self, UnknownRelease> {
-        match text.parse() {
-            Ok(release) => Ok(Self { release, unknown: None }),
-            Err(unknown @ UnknownRelease::Unknown { nearest, .. }) => {
-                Ok(Self { release: nearest, unknown: Some(unknown) })
-            }
-            Err(error @ UnknownRelease::NotAVersion) => Err(error),
-        }
+        let (release, unknown) = match text.parse() {
+            Ok(release) => (release, None),
+            Err(unknown @ UnknownRelease::Unknown { nearest, .. }) => (nearest, Some(unknown)),
+            Err(error @ UnknownRelease::NotAVersion) => return Err(error),
+        };
+        Ok(Self { release, unknown, named_by: NamedBy::Argument })
     }
 }

@@ -2,6 +2,7 @@
 
 mod sources;
 mod node;
+mod node_release;
 mod machine;
 mod load;
 mod memory;
@@ -32,10 +33,12 @@ pub use devices::DeviceText;
 pub use files::{name as shown_name, read};
 pub use folder::{any_state_of, must_be_folder, state_of};
 pub use gather::{Elsewhere, Gathered, Given};
-pub use kubelet_version::KubeletVersion;
+pub use kubelet_version::{KubeletVersion, NamedBy};
 pub use machine::{LIVE, LoadedMachine, files_of};
 pub use memory::{must_be_known as memory_must_be_known, must_be_known_by as memory_must_be_known_by};
-pub use node::{InputWarning, Keeping, LoadedNode, configuration_to_check};
+pub use node::{
+    InputWarning, Keeping, LoadedNode, configuration_of, configuration_to_check, inventory_of, options_of,
+};
 pub use packed::{Contents, Gap, Packed, Packing, Source};
 pub use pod_names::{
     OWN, POD_LOGS, from_path as pod_names_of, of_logs as pod_names_of_logs, of_state as pod_names_of_state,

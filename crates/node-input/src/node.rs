@@ -18,7 +18,7 @@ use topology_model::{CpuTable, KubeletView};
 
 use crate::configuration::{self, ReadConfiguration, own_options};
 use crate::devices::DeviceText;
-use crate::kubelet_version::KubeletVersion;
+use crate::kubelet_version::NamedBy;
 use crate::machine::LoadedMachine;
 use crate::memory;
 use crate::packed::{Gap, Packed};
@@ -136,18 +136,17 @@ impl LoadedNode {
     ) -> anyhow::Result<Self> {
         let view = KubeletView::new(&machine.info)
             .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
-        let release = rules.kubelet_rules();
-        let packed = machine.packed.as_deref();
-        let packed_config = packed.and_then(|packed| packed.config.as_deref());
-        let read = match (&rules.config, packed.zip(packed_config)) {
-            (None, Some((packed, text))) => {
-                configuration::from_text(&packed.config_name(&machine.name), text, release)?
-            }
-            (given, _) => configuration::read(given.as_deref(), &view, release)?,
-        };
+        let read = configuration_of(machine, rules.config.as_deref(), &view, rules.kubelet_rules())?;
         let mut warnings: Vec<InputWarning> =
             read.warnings.iter().cloned().map(InputWarning::Configuration).collect();
-        warnings.extend(rules.kubelet.and_then(KubeletVersion::doubt).map(InputWarning::Notice));
+        let doubt = rules.kubelet.and_then(|version| {
+            version.doubt(match version.named_by() {
+                NamedBy::NodeObject => "the Node object",
+                NamedBy::StateFiles => "the state files",
+                NamedBy::Argument | NamedBy::Nobody => "--kubelet",
+            })
+        });
+        warnings.extend(doubt.map(InputWarning::Notice));
         if rules.config.is_none() {
             warnings.extend(machine.config_gaps().into_iter().map(InputWarning::Notice));
         }
@@ -164,24 +163,9 @@ impl LoadedNode {
         change(&mut config);
         refuse_invalid(&config, &name)?;
         warnings.extend(memory::must_be_known_by(machine, &config)?.map(InputWarning::Notice));
-        let mut inventory = Inventory::new(view.nodes().clone());
-        let packed_devices = packed.and_then(|packed| packed.devices.clone());
-        let packed_devices =
-            packed_devices.map(|text| DeviceText { name: format!("devices of {}", machine.name), text });
-
-        if let Some(text) = devices.or(packed_devices) {
-            warnings.extend(text.not_judged()?.into_iter().map(InputWarning::Notice));
-            for (resource, devices) in text.devices(machine, view.nodes())? {
-                inventory = inventory.with(resource, devices);
-            }
-        }
-        let options = match (&rules.topolet_config, packed.and_then(|packed| packed.own_config.as_deref())) {
-            (Some(path), _) => own_options(path)?,
-            (None, Some(text)) => {
-                configuration::own_options_of(&format!("options of {}", machine.name), text)?
-            }
-            (None, None) => OwnOptions::default(),
-        };
+        let (inventory, not_judged) = inventory_of(machine, devices, &view)?;
+        warnings.extend(not_judged.into_iter().map(InputWarning::Notice));
+        let options = options_of(machine, rules)?;
         let node = Node::start_with(&view, &config, None, compat, options)
             .map_err(|error| start_failed(&error, &name, &machine.name))?;
         let line = NodeLine::new(&machine.name, &name, &node);
@@ -199,25 +183,84 @@ impl LoadedNode {
     }
 }
 
-/// The configuration that a check is about, and its text: a given one, that of a node file, or the kubelet's defaults.
+/// The configuration of a node as a kubelet with these rules reads it: the given one, else the machine's own, else
+/// [`PINNED`](crate::PINNED).
+///
+/// # Errors
+/// It cannot be read.
+pub fn configuration_of(
+    machine: &LoadedMachine,
+    given: Option<&str>,
+    view: &KubeletView,
+    release: Rules,
+) -> anyhow::Result<ReadConfiguration> {
+    match (given, packed_config(machine)) {
+        (None, Some((packed, text))) => {
+            configuration::from_text(&packed.config_name(&machine.name), text, release)
+        }
+        (given, _) => configuration::read(given, view, release),
+    }
+}
+
+/// The machine's own configuration.
+fn packed_config(machine: &LoadedMachine) -> Option<(&Packed, &[u8])> {
+    let packed = machine.packed.as_deref()?;
+    Some((packed, packed.config.as_deref()?))
+}
+
+/// The devices that are given, else the machine's own, and what of them is not judged.
+///
+/// # Errors
+/// They do not fit the machine.
+pub fn inventory_of(
+    machine: &LoadedMachine,
+    devices: Option<DeviceText>,
+    view: &KubeletView,
+) -> anyhow::Result<(Inventory, Vec<Notice>)> {
+    let packed = machine.packed.as_deref().and_then(|packed| packed.devices.clone());
+    let packed = packed.map(|text| DeviceText { name: format!("devices of {}", machine.name), text });
+    let mut inventory = Inventory::new(view.nodes().clone());
+    let Some(text) = devices.or(packed) else { return Ok((inventory, Vec::new())) };
+    let not_judged = text.not_judged()?.into_iter().collect();
+    for (resource, devices) in text.devices(machine, view.nodes())? {
+        inventory = inventory.with(resource, devices);
+    }
+    Ok((inventory, not_judged))
+}
+
+/// The options of topolet's own that are given, else the machine's, else the defaults.
+///
+/// # Errors
+/// They cannot be read.
+pub fn options_of(machine: &LoadedMachine, rules: &RulesSource) -> anyhow::Result<OwnOptions> {
+    let packed = machine.packed.as_deref().and_then(|packed| packed.own_config.as_deref());
+    match (&rules.topolet_config, packed) {
+        (Some(path), _) => own_options(path),
+        (None, Some(text)) => configuration::own_options_of(&format!("options of {}", machine.name), text),
+        (None, None) => Ok(OwnOptions::default()),
+    }
+}
+
+/// The configuration that a check is about, as a kubelet with these rules reads it, and its text: a given one, that of
+/// a node file, or the kubelet's defaults.
 pub fn configuration_to_check(
     given: Option<&str>,
     machine: &LoadedMachine,
     view: &KubeletView,
+    release: Rules,
 ) -> anyhow::Result<(ReadConfiguration, String)> {
-    let packed = machine.packed.as_deref().and_then(|packed| Some((packed, packed.config.as_deref()?)));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if let (None, Some((packed, config))) = (given, packed) {
+    if let (None, Some((packed, config))) = (given, packed_config(machine)) {
         let name = packed.config_name(&machine.name);
-        let read = configuration::from_text(&name, config, Rules::default())?;
+        let read = configuration::from_text(&name, config, release)?;
         return Ok((read, text(config)));
     }
     let given = given.unwrap_or(configuration::DEFAULTS);
     if configuration::is_built_in(given) {
-        return Ok((configuration::read(Some(given), view, Rules::default())?, String::new()));
+        return Ok((configuration::read(Some(given), view, release)?, String::new()));
     }
     let bytes = configuration::bytes(given)?;
-    Ok((configuration::from_text(given, &bytes, Rules::default())?, text(&bytes)))
+    Ok((configuration::from_text(given, &bytes, release)?, text(&bytes)))
 }
 
 fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> anyhow::Result<()> {

@@ -106,7 +106,9 @@ pub fn is_same(file: StateFile, before: &Ledger, after: &Ledger) -> bool {
     }
 }
 
-fn cpu_state(node: &Node, ledger: &Ledger) -> CpuState {
+/// What the CPU manager's file has on a node with that ledger, in whichever form.
+#[must_use]
+pub fn cpu_state(node: &Node, ledger: &Ledger) -> CpuState {
     let mut state = CpuState { policy: cpu_policy(node).to_owned(), ..CpuState::default() };
     if let Some(held) = ledger.cpus() {
         state.shared = held.shared().clone();
@@ -121,7 +123,9 @@ fn cpu_state(node: &Node, ledger: &Ledger) -> CpuState {
     state
 }
 
-fn memory_state(node: &Node, ledger: &Ledger) -> MemoryState {
+/// The same of the memory manager's file.
+#[must_use]
+pub fn memory_state(node: &Node, ledger: &Ledger) -> MemoryState {
     let mut state = MemoryState {
         policy: memory_policy(node).to_owned(),
         nodes: Some(BTreeMap::new()),

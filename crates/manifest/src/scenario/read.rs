@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pod_spec::PodLevelResources;
 
 use super::spans::{SPAN, read_spans, span};
 use super::{
@@ -135,9 +134,9 @@ fn read_machine(field: &Field<'_>) -> Result<ScenarioMachine, ManifestError> {
 
 fn read_configuration(field: &Field<'_>) -> Result<ScenarioConfiguration, ManifestError> {
     const NAME: &str = "what the configuration is called";
-    const KNOWN: [&str; 7] =
-        ["name", "config", "topoletConfig", "policy", "scope", "cpuOptions", "topologyOptions"];
-    let expected = "name, config, topoletConfig, policy, scope, cpuOptions or topologyOptions";
+    const KNOWN: [&str; 8] =
+        ["name", "config", "kubelet", "topoletConfig", "policy", "scope", "cpuOptions", "topologyOptions"];
+    let expected = "name, config, kubelet, topoletConfig, policy, scope, cpuOptions or topologyOptions";
     known_fields(field, &KNOWN, expected)?;
     let name = field.require("name", NAME)?;
     let text = name.text(NAME)?;
@@ -147,6 +146,7 @@ fn read_configuration(field: &Field<'_>) -> Result<ScenarioConfiguration, Manife
     Ok(ScenarioConfiguration {
         name: text.to_owned(),
         config: optional(field, "config", "pinned, kubelet-defaults, or the path of a file")?,
+        kubelet: optional(field, "kubelet", "a release of the kubelet in quotes, such as \"1.37\"")?,
         topolet_config: optional(field, "topoletConfig", "the path of a file")?,
         policy: optional(field, "policy", "a policy of the Topology Manager")?,
         scope: optional(field, "scope", "container or pod")?,
@@ -186,7 +186,7 @@ fn read_kind(field: &Field<'_>) -> Result<ScenarioPod, ManifestError> {
     let pod = field.require("pod", POD)?;
     let weight = number(field, "weight", 1..=MOST_WEIGHT, "a weight, 1 to 1000000")?.unwrap_or(1);
     Ok(ScenarioPod {
-        pod: read_inline_pod(&pod)?.with_defaults(PodLevelResources::Count),
+        pod: read_inline_pod(&pod)?,
         weight: u32::try_from(weight).unwrap_or(u32::MAX),
         lifetime: field.get("lifetime")?.map(|lifetime| read_spans(&lifetime)).transpose()?,
         place: ScenarioPlace::of(&pod),

@@ -1,5 +1,6 @@
 //! Feature gates: which each release of the kubelet knows, and which are on.
 
+mod difference;
 mod table;
 
 use alloc::borrow::ToOwned;
@@ -10,16 +11,8 @@ use alloc::vec::Vec;
 use kubelet_release::{GateTable, Release, Rules};
 use thiserror::Error;
 
+pub use self::difference::{GateDifference, GateStage, GateState, gate_differences};
 use self::table::KNOWN;
-
-/// How far a feature has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
-    Alpha,
-    Beta,
-    Stable,
-    Deprecated,
-}
 
 /// What a gate is unless it is set, and whether it can be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +36,7 @@ impl Settable {
 /// What a gate is in one release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct State {
-    stage: Stage,
+    stage: GateStage,
     default: Settable,
 }
 
@@ -130,6 +123,20 @@ pub enum Gate {
 }
 
 impl Gate {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::CpuManagerPolicyAlphaOptions,
+        Self::CpuManagerPolicyBetaOptions,
+        Self::PodLevelResources,
+        Self::PodLevelResourceManagers,
+        Self::PodLevelResourcesFixDefaulting,
+        Self::PodLevelResourcesFixKubeletQosClass,
+        Self::DisableCpuQuotaWithExclusiveCpus,
+        Self::InPlacePodVerticalScalingExclusiveCpus,
+        Self::MemoryQos,
+        Self::DefaultPodSysctls,
+    ];
+
     /// Its name in a configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -206,7 +213,7 @@ impl FeatureGates {
     pub fn check(table: GateTable, changes: &BTreeMap<String, bool>) -> Result<Self, Vec<GateError>> {
         let mut gates = Self::new(table);
         let mut faults = Vec::new();
-        for (every, stage) in [("AllAlpha", Stage::Alpha), ("AllBeta", Stage::Beta)] {
+        for (every, stage) in [("AllAlpha", GateStage::Alpha), ("AllBeta", GateStage::Beta)] {
             let Some(value) = changes.get(every) else { continue };
             let of_stage = KnownGate::all(table)
                 .filter(|known| known.state.stage == stage && !known.state.default.is_locked());

@@ -1,6 +1,6 @@
 //! Every feature gate that a kubelet knows, by name and release: what the registries of their binaries answer.
 
-use super::{Known, Settable, Stage, State};
+use super::{GateStage as Stage, Known, Settable, State};
 use crate::gates::COLUMNS;
 
 const fn gate(name: &'static str, states: [Option<State>; COLUMNS]) -> Known {

@@ -7,7 +7,7 @@ use admission_report::{Facts, Report};
 use anyhow::bail;
 use clap::Args;
 use device_manager::Replies;
-use node_input::{ADVICE, LoadedNode, Residents, Wholeness};
+use node_input::{ADVICE, DeviceText, LoadedMachine, LoadedNode, Residents, Wholeness};
 use node_output::{Document, Format, JsonList, NodeLine};
 use serde::Serialize;
 use topology_admission::{Decided, Detail, Outcome as PodOutcome, Series, Tries};
@@ -36,12 +36,15 @@ pub(super) fn read(
     arguments: &PodsArguments,
     screen: Screen,
 ) -> anyhow::Result<(LoadedNode, Residents, Asked)> {
-    let node = LoadedNode::load(&arguments.machine.source(), &arguments.rules.source())?
-        .with_identity(&arguments.identity.source())?;
+    let (identity, residents) = (arguments.identity.source(), arguments.residents.source());
+    let machine = LoadedMachine::load_node(&arguments.machine.source())?;
+    let rules = arguments.rules.source().of_node(&identity, &residents, machine.packed.as_deref())?;
+    let devices = rules.devices.as_deref().map(DeviceText::read).transpose()?;
+    let node = LoadedNode::on(&machine, &rules, devices)?.with_identity(&identity)?;
     let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
     let asked = pods::from_files(&arguments.files, reading, node.node.pod_rules(), screen)?;
     check_count(asked.pods.len())?;
-    let residents = node.residents(&arguments.residents.source())?;
+    let residents = node.residents(&residents)?;
     Ok((node, residents, asked))
 }
 

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use config_advice::{Severity, Target, changes, check as find_faults, held_back, notes, propose};
-use node_input::LoadedMachine;
+use node_input::{IdentitySource, KubeletVersion, LoadedMachine, ResidentsSource, RulesSource};
 use node_output::{Document, Format};
 use topology_model::KubeletView;
 
@@ -31,6 +31,10 @@ pub(crate) struct ConfigCheckArguments {
     /// file, or of `live` that of its kubelet, else `kubelet-defaults`.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
+    /// Release of the kubelet that reads it: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.1. Without it one that
+    /// writes state files as the machine's are, else 1.36.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) kubelet: Option<KubeletVersion>,
     /// Prints nothing but the proposed configuration: the given file with the proposed fields changed in place, and
     /// everything else in it, comments too, as it was. A list that changes is written anew, and comments inside it are
     /// lost. What `/configz` answered becomes a file that a kubelet reads.
@@ -81,7 +85,15 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     }
     let view = KubeletView::new(&machine.info)
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
-    let (read, text) = node_input::configuration_to_check(arguments.config.as_deref(), &machine, &view)?;
+    let rules = RulesSource { kubelet: arguments.kubelet, ..RulesSource::default() };
+    let rules =
+        rules.of_node(&IdentitySource::default(), &ResidentsSource::default(), machine.packed.as_deref())?;
+    if let Some(doubt) = rules.kubelet.and_then(|version| version.doubt("--kubelet")) {
+        screen.warn(doubt);
+    }
+    let rules = rules.kubelet_rules();
+    let (read, text) =
+        node_input::configuration_to_check(arguments.config.as_deref(), &machine, &view, rules)?;
     if let Some(warning) = node_input::memory_must_be_known_by(&machine, &read.config)? {
         screen.warn(warning);
     }
@@ -122,10 +134,11 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         notes,
         proposal: serde_json::to_value(&proposal)?,
     };
+    let rules_of = format!("v{}", rules.release.verified());
     let format = arguments.output.output;
     if format == Format::Table {
         screen.show(&render::checked(&checked, given, &snippet, screen.glyphs))?;
-    } else if let Some(text) = Document::new("ConfigCheck", &checked).text(format)? {
+    } else if let Some(text) = Document::new("ConfigCheck", &checked).of(&rules_of).text(format)? {
         screen.print(&text)?;
     }
     Ok(outcome(is_wrong))

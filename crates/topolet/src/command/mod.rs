@@ -14,6 +14,7 @@ mod serve;
 mod state;
 mod state_repair;
 mod topology;
+mod upgrade;
 
 use clap::{ColorChoice, CommandFactory as _, Parser, Subcommand};
 
@@ -30,6 +31,7 @@ use self::serve::ServeArguments;
 use self::simulate::SimulateArguments;
 use self::state::StateArguments;
 use self::topology::TopologyArguments;
+use self::upgrade::UpgradeArguments;
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
@@ -69,6 +71,8 @@ pub(crate) enum Command {
     State(StateArguments),
     /// Says whether a kubelet starts with a configuration on a machine, and proposes one that pins there.
     Config(ConfigArguments),
+    /// Says what another release of the kubelet does otherwise on a node.
+    Upgrade(UpgradeArguments),
     /// Runs as a node's agent: pods from a folder and over a socket, state on disk, metrics.
     Serve(ServeArguments),
     /// Lists what a running topolet knows.
@@ -97,6 +101,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Simulate(arguments) => simulate::run(arguments, screen),
         Command::State(arguments) => state::run(arguments, screen),
         Command::Config(arguments) => config::run(arguments, screen),
+        Command::Upgrade(arguments) => upgrade::run(arguments, screen),
         Command::Serve(arguments) => serve::run(arguments, screen),
         Command::Get(arguments) => agent::get(arguments, screen),
         Command::Describe(arguments) => agent::describe(arguments, screen),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
-use node_input::{LIVE, LoadedMachine, LoadedNode, Packed, Resident};
+use node_input::{IdentitySource, LIVE, LoadedMachine, LoadedNode, Packed, Resident, ResidentsSource};
 use node_output::{Document, NodeLine};
 use node_state::{FindingLine, Problem, Quarantine};
 use serde::Serialize;
@@ -121,7 +121,10 @@ fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outc
     let resident = read(&arguments.folder, &arguments.machine.machine, machine.packed.as_deref())?;
     // As strict as the kubelet, but for its limit on nodes, which is no matter of state files.
     let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
-    let node = LoadedNode::with(&machine, &arguments.rules.source(), None, compat)?;
+    let state = ResidentsSource { state: resident.root.clone(), ..ResidentsSource::default() };
+    let rules = arguments.rules.source();
+    let rules = rules.of_node(&IdentitySource::default(), &state, machine.packed.as_deref())?;
+    let node = LoadedNode::with(&machine, &rules, None, compat)?;
     for warning in &node.warnings {
         screen.warn(warning);
     }

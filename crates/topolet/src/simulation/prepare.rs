@@ -6,11 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use device_manager::Inventory;
-use node_input::{DeviceText, LoadedMachine, LoadedNode, MachineSource, RulesSource, memory_must_be_known};
+use node_config::UnknownRelease;
+use node_input::{
+    DeviceText, KubeletVersion, LoadedMachine, LoadedNode, MachineSource, RulesSource, memory_must_be_known,
+};
 use node_output::{manifest_error, manifest_style};
 use node_simulation::{
     Arrival, Distribution, DistributionError, Fleet, Host, Lifetime, NoPlugins, Scheduler, Template, Weight,
 };
+use pod_spec::PodRules;
 use topology_admission::{Compat, Node};
 use topology_manifest::{
     Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,
@@ -30,7 +34,6 @@ pub(crate) struct Prepared {
     /// Names of the machines, and how many there are of each.
     pub(crate) machines: Vec<(String, usize)>,
     pub(crate) configurations: Vec<PreparedConfiguration>,
-    pub(crate) templates: Vec<Template>,
     arrivals: Arrivals,
     /// What will be of no use in the run, as text to be shown.
     pub(crate) warnings: Vec<String>,
@@ -39,6 +42,8 @@ pub(crate) struct Prepared {
 /// A configuration with the nodes that it makes of the machines.
 pub(crate) struct PreparedConfiguration {
     pub(crate) name: String,
+    /// The kinds of pods, with what an API server of the release fills in.
+    pub(crate) templates: Vec<Template>,
     nodes: Vec<PreparedNode>,
 }
 
@@ -76,10 +81,15 @@ impl Prepared {
     pub(crate) fn arrivals(&self, run: u32) -> Vec<Arrival> {
         match &self.arrivals {
             Arrivals::Drawn { every, count } => {
-                node_simulation::arrivals(&self.templates, *every, *count, self.run_seed(run))
+                node_simulation::arrivals(self.templates(), *every, *count, self.run_seed(run))
             }
             Arrivals::Trace(trace) => trace.clone(),
         }
+    }
+
+    /// The kinds of pods; how often they come and how long they stay is the same under every configuration.
+    pub(crate) fn templates(&self) -> &[Template] {
+        self.configurations.first().map_or(&[], |configuration| &configuration.templates)
     }
 
     pub(crate) const fn run_seed(&self, run: u32) -> u64 {
@@ -109,6 +119,7 @@ impl Reading<'_> {
         let default = [ScenarioConfiguration {
             name: "pinned".to_owned(),
             config: None,
+            kubelet: None,
             topolet_config: None,
             policy: None,
             scope: None,
@@ -124,9 +135,11 @@ impl Reading<'_> {
             for (machine, said) in loaded.iter().zip(&scenario.machines) {
                 nodes.push(self.node(machine, said, own, &mut warnings)?);
             }
-            configurations.push(PreparedConfiguration { name: own.name.clone(), nodes });
+            let rules = nodes.first().map_or_else(PodRules::default, |own| own.node.pod_rules());
+            let templates = scenario.pods.iter().map(|pod| template(pod, rules));
+            let templates = templates.collect::<Result<Vec<_>, DistributionError>>()?;
+            configurations.push(PreparedConfiguration { name: own.name.clone(), templates, nodes });
         }
-        let templates = scenario.pods.iter().map(template).collect::<Result<Vec<_>, DistributionError>>()?;
         let arrivals = match &scenario.arrivals {
             ScenarioArrivals::Drawn { count, every } => {
                 Arrivals::Drawn { every: distribution(*every)?, count: *count }
@@ -151,7 +164,6 @@ impl Reading<'_> {
                 .map(|(machine, said)| (machine.name.clone(), said.count))
                 .collect(),
             configurations,
-            templates,
             arrivals,
             warnings,
         };
@@ -195,7 +207,7 @@ impl Reading<'_> {
         });
         let rules = RulesSource {
             config,
-            kubelet: None,
+            kubelet: self.kubelet(own)?,
             topolet_config: own.topolet_config.as_deref().map(|path| self.path(path)),
             policy: own.policy.clone(),
             scope: own.scope.clone(),
@@ -225,12 +237,20 @@ impl Reading<'_> {
         Ok(PreparedNode { node: node.node, cpus: node.cpus, inventory: node.inventory })
     }
 
+    /// The kubelet whose rules apply under a configuration.
+    fn kubelet(&self, own: &ScenarioConfiguration) -> anyhow::Result<Option<KubeletVersion>> {
+        let version = own.kubelet.as_deref().map(str::parse).transpose();
+        version.map_err(|error: UnknownRelease| {
+            self.refused(&own.place, format!("kubelet: {error}"), "a version like 1.37 or v1.37.1")
+        })
+    }
+
     /// What some machines lack, in one warning for each set of machines.
     fn missing(&self, prepared: &Prepared, pods: &[ScenarioPod]) -> Vec<String> {
         let Some(configuration) = prepared.configurations.first() else { return Vec::new() };
         let fleet = prepared.fleet(configuration);
         let names: Vec<&str> = prepared.machines.iter().map(|(name, _)| name.as_str()).collect();
-        let missing = missing(&fleet, &names, &prepared.templates);
+        let missing = missing(&fleet, &names, &configuration.templates);
         let warning = |missing: &Missing| {
             let place = &pods.get(missing.first_pod)?.place;
             let expected = "devices or hugepages of the machine, if it has them";
@@ -246,17 +266,15 @@ impl Reading<'_> {
         mut prepared: Prepared,
         pods: &[ScenarioPod],
     ) -> anyhow::Result<Prepared> {
-        let fleets: Vec<(&str, Fleet<'_>)> = prepared
-            .configurations
-            .iter()
-            .map(|configuration| (configuration.name.as_str(), prepared.fleet(configuration)))
-            .collect();
+        let fleets: Vec<Fleet<'_>> =
+            prepared.configurations.iter().map(|configuration| prepared.fleet(configuration)).collect();
         let mut found = Vec::new();
-        for (template, pod) in prepared.templates.iter().zip(pods) {
-            let never: Vec<String> = fleets
-                .iter()
-                .filter_map(|(name, fleet)| Some(format!("{name}: {}", why_never(fleet, template)?)))
-                .collect();
+        for (at, pod) in pods.iter().enumerate() {
+            let why = |(configuration, fleet): (&PreparedConfiguration, &Fleet<'_>)| {
+                let template = configuration.templates.get(at)?;
+                Some(format!("{}: {}", configuration.name, why_never(fleet, template)?))
+            };
+            let never: Vec<String> = prepared.configurations.iter().zip(&fleets).filter_map(why).collect();
             if never.len() == fleets.len() {
                 let what = never.first().map(String::as_str).unwrap_or_default();
                 let what = format!("the pod fits no machine, even an empty one: under {what}");
@@ -274,10 +292,10 @@ impl Reading<'_> {
     }
 }
 
-fn template(pod: &ScenarioPod) -> Result<Template, DistributionError> {
+fn template(pod: &ScenarioPod, rules: PodRules) -> Result<Template, DistributionError> {
     Ok(Template {
         name: pod.pod.name.clone(),
-        pod: pod.pod.clone().delivered(),
+        pod: pod.pod.clone().with_defaults(rules).delivered(),
         weight: Weight(NonZeroU32::new(pod.weight).unwrap_or(NonZeroU32::MIN)),
         lifetime: match pod.lifetime {
             None => Lifetime::Forever,

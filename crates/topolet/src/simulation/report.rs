@@ -149,7 +149,7 @@ impl Summary {
             aligned_share: rounded(share(aligned, placed)),
             fragmentation: mean(runs, fragmentation),
             span_seconds: mean(runs, |run| run.span.as_secs_f64()),
-            kinds: (0..prepared.templates.len()).map(|at| kind(runs, at)).collect(),
+            kinds: (0..prepared.templates().len()).map(|at| kind(runs, at)).collect(),
             machines: prepared
                 .machines
                 .iter()

@@ -17,7 +17,12 @@ pub(crate) fn run(prepared: &Prepared) -> Vec<Vec<Outcome>> {
     let done = jobs.into_par_iter().map(|(configuration, run)| {
         let mut counter = Counter { bar: &bar, not_told: 0 };
         let arrivals = prepared.arrivals(run);
-        node_simulation::run(&fleets[configuration], &prepared.templates, &arrivals, &mut counter)
+        node_simulation::run(
+            &fleets[configuration],
+            &configurations[configuration].templates,
+            &arrivals,
+            &mut counter,
+        )
     });
     // In the order of the jobs, whichever was done first.
     let done: Vec<Outcome> = done.collect();

@@ -1,0 +1,278 @@
+//! `topolet upgrade`: what another release of the kubelet does otherwise on a node.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand, ValueHint};
+use node_config::{KubeletConfiguration, Release, Rules};
+use node_input::{
+    DeviceText, KubeletVersion, LoadedMachine, LoadedNode, NamedBy, RulesSource, Wholeness, configuration_of,
+    inventory_of, options_of,
+};
+use node_output::Document;
+use node_state::StateFolder;
+use pod_spec::{Pod, PodLevelDefaults, PodLevelResources, PodRules};
+use release_upgrade::{Subject, Upgrade};
+use serde::Serialize;
+use topology_admission::Identity;
+use topology_model::KubeletView;
+
+use crate::arguments::{
+    IdentityArguments, MachineArguments, OutputArguments, ReadingArguments, ResidentsArguments,
+};
+use crate::outcome::Outcome;
+use crate::pods::{self, Asked, Reading};
+use crate::render::Screen;
+
+#[derive(Args, Debug)]
+pub(crate) struct UpgradeArguments {
+    #[command(subcommand)]
+    pub(crate) command: UpgradeCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum UpgradeCommand {
+    /// Compares two releases of the kubelet on a node: configuration, state files, pods, and the rule behind each
+    /// difference. Exit status 2 if anything changes, 0 if nothing does, 1 on an error.
+    Check(UpgradeCheckArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct UpgradeCheckArguments {
+    /// Release that runs now: 1.34, 1.35, 1.36, 1.37, or a version such as v1.36.3. Without it that of the Node object
+    /// (--node), else one that writes state files as the node's are, else 1.36.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) from: Option<KubeletVersion>,
+    /// Release in question; an older one than --from is a downgrade.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) to: KubeletVersion,
+    /// A file with pods that are created after the upgrade, after those that run; `-` reads standard input.
+    #[arg(short, long = "filename", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The node is drained and its state files deleted: every pod is placed anew. Without it a node with state files
+    /// restarts, and containers keep what they hold.
+    #[arg(long, conflicts_with = "empty")]
+    pub(crate) drained: bool,
+    /// `KubeletConfiguration`, `KubeletConfig` or a kubelet's /configz as YAML or JSON; `pinned` or `kubelet-defaults`.
+    /// Without it that of a node file, or of `live` that of its kubelet, else `pinned`.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) config: Option<String>,
+    /// Options of topolet's own, which no kubelet has.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) topolet_config: Option<PathBuf>,
+    /// Devices of the node, by resource.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) devices: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArguments,
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+    #[command(flatten)]
+    pub(crate) identity: IdentityArguments,
+    #[command(flatten)]
+    pub(crate) residents: ResidentsArguments,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+pub(super) fn run(arguments: &UpgradeArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    match &arguments.command {
+        UpgradeCommand::Check(arguments) => check(arguments, screen),
+    }
+}
+
+/// A check, as it is written.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Checked<'a> {
+    machine: &'a str,
+    configuration: &'a str,
+    /// How the old release was found out.
+    from_named: String,
+    /// What is not known, and not looked at therefore.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    #[serde(flatten)]
+    upgrade: Upgrade,
+}
+
+fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let machine = LoadedMachine::load_node(&arguments.machine.source())?;
+    let view = KubeletView::new(&machine.info)
+        .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
+    let rules = rules(arguments, &machine)?;
+    let from = rules.kubelet.unwrap_or(KubeletVersion::DEFAULT);
+    doubts(arguments, from, screen);
+    let configurations = Configurations::read(arguments, &machine, &view)?;
+    let devices = arguments.devices.as_deref().map(DeviceText::read).transpose()?;
+    let running = Running::read(arguments, &machine, &rules, devices.clone())?;
+    let (inventory, not_judged) = inventory_of(&machine, devices, &view)?;
+    for warning in not_judged {
+        screen.warn(warning);
+    }
+    let asked = arrivals(arguments, &configurations, screen)?;
+    let subject = Subject {
+        view: &view,
+        config: &|rules| configurations.of(rules),
+        options: options_of(&machine, &rules)?,
+        identity: running.identity.as_ref(),
+        inventory: &inventory,
+        folder: running.folder.as_ref().filter(|_| !arguments.drained),
+        residents: &running.pods,
+        arrivals: &asked.pods,
+    };
+    let upgrade = Upgrade::check(&subject, from.release(), arguments.to.release());
+    let outcome = match asked.wholeness {
+        Wholeness::Partial => Outcome::Partial,
+        Wholeness::Whole if upgrade.changes_anything() => Outcome::SomethingWrong,
+        Wholeness::Whole => Outcome::Done,
+    };
+    let checked = Checked {
+        machine: &machine.name,
+        configuration: &configurations.name,
+        from_named: from.named_by().to_string(),
+        notes: running.notes,
+        upgrade,
+    };
+    let rules_of = format!("v{}", arguments.to.release().verified());
+    let document = Document::new("UpgradeCheck", &checked).of(&rules_of);
+    match document.text(arguments.output.output)? {
+        Some(text) => screen.print(&text)?,
+        None => screen.show(&drawn(&checked, screen))?,
+    }
+    Ok(outcome)
+}
+
+fn drawn(checked: &Checked<'_>, screen: Screen) -> String {
+    let Checked { machine, configuration, from_named, notes, upgrade } = checked;
+    let dot = screen.glyphs.dot();
+    let mut text =
+        format!("{machine} {dot} configuration {configuration} {dot} {} {from_named}\n", upgrade.from);
+    text.extend(notes.iter().map(|note| format!("! {note}\n")));
+    text.push_str(&upgrade.to_string());
+    text
+}
+
+/// What names the node's rules, with the release that runs there.
+fn rules(arguments: &UpgradeCheckArguments, machine: &LoadedMachine) -> anyhow::Result<RulesSource> {
+    let rules = RulesSource {
+        config: arguments.config.clone(),
+        kubelet: arguments.from,
+        topolet_config: arguments.topolet_config.clone(),
+        policy: None,
+        scope: None,
+        devices: None,
+    };
+    let (identity, residents) = (arguments.identity.source(), arguments.residents.source());
+    rules.of_node(&identity, &residents, machine.packed.as_deref())
+}
+
+/// Releases that are not known, or in part.
+fn doubts(arguments: &UpgradeCheckArguments, from: KubeletVersion, screen: Screen) {
+    let place = match from.named_by() {
+        NamedBy::Argument => "--from",
+        NamedBy::NodeObject => "the Node object",
+        NamedBy::StateFiles | NamedBy::Nobody => "the node",
+    };
+    let doubts = [from.doubt(place), arguments.to.doubt("--to")];
+    doubts.into_iter().flatten().for_each(|doubt| screen.warn(doubt));
+}
+
+/// The configuration as a kubelet of each release reads it.
+struct Configurations {
+    name: String,
+    static_pods: Option<PathBuf>,
+    by_release: Vec<(Rules, KubeletConfiguration)>,
+}
+
+impl Configurations {
+    fn read(
+        arguments: &UpgradeCheckArguments,
+        machine: &LoadedMachine,
+        view: &KubeletView,
+    ) -> anyhow::Result<Self> {
+        let read = |release| {
+            let rules = Rules::of(release);
+            let read = configuration_of(machine, arguments.config.as_deref(), view, rules)?;
+            anyhow::Ok((rules, read))
+        };
+        let read = Release::ALL.into_iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+        let (name, static_pods) = read
+            .last()
+            .map(|(_, newest)| (newest.name.clone(), newest.static_pods.clone()))
+            .unwrap_or_default();
+        let by_release = read.into_iter().map(|(rules, read)| (rules, read.config)).collect();
+        Ok(Self { name, static_pods, by_release })
+    }
+
+    /// Which fields are read depends on one rule.
+    fn of(&self, rules: Rules) -> KubeletConfiguration {
+        let alike = |(read, _): &&(Rules, KubeletConfiguration)| read.pod_sysctls == rules.pod_sysctls;
+        let config = self.by_release.iter().find(alike).map(|(_, config)| config.clone());
+        KubeletConfiguration { rules, ..config.unwrap_or_default() }
+    }
+}
+
+/// What runs on the node before the upgrade.
+#[derive(Default)]
+struct Running {
+    folder: Option<StateFolder>,
+    pods: Vec<Pod>,
+    identity: Option<Identity>,
+    notes: Vec<String>,
+}
+
+impl Running {
+    fn read(
+        arguments: &UpgradeCheckArguments,
+        machine: &LoadedMachine,
+        rules: &RulesSource,
+        devices: Option<DeviceText>,
+    ) -> anyhow::Result<Self> {
+        // Where one of the releases does not start, the other reads what runs.
+        let newer = RulesSource { kubelet: Some(arguments.to), ..rules.clone() };
+        let node = LoadedNode::on(machine, rules, devices.clone())
+            .or_else(|error| LoadedNode::on(machine, &newer, devices).map_err(|_| error));
+        let node = match node {
+            Ok(node) => node.with_identity(&arguments.identity.source())?,
+            Err(error) => {
+                let note = format!("not looked at: what runs here, since the node does not start: {error:#}");
+                return Ok(Self { notes: vec![note], ..Self::default() });
+            }
+        };
+        let source = arguments.residents.source();
+        let residents = node.residents(&source)?;
+        let resident = source.of_node(machine.packed.as_deref())?;
+        let mut pods: Vec<Pod> = residents.ledger.pods().cloned().collect();
+        if arguments.drained {
+            // A new pod has no class yet; of one that only state files list, the class is all that is known.
+            let known = resident.as_ref().map(|resident| resident.names.specs());
+            let made_anew = |pod: &&mut Pod| known.is_some_and(|known| known.contains_key(&pod.uid));
+            pods.iter_mut().filter(made_anew).for_each(|pod| pod.status_qos = None);
+        }
+        let mut notes = residents.not_looked_at();
+        if pods.len() > 1 {
+            notes.push(
+                "running pods are attempted in the order of their UIDs, and by a kubelet in that of their creation"
+                    .to_owned(),
+            );
+        }
+        let identity = node.node.identity().cloned();
+        Ok(Self { folder: resident.map(|resident| resident.folder), pods, identity, notes })
+    }
+}
+
+/// Pods that are created after the upgrade, without what is filled in at pod level.
+fn arrivals(
+    arguments: &UpgradeCheckArguments,
+    configurations: &Configurations,
+    screen: Screen,
+) -> anyhow::Result<Asked> {
+    let static_pods: Option<&Path> = configurations.static_pods.as_deref();
+    let reading = Reading { arguments: arguments.reading, static_pods };
+    let written = PodRules {
+        defaults: PodLevelDefaults::Nothing,
+        ..PodRules::of(&arguments.to.rules(), PodLevelResources::Count)
+    };
+    pods::from_files(&arguments.files, reading, written, screen)
+}
