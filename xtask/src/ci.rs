@@ -8,7 +8,7 @@ use crate::package::Package;
 use crate::plugins::Plugins;
 use crate::test::Test;
 use crate::tidy::Tidy;
-use crate::{cargo, fuzz, kubelet, root, run};
+use crate::{cargo, fuzz, kubelet, root, run, vm};
 
 /// Structure, format, lints, documentation, packages, conformance, tests; ends with the summary of the tests.
 #[derive(Debug, clap::Args)]
@@ -33,6 +33,7 @@ impl Ci {
         Instructions { write: false, install: self.test.install }.run()?;
         conformance()?;
         chaos()?;
+        vm::ci(self.test.install)?;
         kubelet::build_for_tests()?;
         self.test.run()
     }

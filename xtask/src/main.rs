@@ -22,6 +22,7 @@ mod reliability;
 mod soak;
 mod test;
 mod tidy;
+mod vm;
 
 use clap::{Parser, Subcommand};
 
@@ -56,6 +57,7 @@ enum Command {
     Soak(soak::Soak),
     Test(test::Test),
     Tidy(tidy::Tidy),
+    Vm(vm::Vm),
 }
 
 fn main() -> std::process::ExitCode {
@@ -92,6 +94,7 @@ impl Command {
             Self::Soak(soak) => soak.run(),
             Self::Test(test) => test.run(),
             Self::Tidy(tidy) => tidy.run(),
+            Self::Vm(vm) => vm.run(),
         }
     }
 }

@@ -1,0 +1,101 @@
+//! The daemon is killed, the machine loses power, and the machine is another one at its next start.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+
+use crate::container::Container;
+use crate::machine::{Guest, settles};
+use crate::node::{Holding, Node, Wish, disjoint};
+
+/// Where the state is that a power loss leaves.
+const STATE: &str = "/state/node";
+
+fn wish(guest: &Guest, at: usize) -> Wish {
+    // One CPU where cores have one thread, so that several fit on the smallest machine.
+    Wish::new(&format!("pod{at}"), guest.shape.threads * 1000, 16)
+}
+
+pub(crate) fn kill(guest: &Guest) -> anyhow::Result<()> {
+    let node = Node::fresh(guest, "kill")?;
+    let held = node.admit(&wish(guest, 0))?;
+    let container = Container::start(&node, &held.pod)?;
+    settles(&held.pod, || container.is_at(&held))?;
+    let before = node.holdings()?;
+    let root = node.kill()?;
+    container.is_at(&held)?;
+    let node = Node::start(guest, &root)?;
+    ensure!(node.holdings()? == before, "{:?} instead of {before:?}", node.holdings()?);
+    let second = node.admit(&wish(guest, 1))?;
+    disjoint(&[held.clone(), second])?;
+    settles(&held.pod, || container.is_at(&held))
+}
+
+/// Pods come and go, and each confirmed change is printed, until the machine's power is cut from outside.
+#[expect(clippy::print_stdout, reason = "the host cuts the power after some lines")]
+pub(crate) fn change_for_ever(guest: &Guest) -> anyhow::Result<()> {
+    let node = Node::start(guest, Path::new(STATE))?;
+    let kept = node.admit(&wish(guest, 0))?;
+    println!("ack + {} {}", kept.pod, kept.cpus);
+    for at in 1..1000 {
+        let held = node.admit(&wish(guest, at))?;
+        println!("ack + {} {}", held.pod, held.cpus);
+        node.delete(&held.pod)?;
+        println!("ack - {}", held.pod);
+    }
+    std::thread::sleep(Duration::from_mins(1));
+    anyhow::bail!("nobody has cut the power")
+}
+
+/// What was confirmed before the power loss holds; of the change after it either.
+pub(crate) fn after_power_loss(guest: &Guest) -> anyhow::Result<()> {
+    let confirmed = fs::read_to_string("/acknowledged").context("failed to read /acknowledged")?;
+    ensure!(!confirmed.is_empty(), "nothing was confirmed before the power loss");
+    let mut expected: Vec<(&str, &str)> = Vec::new();
+    for line in confirmed.lines() {
+        match line.split(' ').collect::<Vec<_>>()[..] {
+            ["+", pod, cpus] => expected.push((pod, cpus)),
+            ["-", pod] => expected.retain(|(name, _)| *name != pod),
+            _ => anyhow::bail!("{line} is no change"),
+        }
+    }
+    let node = Node::start(guest, Path::new(STATE))?;
+    let held = node.holdings()?;
+    disjoint(&held)?;
+    let find = |name: &str| held.iter().find(|own| own.pod == name);
+    // The one that was being deleted, or admitted, when power was lost.
+    let (last, open) =
+        confirmed.lines().next_back().and_then(|line| line.split_once(' ')).context("no change")?;
+    let open = open.split(' ').next().unwrap_or_default();
+    for (pod, cpus) in &expected {
+        match find(pod) {
+            Some(own) => ensure!(own.cpus == cpus.parse()?, "{own:?} held {cpus}"),
+            None => ensure!(
+                last == "+" && *pod == open && *pod != "pod0",
+                "{pod} with CPUs {cpus} is lost: {held:?}"
+            ),
+        }
+    }
+    let known = |own: &&Holding| expected.iter().any(|(pod, _)| *pod == own.pod);
+    let unknown: Vec<&Holding> = held.iter().filter(|own| !known(own)).collect();
+    ensure!(unknown.len() <= usize::from(last == "-"), "nobody admitted {unknown:?}");
+    // Goes on as if nothing had happened.
+    let more = node.admit(&wish(guest, 2000))?;
+    disjoint(&node.holdings()?)?;
+    node.delete(&more.pod)
+}
+
+/// A kubelet would not start from this state, and `--strict` says so; without it the state is repaired.
+pub(crate) fn less_memory(guest: &Guest) -> anyhow::Result<()> {
+    let said = Node::refused(guest, Path::new(STATE))?;
+    ensure!(said.contains("memory"), "--strict does not name memory: {said}");
+    let node = Node::start(guest, Path::new(STATE))?;
+    let held = node.holdings()?;
+    disjoint(&held)?;
+    ensure!(held.iter().any(|own| own.pod == "pod0" && !own.cpus.is_empty()), "pod0 lost its CPUs: {held:?}");
+    let more = node.admit(&wish(guest, 3000))?;
+    ensure!(!more.cpus.is_empty(), "{more:?}");
+    disjoint(&node.holdings()?)
+}

@@ -1,0 +1,203 @@
+//! The guest's machine: what it should be, and what its kernel says.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use cpuset::CpuSet;
+use serde_json::Value;
+
+use crate::shape::Shape;
+use crate::tests::Phase;
+
+/// What the tests are run with.
+pub(crate) struct Guest {
+    /// The machine that QEMU was asked for.
+    pub(crate) shape: Shape,
+    pub(crate) phase: Phase,
+    /// Only tests whose names contain this.
+    pub(crate) test: Option<String>,
+    pub(crate) wrong_cpusets: bool,
+}
+
+impl Guest {
+    /// From the kernel's command line and the files beside the program.
+    pub(crate) fn read() -> anyhow::Result<Self> {
+        let shape = fs::read_to_string("/shape.json").context("failed to read /shape.json")?;
+        let line = fs::read_to_string("/proc/cmdline").context("failed to read /proc/cmdline")?;
+        let word = |name: &str| {
+            let mut words = line.split_whitespace();
+            words.find_map(|word| word.strip_prefix(&format!("guest.{name}="))).map(str::to_owned)
+        };
+        let phase = match word("phase").as_deref() {
+            Some("First") => Phase::First,
+            Some("AfterPowerLoss") => Phase::AfterPowerLoss,
+            Some("LessMemory") => Phase::LessMemory,
+            other => bail!("there is no phase {other:?}"),
+        };
+        Ok(Self {
+            shape: serde_json::from_str(&shape).context("/shape.json is no machine")?,
+            phase,
+            test: word("test"),
+            wrong_cpusets: word("wrong").as_deref() == Some("cpusets"),
+        })
+    }
+
+    /// All CPUs of the machine.
+    pub(crate) fn all_cpus(&self) -> anyhow::Result<CpuSet> {
+        Ok(format!("0-{}", self.shape.cpus() - 1).parse()?)
+    }
+
+    /// The CPUs of each node in ascending order, one list for each core.
+    pub(crate) fn cores(&self) -> Vec<Vec<Vec<usize>>> {
+        let (nodes, threads) = (&self.shape.nodes, self.shape.threads);
+        let mut cores = vec![Vec::new(); nodes.len()];
+        let mut order: Vec<usize> = (0..nodes.len()).collect();
+        order.sort_by_key(|&node| nodes[node].package);
+        let mut next = 0;
+        for node in order {
+            for _ in 0..nodes[node].cores {
+                cores[node].push((next..next + threads).collect());
+                next += threads;
+            }
+        }
+        cores
+    }
+
+    /// The CPUs of a node.
+    pub(crate) fn cpus_of(&self, node: usize) -> anyhow::Result<CpuSet> {
+        let own: Vec<String> = self.cores()[node].iter().flatten().map(ToString::to_string).collect();
+        Ok(own.join(",").parse()?)
+    }
+
+    /// A kubelet configuration that pins on this machine: one CPU, and 32 MiB of each node, are the system's.
+    pub(crate) fn configuration(&self) -> String {
+        let nodes: Vec<usize> =
+            (0..self.shape.nodes.len()).filter(|&node| self.shape.nodes[node].memory > 0).collect();
+        let reserved: String =
+            nodes.iter().map(|node| format!("- {{numaNode: {node}, limits: {{memory: 32Mi}}}}\n")).collect();
+        format!(
+            "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nreservedSystemCPUs: \"0\"\n\
+             cpuManagerPolicy: static\ncpuManagerReconcilePeriod: 1s\nmemoryManagerPolicy: Static\n\
+             topologyManagerPolicy: restricted\nevictionHard: {{memory.available: 16Mi}}\n\
+             systemReserved: {{memory: {}Mi}}\nreservedMemory:\n{reserved}",
+            32 * nodes.len() - 16
+        )
+    }
+}
+
+/// Runs topolet to its end; what it prints.
+///
+/// # Errors
+/// It fails; its own words.
+pub(crate) fn topolet(arguments: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new("/bin/topolet").args(arguments).output().context("failed to start topolet")?;
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "topolet {} ended with {}: {error}", arguments.join(" "), output.status);
+    String::from_utf8(output.stdout).context("topolet printed no text")
+}
+
+/// What it prints as JSON.
+pub(crate) fn json(arguments: &[&str]) -> anyhow::Result<Value> {
+    serde_json::from_str(&topolet(arguments)?).context("topolet printed no JSON")
+}
+
+/// A file of the kernel's, without the line's end.
+pub(crate) fn text(path: impl AsRef<Path>) -> anyhow::Result<String> {
+    let path = path.as_ref();
+    let text = fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
+    Ok(text.trim_end().to_owned())
+}
+
+/// Writes a file of the kernel's.
+pub(crate) fn put(path: impl AsRef<Path>, text: &str) -> anyhow::Result<()> {
+    let path = path.as_ref();
+    fs::write(path, text).with_context(|| format!("failed to write {text} to {}", path.display()))
+}
+
+/// The disk with this serial number: the kernel numbers disks in any order.
+pub(crate) fn disk(serial: &str) -> Option<PathBuf> {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(20) {
+        for entry in fs::read_dir("/sys/block").ok()?.flatten() {
+            if text(entry.path().join("device/serial")).is_ok_and(|own| own.trim() == serial) {
+                return Some(Path::new("/dev").join(entry.file_name()));
+            }
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    None
+}
+
+/// How long something may take to become true.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long it then has to stay true.
+const STEADY: Duration = Duration::from_millis(1500);
+
+/// Waits until `check` has been fine for a while.
+///
+/// # Errors
+/// It never is; the last fault.
+pub(crate) fn settles(what: &str, mut check: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let began = Instant::now();
+    let mut fine_since = None;
+    loop {
+        match check() {
+            Ok(()) => {
+                let since = *fine_since.get_or_insert_with(Instant::now);
+                if since.elapsed() >= STEADY {
+                    return Ok(());
+                }
+            }
+            Err(error) if began.elapsed() > PATIENCE => {
+                return Err(error.context(format!("{what} never settles")));
+            }
+            Err(_) => fine_since = None,
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Widens the cpusets of all containers again and again: with it the tests of pinning have to fail.
+pub(crate) struct WrongWrites(Arc<AtomicBool>, Option<JoinHandle<()>>);
+
+impl WrongWrites {
+    pub(crate) fn start() -> Self {
+        let ends = Arc::new(AtomicBool::new(false));
+        let other = Arc::clone(&ends);
+        let thread = std::thread::spawn(move || {
+            while !other.load(Ordering::Relaxed) {
+                for group in containers() {
+                    if let Ok(all) = text("/sys/devices/system/cpu/online") {
+                        let _ = fs::write(group.join("cpuset.cpus"), all);
+                    }
+                }
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        Self(ends, Some(thread))
+    }
+}
+
+impl Drop for WrongWrites {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.1.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The cgroups of containers, two below the root.
+fn containers() -> Vec<PathBuf> {
+    let below = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        entries.filter(|path| path.is_dir()).collect()
+    };
+    below(Path::new("/sys/fs/cgroup")).iter().flat_map(|group| below(group)).collect()
+}

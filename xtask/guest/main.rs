@@ -1,0 +1,97 @@
+//! The first process of a guest: it mounts file systems, runs the tests of its phase, prints a line for each, and
+//! powers off. `cargo xtask vm` boots it.
+
+#[path = "../src/node/client.rs"]
+mod client;
+mod container;
+mod crash;
+mod discovery;
+mod machine;
+mod node;
+mod pinning;
+mod shape;
+mod tests;
+mod worker;
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use anyhow::Context as _;
+use nix::mount::{MsFlags, mount};
+use nix::sys::reboot::{RebootMode, reboot};
+
+use machine::{Guest, WrongWrites};
+use tests::TESTS;
+
+#[expect(clippy::print_stdout, reason = "its result")]
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    match arguments.next().as_deref() {
+        Some("work") => worker::work(),
+        Some("list") => {
+            for test in TESTS {
+                println!("{:<16} {}", format!("{:?}", test.phase), test.name);
+            }
+        }
+        _ if std::process::id() == 1 => {
+            if let Err(error) = first_process() {
+                println!("test start ... FAILED\n    {error:#}");
+            }
+            println!("guest: done");
+            nix::unistd::sync();
+            let _ = reboot(RebootMode::RB_POWER_OFF);
+        }
+        _ => println!("this is the first process of a guest: `cargo xtask vm` boots it"),
+    }
+}
+
+/// Runs every test of this boot.
+fn first_process() -> anyhow::Result<()> {
+    mounts()?;
+    let guest = Guest::read()?;
+    let _wrong = guest.wrong_cpusets.then(WrongWrites::start);
+    let wanted = |test: &&tests::Test| {
+        test.phase == guest.phase && guest.test.as_ref().is_none_or(|part| test.name.contains(part.as_str()))
+    };
+    for test in TESTS.iter().filter(wanted) {
+        run(test, &guest);
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "its result")]
+fn run(test: &tests::Test, guest: &Guest) {
+    let began = Instant::now();
+    let result = catch_unwind(AssertUnwindSafe(|| (test.run)(guest)));
+    let took = began.elapsed().as_secs_f64();
+    match result {
+        Ok(Ok(())) => println!("test {} ... ok ({took:.1} s)", test.name),
+        Ok(Err(error)) => {
+            let text = format!("{error:#}").replace('\n', "\n    ");
+            println!("test {} ... FAILED ({took:.1} s)\n    {text}", test.name);
+        }
+        Err(_) => println!("test {} ... FAILED ({took:.1} s)\n    it panicked", test.name),
+    }
+}
+
+/// What every process expects of a booted machine.
+fn mounts() -> anyhow::Result<()> {
+    let kernel = [
+        ("proc", "/proc", ""),
+        ("sysfs", "/sys", ""),
+        ("devtmpfs", "/dev", ""),
+        ("tmpfs", "/run", ""),
+        ("cgroup2", "/sys/fs/cgroup", "favordynmods"),
+    ];
+    for (kind, at, options) in kernel {
+        mount(Some(kind), at, Some(kind), MsFlags::empty(), Some(options))
+            .with_context(|| format!("failed to mount {at}"))?;
+    }
+    fs::create_dir_all("/dev/hugepages")?;
+    mount(Some("hugetlbfs"), "/dev/hugepages", Some("hugetlbfs"), MsFlags::empty(), Some("pagesize=2M"))
+        .context("failed to mount /dev/hugepages")?;
+    let disk = machine::disk("state").context("the guest has no disk for state")?;
+    mount(Some(&disk), "/state", Some("ext4"), MsFlags::empty(), None::<&str>)
+        .context("failed to mount /state")
+}

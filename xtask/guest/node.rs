@@ -1,0 +1,203 @@
+//! topolet as the guest's agent: its process, and what it answers.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use cpuset::CpuSet;
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::machine::Guest;
+
+/// A start that takes longer has failed.
+const START: Duration = Duration::from_mins(1);
+
+/// A running daemon; killed when it is dropped.
+pub(crate) struct Node {
+    root: PathBuf,
+    child: Child,
+    client: Client,
+}
+
+/// What a pod asks for, of one container named `c`.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    pub(crate) name: String,
+    /// In thousandths.
+    pub(crate) cpu: usize,
+    /// In MiB.
+    pub(crate) memory: u64,
+    /// Pages of 2 MiB.
+    pub(crate) huge_pages: u64,
+}
+
+/// What the daemon lists of a container.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Holding {
+    pub(crate) pod: String,
+    /// Empty where it shares CPUs.
+    pub(crate) cpus: CpuSet,
+    /// NUMA nodes of its memory and huge pages; empty if it has none of its own.
+    pub(crate) nodes: CpuSet,
+}
+
+impl Wish {
+    pub(crate) fn new(name: &str, cpu: usize, memory: u64) -> Self {
+        Self { name: name.to_owned(), cpu, memory, huge_pages: 0 }
+    }
+
+    fn manifest(&self) -> Value {
+        let mut limits = json!({"cpu": format!("{}m", self.cpu), "memory": format!("{}Mi", self.memory)});
+        if self.huge_pages > 0 {
+            limits["hugepages-2Mi"] = json!(format!("{}Mi", 2 * self.huge_pages));
+        }
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": self.name, "namespace": "default"},
+            "spec": {"containers": [{"name": "c", "image": "none", "resources": {"limits": limits}}]}})
+    }
+}
+
+impl Node {
+    /// A daemon with an empty folder.
+    pub(crate) fn fresh(guest: &Guest, name: &str) -> anyhow::Result<Self> {
+        let root = Path::new("/run/nodes").join(name);
+        let _ = fs::remove_dir_all(&root);
+        Self::start(guest, &root)
+    }
+
+    /// A daemon with what is in a folder.
+    ///
+    /// # Errors
+    /// It does not become ready; the end of its log.
+    pub(crate) fn start(guest: &Guest, root: &Path) -> anyhow::Result<Self> {
+        let mut node =
+            Self { root: root.to_path_buf(), child: spawn(guest, root, &[])?, client: Client::of(root) };
+        let began = Instant::now();
+        loop {
+            if node.client.get("/readyz").is_ok_and(|reply| reply.status == 200) {
+                return Ok(node);
+            }
+            if let Some(status) = node.child.try_wait()? {
+                bail!("topolet ended at its start with {status}: {}", node.log());
+            }
+            ensure!(began.elapsed() < START, "topolet is not ready after {START:?}: {}", node.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Runs a daemon that has to refuse its folder; what it says.
+    pub(crate) fn refused(guest: &Guest, root: &Path) -> anyhow::Result<String> {
+        let mut child = spawn(guest, root, &["--strict"])?;
+        let began = Instant::now();
+        loop {
+            if let Some(status) = child.try_wait()? {
+                ensure!(!status.success(), "topolet ended well");
+                return Ok(log(root));
+            }
+            if began.elapsed() > START {
+                let _ = child.kill();
+                let _ = child.wait();
+                bail!("topolet serves a folder that it should refuse: {}", log(root));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Kills it where it stands; its folder stays.
+    pub(crate) fn kill(mut self) -> anyhow::Result<PathBuf> {
+        self.child.kill().context("failed to kill topolet")?;
+        self.child.wait().context("failed to wait for topolet")?;
+        Ok(self.root.clone())
+    }
+
+    /// Admits a pod, which has to be admitted.
+    pub(crate) fn admit(&self, wish: &Wish) -> anyhow::Result<Holding> {
+        let reply = self.client.ask("POST", "/v1/pods", &wish.manifest().to_string()).context("no answer")?;
+        let decision = &reply.json()["decisions"][0];
+        ensure!(decision["admitted"] == true, "{wish:?} is not admitted: {}", reply.body);
+        let held = self.holdings()?;
+        held.into_iter()
+            .find(|own| own.pod == wish.name)
+            .with_context(|| format!("{} is not listed", wish.name))
+    }
+
+    pub(crate) fn delete(&self, pod: &str) -> anyhow::Result<()> {
+        let reply = self.client.ask("DELETE", &format!("/v1/pods/default/{pod}"), "").context("no answer")?;
+        ensure!(reply.status == 200, "pod {pod} is not deleted: {}", reply.body);
+        Ok(())
+    }
+
+    /// Reports a container by a process of it.
+    pub(crate) fn started(&self, pod: &str, process: u32) -> anyhow::Result<()> {
+        let path = format!("/v1/pods/default/{pod}/containers/c/started");
+        let body = json!({"id": format!("{pod}-1"), "pid": process}).to_string();
+        let reply = self.client.ask("POST", &path, &body).context("no answer")?;
+        ensure!(reply.status == 200, "container of {pod} is not taken: {}", reply.body);
+        Ok(())
+    }
+
+    /// What every pod holds, by name.
+    pub(crate) fn holdings(&self) -> anyhow::Result<Vec<Holding>> {
+        let reply = self.client.get("/v1/pods").context("no answer")?;
+        let pods = reply.json();
+        let mut held = Vec::new();
+        for pod in pods["pods"].as_array().with_context(|| format!("no pods: {}", reply.body))? {
+            let container = &pod["containers"][0];
+            let memory = container["memory"].as_array().into_iter().flatten();
+            let nodes: Vec<&str> = memory.filter_map(|block| block["nodes"].as_str()).collect();
+            held.push(Holding {
+                pod: pod["name"].as_str().unwrap_or_default().to_owned(),
+                cpus: container["exclusiveCpus"].as_str().unwrap_or_default().parse()?,
+                nodes: nodes.join(",").parse()?,
+            });
+        }
+        held.sort_by(|a, b| a.pod.cmp(&b.pod));
+        Ok(held)
+    }
+
+    /// Its log so far.
+    pub(crate) fn log(&self) -> String {
+        log(&self.root)
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// No CPU has two owners.
+///
+/// # Errors
+/// One has.
+pub(crate) fn disjoint(held: &[Holding]) -> anyhow::Result<()> {
+    let mut all = CpuSet::new();
+    for own in held {
+        ensure!(own.cpus.is_disjoint(&all), "CPUs of {} have another owner too: {held:?}", own.pod);
+        all = &all | &own.cpus;
+    }
+    Ok(())
+}
+
+fn spawn(guest: &Guest, root: &Path, more: &[&str]) -> anyhow::Result<Child> {
+    fs::create_dir_all(root).with_context(|| format!("failed to make {}", root.display()))?;
+    fs::write("/etc/node.yaml", guest.configuration()).context("failed to write /etc/node.yaml")?;
+    let log = File::create(log_file(root)).context("failed to make a log")?;
+    let mut command = Command::new("/bin/topolet");
+    command.args(["serve", "--config", "/etc/node.yaml", "--root"]).arg(root).args(more);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    command.spawn().context("failed to start topolet")
+}
+
+fn log_file(root: &Path) -> PathBuf {
+    let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Path::new("/run").join(format!("{name}.log"))
+}
+
+fn log(root: &Path) -> String {
+    fs::read_to_string(log_file(root)).unwrap_or_default()
+}

@@ -1,0 +1,139 @@
+//! One boot of a guest: QEMU from its start to its end, with its console.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+
+/// So many lines of the console are shown when a guest does not end.
+const LAST: usize = 20;
+
+/// A guest that has not been started.
+#[derive(Clone, Debug)]
+pub(crate) struct Boot {
+    pub(crate) kernel: PathBuf,
+    pub(crate) archive: PathBuf,
+    /// Memory, CPUs, devices and disks.
+    pub(crate) machine: Vec<String>,
+    /// More words for the kernel and the guest's program.
+    pub(crate) line: String,
+    /// A guest that runs longer is ended.
+    pub(crate) limit: Duration,
+    /// Where its console is written to.
+    pub(crate) log: PathBuf,
+}
+
+/// What to do after a line of the console.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    Listen,
+    /// End QEMU where it stands, as a power loss would.
+    CutPower,
+}
+
+/// QEMU, killed when it is dropped.
+struct Guest(Child);
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Boot {
+    /// Runs the guest until it powers off, or `line` says to cut its power. Returns how long it ran.
+    ///
+    /// # Errors
+    /// QEMU does not start, or the guest runs too long; its last lines are part of the error.
+    pub(crate) fn run(&self, mut line: impl FnMut(&str) -> Next) -> anyhow::Result<Duration> {
+        let began = Instant::now();
+        let mut guest = Guest(self.command().spawn().context("failed to start qemu-system-x86_64")?);
+        let console = guest.0.stdout.take().context("QEMU has no console")?;
+        let mut log =
+            File::create(&self.log).with_context(|| format!("failed to make {}", self.log.display()))?;
+        let (send, receive) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(console).split(b'\n').map_while(Result::ok) {
+                let line = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
+                if send.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut last = Vec::new();
+        loop {
+            match receive.recv_timeout(self.limit.saturating_sub(began.elapsed())) {
+                Ok(text) => {
+                    writeln!(log, "{text}").context("failed to write the guest's log")?;
+                    if line(&text) == Next::CutPower {
+                        break;
+                    }
+                    last.push(text);
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    guest.0.wait().context("failed to wait for QEMU")?;
+                    break;
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let from = last.len().saturating_sub(LAST);
+                    bail!(
+                        "the guest did not end within {} s and was stopped; its last lines:\n{}",
+                        self.limit.as_secs(),
+                        last[from..].join("\n")
+                    );
+                }
+            }
+        }
+        Ok(began.elapsed())
+    }
+
+    /// Software emulation with one thread for all CPUs: with one each, the kernel patches code that others run.
+    fn command(&self) -> Command {
+        let mut command = Command::new("nice");
+        command.args([
+            "-n",
+            "5",
+            "qemu-system-x86_64",
+            "-M",
+            "q35",
+            "-accel",
+            "tcg,thread=single",
+            "-cpu",
+            "max,vendor=GenuineIntel",
+        ]);
+        command.args(&self.machine);
+        command.args([
+            "-nic",
+            "none",
+            "-display",
+            "none",
+            "-monitor",
+            "none",
+            "-serial",
+            "stdio",
+            "-no-reboot",
+        ]);
+        command.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(&self.archive).arg("-append");
+        let quiet = "console=ttyS0 panic=-1 quiet mitigations=off tsc=reliable rcupdate.rcu_expedited=1";
+        command.arg(format!("{quiet} {}", self.line));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        command
+    }
+}
+
+/// The argument pair of a raw disk, which the guest finds by its serial number.
+pub(crate) fn disk(file: &std::path::Path, serial: &str) -> Vec<String> {
+    let drive = format!("file={},format=raw,if=none,id=d-{serial}", file.display());
+    [
+        "-drive".to_owned(),
+        drive,
+        "-device".to_owned(),
+        format!("nvme,bus=pcie.0,serial={serial},drive=d-{serial}"),
+    ]
+    .to_vec()
+}
