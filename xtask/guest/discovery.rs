@@ -43,7 +43,10 @@ pub(crate) fn equals_the_machine(guest: &Guest) -> anyhow::Result<()> {
 /// The threads of each core, as cAdvisor would tell the kubelet.
 fn siblings(guest: &Guest) -> anyhow::Result<()> {
     let info = json(&["topology", "--empty", "-o", "machineinfo"])?;
-    for (node, cores) in info["topology"].as_array().context("no topology")?.iter().zip(guest.cores()) {
+    // In the order of the names of their files, in which node10 comes before node2.
+    let mut nodes: Vec<&Value> = info["topology"].as_array().context("no topology")?.iter().collect();
+    nodes.sort_by_key(|node| node["node_id"].as_u64());
+    for (node, cores) in nodes.into_iter().zip(guest.cores()) {
         let mut threads: Vec<Vec<usize>> = Vec::new();
         for core in node["cores"].as_array().into_iter().flatten() {
             threads.push(serde_json::from_value(core["thread_ids"].clone())?);

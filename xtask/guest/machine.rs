@@ -29,13 +29,9 @@ impl Guest {
     /// From the kernel's command line and the files beside the program.
     pub(crate) fn read() -> anyhow::Result<Self> {
         let shape = fs::read_to_string("/shape.json").context("failed to read /shape.json")?;
-        let line = fs::read_to_string("/proc/cmdline").context("failed to read /proc/cmdline")?;
-        let word = |name: &str| {
-            let mut words = line.split_whitespace();
-            words.find_map(|word| word.strip_prefix(&format!("guest.{name}="))).map(str::to_owned)
-        };
-        let phase = match word("phase").as_deref() {
-            Some("First") => Phase::First,
+        let phase = match Self::word("phase")?.as_deref() {
+            // A guest with a kubelet has one boot.
+            Some("First") | None => Phase::First,
             Some("AfterPowerLoss") => Phase::AfterPowerLoss,
             Some("LessMemory") => Phase::LessMemory,
             other => bail!("there is no phase {other:?}"),
@@ -43,9 +39,16 @@ impl Guest {
         Ok(Self {
             shape: serde_json::from_str(&shape).context("/shape.json is no machine")?,
             phase,
-            test: word("test"),
-            wrong_cpusets: word("wrong").as_deref() == Some("cpusets"),
+            test: Self::word("test")?,
+            wrong_cpusets: Self::word("wrong")?.as_deref() == Some("cpusets"),
         })
+    }
+
+    /// What the kernel's command line has as `guest.NAME=`.
+    pub(crate) fn word(name: &str) -> anyhow::Result<Option<String>> {
+        let line = text("/proc/cmdline")?;
+        let mut words = line.split_whitespace();
+        Ok(words.find_map(|word| word.strip_prefix(&format!("guest.{name}="))).map(str::to_owned))
     }
 
     /// All CPUs of the machine.
@@ -104,7 +107,12 @@ pub(crate) fn topolet(arguments: &[&str]) -> anyhow::Result<String> {
 
 /// What it prints as JSON.
 pub(crate) fn json(arguments: &[&str]) -> anyhow::Result<Value> {
-    serde_json::from_str(&topolet(arguments)?).context("topolet printed no JSON")
+    json_of_line(&topolet(arguments)?)
+}
+
+/// JSON of a program or a file.
+pub(crate) fn json_of_line(text: &str) -> anyhow::Result<Value> {
+    serde_json::from_str(text).with_context(|| format!("this is no JSON: {text}"))
 }
 
 /// A file of the kernel's, without the line's end.

@@ -6,6 +6,7 @@ mod client;
 mod container;
 mod crash;
 mod discovery;
+mod kubelet;
 mod machine;
 mod node;
 mod pinning;
@@ -14,6 +15,7 @@ mod tests;
 mod worker;
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
@@ -23,6 +25,9 @@ use nix::sys::reboot::{RebootMode, reboot};
 
 use machine::{Guest, WrongWrites};
 use tests::TESTS;
+
+/// Set for the first process once it runs from a disk.
+const ON_DISK: &str = "GUEST_ON_DISK";
 
 #[expect(clippy::print_stdout, reason = "its result")]
 fn main() {
@@ -48,8 +53,15 @@ fn main() {
 
 /// Runs every test of this boot.
 fn first_process() -> anyhow::Result<()> {
-    mounts()?;
+    let is_on_disk = std::env::var_os(ON_DISK).is_some();
+    if !is_on_disk {
+        mounts()?;
+    }
     let guest = Guest::read()?;
+    if let Some(plan) = kubelet::Plan::read(|name| Guest::word(name).ok().flatten())? {
+        return if is_on_disk { kubelet::run(&guest, &plan) } else { go_on_with_disk() };
+    }
+    state_disk()?;
     let _wrong = guest.wrong_cpusets.then(WrongWrites::start);
     let wanted = |test: &&tests::Test| {
         test.phase == guest.phase && guest.test.as_ref().is_none_or(|part| test.name.contains(part.as_str()))
@@ -88,9 +100,38 @@ fn mounts() -> anyhow::Result<()> {
         mount(Some(kind), at, Some(kind), MsFlags::empty(), Some(options))
             .with_context(|| format!("failed to mount {at}"))?;
     }
+    // What runc makes the devices of containers of.
+    for (kind, at) in [("devpts", "/dev/pts"), ("tmpfs", "/dev/shm")] {
+        fs::create_dir_all(at)?;
+        mount(Some(kind), at, Some(kind), MsFlags::empty(), None::<&str>)
+            .with_context(|| format!("failed to mount {at}"))?;
+    }
     fs::create_dir_all("/dev/hugepages")?;
     mount(Some("hugetlbfs"), "/dev/hugepages", Some("hugetlbfs"), MsFlags::empty(), Some("pagesize=2M"))
         .context("failed to mount /dev/hugepages")?;
+    Ok(())
+}
+
+/// Goes on with the file system of a disk as the root: runc cannot leave the one that the kernel unpacked.
+fn go_on_with_disk() -> anyhow::Result<()> {
+    let disk = machine::disk("root").context("the guest has no disk for its root")?;
+    mount(Some(&disk), "/state", Some("ext4"), MsFlags::empty(), None::<&str>)
+        .context("failed to mount the root")?;
+    fs::copy("/shape.json", "/state/shape.json").context("failed to copy /shape.json")?;
+    for at in ["proc", "sys", "dev", "run"] {
+        let (from, to) = (format!("/{at}"), format!("/state/{at}"));
+        mount(Some(from.as_str()), to.as_str(), None::<&str>, MsFlags::MS_MOVE, None::<&str>)
+            .with_context(|| format!("failed to move {from}"))?;
+    }
+    std::env::set_current_dir("/state").context("failed to enter the root")?;
+    mount(Some("."), "/", None::<&str>, MsFlags::MS_MOVE, None::<&str>).context("failed to move the root")?;
+    nix::unistd::chroot(".").context("failed to change the root")?;
+    let error = std::process::Command::new("/init").env(ON_DISK, "1").exec();
+    Err(error).context("failed to start /init of the disk")
+}
+
+/// The disk that topolet's state survives a power loss on.
+fn state_disk() -> anyhow::Result<()> {
     let disk = machine::disk("state").context("the guest has no disk for state")?;
     mount(Some(&disk), "/state", Some("ext4"), MsFlags::empty(), None::<&str>)
         .context("failed to mount /state")

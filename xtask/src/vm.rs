@@ -3,6 +3,9 @@
 mod archive;
 mod boot;
 mod image;
+mod kubelet;
+mod kubelet_programs;
+mod kubelet_report;
 mod needs;
 #[path = "../guest/shape.rs"]
 mod shape;
@@ -22,6 +25,9 @@ use translate::Scale;
 
 /// The machines that CI boots: two nodes with virtual functions, four with memory-only ones.
 const OF_CI: &[&str] = &["xeon-2s-96cpu-sriov", "xeon-cxl-4node"];
+
+/// A guest of tests that runs longer is ended.
+const LIMIT: Duration = Duration::from_mins(4);
 
 /// Boots a guest with the topology of a fixture machine under QEMU, and runs tests in it.
 ///
@@ -51,8 +57,24 @@ pub(crate) struct Vm {
     #[arg(long, value_name = "MIB", default_value_t = 1536)]
     memory: u64,
     /// Ends a guest that runs longer.
-    #[arg(long, value_name = "SECONDS", default_value_t = 240)]
-    limit: u64,
+    #[arg(long, value_name = "SECONDS")]
+    limit: Option<u64>,
+    /// Runs a real kubelet of this release in the guest, with containerd, and compares what topolet says of each pod with
+    /// what happens. Builds them from their Go modules, which takes about ten minutes the first time.
+    #[arg(long, value_name = "VERSION", conflicts_with_all = ["test", "list", "wrong_cpusets"])]
+    kubelet: Option<String>,
+    /// How many pods the kubelet gets.
+    #[arg(long, value_name = "NUMBER", default_value_t = 20, requires = "kubelet")]
+    pods: usize,
+    /// Which pods: the same number, the same pods.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "kubelet")]
+    seed: u64,
+    /// Writes the figures to docs/guest and docs/guest.md.
+    #[arg(long, requires = "kubelet")]
+    write: bool,
+    /// Makes topolet's answers wrong, so that the comparison has to fail.
+    #[arg(long, requires = "kubelet")]
+    wrong_answers: bool,
     /// Writes wrong cpusets behind topolet's back, so that tests have to fail.
     #[arg(long)]
     wrong_cpusets: bool,
@@ -65,16 +87,40 @@ impl Vm {
             return programs.list_tests();
         }
         ensure!(self.memory <= 2048, "a guest has at most 2048 MiB of memory");
+        if let Some(version) = &self.kubelet {
+            return self.beside_kubelet(version, &programs);
+        }
         let kernel = needs::kernel(self.kernel.as_deref(), self.install)?;
         let run = Run {
             kernel,
             shape: self.shape(&programs)?,
             programs,
             test: self.test,
-            limit: Duration::from_secs(self.limit),
+            limit: self.limit.map_or(LIMIT, Duration::from_secs),
             wrong_cpusets: self.wrong_cpusets,
         };
         run.run()
+    }
+
+    fn beside_kubelet(&self, version: &str, programs: &Programs) -> anyhow::Result<()> {
+        let kernel = needs::kernel(self.kernel.as_deref(), self.install)?;
+        // The kubelet and containerd take half a gigabyte.
+        let topology = programs.topology(&self.machine)?;
+        let session = kubelet::Session {
+            version: version.trim_start_matches('v').to_owned(),
+            pods: self.pods,
+            seed: self.seed,
+            shape: translate::translate(&topology, Scale { cores: self.cores, memory: 2048 })?,
+            // A pod takes up to ten seconds, and the start a minute or two.
+            limit: Duration::from_secs(self.limit.unwrap_or(300 + 20 * self.pods as u64)),
+            wrong_answers: self.wrong_answers,
+            install: self.install,
+        };
+        let result = session.run(&kernel, programs)?;
+        if self.write {
+            kubelet_report::write(&result)?;
+        }
+        result.judge()
     }
 
     fn shape(&self, programs: &Programs) -> anyhow::Result<Shape> {

@@ -50,7 +50,7 @@ impl Programs {
             for (at, program) in [("init", &self.guest), ("bin/topolet", &self.topolet)] {
                 archive.copy(at, &stripped(program)?)?;
             }
-            for library in self.libraries()? {
+            for library in libraries(&[&self.topolet, &self.guest])? {
                 archive.copy(library.trim_start_matches('/'), Path::new(&library))?;
             }
             archive.file("shape.json", serde_json::to_string(shape)?.as_bytes())?;
@@ -63,14 +63,30 @@ impl Programs {
         made().with_context(|| format!("failed to write {}", to.display()))
     }
 
-    /// What `ldd` says that the programs load, the loader included.
-    fn libraries(&self) -> anyhow::Result<BTreeSet<String>> {
-        let output = Command::new("ldd").args([&self.topolet, &self.guest]).output();
-        let output = output.context("failed to start ldd, of Debian's package libc-bin")?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let words = text.split_whitespace().filter(|word| word.starts_with('/') && !word.ends_with(':'));
-        Ok(words.map(str::to_owned).collect())
+    /// Copies the programs and one more, with what they load, into the folder of a root file system.
+    pub(crate) fn copy_into(&self, tree: &Path, plugin: &Path) -> anyhow::Result<()> {
+        for (at, program) in
+            [("init", self.guest.as_path()), ("bin/topolet", &self.topolet), ("bin/plugin", plugin)]
+        {
+            std::fs::copy(stripped(program)?, tree.join(at))
+                .with_context(|| format!("failed to copy {at}"))?;
+        }
+        for library in libraries(&[&self.guest, &self.topolet, plugin])? {
+            let to = tree.join(library.trim_start_matches('/'));
+            std::fs::create_dir_all(to.parent().unwrap_or(tree))?;
+            std::fs::copy(&library, to).with_context(|| format!("failed to copy {library}"))?;
+        }
+        Ok(())
     }
+}
+
+/// What `ldd` says that programs load, the loader included.
+fn libraries(programs: &[&Path]) -> anyhow::Result<BTreeSet<String>> {
+    let output = Command::new("ldd").args(programs).output();
+    let output = output.context("failed to start ldd, of Debian's package libc-bin")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let words = text.split_whitespace().filter(|word| word.starts_with('/') && !word.ends_with(':'));
+    Ok(words.map(str::to_owned).collect())
 }
 
 /// A copy without symbols, made when the program is newer: a fifth of the bytes to load.

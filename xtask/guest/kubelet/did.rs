@@ -1,0 +1,91 @@
+//! What the kubelet did: its list of pods, its state files, and the cgroups.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use crate::machine::{json_of_line, text};
+
+/// The kubelet's folder.
+pub(crate) const ROOT: &str = "/var/lib/kubelet";
+
+/// The kubelet's own list of pods, as its read-only port has it.
+pub(crate) struct Pods(pub(crate) Value);
+
+/// One pod's state.
+#[derive(Clone, Debug)]
+pub(crate) struct Did {
+    pub(crate) phase: String,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    pub(crate) uid: String,
+    /// Container id by name, of those that run.
+    pub(crate) running: BTreeMap<String, String>,
+}
+
+impl Pods {
+    /// Static pods are called after the node, too.
+    pub(crate) fn find(&self, pod: &str) -> Option<Did> {
+        let name = format!("{pod}-node1");
+        let pod = self.0["items"].as_array()?.iter().find(|own| own["metadata"]["name"] == *name)?;
+        Some(Did::of(pod))
+    }
+
+    /// The ids of all running containers.
+    pub(crate) fn containers(&self) -> Value {
+        let all = self.0["items"].as_array().into_iter().flatten().map(Did::of);
+        let mut ids: Vec<String> = all.flat_map(|pod| pod.running.into_values()).collect();
+        ids.sort();
+        ids.into()
+    }
+
+    /// The pods with their running containers.
+    pub(crate) fn running(&self) -> Vec<Did> {
+        let all = self.0["items"].as_array().into_iter().flatten().map(Did::of);
+        all.filter(Did::is_running).collect()
+    }
+}
+
+impl Did {
+    fn of(pod: &Value) -> Self {
+        let field = |name: &str| pod["status"][name].as_str().unwrap_or_default().to_owned();
+        let statuses = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
+        let running = statuses.filter(|status| status["state"]["running"].is_object()).filter_map(|status| {
+            let id = status["containerID"].as_str()?.trim_start_matches("containerd://");
+            Some((status["name"].as_str()?.to_owned(), id.to_owned()))
+        });
+        Self {
+            phase: field("phase"),
+            reason: field("reason"),
+            message: field("message"),
+            uid: pod["metadata"]["uid"].as_str().unwrap_or_default().to_owned(),
+            running: running.collect(),
+        }
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.phase == "Running"
+    }
+
+    /// For people.
+    pub(crate) fn summary(&self) -> String {
+        if self.is_running() { "Running".to_owned() } else { format!("{} {}", self.phase, self.reason) }
+    }
+
+    /// The cgroup of a container.
+    pub(crate) fn group(&self, id: &str) -> Option<PathBuf> {
+        let classes = ["", "burstable", "besteffort"].into_iter();
+        let path = |class: &str| {
+            Path::new("/sys/fs/cgroup/kubepods").join(class).join(format!("pod{}/{id}", self.uid))
+        };
+        classes.map(path).find(|path| path.is_dir())
+    }
+}
+
+/// The managers' two state files.
+pub(crate) fn state() -> anyhow::Result<Value> {
+    let file = |name: &str| json_of_line(&text(Path::new(ROOT).join(name))?).with_context(|| name.to_owned());
+    Ok(serde_json::json!({"cpu": file("cpu_manager_state")?, "memory": file("memory_manager_state")?}))
+}

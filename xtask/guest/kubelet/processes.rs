@@ -1,0 +1,270 @@
+//! containerd, the kubelet, a device plugin and topolet beside it.
+
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::Value;
+
+use super::after;
+use super::did::{Did, Pods, ROOT};
+use super::wish::{DEVICE, PodWish};
+use crate::client::Client;
+use crate::machine::{Guest, json_of_line, text};
+
+const MANIFESTS: &str = "/etc/kubernetes/manifests";
+const CONFIG: &str = "/etc/kubelet.yaml";
+const PLUGINS: &str = "/var/lib/kubelet/device-plugins";
+const DEVICES: &str = "/etc/devices.yaml";
+/// Devices of the plugin; they lie on nodes 0 and 1 in turns.
+const COUNT: usize = 6;
+/// How long a start, a pod or a deletion may take.
+const PATIENCE: Duration = Duration::from_mins(3);
+
+/// What runs in the guest; killed when it is dropped.
+pub(crate) struct Processes {
+    version: String,
+    configuration: (&'static str, &'static str),
+    kubelet: Running,
+    plugin: Running,
+    /// Ended with the guest.
+    _others: Vec<Running>,
+    observer: Client,
+}
+
+/// A process with a log; killed when it is dropped.
+struct Running(Child, String);
+
+impl Running {
+    fn start(program: &str, arguments: &[&str]) -> anyhow::Result<Self> {
+        let name = program.rsplit('/').next().unwrap_or(program);
+        let path = format!("/var/log/{name}.log");
+        let log = File::options().create(true).append(true).open(&path).context("failed to open a log")?;
+        let mut command = Command::new(program);
+        // Eight Go schedulers on one emulating thread only switch.
+        command.args(arguments).env("GOMAXPROCS", "2").env("PATH", "/bin").env("HOME", "/root");
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        Ok(Self(command.spawn().with_context(|| format!("failed to start {program}"))?, path))
+    }
+
+    /// The last lines of its log.
+    fn end(&self) -> String {
+        let text = fs::read_to_string(&self.1).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().rev().take(6).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Processes {
+    pub(crate) fn start(
+        guest: &Guest,
+        version: &str,
+        configuration: (&'static str, &'static str),
+    ) -> anyhow::Result<Self> {
+        for arguments in [&["link", "set", "lo", "up"][..], &["addr", "add", "10.0.0.2/32", "dev", "lo"]] {
+            busybox(&[&["ip"], arguments].concat())?;
+        }
+        let list: String =
+            (0..COUNT).map(|at| format!("  - {{id: fn.sock-{at}, nodes: [{}]}}\n", at % 2)).collect();
+        fs::write(DEVICES, format!("devices:\n- resource: {DEVICE}\n  list:\n{list}"))?;
+        let containerd = Running::start("/bin/containerd", &[])?;
+        until("containerd", || UnixStream::connect("/run/containerd/containerd.sock").is_ok().then_some(()))?;
+        let import =
+            ["-n", "k8s.io", "images", "import", "--snapshotter", "native", "--local", "/images/test.tar"];
+        let status = Command::new("/bin/ctr").args(import).stdout(Stdio::null()).status()?;
+        ensure!(status.success(), "the test image cannot be imported: {}", containerd.end());
+        configure(guest, configuration)?;
+        let kubelet = start_kubelet(version)?;
+        let plugin = start_plugin()?;
+        let observe = [
+            "serve",
+            "--observe",
+            "--root",
+            ROOT,
+            "--config",
+            CONFIG,
+            "--kubelet",
+            version,
+            "--devices",
+            DEVICES,
+        ];
+        fs::create_dir_all("/run/observe")?;
+        let socket = ["--socket", "/run/observe/topolet.sock"];
+        let observe = Running::start("/bin/topolet", &[&observe[..], &socket].concat())?;
+        let observer = Client::of(Path::new("/run/observe"));
+        until("serve --observe", || {
+            observer.get("/readyz").is_ok_and(|reply| reply.status == 200).then_some(())
+        })
+        .with_context(|| observe.end())?;
+        let others = vec![observe, containerd];
+        Ok(Self { version: version.to_owned(), configuration, kubelet, plugin, _others: others, observer })
+    }
+
+    /// Kills the kubelet, and starts it again.
+    pub(crate) fn restart(&mut self) -> anyhow::Result<()> {
+        self.kubelet.0.kill().context("failed to kill the kubelet")?;
+        self.kubelet.0.wait()?;
+        self.kubelet = start_kubelet(&self.version)?;
+        // A kubelet removes the sockets of plugins when it starts, so that they have to listen again.
+        self.plugin = start_plugin()?;
+        Ok(())
+    }
+
+    /// Restarts it with another policy and scope.
+    pub(crate) fn reconfigure(
+        &mut self,
+        guest: &Guest,
+        configuration: (&'static str, &'static str),
+    ) -> anyhow::Result<()> {
+        configure(guest, configuration)?;
+        self.configuration = configuration;
+        self.restart()
+    }
+
+    /// Policy and scope.
+    pub(crate) fn configuration(&self) -> String {
+        format!("{} {}", self.configuration.0, self.configuration.1)
+    }
+
+    /// What topolet says of a pod, from the node's own files: the only decision.
+    pub(crate) fn ask(&self, wish: &PodWish) -> anyhow::Result<Value> {
+        fs::write("/run/asked.json", wish.manifest().to_string())?;
+        let pods = self.pods()?.0;
+        fs::write("/run/pods.json", pods.to_string())?;
+        // A list without pods is taken for a wrong file.
+        let is_empty = pods["items"].as_array().is_none_or(Vec::is_empty);
+        let listed = if is_empty { &[][..] } else { &["--pods", "/run/pods.json"] };
+        let arguments = ["admit", "-f", "/run/asked.json", "--static", "--state", ROOT];
+        let more = ["--config", CONFIG, "--kubelet", &self.version, "--devices", DEVICES, "-o", "json"];
+        let output = Command::new("/bin/topolet").args(arguments).args(more).args(listed).output()?;
+        let error = || String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = json_of_line(&String::from_utf8_lossy(&output.stdout)).with_context(error)?;
+        Ok(said["decisions"][0].clone())
+    }
+
+    /// Gives the kubelet a pod's manifest, as a whole.
+    #[expect(clippy::unused_self, reason = "to a kubelet that runs")]
+    pub(crate) fn put(&self, wish: &PodWish) -> anyhow::Result<()> {
+        let (hidden, file) =
+            (format!("{MANIFESTS}/.{}", wish.name), format!("{MANIFESTS}/{}.json", wish.name));
+        fs::write(&hidden, wish.manifest().to_string())?;
+        Ok(fs::rename(hidden, file)?)
+    }
+
+    /// Takes it away, and waits until the kubelet lists it no more and its CPUs are free.
+    pub(crate) fn take(&self, pod: &str) -> anyhow::Result<()> {
+        let uid = self.pods()?.find(pod).map(|did| did.uid).unwrap_or_default();
+        fs::remove_file(format!("{MANIFESTS}/{pod}.json"))?;
+        until(&format!("deletion of {pod}"), || {
+            // Memory and devices of a pod that is gone stay in their files until they are next looked at.
+            let state = super::did::state().ok()?["cpu"].to_string();
+            (self.pods().ok()?.find(pod).is_none() && (uid.is_empty() || !state.contains(&uid))).then_some(())
+        })
+    }
+
+    /// Waits until a pod runs or has failed.
+    pub(crate) fn wait_for(&self, pod: &str) -> anyhow::Result<Did> {
+        let at_rest = || {
+            let did = self.pods().ok()?.find(pod)?;
+            // The phase of a pod whose containers have all started.
+            (did.phase == "Failed" || did.is_running()).then_some(did)
+        };
+        until(&format!("pod {pod}"), at_rest).with_context(|| self.kubelet.end())
+    }
+
+    pub(crate) fn pods(&self) -> anyhow::Result<Pods> {
+        Ok(Pods(json_of_line(&http(10255, "/pods")?)?))
+    }
+
+    /// What `serve --observe` lists.
+    pub(crate) fn observed(&self) -> anyhow::Result<Value> {
+        Ok(self.observer.get("/v1/state").context("no answer of serve --observe")?.json())
+    }
+}
+
+fn start_kubelet(version: &str) -> anyhow::Result<Running> {
+    // That of the kubelet before, which `start_plugin` would take for the next one's.
+    let _ = fs::remove_file(format!("{PLUGINS}/kubelet.sock"));
+    let arguments = ["--config", CONFIG, "--hostname-override=node1", "--node-ip=10.0.0.2"];
+    let mut kubelet = Running::start(&format!("/bin/kubelet-{version}"), &arguments)?;
+    let began = Instant::now();
+    loop {
+        if http(10248, "/healthz").is_ok_and(|answer| answer == "ok") && http(10255, "/pods").is_ok() {
+            return Ok(kubelet);
+        }
+        if let Some(status) = kubelet.0.try_wait()? {
+            bail!("the kubelet ended with {status}: {}", kubelet.end());
+        }
+        ensure!(began.elapsed() < PATIENCE, "the kubelet is not healthy: {}", kubelet.end());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Starts the device plugin beside a kubelet that listens for plugins, and waits until its devices are there.
+fn start_plugin() -> anyhow::Result<Running> {
+    until("the kubelet's socket for plugins", || {
+        UnixStream::connect(format!("{PLUGINS}/kubelet.sock")).ok()
+    })?;
+    let plugin = Running::start("/bin/plugin", &[PLUGINS, "fn.sock", DEVICE, &COUNT.to_string()])?;
+    until("the device plugin's devices", || {
+        let output = Command::new("/bin/probe").arg("podresources").output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        after(&text, "ALLOCATABLE ")?.contains(DEVICE).then_some(())
+    })?;
+    Ok(plugin)
+}
+
+fn configure(guest: &Guest, (policy, scope): (&str, &str)) -> anyhow::Result<()> {
+    let template = text("/etc/kubelet.template.yaml")?;
+    let nodes = guest.shape.nodes.len();
+    let reserved: String =
+        (0..nodes).map(|node| format!("- {{numaNode: {node}, limits: {{memory: 128Mi}}}}\n")).collect();
+    let own = format!(
+        "\nsystemReserved: {{memory: {}Mi}}\ntopologyManagerPolicy: {policy}\ntopologyManagerScope: {scope}\n\
+         reservedMemory:\n{reserved}",
+        128 * nodes - 100
+    );
+    Ok(fs::write(CONFIG, template + &own)?)
+}
+
+/// An answer of the kubelet's over plain HTTP; 1.0, so that it comes in one piece.
+fn http(port: u16, path: &str) -> anyhow::Result<String> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").context("the answer has no body")?;
+    ensure!(head.split(' ').nth(1) == Some("200"), "{path}: {head}");
+    Ok(body.to_owned())
+}
+
+fn busybox(arguments: &[&str]) -> anyhow::Result<()> {
+    let status = Command::new("/bin/busybox").args(arguments).status().context("no busybox")?;
+    ensure!(status.success(), "busybox {} failed", arguments.join(" "));
+    Ok(())
+}
+
+/// Waits until something is there.
+fn until<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> anyhow::Result<T> {
+    let began = Instant::now();
+    loop {
+        if let Some(value) = check() {
+            return Ok(value);
+        }
+        ensure!(began.elapsed() < PATIENCE, "{what} took longer than {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}

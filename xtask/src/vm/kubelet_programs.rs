@@ -1,0 +1,197 @@
+//! The programs of a node with a kubelet, built from their Go modules, and the disk that they are on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+
+use super::image::Programs;
+use super::needs::{folder, is_program};
+use crate::{cargo, debian, root, run, target};
+
+/// containerd with its shim and client, and what starts containers.
+const CONTAINERD: &str = "v2.4.2";
+const RUNC: &str = "v1.5.2";
+
+/// Debian's packages with a file that each has.
+const PACKAGES: &[(&str, &str)] = &[
+    ("/bin/busybox", "busybox-static"),
+    ("/usr/include/seccomp.h", "libseccomp-dev"),
+    ("/usr/bin/pkg-config", "pkg-config"),
+    ("/usr/bin/gcc", "gcc"),
+];
+
+/// Where Go puts them.
+fn programs() -> PathBuf {
+    folder().join("go/bin")
+}
+
+/// Builds what is not built yet.
+///
+/// # Errors
+/// A package or Go is missing; one sentence that names it.
+pub(crate) fn build(version: &str, install: bool) -> anyhow::Result<()> {
+    let missing: Vec<&str> =
+        PACKAGES.iter().filter(|(file, _)| !Path::new(file).exists()).map(|(_, package)| *package).collect();
+    if !missing.is_empty() {
+        ensure!(install, "Debian package {} is missing; `--install` installs it", missing.join(", "));
+        debian::install(&missing)?;
+    }
+    ensure!(
+        is_program("go"),
+        "Go is missing, which builds the kubelet and containerd: https://go.dev/dl, 1.26 or later"
+    );
+    fs::create_dir_all(programs())?;
+    containerd()?;
+    kubelet(version)?;
+    run(&mut cargo(&["build", "--quiet", "--package", "device-plugin", "--example", "plugin"]))
+}
+
+/// `go install` at exact versions.
+fn containerd() -> anyhow::Result<()> {
+    let install = |name: &str, cgo: &str, arguments: &[&str], packages: &[String]| -> anyhow::Result<()> {
+        if programs().join(name).is_file() {
+            return Ok(());
+        }
+        let mut go = Command::new("go");
+        go.arg("install").arg("-trimpath").args(arguments).args(packages);
+        run(go.env("GOBIN", programs()).env("CGO_ENABLED", cgo))
+    };
+    let of = |name: &str| format!("github.com/containerd/containerd/v2/cmd/{name}@{CONTAINERD}");
+    let names = ["containerd", "containerd-shim-runc-v2", "ctr"];
+    for name in names {
+        let tags = "no_btrfs no_devmapper no_zfs no_aufs no_tracing";
+        install(name, "0", &["-ldflags", "-s -w", "-tags", tags], &[of(name)])?;
+    }
+    // The kubelet asks for seccomp; static, so that the guest needs no libraries.
+    let runc = ["-ldflags", "-s -w -extldflags -static", "-tags", "netgo osusergo seccomp"];
+    install("runc", "1", &runc, &[format!("github.com/opencontainers/runc@{RUNC}")])
+}
+
+/// The kubelet, in a module that is Kubernetes' own `go.mod` with published staging modules; and the program that asks
+/// its pod resources service.
+fn kubelet(version: &str) -> anyhow::Result<()> {
+    let program = programs().join(format!("kubelet-{version}"));
+    if program.is_file() && programs().join("probe").is_file() {
+        return Ok(());
+    }
+    let minor = version.strip_prefix("1.").context("a version is as 1.36.3")?;
+    let module = folder().join("go").join(format!("kubelet-{version}"));
+    fs::create_dir_all(module.join("probe"))?;
+    let output = Command::new("go")
+        .args(["mod", "download", "-json", &format!("k8s.io/kubernetes@v{version}")])
+        .output();
+    let output = output.context("failed to start Go")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let downloaded: serde_json::Value =
+        serde_json::from_str(&text).context("`go mod download` printed no JSON")?;
+    let from =
+        downloaded["Dir"].as_str().with_context(|| format!("there is no kubelet {version}: {text}"))?;
+    let own =
+        fs::read_to_string(Path::new(from).join("go.mod")).context("failed to read Kubernetes' go.mod")?;
+    let mut wrapper = "module guest\n".to_owned();
+    for line in own.lines().filter(|line| !line.starts_with("module ")) {
+        let replaced = line.split_once("=> ./staging/src/");
+        let line = replaced.map_or_else(|| line.to_owned(), |(of, path)| format!("{of}=> {path} v0.{minor}"));
+        wrapper += &line;
+        wrapper.push('\n');
+    }
+    wrapper += &format!("require k8s.io/kubernetes v{version}\n");
+    fs::write(module.join("go.mod"), wrapper)?;
+    fs::write(module.join("go.sum"), fs::read(Path::new(from).join("go.sum"))?)?;
+    fs::write(module.join("guest.go"), "package guest\n\nimport _ \"k8s.io/kubernetes/cmd/kubelet/app\"\n")?;
+    fs::write(module.join("probe/main.go"), fs::read(root().join("xtask/guest/probe/main.go"))?)?;
+    let names = "k8s.io/component-base/version";
+    let number = minor.split('.').next().unwrap_or(minor);
+    let flags =
+        format!("-s -w -X {names}.gitVersion=v{version} -X {names}.gitMajor=1 -X {names}.gitMinor={number}");
+    let build = |to: &Path, package: &str| {
+        let mut go = Command::new("nice");
+        go.args(["-n", "5", "go", "build", "-mod=mod", "-trimpath", "-ldflags", &flags, "-o"])
+            .arg(to)
+            .arg(package);
+        run(go.env("CGO_ENABLED", "0").current_dir(&module))
+    };
+    build(&program, "k8s.io/kubernetes/cmd/kubelet")?;
+    build(&programs().join("probe"), "./probe")
+}
+
+/// Writes the guest's root disk with all of it; needs neither root nor a mount.
+pub(crate) fn disk(file: &Path, version: &str, own: &Programs) -> anyhow::Result<()> {
+    let tree = folder().join("root");
+    if tree.exists() {
+        fs::remove_dir_all(&tree)?;
+    }
+    for path in [
+        "proc",
+        "sys",
+        "dev",
+        "run",
+        "tmp",
+        "root",
+        "var/log",
+        "var/lib/kubelet",
+        "images",
+        "bin",
+        "etc/containerd",
+        "etc/kubernetes/manifests",
+    ] {
+        fs::create_dir_all(tree.join(path))?;
+    }
+    let kubelet = format!("kubelet-{version}");
+    for name in ["containerd", "containerd-shim-runc-v2", "ctr", "runc", "probe", kubelet.as_str()] {
+        fs::copy(programs().join(name), tree.join("bin").join(name))
+            .with_context(|| format!("failed to copy {name}"))?;
+    }
+    fs::copy("/bin/busybox", tree.join("bin/busybox"))?;
+    own.copy_into(&tree, &target().join("debug/examples/plugin"))?;
+    let guest = root().join("xtask/guest");
+    fs::copy(guest.join("kubelet.yaml"), tree.join("etc/kubelet.template.yaml"))?;
+    fs::copy(guest.join("containerd.toml"), tree.join("etc/containerd/config.toml"))?;
+    for (name, text) in [
+        ("passwd", "root:x:0:0:root:/root:/bin/sh\n"),
+        ("group", "root:x:0:\n"),
+        ("hosts", "127.0.0.1 localhost node1\n"),
+        ("machine-id", "0123456789abcdef0123456789abcdef\n"),
+        ("resolv.conf", ""),
+    ] {
+        fs::write(tree.join("etc").join(name), text)?;
+    }
+    image(&tree.join("images/test.tar"))?;
+    fs::File::create(file).and_then(|disk| disk.set_len(1 << 30))?;
+    let mut command = Command::new("/sbin/mke2fs");
+    command.args(["-q", "-F", "-t", "ext4", "-O", "^has_journal", "-E", "root_owner=0:0", "-m", "0", "-d"]);
+    run(command.arg(&tree).arg(file))
+}
+
+/// One image under two names, for pods and for what keeps their namespaces: a layer with a static busybox, as a docker
+/// archive.
+fn image(to: &Path) -> anyhow::Result<()> {
+    let busybox = fs::read("/bin/busybox")?;
+    let mut layer = tar::Builder::new(Vec::new());
+    append(&mut layer, "bin/busybox", &busybox)?;
+    let layer = layer.into_inner()?;
+    let layer_file = folder().join("layer.tar");
+    fs::write(&layer_file, &layer)?;
+    let output = Command::new("sha256sum").arg(&layer_file).output().context("failed to start sha256sum")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let digest = text.split_whitespace().next().context("sha256sum printed nothing")?;
+    let config = serde_json::json!({"architecture": "amd64", "os": "linux",
+        "config": {"Entrypoint": ["/bin/busybox", "sleep", "2147483647"], "Env": ["PATH=/bin"]},
+        "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{digest}")]}});
+    let manifest = serde_json::json!([{"Config": "config.json",
+        "RepoTags": ["localhost/pause:1", "localhost/test:1"], "Layers": ["layer.tar"]}]);
+    let mut archive = tar::Builder::new(Vec::new());
+    append(&mut archive, "manifest.json", manifest.to_string().as_bytes())?;
+    append(&mut archive, "config.json", config.to_string().as_bytes())?;
+    append(&mut archive, "layer.tar", &layer)?;
+    Ok(fs::write(to, archive.into_inner()?)?)
+}
+
+fn append(archive: &mut tar::Builder<Vec<u8>>, path: &str, bytes: &[u8]) -> anyhow::Result<()> {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(bytes.len() as u64);
+    header.set_mode(0o755);
+    Ok(archive.append_data(&mut header, path, bytes)?)
+}
