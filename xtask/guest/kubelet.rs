@@ -2,6 +2,7 @@
 
 mod compare;
 mod did;
+mod http;
 mod processes;
 mod wish;
 
@@ -12,7 +13,6 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use compare::Difference;
-use did::Pods;
 use processes::Processes;
 use wish::PodWish;
 
@@ -66,23 +66,23 @@ pub(crate) fn run(guest: &Guest, plan: &Plan) -> anyhow::Result<()> {
             session.delete()?;
         }
         let wish = PodWish::random(at, &mut session.rng);
-        session.add(wish)?;
+        session.add(&wish)?;
     }
     session.empty()
 }
 
 impl Session<'_> {
     /// Asks topolet, gives the kubelet the pod, and compares.
-    fn add(&mut self, wish: PodWish) -> anyhow::Result<()> {
-        let mut said = self.processes.ask(&wish)?;
+    fn add(&mut self, wish: &PodWish) -> anyhow::Result<()> {
+        let mut said = self.processes.ask(wish)?;
         if self.plan.wrong_answers {
             compare::falsify(&mut said);
         }
-        self.processes.put(&wish)?;
+        self.processes.put(wish)?;
         let did = self.processes.wait_for(&wish.name)?;
         let mut differences = compare::verdict(&said, &did);
         if did.is_running() {
-            differences.extend(compare::placement(&said, &wish, &self.processes)?);
+            differences.extend(compare::placement(&said, wish)?);
             self.running.push(wish.clone());
         } else {
             self.processes.take(&wish.name)?;
@@ -105,18 +105,14 @@ impl Session<'_> {
     /// Kills the kubelet and starts it again: its files and containers have to stay as they are.
     fn restart(&mut self) -> anyhow::Result<()> {
         let before = did::state()?;
-        let ran = self.processes.pods()?.containers();
+        let ran = did::pods()?.containers();
         self.processes.restart()?;
         for wish in &self.running {
             self.processes.wait_for(&wish.name)?;
         }
         let mut differences = compare::node(&self.processes)?;
         differences.extend(Difference::of("state files after a restart", &before, &did::state()?));
-        differences.extend(Difference::of(
-            "containers after a restart",
-            &ran,
-            &self.processes.pods().map(|pods: Pods| pods.containers())?,
-        ));
+        differences.extend(Difference::of("containers after a restart", &ran, &did::pods()?.containers()));
         self.row("restart", "", "", &json!({}), &differences);
         Ok(())
     }

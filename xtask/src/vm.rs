@@ -34,6 +34,7 @@ const LIMIT: Duration = Duration::from_mins(4);
 /// Emulated in software, so that nothing of the host matters but time: a boot takes about ten seconds. The guest has the
 /// machine's NUMA nodes, packages, threads and distances, and fewer cores and less memory.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Vm {
     /// A built-in machine (`topolet topology --list`), or whatever `topolet topology --machine` reads.
     #[arg(long, value_name = "NAME", default_value = OF_CI[0])]

@@ -189,6 +189,12 @@ impl Static {
         Holdings::new(self.managed(), [])
     }
 
+    /// Whether the CPUs are kept with which containers were admitted.
+    #[must_use]
+    pub const fn baselines(&self) -> Baselines {
+        self.baselines
+    }
+
     /// The CPUs that are in the shared pool or with a container.
     pub(crate) fn managed(&self) -> CpuSet {
         match self.options.reserved {

@@ -53,7 +53,9 @@ use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, KeptBackups};
-use node_input::{DeviceText, IdentitySource, LoadedMachine, LoadedNode, MachineSource, RulesSource};
+use node_input::{
+    DeviceText, IdentitySource, LoadedMachine, LoadedNode, MachineSource, ResidentsSource, RulesSource,
+};
 use terminal_text::Glyphs;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -185,7 +187,9 @@ fn load(setup: &Setup<'_>) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
     inputs::check(setup)?;
     let machine = LoadedMachine::load(&setup.machine)?;
     let devices = setup.rules.devices.as_deref().map(DeviceText::read).transpose()?;
-    let node = LoadedNode::on(&machine, &setup.rules, devices)?.with_identity(&setup.identity)?;
+    let state = ResidentsSource { state: Some(setup.root.clone()), ..ResidentsSource::default() };
+    let rules = setup.rules.clone().of_node(&setup.identity, &state, None)?;
+    let node = LoadedNode::on(&machine, &rules, devices)?.with_identity(&setup.identity)?;
     for warning in &node.warnings {
         tracing::warn!("{warning}");
     }

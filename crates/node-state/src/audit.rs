@@ -67,6 +67,7 @@ const fn weight(fault: &Fault) -> Weight {
         | Fault::MisnamedPod(_)
         | Fault::RemovedPod(_)
         | Fault::Missing
+        | Fault::OtherForm(_)
         | Fault::WholeCpus { .. }
         | Fault::Unproven(_)
         | Fault::Disagreement { .. } => Weight::RepairOnly,

@@ -10,6 +10,7 @@ use device_manager::DeviceId;
 use kubelet_checkpoint::cpu::CpuError;
 use kubelet_checkpoint::store::{NotRegular, StateFile};
 use kubelet_checkpoint::{EmbeddedFault, FileError, JsonFault, Oddity, PodLevel, UnknownFormat};
+use kubelet_release::Release;
 use memory_manager::StoredBlock;
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde::Serialize;
@@ -66,6 +67,8 @@ pub enum Fault {
     Missing,
     /// A kubelet with the other value of the feature gate `PodLevelResourceManagers` wrote the file.
     OtherGate(PodLevel),
+    /// A kubelet of a release with another form of files wrote it; this one is wanted.
+    OtherForm(Release),
     /// A pod held CPUs as a whole, which it cannot with the gate off; `beside`: CPUs that none of its containers holds.
     WholeCpus {
         /// The pod.
@@ -338,6 +341,7 @@ impl fmt::Display for Fault {
             Self::MisnamedPod(uid) => write!(f, "it is the file of pod {uid}, under another name"),
             Self::RemovedPod(pod) => write!(f, "removed while {pod} ran"),
             Self::Missing => f.write_str("missing, and pods have files that list what they hold"),
+            Self::OtherForm(release) => write!(f, "not in the form of kubelet {release}"),
             Self::OtherGate(configured) => {
                 let written = match configured {
                     PodLevel::Off => "on",
@@ -483,6 +487,8 @@ pub enum FaultKind {
     Unproven,
     /// A kubelet with the other value of the feature gate wrote it.
     OtherGate,
+    /// A kubelet of a release with another form of files wrote it.
+    OtherForm,
     /// A manager with another policy wrote it.
     OtherPolicy,
     /// CPUs are offline, or not on this machine.
@@ -513,11 +519,12 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All, most harmful first.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Unreadable,
         Self::Missing,
         Self::Unproven,
         Self::OtherGate,
+        Self::OtherForm,
         Self::OtherPolicy,
         Self::CpusGone,
         Self::CpusNew,
@@ -541,6 +548,7 @@ impl FaultKind {
             Self::Missing => "missing",
             Self::Unproven => "unproven",
             Self::OtherGate => "otherGate",
+            Self::OtherForm => "otherForm",
             Self::OtherPolicy => "otherPolicy",
             Self::CpusGone => "cpusGone",
             Self::CpusNew => "cpusNew",
@@ -572,6 +580,7 @@ impl Fault {
             | Self::Rejected(_) => FaultKind::Unreadable,
             Self::Missing | Self::RemovedPod(_) => FaultKind::Missing,
             Self::OtherGate(_) | Self::WholeCpus { .. } => FaultKind::OtherGate,
+            Self::OtherForm(_) => FaultKind::OtherForm,
             Self::OtherPolicy { .. } => FaultKind::OtherPolicy,
             Self::CpusGone { .. } | Self::SharedCpusGone(_) => FaultKind::CpusGone,
             Self::UnownedCpus(_) => FaultKind::CpusNew,

@@ -26,10 +26,14 @@ pub const fn pod_level(node: &Node) -> PodLevel {
     }
 }
 
-/// How a kubelet on this node reads and writes its files.
+/// How a kubelet of the node's release reads and writes its files.
 #[must_use]
-pub const fn forms(node: &Node) -> Forms {
-    Forms::plain(pod_level(node))
+pub fn forms(node: &Node) -> Forms {
+    let baselines = match node.cpus().map(cpu_manager::Static::baselines) {
+        Some(cpu_manager::Baselines::Kept) => Baselines::On,
+        Some(cpu_manager::Baselines::Forgotten) | None => Baselines::Off,
+    };
+    Forms { checkpoint: node.kubelet_rules().checkpoints, pod_level: pod_level(node), baselines }
 }
 
 /// How a kubelet of the release that wrote a file reads it: the form of the file tells.

@@ -74,7 +74,7 @@ const fn problem(fault: &Fault) -> Problem {
         | Fault::RemovedPod(_)
         | Fault::Missing
         | Fault::NullBooks(_) => Problem::Unreadable,
-        Fault::UnknownFormat(_) => Problem::UnknownFormat,
+        Fault::UnknownFormat(_) | Fault::OtherForm(_) => Problem::UnknownFormat,
         Fault::OtherGate(_) | Fault::WholeCpus { .. } => Problem::OtherGate,
         Fault::OtherPolicy { .. } => Problem::OtherPolicy,
         Fault::CpusGone { .. } | Fault::SharedCpusGone(_) | Fault::MemoryGone { .. } => Problem::Unknown,

@@ -34,8 +34,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use damage::Doubt;
+use kubelet_checkpoint::form_of;
 use kubelet_checkpoint::salvage::Rest;
 use kubelet_checkpoint::store::StateFile;
+use kubelet_release::CheckpointForm;
 use pod_spec::{Pod, PodUid};
 use reads::Reads;
 use topology_admission::{Ledger, Node};
@@ -165,6 +167,7 @@ impl StateFolder {
         work.cpus();
         work.memory();
         work.devices();
+        work.forms();
         work.result.unfinished = work.unfinished();
         work.finish()
     }
@@ -225,6 +228,19 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
+    /// Files of another release's form are written in that of the node's. Those that are written anyway are too.
+    fn forms(&mut self) {
+        let rules = self.node.kubelet_rules();
+        for file in [StateFile::Cpu, StateFile::Memory] {
+            let contents = self.found.state_file(file).filter(|_| !self.result.state.contains(&file));
+            let form = contents.and_then(form_of);
+            let is_embedded = |form| form == CheckpointForm::Embedded;
+            if form.is_some_and(|form| is_embedded(form) != is_embedded(rules.checkpoints)) {
+                self.add(file, Fault::OtherForm(rules.release), None, Remedy::Rewrite, &[]);
+            }
+        }
+    }
+
     fn add(
         &mut self,
         file: StateFile,

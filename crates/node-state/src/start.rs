@@ -97,7 +97,7 @@ impl StateFolder {
     /// The CPUs with which a kubelet's CPU manager starts; `None`: there is no file, or the manager is off.
     pub(crate) fn strict_cpus(&self, node: &Node) -> Result<Option<cpu_manager::Holdings>, StartError> {
         let Some(file) = &self.cpu else { return Ok(None) };
-        let state = CpuFile::read(file, files::found(file, files::pod_level(node)), &ContainerIds::new())
+        let state = CpuFile::read(file, files::forms(node), &ContainerIds::new())
             .and_then(|read| read.restore(files::cpu_policy(node)))
             .map_err(StartError::Cpu)?;
         let Some(policy) = node.cpus() else { return Ok(None) };
@@ -110,8 +110,8 @@ impl StateFolder {
     /// no file, or the manager is off.
     pub(crate) fn strict_memory(&self, node: &Node) -> Result<Option<memory_manager::Stored>, StartError> {
         let Some(file) = &self.memory else { return Ok(None) };
-        let read = MemoryFile::read(file, files::found(file, files::pod_level(node)))
-            .map_err(|error| StartError::Memory(error.into()))?;
+        let read =
+            MemoryFile::read(file, files::forms(node)).map_err(|error| StartError::Memory(error.into()))?;
         let state = read.restore(files::memory_policy(node)).map_err(StartError::Memory)?;
         node.memory().map(|_| files::memory(state).map_err(StartError::NullBooks)).transpose()
     }

@@ -10,7 +10,7 @@ use node_state::files;
 use serde::Serialize;
 use topology_admission::{Node, RunningPods, SourcesReady, StoredHoldings};
 
-use crate::subject::{Started, Subject, cpus, memory};
+use crate::subject::{Started, cpus, memory};
 
 /// A state file that the new release writes in another form.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -52,9 +52,8 @@ pub enum Loss {
 
 impl FileChange {
     /// The files that differ in form; `new` is the node by the new release.
-    pub(crate) fn all(subject: &Subject<'_>, old: &Started, new: &Started) -> Vec<Self> {
-        let forms = |started: &Started| subject.forms(*started.node.kubelet_rules(), &started.node);
-        let (from, to) = (forms(old), forms(new));
+    pub(crate) fn all(old: &Started, new: &Started) -> Vec<Self> {
+        let (from, to) = (files::forms(&old.node), files::forms(&new.node));
         let mut changes = Vec::new();
         if from.cpu() != to.cpu() && new.node.cpus().is_some() {
             let state = files::cpu_state(&new.node, &new.ledger);

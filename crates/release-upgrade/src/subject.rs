@@ -2,13 +2,13 @@
 
 use cpu_manager::Holdings as CpuHoldings;
 use device_manager::{Inventory, Moment};
+use kubelet_checkpoint::Forms;
 use kubelet_checkpoint::cpu::{ContainerIds, CpuFile};
 use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::memory::MemoryFile;
 use kubelet_checkpoint::store::StateFile;
-use kubelet_checkpoint::{Baselines, Forms};
 use kubelet_release::Rules;
-use node_config::{Gate, KubeletConfiguration, NodeCountCheck, OwnOptions};
+use node_config::{KubeletConfiguration, NodeCountCheck, OwnOptions};
 use node_state::{Start, StateFolder, files};
 use pod_spec::{Pod, PodRules, Role};
 use serde::Serialize;
@@ -94,7 +94,7 @@ impl Subject<'_> {
             return Err(fault);
         }
         let node = self.node(rules).map_err(|error| error.to_string())?;
-        let mut ledger = self.restored(&node, self.forms(rules, &node))?;
+        let mut ledger = self.restored(&node)?;
         let mut pods = Vec::new();
         for pod in self.residents {
             // What an API server has filled in stays with the pod; a new one is made after a drain.
@@ -115,21 +115,11 @@ impl Subject<'_> {
         Ok(Started { node, ledger, pods })
     }
 
-    /// How a kubelet with these rules reads and writes its files.
-    pub(crate) fn forms(&self, rules: Rules, node: &Node) -> Forms {
-        let gates = (self.config)(rules).gates().unwrap_or_default();
-        let keeps = gates.is_on(Gate::InPlacePodVerticalScalingExclusiveCpus);
-        Forms {
-            checkpoint: rules.checkpoints,
-            pod_level: files::pod_level(node),
-            baselines: if keeps { Baselines::On } else { Baselines::Off },
-        }
-    }
-
-    fn restored(&self, node: &Node, forms: Forms) -> Result<Ledger, String> {
+    fn restored(&self, node: &Node) -> Result<Ledger, String> {
         let Some(folder) = self.folder else {
             return Ok(node.empty_ledger().with_inventory(self.inventory.clone()));
         };
+        let forms = files::forms(node);
         let mut start = Start::default();
         start.stored.cpus = folder.cpu.as_deref().map(|file| cpus(file, forms, node)).transpose()?.flatten();
         start.stored.memory =

@@ -63,7 +63,7 @@ impl Upgrade {
         });
         let pods = pods.collect();
         let files = match (&old, &new) {
-            (Ok(old), Ok(new)) => FileChange::all(subject, old, new),
+            (Ok(old), Ok(new)) => FileChange::all(old, new),
             _ => Vec::new(),
         };
         Self {

@@ -65,12 +65,8 @@ pub(crate) fn verdict(said: &Value, did: &Did) -> Vec<Difference> {
 }
 
 /// Where the containers of an admitted pod are: CPUs, memory and devices in the kubelet's files.
-pub(crate) fn placement(
-    said: &Value,
-    wish: &PodWish,
-    processes: &Processes,
-) -> anyhow::Result<Vec<Difference>> {
-    let did = processes.pods()?.find(&wish.name).context("the pod is gone")?;
+pub(crate) fn placement(said: &Value, wish: &PodWish) -> anyhow::Result<Vec<Difference>> {
+    let did = did::pods()?.find(&wish.name).context("the pod is gone")?;
     let state = did::state()?;
     let listed = pod_resources()?;
     let mut differences = Vec::new();
@@ -113,7 +109,7 @@ pub(crate) fn node(processes: &Processes) -> anyhow::Result<Vec<Difference>> {
 fn node_now(processes: &Processes) -> anyhow::Result<Vec<Difference>> {
     let state = did::state()?;
     let mut differences = Vec::new();
-    for pod in processes.pods()?.running() {
+    for pod in did::pods()?.running() {
         for (name, id) in &pod.running {
             differences.extend(cgroup(&state, &pod, name, id)?);
         }
@@ -175,12 +171,10 @@ fn holders(listed: &Value) -> Value {
 
 /// Memory blocks as text, in one order. topolet writes nodes as `0-1`, the kubelet as `[0,1]`.
 fn blocks(list: &Value, kind: &str, size: &str, nodes: &str) -> String {
-    let ids_of = |value: &Value| match value.as_str() {
-        Some(text) => text.parse::<CpuSet>().map(|set| set.to_string()).unwrap_or_default(),
-        None => {
-            let ids: Vec<String> = value.as_array().into_iter().flatten().map(ToString::to_string).collect();
-            ids.join(",").parse::<CpuSet>().map(|set| set.to_string()).unwrap_or_default()
-        }
+    let ids_of = |value: &Value| {
+        let ids = || value.as_array().into_iter().flatten().map(ToString::to_string).collect::<Vec<_>>();
+        let text = value.as_str().map_or_else(|| ids().join(","), str::to_owned);
+        text.parse::<CpuSet>().map(|set| set.to_string()).unwrap_or_default()
     };
     let all = list.as_array().into_iter().flatten();
     let mut all: Vec<String> = all

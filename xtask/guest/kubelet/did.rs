@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde_json::Value;
 
+use super::http::http;
 use crate::machine::{json_of_line, text};
 
 /// The kubelet's folder.
@@ -82,6 +83,11 @@ impl Did {
         };
         classes.map(path).find(|path| path.is_dir())
     }
+}
+
+/// What the kubelet's read-only port lists.
+pub(crate) fn pods() -> anyhow::Result<Pods> {
+    Ok(Pods(json_of_line(&http(10255, "/pods")?)?))
 }
 
 /// The managers' two state files.

@@ -1,8 +1,6 @@
 //! containerd, the kubelet, a device plugin and topolet beside it.
 
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -12,7 +10,8 @@ use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 
 use super::after;
-use super::did::{Did, Pods, ROOT};
+use super::did::{self, Did, ROOT};
+use super::http::http;
 use super::wish::{DEVICE, PodWish};
 use crate::client::Client;
 use crate::machine::{Guest, json_of_line, text};
@@ -141,7 +140,7 @@ impl Processes {
     /// What topolet says of a pod, from the node's own files: the only decision.
     pub(crate) fn ask(&self, wish: &PodWish) -> anyhow::Result<Value> {
         fs::write("/run/asked.json", wish.manifest().to_string())?;
-        let pods = self.pods()?.0;
+        let pods = did::pods()?.0;
         fs::write("/run/pods.json", pods.to_string())?;
         // A list without pods is taken for a wrong file.
         let is_empty = pods["items"].as_array().is_none_or(Vec::is_empty);
@@ -164,28 +163,25 @@ impl Processes {
     }
 
     /// Takes it away, and waits until the kubelet lists it no more and its CPUs are free.
+    #[expect(clippy::unused_self, reason = "from a kubelet that runs")]
     pub(crate) fn take(&self, pod: &str) -> anyhow::Result<()> {
-        let uid = self.pods()?.find(pod).map(|did| did.uid).unwrap_or_default();
+        let uid = did::pods()?.find(pod).map(|did| did.uid).unwrap_or_default();
         fs::remove_file(format!("{MANIFESTS}/{pod}.json"))?;
         until(&format!("deletion of {pod}"), || {
             // Memory and devices of a pod that is gone stay in their files until they are next looked at.
-            let state = super::did::state().ok()?["cpu"].to_string();
-            (self.pods().ok()?.find(pod).is_none() && (uid.is_empty() || !state.contains(&uid))).then_some(())
+            let state = did::state().ok()?["cpu"].to_string();
+            (did::pods().ok()?.find(pod).is_none() && (uid.is_empty() || !state.contains(&uid))).then_some(())
         })
     }
 
     /// Waits until a pod runs or has failed.
     pub(crate) fn wait_for(&self, pod: &str) -> anyhow::Result<Did> {
         let at_rest = || {
-            let did = self.pods().ok()?.find(pod)?;
+            let did = did::pods().ok()?.find(pod)?;
             // The phase of a pod whose containers have all started.
             (did.phase == "Failed" || did.is_running()).then_some(did)
         };
         until(&format!("pod {pod}"), at_rest).with_context(|| self.kubelet.end())
-    }
-
-    pub(crate) fn pods(&self) -> anyhow::Result<Pods> {
-        Ok(Pods(json_of_line(&http(10255, "/pods")?)?))
     }
 
     /// What `serve --observe` lists.
@@ -237,18 +233,6 @@ fn configure(guest: &Guest, (policy, scope): (&str, &str)) -> anyhow::Result<()>
         128 * nodes - 100
     );
     Ok(fs::write(CONFIG, template + &own)?)
-}
-
-/// An answer of the kubelet's over plain HTTP; 1.0, so that it comes in one piece.
-fn http(port: u16, path: &str) -> anyhow::Result<String> {
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
-    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let (head, body) = answer.split_once("\r\n\r\n").context("the answer has no body")?;
-    ensure!(head.split(' ').nth(1) == Some("200"), "{path}: {head}");
-    Ok(body.to_owned())
 }
 
 fn busybox(arguments: &[&str]) -> anyhow::Result<()> {

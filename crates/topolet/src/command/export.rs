@@ -6,7 +6,7 @@ use admission_report::{Notice, unchecked_notice};
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use node_config::KubeletConfiguration;
-use node_input::{ADVICE, DeviceText, Known, LIVE, LoadedMachine, LoadedNode, Wholeness};
+use node_input::{ADVICE, DeviceText, IdentitySource, Known, LIVE, LoadedMachine, LoadedNode, Wholeness};
 use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeResourceTopology, UnnamedPods};
 use pod_spec::Pod;
 use topology_admission::{Compat, Ledger, Verdict};
@@ -72,17 +72,19 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
     let devices = arguments.rules.devices.as_deref().map(DeviceText::read).transpose()?;
     let mut config = KubeletConfiguration::default();
-    let node =
-        LoadedNode::changed(&machine, &arguments.rules.source(), devices, Compat::default(), |given| {
-            config = given.clone();
-        })?;
+    let residents = arguments.residents.source();
+    let rules = arguments.rules.source();
+    let rules = rules.of_node(&IdentitySource::default(), &residents, machine.packed.as_deref())?;
+    let node = LoadedNode::changed(&machine, &rules, devices, Compat::default(), |given| {
+        config = given.clone();
+    })?;
     for warning in &node.warnings {
         screen.warn(warning);
     }
     for unbooked in unbooked(&node) {
         screen.warn(unbooked);
     }
-    let residents = node.residents(&arguments.residents.source())?;
+    let residents = node.residents(&residents)?;
     for note in &residents.notes {
         screen.warn(Notice::warning(note.clone()));
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use node_input::{DeviceText, LIVE, LoadedMachine, Wholeness};
+use node_input::{DeviceText, IdentitySource, LIVE, LoadedMachine, ResidentsSource, Wholeness};
 use node_output::{Document, Format};
 use pod_spec::{PodLevelResources, PodRules};
 
@@ -107,7 +107,10 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
 fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let files = std::slice::from_ref(&arguments.file);
     let reading = Reading { arguments: arguments.reading, static_pods: None };
-    let pod_rules = PodRules::of(&arguments.rules.source().kubelet_rules(), PodLevelResources::Count);
+    let machine = LoadedMachine::load_node(&arguments.machine.source())?;
+    let (nobody, nothing) = (IdentitySource::default(), ResidentsSource::default());
+    let rules = arguments.rules.source().of_node(&nobody, &nothing, machine.packed.as_deref())?;
+    let pod_rules = PodRules::of(&rules.kubelet_rules(), PodLevelResources::Count);
     let Asked { pods: found, wholeness, .. } = pods::from_files(files, reading, pod_rules, screen)?;
     // The copies of a workload are one kind of pod.
     let Some((pod, _)) = found.split_first().filter(|(pod, others)| {
@@ -115,9 +118,8 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     }) else {
         bail!("--find-max is for one kind of pod, and {} has {}", arguments.file.display(), found.len());
     };
-    let machine = LoadedMachine::load_node(&arguments.machine.source())?;
     let devices = arguments.rules.devices.as_deref().map(Path::new).map(DeviceText::read).transpose()?;
-    let question = Question { machine: &machine, rules: &arguments.rules.source(), devices };
+    let question = Question { machine: &machine, rules: &rules, devices };
     let found = simulation::find_max(&question, pod)?;
     for warning in &found.warnings {
         screen.warn(warning);

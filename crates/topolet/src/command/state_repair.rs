@@ -8,7 +8,7 @@ use clap::Args;
 use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::store::Store;
 use node_agent::{ReplacedFile, mend, prune};
-use node_input::{LoadedMachine, LoadedNode};
+use node_input::{IdentitySource, LoadedMachine, LoadedNode, ResidentsSource};
 use node_output::{Document, NodeLine};
 use node_state::{
     Basis, FaultKind, FileRepair, Left, PodNames, Quarantine, Quarantined, RepairPlan, StateFolder,
@@ -51,7 +51,9 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     let names = node_input::pod_names(arguments.folder.pods.as_deref(), root, holders.as_ref())?;
     // What is written is for a kubelet, which is stricter; but its limit on nodes is no matter of state files.
     let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
-    let node = LoadedNode::with(&machine, &arguments.rules.source(), None, compat)?;
+    let state = ResidentsSource { state: Some(root.to_path_buf()), ..ResidentsSource::default() };
+    let rules = arguments.rules.source().of_node(&IdentitySource::default(), &state, None)?;
+    let node = LoadedNode::with(&machine, &rules, None, compat)?;
     for warning in &node.warnings {
         screen.warn(warning);
     }
