@@ -64,7 +64,11 @@ impl Programs {
         // Runs beside each other share the programs.
         let lock = File::create(folder.join("lock")).context("failed to make the lock of the programs")?;
         lock.lock().context("failed to wait for another build of the programs")?;
-        copy(source, &folder.join("src"))?;
+        let own = folder.join("src");
+        if own.is_dir() {
+            fs::remove_dir_all(&own).context("failed to remove the programs of an earlier run")?;
+        }
+        copy(source, &own)?;
         for (from, to) in [
             ("machineinfo", "machineinfo"),
             ("admission/machines", "machineinfo"),
@@ -271,9 +275,6 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
         } else {
             // The text, not the file: what is copied may be read-only.
             let text = fs::read(&path).with_context(|| format!("failed to read {}", path.display()))?;
-            if fs::read(&target).is_ok_and(|there| there == text) {
-                continue;
-            }
             fs::write(&target, text).with_context(|| format!("failed to write {}", target.display()))?;
         }
     }
