@@ -15,6 +15,7 @@ mod node;
 mod kubelet;
 mod object_fields;
 mod package;
+mod pci_names;
 mod pictures;
 mod plugins;
 mod proposals;
@@ -50,6 +51,7 @@ enum Command {
     KubeletNode(kubelet::KubeletNode),
     ObjectFields(object_fields::ObjectFields),
     Package(package::Package),
+    PciNames(pci_names::PciNames),
     Pictures(pictures::Pictures),
     Plugins(plugins::Plugins),
     Proposals(proposals::Proposals),
@@ -87,6 +89,7 @@ impl Command {
             Self::KubeletNode(node) => node.run(),
             Self::ObjectFields(fields) => fields.run(),
             Self::Package(package) => package.run(),
+            Self::PciNames(names) => names.run(),
             Self::Pictures(pictures) => pictures.run(),
             Self::Plugins(plugins) => plugins.run(),
             Self::Proposals(proposals) => proposals.run(),

@@ -47,7 +47,15 @@ const ROWS: &[Row] = &[
     row(
         "values",
         Pure,
-        &["cpuset", "kubelet-release", "k8s-quantity", "terminal-text", "numa-bitmask", "machine-fixtures"],
+        &[
+            "cpuset",
+            "kubelet-release",
+            "k8s-quantity",
+            "terminal-text",
+            "numa-bitmask",
+            "pci-names",
+            "machine-fixtures",
+        ],
     ),
     row("machine, pod, configuration", Pure, &["topology-model", "pod-spec", "node-config"]),
     row("search", Pure, &["node-cover"]),
