@@ -1,7 +1,8 @@
 //! A machine's files made small enough to be kept, and free of what is nobody's business.
 //!
 //! Only files that are named here are taken: those that tell the topology. So nothing that identifies a machine gets
-//! in: no serial numbers, no addresses of network cards, no names of hosts or disks. What changes from one minute to
+//! in: no serial numbers, no addresses of network cards, no names of hosts or of what is on disks. What the kernel calls
+//! a device (`eth0`, `nvme0n1`) is kept, unless the address of a network card is in it. What changes from one minute to
 //! the next is left out of the files that are taken, so that a machine is captured the same each time.
 
 mod texts;
@@ -12,7 +13,7 @@ use thiserror::Error;
 use crate::archive::{MAX_CONTENT, PackError, pack};
 use crate::cadvisor::{CPUINFO, MAX_FREQUENCY};
 use crate::kernel::{CPUS, HUGEPAGES, MEMINFO, NODES, PCI};
-use crate::machine::{LOCAL, NODE_CPUS, PACKAGE, SHARED, THREADS};
+use crate::machine::{LOCAL, NODE_CPUS, PACKAGE, SHARED, THREADS, folders, has_hardware_address};
 use crate::memory::MemoryTree;
 use crate::tree::{ReadError, SysfsTree};
 use crate::{Discovery, DiscoveryError, read};
@@ -185,6 +186,11 @@ impl CaptureRun<'_> {
         let Some(folder) = self.tree.target(&format!("{PCI}/{name}")) else { return Ok(()) };
         self.each(&folder, &OF_DEVICE)?;
         self.forms(&folder, &LOCAL)?;
+        for named in folders(self.tree, &folder) {
+            if !has_hardware_address(&named) {
+                self.files.add_folder(&named);
+            }
+        }
         for name in self.tree.list(&folder).unwrap_or_default() {
             let number = name.strip_prefix("virtfn");
             if name == "physfn"

@@ -3,11 +3,13 @@
 mod agree;
 mod caches;
 mod cpus;
+mod kernel_names;
 mod nodes;
 mod pci;
 
 pub(crate) use caches::SHARED;
 pub(crate) use cpus::{PACKAGE, THREADS};
+pub(crate) use kernel_names::{folders, has_hardware_address};
 pub(crate) use nodes::NODE_CPUS;
 pub(crate) use pci::LOCAL;
 

@@ -16,8 +16,9 @@ mod view;
 
 pub use info::{Cache, HugePages, MachineCore, MachineInfo, MachineNode};
 pub use machine::{
-    CacheKind, Core, CoreKind, CpuCache, CpuLists, DeviceNode, InvalidMachine, Machine, MachineParts, Node,
-    NodeLists, Package, PackageId, Part, PciAddress, PciAddressError, PciDevice, PciDistance, Smt, Sriov,
+    CacheKind, Core, CoreKind, CpuCache, CpuLists, DeviceKind, DeviceNode, InvalidMachine, Machine,
+    MachineParts, Node, NodeLists, Package, PackageId, Part, PciAddress, PciAddressError, PciDevice,
+    PciDistance, Smt, Sriov,
 };
 pub use node::{NodeId, NodeIds, Nodes, ShowNodes, TooManyNodes};
 pub use synthetic::SyntheticError;

@@ -6,6 +6,7 @@
 //! [`NodeMask`](numa_bitmask::NodeMask) holds; only the kubelet's view is limited to that.
 
 mod check;
+mod device_kind;
 mod info;
 mod parts;
 mod pci;
@@ -13,6 +14,7 @@ mod pci_class;
 mod pci_distance;
 
 pub use check::{InvalidMachine, Part};
+pub use device_kind::DeviceKind;
 pub use parts::{
     CacheKind, Core, CoreKind, CpuCache, CpuLists, MachineParts, Node, NodeLists, Package, PackageId, Smt,
 };

@@ -7,7 +7,7 @@ use hwlocality::object::attributes::{ObjectAttributes, PCIDeviceAttributes, Upst
 use hwlocality::object::types::{CacheType, ObjectType};
 use topology_model::{
     CacheKind, Core, CoreKind, CpuCache, CpuLists, DeviceNode, HugePages, MachineParts, Node, NodeId,
-    Package, PackageId, PciAddress, PciDevice, Sriov,
+    Package, PackageId, PciAddress, PciDevice,
 };
 
 /// The class of bridges to other devices, with no programming interface.
@@ -170,14 +170,12 @@ fn devices(topology: &Topology, nodes: &[Node]) -> Vec<PciDevice> {
         let place = object.first_non_io_ancestor();
         let local_cpus = place.map(cpus).unwrap_or_default();
         devices.push(PciDevice {
-            address,
-            class,
             vendor: Some(told.vendor_id()),
             device: Some(told.device_id()),
             node: place.map_or(DeviceNode::Unknown, |place| node_of(place, nodes)),
             local_cpus,
             parent,
-            sriov: Sriov::None,
+            ..PciDevice::new(address, class)
         });
     }
     devices.sort_by_key(|device| device.address);

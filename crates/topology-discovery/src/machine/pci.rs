@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cpuset::CpuSet;
 use topology_model::{DeviceNode, Node, NodeId, PciAddress, PciDevice, Sriov};
 
+use super::kernel_names::kernel_names;
 use crate::kernel::{Kernel, NODES, PCI, below, shown};
 use crate::problem::Substitute;
 
@@ -82,16 +83,16 @@ fn device(
     };
     let local = local_cpus(kernel, path, online, nodes, node);
     let sriov = linked(kernel, &format!("{path}/physfn")).map_or(Sriov::None, Sriov::Virtual);
-    Some(PciDevice {
-        address,
-        class,
+    let device = PciDevice {
         vendor: short("vendor"),
         device: short("device"),
         node,
         local_cpus: local,
-        parent: None,
         sriov,
-    })
+        ..PciDevice::new(address, class)
+    };
+    let kernel_names = if device.does_work() { kernel_names(kernel.tree, path) } else { Vec::new() };
+    Some(PciDevice { kernel_names, ..device })
 }
 
 /// The CPUs that are near a device: to the kernel, those of its node.

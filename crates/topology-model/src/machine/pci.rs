@@ -1,5 +1,6 @@
 //! PCI devices: where they are plugged in, and which node they are near.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
@@ -100,6 +101,27 @@ pub struct PciDevice {
     pub parent: Option<PciAddress>,
     /// Its part in sharing one card among many.
     pub sriov: Sriov,
+    /// What the kernel calls what its driver makes of it, ascending: `eth0`, `mlx5_0`, `nvme0n1`, `card0`. Empty where
+    /// it has no driver, or nobody wrote the names down.
+    pub kernel_names: Vec<String>,
+}
+
+impl PciDevice {
+    /// A function of which no more than address and class are known.
+    #[must_use]
+    pub const fn new(address: PciAddress, class: u32) -> Self {
+        Self {
+            address,
+            class,
+            vendor: None,
+            device: None,
+            node: DeviceNode::Unknown,
+            local_cpus: CpuSet::new(),
+            parent: None,
+            sriov: Sriov::None,
+            kernel_names: Vec::new(),
+        }
+    }
 }
 
 /// The NUMA node of a device.

@@ -187,21 +187,10 @@ const fn class(class: u16) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use cpuset::CpuSet;
-
-    use crate::{DeviceNode, PciDevice, Sriov};
+    use crate::PciDevice;
 
     fn device(class: u32) -> PciDevice {
-        PciDevice {
-            address: "0000:01:00.0".parse().unwrap(),
-            class,
-            vendor: None,
-            device: None,
-            node: DeviceNode::Unknown,
-            local_cpus: CpuSet::new(),
-            parent: None,
-            sriov: Sriov::None,
-        }
+        PciDevice::new("0000:01:00.0".parse().unwrap(), class)
     }
 
     #[test]

@@ -54,7 +54,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::{DeviceNode, NodeId, Sriov};
+    use crate::{DeviceNode, NodeId};
 
     /// A machine of two nodes with devices: address, the bridge above, node.
     fn machine(devices: &[(&str, &str, Option<i64>)]) -> Machine {
@@ -63,14 +63,9 @@ mod tests {
         parts.devices = devices
             .iter()
             .map(|(address, parent, node)| PciDevice {
-                address: address.parse().unwrap(),
-                class: 0x02_0000,
-                vendor: None,
-                device: None,
                 node: node.map_or(DeviceNode::Unknown, |node| DeviceNode::Known(NodeId(node))),
-                local_cpus: cpuset::CpuSet::new(),
                 parent: parent.parse().ok(),
-                sriov: Sriov::None,
+                ..PciDevice::new(address.parse().unwrap(), 0x02_0000)
             })
             .collect();
         Machine::new(parts).unwrap()
