@@ -74,19 +74,84 @@ pub(crate) fn cores(group: &CoreGroup<'_>) -> String {
     format!("{} {kind}core{plural}{threads}", group.cores.len())
 }
 
-/// `Ethernet VF 8086:1889`.
+/// `NIC VF Intel E810-C for QSFP`; of a device whose name nobody knows its numbers, `NIC Mellanox 15b3:fffe`.
 pub(crate) fn device(device: &PciDevice) -> String {
-    let mut text = match device.class_name() {
-        Some(name) => name.to_owned(),
-        None => format!("class {:04x}", device.class_code()),
+    let mut text = match (device.kind(), device.class_name()) {
+        (Some(kind), _) => kind.word().to_owned(),
+        (None, Some(name)) => name.to_owned(),
+        (None, None) => format!("class {:04x}", device.class_code()),
     };
     if matches!(device.sriov, Sriov::Virtual(_)) {
         text.push_str(" VF");
     }
-    let number =
-        |number: Option<u16>| number.map_or_else(|| "????".to_owned(), |number| format!("{number:04x}"));
-    if device.vendor.is_some() || device.device.is_some() {
-        text.push_str(&format!(" {}:{}", number(device.vendor), number(device.device)));
+    if let Some(vendor) = device.vendor.and_then(pci_names::vendor) {
+        text.push_str(&format!(" {vendor}"));
+    }
+    match (model(device), numbers(device)) {
+        (Some(model), _) => text.push_str(&format!(" {model}")),
+        (None, Some(numbers)) => text.push_str(&format!(" {numbers}")),
+        (None, None) => {}
     }
     text
+}
+
+/// The same with its numbers, and what the kernel calls it: `GPU NVIDIA A100 SXM4 40GB [10de:20b0] card0`.
+pub(crate) fn device_in_full(device: &PciDevice) -> String {
+    let mut text = self::device(device);
+    if let Some(numbers) = model(device).and_then(|_| numbers(device)) {
+        text.push_str(&format!(" [{numbers}]"));
+    }
+    for name in &device.kernel_names {
+        text.push_str(&format!(" {name}"));
+    }
+    text
+}
+
+fn model(device: &PciDevice) -> Option<&'static str> {
+    pci_names::device(device.vendor?, device.device?)
+}
+
+/// `8086:1889`.
+fn numbers(device: &PciDevice) -> Option<String> {
+    let shown =
+        |number: Option<u16>| number.map_or_else(|| "????".to_owned(), |number| format!("{number:04x}"));
+    let is_known = device.vendor.is_some() || device.device.is_some();
+    is_known.then(|| format!("{}:{}", shown(device.vendor), shown(device.device)))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn devices_have_a_word_a_maker_and_a_model() {
+        let plain = |class: u32| PciDevice::new("0000:01:00.0".parse().unwrap(), class << 8);
+        let of = |class, vendor, model| PciDevice { vendor, device: model, ..plain(class) };
+        for (shown, full, device) in [
+            ("GPU NVIDIA A100 SXM4 40GB", " [10de:20b0]", of(0x0302, Some(0x10de), Some(0x20b0))),
+            ("NIC Mellanox ConnectX-6", " [15b3:101b]", of(0x0200, Some(0x15b3), Some(0x101b))),
+            ("NIC Mellanox 15b3:fffe", "", of(0x0200, Some(0x15b3), Some(0xfffe))),
+            ("NIC fffe:0001", "", of(0x0200, Some(0xfffe), Some(1))),
+            ("NIC Intel 8086:????", "", of(0x0200, Some(0x8086), None)),
+            ("NIC", "", of(0x0200, None, None)),
+            ("SATA", "", of(0x0106, None, None)),
+            ("class 7700", "", of(0x7700, None, None)),
+        ] {
+            assert_eq!(self::device(&device), shown);
+            assert_eq!(device_in_full(&device), shown.to_owned() + full);
+        }
+        let physical = "0000:18:00.0".parse().unwrap();
+        let named = PciDevice {
+            kernel_names: vec!["eth0".to_string(), "mlx5_0".to_string()],
+            sriov: Sriov::Virtual(physical),
+            ..of(0x0200, Some(0x8086), Some(0x1889))
+        };
+        assert_eq!(
+            device_in_full(&named),
+            "NIC VF Intel Ethernet Adaptive Virtual Function [8086:1889] eth0 mlx5_0"
+        );
+    }
 }

@@ -19,5 +19,5 @@ mod tree;
 pub mod svg;
 
 pub use shares::{MemoryShare, Owner, PodIndex, PodShare, Shares};
-pub use summary::{CacheSummary, DeviceGroup, MachineSummary, NodeSummary, PageCount};
+pub use summary::{CacheSummary, DeviceCount, DeviceGroup, MachineSummary, NodeSummary, PageCount};
 pub use tree::tree;

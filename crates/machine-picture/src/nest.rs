@@ -213,6 +213,7 @@ pub(crate) fn device_groups<'m>(
     let alike = |one: &&PciDevice, other: &&PciDevice| {
         kind(one) == kind(other)
             && part(one) == part(other)
+            && one.kernel_names == other.kernel_names
             && has_none_behind(one)
             && has_none_behind(other)
             && shares.of_device(one) == shares.of_device(other)

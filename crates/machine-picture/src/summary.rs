@@ -7,7 +7,11 @@ use alloc::vec::Vec;
 
 use cpuset::CpuSet;
 use serde::{Serialize, Serializer};
-use topology_model::{CpuTable, HugePages, Machine, MachineInfo, MachineNode, NodeId, PciDevice, Sriov};
+use topology_model::{
+    CpuTable, DeviceKind, HugePages, Machine, MachineInfo, MachineNode, NodeId, PciDevice, Sriov,
+};
+
+use crate::labels;
 
 /// A machine in numbers. As JSON, what is not known is `null`.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -34,6 +38,9 @@ pub struct MachineSummary {
     /// PCI devices of which no NUMA node is known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices_without_node: Vec<DeviceGroup>,
+    /// Devices that people have a word for, by word.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub device_counts: Vec<DeviceCount>,
     /// Whether PCI devices are known at all.
     #[serde(skip)]
     pub has_pci: bool,
@@ -89,13 +96,40 @@ pub struct PageCount {
     pub pages: u64,
 }
 
+/// How many devices of one kind there are.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeviceCount {
+    /// `GPU`, `NIC`, `NVMe`, `accelerator`.
+    #[serde(serialize_with = "word")]
+    pub kind: DeviceKind,
+    /// Physical ones: ordinary functions, and cards that are shared.
+    pub count: usize,
+    /// Virtual functions of them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub virtual_functions: usize,
+}
+
 /// PCI functions of one kind.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceGroup {
-    /// `Ethernet VF 8086`.
+    /// `NIC VF Intel E810-C for QSFP`.
     pub what: String,
     /// How many.
     pub count: usize,
+    /// What the kernel calls them, by address.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields on by reference")]
+fn word<S: Serializer>(kind: &DeviceKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.word())
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields on by reference")]
+const fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 fn text<S: Serializer>(cpus: &CpuSet, serializer: S) -> Result<S::Ok, S::Error> {
@@ -156,6 +190,7 @@ impl MachineSummary {
             devices_without_node: groups(
                 machine.devices().iter().filter(|device| device.node.id().is_none()),
             ),
+            device_counts: device_counts(machine.devices()),
             has_pci: !machine.devices().is_empty(),
         }
     }
@@ -226,14 +261,29 @@ fn caches(machine: &Machine) -> Vec<CacheSummary> {
     shown.collect()
 }
 
-/// Devices that do work, by kind. Bridges and the like are left out.
-fn groups<'a>(devices: impl Iterator<Item = &'a PciDevice>) -> Vec<DeviceGroup> {
-    let mut counted: BTreeMap<String, usize> = BTreeMap::new();
+fn device_counts(devices: &[PciDevice]) -> Vec<DeviceCount> {
+    let mut counted: BTreeMap<DeviceKind, DeviceCount> = BTreeMap::new();
     for device in devices {
-        let Some(kind) = device.class_name().filter(|_| device.does_work()) else { continue };
-        let part = if matches!(device.sriov, Sriov::Virtual(_)) { " VF" } else { "" };
-        let vendor = device.vendor.map_or_else(String::new, |vendor| format!(" {vendor:04x}"));
-        *counted.entry(format!("{kind}{part}{vendor}")).or_default() += 1;
+        let Some(kind) = device.kind() else { continue };
+        let none = DeviceCount { kind, count: 0, virtual_functions: 0 };
+        let counts = counted.entry(kind).or_insert(none);
+        match device.sriov {
+            Sriov::Virtual(_) => counts.virtual_functions += 1,
+            Sriov::None | Sriov::Physical(_) => counts.count += 1,
+        }
     }
-    counted.into_iter().map(|(what, count)| DeviceGroup { what, count }).collect()
+    counted.into_values().collect()
+}
+
+/// Devices that do work, by what they are. Bridges and the like are left out.
+fn groups<'a>(devices: impl Iterator<Item = &'a PciDevice>) -> Vec<DeviceGroup> {
+    let mut groups: BTreeMap<String, DeviceGroup> = BTreeMap::new();
+    for device in devices.filter(|device| device.does_work()) {
+        let what = labels::device(device);
+        let none = DeviceGroup { what: what.clone(), count: 0, names: Vec::new() };
+        let group = groups.entry(what).or_insert(none);
+        group.count += 1;
+        group.names.extend(device.kernel_names.iter().cloned());
+    }
+    groups.into_values().collect()
 }

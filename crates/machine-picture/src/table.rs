@@ -9,10 +9,10 @@ use alloc::vec::Vec;
 
 use k8s_quantity::Amount;
 use terminal_text::{Glyphs, columns};
-use topology_model::NodeIds;
+use topology_model::{DeviceKind, NodeIds};
 
 use crate::labels;
-use crate::summary::{DeviceGroup, MachineSummary, NodeSummary};
+use crate::summary::{DeviceCount, DeviceGroup, MachineSummary, NodeSummary};
 
 /// The most nodes whose distances are drawn as a matrix.
 const LARGEST_MATRIX: usize = 16;
@@ -41,6 +41,7 @@ impl MachineSummary {
         let add = |sum: u64, node: &NodeSummary| Some(sum.saturating_add(node.memory?));
         let of_nodes = self.nodes.iter().try_fold(0, add).filter(|sum| *sum > 0);
         parts.extend(of_nodes.or(self.memory).map(|bytes| Amount::Bytes(bytes).to_string()));
+        parts.extend(self.device_counts.iter().map(devices_of_kind));
         parts.join(&format!(" {} ", glyphs.dot()))
     }
 
@@ -61,6 +62,19 @@ impl MachineSummary {
 /// `1 core`, `2 cores`.
 fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// `8 GPUs`, `2 NICs (16 VFs)`, `4 NVMe disks`.
+fn devices_of_kind(counts: &DeviceCount) -> String {
+    let word = match counts.kind {
+        DeviceKind::Nvme => "NVMe disk",
+        kind @ (DeviceKind::Gpu | DeviceKind::Nic | DeviceKind::Accelerator) => kind.word(),
+    };
+    let virtual_functions = match counts.virtual_functions {
+        0 => String::new(),
+        count => format!(" ({})", counted(count, "VF")),
+    };
+    counted(counts.count, word) + &virtual_functions
 }
 
 fn nodes(machine: &MachineSummary, glyphs: Glyphs) -> String {
@@ -86,6 +100,8 @@ fn nodes(machine: &MachineSummary, glyphs: Glyphs) -> String {
     text
 }
 
+/// The most kernel names of devices that are alike and stand in a cell.
+const MOST_NAMES: usize = 8;
 /// A cell without content.
 const NOTHING: &str = "-";
 /// A cell whose content is not known.
@@ -133,7 +149,11 @@ fn devices_of(node: &NodeSummary, glyphs: Glyphs) -> String {
 }
 
 fn devices(groups: &[DeviceGroup], glyphs: Glyphs) -> String {
-    let shown = groups.iter().map(|group| format!("{}{} {}", group.count, glyphs.times(), group.what));
+    let shown = groups.iter().map(|group| {
+        // The names of many devices are in the tree and in the documents.
+        let names = if group.names.len() > MOST_NAMES { "" } else { &group.names.join(" ") };
+        format!("{}{} {} {names}", group.count, glyphs.times(), group.what).trim_end().to_owned()
+    });
     shown.collect::<Vec<_>>().join(", ")
 }
 

@@ -152,7 +152,10 @@ impl Drawing<'_> {
                     format!(", of {}", in_colour(index, name))
                 }
             };
-            lines.push(Line { text: format!("{address} {}{locality}{owner}", labels::device(first)), below });
+            lines.push(Line {
+                text: format!("{address} {}{locality}{owner}", labels::device_in_full(first)),
+                below,
+            });
         }
         lines
     }
