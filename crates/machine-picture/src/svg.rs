@@ -34,6 +34,7 @@ enum Look {
     Cache,
     Core,
     Cpu,
+    Isolated,
     Root,
     Bridge,
     Device,
@@ -42,7 +43,7 @@ enum Look {
 }
 
 impl Look {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Page,
         Self::Package,
         Self::Group,
@@ -50,6 +51,7 @@ impl Look {
         Self::Cache,
         Self::Core,
         Self::Cpu,
+        Self::Isolated,
         Self::Root,
         Self::Bridge,
         Self::Device,
@@ -67,6 +69,7 @@ impl Look {
             Self::Cache => "cache",
             Self::Core => "core",
             Self::Cpu => "cpu",
+            Self::Isolated => "isolated",
             Self::Root => "root",
             Self::Bridge => "bridge",
             Self::Device => "device",
@@ -84,11 +87,31 @@ impl Look {
             Self::Cache => "fill:#ffffff;stroke:#808080",
             Self::Core => "fill:#c8c8c8;stroke:#808080",
             Self::Cpu => "fill:#ffffff;stroke:#a0a0a0",
+            Self::Isolated => "fill:#f4f0ff;stroke:#6a4fb0;stroke-dasharray:3 2",
             Self::Root => "fill:#eef3f8;stroke:#7f93a8",
             Self::Bridge => "fill:none;stroke:#7f93a8;stroke-dasharray:4 2",
-            Self::Device => "fill:#cfe0f1;stroke:#5f7a96",
+            Self::Device => "fill:#ffffff;stroke:#5f7a96",
             Self::Nothing => "fill:none;stroke:#a0a0a0;stroke-dasharray:3 3",
             Self::Several => "fill:#ffffff;stroke:#d00000;stroke-width:3",
+        }
+    }
+}
+
+impl Look {
+    /// The style on a dark page.
+    const fn dark_style(self) -> &'static str {
+        match self {
+            Self::Page => "fill:#16181c;stroke:none",
+            Self::Package => "fill:#252c1c;stroke:#8fa45c",
+            Self::Group => "fill:#20241d;stroke:#7b8570",
+            Self::Memory => "fill:#43292a;stroke:#b07a76",
+            Self::Cache | Self::Cpu | Self::Device => "fill:#23262b;stroke:#868c94",
+            Self::Core => "fill:#4a4d52;stroke:#868c94",
+            Self::Isolated => "fill:#2b2540;stroke:#a48ae0",
+            Self::Root => "fill:#1c242d;stroke:#7f93a8",
+            Self::Bridge => "fill:none;stroke:#7f93a8",
+            Self::Nothing => "fill:none;stroke:#868c94",
+            Self::Several => "fill:#16181c;stroke:#ff5050",
         }
     }
 }
@@ -102,10 +125,19 @@ enum Anchor {
     Heading,
 }
 
+/// The colour of a text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ink {
+    /// Dark on a light page, light on a dark one.
+    Page,
+    /// Dark on the colour of a pod, whatever the page.
+    Pod,
+}
+
 #[derive(Clone, Debug)]
 enum Shape {
     Box { width: Pixels, height: Pixels, look: Look, owner: Owner, title: Option<String> },
-    Text { text: String, size: Pixels, anchor: Anchor },
+    Text { text: String, size: Pixels, anchor: Anchor, ink: Ink },
 }
 
 /// Shapes with their places, on an area of a size.
@@ -123,8 +155,15 @@ impl Figure {
         Self { width, height, shapes: vec![(0, 0, shape)] }
     }
 
-    /// The outermost box in the colour of whose it is.
+    /// The outermost box in the colour of whose it is, with the texts in it.
     fn owned(mut self, by: Owner) -> Self {
+        if matches!(by, Owner::Pod(_)) {
+            for (_, _, shape) in &mut self.shapes {
+                if let Shape::Text { ink, .. } = shape {
+                    *ink = Ink::Pod;
+                }
+            }
+        }
         if let Some((_, _, Shape::Box { owner, .. })) = self.shapes.first_mut() {
             *owner = by;
         }
@@ -147,7 +186,7 @@ impl Figure {
     }
 
     fn text(&mut self, x: Pixels, y: Pixels, text: &str, size: Pixels, anchor: Anchor) {
-        self.shapes.push((x, y, Shape::Text { text: text.to_owned(), size, anchor }));
+        self.shapes.push((x, y, Shape::Text { text: text.to_owned(), size, anchor, ink: Ink::Page }));
     }
 
     /// Puts another figure on this one, which grows as needed.
@@ -225,7 +264,16 @@ fn written(figure: Figure, title: &str, shares: &Shares) -> String {
     for pod in (0..shares.pods.len()).map(PodIndex) {
         text.push_str(&format!(".{}{{{}}}\n", pods::class(pod), pods::style(pod)));
     }
-    text.push_str(".m{text-anchor:middle}\n.h{font-weight:bold}\n</style>\n");
+    text.push_str(".m{text-anchor:middle}\n.h{font-weight:bold}\n.k{fill:#000000}\n");
+    text.push_str("@media (prefers-color-scheme:dark){\ntext{fill:#e4e6e9}\n.k{fill:#000000}\n");
+    for look in Look::ALL {
+        text.push_str(&format!(".{}{{{}}}\n", look.class(), look.dark_style()));
+    }
+    // After the looks, whose colours they replace.
+    for pod in (0..shares.pods.len()).map(PodIndex) {
+        text.push_str(&format!(".{}{{{}}}\n", pods::class(pod), pods::style(pod)));
+    }
+    text.push_str("}\n</style>\n");
     for (x, y, shape) in &page.shapes {
         match shape {
             Shape::Box { width, height, look, owner, title } => {
@@ -248,11 +296,13 @@ fn written(figure: Figure, title: &str, shares: &Shares) -> String {
                     "<rect class=\"{class}\" x=\"{x}.5\" y=\"{y}.5\" width=\"{width}\" height=\"{height}\" rx=\"2\"{end}\n"
                 ));
             }
-            Shape::Text { text: own, size, anchor } => {
-                let class = match anchor {
-                    Anchor::Start => "",
-                    Anchor::Middle => " class=\"m\"",
-                    Anchor::Heading => " class=\"h\"",
+            Shape::Text { text: own, size, anchor, ink } => {
+                let class = match (anchor, ink) {
+                    (Anchor::Start, Ink::Page) => "",
+                    (Anchor::Start, Ink::Pod) => " class=\"k\"",
+                    (Anchor::Middle, Ink::Page) => " class=\"m\"",
+                    (Anchor::Middle, Ink::Pod) => " class=\"m k\"",
+                    (Anchor::Heading, _) => " class=\"h\"",
                 };
                 let own = escaped(own);
                 text.push_str(&format!(

@@ -85,19 +85,21 @@ fn device(shares: &Shares, first: &PciDevice, last: &PciDevice, count: usize) ->
     let mut which =
         if count == 1 { first.address.to_string() } else { format!("{} to {}", first.address, last.address) };
     let owner = shares.of_device(first);
-    if let Owner::Pod(pod) = owner
-        && let Some(pod) = shares.pod(pod)
+    for name in &first.kernel_names {
+        which.push_str(&format!(", {name}"));
+    }
+    if let Owner::Pod(index) = owner
+        && let Some(pod) = shares.pod(index)
     {
-        which.push_str(&format!(", {}", pods::short(pod)));
+        which.push_str(&format!(", {} {}", pods::letters(index), pods::short(pod)));
     }
     let width = text_width(&what, FONT).max(text_width(&which, SMALL_FONT)) + 2 * GAP;
     let place = first.node.id().map_or("node not known".to_owned(), |id| format!("near NUMA {id}"));
     let mut figure = Figure::boxed(width, FONT + SMALL_FONT + 2 * GAP, Look::Device)
-        .owned(owner)
-        .titled(format!("{which}: {what}, {place}"));
+        .titled(format!("{which}: {}, {place}", labels::device_in_full(first)));
     figure.text(GAP, FONT + 4, &what, FONT, Anchor::Start);
     figure.text(GAP, FONT + SMALL_FONT + 8, &which, SMALL_FONT, Anchor::Start);
-    figure
+    figure.owned(owner)
 }
 
 fn caption(text: &str) -> Figure {

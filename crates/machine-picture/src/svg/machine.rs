@@ -2,23 +2,31 @@
 //!
 //! On small machines each core has its caches drawn; on others they are named once for all cores that are alike.
 
+use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
+use cpuset::{CpuId, CpuSet};
 use terminal_text::Glyphs;
 use topology_model::{Core, CpuCache, Machine, Node};
 
 use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, devices, grid, pods, text_width, written};
 use crate::labels;
 use crate::nest::{CoreGroup, Inside, Nest, Part, Place, alike};
-use crate::shares::Shares;
+use crate::shares::{Owner, Shares};
 
 /// The most cores of a machine whose caches are drawn at each core.
 const MOST_CORES_WITH_CACHES: usize = 32;
 /// The most CPUs of a core that stand beside each other.
 const CPUS_IN_ROW: usize = 4;
 const CPU_HEIGHT: Pixels = 16;
+/// The same where pods have letters in the boxes.
+const CPU_HEIGHT_WITH_LETTERS: Pixels = 26;
+/// The least width of the lines above a picture.
+const LEAST_HEADING: Pixels = 520;
 
 /// The lines above a picture.
 #[derive(Clone, Copy, Debug)]
@@ -39,14 +47,18 @@ pub fn picture(machine: &Machine, heading: Heading<'_>, shares: Option<&Shares>)
     let mut page = Figure::default();
     page.text(0, FONT, name, FONT, Anchor::Heading);
     (page.width, page.height) = (text_width(name, FONT), FONT);
-    page.put_below(small_text(summary));
+    let body = drawing.inside(&nest.inside, 0);
+    for line in folded(summary, body.width.max(LEAST_HEADING)) {
+        page.put_below(small_text(&line));
+    }
     if let Some(caches) = &drawing.all_cores {
         page.put_below(small_text(&format!("each core has {caches}")));
     }
-    page.put_below(drawing.inside(&nest.inside, 0));
+    page.put_below(body);
     for text in nest.bare(machine) {
         page.put_below(Figure::bar(&text, Look::Nothing, 0));
     }
+    page.put_below(drawing.key());
     if let Some(shares) = shares {
         page.put_below(pods::legend(shares, page.width));
     }
@@ -57,7 +69,8 @@ struct Drawing<'m> {
     machine: &'m Machine,
     shares: &'m Shares,
     /// Width of the box of one CPU.
-    cpu: Pixels,
+    cpu_width: Pixels,
+    cpu_height: Pixels,
     has_own_caches: bool,
     /// The caches of each core, where all cores are alike and have none drawn.
     all_cores: Option<String>,
@@ -73,18 +86,20 @@ impl<'m> Drawing<'m> {
             [only] if !has_own_caches => Some(caches_of(only)).filter(|caches| !caches.is_empty()),
             _ => None,
         };
-        Self { machine, shares, cpu: cpu.max(20), has_own_caches, all_cores }
+        let has_letters = shares.pods.iter().any(|pod| !pod.cpus.is_empty());
+        let cpu_height = if has_letters { CPU_HEIGHT_WITH_LETTERS } else { CPU_HEIGHT };
+        Self { machine, shares, cpu_width: cpu.max(20), cpu_height, has_own_caches, all_cores }
     }
 
     /// The contents of a place: memory above, then places and cores, devices beside them.
     fn inside(&self, inside: &Inside<'_>, at_least: Pixels) -> Figure {
         let mut body = Figure::default();
         let places: Vec<_> = inside.places.iter().map(|place| self.place(place, (0, 0))).collect();
-        // Neighbours are of one size.
-        let size = (
-            places.iter().map(|place| place.width).max().unwrap_or(0),
-            places.iter().map(|place| place.height).max().unwrap_or(0),
-        );
+        // Neighbours are of one size, unless one would be half empty.
+        let widest = places.iter().map(|place| place.width).max().unwrap_or(0);
+        let tallest = places.iter().map(|place| place.height).max().unwrap_or(0);
+        let are_alike = places.iter().all(|place| place.height * 5 >= tallest * 4);
+        let size = (widest, if are_alike { tallest } else { 0 });
         // In the order of their CPUs: fast cores come before the small ones that share a cache.
         let first_core = inside.cores.first().and_then(|core| core.cpus.first());
         let cores_first = inside.places.first().is_none_or(|place| first_core < place.cpus.first());
@@ -169,7 +184,7 @@ impl<'m> Drawing<'m> {
             text.push_str(", no CPUs");
         }
         let bar = Figure::bar(&text, Look::Memory, at_least);
-        let strips = pods::strips(self.shares, node.id, bar.width);
+        let strips = pods::memory_of_pods(self.shares, node, bar.width);
         let mut figure = Figure::bar(&text, Look::Memory, bar.width.max(strips.width));
         if strips.height > 0 {
             let y = figure.height + 2;
@@ -191,14 +206,51 @@ impl<'m> Drawing<'m> {
         figure
     }
 
+    /// What boxes without a text of their own are.
+    fn key(&self) -> Figure {
+        let mut looks = vec![(Look::Core, "core"), (Look::Cpu, "CPU")];
+        if !self.isolated().is_empty() {
+            looks.push((Look::Isolated, "isolated CPU: the kernel schedules nothing there by itself"));
+        }
+        let mut key = Figure::default();
+        for (look, text) in looks {
+            let x = if key.width == 0 { 0 } else { key.width + 3 * GAP };
+            let mut square = Figure::boxed(SMALL_FONT, SMALL_FONT, look);
+            square.text(SMALL_FONT + GAP, SMALL_FONT - 1, text, SMALL_FONT, Anchor::Start);
+            square.width += GAP + text_width(text, SMALL_FONT);
+            key.put(x, 0, square);
+        }
+        let offline = self.machine.offline();
+        if !offline.is_empty() {
+            key.put_below(Figure::bar(&format!("offline CPUs {offline}"), Look::Nothing, 0));
+        }
+        key
+    }
+
+    /// CPUs that the kernel's scheduler leaves alone.
+    fn isolated(&self) -> CpuSet {
+        self.machine.cpus().isolated.as_ref().map_or_else(CpuSet::new, |cpus| cpus & self.machine.online())
+    }
+
+    fn cpu(&self, cpu: CpuId) -> Figure {
+        let owner = self.shares.of_cpu(cpu);
+        let is_isolated = self.machine.cpus().isolated.as_ref().is_some_and(|cpus| cpus.contains(cpu));
+        let look = if is_isolated { Look::Isolated } else { Look::Cpu };
+        let mut figure = Figure::boxed(self.cpu_width, self.cpu_height, look);
+        let middle = self.cpu_width / 2;
+        figure.text(middle, CPU_HEIGHT - 4, &cpu.to_string(), SMALL_FONT, Anchor::Middle);
+        if let Owner::Pod(pod) = owner {
+            figure.text(middle, CPU_HEIGHT + 6, &pods::letters(pod), SMALL_FONT, Anchor::Middle);
+        }
+        figure.owned(owner)
+    }
+
     fn core(&self, core: &Core, caches: &[&CpuCache]) -> Figure {
         let mut cpus = Figure::default();
         for (at, cpu) in core.cpus.iter().enumerate() {
             let (row, column) = (at / CPUS_IN_ROW, at % CPUS_IN_ROW);
             let place = |at: usize, size: Pixels| Pixels::try_from(at).unwrap_or(0) * (size + 2);
-            let mut own = Figure::boxed(self.cpu, CPU_HEIGHT, Look::Cpu).owned(self.shares.of_cpu(cpu));
-            own.text(self.cpu / 2, CPU_HEIGHT - 4, &cpu.to_string(), SMALL_FONT, Anchor::Middle);
-            cpus.put(place(column, self.cpu), place(row, CPU_HEIGHT), own);
+            cpus.put(place(column, self.cpu_width), place(row, self.cpu_height), self.cpu(cpu));
         }
         let pad = 3;
         let boxed = |inner: Figure, width: Pixels| {
@@ -210,7 +262,7 @@ impl<'m> Drawing<'m> {
         if !self.has_own_caches {
             return boxed(cpus, 0);
         }
-        let texts: Vec<_> = caches.iter().rev().map(|cache| labels::cache(cache)).collect();
+        let texts: Vec<_> = farthest_first(caches).map(labels::cache).collect();
         let widest = texts.iter().map(|text| text_width(text, FONT) + 2 * GAP).max().unwrap_or(0);
         let core = boxed(cpus, widest);
         let mut figure = Figure::default();
@@ -224,7 +276,30 @@ impl<'m> Drawing<'m> {
 
 /// The caches of each core of a group, the farthest first.
 fn caches_of(group: &CoreGroup<'_>) -> String {
-    group.caches.iter().rev().map(|cache| labels::cache(cache)).collect::<Vec<_>>().join(", ")
+    farthest_first(&group.caches).map(labels::cache).collect::<Vec<_>>().join(", ")
+}
+
+/// By level, and of one level data before instructions.
+fn farthest_first<'c>(caches: &[&'c CpuCache]) -> impl Iterator<Item = &'c CpuCache> {
+    let mut sorted = caches.to_vec();
+    sorted.sort_by_key(|cache| (Reverse(cache.level), cache.kind));
+    sorted.into_iter()
+}
+
+/// A line of parts between dots, folded to a width.
+fn folded(line: &str, width: Pixels) -> Vec<String> {
+    const DOT: &str = " · ";
+    let mut lines: Vec<String> = Vec::new();
+    for part in line.split(DOT) {
+        match lines.last_mut() {
+            Some(last) if text_width(last, SMALL_FONT) + text_width(part, SMALL_FONT) + 3 * GAP <= width => {
+                last.push_str(DOT);
+                last.push_str(part);
+            }
+            _ => lines.push(part.to_owned()),
+        }
+    }
+    lines
 }
 
 fn small_text(text: &str) -> Figure {

@@ -7,20 +7,26 @@ use alloc::vec::Vec;
 use core::mem;
 
 use terminal_text::Glyphs;
-use topology_model::NodeId;
+use topology_model::Node;
 
 use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, text_width};
 use crate::shares::{Owner, PodIndex, PodShare, Shares};
 
-/// Fill of the first pods; later ones have a hue by their number.
-const COLOURS: [&str; 10] = [
-    "#f6a94a", "#6db1f2", "#c493e8", "#f2d93b", "#4fc7b7", "#f58b7d", "#8fd14f", "#f29ac9", "#cda671",
-    "#93a0f0",
+/// Fill of the first pods, light enough for black letters and apart from each other; later ones have a hue by their
+/// number, and every pod has letters.
+const COLOURS: [&str; 20] = [
+    "#f5a742", "#6fa8ff", "#5fd06a", "#ff8fc0", "#ffe14d", "#a98bff", "#3fd0c9", "#ff7058", "#b8e04a",
+    "#c08a55", "#8fe3ff", "#e070ff", "#93a86a", "#ffcfa8", "#8494d8", "#a8f5c8", "#d89a9a", "#d9d2ff",
+    "#c8bf4a", "#9fb8bf",
 ];
 
-/// Height of a strip.
-const STRIP: Pixels = 16;
-/// The most characters of a name in a strip.
+/// Height of the bar of a node's memory that pods hold.
+const USED: Pixels = 8;
+/// Side of the square before a pod's name.
+const SQUARE: Pixels = 9;
+/// Height of a line of names.
+const LINE: Pixels = 14;
+/// The most characters of a name where there is little room.
 const SHORT: usize = 16;
 /// The most devices of a pod that are named.
 const MOST_DEVICES: usize = 4;
@@ -39,6 +45,18 @@ pub(super) fn style(pod: PodIndex) -> String {
     }
 }
 
+/// The letters of a pod in the boxes of its CPUs: `A` to `Z`, then `AA`.
+pub(super) fn letters(pod: PodIndex) -> String {
+    let mut letters = Vec::new();
+    let mut rest = pod.0 + 1;
+    while rest > 0 {
+        rest -= 1;
+        letters.push(char::from(b'A' + u8::try_from(rest % 26).unwrap_or(0)));
+        rest /= 26;
+    }
+    letters.iter().rev().collect()
+}
+
 /// A pod's name where there is little room.
 pub(super) fn short(pod: &PodShare) -> String {
     cut(pod.short_name(), SHORT)
@@ -51,22 +69,49 @@ fn cut(text: &str, most: usize) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// The pods that hold memory of a node, side by side in rows of a width; wider only if a single strip is.
-pub(super) fn strips(shares: &Shares, node: NodeId, width: Pixels) -> Figure {
+/// What pods hold of a node's memory: a bar to scale, and below it the pods with their amounts.
+///
+/// How much of an amount on several nodes lies on each is not known: it is drawn in equal parts. A node of unknown
+/// size has no bar.
+pub(super) fn memory_of_pods(shares: &Shares, node: &Node, width: Pixels) -> Figure {
     let mut all = Figure::default();
-    let (mut x, mut y) = (0, 0);
-    for (index, pod, held) in shares.on_node(node, Glyphs::Unicode) {
-        let text = format!("{} {held}", short(pod));
-        let own = text_width(&text, SMALL_FONT) + 2 * GAP;
-        let mut strip = Figure::boxed(own, STRIP, Look::Memory).owned(Owner::Pod(index));
-        strip.text(GAP, STRIP - 4, &text, SMALL_FONT, Anchor::Start);
-        if x > 0 && x + own > width {
-            (x, y) = (0, y + STRIP + 2);
+    let mut left = 0;
+    let all_bytes = node.memory.unwrap_or(0);
+    for (index, pod, held) in shares.on_node(node.id, Glyphs::Unicode) {
+        let on_node = pod.memory().iter().filter(|share| share.nodes.contains(node.id));
+        let bytes = on_node.fold(0_u64, |sum, share| {
+            sum.saturating_add(share.bytes / u64::try_from(share.nodes.len().max(1)).unwrap_or(1))
+        });
+        let own = to_scale(bytes, all_bytes, width).min(width.saturating_sub(left));
+        if own > 0 {
+            let segment = Figure::boxed(own, USED, Look::Memory).titled(held).owned(Owner::Pod(index));
+            all.put(left, 0, segment);
+            left += own;
         }
-        all.put(x, y, strip);
-        x += own + 2;
+    }
+    let (mut x, mut y) = (0, if left > 0 { USED + 3 } else { 0 });
+    for (index, pod, held) in shares.on_node(node.id, Glyphs::Unicode) {
+        let text = format!("{} {} {held}", letters(index), short(pod));
+        let own = SQUARE + 3 + text_width(&text, SMALL_FONT);
+        if x > 0 && x + own > width {
+            (x, y) = (0, y + LINE);
+        }
+        let mut name = Figure::boxed(SQUARE, SQUARE, Look::Memory).owned(Owner::Pod(index));
+        name.text(SQUARE + 3, SQUARE, &text, SMALL_FONT, Anchor::Start);
+        (name.width, name.height) = (own, LINE);
+        all.put(x, y, name);
+        x += own + GAP;
     }
     all
+}
+
+/// The share of a width that bytes are of all bytes, rounded; at least a pixel of anything.
+fn to_scale(bytes: u64, all: u64, width: Pixels) -> Pixels {
+    if bytes == 0 || all == 0 {
+        return 0;
+    }
+    let scaled = (u128::from(bytes) * u128::from(width) + u128::from(all) / 2) / u128::from(all);
+    Pixels::try_from(scaled).unwrap_or(width).clamp(1, width.max(1))
 }
 
 /// Every pod with its colour and what it holds, in as many columns as fit; then the colours of no pod, and the notes.
@@ -75,7 +120,8 @@ pub(super) fn legend(shares: &Shares, width: Pixels) -> Figure {
     let mut entries: Vec<_> = pods
         .map(|(at, pod)| {
             let lines = [pod.parts(Glyphs::Unicode).join(" · "), devices(pod)];
-            entry(Look::Cpu, Owner::Pod(PodIndex(at)), &pod.name, &lines)
+            let name = format!("{} {}", letters(PodIndex(at)), pod.name);
+            entry(Look::Cpu, Owner::Pod(PodIndex(at)), &name, &lines)
         })
         .collect();
     let shared = "CPUs in white; memory and devices without a pod are free".to_owned();
@@ -124,4 +170,48 @@ fn devices(pod: &PodShare) -> String {
         format!("{resource} {}{more}", named.join(", "))
     });
     parts.collect::<Vec<_>>().join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_go_on_after_z() {
+        for (at, shown) in [(0, "A"), (25, "Z"), (26, "AA"), (51, "AZ"), (52, "BA"), (702, "AAA")] {
+            assert_eq!(letters(PodIndex(at)), shown);
+        }
+    }
+
+    #[test]
+    fn a_bar_is_as_wide_as_its_share() {
+        for (bytes, all, width, own) in
+            [(0, 8, 100, 0), (8, 0, 100, 0), (2, 8, 100, 25), (1, 1 << 40, 100, 1), (9, 8, 100, 100)]
+        {
+            assert_eq!(to_scale(bytes, all, width), own, "{bytes} of {all}");
+        }
+    }
+
+    /// Red, green and blue.
+    fn parts(colour: &str) -> [i64; 3] {
+        [1, 3, 5].map(|at| i64::from_str_radix(&colour[at..at + 2], 16).unwrap())
+    }
+
+    #[test]
+    fn twenty_colours_stay_apart_and_carry_black_letters() {
+        for (at, one) in COLOURS.iter().enumerate() {
+            let [red, green, blue] = parts(one);
+            let light = (2126 * red + 7152 * green + 722 * blue) / 10_000;
+            assert!(light >= 125, "{one} is too dark: {light}");
+            for other in &COLOURS[at + 1..] {
+                let [r, g, b] = parts(other);
+                // The usual cheap measure of how different two colours look.
+                let mean = i64::midpoint(red, r);
+                let (dr, dg, db) = (red - r, green - g, blue - b);
+                let apart =
+                    ((512 + mean) * dr * dr / 256 + 4 * dg * dg + (767 - mean) * db * db / 256).isqrt();
+                assert!(apart >= 60, "{one} and {other}: {apart}");
+            }
+        }
+    }
 }
