@@ -78,7 +78,7 @@ pub(super) fn memory_of_pods(shares: &Shares, node: &Node, width: Pixels) -> Fig
     let mut left = 0;
     let all_bytes = node.memory.unwrap_or(0);
     for (index, pod, held) in shares.on_node(node.id, Glyphs::Unicode) {
-        let on_node = pod.memory().iter().filter(|share| share.nodes.contains(node.id));
+        let on_node = pod.memory().iter().filter(|share| share.nodes.iter().any(|id| id == node.id));
         let bytes = on_node.fold(0_u64, |sum, share| {
             sum.saturating_add(share.bytes / u64::try_from(share.nodes.len().max(1)).unwrap_or(1))
         });
