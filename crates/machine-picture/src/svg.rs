@@ -95,9 +95,7 @@ impl Look {
             Self::Several => "fill:#ffffff;stroke:#d00000;stroke-width:3",
         }
     }
-}
 
-impl Look {
     /// The style on a dark page.
     const fn dark_style(self) -> &'static str {
         match self {

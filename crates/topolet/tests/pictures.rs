@@ -12,7 +12,10 @@ fn picture(machine: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Left, top, right and bottom of the boxes of a class.
+/// Width of a box that stands in the key for all of its class.
+const KEY: f64 = 10.0;
+
+/// Left, top, right and bottom of the boxes of a class, those of the key left out.
 fn boxes(picture: &str, class: &str) -> Vec<[f64; 4]> {
     let start = format!("<rect class=\"{class}\"");
     let rects = picture.lines().filter(|line| line.starts_with(&start));
@@ -24,13 +27,19 @@ fn boxes(picture: &str, class: &str) -> Vec<[f64; 4]> {
         let (x, y) = (number(line, "x"), number(line, "y"));
         [x, y, x + number(line, "width"), y + number(line, "height")]
     });
-    sides.collect()
+    sides.filter(|[left, _, right, _]| right - left > KEY).collect()
 }
 
 /// Machine, CPUs, cores, packages, texts that are in the picture.
 const MACHINES: [(&str, usize, usize, usize, &[&str]); 6] = [
-    ("xeon-2s-96cpu-sriov", 96, 48, 2, &["NUMA 1 94Gi 16×1Gi", "8× Ethernet VF 8086:1889"]),
-    ("epyc-2s-96cpu-16l3-8gpu", 96, 48, 2, &["L3 16Mi", "3D controller 10de:20b0", "bridge 0000:21:00.0"]),
+    (
+        "xeon-2s-96cpu-sriov",
+        96,
+        48,
+        2,
+        &["NUMA 1 94Gi 16×1Gi", "8× NIC VF Intel Ethernet Adaptive Virtual Function"],
+    ),
+    ("epyc-2s-96cpu-16l3-8gpu", 96, 48, 2, &["L3 16Mi", "GPU NVIDIA A100 SXM4 40GB", "bridge 0000:21:00.0"]),
     ("spr-hbm-flat-snc4-16node", 128, 64, 2, &["NUMA 15 16Gi, no CPUs"]),
     ("gb200-nvl4-34node", 144, 144, 2, &["NUMA 3-9,11-17,19-25,27-33: no CPUs, no memory, no PCI devices"]),
     ("turin-9755-nps4-l3numa-32node", 512, 256, 2, &["NUMA 31 48Gi", "511"]),

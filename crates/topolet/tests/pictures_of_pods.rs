@@ -19,8 +19,7 @@ fn drawn(format: &str, state: &str, status: i32) -> String {
 fn cpus(picture: &str, class: &str) -> Vec<String> {
     let start = format!("<rect class=\"{class}\"");
     let lines: Vec<_> = picture.lines().collect();
-    let pairs =
-        lines.windows(2).filter(|pair| pair[0].starts_with(&start) && pair[1].contains("class=\"m\""));
+    let pairs = lines.windows(2).filter(|pair| pair[0].starts_with(&start) && pair[1].contains("class=\"m"));
     pairs.map(|pair| pair[1].split('>').nth(1).unwrap().split('<').next().unwrap().to_owned()).collect()
 }
 
@@ -38,19 +37,19 @@ fn every_pod_has_its_colour() {
     assert_eq!(cpus(&picture, "cpu p2"), of(&[5..=6, 53..=54]), "ran/upf-0");
     assert_eq!(cpus(&picture, "cpu").len(), 96 - 28, "the shared pool");
     for text in [
-        "dpdk-7 4Gi 8×1Gi",
-        "train-0 32Gi",
-        "2× Ethernet VF 8086:1889",
-        "0000:18:01.2, upf-0",
+        "B dpdk-7 4Gi 8×1Gi",
+        "A train-0 32Gi",
+        "2× NIC VF Intel Ethernet Adaptive Virtual Function",
+        "0000:18:01.2, C upf-0",
         "CPUs 1-4,49-52 · 4Gi on NUMA 0 · 8×1Gi on NUMA 0",
         "intel.com/sriov_vf 0000:18:01.0, 0000:18:01.1",
         "shared pool",
     ] {
         assert!(picture.contains(&format!(">{text}<")), "no {text:?}");
     }
-    let strips = picture.matches("<rect class=\"memory p1\"").count();
+    let memory = picture.matches("<rect class=\"memory p1\"").count();
     let devices = picture.matches("<rect class=\"device p1\"").count();
-    assert_eq!((strips, devices), (1, 1));
+    assert_eq!((memory, devices), (2, 1), "a bar and its name, and a group of devices");
 }
 
 #[test]

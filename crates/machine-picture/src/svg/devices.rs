@@ -3,7 +3,7 @@
 
 use alloc::borrow::ToOwned;
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
 
@@ -80,14 +80,15 @@ fn devices<'a>(
 
 /// A device, or several that are alike.
 fn device(shares: &Shares, first: &PciDevice, last: &PciDevice, count: usize) -> Figure {
-    let what =
-        if count == 1 { labels::device(first) } else { format!("{count}× {}", labels::device(first)) };
-    let mut which =
-        if count == 1 { first.address.to_string() } else { format!("{} to {}", first.address, last.address) };
+    let (times, mut which) = match count {
+        1 => {
+            let names = first.kernel_names.iter().map(|name| format!(", {name}")).collect::<String>();
+            (String::new(), format!("{}{names}", first.address))
+        }
+        _ => (format!("{count}× "), format!("{} to {}", first.address, last.address)),
+    };
+    let what = format!("{times}{}", labels::device(first));
     let owner = shares.of_device(first);
-    for name in &first.kernel_names {
-        which.push_str(&format!(", {name}"));
-    }
     if let Owner::Pod(index) = owner
         && let Some(pod) = shares.pod(index)
     {
@@ -96,7 +97,7 @@ fn device(shares: &Shares, first: &PciDevice, last: &PciDevice, count: usize) ->
     let width = text_width(&what, FONT).max(text_width(&which, SMALL_FONT)) + 2 * GAP;
     let place = first.node.id().map_or("node not known".to_owned(), |id| format!("near NUMA {id}"));
     let mut figure = Figure::boxed(width, FONT + SMALL_FONT + 2 * GAP, Look::Device)
-        .titled(format!("{which}: {}, {place}", labels::device_in_full(first)));
+        .titled(format!("{which}: {times}{}, {place}", labels::device_in_full(first)));
     figure.text(GAP, FONT + 4, &what, FONT, Anchor::Start);
     figure.text(GAP, FONT + SMALL_FONT + 8, &which, SMALL_FONT, Anchor::Start);
     figure.owned(owner)

@@ -124,7 +124,7 @@ pub(super) fn legend(shares: &Shares, width: Pixels) -> Figure {
             entry(Look::Cpu, Owner::Pod(PodIndex(at)), &name, &lines)
         })
         .collect();
-    let shared = "CPUs in white; memory and devices without a pod are free".to_owned();
+    let shared = "CPUs without a pod's colour; other memory and devices are free".to_owned();
     entries.push(entry(Look::Cpu, Owner::Nobody, "shared pool", &[shared]));
     if shares.has_overlaps() {
         let text = "two pods hold the same, which no kubelet grants".to_owned();
