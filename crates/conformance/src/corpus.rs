@@ -25,8 +25,9 @@ pub struct Corpus {
     release: Release,
     /// Cases, by domain and id, that a corpus laid over this one answers anew.
     replaced: BTreeSet<(String, String)>,
-    /// The gates of the release whose corpus is laid over this one; a case that sets another is none of that release.
-    gates: Option<GateTable>,
+    /// The gates of this release and those of the release whose corpus is laid over this one. A case that sets a gate
+    /// of the first that the second does not know is none of the second.
+    gates: Option<(GateTable, GateTable)>,
 }
 
 /// A corpus and which of its files are played.
@@ -129,8 +130,9 @@ impl Corpus {
             let folder = folder.canonicalize().map_err(|error| read_error(folder, error))?;
             let below = folder.strip_prefix(&root).map_or_else(|_| base.clone(), |domain| base.join(domain));
             let (mut below, others) = Self::open(&below)?;
+            let gates = |release| Rules::of(release).gates;
+            below.gates = Some((gates(below.release), gates(corpus.release)));
             below.release = corpus.release;
-            below.gates = Some(Rules::of(corpus.release).gates);
             for file in files.iter().filter(|file| stem(file).starts_with(CHANGED)) {
                 below.replaced.extend(corpus.cases(file)?.into_iter().map(|case| (case.domain, case.id)));
             }
@@ -162,9 +164,12 @@ impl Corpus {
             let case = Case::answered(&domain, unnamed, input, value);
             let case = case.map_err(|error| fault(error.to_string()))?.of(release);
             let is_replaced = self.replaced.contains(&(case.domain.clone(), case.id.clone()));
-            let is_known = self
-                .gates
-                .is_none_or(|table| gates(&case.input).all(|name| FeatureGates::knows(table, name)));
+            let is_gone = |name: &str| {
+                self.gates.is_some_and(|(below, above)| {
+                    FeatureGates::knows(below, name) && !FeatureGates::knows(above, name)
+                })
+            };
+            let is_known = !gates(&case.input).any(is_gone);
             if !is_replaced && is_known {
                 cases.push(case);
             }
