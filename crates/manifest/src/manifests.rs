@@ -26,6 +26,8 @@ pub struct Manifests {
     pub owners: BTreeMap<PodUid, Owner>,
     /// Objects that an API server would refuse, or that cannot be read. None of their pods is in `pods`.
     pub refused: Vec<Refusal>,
+    /// How many lists, such as `PodList`, were read; they may be empty.
+    pub lists: usize,
     /// Objects that have no pods, or none that are known of.
     pub skipped: Vec<Skipped>,
     /// What pods ask for that nobody here looks at. The pods are in `pods`.

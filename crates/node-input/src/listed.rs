@@ -46,10 +46,6 @@ pub(crate) fn read(path: &Path, holders: Option<&BTreeSet<PodUid>>) -> anyhow::R
         return Ok(Listed::Names(names));
     }
     let pods = on_one_node(path, pods::listed(path)?, holders)?;
-    ensure!(
-        !pods.is_empty(),
-        "{shown} has no pods: expected manifests with UIDs, such as `kubectl get pods -o yaml` prints"
-    );
     without_uids(path, &pods, holders)?;
     let (running, ended) = pods.into_iter().partition(|pod| pod.phase == Phase::Active);
     Ok(Listed::Pods { running, ended })

@@ -1,5 +1,6 @@
 //! Pods in files of manifests.
 
+use anyhow::ensure;
 use std::path::Path;
 
 use node_output::{manifest_error, manifest_style, quoted_error};
@@ -34,9 +35,16 @@ pub fn manifests_in(path: &Path, rules: PodRules, unknown: UnknownFields) -> any
 /// # Errors
 /// The file cannot be read, or one of its pods.
 pub(crate) fn listed(path: &Path) -> anyhow::Result<Vec<Pod>> {
-    let Manifests { pods, refused, .. } = manifests_in(path, PodRules::default(), UnknownFields::Report)?;
+    let Manifests { pods, refused, lists, .. } =
+        manifests_in(path, PodRules::default(), UnknownFields::Report)?;
     if let Some(refusal) = refused.first() {
         return Err(quoted_error(refusal.render(manifest_style())).into());
     }
+    // An empty list says that no pod runs; a file without a list is a mistake.
+    ensure!(
+        !pods.is_empty() || lists > 0,
+        "{} has no pods: expected manifests with UIDs, such as `kubectl get pods -o yaml` prints",
+        path.display()
+    );
     Ok(pods.into_iter().map(Pod::delivered).collect())
 }

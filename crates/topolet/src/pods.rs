@@ -45,7 +45,7 @@ pub(crate) fn from_files(
     for path in files {
         let are_static = reading.arguments.are_static || is_static(path, reading.static_pods);
         let rules = if are_static { rules.of_static_pods() } else { rules };
-        let Manifests { mut pods, owners, refused, skipped, not_considered, unknown_fields } =
+        let Manifests { mut pods, owners, refused, skipped, not_considered, unknown_fields, lists: _ } =
             patience::during(&format!("reading {}", shown_name(path)), screen, || {
                 manifests_in(path, rules, unknown)
             })?;

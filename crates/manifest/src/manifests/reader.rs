@@ -153,6 +153,7 @@ impl Reader {
             None => Header::read(object)?,
         };
         if let Some(members) = header.members() {
+            self.read.lists += 1;
             return self.read_items(object, members.implied());
         }
         let Some(kind) = Kind::find(&header.version, &header.kind) else {
