@@ -4,6 +4,7 @@ mod compare;
 mod did;
 mod http;
 mod processes;
+mod upgrade;
 mod wish;
 
 use std::time::Instant;
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 
 use compare::Difference;
 use processes::Processes;
+use upgrade::UpgradeSaid;
 use wish::PodWish;
 
 use crate::machine::{Guest, json_of_line};
@@ -29,7 +31,8 @@ const CONFIGURATIONS: &[(&str, &str)] = &[
 /// What a run is asked for, on the kernel's command line.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) version: String,
+    /// The releases that run on the node, one after the other, with the pods of the one before; at least one.
+    pub(crate) releases: Vec<String>,
     pub(crate) pods: usize,
     pub(crate) seed: u64,
     /// Change what topolet said before it is compared.
@@ -42,6 +45,8 @@ struct Session<'a> {
     processes: Processes,
     rng: Rng,
     running: Vec<PodWish>,
+    /// What was said of the last change of the release.
+    upgrade: Option<UpgradeSaid>,
     began: Instant,
 }
 
@@ -51,16 +56,25 @@ struct Session<'a> {
 /// A process does not start, or something does not come to rest.
 pub(crate) fn run(guest: &Guest, plan: &Plan) -> anyhow::Result<()> {
     let began = Instant::now();
-    let processes = Processes::start(guest, &plan.version, CONFIGURATIONS[0])?;
+    let (first, later) = plan.releases.split_first().context("no release")?;
+    let mut later = later.iter();
+    let processes = Processes::start(guest, first, CONFIGURATIONS[0])?;
     let rng = Rng::with_seed(plan.seed);
-    let mut session = Session { plan, processes, rng, running: Vec::new(), began };
+    let mut session = Session { plan, processes, rng, running: Vec::new(), upgrade: None, began };
     let each = plan.pods.div_ceil(CONFIGURATIONS.len()).max(1);
+    let each_release = plan.pods.div_ceil(plan.releases.len()).max(1);
     for at in 0..plan.pods {
         if at > 0 && at % each == 0 {
             session.empty()?;
             session.processes.reconfigure(guest, CONFIGURATIONS[at / each % CONFIGURATIONS.len()])?;
         } else if at % 13 == 12 {
             session.restart()?;
+        }
+        if at > 0
+            && at % each_release == 0
+            && let Some(release) = later.next()
+        {
+            session.change_release(release)?;
         }
         while session.running.len() > 5 || (session.running.len() > 2 && session.rng.u8(..) < 100) {
             session.delete()?;
@@ -83,6 +97,11 @@ impl Session<'_> {
         let mut differences = compare::verdict(&said, &did);
         if did.is_running() {
             differences.extend(compare::placement(&said, wish)?);
+            // A release writes its form when something changes.
+            let has_cpus = compare::has_exclusive_cpus(&said);
+            if let Some(upgrade) = self.upgrade.as_ref().filter(|_| has_cpus) {
+                differences.extend(upgrade.forms()?);
+            }
             self.running.push(wish.clone());
         } else {
             self.processes.take(&wish.name)?;
@@ -117,6 +136,30 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Puts another release on the node, with the pods that run: what `topolet upgrade check` says has to happen.
+    fn change_release(&mut self, release: &str) -> anyhow::Result<()> {
+        let mut said = self.processes.ask_upgrade(release)?;
+        if self.plan.wrong_answers {
+            said.falsify();
+        }
+        self.processes.change_release(release)?;
+        let mut differences = said.differences(&self.processes, &self.running)?;
+        let mut kept = Vec::new();
+        for wish in std::mem::take(&mut self.running) {
+            if self.processes.wait_for(&wish.name)?.is_running() {
+                kept.push(wish);
+            } else {
+                self.processes.take(&wish.name)?;
+            }
+        }
+        self.running = kept;
+        differences.extend(compare::node(&self.processes)?);
+        let did = format!("{} pods run by {release}", self.running.len());
+        self.row("release", "", "", &json!({"said": said.summary(), "did": did}), &differences);
+        self.upgrade = Some(said);
+        Ok(())
+    }
+
     fn empty(&mut self) -> anyhow::Result<()> {
         while !self.running.is_empty() {
             self.delete()?;
@@ -141,10 +184,10 @@ impl Plan {
     /// # Errors
     /// Its words are no numbers.
     pub(crate) fn read(word: impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<Self>> {
-        let Some(version) = word("kubelet") else { return Ok(None) };
+        let Some(releases) = word("kubelet") else { return Ok(None) };
         let number = |name: &str| word(name).with_context(|| format!("guest.{name} is missing"));
         Ok(Some(Self {
-            version,
+            releases: releases.split(',').map(str::to_owned).collect(),
             pods: number("pods")?.parse().context("guest.pods")?,
             seed: number("seed")?.parse().context("guest.seed")?,
             wrong_answers: word("wrong").as_deref() == Some("answers"),

@@ -9,9 +9,17 @@ use crate::run;
 /// # Errors
 /// There is no apt-get, or no right to use it.
 pub(crate) fn install(packages: &[&str]) -> anyhow::Result<()> {
-    run(&mut as_root(&["apt-get", "update"]))?;
+    update()?;
     let mut install = as_root(&["apt-get", "install", "--yes", "--no-install-recommends"]);
     run(install.args(packages))
+}
+
+/// Reads which packages there are: a new machine knows none.
+///
+/// # Errors
+/// There is no apt-get, or no right to use it.
+pub(crate) fn update() -> anyhow::Result<()> {
+    run(&mut as_root(&["apt-get", "update"]))
 }
 
 /// Whoever is not root asks for it by `sudo`, which does not wait for a password.

@@ -62,8 +62,10 @@ pub(crate) struct Vm {
     limit: Option<u64>,
     /// Runs a real kubelet of this release in the guest, with containerd, and compares what topolet says of each pod with
     /// what happens. Builds them from their Go modules, which takes about ten minutes the first time.
-    #[arg(long, value_name = "VERSION", conflicts_with_all = ["test", "list", "wrong_cpusets"])]
-    kubelet: Option<String>,
+    /// Several, as in `1.36.3,1.37.1,1.36.3`, run one after the other on the same disk with the pods of the one before;
+    /// what `topolet upgrade check` says of each change is compared too.
+    #[arg(long, value_name = "VERSION", value_delimiter = ',', conflicts_with_all = ["test", "list", "wrong_cpusets"])]
+    kubelet: Vec<String>,
     /// How many pods the kubelet gets.
     #[arg(long, value_name = "NUMBER", default_value_t = 20, requires = "kubelet")]
     pods: usize,
@@ -88,8 +90,8 @@ impl Vm {
             return programs.list_tests();
         }
         ensure!(self.memory <= 2048, "a guest has at most 2048 MiB of memory");
-        if let Some(version) = &self.kubelet {
-            return self.beside_kubelet(version, &programs);
+        if !self.kubelet.is_empty() {
+            return self.beside_kubelet(&programs);
         }
         let kernel = needs::kernel(self.kernel.as_deref(), self.install)?;
         let run = Run {
@@ -103,12 +105,12 @@ impl Vm {
         run.run()
     }
 
-    fn beside_kubelet(&self, version: &str, programs: &Programs) -> anyhow::Result<()> {
+    fn beside_kubelet(&self, programs: &Programs) -> anyhow::Result<()> {
         let kernel = needs::kernel(self.kernel.as_deref(), self.install)?;
         // The kubelet and containerd take half a gigabyte.
         let topology = programs.topology(&self.machine)?;
         let session = kubelet::Session {
-            version: version.trim_start_matches('v').to_owned(),
+            releases: self.kubelet.iter().map(|release| release.trim_start_matches('v').to_owned()).collect(),
             pods: self.pods,
             seed: self.seed,
             shape: translate::translate(&topology, Scale { cores: self.cores, memory: 2048 })?,

@@ -51,6 +51,12 @@ pub(crate) fn falsify(said: &mut Value) {
     }
 }
 
+/// Whether some container has CPUs of its own, by what was said.
+pub(crate) fn has_exclusive_cpus(said: &Value) -> bool {
+    let containers = said["containers"].as_array().into_iter().flatten();
+    containers.into_iter().any(|container| container["exclusiveCpus"].is_string())
+}
+
 /// Admitted or refused, with which reason and message.
 pub(crate) fn verdict(said: &Value, did: &Did) -> Vec<Difference> {
     let phase = if said["admitted"] == true { "Running" } else { "Failed" }.to_owned();

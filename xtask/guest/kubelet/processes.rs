@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::after;
 use super::did::{self, Did, ROOT};
 use super::http::http;
+use super::upgrade::UpgradeSaid;
 use super::wish::{DEVICE, PodWish};
 use crate::client::Client;
 use crate::machine::{Guest, json_of_line, text};
@@ -31,9 +32,15 @@ pub(crate) struct Processes {
     configuration: (&'static str, &'static str),
     kubelet: Running,
     plugin: Running,
+    observer: Observer,
     /// Ended with the guest.
-    _others: Vec<Running>,
-    observer: Client,
+    _containerd: Running,
+}
+
+/// `topolet serve --observe`.
+struct Observer {
+    process: Running,
+    client: Client,
 }
 
 /// A process with a log; killed when it is dropped.
@@ -49,6 +56,13 @@ impl Running {
         command.args(arguments).env("GOMAXPROCS", "2").env("PATH", "/bin").env("HOME", "/root");
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         Ok(Self(command.spawn().with_context(|| format!("failed to start {program}"))?, path))
+    }
+
+    /// Kills it where it stands.
+    fn end_now(&mut self) -> anyhow::Result<()> {
+        self.0.kill().context("failed to kill a process")?;
+        self.0.wait().context("failed to wait for a process")?;
+        Ok(())
     }
 
     /// The last lines of its log.
@@ -87,34 +101,14 @@ impl Processes {
         configure(guest, configuration)?;
         let kubelet = start_kubelet(version)?;
         let plugin = start_plugin()?;
-        let observe = [
-            "serve",
-            "--observe",
-            "--root",
-            ROOT,
-            "--config",
-            CONFIG,
-            "--kubelet",
-            version,
-            "--devices",
-            DEVICES,
-        ];
-        fs::create_dir_all("/run/observe")?;
-        let socket = ["--socket", "/run/observe/topolet.sock"];
-        let observe = Running::start("/bin/topolet", &[&observe[..], &socket].concat())?;
-        let observer = Client::of(Path::new("/run/observe"));
-        until("serve --observe", || {
-            observer.get("/readyz").is_ok_and(|reply| reply.status == 200).then_some(())
-        })
-        .with_context(|| observe.end())?;
-        let others = vec![observe, containerd];
-        Ok(Self { version: version.to_owned(), configuration, kubelet, plugin, _others: others, observer })
+        let observer = Observer::start(version)?;
+        let version = version.to_owned();
+        Ok(Self { version, configuration, kubelet, plugin, observer, _containerd: containerd })
     }
 
     /// Kills the kubelet, and starts it again.
     pub(crate) fn restart(&mut self) -> anyhow::Result<()> {
-        self.kubelet.0.kill().context("failed to kill the kubelet")?;
-        self.kubelet.0.wait()?;
+        self.kubelet.end_now()?;
         self.kubelet = start_kubelet(&self.version)?;
         // A kubelet removes the sockets of plugins when it starts, so that they have to listen again.
         self.plugin = start_plugin()?;
@@ -132,6 +126,15 @@ impl Processes {
         self.restart()
     }
 
+    /// Kills the kubelet, and starts another release with its files and containers.
+    pub(crate) fn change_release(&mut self, release: &str) -> anyhow::Result<()> {
+        release.clone_into(&mut self.version);
+        self.observer.process.end_now()?;
+        self.restart()?;
+        self.observer = Observer::start(release)?;
+        Ok(())
+    }
+
     /// Policy and scope.
     pub(crate) fn configuration(&self) -> String {
         format!("{} {}", self.configuration.0, self.configuration.1)
@@ -140,17 +143,23 @@ impl Processes {
     /// What topolet says of a pod, from the node's own files: the only decision.
     pub(crate) fn ask(&self, wish: &PodWish) -> anyhow::Result<Value> {
         fs::write("/run/asked.json", wish.manifest().to_string())?;
-        let pods = did::pods()?.0;
-        fs::write("/run/pods.json", pods.to_string())?;
-        // A list without pods is taken for a wrong file.
-        let is_empty = pods["items"].as_array().is_none_or(Vec::is_empty);
-        let listed = if is_empty { &[][..] } else { &["--pods", "/run/pods.json"] };
+        let listed = list_of_pods()?;
         let arguments = ["admit", "-f", "/run/asked.json", "--static", "--state", ROOT];
         let more = ["--config", CONFIG, "--kubelet", &self.version, "--devices", DEVICES, "-o", "json"];
         let output = Command::new("/bin/topolet").args(arguments).args(more).args(listed).output()?;
         let error = || String::from_utf8_lossy(&output.stderr).into_owned();
         let said = json_of_line(&String::from_utf8_lossy(&output.stdout)).with_context(error)?;
         Ok(said["decisions"][0].clone())
+    }
+
+    /// What topolet says that another release does with the node's files and pods.
+    pub(crate) fn ask_upgrade(&self, to: &str) -> anyhow::Result<UpgradeSaid> {
+        let listed = list_of_pods()?;
+        let arguments = ["upgrade", "check", "--from", &self.version, "--to", to, "--state", ROOT];
+        let more = ["--config", CONFIG, "--devices", DEVICES, "-o", "json"];
+        let output = Command::new("/bin/topolet").args(arguments).args(more).args(listed).output()?;
+        let error = || String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok(UpgradeSaid(json_of_line(&String::from_utf8_lossy(&output.stdout)).with_context(error)?))
     }
 
     /// Gives the kubelet a pod's manifest, as a whole.
@@ -186,8 +195,31 @@ impl Processes {
 
     /// What `serve --observe` lists.
     pub(crate) fn observed(&self) -> anyhow::Result<Value> {
-        Ok(self.observer.get("/v1/state").context("no answer of serve --observe")?.json())
+        Ok(self.observer.client.get("/v1/state").context("no answer of serve --observe")?.json())
     }
+}
+
+impl Observer {
+    fn start(release: &str) -> anyhow::Result<Self> {
+        let sources = ["--root", ROOT, "--config", CONFIG, "--kubelet", release, "--devices", DEVICES];
+        fs::create_dir_all("/run/observe")?;
+        let socket = ["--socket", "/run/observe/topolet.sock"];
+        let arguments = [&["serve", "--observe"], &sources[..], &socket].concat();
+        let process = Running::start("/bin/topolet", &arguments)?;
+        let client = Client::of(Path::new("/run/observe"));
+        until("serve --observe", || {
+            client.get("/readyz").is_ok_and(|reply| reply.status == 200).then_some(())
+        })
+        .with_context(|| process.end())?;
+        Ok(Self { process, client })
+    }
+}
+
+/// Writes what the kubelet lists for topolet, and returns the arguments that name it.
+fn list_of_pods() -> anyhow::Result<[&'static str; 2]> {
+    const FILE: &str = "/run/pods.json";
+    fs::write(FILE, did::pods()?.0.to_string())?;
+    Ok(["--pods", FILE])
 }
 
 fn start_kubelet(version: &str) -> anyhow::Result<Running> {

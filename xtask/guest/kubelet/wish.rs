@@ -35,7 +35,8 @@ impl PodWish {
         Self { name: format!("pod{at}"), containers, guaranteed }
     }
 
-    /// The manifest of a static pod that needs no network and no token.
+    /// The manifest of a static pod that needs no network and no token. It has a UID of its own: the one that the kubelet
+    /// makes of a manifest is another by each release, which ends the pod and starts it anew.
     pub(crate) fn manifest(&self) -> Value {
         let containers: Vec<Value> = self
             .containers
@@ -56,7 +57,7 @@ impl PodWish {
                 "resources": resources})
             })
             .collect();
-        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": self.name, "namespace": "default"},
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": self.name, "namespace": "default", "uid": format!("uid-of-{}", self.name)},
             "spec": {"hostNetwork": true, "automountServiceAccountToken": false,
                 "terminationGracePeriodSeconds": 0, "containers": containers}})
     }

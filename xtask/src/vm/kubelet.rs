@@ -16,7 +16,8 @@ use super::translate::{arguments, kernel_line};
 /// A boot that has not been made.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) version: String,
+    /// Releases that run on the node one after the other.
+    pub(crate) releases: Vec<String>,
     pub(crate) pods: usize,
     pub(crate) seed: u64,
     pub(crate) shape: Shape,
@@ -35,7 +36,7 @@ pub(crate) struct Outcome {
     pub(crate) rows: Vec<Row>,
 }
 
-/// One step of the guest: a pod, a deletion or a restart.
+/// One step of the guest: a pod, a deletion, a restart or another release.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) step: String,
@@ -56,22 +57,24 @@ impl Session {
     /// Something is missing, or the guest does not get to its end.
     #[expect(clippy::print_stdout, reason = "its result")]
     pub(crate) fn run(&self, kernel: &Path, programs: &Programs) -> anyhow::Result<Outcome> {
-        kubelet_programs::build(&self.version, self.install)?;
-        let root = folder().join("root.ext4");
-        kubelet_programs::disk(&root, &self.version, programs)?;
-        let archive = folder().join("archive.cpio");
+        kubelet_programs::build(&self.releases, self.install)?;
+        // Runs of other releases do not share it.
+        let name = self.releases.join("-");
+        let root = folder().join(format!("root-{name}.ext4"));
+        kubelet_programs::disk(&root, &self.releases, programs)?;
+        let archive = folder().join(format!("archive-{name}.cpio"));
         programs.archive(&archive, &self.shape, &[])?;
         let mut line = format!(
             "{} guest.kubelet={} guest.pods={} guest.seed={}",
             kernel_line(&self.shape),
-            self.version,
+            self.releases.join(","),
             self.pods,
             self.seed
         );
         if self.wrong_answers {
             line += " guest.wrong=answers";
         }
-        let log = folder().join(format!("kubelet-{}-{}.log", self.version, self.seed));
+        let log = folder().join(format!("kubelet-{name}-{}.log", self.seed));
         let machine = [arguments(&self.shape), disk(&root, "root")].concat();
         let boot = Boot { kernel: kernel.to_path_buf(), archive, machine, line, limit: self.limit, log };
         let (mut rows, mut failures) = (Vec::new(), Vec::new());
@@ -102,7 +105,7 @@ impl Session {
         );
         let seconds = took.as_secs();
         let machine = self.shape.machine.clone();
-        Ok(Outcome { kubelet: self.version.clone(), machine, seed: self.seed, seconds, rows })
+        Ok(Outcome { kubelet: self.releases.join(", "), machine, seed: self.seed, seconds, rows })
     }
 }
 

@@ -31,7 +31,7 @@ fn programs() -> PathBuf {
 ///
 /// # Errors
 /// A package or Go is missing; one sentence that names it.
-pub(crate) fn build(version: &str, install: bool) -> anyhow::Result<()> {
+pub(crate) fn build(releases: &[String], install: bool) -> anyhow::Result<()> {
     let missing: Vec<&str> =
         PACKAGES.iter().filter(|(file, _)| !Path::new(file).exists()).map(|(_, package)| *package).collect();
     if !missing.is_empty() {
@@ -44,7 +44,7 @@ pub(crate) fn build(version: &str, install: bool) -> anyhow::Result<()> {
     );
     fs::create_dir_all(programs())?;
     containerd()?;
-    kubelet(version)?;
+    releases.iter().try_for_each(|version| kubelet(version))?;
     run(&mut cargo(&["build", "--quiet", "--package", "device-plugin", "--example", "plugin"]))
 }
 
@@ -118,8 +118,8 @@ fn kubelet(version: &str) -> anyhow::Result<()> {
 }
 
 /// Writes the guest's root disk with all of it; needs neither root nor a mount.
-pub(crate) fn disk(file: &Path, version: &str, own: &Programs) -> anyhow::Result<()> {
-    let tree = folder().join("root");
+pub(crate) fn disk(file: &Path, releases: &[String], own: &Programs) -> anyhow::Result<()> {
+    let tree = file.with_extension("tree");
     if tree.exists() {
         fs::remove_dir_all(&tree)?;
     }
@@ -139,9 +139,10 @@ pub(crate) fn disk(file: &Path, version: &str, own: &Programs) -> anyhow::Result
     ] {
         fs::create_dir_all(tree.join(path))?;
     }
-    let kubelet = format!("kubelet-{version}");
-    for name in ["containerd", "containerd-shim-runc-v2", "ctr", "runc", "probe", kubelet.as_str()] {
-        fs::copy(programs().join(name), tree.join("bin").join(name))
+    let kubelets = releases.iter().map(|version| format!("kubelet-{version}"));
+    let others = ["containerd", "containerd-shim-runc-v2", "ctr", "runc", "probe"].map(str::to_owned);
+    for name in kubelets.chain(others) {
+        fs::copy(programs().join(&name), tree.join("bin").join(&name))
             .with_context(|| format!("failed to copy {name}"))?;
     }
     fs::copy("/bin/busybox", tree.join("bin/busybox"))?;

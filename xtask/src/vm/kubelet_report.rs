@@ -16,7 +16,9 @@ kubelet runs static pods with containerd and runc, and writes this page. Before 
 node's own files what will happen. Afterwards phase, reason, message, exclusive CPUs, memory blocks, devices by node and
 the pod resources service are compared with it. In every step the cgroups of all containers, `topolet state show` and
 `topolet serve --observe`, which runs all the time, are compared with the kubelet's state files. The pods come from the
-seed; the topology policy changes on an empty node, and the kubelet is killed and started again among them.
+seed; the topology policy changes on an empty node, and the kubelet is killed and started again among them. Where
+several releases are named, each takes over the disk and the running pods of the one before, and what `topolet upgrade
+check` says of them is compared with what becomes of them.
 
 ";
 
@@ -24,7 +26,7 @@ seed; the topology policy changes on an empty node, and the kubelet is killed an
 pub(crate) fn write(outcome: &Outcome) -> anyhow::Result<()> {
     let folder = root().join("docs/guest");
     fs::create_dir_all(&folder)?;
-    let file = folder.join(format!("{}.json", outcome.kubelet));
+    let file = folder.join(format!("{}.json", outcome.kubelet.replace(", ", "-")));
     fs::write(&file, serde_json::to_string_pretty(outcome)? + "\n")
         .with_context(|| format!("failed to write {}", file.display()))?;
     let mut files: Vec<_> = fs::read_dir(&folder)?.filter_map(|entry| Some(entry.ok()?.path())).collect();

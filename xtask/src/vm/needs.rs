@@ -62,8 +62,8 @@ fn unpacked() -> Option<PathBuf> {
     files.filter(is_kernel).max()
 }
 
-/// Downloads the newest package by apt, and unpacks it without installing it.
-fn download() -> anyhow::Result<()> {
+/// The newest package with a kernel that apt knows.
+fn package() -> anyhow::Result<Option<String>> {
     let names = "^linux-image-6[.]12[.][0-9]+([+][a-z0-9]+)?-cloud-amd64$";
     let found =
         Command::new("apt-cache").args(["search", "--names-only", names]).stderr(Stdio::null()).output();
@@ -74,12 +74,21 @@ fn download() -> anyhow::Result<()> {
         rest.split(|at: char| !at.is_ascii_digit()).next().and_then(|number| number.parse().ok()).unwrap_or(0)
     };
     let names = text.lines().filter_map(|line| line.split_whitespace().next());
-    let Some(package) = names.max_by_key(|name| number(name)) else {
-        bail!("apt knows no package {KERNELS}: `apt-get update`, or `--kernel FILE`");
+    Ok(names.max_by_key(|name| number(name)).map(str::to_owned))
+}
+
+/// Downloads that package by apt, and unpacks it without installing it.
+fn download() -> anyhow::Result<()> {
+    let known = match package()? {
+        Some(known) => Some(known),
+        None => debian::update().and_then(|()| package())?,
+    };
+    let Some(package) = known else {
+        bail!("apt knows no package {KERNELS}: `--kernel FILE` takes another kernel");
     };
     let folder = folder().join("kernel");
     std::fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
-    run(Command::new("apt-get").args(["download", package]).current_dir(&folder))?;
+    run(Command::new("apt-get").args(["download", &package]).current_dir(&folder))?;
     let files = folder.read_dir()?.filter_map(|entry| Some(entry.ok()?.path()));
     let file = files.filter(|file| file.extension().is_some_and(|end| end == "deb")).max();
     run(Command::new("dpkg-deb")
