@@ -8,7 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use k8s_quantity::Amount;
-use terminal_text::{Glyphs, columns};
+use terminal_text::{Glyphs, Page};
 use topology_model::{DeviceKind, NodeIds};
 
 use crate::labels;
@@ -47,12 +47,12 @@ impl MachineSummary {
 
     /// A line for each NUMA node that has contents, the distances between the nodes, and devices of no known node.
     /// Each line ends in a newline.
-    pub fn table(&self, glyphs: Glyphs) -> String {
-        let mut text = nodes(self, glyphs) + &distances(&self.nodes);
+    pub fn table(&self, page: Page) -> String {
+        let mut text = nodes(self, page) + &distances(&self.nodes, page);
         if !self.devices_without_node.is_empty() {
             text.push_str(&format!(
                 "\nPCI devices of no known node: {}\n",
-                devices(&self.devices_without_node, glyphs)
+                devices(&self.devices_without_node, page.glyphs)
             ));
         }
         text
@@ -77,18 +77,18 @@ fn devices_of_kind(counts: &DeviceCount) -> String {
     counted(counts.count, word) + &virtual_functions
 }
 
-fn nodes(machine: &MachineSummary, glyphs: Glyphs) -> String {
+fn nodes(machine: &MachineSummary, page: Page) -> String {
     let nodes = &machine.nodes;
     let head = ["NUMA", "PACKAGE", "CPUS", "CORES", "L3", "MEMORY", "HUGE PAGES", "DEVICES"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(nodes.iter().filter(|node| !node.is_bare()).map(|node| row(node, glyphs)));
+    rows.extend(nodes.iter().filter(|node| !node.is_bare()).map(|node| row(node, page.glyphs)));
     // A column without contents is left out.
     let used: Vec<bool> = (0..head.len()).map(|at| rows[1..].iter().any(|row| row[at] != NOTHING)).collect();
     let rows = rows.into_iter().map(|row| {
         let kept = row.into_iter().zip(&used).filter(|(_, used)| **used);
         kept.map(|(cell, _)| cell).collect::<Vec<_>>()
     });
-    let mut text = columns(rows, "");
+    let mut text = page.columns(rows, "");
     for has_initiator in [true, false] {
         let bare = nodes.iter().filter(|node| node.is_bare() && node.generic_initiator == has_initiator);
         let ids: NodeIds = bare.map(|node| node.id).collect();
@@ -158,7 +158,7 @@ fn devices(groups: &[DeviceGroup], glyphs: Glyphs) -> String {
 }
 
 /// A matrix where it can be read, else the range.
-fn distances(nodes: &[NodeSummary]) -> String {
+fn distances(nodes: &[NodeSummary], page: Page) -> String {
     let shown: Vec<usize> = (0..nodes.len()).filter(|at| !nodes[*at].is_bare()).collect();
     let between =
         |from: usize, to: usize| nodes[from].distances.as_ref().and_then(|row| row.get(to).copied());
@@ -180,7 +180,7 @@ fn distances(nodes: &[NodeSummary]) -> String {
         );
         row
     });
-    format!("\n{}", columns(core::iter::once(head.clone()).chain(rows), ""))
+    format!("\n{}", page.columns(core::iter::once(head.clone()).chain(rows), ""))
 }
 
 #[cfg(test)]
@@ -200,7 +200,7 @@ mod tests {
     fn columns_without_contents_are_left_out() {
         let machine: Machine = "pack:2 [numa(memory=4GiB hugepages-1Gi=2)] core:2 pu:1".parse().unwrap();
         assert_eq!(
-            MachineSummary::of_hardware(&machine).table(Glyphs::Unicode),
+            MachineSummary::of_hardware(&machine).table(Page::endless(Glyphs::Unicode)),
             "NUMA  PACKAGE  CPUS  CORES  MEMORY  HUGE PAGES\n\
              0     0        0-1   2      4Gi     2×1Gi\n\
              1     1        2-3   2      4Gi     2×1Gi\n\n\

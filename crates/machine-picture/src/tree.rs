@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use terminal_text::{Glyphs, columns};
+use terminal_text::{Glyphs, Page};
 use topology_model::{DeviceNode, Machine, Node, NodeId, PciDevice, PciDistance, Sriov};
 
 use crate::labels;
@@ -25,28 +25,33 @@ struct Line {
 /// The machine as a tree, then the distances between its PCI devices; each line ends in a newline.
 ///
 /// Names of pods are in one of six colours, as ANSI escape codes; without pods the text has none.
-pub fn tree(machine: &Machine, shares: &Shares, glyphs: Glyphs) -> String {
+pub fn tree(machine: &Machine, shares: &Shares, page: Page) -> String {
     let nest = Nest::new(machine);
-    let drawing = Drawing { machine, shares, glyphs };
+    let drawing = Drawing { machine, shares, glyphs: page.glyphs };
     let mut lines = drawing.inside(&nest.inside, None);
     lines.extend(nest.bare(machine).into_iter().map(|text| Line { text, below: Vec::new() }));
     let mut text = String::new();
-    draw(&lines, "", glyphs, &mut text);
-    text.push_str(&drawing.distances());
+    draw(&lines, "", page, &mut text);
+    text.push_str(&drawing.distances(page));
     text
 }
 
-fn draw(lines: &[Line], indent: &str, glyphs: Glyphs, text: &mut String) {
+fn draw(lines: &[Line], indent: &str, page: Page, text: &mut String) {
     for (at, line) in lines.iter().enumerate() {
         let is_last = at + 1 == lines.len();
-        let (branch, below) = match (glyphs, is_last) {
+        let (branch, below) = match (page.glyphs, is_last) {
             (Glyphs::Unicode, false) => ("├─ ", "│  "),
             (Glyphs::Unicode, true) => ("└─ ", "   "),
             (Glyphs::Ascii, false) => ("|- ", "|  "),
             (Glyphs::Ascii, true) => ("`- ", "   "),
         };
-        text.push_str(&format!("{indent}{branch}{}\n", line.text));
-        draw(&line.below, &format!("{indent}{below}"), glyphs, text);
+        // What does not fit goes on below, left of what is inside.
+        let inside = if line.below.is_empty() { "  " } else { page.glyphs.inside() };
+        for (at, part) in page.parts(&line.text, indent.chars().count() + 5).iter().enumerate() {
+            let edge = if at == 0 { branch.to_owned() } else { format!("{below}{inside}") };
+            text.push_str(&format!("{indent}{edge}{part}\n"));
+        }
+        draw(&line.below, &format!("{indent}{below}"), page, text);
     }
 }
 
@@ -161,7 +166,7 @@ impl Drawing<'_> {
     }
 
     /// How far the devices are from each other. Virtual functions are left out: they are where their card is.
-    fn distances(&self) -> String {
+    fn distances(&self, page: Page) -> String {
         let devices = self.machine.devices().iter();
         let shown: Vec<_> = devices
             .filter(|device| device.does_work() && !matches!(device.sriov, Sriov::Virtual(_)))
@@ -180,18 +185,21 @@ impl Drawing<'_> {
             row.extend(shown.iter().enumerate().map(|(other_at, other)| {
                 let far = match self.machine.pci_distance(device, other) {
                     _ if at == other_at => "-",
-                    PciDistance::SameSwitch => "switch",
-                    PciDistance::SameRoot => "root",
-                    PciDistance::SameNode => "node",
-                    PciDistance::Other => "other",
+                    PciDistance::SameSwitch => "s",
+                    PciDistance::SameRoot => "r",
+                    PciDistance::SameNode => "n",
+                    PciDistance::Other => "o",
                 };
                 far.to_owned()
             }));
             rows.push(row);
         }
-        format!("\n{}", columns(rows, ""))
+        format!("\n{}{}", page.columns(rows, ""), page.wrapped(DISTANCE_LEGEND, 2))
     }
 }
+
+/// What the letters between devices mean.
+const DISTANCE_LEGEND: &str = "s same switch, r same root complex, n same NUMA node, o other NUMA node";
 
 /// A pod's name in one of six colours.
 fn in_colour(pod: PodIndex, name: &str) -> String {

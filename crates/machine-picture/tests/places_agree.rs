@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use machine_picture::{DeviceGroup, MachineSummary, Shares, svg, tree};
-use terminal_text::Glyphs;
+use terminal_text::{Glyphs, Page};
 use topology_discovery::{SysfsTree, read};
 use topology_model::{DeviceNode, Machine, NodeId, PciAddress, PciDevice};
 
@@ -53,7 +53,7 @@ fn addresses_in(text: &str) -> Option<(PciAddress, PciAddress, usize)> {
 }
 
 fn of_tree(machine: &Machine) -> Vec<Shown> {
-    let text = tree(machine, &Shares::default(), Glyphs::Unicode);
+    let text = tree(machine, &Shares::default(), Page::endless(Glyphs::Unicode));
     let text = text.split("\nPCI DISTANCE").next().unwrap_or_default();
     let mut above: Vec<(usize, Option<NodeId>)> = Vec::new();
     let mut shown = Vec::new();

@@ -56,7 +56,7 @@ use node_agent::{Agent, KeptBackups};
 use node_input::{
     DeviceText, IdentitySource, LoadedMachine, LoadedNode, MachineSource, ResidentsSource, RulesSource,
 };
-use terminal_text::Glyphs;
+use terminal_text::{Glyphs, Page};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::kept::Missing;
@@ -209,7 +209,7 @@ fn shared(
         metrics: metrics::Metrics::new(&node, &snapshot, mode),
         node,
         machine: serde_json::to_value(&view).context("failed to write the machine down")?,
-        drawing: node_output::topology(&view, "", Glyphs::Unicode),
+        drawing: node_output::topology(&view, "", Page::endless(Glyphs::Unicode)),
         snapshot: ArcSwap::from_pointee(snapshot),
         log: shared::Log::default(),
         mode,

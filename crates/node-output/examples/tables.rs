@@ -8,8 +8,8 @@ use admission_report::pod_spec::{Container, Pod, PodLevelResources, ResourceList
 use admission_report::topology_admission::{Compat, Detail, Node};
 use admission_report::topology_model::{KubeletView, MachineInfo};
 use admission_report::{Facts, Report};
-use node_output::{NodeLine, decision, explanation};
-use terminal_text::Glyphs;
+use node_output::{NodeLine, PodGroup, decision, explanation};
+use terminal_text::{Glyphs, Page};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let info: MachineInfo = "pack:2 [numa(memory=8GiB)] core:4 pu:2".parse()?;
@@ -26,11 +26,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (ledger, replies) = (node.empty_ledger(), Replies::new());
     let (attempt, trace) = node.admission(&ledger, &pod).with(&replies).trace(Detail::Merges);
     let report = Report::of(&Facts::new(&node, &ledger, &pod, &attempt, &trace), &attempt.verdict, &replies);
-    let line = NodeLine::new("two sockets", "an example's", &node).line(Glyphs::Unicode);
-    println!(
-        "{}\n{}",
-        decision(&report, &line, Glyphs::Unicode),
-        explanation(&report, &line, Glyphs::Unicode)
-    );
+    let page = Page { glyphs: Glyphs::Unicode, width: Some(100) };
+    let line = NodeLine::new("two sockets", "an example's", &node).line(page);
+    let pods = PodGroup::from(report);
+    println!("{}\n{}", decision(&pods, Some(&line), page), explanation(&pods, None, page));
     Ok(())
 }

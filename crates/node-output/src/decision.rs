@@ -2,64 +2,60 @@
 //! those of the report.
 
 use admission_report::{
-    Conclusion, ContainerReport, DeviceSet, NodeCell, Refusal, Report, ResourceReport, UncheckedResource,
-    UnitReport,
+    Conclusion, ContainerReport, DeviceSet, NodeCell, Refusal, ResourceReport, UncheckedResource, UnitReport,
 };
 use pod_spec::Role;
-use terminal_text::{Glyphs, columns};
+use terminal_text::Page;
 use topology_admission::{Search, Standing};
 use topology_model::{NodeId, NodeIds};
+use unicode_width::UnicodeWidthStr;
+
+use crate::pod_group::PodGroup;
 
 /// Beyond so many nodes only those that come nearest are shown.
 const MOST_COLUMNS: usize = 8;
 
-/// The lines of one decision, ending in a newline. `node` names the node and its rules.
+/// The lines of the decision on a group of pods, ending in a newline; of a refused group the first is explained. `node`
+/// names the node and its rules, where nothing above does.
 #[must_use]
-pub fn decision(report: &Report, node: &str, glyphs: Glyphs) -> String {
-    let mut text = verdict(report, glyphs);
+pub fn decision(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
+    let report = &pods.first;
+    let mut text = verdict(pods, page);
     if let Some(refusal) = report.refusal() {
-        text.push_str(&line("node", node));
+        text.extend(node.map(|node| line(page, "node", node)));
         if let Some(unit) = report.units.last() {
-            text.push_str(&resources(unit, Columns::Nearest, glyphs));
+            text.push_str(&resources(unit, Columns::Nearest, page));
         }
-        text.push_str(&reasons(refusal, glyphs));
+        text.push_str(&reasons(refusal, page));
     }
-    text + &notes(report, glyphs)
+    text + &notes(pods, page)
 }
 
 /// What came out: the kubelet's words, or what each container was given.
-pub(crate) fn verdict(report: &Report, glyphs: Glyphs) -> String {
-    let Conclusion::Refused(refusal) = &report.conclusion else {
-        let mut rows = vec![["CONTAINER", "NUMA", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec()];
-        rows.extend(report.containers().iter().map(container));
-        return format!("{} {}   admitted\n{}", glyphs.yes(), named(report), columns(rows, "  "));
+pub(crate) fn verdict(pods: &PodGroup, page: Page) -> String {
+    let Conclusion::Refused(refusal) = &pods.first.conclusion else {
+        return format!("{} {}   admitted\n{}", page.yes(), pods.name(), page.columns(pods.rows(), INDENT));
     };
-    let whose =
-        refusal.container.as_ref().map_or_else(String::new, |name| format!(" {} {name}", glyphs.dot()));
-    format!("{} {}{whose}   {}: {}\n", glyphs.no(), named(report), refusal.reason, refusal.message)
-}
-
-/// The pod, and what made it.
-fn named(report: &Report) -> String {
-    let owner = report.owner.as_ref().map_or_else(String::new, |owner| format!(" ({owner})"));
-    format!("{}{owner}", report.pod)
+    let whose = refusal.container.as_ref().map_or_else(String::new, |name| format!(" {} {name}", page.dot()));
+    let verdict = format!("{} {}{whose}   {}: {}", page.no(), pods.name(), refusal.reason, refusal.message);
+    page.wrapped(&verdict, 4)
 }
 
 /// What its owner may not expect.
-pub(crate) fn notes(report: &Report, glyphs: Glyphs) -> String {
-    let notes = report.notes.iter().map(|note| {
+pub(crate) fn notes(pods: &PodGroup, page: Page) -> String {
+    let notes = pods.first.notes.iter().map(|note| {
         let containers: Vec<&str> = note.containers.iter().map(pod_spec::ContainerName::as_str).collect();
         let whose = if containers.is_empty() {
             String::new()
         } else {
-            format!(" {} {}", glyphs.dot(), containers.join(", "))
+            format!(" {} {}", page.dot(), containers.join(", "))
         };
-        format!("! {}{whose}   {}\n", report.pod, note.remark)
+        page.wrapped(&format!("! {}{whose}   {}", pods.span(), note.remark), 4)
     });
     notes.collect()
 }
 
-fn container(container: &ContainerReport) -> Vec<String> {
+pub(crate) fn container(container: &ContainerReport) -> Vec<String> {
     let memory = container.memory.iter().map(|block| {
         if container.nodes.as_ref() == Some(&block.nodes) { block.amount() } else { block.to_string() }
     });
@@ -73,17 +69,21 @@ fn container(container: &ContainerReport) -> Vec<String> {
         (Some(cpus), _) => cpus.to_string(),
         (None, _) => "shared".to_owned(),
     };
-    let role = match container.role {
-        Role::App => String::new(),
-        role @ (Role::Init | Role::Sidecar) => format!(" ({})", role.name()),
-    };
     vec![
-        format!("{}{role}", container.name),
+        with_role(container),
         container.nodes.as_ref().map_or_else(|| "any".to_owned(), NodeIds::to_string),
         cpus,
         joined(memory),
         joined(devices.chain(not_checked)),
     ]
+}
+
+/// A container's name, and its role if it is another than the usual one.
+pub(crate) fn with_role(container: &ContainerReport) -> String {
+    match container.role {
+        Role::App => container.name.to_string(),
+        role @ (Role::Init | Role::Sidecar) => format!("{} ({})", container.name, role.name()),
+    }
 }
 
 /// Several things in one cell.
@@ -94,30 +94,39 @@ pub fn joined(parts: impl Iterator<Item = String>) -> String {
 }
 
 /// Why, and what would fit.
-pub(crate) fn reasons(refusal: &Refusal, glyphs: Glyphs) -> String {
+pub(crate) fn reasons(refusal: &Refusal, page: Page) -> String {
     let mut text = String::new();
     let why = refusal.why().into_iter().chain(refusal.outlook().map(str::to_owned));
     let why: Vec<String> = why.collect();
     if !why.is_empty() {
-        text.push_str(&line("why", &why.join(". ")));
+        text.push_str(&line(page, "why", &why.join(". ")));
     }
     let fits = refusal.alternatives.iter().map(|fit| {
         let (change, detail) = (fit.remedy.kind().to_owned(), fit.remedy.to_string());
-        vec![change, detail, format!("{} {}", glyphs.arrow(), fit.result())]
+        vec![change, detail, format!("{} {}", page.arrow(), fit.result())]
     });
-    for (at, fit) in columns(fits, "").lines().enumerate() {
-        text.push_str(&line(if at == 0 { "would fit" } else { "" }, fit));
-    }
+    text.push_str(&listed(page, "would fit", fits));
     if refusal.search == Search::Cut {
         let head = if refusal.alternatives.is_empty() { "would fit" } else { "" };
-        text.push_str(&line(head, "more was not tried; topolet explain --tries NUMBER tries more"));
+        text.push_str(&line(page, head, "more was not tried; topolet explain --tries NUMBER tries more"));
     }
     text
 }
 
+/// Where the text under a head begins.
+const HEAD: usize = 14;
+
 /// A line under a head; an empty head goes on with the one above.
-pub(crate) fn line(head: &str, text: &str) -> String {
-    format!("  {head:12}{text}\n")
+pub(crate) fn line(page: Page, head: &str, text: &str) -> String {
+    page.under(&format!("  {head}"), HEAD, text)
+}
+
+/// Rows under one head.
+pub(crate) fn listed(page: Page, head: &str, rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let rest = Page { width: page.width.map(|width| width.saturating_sub(HEAD)), ..page };
+    let lines = rest.columns(rows, "");
+    let lines = lines.lines().enumerate();
+    lines.map(|(at, row)| format!("  {:12}{row}\n", if at == 0 { head } else { "" })).collect()
 }
 
 /// Which nodes are shown.
@@ -130,13 +139,15 @@ pub(crate) enum Columns {
 }
 
 /// One row for each resource, one column for each node worth showing; nodes that are alike share one.
-pub(crate) fn resources(unit: &UnitReport, which: Columns, glyphs: Glyphs) -> String {
+pub(crate) fn resources(unit: &UnitReport, which: Columns, page: Page) -> String {
     let resources = unit.resources.as_slice();
-    let Some(first) = resources.first() else { return not_checked_rows(unit) };
+    let Some(first) = resources.first() else {
+        return page.columns(unit.not_checked.iter().map(not_checked), INDENT);
+    };
     let elsewhere = resources.iter().any(|resource| resource.elsewhere.is_some());
     let mut like: Vec<Column> = Vec::new();
     for (at, node) in first.nodes.iter().enumerate() {
-        let cells: Vec<String> = resources.iter().map(|resource| there(resource, at, glyphs)).collect();
+        let cells: Vec<String> = resources.iter().map(|resource| there(resource, at, page)).collect();
         match like.iter_mut().find(|column| column.cells == cells) {
             Some(column) => column.nodes.push(node.node),
             None => like.push(Column::new(resources, at, cells)),
@@ -153,15 +164,11 @@ pub(crate) fn resources(unit: &UnitReport, which: Columns, glyphs: Glyphs) -> St
         0
     };
     let mut text = String::new();
-    let tables = shown.len().div_ceil(MOST_COLUMNS).max(1);
-    for at in 0..tables {
-        let part = shown.iter().skip(at * MOST_COLUMNS).take(MOST_COLUMNS);
-        let elsewhere = elsewhere && at + 1 == tables;
-        text.push_str(&table(unit, &part.collect::<Vec<_>>(), elsewhere));
-    }
+    let tables = Table::fitting(unit, &shown, elsewhere, page);
+    text.extend(tables.iter().map(|table| page.columns(table.rows(unit), INDENT)));
     if !empty.is_empty() {
         let ids: NodeIds = empty.iter().flat_map(|column| column.nodes.iter().copied()).collect();
-        text.push_str(&format!("  NUMA {ids}: none\n"));
+        text.push_str(&page.wrapped(&format!("  NUMA {ids}: none"), 4));
     }
     if hidden > 0 {
         text.push_str(&format!("  and {hidden} more NUMA nodes that are further from a fit\n"));
@@ -169,34 +176,64 @@ pub(crate) fn resources(unit: &UnitReport, which: Columns, glyphs: Glyphs) -> St
     text
 }
 
-/// Where a unit asks for nothing that was checked.
-fn not_checked_rows(unit: &UnitReport) -> String {
-    columns(unit.not_checked.iter().map(not_checked), "  ")
-}
-
 fn not_checked(unchecked: &UncheckedResource) -> Vec<String> {
     vec![unchecked.resource.to_string(), unchecked.asked.to_string(), NOT_CHECKED.to_owned()]
 }
 
-fn table(unit: &UnitReport, shown: &[&Column], elsewhere: bool) -> String {
-    let resources = unit.resources.as_slice();
-    let mut head = vec!["RESOURCE".to_owned(), "ASKED".to_owned()];
-    head.extend(shown.iter().map(|column| {
-        let each = if column.nodes.len() > 1 { " each" } else { "" };
-        format!("NUMA {}{each}", column.nodes.iter().copied().collect::<NodeIds>())
-    }));
-    if elsewhere {
-        head.push("NO SINGLE NODE".to_owned());
-    }
-    let rows = resources.iter().enumerate().map(|(at, row)| {
-        let mut cells = vec![row.resource.to_string(), row.resource.amount(row.asked).to_string()];
-        cells.extend(shown.iter().map(|column| column.cells[at].clone()));
-        if elsewhere {
-            cells.push(row.elsewhere.as_ref().map_or(NOTHING.to_owned(), |cell| row.stock(cell)));
+/// Before each row.
+const INDENT: &str = "  ";
+
+/// Columns of nodes that stand in one table.
+struct Table<'a> {
+    columns: Vec<&'a Column>,
+    elsewhere: bool,
+}
+
+impl<'a> Table<'a> {
+    /// As many tables as it takes, so that none has more than [`MOST_COLUMNS`] or is wider than the page.
+    fn fitting(unit: &UnitReport, shown: &'a [Column], elsewhere: bool, page: Page) -> Vec<Self> {
+        let endless = Page { width: None, ..page };
+        let fits = |table: &Self| {
+            let widest = endless.columns(table.rows(unit), INDENT).lines().map(UnicodeWidthStr::width).max();
+            page.width.is_none_or(|page| widest.unwrap_or(0) <= page)
+        };
+        let mut tables = Vec::new();
+        let mut table = Self { columns: Vec::new(), elsewhere };
+        for column in shown {
+            table.columns.push(column);
+            let is_over = table.columns.len() > MOST_COLUMNS || !fits(&table);
+            if is_over && table.columns.len() > 1 {
+                table.columns.pop();
+                tables.push(Self {
+                    columns: std::mem::replace(&mut table.columns, vec![column]),
+                    elsewhere: false,
+                });
+            }
         }
-        cells
-    });
-    columns(std::iter::once(head).chain(rows).chain(unit.not_checked.iter().map(not_checked)), "  ")
+        tables.push(table);
+        tables
+    }
+
+    /// Below the head a row for each resource.
+    fn rows(&self, unit: &UnitReport) -> Vec<Vec<String>> {
+        let mut head = vec!["RESOURCE".to_owned(), "ASKED".to_owned()];
+        head.extend(self.columns.iter().map(|column| {
+            let each = if column.nodes.len() > 1 { " each" } else { "" };
+            format!("NUMA {}{each}", column.nodes.iter().copied().collect::<NodeIds>())
+        }));
+        if self.elsewhere {
+            head.push("NO SINGLE NODE".to_owned());
+        }
+        let rows = unit.resources.iter().enumerate().map(|(at, row)| {
+            let mut cells = vec![row.resource.to_string(), row.resource.amount(row.asked).to_string()];
+            cells.extend(self.columns.iter().map(|column| column.cells[at].clone()));
+            if self.elsewhere {
+                cells.push(row.elsewhere.as_ref().map_or(NOTHING.to_owned(), |cell| row.stock(cell)));
+            }
+            cells
+        });
+        std::iter::once(head).chain(rows).chain(unit.not_checked.iter().map(not_checked)).collect()
+    }
 }
 
 /// In place of amounts that nobody knows.
@@ -238,9 +275,9 @@ fn misses(resources: &[ResourceReport], at: usize) -> (usize, u64) {
     (missing.len(), missing.into_iter().max().unwrap_or(0))
 }
 
-fn there(resource: &ResourceReport, at: usize, glyphs: Glyphs) -> String {
+fn there(resource: &ResourceReport, at: usize, page: Page) -> String {
     let NodeCell { standing, cell, .. } = &resource.nodes[at];
-    let mark = if *standing == Standing::Fits { glyphs.yes() } else { glyphs.no() };
+    let mark = if *standing == Standing::Fits { page.yes() } else { page.no() };
     match &resource.elsewhere {
         // What is near no node is not missing on one.
         Some(_) if cell.allocatable == 0 => NOTHING.to_owned(),

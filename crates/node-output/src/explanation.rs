@@ -1,56 +1,53 @@
 //! A decision with its whole way: every unit, what each node could give, what was answered, and how it was merged.
 
-use admission_report::{Conclusion, MergeReport, Report, UnitReport};
-use terminal_text::{Glyphs, columns};
+use admission_report::{Conclusion, MergeReport, UnitReport};
+use terminal_text::Page;
 use topology_model::{NodeId, NodeIds};
 
-use crate::decision::{self, Columns, line};
+use crate::decision::{self, Columns, line, listed};
+use crate::pod_group::PodGroup;
 
-/// The lines of one explanation, ending in a newline. `node` names the node and its rules.
+/// The lines of the explanation of a group of pods, ending in a newline: of the first of them. `node` names the node and
+/// its rules, where nothing above does.
 #[must_use]
-pub fn explanation(report: &Report, node: &str, glyphs: Glyphs) -> String {
-    let mut text = decision::verdict(report, glyphs);
-    text.push_str(&line("node", node));
-    text.push_str(&line("class", report.qos_class.name()));
+pub fn explanation(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
+    let report = &pods.first;
+    let mut text = decision::verdict(pods, page);
+    text.extend(node.map(|node| line(page, "node", node)));
+    text.push_str(&line(page, "class", report.qos_class.name()));
     if let Some(refusal) = report.refusal() {
-        text.push_str(&decision::reasons(refusal, glyphs));
+        text.push_str(&decision::reasons(refusal, page));
     }
-    text.push_str(&decision::notes(report, glyphs));
+    text.push_str(&decision::notes(pods, page));
     let many = report.units.len();
     for (at, unit) in report.units.iter().enumerate() {
         let is_last = at + 1 == many;
         let mark = match report.conclusion {
-            Conclusion::Refused(_) | Conclusion::Undecided if is_last => glyphs.no(),
-            _ => glyphs.yes(),
+            Conclusion::Refused(_) | Conclusion::Undecided if is_last => page.no(),
+            _ => page.yes(),
         };
-        text.push_str(&self::unit(unit, mark, glyphs));
+        text.push_str(&self::unit(unit, mark, page));
     }
     if many == 0 {
-        text.push_str(&line("merge", "none: under policy none nobody is asked where resources are"));
+        text.push_str(&line(page, "merge", "none: under policy none nobody is asked where resources are"));
     }
     text
 }
 
-fn unit(unit: &UnitReport, mark: &str, glyphs: Glyphs) -> String {
+fn unit(unit: &UnitReport, mark: &str, page: Page) -> String {
     let whose = unit
         .container
         .as_ref()
         .map_or_else(|| "the pod as a whole".to_owned(), |name| format!("container {name}"));
     let mut text = format!("\n  {mark} {whose}\n");
-    text.push_str(&decision::resources(unit, Columns::All, glyphs));
-    text.extend(unit.bound_memory.as_ref().map(|bound| line("bound", &bound.to_string())));
+    text.push_str(&decision::resources(unit, Columns::All, page));
+    text.extend(unit.bound_memory.as_ref().map(|bound| line(page, "bound", &bound.to_string())));
     if let Some(merge) = &unit.merge {
-        text.push_str(&listed("answers", answers(merge)));
-        text.push_str(&listed("node sets", candidates(merge, glyphs)));
+        text.push_str(&listed(page, "answers", answers(merge)));
+        text.push_str(&listed(page, "node sets", candidates(merge, page)));
     }
-    text.extend(unit.outcome().map(|outcome| line("merged", &outcome)));
+    text.extend(unit.outcome().map(|outcome| line(page, "merged", &outcome)));
     text
-}
-
-/// Under one head.
-fn listed(head: &str, rows: Vec<Vec<String>>) -> String {
-    let lines = columns(rows, "");
-    lines.lines().enumerate().map(|(at, row)| line(if at == 0 { head } else { "" }, row)).collect()
 }
 
 fn answers(merge: &MergeReport) -> Vec<Vec<String>> {
@@ -69,7 +66,7 @@ struct Row<'a> {
 }
 
 /// One row for each, in their order; single nodes that are alike share one.
-fn candidates(merge: &MergeReport, glyphs: Glyphs) -> Vec<Vec<String>> {
+fn candidates(merge: &MergeReport, page: Page) -> Vec<Vec<String>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for (at, candidate) in merge.candidates.iter().enumerate() {
         let is_winner = at == 0 && merge.accepted;
@@ -92,7 +89,7 @@ fn candidates(merge: &MergeReport, glyphs: Glyphs) -> Vec<Vec<String>> {
             [] | [_] => format!("NUMA {nodes}"),
             _ => format!("NUMA {} each", single.into_iter().collect::<NodeIds>()),
         };
-        vec![if is_winner { glyphs.arrow() } else { "" }.to_owned(), nodes, suitability]
+        vec![if is_winner { page.arrow() } else { "" }.to_owned(), nodes, suitability]
     });
     cells.collect()
 }

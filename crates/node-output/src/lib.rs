@@ -2,6 +2,8 @@
 
 mod document;
 mod node_line;
+mod pod_group;
+mod tally;
 mod decision;
 mod explanation;
 mod held;
@@ -17,9 +19,11 @@ pub use explanation::explanation;
 pub use held::{ContainerLine, DevicesHeld, FileLine, Held, MemoryHeld, Shown, shown};
 pub use machine_view::MachineView;
 pub use node_line::NodeLine;
+pub use pod_group::{PodGroup, PodGroups, Workload, workload};
 pub use quotes::{QuotedError, is_quoted, locale_glyphs, manifest_error, manifest_style, quoted_error};
 pub use ranges::ranges;
 pub use state::{findings, holders, shown as shown_text};
+pub use tally::{Tally, is_not_pinned};
 pub use topology::{frame, topology};
 
 /// The kubelet release whose answers these are.

@@ -2,7 +2,7 @@
 
 use node_config::Scope;
 use serde::Serialize;
-use terminal_text::Glyphs;
+use terminal_text::Page;
 use topology_admission::Node;
 
 /// The node that decided: machine and rules.
@@ -44,21 +44,22 @@ impl NodeLine {
         }
     }
 
-    /// The first line of all output.
+    /// The first line of all output, ending in a newline.
     #[must_use]
-    pub fn headline(&self, glyphs: Glyphs) -> String {
-        let dot = glyphs.dot();
+    pub fn headline(&self, page: Page) -> String {
+        let dot = page.dot();
         let Self { configuration, cpu_policy, memory_policy, .. } = self;
-        format!(
-            "{} {dot} configuration {configuration} {dot} CPUs {cpu_policy}, memory {memory_policy}\n",
-            self.line(glyphs)
-        )
+        let line = self.line(page);
+        let all = format!(
+            "{line} {dot} configuration {configuration} {dot} CPUs {cpu_policy}, memory {memory_policy}"
+        );
+        page.wrapped(&all, 2)
     }
 
     /// The node in a few words.
     #[must_use]
-    pub fn line(&self, glyphs: Glyphs) -> String {
-        let dot = glyphs.dot();
+    pub fn line(&self, page: Page) -> String {
+        let dot = page.dot();
         let Self { machine, topology_policy, topology_scope, rules_of, .. } = self;
         format!("{machine} {dot} {topology_policy}, scope {topology_scope} {dot} rules of kubelet {rules_of}")
     }

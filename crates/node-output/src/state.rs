@@ -1,7 +1,7 @@
 //! State files: what they say, and what is wrong with them.
 
 use node_state::{FindingLine, Problem};
-use terminal_text::{Glyphs, columns};
+use terminal_text::Page;
 
 use crate::RELEASE;
 use crate::held::Shown;
@@ -9,27 +9,27 @@ use crate::ranges::ranges;
 
 /// The files and a table of what each container holds.
 #[must_use]
-pub fn shown(shown: &Shown, glyphs: Glyphs) -> String {
+pub fn shown(shown: &Shown, page: Page) -> String {
     let files = shown.files.iter().map(|line| vec![line.file.to_owned(), line.contents.clone()]);
-    let mut text = format!("kubelet state {} rules of kubelet {RELEASE}\n", glyphs.dot());
-    text.push_str(&columns(files, ""));
+    let mut text = format!("kubelet state {} rules of kubelet {RELEASE}\n", page.dot());
+    text.push_str(&page.columns(files, ""));
     for quarantined in shown.quarantined.values() {
         let kept = quarantined.kept();
-        let (no, name, why) = (glyphs.no(), &quarantined.name, &quarantined.why);
-        text.push_str(&format!("{no} {name} is quarantined since a repair: {why}{kept}\n"));
+        let (no, name, why) = (page.no(), &quarantined.name, &quarantined.why);
+        text.push_str(&page.wrapped(&format!("{no} {name} is quarantined since a repair: {why}{kept}"), 2));
     }
     if shown.containers.is_empty() {
         text.push_str("\nNo container holds anything of its own.\n");
         return text;
     }
     text.push('\n');
-    text.push_str(&holders(shown));
+    text.push_str(&holders(shown, page));
     text
 }
 
 /// A table of what each container holds.
 #[must_use]
-pub fn holders(shown: &Shown) -> String {
+pub fn holders(shown: &Shown, page: Page) -> String {
     let head = ["POD", "CONTAINER", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec();
     // What a file would say that cannot be read is not known.
     let of_file = |at: usize, text: String| match shown.files.get(at) {
@@ -55,23 +55,23 @@ pub fn holders(shown: &Shown) -> String {
             of_file(2, devices.collect::<Vec<_>>().join(", ")),
         ]
     });
-    columns(std::iter::once(head).chain(rows), "")
+    page.columns(std::iter::once(head).chain(rows), "")
 }
 
 /// What was found, most harmful first.
 #[must_use]
-pub fn findings(findings: &[FindingLine], glyphs: Glyphs) -> String {
+pub fn findings(findings: &[FindingLine], page: Page) -> String {
     let wrong = findings.iter().filter(|finding| finding.problem != Problem::Odd).count();
     let mut text = String::new();
     for finding in findings {
-        let mark = if finding.problem == Problem::Odd { "!" } else { glyphs.no() };
-        text.push_str(&format!("{mark} {}   {}\n", finding.file, finding.what));
+        let mark = if finding.problem == Problem::Odd { "!" } else { page.no() };
+        text.push_str(&page.wrapped(&format!("{mark} {}   {}", finding.file, finding.what), 4));
         let told = [("kubelet", &finding.kubelet), ("help", &finding.help)];
-        text.push_str(&columns(told.map(|(who, said)| vec![who.to_owned(), said.clone()]), "  "));
+        text.push_str(&page.columns(told.map(|(who, said)| vec![who.to_owned(), said.clone()]), "  "));
         text.push('\n');
     }
     text.push_str(&match wrong {
-        0 => format!("{} the kubelet starts from these files\n", glyphs.yes()),
+        0 => format!("{} the kubelet starts from these files\n", page.yes()),
         1 => "1 thing is wrong\n".to_owned(),
         many => format!("{many} things are wrong, the most harmful first\n"),
     });

@@ -41,4 +41,9 @@ impl Glyphs {
     pub const fn times(self) -> &'static str {
         self.of("×", "x")
     }
+
+    /// From a line of a tree to those inside it, where the line takes several.
+    pub const fn inside(self) -> &'static str {
+        self.of("│ ", "| ")
+    }
 }

@@ -5,6 +5,8 @@ extern crate alloc;
 
 mod columns;
 mod glyphs;
+mod page;
 
 pub use columns::columns;
 pub use glyphs::Glyphs;
+pub use page::Page;

@@ -109,11 +109,55 @@ fn make_static(pods: &mut [Pod], owners: &BTreeMap<PodUid, Owner>) -> anyhow::Re
 /// The pods that have not ended; the others hold nothing.
 fn active(pods: Vec<Pod>, screen: Screen) -> Vec<Pod> {
     let (active, ended): (Vec<Pod>, Vec<Pod>) = pods.into_iter().partition(|pod| pod.phase == Phase::Active);
-    for pod in ended {
-        let text = format!("pod {}/{} has ended and is left out", pod.namespace, pod.name);
-        screen.warn(Notice::warning(text));
+    match ended.as_slice() {
+        [] => {}
+        [pod] => {
+            let text = format!("pod {}/{} has ended and is left out", pod.namespace, pod.name);
+            screen.warn(Notice::warning(text));
+        }
+        [pod, ..] => screen.warn(Notice::warning(format!(
+            "{} pods have ended and are left out, {}/{} the first of them",
+            ended.len(),
+            pod.namespace,
+            pod.name
+        ))),
     }
     active
+}
+
+impl Asked {
+    /// Leaves out pods that are bound to another node, which the kubelet of this one never sees. Where the node's name is
+    /// not known all are kept, and several names are a warning.
+    ///
+    /// # Errors
+    /// None is left.
+    pub(crate) fn keep_those_of(&mut self, node: Option<&str>, screen: Screen) -> anyhow::Result<()> {
+        let named = |pod: &Pod| pod.constraints.node_name.clone().filter(|name| !name.is_empty());
+        let Some(node) = node else {
+            let names: BTreeSet<String> = self.pods.iter().filter_map(named).collect();
+            if names.len() > 1 {
+                let shown: Vec<&str> = names.iter().take(3).map(String::as_str).collect();
+                let more = if names.len() > shown.len() { " and others" } else { "" };
+                screen.warn(Notice::warning(format!(
+                    "these are pods of {} nodes, {}{more}: --node-name NAME takes those of one",
+                    names.len(),
+                    shown.join(", ")
+                )));
+            }
+            return Ok(());
+        };
+        let before = self.pods.len();
+        self.pods.retain(|pod| named(pod).is_none_or(|name| name == node));
+        let of_others = before - self.pods.len();
+        let pods = if of_others == 1 { "1 pod is".to_owned() } else { format!("{of_others} pods are") };
+        if of_others > 0 && self.pods.is_empty() {
+            bail!("{pods} bound to other nodes than {node}, and none is left");
+        }
+        if of_others > 0 {
+            screen.warn(Notice::warning(format!("{pods} bound to other nodes than {node}, and left out")));
+        }
+        Ok(())
+    }
 }
 
 /// A pod that is there twice would be admitted beside itself.

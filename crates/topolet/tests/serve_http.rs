@@ -30,6 +30,7 @@ fn requests_that_are_wrong_are_told_so() {
         ("GET", "/v1/pods?namspace=default", "", 400, "unknown query parameter \"namspace\""),
         ("GET", "/v1/pods?output=json&output=yaml", "", 400, "given twice"),
         ("GET", "/v1/pods?glyphs=runes", "", 400, "glyphs is ascii or unicode"),
+        ("GET", "/v1/pods?width=7", "", 400, "width is a number of letters from 40 to 10000"),
         ("GET", "/metrics?name=x", "", 400, "unknown query parameter \"name\""),
         ("GET", "/healthz?verbose", "", 400, "unknown query parameter \"verbose\""),
         ("DELETE", "/v1/pods/default/none?dryRun=All", "", 400, "unknown query parameter \"dryRun\""),
@@ -257,8 +258,7 @@ fn workloads_become_their_pods_and_what_has_none_is_named() {
     for expected in [
         "workloads.yaml:2:1: Service \"upf\" of v1 is skipped: no pods are read from it\n",
         "workloads.yaml:28:23: resource claim \"scratch-gpu\" of Job \"report\" is not considered\n",
-        "✔ ran/upf-0 (Deployment upf)   admitted",
-        "✔ ran/upf-1 (Deployment upf)   admitted",
+        "✔ ran/upf-0 to upf-1 (2 of Deployment upf)   admitted",
         "✔ ran/report-0 (Job report)   admitted",
     ] {
         assert!(said.contains(expected), "{expected} is not in\n{said}");

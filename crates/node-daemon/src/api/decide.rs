@@ -12,14 +12,14 @@ use axum::response::Response;
 use bounded_http::{Client, Peer, Who, Work, on_a_thread};
 use node_agent::{Answer, Request};
 use node_input::Wholeness;
-use node_output::NodeLine;
+use node_output::{NodeLine, PodGroup, PodGroups, Tally, workload};
 use serde::Serialize;
-use terminal_text::Glyphs;
+use terminal_text::Page;
 use topology_admission::Detail;
 use topology_manifest::Owner;
 
 use super::explain;
-use super::query::{GLYPHS, OUTPUT, Query};
+use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
 use super::reply::{DONE, Failure, OUTCOME, PARTIAL, SOME_REFUSED, Shape};
 use super::routes::{Answered, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
@@ -97,16 +97,24 @@ impl Decided {
 }
 
 impl Written<'_> {
-    fn draw(&self, glyphs: Glyphs, draw: fn(&Report, &str, Glyphs) -> String) -> String {
-        let line = self.node.line(glyphs);
+    fn draw(&self, page: Page, draw: fn(&PodGroup, Option<&str>, Page) -> String) -> String {
+        let line = self.node.line(page);
         let Decided { decisions, unchanged, failed, warnings, .. } = &self.decided;
-        let warnings: String = warnings.iter().map(|warning| format!("! {warning}\n")).collect();
-        let each = decisions.iter().map(|report| draw(report, &line, glyphs));
-        let unchanged = unchanged.iter().map(|pod| format!("{} {pod}   unchanged\n", glyphs.yes()));
+        let warnings: String =
+            warnings.iter().map(|warning| page.wrapped(&format!("! {warning}"), 2)).collect();
+        let mut tally = Tally::default();
+        for report in decisions {
+            tally.add(report);
+        }
+        let mut groups = PodGroups::of(decisions.iter().filter_map(|report| workload(report)));
+        let each = decisions.iter().flat_map(|report| groups.add(Report::clone(report)));
+        let each = each.map(|group| draw(&group, Some(&line), page));
+        let sum = (tally.pods() > 1).then(|| format!("{tally}\n"));
+        let unchanged = unchanged.iter().map(|pod| format!("{} {pod}   unchanged\n", page.yes()));
         let failed =
-            failed.iter().map(|Failed { pod, message, .. }| format!("{} {pod}   {message}\n", glyphs.no()));
+            failed.iter().map(|Failed { pod, message, .. }| format!("{} {pod}   {message}\n", page.no()));
         let rest: String = unchanged.chain(failed).collect();
-        let parts = iter::once(warnings).chain(each).chain([rest]).filter(|part| !part.is_empty());
+        let parts = iter::once(warnings).chain(each).chain([rest]).chain(sum).filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join("\n")
     }
 }
@@ -124,7 +132,7 @@ pub(super) async fn admit(
     headers: HeaderMap,
     sent: Body,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, DRY_RUN, FIELD_VALIDATION])?;
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, DRY_RUN, FIELD_VALIDATION])?;
     let who = peer.who(&headers);
     let reading = Reading::of(&query, &headers, node.limit(who))?;
     match query.get(DRY_RUN) {
@@ -161,7 +169,7 @@ pub(super) async fn admit(
 fn decisions(node: &Node, decided: Decided, wholeness: Wholeness, shape: Shape) -> Answered {
     let (status, outcome) = (decided.status(), decided.outcome(wholeness));
     let written = Written { node: node.line(), decided };
-    let draw = |written: &Written<'_>, glyphs| written.draw(glyphs, node_output::decision);
+    let draw = |written: &Written<'_>, page| written.draw(page, node_output::decision);
     let mut response = shape.document("Decisions", written, draw)?;
     *response.status_mut() = status;
     Ok(with_outcome(outcome, response))
@@ -180,7 +188,7 @@ pub(super) async fn explained(
     headers: HeaderMap,
     sent: Body,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, FIELD_VALIDATION])?;
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, FIELD_VALIDATION])?;
     let reading = Reading::of(&query, &headers, node.limit(who))?;
     asked(&node, who, reading, sent, explanation).await
 }
@@ -214,7 +222,7 @@ fn explanation(node: &Node, sent: Sent, shape: Shape, client: &Client) -> Answer
     let (decided, wholeness) = would_be_decided(node, Detail::Merges, sent, client)?;
     let outcome = decided.outcome(wholeness);
     let written = Written { node: node.line(), decided };
-    let draw = |written: &Written<'_>, glyphs| written.draw(glyphs, node_output::explanation);
+    let draw = |written: &Written<'_>, page| written.draw(page, node_output::explanation);
     Ok(with_outcome(outcome, shape.document("Explanation", written, draw)?))
 }
 

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use admission_report::Report;
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use bounded_http::{Who, text};
 use kubelet_checkpoint::store::StateFile;
-use node_output::NodeLine;
+use node_output::{NodeLine, PodGroup};
 use node_state::{PodNames, StateFolder, files, manifest};
 use serde::Serialize;
 
 use super::pods;
-use super::query::{GLYPHS, OUTPUT, Query};
+use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
 use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node, find, no_pod};
 use super::segments::Segments;
@@ -25,7 +26,7 @@ pub(super) async fn list(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, "namespace"])?;
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "namespace"])?;
     let shape = Shape::of(&query, &headers)?;
     let namespace = query.get("namespace").map(str::to_owned);
     let make = move |node: &Node| {
@@ -34,7 +35,7 @@ pub(super) async fn list(
             all.retain(|pod| pod.namespace == namespace);
         }
         let all = pods::Pods { node: node.line(), pods: all };
-        shape.document("Pods", all, |all, _| pods::table(all))
+        shape.document("Pods", all, |all, page| pods::table(all, page))
     };
     node.look(who, make).await
 }
@@ -148,7 +149,7 @@ pub(super) async fn decisions(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, "limit"])?;
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "limit"])?;
     let shape = Shape::of(&query, &headers)?;
     let count = match query.get("limit") {
         None => DECISIONS,
@@ -160,17 +161,17 @@ pub(super) async fn decisions(
 fn last(node: &Node, count: usize, shape: Shape) -> Answered {
     let notes = node.shared.notes.all();
     let last = LastDecisions { node: node.line(), notes, decisions: node.shared.log.last(count) };
-    shape.document("Decisions", last, |last, glyphs| {
+    shape.document("Decisions", last, |last, page| {
         if last.decisions.is_empty() {
             return format!("{}no decisions since the daemon started\n", noted(&last.notes));
         }
-        let line = last.node.line(glyphs);
+        let line = last.node.line(page);
         let each = last.decisions.iter().map(|logged| {
             format!(
                 "{} from {}\n{}",
                 logged.time,
                 logged.source,
-                node_output::decision(&logged.report, &line, glyphs)
+                node_output::decision(&PodGroup::from(Report::clone(&logged.report)), Some(&line), page)
             )
         });
         format!("{}{}", noted(&last.notes), each.collect::<Vec<_>>().join("\n"))

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use admission_report::ContainerReport;
+use admission_report::{ContainerReport, Report};
 use cpuset::CpuSet;
 use device_manager::{Access, Setup};
 use node_agent::{RefusedPod, Snapshot};
 use node_input::LoadedNode;
-use node_output::{NodeLine, joined};
+use node_output::{NodeLine, PodGroup, joined};
 use node_state::{Record, Source};
 use pod_spec::{Container, ContainerName, Pod, PodUid};
 use serde::Serialize;
-use terminal_text::{Glyphs, columns};
+use terminal_text::Page;
 use topology_admission::Ledger;
 
 use crate::shared::{LoggedDecision, Mode, Shared};
@@ -191,7 +191,7 @@ impl ContainerView {
 }
 
 /// The pods as kubectl lists them, one line for each.
-pub(super) fn table(pods: &Pods<'_>) -> String {
+pub(super) fn table(pods: &Pods<'_>, page: Page) -> String {
     if pods.pods.is_empty() {
         return "no pods\n".to_owned();
     }
@@ -221,11 +221,11 @@ pub(super) fn table(pods: &Pods<'_>) -> String {
             pod.source.to_owned(),
         ]
     });
-    columns(std::iter::once(head.map(str::to_owned).to_vec()).chain(rows), "")
+    page.columns(std::iter::once(head.map(str::to_owned).to_vec()).chain(rows), "")
 }
 
 /// Everything about one pod.
-pub(super) fn description(described: &Described<'_>, glyphs: Glyphs) -> String {
+pub(super) fn description(described: &Described<'_>, page: Page) -> String {
     let PodView { namespace, name, uid, status, source, qos_class, reason, message, containers } =
         &described.pod;
     let mut rows = vec![
@@ -246,7 +246,7 @@ pub(super) fn description(described: &Described<'_>, glyphs: Glyphs) -> String {
     let time = described.decision.map_or_else(|| "-".to_owned(), |logged| logged.time.clone());
     rows.push(["Decided", &time]);
     let mut text =
-        columns(rows.iter().map(|[head, value]| vec![format!("{head}:"), (*value).to_owned()]), "");
+        page.columns(rows.iter().map(|[head, value]| vec![format!("{head}:"), (*value).to_owned()]), "");
     if !containers.is_empty() {
         let head = ["CONTAINER", "ROLE", "CPUS", "MEMORY", "DEVICES", "RUNNING"];
         let rows = containers.iter().map(|ContainerView { held, running, .. }| {
@@ -260,10 +260,14 @@ pub(super) fn description(described: &Described<'_>, glyphs: Glyphs) -> String {
             ]
         });
         text.push('\n');
-        text.push_str(&columns(std::iter::once(head.map(str::to_owned).to_vec()).chain(rows), ""));
+        text.push_str(&page.columns(std::iter::once(head.map(str::to_owned).to_vec()).chain(rows), ""));
     }
     if let Some(logged) = described.decision {
-        let told = node_output::decision(&logged.report, &described.node.line(glyphs), glyphs);
+        let told = node_output::decision(
+            &PodGroup::from(Report::clone(&logged.report)),
+            Some(&described.node.line(page)),
+            page,
+        );
         text.push('\n');
         text.push_str(&told);
     }

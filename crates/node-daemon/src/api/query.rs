@@ -6,6 +6,8 @@ use super::reply::Failure;
 pub(super) const OUTPUT: &str = "output";
 /// See [`OUTPUT`].
 pub(super) const GLYPHS: &str = "glyphs";
+/// See [`OUTPUT`].
+pub(super) const WIDTH: &str = "width";
 
 /// The parameters, decoded.
 #[derive(Debug)]

@@ -5,9 +5,13 @@ use axum::response::{IntoResponse, Response};
 use bounded_http::{Busy, Offer, Panicked, chosen, text};
 use node_output::{Document, Format};
 use serde::Serialize;
-use terminal_text::Glyphs;
+use terminal_text::{Glyphs, Page};
 
-use super::query::{GLYPHS, OUTPUT, Query};
+use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
+
+/// Tables for terminals of such widths, in letters.
+const MIN_WIDTH: usize = 40;
+const MAX_WIDTH: usize = 10_000;
 
 /// Says what has become of pods.
 pub const OUTCOME: &str = "topolet-outcome";
@@ -25,6 +29,8 @@ pub(super) struct Shape {
     /// From `&glyphs=ascii|unicode`: the answer is for a screen with such characters, and what is wrong with a
     /// manifest is drawn with its lines. `None`: messages are plain sentences.
     pub(super) screen: Option<Glyphs>,
+    /// From `&width=LETTERS`: tables are no wider.
+    width: Option<usize>,
 }
 
 /// The forms of a document.
@@ -56,12 +62,20 @@ impl Shape {
             Some("unicode") => Some(Glyphs::Unicode),
             Some(_) => return Err(Failure::wrong("glyphs is ascii or unicode")),
         };
-        Ok(Self { format, screen })
+        let width = match query.get(WIDTH).map(str::parse) {
+            None => None,
+            Some(Ok(width)) if (MIN_WIDTH..=MAX_WIDTH).contains(&width) => Some(width),
+            Some(_) => {
+                let text = format!("width is a number of letters from {MIN_WIDTH} to {MAX_WIDTH}");
+                return Err(Failure::wrong(text));
+            }
+        };
+        Ok(Self { format, screen, width })
     }
 
     /// Of a path that takes no other parameters.
     pub(super) fn alone(query: Option<&str>, headers: &HeaderMap) -> Result<Self, Failure> {
-        Self::of(&Query::read(query, &[OUTPUT, GLYPHS])?, headers)
+        Self::of(&Query::read(query, &[OUTPUT, GLYPHS, WIDTH])?, headers)
     }
 
     /// A document in this shape; `table` draws it for people.
@@ -69,14 +83,14 @@ impl Shape {
         self,
         kind: &str,
         content: T,
-        table: impl FnOnce(&T, Glyphs) -> String,
+        table: impl FnOnce(&T, Page) -> String,
     ) -> Result<Response, Failure> {
         let kind_of_text = match self.format {
             Format::Json => "application/json",
             Format::Yaml => "application/yaml",
             Format::Table => {
-                let glyphs = self.screen.unwrap_or(Glyphs::Unicode);
-                return Ok(text("text/plain; charset=utf-8", table(&content, glyphs)));
+                let page = Page { glyphs: self.screen.unwrap_or(Glyphs::Unicode), width: self.width };
+                return Ok(text("text/plain; charset=utf-8", table(&content, page)));
             }
         };
         let written = Document::new(kind, content).text(self.format);

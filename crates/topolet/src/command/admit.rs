@@ -8,11 +8,11 @@ use anyhow::bail;
 use clap::Args;
 use device_manager::Replies;
 use node_input::{ADVICE, DeviceText, LoadedMachine, LoadedNode, Residents, Wholeness};
-use node_output::{Document, Format, JsonList, NodeLine};
+use node_output::{Document, Format, JsonList, NodeLine, Tally};
 use serde::Serialize;
 use topology_admission::{Decided, Detail, Outcome as PodOutcome, Series, Tries};
 
-use crate::arguments::{OutputArguments, PodsArguments};
+use crate::arguments::{OutputArguments, PodsArguments, ToldArguments};
 use crate::outcome::Outcome;
 use crate::patience;
 use crate::pods::{self, Asked, Reading};
@@ -23,12 +23,15 @@ pub(crate) struct AdmitArguments {
     #[command(flatten)]
     pub(crate) pods: PodsArguments,
     #[command(flatten)]
+    pub(crate) told: ToldArguments,
+    #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
 
 pub(super) fn run(arguments: &AdmitArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let (node, residents, asked) = read(&arguments.pods, screen)?;
-    decide(&node, residents, &asked, Depth::Short, (arguments.output.output, screen))
+    let way = Way { depth: Depth::Short, told: &arguments.told, format: arguments.output.output, screen };
+    decide(&node, residents, &asked, way)
 }
 
 /// Everything that the arguments name: the node, what runs on it, and the pods in question.
@@ -42,7 +45,8 @@ pub(super) fn read(
     let devices = rules.devices.as_deref().map(DeviceText::read).transpose()?;
     let node = LoadedNode::on(&machine, &rules, devices)?.with_identity(&identity)?;
     let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
-    let asked = pods::from_files(&arguments.files, reading, node.node.pod_rules(), screen)?;
+    let mut asked = pods::from_files(&arguments.files, reading, node.node.pod_rules(), screen)?;
+    asked.keep_those_of(node.node.identity().map(|identity| identity.name.as_str()), screen)?;
     check_count(asked.pods.len())?;
     let residents = node.residents(&residents)?;
     Ok((node, residents, asked))
@@ -91,14 +95,34 @@ struct Explanations<'a> {
     pods: Vec<Report>,
 }
 
+/// How many pods came out how, as it is written.
+#[derive(Debug, Serialize)]
+struct Summary<'a> {
+    node: &'a NodeLine,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    #[serde(flatten)]
+    tally: &'a Tally,
+}
+
+/// How decisions are told.
+#[derive(Clone, Copy)]
+pub(super) struct Way<'a> {
+    pub(super) depth: Depth,
+    pub(super) told: &'a ToldArguments,
+    pub(super) format: Format,
+    pub(super) screen: Screen,
+}
+
 /// Decides on the pods in order and shows each decision.
 pub(super) fn decide(
     node: &LoadedNode,
     residents: Residents,
     asked: &Asked,
-    depth: Depth,
-    (format, screen): (Format, Screen),
+    way: Way<'_>,
 ) -> anyhow::Result<Outcome> {
+    let Way { depth, told, format, screen } = way;
+    told.check(asked)?;
     for warning in &node.warnings {
         screen.warn(warning);
     }
@@ -127,17 +151,22 @@ pub(super) fn decide(
     let mut list = None;
     match format {
         Format::Table => {
-            let mut head = node.line.headline(screen.glyphs);
-            head.extend(line.map(|line| format!("{line}\n")));
-            head.extend(notes.iter().map(|note| format!("! {note}\n")));
+            let mut head = node.line.headline(screen.page);
+            head.extend(line.map(|line| screen.page.wrapped(&line, 2)));
+            head.extend(notes.iter().map(|note| screen.page.wrapped(&format!("! {note}"), 2)));
             screen.show(&head)?;
         }
-        Format::Json => list = document(Vec::new(), format)?.map(JsonList::new),
-        Format::Yaml => {}
+        Format::Json if !told.summary => list = document(Vec::new(), format)?.map(JsonList::new),
+        Format::Json | Format::Yaml => {}
     }
+    let draw = match depth {
+        Depth::Short => node_output::decision,
+        Depth::Whole(_) => node_output::explanation,
+    };
     // Of a document whose parts depend on each other all have to be there first.
     let mut kept = Vec::new();
-    let mut all_admitted = true;
+    let mut tally = Tally::default();
+    let mut groups = told.groups(asked);
     let mut progress = Progress::new(asked.pods.len());
     for pod in &asked.pods {
         let decided = series.decide(pod, &Replies::default());
@@ -146,35 +175,41 @@ pub(super) fn decide(
         let facts = Facts { node: rules, before, after, pod, trace, moved, advice: ADVICE };
         let mut report = report(&facts, outcome)?;
         report.owner = asked.owners.get(&pod.uid).map(ToString::to_string);
-        all_admitted &= report.is_admitted();
+        tally.add(&report);
+        let is_shown = told.shows(pod, &report);
         // A person reads the first while the next is worked out, and so does a program.
         match (format, &mut list) {
             (Format::Table, _) => {
-                let draw = match depth {
-                    Depth::Short => node_output::decision,
-                    Depth::Whole(_) => node_output::explanation,
-                };
-                let text = draw(&report, &node.line.line(screen.glyphs), screen.glyphs);
-                screen.show(&format!("\n{text}"))?;
+                let complete = if is_shown { groups.add(report) } else { groups.leave_out(&report) };
+                for group in complete {
+                    let text = draw(&group, None, screen.page);
+                    screen.show(&format!("\n{text}"))?;
+                }
             }
-            (_, Some(list)) => screen.print(&list.item(&report)?)?,
-            (_, None) => kept.push(report),
+            (_, Some(list)) if is_shown => screen.print(&list.item(&report)?)?,
+            (_, None) if is_shown => kept.push(report),
+            _ => {}
         }
         progress.decided(format, screen);
     }
-    let outcome = match asked.wholeness {
-        Wholeness::Partial => Outcome::Partial,
-        Wholeness::Whole if all_admitted => Outcome::Done,
-        Wholeness::Whole => Outcome::SomeRefused,
-    };
-    match list {
-        Some(list) => screen.print(&list.end())?,
-        None if format == Format::Yaml => {
-            screen.print(&document(kept, format)?.unwrap_or_default())?;
+    match (format, list) {
+        (_, Some(list)) => screen.print(&list.end())?,
+        (Format::Table, None) if told.summary || tally.pods() > 1 => {
+            screen.show(&format!("\n{tally}\n"))?;
         }
-        None => {}
+        (Format::Table, None) => {}
+        (_, None) if told.summary => {
+            let summary = Summary { node: &node.line, notes, tally: &tally };
+            let summary = Document::new("DecisionSummary", summary).of(&node.line.rules_of).text(format)?;
+            screen.print(&summary.unwrap_or_default())?;
+        }
+        (_, None) => screen.print(&document(kept, format)?.unwrap_or_default())?,
     }
-    Ok(outcome)
+    Ok(match asked.wholeness {
+        Wholeness::Partial => Outcome::Partial,
+        Wholeness::Whole if tally.is_all_admitted() => Outcome::Done,
+        Wholeness::Whole => Outcome::SomeRefused,
+    })
 }
 
 /// Says on standard error how many pods are decided on, where that takes long.

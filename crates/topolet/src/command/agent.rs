@@ -217,11 +217,12 @@ fn shape(output: &OutputArguments, screen: Screen) -> String {
         Format::Json => "json",
         Format::Yaml => "yaml",
     };
-    let glyphs = match screen.glyphs {
+    let glyphs = match screen.page.glyphs {
         Glyphs::Unicode => "unicode",
         Glyphs::Ascii => "ascii",
     };
-    format!("output={format}&glyphs={glyphs}")
+    let width = screen.page.width.map_or_else(String::new, |width| format!("&width={}", width.max(40)));
+    format!("output={format}&glyphs={glyphs}{width}")
 }
 
 /// A name without what would need escapes in a path: names of pods and namespaces have nothing of it.

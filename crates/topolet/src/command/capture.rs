@@ -13,7 +13,7 @@ use node_input::{
 use topology_discovery::{Capture, Discovery, fold, read};
 
 use crate::outcome::Outcome;
-use crate::render::{Screen, columns};
+use crate::render::Screen;
 
 /// How names of captures end.
 const SUFFIX: &str = ".tar.zst";
@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Resul
         .with_context(|| format!("failed to write {path}"))?;
     screen
         .print(&format!("{path}: {} bytes, no serial numbers and no network addresses\n", archive.len()))?;
-    screen.print(&columns(told, "  "))?;
+    screen.print(&screen.page.columns(told, "  "))?;
     for problem in fold(&found.problems) {
         screen.warn(problem);
     }

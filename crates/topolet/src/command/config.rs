@@ -137,7 +137,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     let rules_of = format!("v{}", rules.release.verified());
     let format = arguments.output.output;
     if format == Format::Table {
-        screen.show(&render::checked(&checked, given, &snippet, screen.glyphs))?;
+        screen.show(&render::checked(&checked, given, &snippet, screen.page))?;
     } else if let Some(text) = Document::new("ConfigCheck", &checked).of(&rules_of).text(format)? {
         screen.print(&text)?;
     }

@@ -6,8 +6,8 @@ use node_output::{Format, manifest_error};
 use pod_spec::Pod;
 use topology_manifest::{Source, read_pods};
 
-use super::admit::{self, Depth};
-use crate::arguments::OutputArguments;
+use super::admit::{self, Depth, Way};
+use crate::arguments::{OutputArguments, ToldArguments};
 use crate::outcome::Outcome;
 use crate::pods::Asked;
 use crate::render::Screen;
@@ -38,8 +38,9 @@ pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<O
     let devices = DeviceText { name: "demo/devices.yaml".to_owned(), text: DEVICES.as_bytes().to_vec() };
     let node = LoadedNode::on(&machine, &rules, Some(devices))?;
     let asked = Asked { pods: pods.into_iter().map(Pod::delivered).collect(), ..Asked::default() };
-    let format = (arguments.output.output, screen);
-    let outcome = admit::decide(&node, Residents::none(&node), &asked, Depth::Short, format)?;
+    let told = ToldArguments::default();
+    let way = Way { depth: Depth::Short, told: &told, format: arguments.output.output, screen };
+    let outcome = admit::decide(&node, Residents::none(&node), &asked, way)?;
     if arguments.output.output == Format::Table {
         screen.print(
             "\nThe same on your machine: topolet topology; topolet admit -f pods.yaml\n\

@@ -3,8 +3,8 @@
 use clap::Args;
 use topology_admission::Tries;
 
-use super::admit::{self, Depth};
-use crate::arguments::{OutputArguments, PodsArguments};
+use super::admit::{self, Depth, Way};
+use crate::arguments::{OutputArguments, PodsArguments, ToldArguments};
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
@@ -16,11 +16,14 @@ pub(crate) struct ExplainArguments {
     #[arg(long, value_name = "NUMBER", default_value_t = Tries::default().0)]
     pub(crate) tries: usize,
     #[command(flatten)]
+    pub(crate) told: ToldArguments,
+    #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
 
 pub(super) fn run(arguments: &ExplainArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let (node, residents, asked) = admit::read(&arguments.pods, screen)?;
     let depth = Depth::Whole(Tries(arguments.tries));
-    admit::decide(&node, residents, &asked, depth, (arguments.output.output, screen))
+    let way = Way { depth, told: &arguments.told, format: arguments.output.output, screen };
+    admit::decide(&node, residents, &asked, way)
 }

@@ -71,7 +71,7 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()>
     let report = Report::new(&prepared, &simulation::run(&prepared));
     let document = |format| Document::new("Simulation", &report).text(format).map(Option::unwrap_or_default);
     match arguments.output {
-        SimulateFormat::Table => screen.show(&render::simulation(&report, screen.glyphs)),
+        SimulateFormat::Table => screen.show(&render::simulation(&report, screen.page)),
         SimulateFormat::Json => screen.print(&document(Format::Json)?),
         SimulateFormat::Yaml => screen.print(&document(Format::Yaml)?),
         SimulateFormat::Csv => screen.print(&render::simulation_csv(&report)),
@@ -126,7 +126,7 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     }
     let document = |format| Document::new("FoundMax", &found).text(format).map(Option::unwrap_or_default);
     match arguments.output {
-        SimulateFormat::Table => screen.show(&render::found_max(&found, screen.glyphs)),
+        SimulateFormat::Table => screen.show(&render::found_max(&found, screen.page)),
         SimulateFormat::Json => screen.print(&document(Format::Json)?),
         SimulateFormat::Yaml => screen.print(&document(Format::Yaml)?),
         SimulateFormat::Csv => screen.print(&render::found_max_csv(&found)),

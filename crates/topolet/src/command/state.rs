@@ -104,7 +104,7 @@ fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcom
     let outcome = if is_right { Outcome::Done } else { Outcome::SomethingWrong };
     match Document::new("State", &shown).text(arguments.output.output)? {
         Some(text) => screen.print(&text)?,
-        None => screen.show(&node_output::shown_text(&shown, screen.glyphs))?,
+        None => screen.show(&node_output::shown_text(&shown, screen.page))?,
     }
     Ok(outcome)
 }
@@ -136,8 +136,8 @@ fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outc
     if let Some(text) = document.text(arguments.output.output)? {
         screen.print(&text)?;
     } else {
-        let told = node_output::findings(&findings, screen.glyphs);
-        screen.show(&format!("{}\n{told}", node.line.headline(screen.glyphs)))?;
+        let told = node_output::findings(&findings, screen.page);
+        screen.show(&format!("{}\n{told}", node.line.headline(screen.page)))?;
     }
     Ok(if is_wrong { Outcome::SomethingWrong } else { Outcome::Done })
 }

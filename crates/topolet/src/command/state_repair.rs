@@ -107,8 +107,8 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     if let Some(text) = Document::new("StateRepair", &told).text(arguments.output.output)? {
         screen.print(&text)?;
     } else {
-        let headline = node.line.headline(screen.glyphs);
-        screen.show(&format!("{headline}\n{}", render::repairs(&told, screen.glyphs)))?;
+        let headline = node.line.headline(screen.page);
+        screen.show(&format!("{headline}\n{}", render::repairs(&told, screen.page)))?;
     }
     let is_right = told.quarantined.is_empty()
         && told.still_quarantined.is_empty()

@@ -56,7 +56,9 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
     let shares = shown.as_ref().map(|shown| shares(shown, loaded.machine.as_ref()));
     view.problems.extend(loaded.packed.iter().flat_map(|packed| &packed.gaps).map(ToString::to_string));
     view.problems.extend(shares.iter().flat_map(|shares| shares.notes.clone()));
-    let pods = shown.as_ref().map_or_else(String::new, |shown| format!("\n{}", node_output::holders(shown)));
+    let pods = shown
+        .as_ref()
+        .map_or_else(String::new, |shown| format!("\n{}", node_output::holders(shown, screen.page)));
     let is_whole = shown.iter().flat_map(|shown| &shown.files).all(|line| line.readable);
     view.containers = shown.map(|shown| shown.containers);
     let document = |format| Document::new("Topology", &view).text(format).map(Option::unwrap_or_default);
@@ -67,11 +69,11 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
             .with_context(|| format!("{} says what cAdvisor sees, not what lies where", view.machine))
     };
     match format {
-        TopologyFormat::Table => screen.show(&node_output::topology(&view, &pods, screen.glyphs))?,
+        TopologyFormat::Table => screen.show(&node_output::topology(&view, &pods, screen.page))?,
         TopologyFormat::Tree => {
             let none = Shares::default();
-            let drawing = tree(hardware()?, shares.as_ref().unwrap_or(&none), screen.glyphs);
-            screen.show(&node_output::frame(&view, &(drawing + &pods), screen.glyphs))?;
+            let drawing = tree(hardware()?, shares.as_ref().unwrap_or(&none), screen.page);
+            screen.show(&node_output::frame(&view, &(drawing + &pods), screen.page))?;
         }
         TopologyFormat::Json => screen.print(&document(Format::Json)?)?,
         TopologyFormat::Yaml => screen.print(&document(Format::Yaml)?)?,

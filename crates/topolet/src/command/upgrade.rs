@@ -11,7 +11,7 @@ use node_input::{
 };
 use node_output::Document;
 use node_state::StateFolder;
-use pod_spec::{Pod, PodLevelDefaults, PodLevelResources, PodRules};
+use pod_spec::{Origin, Pod, PodLevelDefaults, PodLevelResources, PodRules};
 use release_upgrade::{Subject, Upgrade};
 use serde::Serialize;
 use topology_admission::Identity;
@@ -145,12 +145,12 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
 
 fn drawn(checked: &Checked<'_>, screen: Screen) -> String {
     let Checked { machine, configuration, from_named, notes, upgrade } = checked;
-    let dot = screen.glyphs.dot();
+    let dot = screen.page.dot();
     let mut text =
         format!("{machine} {dot} configuration {configuration} {dot} {} {from_named}\n", upgrade.from);
     text.extend(notes.iter().map(|note| format!("! {note}\n")));
     text.push_str(&upgrade.to_string());
-    text
+    screen.page.filled(&text)
 }
 
 /// What names the node's rules, with the release that runs there.
@@ -256,6 +256,15 @@ impl Running {
                 "running pods are attempted in the order of their UIDs, and by a kubelet in that of their creation"
                     .to_owned(),
             );
+        }
+        let new_uids = pods.iter().filter(|pod| pod.constraints.origin == Origin::Static).count();
+        if new_uids > 0
+            && arguments.to.release() != rules.kubelet.unwrap_or(KubeletVersion::DEFAULT).release()
+        {
+            notes.push(format!(
+                "not looked at: whether the manifests of the {new_uids} static pods have a metadata.uid; without one a \
+                 static pod gets another by another release, which ends it and starts it anew, on what is free then"
+            ));
         }
         let identity = node.node.identity().cloned();
         Ok(Self { folder: resident.map(|resident| resident.folder), pods, identity, notes })

@@ -41,7 +41,12 @@ pub(crate) fn charts(report: &Report) -> String {
     page.down(MARGIN + TITLE / 2);
     page.text(MARGIN, name, TITLE, Style::Bold);
     page.down(22);
-    page.text(MARGIN, headline(report, Glyphs::Unicode).trim_end(), FONT, Style::Faint);
+    page.text(
+        MARGIN,
+        headline(report, crate::render::Page::endless(Glyphs::Unicode)).trim_end(),
+        FONT,
+        Style::Faint,
+    );
     bars(&mut page, report);
     let most =
         report.configurations.iter().flat_map(|own| &own.steps).map(|step| step.refused).fold(0.0, f64::max);

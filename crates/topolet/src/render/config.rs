@@ -4,20 +4,20 @@ use config_advice::{Severity, Target};
 use node_output::RELEASE;
 use serde_json::Value;
 
-use super::{Glyphs, columns};
+use super::Page;
 use crate::advice::{Checked, Expected, Given};
 
 /// The check for a person; `snippet` is what is proposed for the `given` text, as a file.
-pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, glyphs: Glyphs) -> String {
-    let dot = glyphs.dot();
+pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, page: Page) -> String {
+    let dot = page.dot();
     let Checked { machine, configuration, findings, changes, .. } = checked;
     let mut text =
         format!("{machine} {dot} configuration {configuration} {dot} rules of kubelet {RELEASE}\n\n");
     for finding in findings {
         let (mark, what) = match finding.severity {
-            Severity::Refused => (glyphs.no(), "the kubelet does not start"),
+            Severity::Refused => (page.no(), "the kubelet does not start"),
             Severity::WithoutEffect => ("!", "without effect"),
-            Severity::Harmful => (glyphs.no(), "harmful"),
+            Severity::Harmful => (page.no(), "harmful"),
             Severity::Doubtful => ("!", "hardly meant"),
         };
         let line = finding.line.map_or_else(String::new, |line| format!(" (line {line})"));
@@ -30,34 +30,30 @@ pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, glyphs
             Target::Kubelet => "a kubelet starts with it on this machine, and admits ordinary pods",
             Target::Topolet => "topolet starts with it on this machine",
         };
-        text.push_str(&format!("{} {whom}\n", glyphs.yes()));
+        text.push_str(&format!("{} {whom}\n", page.yes()));
     }
     if changes.is_empty() {
         text.push_str("\nNothing else is proposed.\n");
-        return text + &notes(&checked.notes);
+        return page.filled(&(text + &notes(&checked.notes)));
     }
     text.push_str("\nproposed, so that as much as possible is pinned:\n");
     let rows = changes.iter().map(|change| {
         let or_nothing = |value: &Option<Value>| value.as_ref().map_or_else(|| "(nothing)".to_owned(), flow);
-        vec![
-            change.field.clone(),
-            or_nothing(&change.from),
-            glyphs.arrow().to_owned(),
-            or_nothing(&change.to),
-        ]
+        vec![change.field.clone(), or_nothing(&change.from), page.arrow().to_owned(), or_nothing(&change.to)]
     });
-    text.push_str(&columns(rows, "  "));
+    text.push_str(&page.columns(rows, "  "));
     text.push_str(&notes(&checked.notes));
     if given.is_openshift {
         text.push_str("\n--propose prints the KubeletConfig with these changes in it, for OpenShift's machine config operator\n");
-        return text;
+        return page.filled(&text);
     }
     text.push_str(if given.text.is_empty() {
         "\nas a file (--propose prints nothing else):\n\n"
     } else {
         "\nas a drop-in for --config-dir (--drop-in prints nothing else; --propose prints the whole file with it):\n\n"
     });
-    text + snippet
+    // The file stays as it is: it is copied.
+    page.filled(&text) + snippet
 }
 
 /// What makes a finding go away: each field as it is to be written.

@@ -2,14 +2,14 @@
 
 use node_state::QUARANTINE;
 
-use super::{Glyphs, columns};
+use super::Page;
 use crate::repair::StateRepair;
 
 /// What was found, assumed and done, and where the old files are.
-pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {
+pub(crate) fn repairs(told: &StateRepair<'_>, page: Page) -> String {
     let mut text = String::new();
     for repair in &told.repairs {
-        let mark = if repair.quarantined.is_empty() { "!" } else { glyphs.no() };
+        let mark = if repair.quarantined.is_empty() { "!" } else { page.no() };
         text.push_str(&format!("{mark} {}   {}\n", repair.file, repair.found));
         let mut rows = Vec::new();
         if let Some(assumed) = &repair.assumed {
@@ -19,14 +19,14 @@ pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {
         if !repair.quarantined.is_empty() {
             rows.push(vec!["quarantined".to_owned(), repair.quarantined.join(", ")]);
         }
-        text.push_str(&columns(rows, "  "));
+        text.push_str(&page.columns(rows, "  "));
         text.push('\n');
     }
     if let Some(pod) = &told.unfinished {
         let done = if told.written { "it is completed" } else { "it would be completed" };
         text.push_str(&format!(
             "{} a change of {pod} was cut short between two files: {done} from pods' own files\n",
-            glyphs.yes()
+            page.yes()
         ));
     }
     for file in &told.files {
@@ -39,7 +39,7 @@ pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {
         });
     }
     for earlier in told.still_quarantined.values() {
-        let (no, name, why) = (glyphs.no(), &earlier.name, &earlier.why);
+        let (no, name, why) = (page.no(), &earlier.name, &earlier.why);
         text.push_str(&format!(
             "{no} {name} is still quarantined since an earlier repair: {why}{}\n",
             earlier.kept()
@@ -61,7 +61,7 @@ pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {
         };
         text.push_str(&format!(
             "{} parts of {} are lost, and nobody knows which pods were in them: {what}\n",
-            glyphs.no(),
+            page.no(),
             files.join(", ")
         ));
     }
@@ -74,7 +74,7 @@ pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {
     text.push_str(&match told.repairs.len() {
         0 if told.unfinished.is_some() => String::new(),
         0 if !told.still_quarantined.is_empty() => "nothing to repair\n".to_owned(),
-        0 => format!("{} nothing to repair\n", glyphs.yes()),
+        0 => format!("{} nothing to repair\n", page.yes()),
         1 => format!("1 thing {verb}{quarantined}\n"),
         many => format!("{many} things {verb}{quarantined}\n"),
     });
@@ -90,5 +90,5 @@ pub(crate) fn repairs(told: &StateRepair<'_>, glyphs: Glyphs) -> String {
              here with --force\n"
         ));
     }
-    text
+    page.filled(&text)
 }

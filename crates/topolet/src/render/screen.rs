@@ -6,12 +6,12 @@ use std::io::Write;
 use anstream::AutoStream;
 use clap::ColorChoice;
 use node_output::{is_quoted, locale_glyphs};
-use terminal_text::Glyphs;
+use terminal_text::Page;
 
 /// Standard output and standard error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
-    pub(crate) glyphs: Glyphs,
+    pub(crate) page: Page,
     color: anstream::ColorChoice,
 }
 
@@ -22,7 +22,7 @@ impl Screen {
             ColorChoice::Always => anstream::ColorChoice::Always,
             ColorChoice::Never => anstream::ColorChoice::Never,
         };
-        Self { glyphs: locale_glyphs(), color }
+        Self { page: Page { glyphs: locale_glyphs(), width: width() }, color }
     }
 
     /// Prints text for a person, with its marks in colour.
@@ -39,13 +39,22 @@ impl Screen {
         }
     }
 
+    /// A sentence on standard error, with or without the lines that it is about.
     pub(crate) fn warn(self, text: impl Display) {
-        self.to_stderr(&format!("{text}\n"));
+        self.to_stderr(&self.told(&text.to_string()));
     }
 
     pub(crate) fn error(self, error: &anyhow::Error) {
         let head = if error.chain().next().is_some_and(is_quoted) { "" } else { "error: " };
-        self.to_stderr(&format!("{head}{error:#}\n"));
+        self.to_stderr(&self.told(&format!("{head}{error:#}")));
+    }
+
+    /// The sentence on the page. Quoted lines stay as they are: marks in them point at columns.
+    fn told(self, text: &str) -> String {
+        match text.split_once('\n') {
+            None => self.page.wrapped(text, 2),
+            Some((sentence, quoted)) => format!("{}{quoted}\n", self.page.wrapped(sentence, 2)),
+        }
     }
 
     fn to_stderr(self, text: &str) {
@@ -53,6 +62,16 @@ impl Screen {
         let _ = AutoStream::new(std::io::stderr(), self.color).write_all(text.as_bytes());
     }
 }
+
+/// How many letters a line has: as many as `COLUMNS` says, else those of the terminal; `None` in a file or a pipe.
+fn width() -> Option<usize> {
+    let named = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
+    let own = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
+    named.or_else(own).filter(|width| *width >= NARROWEST)
+}
+
+/// Narrower terminals break lines themselves: nothing useful fits.
+const NARROWEST: usize = 40;
 
 /// Green for what fits, red for what does not.
 fn coloured(text: &str) -> String {

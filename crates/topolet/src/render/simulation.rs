@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_quantity::{Format, Quantity};
 use node_simulation::{POLICIES_AND_SCOPES, ReservationPlace};
 
-use crate::render::{Amount, Glyphs, columns};
+use crate::render::{Amount, Page};
 use crate::simulation::{Capacity, FoundMax, MachineUse, Report, Summary, by_option, notes, share};
 
 /// The table of a scenario, ending in a newline.
-pub(crate) fn simulation(report: &Report, glyphs: Glyphs) -> String {
-    let mut text = headline(report, glyphs);
+pub(crate) fn simulation(report: &Report, page: Page) -> String {
+    let mut text = headline(report, page);
     let head =
         ["CONFIGURATION", "ADMITTED", "", "REFUSED", "ALIGNED", "CPUS HELD", "FRAGMENTED", "WHY REFUSED"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -27,29 +27,30 @@ pub(crate) fn simulation(report: &Report, glyphs: Glyphs) -> String {
         ]);
     }
     text.push('\n');
-    text.push_str(&columns(rows, ""));
-    text.push_str(&kinds(report));
+    text.push_str(&page.columns(rows, ""));
+    text.push_str(&kinds(report, page));
     for at in 0..report.machines.len() {
-        text.push_str(&used(report, at));
+        text.push_str(&used(report, at, page));
     }
     text
 }
 
 /// The scenario in a line.
-pub(crate) fn headline(report: &Report, glyphs: Glyphs) -> String {
+pub(crate) fn headline(report: &Report, page: Page) -> String {
     let machines =
-        report.machines.iter().map(|own| format!("{} {} {}", own.count, glyphs.times(), own.machine));
+        report.machines.iter().map(|own| format!("{} {} {}", own.count, page.times(), own.machine));
     let machines = machines.collect::<Vec<_>>().join(", ");
     let pods = report.configurations.first().map_or(0, |own| own.pods / u64::from(report.runs.max(1)));
     let span = report.configurations.first().map_or(0.0, |own| own.span_seconds);
     let runs = if report.runs == 1 { String::new() } else { format!(", {} runs", report.runs) };
-    let dot = glyphs.dot();
-    format!(
-        "{machines} {dot} {pods} pods in {} {dot} scheduler {} {dot} seed {}{runs}\n",
+    let dot = page.dot();
+    let line = format!(
+        "{machines} {dot} {pods} pods in {} {dot} scheduler {} {dot} seed {}{runs}",
         time(span),
         report.scheduler,
         report.seed
-    )
+    );
+    page.wrapped(&line, 2)
 }
 
 fn reasons(refused: &BTreeMap<String, u64>) -> String {
@@ -61,7 +62,7 @@ fn reasons(refused: &BTreeMap<String, u64>) -> String {
 }
 
 /// Admitted of each kind of pod, under each configuration.
-fn kinds(report: &Report) -> String {
+fn kinds(report: &Report, page: Page) -> String {
     let mut head = vec!["ADMITTED OF EACH KIND".to_owned()];
     let first = report.configurations.first();
     head.extend(first.iter().flat_map(|own| &own.kinds).map(|kind| kind.pod.clone()));
@@ -70,14 +71,14 @@ fn kinds(report: &Report) -> String {
         row.extend(own.kinds.iter().map(|kind| format!("{} of {}", kind.admitted, kind.arrived)));
         row
     });
-    format!("\n{}", columns(std::iter::once(head).chain(rows), ""))
+    format!("\n{}", page.columns(std::iter::once(head).chain(rows), ""))
 }
 
 /// Machines with more NUMA nodes are shown in short.
 const MOST_NODES: usize = 10;
 
 /// How the NUMA nodes of one kind of machine were used.
-fn used(report: &Report, at: usize) -> String {
+fn used(report: &Report, at: usize, page: Page) -> String {
     let of = |own: &Summary| {
         own.machines.get(at).map(|machine| (own.configuration.clone(), machine_rows(machine)))
     };
@@ -99,7 +100,7 @@ fn used(report: &Report, at: usize) -> String {
             rows.push(row);
         }
     }
-    format!("\n{}", columns(rows, ""))
+    format!("\n{}", page.table(rows, 2, ""))
 }
 
 fn machine_rows(machine: &MachineUse) -> Vec<(String, Vec<String>)> {
@@ -187,12 +188,12 @@ fn quoted(field: &str) -> String {
 const MOST_RESERVATIONS: usize = 8;
 
 /// The tables of --find-max, ending in a newline.
-pub(crate) fn found_max(found: &FoundMax, glyphs: Glyphs) -> String {
-    let dot = glyphs.dot();
+pub(crate) fn found_max(found: &FoundMax, page: Page) -> String {
+    let dot = page.dot();
     let FoundMax { pod, machine, configuration, .. } = found;
-    let mut text = format!(
-        "{machine} {dot} configuration {configuration} {dot} how many of {pod} fit the empty node\n\n"
-    );
+    let head =
+        format!("{machine} {dot} configuration {configuration} {dot} how many of {pod} fit the empty node");
+    let mut text = page.wrapped(&head, 2) + "\n";
     let notes = notes(&found.variants);
     let mut policies = vec!["POLICY".to_owned()];
     let mut scopes = vec!["SCOPE".to_owned()];
@@ -214,15 +215,15 @@ pub(crate) fn found_max(found: &FoundMax, glyphs: Glyphs) -> String {
         }));
         rows.push(row);
     }
-    text.push_str(&columns(rows, ""));
-    text.push_str(&one_more(found));
-    text.extend(notes.iter().map(|(note, number)| format!("({number}) {note}\n")));
-    text.push_str(&reservations(found));
+    text.push_str(&page.columns(rows, ""));
+    text.push_str(&one_more(found, page));
+    text.extend(notes.iter().map(|(note, number)| page.wrapped(&format!("({number}) {note}"), 4)));
+    text.push_str(&reservations(found, page));
     text
 }
 
 /// Why there is not one more, as configured.
-fn one_more(found: &FoundMax) -> String {
+fn one_more(found: &FoundMax, page: Page) -> String {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     let mut configured = found.variants.iter().filter(|own| own.option.is_none()).peekable();
     while let Some(own) = configured.next() {
@@ -244,12 +245,13 @@ fn one_more(found: &FoundMax) -> String {
             None => reasons.push((next, vec![name])),
         }
     }
-    let line =
-        |(reason, names): &(&str, Vec<String>)| format!("one more: {reason} under {}\n", names.join(", "));
+    let line = |(reason, names): &(&str, Vec<String>)| {
+        page.wrapped(&format!("one more: {reason} under {}", names.join(", ")), 2)
+    };
     reasons.iter().map(line).collect()
 }
 
-fn reservations(found: &FoundMax) -> String {
+fn reservations(found: &FoundMax, page: Page) -> String {
     let Some(best) = found.reservations.first() else { return String::new() };
     let mut rows = vec![["RESERVED FOR THE SYSTEM", "CPUS", "MEMORY", "FIT"].map(str::to_owned).to_vec()];
     for (at, own) in found.reservations.iter().enumerate() {
@@ -267,7 +269,7 @@ fn reservations(found: &FoundMax) -> String {
             own.capacity.fit().map_or("no start".to_owned(), |fit| fit.to_string()),
         ]);
     }
-    let mut text = format!("\n{}", columns(rows, ""));
+    let mut text = format!("\n{}", page.columns(rows, ""));
     let hidden = found.reservations.len().saturating_sub(MOST_RESERVATIONS);
     if hidden > 0 {
         text.push_str(&format!("and {hidden} more with fewer or as many (-o json has all)\n"));

@@ -1,0 +1,118 @@
+//! The sum of many decisions.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use admission_report::{Conclusion, Remark, Report};
+use serde::Serialize;
+
+/// How many pods came out how; displays as `11 admitted, 29 refused: 29 TopologyAffinityError`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tally {
+    admitted: usize,
+    /// Of those admitted: some container of the pod shares CPUs.
+    not_pinned: usize,
+    /// By the kubelet's reason.
+    refused: BTreeMap<String, usize>,
+    /// A device plugin must be asked first.
+    undecided: usize,
+}
+
+impl Tally {
+    /// Counts one more.
+    pub fn add(&mut self, report: &Report) {
+        match &report.conclusion {
+            Conclusion::Admitted(_) => {
+                self.admitted += 1;
+                self.not_pinned += usize::from(is_not_pinned(report));
+            }
+            Conclusion::Refused(refusal) => {
+                *self.refused.entry(refusal.reason.to_string()).or_default() += 1;
+            }
+            Conclusion::Undecided => self.undecided += 1,
+        }
+    }
+
+    /// Whether none is refused or open.
+    #[must_use]
+    pub fn is_all_admitted(&self) -> bool {
+        self.refused.is_empty() && self.undecided == 0
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn pods(&self) -> usize {
+        self.admitted + self.refused.values().sum::<usize>() + self.undecided
+    }
+}
+
+/// Whether a pod is admitted, and a container of it shares CPUs.
+#[must_use]
+pub fn is_not_pinned(report: &Report) -> bool {
+    report.is_admitted() && report.notes.iter().any(|note| matches!(note.remark, Remark::NotPinned { .. }))
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { admitted, not_pinned, refused, undecided } = self;
+        match admitted {
+            0 => f.write_str("none admitted")?,
+            some => write!(f, "{some} admitted")?,
+        }
+        match not_pinned {
+            0 => {}
+            some if some == admitted => f.write_str(", CPUs NOT pinned")?,
+            some => write!(f, ", {some} of them with CPUs NOT pinned")?,
+        }
+        let mut reasons: Vec<_> = refused.iter().collect();
+        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        match reasons.as_slice() {
+            [] => f.write_str(", none refused")?,
+            reasons => {
+                write!(f, ", {} refused: ", refused.values().sum::<usize>())?;
+                let each = reasons.iter().map(|(reason, count)| format!("{count} {reason}"));
+                f.write_str(&each.collect::<Vec<_>>().join(", "))?;
+            }
+        }
+        match undecided {
+            0 => Ok(()),
+            some => write!(f, ", {some} not decided: a device plugin must be asked first"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(tally: &Tally, expected: &str) {
+        assert_eq!(tally.to_string(), expected);
+    }
+
+    #[test]
+    fn reasons_are_told_by_their_count() {
+        let refused = |all: &[(&str, usize)]| {
+            all.iter().map(|(reason, count)| ((*reason).to_owned(), *count)).collect::<BTreeMap<_, _>>()
+        };
+        check(&Tally { admitted: 2, ..Tally::default() }, "2 admitted, none refused");
+        check(
+            &Tally {
+                admitted: 11,
+                not_pinned: 3,
+                refused: refused(&[("TopologyAffinityError", 29)]),
+                undecided: 0,
+            },
+            "11 admitted, 3 of them with CPUs NOT pinned, 29 refused: 29 TopologyAffinityError",
+        );
+        check(
+            &Tally { refused: refused(&[("OutOfcpu", 1), ("TopologyAffinityError", 2)]), ..Tally::default() },
+            "none admitted, 3 refused: 2 TopologyAffinityError, 1 OutOfcpu",
+        );
+        check(
+            &Tally { admitted: 1, not_pinned: 1, undecided: 1, ..Tally::default() },
+            "1 admitted, CPUs NOT pinned, none refused, 1 not decided: a device plugin must be asked first",
+        );
+    }
+}

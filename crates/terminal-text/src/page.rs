@@ -1,0 +1,187 @@
+//! What a text is written on: which marks it shows, and how wide it is.
+
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use unicode_width::UnicodeWidthStr;
+
+use crate::columns::fitted;
+use crate::glyphs::Glyphs;
+
+/// A terminal, a file or a pipe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Page {
+    /// The marks that it can show.
+    pub glyphs: Glyphs,
+    /// How many letters a line has; `None`: as many as it takes, as in a file.
+    pub width: Option<usize>,
+}
+
+impl Page {
+    /// A page whose lines are as long as it takes.
+    #[must_use]
+    pub const fn endless(glyphs: Glyphs) -> Self {
+        Self { glyphs, width: None }
+    }
+
+    /// The rows as left-aligned columns, as [`columns`](crate::columns) writes them. Where they do not fit the page, long
+    /// cells are written in several lines, which end after a comma or before a blank; and if that is not enough, the later
+    /// columns below the earlier ones, each time beside the first one.
+    pub fn columns(self, rows: impl IntoIterator<Item = Vec<String>>, indent: &str) -> String {
+        self.table(rows, 1, indent)
+    }
+
+    /// The same, of rows whose first `keys` cells say what the row is about.
+    pub fn table(self, rows: impl IntoIterator<Item = Vec<String>>, keys: usize, indent: &str) -> String {
+        fitted(rows.into_iter().collect(), keys, indent, self.width)
+    }
+
+    /// A text under a head: `head` is as wide as `column`, an empty one goes on with the one above. What does not fit
+    /// the page goes on below the text.
+    #[must_use]
+    pub fn under(self, head: &str, column: usize, text: &str) -> String {
+        let head = alloc::format!("{head:column$}");
+        self.wrapped(&alloc::format!("{head}{text}"), head.width())
+    }
+
+    /// One line, or several where it does not fit the page, of which the later ones begin with so many blanks. Ends in a
+    /// newline. A word that is longer than the page stays whole.
+    #[must_use]
+    pub fn wrapped(self, line: &str, indent: usize) -> String {
+        let width = self.width.map_or(usize::MAX, |width| width.max(indent + 10));
+        let mut text = String::new();
+        for (at, part) in parts(line, width, width.saturating_sub(indent)).iter().enumerate() {
+            if at > 0 {
+                text.extend(core::iter::repeat_n(' ', indent));
+            }
+            text.push_str(part);
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Each line of a text as [`wrapped`](Self::wrapped) has it; what goes on begins two blanks further in than its line.
+    #[must_use]
+    pub fn filled(self, text: &str) -> String {
+        let indent = |line: &str| line.width() - line.trim_start().width() + 2;
+        text.lines().map(|line| self.wrapped(line, indent(line))).collect()
+    }
+
+    /// A line in parts that fit the page beside so much else; at least one.
+    #[must_use]
+    pub fn parts(self, line: &str, beside: usize) -> Vec<String> {
+        let width = self.width.map_or(usize::MAX, |width| width.saturating_sub(beside).max(10));
+        parts(line, width, width)
+    }
+
+    /// See [`Glyphs::yes`].
+    #[must_use]
+    pub const fn yes(self) -> &'static str {
+        self.glyphs.yes()
+    }
+
+    /// See [`Glyphs::no`].
+    #[must_use]
+    pub const fn no(self) -> &'static str {
+        self.glyphs.no()
+    }
+
+    /// See [`Glyphs::arrow`].
+    #[must_use]
+    pub const fn arrow(self) -> &'static str {
+        self.glyphs.arrow()
+    }
+
+    /// See [`Glyphs::dot`].
+    #[must_use]
+    pub const fn dot(self) -> &'static str {
+        self.glyphs.dot()
+    }
+
+    /// See [`Glyphs::times`].
+    #[must_use]
+    pub const fn times(self) -> &'static str {
+        self.glyphs.times()
+    }
+}
+
+/// A text in parts of which none is wider than the page, the first and the later ones; a part ends after a comma or where
+/// a blank was. At least one part.
+pub(crate) fn parts(text: &str, first: usize, later: usize) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut part = String::new();
+    for piece in pieces(text) {
+        let width = if parts.is_empty() { first } else { later };
+        if !part.trim_start().is_empty() && part.width() + piece.trim_end().width() > width {
+            parts.push(part.trim_end().to_owned());
+            part = String::new();
+        }
+        // A part begins with a word, the whole text with what it begins with.
+        if part.is_empty() && !parts.is_empty() {
+            part.push_str(piece.trim_start());
+        } else {
+            part.push_str(piece);
+        }
+    }
+    if parts.is_empty() || !part.trim_end().is_empty() {
+        parts.push(part.trim_end().to_owned());
+    }
+    parts
+}
+
+/// The text up to each place where it may break: behind blanks that follow a word, and behind a comma between two words.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    core::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut seen_word = false;
+        let mut end = rest.len();
+        let mut letters = rest.char_indices().peekable();
+        while let Some((_, letter)) = letters.next() {
+            let Some((at, next)) = letters.peek().copied() else { break };
+            seen_word |= letter != ' ';
+            let is_after_blank = letter == ' ' && next != ' ' && seen_word;
+            let is_after_comma = letter == ',' && next != ' ';
+            if is_after_blank || is_after_comma {
+                end = at;
+                break;
+            }
+        }
+        let (piece, left) = rest.split_at(end);
+        rest = left;
+        Some(piece)
+    })
+}
+
+/// How wide the widest piece of a text is that cannot be broken.
+pub(crate) fn widest_piece(text: &str) -> usize {
+    pieces(text).map(|piece| piece.trim_end().width()).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NARROW: Page = Page { glyphs: Glyphs::Ascii, width: Some(20) };
+
+    #[test]
+    fn lines_break_before_words_and_after_commas() {
+        for (line, indent, expected) in [
+            ("", 4, "\n"),
+            ("a short line", 4, "a short line\n"),
+            ("  why  two words, and then three", 7, "  why  two words,\n       and then\n       three\n"),
+            ("CPUs 0,2,4,6,8,10,12,14,16", 5, "CPUs 0,2,4,6,8,10,\n     12,14,16\n"),
+            ("averylongwordthatdoesnotbreak at all", 2, "averylongwordthatdoesnotbreak\n  at all\n"),
+        ] {
+            assert_eq!(NARROW.wrapped(line, indent), expected, "{line:?}");
+        }
+        let line = "as long as it takes, and longer than that";
+        assert_eq!(Page::endless(Glyphs::Ascii).wrapped(line, 2), alloc::format!("{line}\n"));
+        let text = "  a text of several\nlines, of which one is wide\n";
+        assert_eq!(NARROW.filled(text), "  a text of several\nlines, of which one\n  is wide\n");
+        assert_eq!(NARROW.under("  why", 7, "cpu is short"), "  why  cpu is short\n");
+    }
+}
