@@ -190,9 +190,10 @@ impl Corpus {
         self.release
     }
 
-    /// Where a data file lies: plain or packed, with these cases, or with those that they are laid over, or else with
+    /// Where a data file or folder lies: plain or packed, with these cases, or with those that they are laid over, or else with
     /// the committed ones.
-    pub(crate) fn data(&self, name: &str) -> PathBuf {
+    #[must_use]
+    pub fn data(&self, name: &str) -> PathBuf {
         let packed = format!("{name}.zst");
         let roots = [Some(self.root.as_path()), self.base.as_deref(), Some(Path::new(COMMITTED))];
         let places = roots.iter().flatten().flat_map(|root| [root.join(&packed), root.join(name)]);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use conformance::Case;
+use conformance::{Case, Corpus};
 use serde_json::{Value, json};
 
 use crate::programs::{DOMAINS, Programs, complaint};
@@ -57,7 +57,8 @@ impl Again {
         let (Some(folder), Some(programs)) = (&self.cases, &self.programs) else { return Ok(()) };
         let wanted: Vec<_> =
             DOMAINS.iter().filter(|(own, _)| domain.is_none_or(|only| only == *own)).collect();
-        let programs = Programs::build(programs, folder, &wanted, self.kubelet.as_deref())?;
+        let programs =
+            Programs::build(programs, &Corpus::at(folder.clone())?, &wanted, self.kubelet.as_deref())?;
         let mut all = Compared::default();
         for (domain, program) in wanted {
             for file in files(&folder.join(domain))? {

@@ -72,8 +72,8 @@ impl Live {
         let runs = runs.collect::<anyhow::Result<Vec<_>>>()?;
         let data = source.parent().filter(|parent| !parent.as_os_str().is_empty());
         let data = data.map_or_else(|| source.join(".."), Path::to_path_buf);
-        let programs = Programs::build(source, &data, &wanted, None)?;
         let corpus = Corpus::at(data)?;
+        let programs = Programs::build(source, &corpus, &wanted, None)?;
         for ((domain, program), mut progress) in wanted.into_iter().zip(runs) {
             let asking = Asking { programs: &programs, program, domain, corpus: &corpus };
             if let Some(file) = &self.cases {

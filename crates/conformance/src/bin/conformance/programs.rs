@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context as _, ensure};
+use conformance::Corpus;
 use serde_json::{Value, json};
 
 /// The domains that have a program; `quantity` is asked of that for memory.
@@ -49,11 +50,11 @@ pub(super) struct Programs {
 
 impl Programs {
     /// Copies the sources, builds the programs of these domains and unpacks the machines that cases name, which lie
-    /// below `data`. `kubelet` is the release that they are built against, if it is not that of the module's own
+    /// with the cases of `data` or those that they are laid over. `kubelet` is the release that they are built against, if it is not that of the module's own
     /// `go.mod`.
     pub(super) fn build(
         source: &Path,
-        data: &Path,
+        data: &Corpus,
         wanted: &[&(&str, &str)],
         kubelet: Option<&str>,
     ) -> anyhow::Result<Self> {
@@ -74,8 +75,9 @@ impl Programs {
             ("admission/machines", "machineinfo"),
             ("admission/machines", "admission-machines"),
         ] {
-            if data.join(from).is_dir() {
-                conformance::unpack(&data.join(from), &folder.join(to))?;
+            let from = data.data(from);
+            if from.is_dir() {
+                conformance::unpack(&from, &folder.join(to))?;
             }
         }
         let mut programs: Vec<String> =
