@@ -28,7 +28,8 @@ pub struct Manifests {
     pub refused: Vec<Refusal>,
     /// How many lists, such as `PodList`, were read; they may be empty.
     pub lists: usize,
-    /// Objects that have no pods, or none that are known of.
+    /// Objects that have no pods, or none that are known of: Services and the like, and misspelt kinds
+    /// ([`Skipped::meant`]).
     pub skipped: Vec<Skipped>,
     /// What pods ask for that nobody here looks at. The pods are in `pods`.
     pub not_considered: Vec<NotConsidered>,
@@ -37,11 +38,11 @@ pub struct Manifests {
 }
 
 impl Manifests {
-    /// Whether every object became pods. If not, what is said of the pods is not all there is to say: commands end
-    /// with status 1.
+    /// Whether every object that is meant to have pods became pods. If not, what is said of the pods is not all there is
+    /// to say: commands end with status 1.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.refused.is_empty() && self.skipped.is_empty()
+        self.refused.is_empty() && self.skipped.iter().all(|skipped| skipped.meant().is_none())
     }
 }
 
@@ -152,10 +153,22 @@ pub struct Skipped {
     place: TextPosition,
 }
 
+impl Skipped {
+    /// The `apiVersion` and kind that are probably meant: a kind with pods, written otherwise or with another version.
+    #[must_use]
+    pub fn meant(&self) -> Option<(&'static str, &'static str)> {
+        Kind::meant(&self.kind)
+    }
+}
+
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { version, kind, name, place } = self;
-        write!(f, "{place}: {kind} {} of {version} is skipped: no pods are read from it", Quoted(name))
+        write!(f, "{place}: {kind} {} of {version} is skipped: no pods are read from it", Quoted(name))?;
+        match self.meant() {
+            Some((version, kind)) => write!(f, "; did you mean {kind} of {version}?"),
+            None => Ok(()),
+        }
     }
 }
 

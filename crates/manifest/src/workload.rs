@@ -58,6 +58,27 @@ impl Kind {
         KINDS.iter().find(|(known, name, _)| (*known, *name) == (version, kind)).map(|(_, _, kind)| *kind)
     }
 
+    /// The `apiVersion` and name of the kind that is written like this: with other capitals, in the plural, with another
+    /// version, or in short as kubectl takes it.
+    pub(crate) fn meant(kind: &str) -> Option<(&'static str, &'static str)> {
+        const SHORT: [(&str, &str); 6] = [
+            ("po", "Pod"),
+            ("deploy", "Deployment"),
+            ("sts", "StatefulSet"),
+            ("rs", "ReplicaSet"),
+            ("ds", "DaemonSet"),
+            ("cj", "CronJob"),
+        ];
+        let lower = kind.to_ascii_lowercase();
+        let long = SHORT.iter().find(|(short, _)| *short == lower).map(|(_, long)| long.to_ascii_lowercase());
+        let wanted = long.unwrap_or(lower);
+        let is_meant = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            wanted == name || wanted.strip_suffix('s') == Some(&name)
+        };
+        KINDS.iter().find(|(_, name, _)| is_meant(name)).map(|(version, name, _)| (*version, *name))
+    }
+
     /// The `apiVersion` of its objects; empty for a kind that is not read.
     pub(crate) fn version_of(kind: &str) -> &'static str {
         KINDS.iter().find(|(_, name, _)| *name == kind).map_or("", |(version, ..)| version)

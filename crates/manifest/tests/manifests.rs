@@ -116,7 +116,7 @@ items:
     default/web-1 (default_web-1): app
     default/solo (default_solo): app
     all.yaml:4:3: Service "web" of v1 is skipped: no pods are read from it
-    all.yaml:18:3: Deployment "old" of extensions/v1beta1 is skipped: no pods are read from it
+    all.yaml:18:3: Deployment "old" of extensions/v1beta1 is skipped: no pods are read from it; did you mean Deployment of apps/v1?
     all.yaml:16:21: resource claims "gpu", "nic" of Pod "solo" are not considered
     all.yaml:23:20: metadata.name: the text already has a pod "default/solo", expected each pod once
     all.yaml:25:3: field apiVersion is missing, expected the kind's version, such as v1 or apps/v1

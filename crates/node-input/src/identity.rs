@@ -56,15 +56,14 @@ impl LoadedNode {
 
     /// What these pods demand and nobody knows of the node, as text to be shown.
     pub fn not_looked_at<'p>(&self, pods: impl IntoIterator<Item = &'p Pod>) -> Vec<String> {
-        let (mut selectors, mut affinity, mut name, mut storage) = (false, false, false, false);
+        let (mut selectors, mut affinity, mut storage) = (false, false, false);
         let asks_storage = |container: &Container| container.requests.contains_key("ephemeral-storage");
         for pod in pods {
             selectors |= !pod.constraints.node_selector.is_empty();
             affinity |= pod.constraints.node_affinity.is_some();
-            name |= pod.constraints.node_name.is_some();
             storage |= pod.containers.iter().any(asks_storage);
         }
-        let of_identity = [(selectors, "nodeSelector"), (affinity, "nodeAffinity"), (name, "nodeName")];
+        let of_identity = [(selectors, "nodeSelector"), (affinity, "nodeAffinity")];
         let demands: Vec<&str> =
             of_identity.into_iter().filter(|(is_there, _)| *is_there).map(|(_, what)| what).collect();
         let mut notes = Vec::new();

@@ -158,6 +158,9 @@ pub(crate) struct ReadingArguments {
     /// object, as kubectl's validation does.
     #[arg(long)]
     pub(crate) lenient: bool,
+    /// Takes objects without pods, such as Services, for an error.
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// The pods are static pods of the kubelet's manifests folder: critical, so they preempt others. Pods of files in
     /// the configuration's staticPodPath, or without one in /etc/kubernetes/manifests, are static without it.
     #[arg(long = "static")]

@@ -8,7 +8,7 @@ use anyhow::bail;
 use node_input::{Wholeness, manifests_in, shown_name};
 use node_output::{manifest_style, quoted_error};
 use pod_spec::{Origin, Phase, Pod, PodRules, PodUid};
-use topology_manifest::{ManifestError, Manifests, Owner, Problem, Refusal, UnknownFields};
+use topology_manifest::{ManifestError, Manifests, Owner, Problem, Refusal, Skipped, UnknownFields};
 
 use crate::arguments::ReadingArguments;
 use crate::patience;
@@ -62,8 +62,9 @@ pub(crate) fn from_files(
             screen.warn(format_args!("{}\n{kind} {name:?} is left out", render(refusal)));
             asked.wholeness = Wholeness::Partial;
         }
-        for skipped in &skipped {
-            screen.warn(Notice::error(skipped.to_string()));
+        tell_skipped(&skipped, reading.arguments.strict, screen);
+        let is_missing = |skipped: &Skipped| skipped.meant().is_some() || reading.arguments.strict;
+        if skipped.iter().any(is_missing) || (pods.is_empty() && !skipped.is_empty()) {
             asked.wholeness = Wholeness::Partial;
         }
         for unknown in &unknown_fields {
@@ -77,6 +78,27 @@ pub(crate) fn from_files(
     }
     refuse_twins(&asked.pods)?;
     Ok(asked)
+}
+
+/// Objects without pods in one line; each that is an error in a line of its own.
+fn tell_skipped(skipped: &[Skipped], strict: bool, screen: Screen) {
+    const MOST: usize = 4;
+    let (wrong, others): (Vec<_>, Vec<_>) =
+        skipped.iter().partition(|skipped| strict || skipped.meant().is_some());
+    for skipped in wrong {
+        screen.warn(Notice::error(skipped.to_string()));
+    }
+    let mut shown: Vec<String> =
+        others.iter().take(MOST).map(|skipped| format!("{} {:?}", skipped.kind, skipped.name)).collect();
+    match others.len() {
+        0 => {}
+        1 => screen.warn(format_args!("note: {} is skipped: no pods are read from it", shown.remove(0))),
+        count => {
+            let more = if count > MOST { format!(" and {} more", count - MOST) } else { String::new() };
+            let shown = shown.join(", ");
+            screen.warn(format_args!("note: {shown}{more} are skipped: no pods are read from them"));
+        }
+    }
 }
 
 /// How an object is admitted all the same, as a line.

@@ -253,7 +253,7 @@ fn workloads_become_their_pods_and_what_has_none_is_named() {
     assert_eq!(daemon.prints(&["get", "decisions"]), "no decisions since the daemon started\n");
     let workloads = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pods/workloads.yaml");
     let applied = daemon.topolet(&["apply", "-f", workloads]);
-    assert_eq!(applied.status.code(), Some(1), "something is left out");
+    assert_eq!(applied.status.code(), Some(0), "a Service is no mistake");
     let said = String::from_utf8(applied.stdout).unwrap();
     for expected in [
         "workloads.yaml:2:1: Service \"upf\" of v1 is skipped: no pods are read from it\n",

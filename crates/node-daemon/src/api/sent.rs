@@ -77,7 +77,9 @@ impl Sent {
             let between = if shape.screen.is_some() { "\n" } else { "; " };
             return Err(Failure::wrong(each.collect::<Vec<_>>().join(between)));
         }
-        let wholeness = if skipped.is_empty() { Wholeness::Whole } else { Wholeness::Partial };
+        // A Service among manifests is no mistake; a misspelt kind is.
+        let is_whole = skipped.iter().all(|skipped| skipped.meant().is_none());
+        let wholeness = if is_whole { Wholeness::Whole } else { Wholeness::Partial };
         let (active, ended): (Vec<Pod>, Vec<Pod>) =
             pods.into_iter().partition(|pod| pod.phase == Phase::Active);
         let ended =

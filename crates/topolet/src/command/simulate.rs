@@ -82,9 +82,10 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()>
 /// A scenario has machines, rules and pods; arguments about them would be ignored.
 fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<()> {
     let RulesArguments { config, kubelet, topolet_config, policy, scope, devices } = &arguments.rules;
-    let ReadingArguments { lenient, are_static } = arguments.reading;
+    let ReadingArguments { lenient, strict, are_static } = arguments.reading;
     let said = [
         ("--lenient", lenient),
+        ("--strict", strict),
         ("--static", are_static),
         ("--machine", arguments.machine.machine != LIVE),
         ("--hugepages", arguments.machine.hugepages.is_some()),
