@@ -186,7 +186,7 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
 fn load(setup: &Setup<'_>) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
     inputs::check(setup)?;
     let machine = LoadedMachine::load(&setup.machine)?;
-    let devices = setup.rules.devices.as_deref().map(DeviceText::read).transpose()?;
+    let devices = DeviceText::of(&setup.rules)?;
     let state = ResidentsSource { state: Some(setup.root.clone()), ..ResidentsSource::default() };
     let rules = setup.rules.clone().of_node(&setup.identity, &state, None)?;
     let node = LoadedNode::on(&machine, &rules, devices)?.with_identity(&setup.identity)?;

@@ -15,6 +15,7 @@ use topology_manifest::{
 use topology_model::{Machine, NodeId, Nodes, PciAddress, PciDevice, Sriov};
 
 use crate::machine::LoadedMachine;
+use crate::sources::RulesSource;
 
 /// One resource and its devices.
 type Resource = (ResourceName, Vec<Device>);
@@ -32,6 +33,21 @@ impl DeviceText {
     /// The file at `path`.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         Ok(Self { name: path.display().to_string(), text: crate::files::read(path)? })
+    }
+
+    /// What names the devices of a node; `None`: nothing does.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a selection is none.
+    pub fn of(rules: &RulesSource) -> anyhow::Result<Option<Self>> {
+        if rules.selected.is_empty() {
+            return rules.devices.as_deref().map(Self::read).transpose();
+        }
+        let mut text = "devices:\n".to_owned();
+        for selection in &rules.selected {
+            text.push_str(&selected(selection)?);
+        }
+        Ok(Some(Self { name: "--device".to_owned(), text: text.into_bytes() }))
     }
 
     /// The devices on `machine`, by resource.
@@ -195,4 +211,26 @@ fn pci(
         bail!(none());
     }
     Ok(devices)
+}
+
+/// An entry of a file of devices from `RESOURCE=VENDOR:DEVICE:CLASS`, the parts of a function as `lspci -d` takes them:
+/// hexadecimal, and empty where any will do.
+fn selected(selection: &str) -> anyhow::Result<String> {
+    let parsed = || {
+        let (resource, function) = selection.split_once('=')?;
+        let parts: Vec<&str> = function.split(':').collect();
+        let is_hex = |part: &&str| part.chars().all(|digit| digit.is_ascii_hexdigit());
+        let is_function = (2..=3).contains(&parts.len()) && parts.iter().all(is_hex);
+        let is_any = parts.iter().all(|part| part.is_empty());
+        (is_function && !is_any && !resource.is_empty()).then_some((resource, parts))
+    };
+    let Some((resource, parts)) = parsed() else {
+        bail!(
+            "--device {selection:?}: expected RESOURCE=VENDOR:DEVICE:CLASS in hexadecimal as lspci -d takes it, such as \
+             nvidia.com/gpu=10de::0302"
+        );
+    };
+    let fields = ["vendor", "device", "class"].iter().zip(parts).filter(|(_, part)| !part.is_empty());
+    let fields = fields.map(|(name, part)| format!("{name}: {part:?}")).collect::<Vec<_>>().join(", ");
+    Ok(format!("- resource: {resource:?}\n  pci: {{{fields}}}\n"))
 }

@@ -103,7 +103,7 @@ impl LoadedNode {
     /// Reads everything that the sources name and puts it together.
     pub fn load(machine: &MachineSource, rules: &RulesSource) -> anyhow::Result<Self> {
         let loaded = LoadedMachine::load_node(machine)?;
-        let devices = rules.devices.as_deref().map(DeviceText::read).transpose()?;
+        let devices = DeviceText::of(rules)?;
         Self::on(&loaded, rules, devices)
     }
 

@@ -48,6 +48,8 @@ pub struct RulesSource {
     pub scope: Option<String>,
     /// A file with the devices of the node.
     pub devices: Option<PathBuf>,
+    /// PCI functions of the machine that are devices of a resource, instead of that file: `RESOURCE=VENDOR:DEVICE:CLASS`.
+    pub selected: Vec<String>,
 }
 
 impl RulesSource {

@@ -230,15 +230,29 @@ pub(crate) struct RulesArguments {
     /// Topology Manager scope instead of the configuration's: container, pod.
     #[arg(long, value_name = "SCOPE")]
     pub(crate) scope: Option<String>,
-    /// Devices of the node, by resource: named, so many per node, or PCI functions of the machine.
+    #[command(flatten)]
+    pub(crate) devices: DeviceArguments,
+}
+
+/// Which devices there are.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct DeviceArguments {
+    /// Devices of the node, by resource: `devices:`, a list of `resource: NAME` with `list: [{id: ID, nodes: [0]}]`,
+    /// `perNode: {0: 4}`, or `pci: {vendor: "10de", device: ID, class: "0302"}`, functions that the machine has. A
+    /// kubelet's podresources answers and the SR-IOV device plugin's configuration are read too.
     #[arg(long, value_name = "FILE")]
     pub(crate) devices: Option<PathBuf>,
+    /// PCI functions of the machine as devices of a resource: RESOURCE=VENDOR:DEVICE:CLASS, where empty parts are any and
+    /// the class may be left out, as in `nvidia.com/gpu=10de::0302` or `intel.com/vf=8086:1889`.
+    #[arg(long = "device", value_name = "FUNCTIONS", conflicts_with = "devices")]
+    pub(crate) selected: Vec<String>,
 }
 
 impl RulesArguments {
     pub(crate) fn source(&self) -> RulesSource {
         let Self { config, kubelet, topolet_config, policy, scope, devices } = self.clone();
-        RulesSource { config, kubelet, topolet_config, policy, scope, devices }
+        let DeviceArguments { devices, selected } = devices;
+        RulesSource { config, kubelet, topolet_config, policy, scope, devices, selected }
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn read(
     let (identity, residents) = (arguments.identity.source(), arguments.residents.source());
     let machine = LoadedMachine::load_node(&arguments.machine.source())?;
     let rules = arguments.rules.source().of_node(&identity, &residents, machine.packed.as_deref())?;
-    let devices = rules.devices.as_deref().map(DeviceText::read).transpose()?;
+    let devices = DeviceText::of(&rules)?;
     let node = LoadedNode::on(&machine, &rules, devices)?.with_identity(&identity)?;
     let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
     let mut asked = pods::from_files(&arguments.files, reading, node.node.pod_rules(), screen)?;

@@ -27,14 +27,7 @@ pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<O
     let source = Source { name: "demo/pods.yaml", text: PODS };
     let pods = read_pods(&source).map_err(manifest_error)?;
     let machine = LoadedMachine::load(&MachineSource::named(MACHINE))?;
-    let rules = RulesSource {
-        config: None,
-        kubelet: None,
-        topolet_config: None,
-        policy: Some("single-numa-node".to_owned()),
-        scope: None,
-        devices: None,
-    };
+    let rules = RulesSource { policy: Some("single-numa-node".to_owned()), ..RulesSource::default() };
     let devices = DeviceText { name: "demo/devices.yaml".to_owned(), text: DEVICES.as_bytes().to_vec() };
     let node = LoadedNode::on(&machine, &rules, Some(devices))?;
     let asked = Asked { pods: pods.into_iter().map(Pod::delivered).collect(), ..Asked::default() };

@@ -70,10 +70,10 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let machine = LoadedMachine::load_node(&arguments.machine.source())?;
     let view = KubeletView::new(&machine.info)
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
-    let devices = arguments.rules.devices.as_deref().map(DeviceText::read).transpose()?;
     let mut config = KubeletConfiguration::default();
     let residents = arguments.residents.source();
     let rules = arguments.rules.source();
+    let devices = DeviceText::of(&rules)?;
     let rules = rules.of_node(&IdentitySource::default(), &residents, machine.packed.as_deref())?;
     let node = LoadedNode::changed(&machine, &rules, devices, Compat::default(), |given| {
         config = given.clone();

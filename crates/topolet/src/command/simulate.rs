@@ -1,6 +1,6 @@
 //! `topolet simulate`: many pods on many machines under several configurations; and how many of one pod fit.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
@@ -8,7 +8,7 @@ use node_input::{DeviceText, IdentitySource, LIVE, LoadedMachine, ResidentsSourc
 use node_output::{Document, Format};
 use pod_spec::{PodLevelResources, PodRules};
 
-use crate::arguments::{MachineArguments, ReadingArguments, RulesArguments};
+use crate::arguments::{DeviceArguments, MachineArguments, ReadingArguments, RulesArguments};
 use crate::outcome::Outcome;
 use crate::pods::{self, Asked, Reading};
 use crate::render::{self, Screen};
@@ -82,6 +82,7 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()>
 /// A scenario has machines, rules and pods; arguments about them would be ignored.
 fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<()> {
     let RulesArguments { config, kubelet, topolet_config, policy, scope, devices } = &arguments.rules;
+    let DeviceArguments { devices, selected } = devices;
     let ReadingArguments { lenient, strict, are_static } = arguments.reading;
     let said = [
         ("--lenient", lenient),
@@ -96,6 +97,7 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
         ("--policy", policy.is_some()),
         ("--scope", scope.is_some()),
         ("--devices", devices.is_some()),
+        ("--device", !selected.is_empty()),
     ];
     match said.into_iter().find(|(_, is_said)| *is_said) {
         Some((name, _)) => {
@@ -119,7 +121,7 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     }) else {
         bail!("--find-max is for one kind of pod, and {} has {}", arguments.file.display(), found.len());
     };
-    let devices = arguments.rules.devices.as_deref().map(Path::new).map(DeviceText::read).transpose()?;
+    let devices = DeviceText::of(&rules)?;
     let question = Question { machine: &machine, rules: &rules, devices };
     let found = simulation::find_max(&question, pod)?;
     for warning in &found.warnings {

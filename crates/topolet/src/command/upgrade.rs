@@ -18,7 +18,8 @@ use topology_admission::Identity;
 use topology_model::KubeletView;
 
 use crate::arguments::{
-    IdentityArguments, MachineArguments, OutputArguments, ReadingArguments, ResidentsArguments,
+    DeviceArguments, IdentityArguments, MachineArguments, OutputArguments, ReadingArguments,
+    ResidentsArguments,
 };
 use crate::outcome::Outcome;
 use crate::pods::{self, Asked, Reading};
@@ -60,9 +61,8 @@ pub(crate) struct UpgradeCheckArguments {
     /// Options of topolet's own, which no kubelet has.
     #[arg(long, value_name = "FILE")]
     pub(crate) topolet_config: Option<PathBuf>,
-    /// Devices of the node, by resource.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) devices: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) devices: DeviceArguments,
     #[command(flatten)]
     pub(crate) reading: ReadingArguments,
     #[command(flatten)]
@@ -104,7 +104,7 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
     let from = rules.kubelet.unwrap_or(KubeletVersion::DEFAULT);
     doubts(arguments, from, screen);
     let configurations = Configurations::read(arguments, &machine, &view)?;
-    let devices = arguments.devices.as_deref().map(DeviceText::read).transpose()?;
+    let devices = DeviceText::of(&rules)?;
     let running = Running::read(arguments, &machine, &rules, devices.clone())?;
     let (inventory, not_judged) = inventory_of(&machine, devices, &view)?;
     for warning in not_judged {
@@ -159,9 +159,9 @@ fn rules(arguments: &UpgradeCheckArguments, machine: &LoadedMachine) -> anyhow::
         config: arguments.config.clone(),
         kubelet: arguments.from,
         topolet_config: arguments.topolet_config.clone(),
-        policy: None,
-        scope: None,
-        devices: None,
+        devices: arguments.devices.devices.clone(),
+        selected: arguments.devices.selected.clone(),
+        ..RulesSource::default()
     };
     let (identity, residents) = (arguments.identity.source(), arguments.residents.source());
     rules.of_node(&identity, &residents, machine.packed.as_deref())

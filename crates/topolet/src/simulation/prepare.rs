@@ -211,7 +211,7 @@ impl Reading<'_> {
             topolet_config: own.topolet_config.as_deref().map(|path| self.path(path)),
             policy: own.policy.clone(),
             scope: own.scope.clone(),
-            devices: None,
+            ..RulesSource::default()
         };
         let devices = said.devices.as_deref().map(|path| DeviceText::read(&self.path(path))).transpose();
         let devices = devices
