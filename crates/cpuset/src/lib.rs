@@ -25,6 +25,7 @@ mod go;
 mod id;
 mod kernel;
 mod list;
+mod regular;
 #[cfg(feature = "serde")]
 mod serde;
 mod set;
@@ -33,6 +34,7 @@ pub use go::{AtoiError, GoQuoted, go_atoi, go_quote};
 pub use id::{CpuId, CpuOutOfRange};
 pub use kernel::{KernelListError, KernelMask, KernelMaskError};
 pub use list::ParseError;
+pub use regular::RegularList;
 pub use set::{CpuSet, Iter};
 
 #[cfg(doctest)]

@@ -28,8 +28,10 @@ impl MachineSummary {
         ];
         let isolated = self.isolated_cpus.as_ref().filter(|list| !list.is_empty());
         let states = [("offline", self.offline_cpus.as_ref()), ("isolated", isolated)];
-        let states: Vec<_> =
-            states.iter().filter_map(|(state, list)| Some(format!("{} {state}", (*list)?))).collect();
+        let states: Vec<_> = states
+            .iter()
+            .filter_map(|(state, list)| Some(format!("{} {state}", (*list)?.regular())))
+            .collect();
         if !states.is_empty() {
             parts[2].push_str(&format!(" ({})", states.join("; ")));
         }
@@ -118,7 +120,7 @@ fn row(node: &NodeSummary, glyphs: Glyphs) -> Vec<String> {
     vec![
         node.id.to_string(),
         node.packages.as_ref().map_or(UNKNOWN.to_owned(), |ids| or_nothing(package_list(ids))),
-        or_nothing(node.cpus.to_string()),
+        or_nothing(node.cpus.regular().to_string()),
         count(node.cores),
         count(node.l3_caches),
         match node.memory {

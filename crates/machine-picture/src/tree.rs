@@ -84,7 +84,7 @@ impl Drawing<'_> {
         let mut parts: Vec<_> =
             place.parts.iter().map(|part| labels::part(self.machine, *part, self.glyphs)).collect();
         let plural = if place.cpus.len() == 1 { "" } else { "s" };
-        parts.push(format!("CPU{plural} {}", place.cpus));
+        parts.push(format!("CPU{plural} {}", place.cpus.regular()));
         let own = place.parts.iter().find_map(|part| match part {
             Part::Node(node) => Some(node.id),
             Part::Package(_) | Part::Cache(_) => None,
@@ -112,7 +112,7 @@ impl Drawing<'_> {
         let pods = self.shares.pods.iter().enumerate().filter_map(|(at, pod)| {
             let cpus = &pod.cpus & &node.cpus;
             let plural = if cpus.len() == 1 { "" } else { "s" };
-            let cpus = (!cpus.is_empty()).then(|| format!("CPU{plural} {cpus}"));
+            let cpus = (!cpus.is_empty()).then(|| format!("CPU{plural} {}", cpus.regular()));
             let held =
                 memory.iter().find(|(index, ..)| *index == PodIndex(at)).map(|(.., held)| held.clone());
             let parts: Vec<_> = cpus.into_iter().chain(held).collect();
