@@ -115,7 +115,7 @@ impl Static {
         counted: &mut Vec<Change>,
         is_cut: &mut bool,
     ) -> Result<PodGranted, AllocateError> {
-        let request = match self.pod_level.exclusive_cpus_of_pod(pod) {
+        let request = match self.pod_level.cpus_allocated_to_pod(pod) {
             Ok(request) => request,
             Err(reason) => return Ok(PodGranted::SharedPool(reason)),
         };
@@ -136,7 +136,7 @@ impl Static {
         };
         let mut shares = Shares::new(bubble.clone());
         let shared_out = pod.containers.iter().try_for_each(|container| {
-            let own = self.pod_level.exclusive_cpus(pod, container).ok();
+            let own = self.pod_level.cpus_allocated_to(pod, container).ok();
             shares.add(container.name.clone(), container.role, own, |free, count| {
                 let taken = self.allocator.search(free, count)?;
                 *is_cut |= taken.is_cut();
@@ -169,7 +169,7 @@ impl Static {
                 let cpus = held.whole_pod(&pod.uid)?.clone();
                 let share = |container: &pod_spec::Container| {
                     let cpus = held.assigned(&pod.uid, &container.name)?.clone();
-                    let is_own = self.pod_level.exclusive_cpus(pod, container).is_ok();
+                    let is_own = self.pod_level.cpus_allocated_to(pod, container).is_ok();
                     let share = if is_own { PodShare::Exclusive(cpus) } else { PodShare::Shared(cpus) };
                     Some((container.name.clone(), share))
                 };

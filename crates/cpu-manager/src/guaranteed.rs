@@ -55,6 +55,13 @@ pub(crate) trait Guarantee: Sized {
     /// How many CPUs the pod as a whole gets for itself; at least one.
     fn exclusive_cpus_of_pod(self, pod: &Pod) -> Result<usize, NotPinned>;
 
+    /// The same where the pod is allocated as a whole whatever [`Self::allocates_whole`] says: with the gate off the
+    /// kubelet's `AllocatePod`, which it does not call then, looks at the containers.
+    fn cpus_allocated_to_pod(self, pod: &Pod) -> Result<usize, NotPinned>;
+
+    /// The share of a container in such a pod.
+    fn cpus_allocated_to(self, pod: &Pod, container: &Container) -> Result<usize, NotPinned>;
+
     /// Whether the pod's CPUs are allocated to the pod as a whole where the scope is the pod.
     fn allocates_whole(self, pod: &Pod) -> bool;
 
@@ -83,18 +90,21 @@ impl Guarantee for PodLevel {
                 _ => Err(NotPinned::PodLevel),
             };
         }
-        let (mut staying, mut peak, mut apps) = (0_usize, 0, 0_usize);
-        for container in &pod.containers {
-            let cpus = self.exclusive_cpus(pod, container).unwrap_or(0);
-            match container.role {
-                Role::Sidecar => staying = staying.saturating_add(cpus),
-                Role::Init => peak = peak.max(staying.saturating_add(cpus)),
-                Role::App => apps = apps.saturating_add(cpus),
-            }
+        sum(pod, |container| self.exclusive_cpus(pod, container))
+    }
+
+    fn cpus_allocated_to_pod(self, pod: &Pod) -> Result<usize, NotPinned> {
+        match self {
+            Self::Managed => self.exclusive_cpus_of_pod(pod),
+            _ => sum(pod, |container| self.cpus_allocated_to(pod, container)),
         }
-        match peak.max(staying.saturating_add(apps)) {
-            0 => Err(first_reason(self, pod)),
-            cpus => Ok(cpus),
+    }
+
+    fn cpus_allocated_to(self, pod: &Pod, container: &Container) -> Result<usize, NotPinned> {
+        match self {
+            Self::Managed => self.exclusive_cpus(pod, container),
+            _ if pod.qos_class(self.counts()) != QosClass::Guaranteed => Err(NotPinned::NotGuaranteed),
+            _ => whole_cpus(&container.requests),
         }
     }
 
@@ -119,9 +129,21 @@ impl Guarantee for PodLevel {
     }
 }
 
-fn first_reason(pod_level: PodLevel, pod: &Pod) -> NotPinned {
-    let mut reasons = pod.containers.iter().filter_map(|it| pod_level.exclusive_cpus(pod, it).err());
-    reasons.next().unwrap_or(NotPinned::NoCpuRequest)
+/// What the containers of a pod have together at the most, if each has `cpus`; else why the first has none.
+fn sum(pod: &Pod, cpus: impl Fn(&Container) -> Result<usize, NotPinned>) -> Result<usize, NotPinned> {
+    let (mut staying, mut peak, mut apps) = (0_usize, 0, 0_usize);
+    for container in &pod.containers {
+        let cpus = cpus(container).unwrap_or(0);
+        match container.role {
+            Role::Sidecar => staying = staying.saturating_add(cpus),
+            Role::Init => peak = peak.max(staying.saturating_add(cpus)),
+            Role::App => apps = apps.saturating_add(cpus),
+        }
+    }
+    match peak.max(staying.saturating_add(apps)) {
+        0 => Err(pod.containers.iter().find_map(|it| cpus(it).err()).unwrap_or(NotPinned::NoCpuRequest)),
+        cpus => Ok(cpus),
+    }
 }
 
 /// Whether the container has CPU and memory of its own: requests and limits, equal and not zero.

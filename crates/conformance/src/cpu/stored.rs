@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use cpu_manager::Holdings;
 use cpuset::CpuSet;
-use kubelet_checkpoint::Forms;
 use kubelet_checkpoint::cpu::{ContainerIds, CpuFile, CpuState};
+use kubelet_checkpoint::{Forms, PodLevel};
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 use serde_json::{Map, Value, json};
 
@@ -37,11 +37,13 @@ impl File {
 
     pub(super) fn write(&mut self, made: &Made, held: &Holdings) {
         let (containers, baselines) = (by_pod(held.iter()), by_pod(held.baselines()));
+        // With the gate off a kubelet keeps what pods hold as a whole in memory only.
+        let pods = held.whole_pods().filter(|_| self.forms.pod_level == PodLevel::On);
         let state = CpuState {
             policy: made.policy_name().to_owned(),
             shared: held.shared().clone(),
             containers,
-            pods: held.whole_pods().map(|(pod, cpus)| (pod.clone(), cpus.clone())).collect(),
+            pods: pods.map(|(pod, cpus)| (pod.clone(), cpus.clone())).collect(),
             baselines,
         };
         self.text = Some(state.encode(self.forms.cpu()));
