@@ -75,6 +75,9 @@ pub(crate) struct Vm {
     /// Writes the figures to docs/guest and docs/guest.md.
     #[arg(long, requires = "kubelet")]
     write: bool,
+    /// Writes docs/guest.md anew of the figures in docs/guest, and boots nothing.
+    #[arg(long, conflicts_with_all = ["kubelet", "test", "list"])]
+    report: bool,
     /// Makes topolet's answers wrong, so that the comparison has to fail.
     #[arg(long, requires = "kubelet")]
     wrong_answers: bool,
@@ -85,6 +88,9 @@ pub(crate) struct Vm {
 
 impl Vm {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        if self.report {
+            return kubelet_report::report();
+        }
         let programs = Programs::build()?;
         if self.list {
             return programs.list_tests();

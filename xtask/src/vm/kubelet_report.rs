@@ -29,6 +29,12 @@ pub(crate) fn write(outcome: &Outcome) -> anyhow::Result<()> {
     let file = folder.join(format!("{}.json", outcome.kubelet.replace(", ", "-")));
     fs::write(&file, serde_json::to_string_pretty(outcome)? + "\n")
         .with_context(|| format!("failed to write {}", file.display()))?;
+    report()
+}
+
+/// Writes `docs/guest.md` of the figures in `docs/guest`.
+pub(crate) fn report() -> anyhow::Result<()> {
+    let folder = root().join("docs/guest");
     let mut files: Vec<_> = fs::read_dir(&folder)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.sort();
     let mut all: Vec<Outcome> = Vec::new();
@@ -52,8 +58,8 @@ fn page(all: &[Outcome]) -> String {
             run.machine,
             run.seed,
             count(&|row| row.step == "add"),
-            count(&|row| row.did.as_deref() == Some("Running")),
-            count(&|row| row.did.as_deref().is_some_and(|did| did != "Running")),
+            count(&|row| row.step == "add" && row.did.as_deref() == Some("Running")),
+            count(&|row| row.step == "add" && row.did.as_deref() != Some("Running")),
             count(&|row| row.step == "delete"),
             count(&|row| row.step == "restart"),
             run.disagreements(),
@@ -62,7 +68,7 @@ fn page(all: &[Outcome]) -> String {
     }
     for run in all {
         let mut kinds: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
-        for row in &run.rows {
+        for row in run.rows.iter().filter(|row| row.step == "add") {
             if let (Some(said), Some(did)) = (&row.said, &row.did) {
                 *kinds.entry((&row.configuration, said, did)).or_default() += 1;
             }
@@ -74,6 +80,13 @@ fn page(all: &[Outcome]) -> String {
         );
         for ((configuration, said, did), pods) in kinds {
             let _ = writeln!(page, "| {configuration} | {said} | {did} | {pods} |");
+        }
+        let changes = run.rows.iter().filter(|row| row.step == "release");
+        let changes: Vec<String> = changes
+            .filter_map(|row| Some(format!("- said {}; did {}\n", row.said.as_ref()?, row.did.as_ref()?)))
+            .collect();
+        if !changes.is_empty() {
+            page += &format!("\nChanges of the release:\n\n{}", changes.concat());
         }
         let wrong: Vec<&Row> = run.rows.iter().filter(|row| !row.differences.is_empty()).collect();
         if !wrong.is_empty() {
