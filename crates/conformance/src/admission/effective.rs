@@ -1,9 +1,11 @@
 //! Effective requests and limits, and the QoS class.
 //!
 //! Copies of a quantity in the big inner form share their number in the kubelet. Where it asks for what a pod needs with
-//! overhead, the overhead of such an amount at pod level stays in the pod, and every later question sees it. The product
-//! does not do that. A case that asks several questions is one of listed difference if the answers are the kubelet's when
+//! overhead, the overhead of such an amount at pod level stays in the pod, and every later question sees it; so may the
+//! limit that is a copy of the request, or the request of the limit. The product does not do that. A case that asks several questions is one of listed difference if the answers are the kubelet's when
 //! each question leaves its overhead in exactly those amounts.
+
+use std::collections::BTreeSet;
 
 use pod_spec::{Amounts, Container, Overhead, Pod, PodLevelResources, PodRules, ResourceList};
 use serde_json::{Map, Value, json};
@@ -33,11 +35,11 @@ pub(super) fn effective(_: &Corpus, case: &Case) -> Outcome {
         Ok(pods) => return Outcome::Failed { got: json!({ "pods": pods.len() }) },
         Err(error) => return Outcome::Failed { got: json!({ "error": error.to_string() }) },
     };
-    let report = |leaves| report(Asked { pod: pod.clone(), leaves }, rules);
-    match case.compare(report(Leaves::Nothing)) {
-        Outcome::Failed { .. } if case.compare(report(Leaves::Overhead)) == Outcome::Passed => {
-            Outcome::Listed(Listed::Reproduced)
-        }
+    let (apart, shared) = (BTreeSet::new(), copied(&case.input["pod"]["spec"]["resources"]));
+    let report = |leaves, shared| report(Asked { pod: pod.clone(), leaves, shared }, rules);
+    let is_left = |shared| case.compare(report(Leaves::Overhead, shared)) == Outcome::Passed;
+    match case.compare(report(Leaves::Nothing, &apart)) {
+        Outcome::Failed { .. } if is_left(&apart) || is_left(&shared) => Outcome::Listed(Listed::Reproduced),
         outcome => outcome,
     }
 }
@@ -51,12 +53,22 @@ enum Leaves {
 }
 
 /// A pod that questions are asked about.
-struct Asked {
+struct Asked<'a> {
     pod: Pod,
     leaves: Leaves,
+    /// Whose requests and limits at pod level are one number.
+    shared: &'a BTreeSet<String>,
 }
 
-impl Asked {
+/// What has a request or a limit in a manifest, of which the other is a copy.
+fn copied(resources: &Value) -> BTreeSet<String> {
+    let names = |of: &str| -> BTreeSet<String> {
+        resources[of].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
+    };
+    names("requests").symmetric_difference(&names("limits")).cloned().collect()
+}
+
+impl Asked<'_> {
     fn effective(&mut self, which: Amounts, overhead: Overhead) -> Value {
         // The gate is for defaults and classes: amounts at pod level count whatever it says.
         let answer = listed(&self.pod.effective(which, PodLevelResources::Count, overhead));
@@ -64,14 +76,19 @@ impl Asked {
             && overhead == Overhead::Added
             && let Some(resources) = &mut self.pod.resources
         {
-            let own = match which {
-                Amounts::Requests => &mut resources.requests,
-                Amounts::Limits => &mut resources.limits,
+            let (own, other) = match which {
+                Amounts::Requests => (&mut resources.requests, &mut resources.limits),
+                Amounts::Limits => (&mut resources.limits, &mut resources.requests),
             };
             for (resource, amount) in own.iter_mut().filter(|(resource, _)| resource.is_pod_level()) {
                 let is_added = which == Amounts::Requests || !amount.is_zero();
                 if let Some(more) = self.pod.overhead.get(resource).filter(|_| is_added && amount.is_big()) {
                     *amount += more;
+                    if self.shared.contains(resource.as_str())
+                        && let Some(copy) = other.get_mut(resource)
+                    {
+                        *copy += more;
+                    }
                 }
             }
         }
