@@ -1,15 +1,13 @@
 //! A decision for a person: what was asked, what each node could give, what was given or why not. The sentences are
 //! those of the report.
 
-use admission_report::{
-    Conclusion, ContainerReport, DeviceSet, NodeCell, Refusal, ResourceReport, UncheckedResource, UnitReport,
-};
-use pod_spec::Role;
+use admission_report::{Conclusion, NodeCell, Refusal, ResourceReport, UncheckedResource, UnitReport};
 use terminal_text::Page;
 use topology_admission::{Search, Standing};
 use topology_model::{NodeId, NodeIds};
 use unicode_width::UnicodeWidthStr;
 
+use crate::cells::NOT_CHECKED;
 use crate::pod_group::PodGroup;
 
 /// Beyond so many nodes only those that come nearest are shown.
@@ -53,44 +51,6 @@ pub(crate) fn notes(pods: &PodGroup, page: Page) -> String {
         page.wrapped(&format!("! {}{whose}   {}", pods.span(), note.remark), 4)
     });
     notes.collect()
-}
-
-pub(crate) fn container(container: &ContainerReport) -> Vec<String> {
-    let memory = container.memory.iter().map(|block| {
-        if container.nodes.as_ref() == Some(&block.nodes) { block.amount() } else { block.to_string() }
-    });
-    let devices = container.devices.iter().map(DeviceSet::to_string);
-    let not_checked =
-        container.not_checked.iter().map(|unchecked| format!("{} {NOT_CHECKED}", unchecked.resource));
-    let cpus = match (&container.exclusive_cpus, &container.cpu_nodes) {
-        (Some(cpus), Some(nodes)) if container.nodes.as_ref() != Some(nodes) => {
-            format!("{cpus} on NUMA {nodes}")
-        }
-        (Some(cpus), _) => cpus.to_string(),
-        (None, _) => "shared".to_owned(),
-    };
-    vec![
-        with_role(container),
-        container.nodes.as_ref().map_or_else(|| "any".to_owned(), NodeIds::to_string),
-        cpus,
-        joined(memory),
-        joined(devices.chain(not_checked)),
-    ]
-}
-
-/// A container's name, and its role if it is another than the usual one.
-pub(crate) fn with_role(container: &ContainerReport) -> String {
-    match container.role {
-        Role::App => container.name.to_string(),
-        role @ (Role::Init | Role::Sidecar) => format!("{} ({})", container.name, role.name()),
-    }
-}
-
-/// Several things in one cell.
-#[must_use]
-pub fn joined(parts: impl Iterator<Item = String>) -> String {
-    let parts: Vec<_> = parts.collect();
-    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
 }
 
 /// Why, and what would fit.
@@ -236,8 +196,6 @@ impl<'a> Table<'a> {
     }
 }
 
-/// In place of amounts that nobody knows.
-const NOT_CHECKED: &str = "? not checked";
 /// A cell without content.
 const NOTHING: &str = "none";
 

@@ -2,6 +2,7 @@
 
 mod document;
 mod node_line;
+mod cells;
 mod pod_group;
 mod tally;
 mod decision;
@@ -13,7 +14,8 @@ mod topology;
 mod quotes;
 mod ranges;
 
-pub use decision::{decision, joined};
+pub use cells::joined;
+pub use decision::decision;
 pub use document::{Document, Format, JsonList, WriteError};
 pub use explanation::explanation;
 pub use held::{ContainerLine, DevicesHeld, FileLine, Held, MemoryHeld, Shown, shown};

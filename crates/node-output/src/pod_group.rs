@@ -8,7 +8,7 @@ use cpuset::CpuSet;
 use pod_spec::ContainerName;
 use topology_model::NodeIds;
 
-use crate::decision::{joined, with_role};
+use crate::cells::{container, joined, with_role};
 
 /// Pods of one workload with the same outcome; a pod without a workload is alone.
 #[derive(Clone, Debug)]
@@ -106,7 +106,7 @@ impl PodGroup {
     pub(crate) fn rows(&self) -> Vec<Vec<String>> {
         if self.count == 1 {
             let head = ["CONTAINER", "NUMA", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec();
-            let containers = self.first.containers().iter().map(crate::decision::container);
+            let containers = self.first.containers().iter().map(container);
             return std::iter::once(head).chain(containers).collect();
         }
         let head = ["CONTAINER", "PODS", "NUMA", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec();

@@ -12,6 +12,7 @@ mod repair;
 mod patience;
 mod pods;
 mod simulation;
+mod told;
 mod pod_shares;
 mod render;
 mod client;

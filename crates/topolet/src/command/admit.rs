@@ -12,11 +12,12 @@ use node_output::{Document, Format, JsonList, NodeLine, Tally};
 use serde::Serialize;
 use topology_admission::{Decided, Detail, Outcome as PodOutcome, Series, Tries};
 
-use crate::arguments::{OutputArguments, PodsArguments, ToldArguments};
+use crate::arguments::{OutputArguments, PodsArguments};
 use crate::outcome::Outcome;
 use crate::patience;
 use crate::pods::{self, Asked, Reading};
 use crate::render::Screen;
+use crate::told::ToldArguments;
 
 #[derive(Args, Debug)]
 pub(crate) struct AdmitArguments {

@@ -7,10 +7,11 @@ use pod_spec::Pod;
 use topology_manifest::{Source, read_pods};
 
 use super::admit::{self, Depth, Way};
-use crate::arguments::{OutputArguments, ToldArguments};
+use crate::arguments::OutputArguments;
 use crate::outcome::Outcome;
 use crate::pods::Asked;
 use crate::render::Screen;
+use crate::told::ToldArguments;
 
 /// The machine that Intel's guide to NUMA-aware pods describes.
 const MACHINE: &str = "xeon-2s-96cpu-sriov";

@@ -4,9 +4,10 @@ use clap::Args;
 use topology_admission::Tries;
 
 use super::admit::{self, Depth, Way};
-use crate::arguments::{OutputArguments, PodsArguments, ToldArguments};
+use crate::arguments::{OutputArguments, PodsArguments};
 use crate::outcome::Outcome;
 use crate::render::Screen;
+use crate::told::ToldArguments;
 
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArguments {

@@ -1,0 +1,47 @@
+//! Cells of a table: what a container is given.
+
+use admission_report::{ContainerReport, DeviceSet};
+use pod_spec::Role;
+use topology_model::NodeIds;
+
+/// In place of amounts that nobody knows.
+pub(crate) const NOT_CHECKED: &str = "? not checked";
+
+/// Name, NUMA nodes, CPUs, memory and devices.
+pub(crate) fn container(container: &ContainerReport) -> Vec<String> {
+    let memory = container.memory.iter().map(|block| {
+        if container.nodes.as_ref() == Some(&block.nodes) { block.amount() } else { block.to_string() }
+    });
+    let devices = container.devices.iter().map(DeviceSet::to_string);
+    let not_checked =
+        container.not_checked.iter().map(|unchecked| format!("{} {NOT_CHECKED}", unchecked.resource));
+    let cpus = match (&container.exclusive_cpus, &container.cpu_nodes) {
+        (Some(cpus), Some(nodes)) if container.nodes.as_ref() != Some(nodes) => {
+            format!("{cpus} on NUMA {nodes}")
+        }
+        (Some(cpus), _) => cpus.to_string(),
+        (None, _) => "shared".to_owned(),
+    };
+    vec![
+        with_role(container),
+        container.nodes.as_ref().map_or_else(|| "any".to_owned(), NodeIds::to_string),
+        cpus,
+        joined(memory),
+        joined(devices.chain(not_checked)),
+    ]
+}
+
+/// A container's name, and its role if it is another than the usual one.
+pub(crate) fn with_role(container: &ContainerReport) -> String {
+    match container.role {
+        Role::App => container.name.to_string(),
+        role @ (Role::Init | Role::Sidecar) => format!("{} ({})", container.name, role.name()),
+    }
+}
+
+/// Several things in one cell.
+#[must_use]
+pub fn joined(parts: impl Iterator<Item = String>) -> String {
+    let parts: Vec<_> = parts.collect();
+    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+}

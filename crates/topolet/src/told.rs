@@ -1,0 +1,79 @@
+//! Which decisions are shown, and which of them as one.
+
+use admission_report::Report;
+use anyhow::ensure;
+use clap::{Args, ValueEnum};
+use node_output::{PodGroups, is_not_pinned};
+use pod_spec::Pod;
+
+use crate::pods::Asked;
+
+/// Which decisions are shown. All pods are decided on: each is admitted beside those before it.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ToldArguments {
+    /// Shows only pods that are refused, or that are admitted and share CPUs.
+    #[arg(long, value_name = "OUTCOME", value_delimiter = ',')]
+    pub(crate) only: Vec<Only>,
+    /// Shows only these pods: NAME or NAMESPACE/NAME.
+    #[arg(long = "pod", value_name = "NAME")]
+    pub(crate) named: Vec<String>,
+    /// Shows no pod, only how many came out how.
+    #[arg(long, conflicts_with_all = ["only", "named", "unfold"])]
+    pub(crate) summary: bool,
+    /// Shows each pod of a table by itself. Without it pods of one workload with the same outcome are one entry, in which
+    /// the first is explained.
+    #[arg(long)]
+    pub(crate) unfold: bool,
+}
+
+/// An outcome that is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Only {
+    /// The node refuses the pod.
+    Refused,
+    /// The pod is admitted, and a container of it has no CPUs of its own.
+    Unpinned,
+}
+
+impl ToldArguments {
+    /// Fails if a pod that is to be shown is not there.
+    pub(crate) fn check(&self, asked: &Asked) -> anyhow::Result<()> {
+        for name in &self.named {
+            let count = asked.pods.len();
+            ensure!(
+                asked.pods.iter().any(|pod| is_called(pod, name)),
+                "none of the {count} pods that are decided on is called {name}"
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether a decision is shown.
+    pub(crate) fn shows(&self, pod: &Pod, report: &Report) -> bool {
+        let is_asked = |only: &Only| match only {
+            Only::Refused => !report.is_admitted(),
+            Only::Unpinned => is_not_pinned(report),
+        };
+        let is_named = |name: &String| is_called(pod, name);
+        !self.summary
+            && (self.only.is_empty() || self.only.iter().any(is_asked))
+            && (self.named.is_empty() || self.named.iter().any(is_named))
+    }
+
+    /// The groups that pods are shown in.
+    pub(crate) fn groups(&self, asked: &Asked) -> PodGroups {
+        let owned = asked.pods.iter().filter(|_| !self.unfold).filter_map(|pod| {
+            let owner = asked.owners.get(&pod.uid)?;
+            Some((pod.namespace.clone(), owner.to_string()))
+        });
+        PodGroups::of(owned)
+    }
+}
+
+/// `name` is NAME or NAMESPACE/NAME.
+fn is_called(pod: &Pod, name: &str) -> bool {
+    match name.split_once('/') {
+        Some((namespace, name)) => pod.namespace == namespace && pod.name == name,
+        None => pod.name == name,
+    }
+}
