@@ -35,7 +35,7 @@ pub(crate) fn build(releases: &[String], install: bool) -> anyhow::Result<()> {
     let missing: Vec<&str> =
         PACKAGES.iter().filter(|(file, _)| !Path::new(file).exists()).map(|(_, package)| *package).collect();
     if !missing.is_empty() {
-        ensure!(install, "Debian package {} is missing; `--install` installs it", missing.join(", "));
+        ensure!(install, "`--install` installs what is missing of Debian: {}", missing.join(", "));
         debian::install(&missing)?;
     }
     ensure!(

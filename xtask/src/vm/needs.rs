@@ -22,7 +22,7 @@ pub(crate) fn kernel(given: Option<&Path>, install: bool) -> anyhow::Result<Path
     let missing: Vec<&str> =
         PACKAGES.iter().filter(|(program, _)| !is_program(program)).map(|(_, package)| *package).collect();
     if !missing.is_empty() {
-        ensure!(install, "Debian package {} is missing; `--install` installs it", missing.join(", "));
+        ensure!(install, "`--install` installs what is missing of Debian: {}", missing.join(", "));
         debian::install(&missing)?;
     }
     if let Some(kernel) = given {

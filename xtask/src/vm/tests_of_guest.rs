@@ -64,7 +64,8 @@ impl Run {
             self.shape.cpus(),
             self.shape.nodes.iter().map(|node| node.memory).sum::<u64>()
         );
-        let state = folder().join("state.ext4");
+        // Guests of other machines run beside it.
+        let state = self.file("state.ext4");
         make_disk(&state)?;
         let mut summary = Summary::default();
         for phase in [Phase::First, Phase::AfterPowerLoss, Phase::LessMemory] {
@@ -84,6 +85,11 @@ impl Run {
         Ok(())
     }
 
+    /// A file of this machine's guest.
+    fn file(&self, name: &str) -> PathBuf {
+        folder().join(format!("{}.{name}", self.shape.machine.replace('/', "_")))
+    }
+
     fn boot(&self, phase: Phase, state: &Path, summary: &mut Summary) -> anyhow::Result<Duration> {
         let mut shape = self.shape.clone();
         if phase == Phase::LessMemory
@@ -91,7 +97,7 @@ impl Run {
         {
             node.memory -= LESS.min(node.memory / 2);
         }
-        let archive = folder().join("archive.cpio");
+        let archive = self.file("archive.cpio");
         self.programs.archive(&archive, &shape, &[("acknowledged", summary.acknowledged.join("\n"))])?;
         let mut line = format!("{} guest.phase={phase:?}", kernel_line(&shape));
         if let Some(test) = &self.test {
@@ -101,7 +107,7 @@ impl Run {
             line += " guest.wrong=cpusets";
         }
         let machine = [arguments(&shape), disk(state, "state")].concat();
-        let log = folder().join(format!("{}.{phase:?}.log", self.shape.machine.replace('/', "_")));
+        let log = self.file(&format!("{phase:?}.log"));
         let boot = Boot { kernel: self.kernel.clone(), archive, machine, line, limit: self.limit, log };
         summary.is_done = false;
         let took = boot.run(|line| summary.read(line))?;

@@ -25,7 +25,7 @@ pub(crate) struct Scale {
 /// out, since no kernel brings them online under QEMU, and the ids of the others close up.
 ///
 /// # Errors
-/// QEMU cannot emulate its packages, which all have the same number of cores there.
+/// QEMU cannot emulate its packages, which all have the same number of cores there, and their nodes one after the other.
 pub(crate) fn translate(topology: &Value, scale: Scale) -> anyhow::Result<Shape> {
     let machine = topology["machine"].as_str().context("the machine has no name")?.to_owned();
     let number = |value: &Value| value.as_u64().unwrap_or(0);
@@ -62,6 +62,11 @@ pub(crate) fn translate(topology: &Value, scale: Scale) -> anyhow::Result<Shape>
             device: device(node),
         });
     }
+    // The kernel numbers nodes in the order in which it sees their CPUs, package by package.
+    ensure!(
+        nodes.iter().filter_map(|node: &NodeShape| node.package).is_sorted(),
+        "the nodes of {machine} go back and forth between packages, which has other ids under QEMU"
+    );
     for package in 0..packages.len() {
         let cores =
             |of| nodes.iter().filter(|node| node.package == Some(of)).map(|node| node.cores).sum::<usize>();
