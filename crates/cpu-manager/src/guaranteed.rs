@@ -74,7 +74,7 @@ impl Guarantee for PodLevel {
         if pod.qos_class(self.counts()) != QosClass::Guaranteed {
             return Err(NotPinned::NotGuaranteed);
         }
-        if self.is_read(pod) && !(self == Self::Managed && stands_alone(container)) {
+        if self.is_read(pod) && !(self == Self::Managed && container.is_guaranteed_equivalent()) {
             return Err(NotPinned::PodLevel);
         }
         whole_cpus(&container.requests)
@@ -144,14 +144,6 @@ fn sum(pod: &Pod, cpus: impl Fn(&Container) -> Result<usize, NotPinned>) -> Resu
         0 => Err(pod.containers.iter().find_map(|it| cpus(it).err()).unwrap_or(NotPinned::NoCpuRequest)),
         cpus => Ok(cpus),
     }
-}
-
-/// Whether the container has CPU and memory of its own: requests and limits, equal and not zero.
-pub(crate) fn stands_alone(container: &Container) -> bool {
-    ["cpu", "memory"].into_iter().all(|resource| {
-        let (request, limit) = (container.requests.get(resource), container.limits.get(resource));
-        request.is_some_and(|amount| !amount.is_zero()) && request == limit
-    })
 }
 
 /// The CPUs of a request, if it is for whole ones after the kubelet's rounding (`1999500u` is 2).

@@ -2,7 +2,7 @@
 
 use pod_spec::{Container, Pod};
 
-use crate::guaranteed::{stands_alone, whole_cpus};
+use crate::guaranteed::whole_cpus;
 use crate::{Holdings, Static};
 
 /// With whom a container shares its CPUs.
@@ -54,7 +54,7 @@ impl Static {
         if held.assigned(&pod.uid, &container.name).is_none() {
             return Isolation::Host;
         }
-        let is_alone = || stands_alone(container) && whole_cpus(&container.limits).is_ok();
+        let is_alone = || container.is_guaranteed_equivalent() && whole_cpus(&container.limits).is_ok();
         if self.allocates_whole(pod) && !is_alone() { Isolation::Pod } else { Isolation::Container }
     }
 

@@ -3,8 +3,9 @@
 //! The plugin that connected last is asked about devices. When a plugin goes, another one that is connected is asked;
 //! only when the last one has gone, the resource is disconnected. Whoever lists devices replaces the whole list.
 //!
-//! As in the kubelet, a plugin that registers on a path that is still connected is refused, and after that nobody
-//! notices the end of the plugin there: the path stays connected until the kubelet restarts.
+//! In the kubelet ([`ReplacedPlugins::KeepOpen`]) a plugin that registers on a path that is still connected is refused,
+//! and after that nobody notices the end of the plugin there: the path stays connected until the kubelet restarts. With
+//! [`ReplacedPlugins::Close`] it takes the place of the one before.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -12,6 +13,7 @@ use alloc::vec::Vec;
 
 use pod_spec::ResourceName;
 
+use crate::calls::ReplacedPlugins;
 use crate::inventory::PluginOptions;
 use crate::registration::{ConnectionId, RegisterError};
 
@@ -62,30 +64,46 @@ impl SocketConnections {
         self.0.entry(resource.clone()).or_default().clients.push((Arc::from(socket), connection));
     }
 
-    /// It has told its options, and is asked from now on.
+    /// It has told its options, and is asked from now on. Returns the connection by the same path in whose place it
+    /// comes, which is to be closed: only if plugins are replaced ([`ReplacedPlugins::Close`]).
     ///
     /// # Errors
-    /// [`RegisterError::AlreadyConnected`]: a plugin is connected by that path. [`failed`](Self::failed) is to be
-    /// called then.
+    /// [`RegisterError::AlreadyConnected`]: a plugin is connected by that path, and stays. [`failed`](Self::failed) is
+    /// to be called then.
     pub fn connected(
         &mut self,
         resource: &ResourceName,
         socket: &str,
         plugin: Connected,
-    ) -> Result<(), RegisterError> {
-        let connected = &mut self.0.entry(resource.clone()).or_default().connected;
-        if connected.contains_key(socket) {
+        replaced: ReplacedPlugins,
+    ) -> Result<Option<ConnectionId>, RegisterError> {
+        let Plugins { clients, connected } = self.0.entry(resource.clone()).or_default();
+        let before = connected.get(socket).map(|before| before.connection);
+        if before.is_some() && replaced == ReplacedPlugins::KeepOpen {
             return Err(RegisterError::AlreadyConnected(socket.into()));
         }
+        if replaced == ReplacedPlugins::Close {
+            clients.retain(|(path, _)| **path != *socket);
+            clients.push((Arc::from(socket), plugin.connection));
+        }
         connected.insert(Arc::from(socket), plugin);
-        Ok(())
+        Ok(before)
     }
 
-    /// It could not be connected. The end of a plugin that was connected by the same path is not noticed any more.
-    pub fn failed(&mut self, resource: &ResourceName, socket: &str) {
-        if let Some(plugins) = self.0.get_mut(resource) {
-            plugins.clients.retain(|(path, _)| **path != *socket);
-        }
+    /// It could not be connected. In the kubelet the end of a plugin that was connected by the same path is not noticed
+    /// any more.
+    pub fn failed(
+        &mut self,
+        resource: &ResourceName,
+        socket: &str,
+        connection: ConnectionId,
+        replaced: ReplacedPlugins,
+    ) {
+        let Some(plugins) = self.0.get_mut(resource) else { return };
+        plugins.clients.retain(|(path, id)| match replaced {
+            ReplacedPlugins::KeepOpen => **path != *socket,
+            ReplacedPlugins::Close => *id != connection,
+        });
     }
 
     /// The stream of a plugin has ended, or the socket has vanished by which it was found.
@@ -101,6 +119,20 @@ impl SocketConnections {
             Some(&by) => Gone::Replaced { closed, by },
             None => Gone::Last(closed),
         }
+    }
+
+    /// The resources and paths of all plugins whose end is noticed.
+    pub fn clients(&self) -> impl Iterator<Item = (&ResourceName, &str)> {
+        self.0.iter().flat_map(|(resource, plugins)| {
+            plugins.clients.iter().map(move |(path, _)| (resource, path.as_ref()))
+        })
+    }
+
+    /// The connection by a path whose end is noticed.
+    #[must_use]
+    pub fn client(&self, resource: &ResourceName, socket: &str) -> Option<ConnectionId> {
+        let clients = &self.0.get(resource)?.clients;
+        clients.iter().find(|(path, _)| **path == *socket).map(|(_, connection)| *connection)
     }
 
     /// The paths by which plugins of a resource are connected, in byte order.

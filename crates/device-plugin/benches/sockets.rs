@@ -50,7 +50,12 @@ fn snapshot() -> PodResourcesSnapshot {
         let amounts =
             Amounts { cpus: "0-15".parse().unwrap(), memory: Vec::new(), devices: devices.collect() };
         let container = ContainerEntry { name: ContainerName::new("app"), amounts };
-        PodEntry { name: format!("pod-{at}"), namespace: "default".to_owned(), containers: vec![container] }
+        PodEntry {
+            name: format!("pod-{at}"),
+            namespace: "default".to_owned(),
+            containers: vec![container],
+            whole: Amounts::default(),
+        }
     };
     PodResourcesSnapshot { pods: (0..500).map(pod).collect(), allocatable: Amounts::default() }
 }

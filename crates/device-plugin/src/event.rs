@@ -56,6 +56,18 @@ pub enum ServerEvent {
         /// How it was noticed.
         why: DisconnectReason,
     },
+    /// One of several plugins for a resource has gone away. Its devices stay as they are listed, and another one is asked
+    /// from now on.
+    OneGone {
+        /// For which resource.
+        resource: ResourceName,
+        /// The socket of the one that has gone.
+        socket: PathBuf,
+        /// How it was noticed.
+        why: DisconnectReason,
+        /// What the one that is asked from now on wants to be asked.
+        options: PluginOptions,
+    },
     /// The stream of a plugin has ended for which nobody stands any more, since another one failed to take its place:
     /// nothing happens to its devices, as in the kubelet.
     EndedUnnoticed {
@@ -88,6 +100,8 @@ pub enum DisconnectReason {
     SocketRemoved,
     /// It did not take the news that it is registered.
     NotNotified(RpcError),
+    /// It was closed because another resource had no connection, and this one had most.
+    MadeRoom,
     /// This server stops.
     Stopping,
 }
@@ -119,7 +133,7 @@ impl ServerEvent {
     /// After [`ServerEvent::Listed`] the state is to be stored; after the others it is not, as in the kubelet.
     pub fn record(self, inventory: &mut Inventory, now: Moment) -> Vec<DeviceId> {
         match self {
-            Self::Registered { resource, options, .. } => {
+            Self::Registered { resource, options, .. } | Self::OneGone { resource, options, .. } => {
                 let endpoint = Endpoint::Plugin { options: Some(options), life: Life::Running };
                 inventory.set_endpoint(&resource, endpoint);
                 Vec::new()

@@ -2,6 +2,7 @@
 
 mod open;
 mod names;
+mod standing;
 #[cfg(test)]
 mod models;
 
@@ -11,8 +12,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use device_manager::{
-    Budget, ConnectionId, Connections, Device, OverBudget, Question, RegisterError, Reply, size_of_list,
+    Budget, Connected, ConnectionId, Device, Gone, OverBudget, PluginOptions, Question, RegisterError,
+    ReplacedPlugins, Reply, size_of_list,
 };
+use kubelet_release::PluginsPerResource;
 use pod_spec::ResourceName;
 use tokio::sync::Semaphore;
 
@@ -24,6 +27,7 @@ use crate::threads::{Mutex, MutexGuard, spawn};
 use crate::wire::{ConnectError, Grpc, Wire};
 use names::Names;
 use open::{CloseSignal, OpenConnections};
+use standing::Standing;
 
 /// How many characters are told of why a plugin failed to register.
 const MAX_REASON: usize = 1024;
@@ -44,9 +48,10 @@ pub(crate) struct Plugins<W: Wire = Grpc> {
 
 /// Who is connected. Events and answers are told while it is locked, so that they come in the order of what they tell.
 struct Table<C> {
-    /// Which connection stands for a resource.
-    connections: Connections,
+    standing: Standing,
     open: OpenConnections,
+    /// Every plugin that has registered and is connected.
+    clients: BTreeMap<ConnectionId, CurrentClient<C>>,
     /// Who is asked: not always who stands for the resource, since a plugin that failed to register again is still
     /// there.
     asked: BTreeMap<ResourceName, CurrentClient<C>>,
@@ -80,9 +85,15 @@ impl<W: Wire> Plugins<W> {
         tell: impl Fn(ServerEvent) + Send + Sync + 'static,
         held: impl Fn() -> BTreeSet<ResourceName> + Send + Sync + 'static,
     ) -> Self {
+        let replaced = match setup.per_resource {
+            PluginsPerResource::One => setup.replaced,
+            // Only a plugin on the same socket comes in the place of another.
+            PluginsPerResource::Several => ReplacedPlugins::KeepOpen,
+        };
         let table = Table {
-            connections: Connections::default(),
-            open: OpenConnections::new(setup.replaced, setup.limits.plugins),
+            standing: Standing::new(setup.per_resource, setup.replaced),
+            open: OpenConnections::new(replaced, setup.limits.plugins),
+            clients: BTreeMap::new(),
             asked: BTreeMap::new(),
             lists: Budget::default(),
             names: Names::default(),
@@ -131,7 +142,7 @@ impl<W: Wire> Plugins<W> {
         socket: PathBuf,
     ) -> Result<(), ConnectError> {
         let _one_of_them = self.registrations.acquire().await;
-        let (id, mut closed) = self.connecting(&resource)?;
+        let (id, mut closed) = self.connecting(&resource, &socket)?;
         let still_open = closed.clone();
         let introduced = tokio::select! {
             biased;
@@ -142,9 +153,7 @@ impl<W: Wire> Plugins<W> {
         let (client, options) = match introduced {
             Ok(introduced) => introduced,
             Err(error) => {
-                let mut table = self.table();
-                table.connections.failed(&resource);
-                table.open.close(&resource, id);
+                self.table().failed(&resource, &socket, id);
                 return Err(error);
             }
         };
@@ -156,38 +165,51 @@ impl<W: Wire> Plugins<W> {
                 return Err(ConnectError::Options(RegisterError::Options(errors::closing())));
             }
             let asked = CurrentClient { connection: id, client: client.clone(), closed: closed.clone() };
-            table.asked.insert(resource.clone(), asked);
-            table.registered(&resource, id);
+            if let Err(error) = table.registered((&resource, &socket), asked, options) {
+                table.failed(&resource, &socket, id);
+                return Err(ConnectError::Options(error));
+            }
             (self.tell)(ServerEvent::Registered { resource: resource.clone(), options, receipt });
         }
         // Whoever records may be gone; then nothing matters.
         let _ = recorded.await;
-        spawn(Arc::clone(self).listen(resource, client, (id, closed)));
+        spawn(Arc::clone(self).listen((resource, socket), client, (id, closed)));
         Ok(())
     }
 
     /// One more connection, which stands for the resource from now on.
-    fn connecting(&self, resource: &ResourceName) -> Result<(ConnectionId, CloseSignal), ConnectError> {
+    fn connecting(
+        &self,
+        resource: &ResourceName,
+        socket: &Path,
+    ) -> Result<(ConnectionId, CloseSignal), ConnectError> {
         if !self.table().names.has_room(resource) {
             let held = (self.held)();
             let mut table = self.table();
             let Table { names, open, .. } = &mut *table;
             names.prune(&held, |resource| open.is_connected(resource), Instant::now());
         }
-        self.table().connecting(resource)
+        self.table().connecting(resource, socket)
     }
 
     /// Tells every list of a plugin, until its stream ends. It is never connected again.
     async fn listen(
         self: Arc<Self>,
-        resource: ResourceName,
+        (resource, socket): (ResourceName, PathBuf),
         mut client: W::Client,
         (id, mut closed): (ConnectionId, CloseSignal),
     ) {
         let still_open = closed.clone();
         let why = tokio::select! {
             biased;
-            () = closed.wait() => return,
+            () = closed.wait() => {
+                let mut table = self.table();
+                table.clients.remove(&id);
+                if table.standing.is_expected(&resource, &socket, id) {
+                    self.gone_from(&mut table, (&resource, &socket), DisconnectReason::MadeRoom);
+                }
+                return;
+            }
             why = self.lists((&resource, id), &mut client, &still_open) => why,
         };
         let mut table = self.table();
@@ -195,10 +217,10 @@ impl<W: Wire> Plugins<W> {
         if !still_open.is_open() {
             return;
         }
-        let plugin = self.gone_from(&mut table, &resource, why);
+        let plugin = self.gone_from(&mut table, (&resource, &socket), why);
         // One whose end nobody notices is asked on, and fails to answer.
         if table.asked.get(&resource).is_none_or(|asked| asked.connection != id) {
-            table.open.close(&resource, id);
+            table.close(&resource, id);
         }
         if plugin == ResourcePlugin::None {
             (self.tell)(ServerEvent::EndedUnnoticed { resource });
@@ -238,37 +260,56 @@ impl<W: Wire> Plugins<W> {
         }
     }
 
-    /// A stream for the resource has ended, or its socket has vanished: whoever stands for it now is closed, as in
-    /// the kubelet.
-    pub(crate) fn gone(&self, resource: &ResourceName, why: DisconnectReason) -> ResourcePlugin {
-        self.gone_from(&mut self.table(), resource, why)
+    /// The stream of the plugin at `socket` has ended, or the socket by which it was found has vanished. Where a resource
+    /// has one plugin, whoever stands for it now is closed, as in the kubelet.
+    pub(crate) fn gone(
+        &self,
+        resource: &ResourceName,
+        socket: &Path,
+        why: DisconnectReason,
+    ) -> ResourcePlugin {
+        self.gone_from(&mut self.table(), (resource, socket), why)
     }
 
     fn gone_from(
         &self,
         table: &mut Table<W::Client>,
-        resource: &ResourceName,
+        (resource, socket): (&ResourceName, &Path),
         why: DisconnectReason,
     ) -> ResourcePlugin {
-        let Some(connection) = table.connections.gone(resource) else { return ResourcePlugin::None };
-        table.open.close(resource, connection);
-        // Even if an older one still works: who is told that it has gone does not expect answers.
-        table.asked.remove(resource);
-        table.lists.free(resource);
-        table.names.gone(resource, Instant::now());
-        (self.tell)(ServerEvent::Gone { resource: resource.clone(), why });
+        match table.standing.gone(resource, socket) {
+            Gone::Unnoticed => return ResourcePlugin::None,
+            Gone::Closed(connection) => table.close(resource, connection),
+            Gone::Replaced { closed, by } => {
+                table.close(resource, closed);
+                if let Some(next) = table.clients.get(&by.connection) {
+                    table.asked.insert(resource.clone(), next.clone());
+                }
+                let (resource, options) = (resource.clone(), by.options);
+                (self.tell)(ServerEvent::OneGone { resource, socket: socket.to_path_buf(), why, options });
+            }
+            Gone::Last(connection) => {
+                table.close(resource, connection);
+                // Even if an older one still works: who is told that it has gone does not expect answers.
+                table.asked.remove(resource);
+                table.lists.free(resource);
+                table.names.gone(resource, Instant::now());
+                (self.tell)(ServerEvent::Gone { resource: resource.clone(), why });
+            }
+        }
         ResourcePlugin::Connected
     }
 
     /// Closes all connections.
     pub(crate) fn close_all(&self) {
-        let resources: Vec<ResourceName> = self.table().connections.resources().cloned().collect();
-        for resource in resources {
-            self.gone(&resource, DisconnectReason::Stopping);
+        let standing = self.table().standing.all();
+        for (resource, socket) in standing {
+            self.gone(&resource, &socket, DisconnectReason::Stopping);
         }
         let mut table = self.table();
         table.open.close_all();
         table.asked.clear();
+        table.clients.clear();
     }
 
     /// Asks the plugin, and hands its answer on while nothing else can be told: so nobody hears an answer of a plugin
@@ -303,8 +344,12 @@ impl<W: Wire> Plugins<W> {
     }
 }
 
-impl<C> Table<C> {
-    fn connecting(&mut self, resource: &ResourceName) -> Result<(ConnectionId, CloseSignal), ConnectError> {
+impl<C: Clone> Table<C> {
+    fn connecting(
+        &mut self,
+        resource: &ResourceName,
+        socket: &Path,
+    ) -> Result<(ConnectionId, CloseSignal), ConnectError> {
         if !self.names.has_room(resource) {
             return Err(ConnectError::Resources);
         }
@@ -313,15 +358,39 @@ impl<C> Table<C> {
         let Some(closed) = self.open.dialled(resource, id) else {
             return Err(ConnectError::Connections(self.open.most()));
         };
-        self.connections.connecting(resource, id);
+        self.standing.connecting(resource, socket, id);
         Ok((id, closed))
     }
 
     /// The plugin of a connection is asked from now on.
-    fn registered(&mut self, resource: &ResourceName, id: ConnectionId) {
+    fn registered(
+        &mut self,
+        (resource, socket): (&ResourceName, &Path),
+        client: CurrentClient<C>,
+        options: PluginOptions,
+    ) -> Result<(), RegisterError> {
+        let id = client.connection;
+        let before = self.standing.connected(resource, socket, Connected { connection: id, options })?;
+        if let Some(before) = before {
+            self.close(resource, before);
+        }
+        self.clients.insert(id, client.clone());
+        self.asked.insert(resource.clone(), client);
         self.open.registered(resource, id);
         self.names.insert(resource);
         self.stand_in(resource, id);
+        Ok(())
+    }
+
+    /// A connection has not become that of a plugin.
+    fn failed(&mut self, resource: &ResourceName, socket: &Path, id: ConnectionId) {
+        self.standing.failed(resource, socket, id);
+        self.close(resource, id);
+    }
+
+    fn close(&mut self, resource: &ResourceName, id: ConnectionId) {
+        self.open.close(resource, id);
+        self.clients.remove(&id);
     }
 
     /// The plugin of a connection has listed its devices.
@@ -340,10 +409,8 @@ impl<C> Table<C> {
         taken
     }
 
-    /// If the connection that stands for the resource has just been replaced, this one stands for it.
     fn stand_in(&mut self, resource: &ResourceName, id: ConnectionId) {
-        if self.connections.current(resource).is_some_and(|current| !self.open.has(resource, current)) {
-            self.connections.connecting(resource, id);
-        }
+        let Self { standing, open, .. } = self;
+        standing.stand_in(resource, id, |current| open.has(resource, current));
     }
 }

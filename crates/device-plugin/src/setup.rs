@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::limits::Limits;
 use device_manager::{PluginMessages, PluginTime, ReplacedPlugins};
+use kubelet_release::{PluginsPerResource, Rules};
 
 /// What a server is started with.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,6 +18,8 @@ pub struct Setup {
     pub messages: PluginMessages,
     /// What happens to connections of plugins that are replaced.
     pub replaced: ReplacedPlugins,
+    /// How many plugins may serve a resource, by the rules of a release.
+    pub per_resource: PluginsPerResource,
     /// How many connections there are.
     pub limits: Limits,
     /// How many questions about pods are answered.
@@ -111,6 +114,7 @@ impl Setup {
             times: Times::default(),
             messages: PluginMessages::default(),
             replaced: ReplacedPlugins::default(),
+            per_resource: Rules::default().plugins_per_resource,
             limits: Limits::default(),
             questions: Questions::default(),
         }

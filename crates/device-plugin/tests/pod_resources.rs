@@ -35,7 +35,7 @@ fn amounts() -> Amounts {
 }
 
 fn pod(name: &str, containers: Vec<ContainerEntry>) -> PodEntry {
-    PodEntry { name: name.to_owned(), namespace: "ran".to_owned(), containers }
+    PodEntry { name: name.to_owned(), namespace: "ran".to_owned(), containers, whole: Amounts::default() }
 }
 
 fn snapshot() -> PodResourcesSnapshot {

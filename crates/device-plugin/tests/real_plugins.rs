@@ -122,8 +122,12 @@ fn plugins_in_go_and_in_python_are_served() {
     let devices = held.entries(&pod.uid, &pod.containers[0].name).collect();
     let amounts = Amounts { cpus: "2-3".parse().unwrap(), memory: Vec::new(), devices };
     let container = ContainerEntry { name: ContainerName::new("app"), amounts };
-    let entry =
-        PodEntry { name: "trainer".to_owned(), namespace: "default".to_owned(), containers: vec![container] };
+    let entry = PodEntry {
+        name: "trainer".to_owned(),
+        namespace: "default".to_owned(),
+        containers: vec![container],
+        whole: Amounts::default(),
+    };
     let allocatable = Amounts { devices: node.inventory.allocatable().collect(), ..Amounts::default() };
     *node.told.0.lock().unwrap() = Arc::new(PodResourcesSnapshot { pods: vec![entry], allocatable });
     let socket = folder.pod_resources_socket();

@@ -3,8 +3,8 @@
 use crate::release::Release;
 use crate::value::{
     AlignedShare, CheckpointForm, DefaultedBy, DeviceHintNodes, EmptyMemoryRequest, FlagTexts, GateTable,
-    MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodSysctls, PodsOfGateOff, QosBy,
-    RunningInstances, StorageForm, WholeCoreCheck,
+    MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodResourcesTold, PodSysctls,
+    PodsOfGateOff, QosBy, RunningInstances, StorageForm, WholeCoreCheck,
 };
 
 /// Makes [`Rules`] and [`Rule`] of a table with a row for each rule: its field, its name, the type of its values, what
@@ -120,6 +120,8 @@ table! {
         "how many device plugins may serve a resource", "device manager, connections by resource and socket";
     metric_prefix MetricPrefix: MetricPrefix = [Bare, Bare, Bare, Kubelet],
         "how the metrics of pod-level resource managers are named", "KEP-5526, metric names";
+    pod_resources_told PodResourcesTold: PodResourcesTold = [Containers, Containers, Containers, PodsToo],
+        "what the pod resources service tells of pods that are served as a whole", "podresources, cpu_ids and memory of pods";
 }
 
 impl Default for Rules {

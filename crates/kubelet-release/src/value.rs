@@ -159,3 +159,12 @@ pub enum MetricPrefix {
     /// `kubelet_resource_manager_`; counters end with `_total`.
     Kubelet,
 }
+
+/// What the pod resources service tells of a pod whose CPUs and memory are allocated to it as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PodResourcesTold {
+    /// What its containers have, shared or not.
+    Containers,
+    /// What the pod has, and of its containers what is their own.
+    PodsToo,
+}

@@ -134,6 +134,13 @@ impl Static {
         self.pod_level == PodLevel::Managed && pod.has_pod_level_resources()
     }
 
+    /// Whether the container has memory that it shares with no other container of its pod. Its amount is in
+    /// [`Holdings`](crate::Holdings).
+    #[must_use]
+    pub fn is_own(&self, pod: &Pod, container: &Container) -> bool {
+        !self.books_whole(pod) || container.is_guaranteed_equivalent()
+    }
+
     pub(crate) fn pinned(&self, pod: &Pod) -> Result<(), NotPinned> {
         let class = pod.qos_class(self.pod_level.counts());
         if class != QosClass::Guaranteed {
@@ -147,7 +154,7 @@ impl Static {
 
     /// The container's own request; nothing if it lives in the shared pool of its pod.
     pub(crate) fn container_request(&self, pod: &Pod, container: &Container) -> Result<Request, NotInt64> {
-        if self.books_whole(pod) && !container.is_guaranteed_equivalent() {
+        if !self.is_own(pod, container) {
             return Ok(Request::default());
         }
         self.read(&container.requests)

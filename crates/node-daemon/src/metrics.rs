@@ -26,7 +26,7 @@ use topology_policy::KubeletPolicy;
 pub(super) use self::exposition::Exposition;
 use self::free::Free;
 pub(super) use self::free::Now;
-use self::kinds::{Alignment, Allocation, Assignment, OfCause, OfNode, OfReason, Plain};
+use self::kinds::{Alignment, Allocation, Assignment, Assignments, OfCause, OfNode, OfReason, Plain};
 use super::shared::Mode;
 use node_input::LoadedNode;
 
@@ -80,7 +80,7 @@ pub(super) struct Metrics {
     memory_errors: Counter,
     allocations: Family<Allocation, Counter>,
     allocation_errors: Family<Allocation, Counter>,
-    assignments: Family<Assignment, Plain>,
+    assignments: Assignments,
     attempts: Histogram,
     merges: Histogram,
     admissions: Histogram,
@@ -115,7 +115,7 @@ impl Metrics {
             memory_errors: Counter::default(),
             allocations: Family::default(),
             allocation_errors: Family::default(),
-            assignments: Family::default(),
+            assignments: Assignments::named(node.node.kubelet_rules().metric_prefix),
             attempts: Histogram::new(SECONDS),
             merges: Histogram::new(SECONDS),
             admissions: Histogram::new(SECONDS),
@@ -224,21 +224,26 @@ impl Metrics {
             self.memory_errors.clone(),
         );
         if pod_level == PodLevel::Managed {
+            let prefix = match self.assignments {
+                Assignments::Bare(_) => "",
+                Assignments::Total(_) => "kubelet_",
+            };
             to.register(
-                "resource_manager_allocations",
+                format!("{prefix}resource_manager_allocations"),
                 "[ALPHA] Number of exclusive resource allocations performed by a resource manager.",
                 self.allocations.clone(),
             );
             to.register(
-                "resource_manager_allocation_errors",
+                format!("{prefix}resource_manager_allocation_errors"),
                 "[ALPHA] Number of errors encountered during exclusive resource allocation.",
                 self.allocation_errors.clone(),
             );
-            to.register(
-                "resource_manager_container_assignments",
-                "[ALPHA] Number of containers with a specific type of resource assignment.",
-                self.assignments.clone(),
-            );
+            let name = format!("{prefix}resource_manager_container_assignments");
+            let help = "[ALPHA] Number of containers with a specific type of resource assignment.";
+            match &self.assignments {
+                Assignments::Bare(family) => to.register(name, help, family.clone()),
+                Assignments::Total(family) => to.register(name, help, family.clone()),
+            }
         }
     }
 
@@ -358,7 +363,7 @@ impl Metrics {
                         Assigned::PodExclusive => "pod_exclusive",
                         Assigned::PodShared => "pod_shared",
                     };
-                    self.assignments.get_or_create(&Assignment::new("cpu", kind)).add(rises);
+                    self.assignments.add(&Assignment::new("cpu", kind), rises);
                 }
                 // A metric that this does not know is not counted.
                 _ => {}
@@ -384,7 +389,7 @@ impl Metrics {
             ("pod_shared", counted.pod_shared),
         ] {
             if by > 0 {
-                self.assignments.get_or_create(&Assignment::new("memory", kind)).add(by.into());
+                self.assignments.add(&Assignment::new("memory", kind), by.into());
             }
         }
     }

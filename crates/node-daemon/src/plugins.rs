@@ -4,15 +4,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use cpu_manager::Isolation;
 use crossbeam::channel::Sender;
 use device_manager::Question;
 use device_plugin::{
     Amounts, ContainerEntry, Folders, Limits, MemoryEntry, PodEntry, PodResources, PodResourcesQuery,
     PodResourcesSnapshot, Server, ServerEvent, Setup, Socket,
 };
+use kubelet_release::PodResourcesTold;
+use memory_manager::Block;
 use node_agent::{Event, PluginEvent, Snapshot};
 use node_input::LoadedNode;
-use pod_spec::{Pod, Role};
+use pod_spec::{Container, Pod, Role};
 use topology_admission::Ledger;
 
 use super::kept::Missing;
@@ -39,7 +42,8 @@ impl Sockets {
     ) -> anyhow::Result<Self> {
         let root = std::path::absolute(root).context("failed to find out which folder this is in")?;
         let limits = Limits::of(connections);
-        let setup = Setup { limits, ..Setup::new(Folders::below(&root)) };
+        let per_resource = shared.node.node.kubelet_rules().plugins_per_resource;
+        let setup = Setup { limits, per_resource, ..Setup::new(Folders::below(&root)) };
         let hearing = Hearing {
             owner: owner.clone(),
             missing: shared.missing.clone(),
@@ -102,6 +106,11 @@ fn tell(hearing: &Hearing, said: ServerEvent) {
         ServerEvent::Gone { resource, why } => {
             tracing::warn!(%resource, ?why, "device plugin is gone");
             Message::Event(Event::Plugin(PluginEvent::Gone(resource)))
+        }
+        ServerEvent::OneGone { resource, socket, why, options } => {
+            let socket = socket.display();
+            tracing::warn!(%resource, %socket, ?why, "one of the device plugins is gone; another one is asked");
+            Message::Event(Event::Plugin(PluginEvent::Registered(resource, options)))
         }
         ServerEvent::EndedUnnoticed { resource } => {
             tracing::warn!(%resource, "a device plugin has ended after another failed to take its place");
@@ -173,24 +182,52 @@ fn entry(node: &LoadedNode, ledger: &Ledger, pod: &Pod, roles: &[Role]) -> PodEn
     let of = |role: Role| pod.containers.iter().filter(move |container| container.role == role);
     let containers = roles.iter().copied().flat_map(of).map(|container| ContainerEntry {
         name: container.name.clone(),
-        amounts: amounts(node, ledger, pod, &container.name),
+        amounts: amounts(node, ledger, pod, container),
     });
-    PodEntry { name: pod.name.clone(), namespace: pod.namespace.clone(), containers: containers.collect() }
+    PodEntry {
+        name: pod.name.clone(),
+        namespace: pod.namespace.clone(),
+        containers: containers.collect(),
+        whole: whole(node, ledger, pod),
+    }
 }
 
-fn amounts(node: &LoadedNode, ledger: &Ledger, pod: &Pod, container: &pod_spec::ContainerName) -> Amounts {
-    let cpus = ledger.cpus().and_then(|held| held.assigned(&pod.uid, container));
-    let blocks = ledger.memory().and_then(|held| held.assigned(&pod.uid, container));
-    let memory = blocks.into_iter().flatten().map(|block| MemoryEntry {
+/// What the pod has as a whole, where the release tells it: only such pods have it.
+fn whole(node: &LoadedNode, ledger: &Ledger, pod: &Pod) -> Amounts {
+    match node.node.kubelet_rules().pod_resources_told {
+        PodResourcesTold::Containers => Amounts::default(),
+        PodResourcesTold::PodsToo => Amounts {
+            cpus: ledger.cpus().and_then(|held| held.whole_pod(&pod.uid)).cloned().unwrap_or_default(),
+            memory: memory(node, ledger.memory().and_then(|held| held.whole_pod(&pod.uid))),
+            devices: Vec::new(),
+        },
+    }
+}
+
+fn amounts(node: &LoadedNode, ledger: &Ledger, pod: &Pod, container: &Container) -> Amounts {
+    let told = node.node.kubelet_rules().pod_resources_told;
+    let is_told = |is_own: bool| told == PodResourcesTold::Containers || is_own;
+    let cpus = ledger.cpus().filter(|held| {
+        let isolation = node.node.cpus().map(|policy| policy.isolation(held, pod, container));
+        is_told(isolation.is_none_or(|isolation| isolation == Isolation::Container))
+    });
+    let blocks = ledger
+        .memory()
+        .filter(|_| is_told(node.node.memory().is_none_or(|policy| policy.is_own(pod, container))));
+    Amounts {
+        cpus: cpus.and_then(|held| held.assigned(&pod.uid, &container.name)).cloned().unwrap_or_default(),
+        memory: memory(node, blocks.and_then(|held| held.assigned(&pod.uid, &container.name))),
+        devices: ledger.devices().entries(&pod.uid, &container.name).collect(),
+    }
+}
+
+fn memory(node: &LoadedNode, blocks: Option<&[Block]>) -> Vec<MemoryEntry> {
+    let entry = |block: &Block| MemoryEntry {
         kind: block.resource.clone(),
         size: block.size,
         nodes: node.node.nodes().ids_of(block.nodes.mask()).collect(),
-    });
-    Amounts {
-        cpus: cpus.cloned().unwrap_or_default(),
-        memory: memory.collect(),
-        devices: ledger.devices().entries(&pod.uid, container).collect(),
-    }
+    };
+    blocks.unwrap_or_default().iter().map(entry).collect()
 }
 
 fn allocatable(node: &LoadedNode, ledger: &Ledger) -> Amounts {

@@ -158,7 +158,8 @@ impl Node {
 
     /// The same, with sockets between the manager and its plugins, and those who ask what pods hold.
     pub(super) fn wired(case: &Case) -> Result<Self, String> {
-        Ok(Self { wire: Some(Wire::start()?), ..Self::new(case)? })
+        let per_resource = Rules::of(case.release).plugins_per_resource;
+        Ok(Self { wire: Some(Wire::start(per_resource)?), ..Self::new(case)? })
     }
 
     /// Plays a step: what it answers, and what it leaves in memory.

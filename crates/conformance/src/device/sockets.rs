@@ -27,13 +27,20 @@ pub(super) use found::watch;
 /// One case in so many is played over sockets too.
 const ONE_IN: u64 = 4;
 
-/// Whether a case is played over sockets too: some of those about plugins that come and go, and about what is told. The
-/// server of `device-plugin` serves one plugin for each resource, so releases that serve several are left out.
+/// Whether a case is played over sockets too: some of those about plugins that come and go, and about what is told.
 pub(crate) fn plays(case: &Case) -> bool {
-    matches!(case.kind.as_str(), "register" | "podres" | "restart")
-        && Rules::of(case.release).plugins_per_resource == PluginsPerResource::One
+    matches!(case.kind.as_str(), "register" | "podres" | "restart" | "several")
+        && !is_one_of_several_called(case)
         && !is_called_by_hand(&case.input)
         && spread(&case.id).is_multiple_of(ONE_IN)
+}
+
+/// Whether one of several plugins for a resource is called in another way than by its own socket: the process registers
+/// once more, or is taken away by name.
+fn is_one_of_several_called(case: &Case) -> bool {
+    let steps = case.input["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
+    Rules::of(case.release).plugins_per_resource == PluginsPerResource::Several
+        && steps.iter().any(|step| step["op"] == "deregister" || step["again"].as_bool() == Some(true))
 }
 
 /// Whether a plugin that had called was taken away as one that had been found. The kubelet's own code was called

@@ -15,11 +15,13 @@ use device_plugin::{
     Folders, PodResourcesClient, PodResourcesSnapshot, Questions, Server, ServerEvent, Setup, Times,
     container_setup,
 };
+use kubelet_release::PluginsPerResource;
 use pod_spec::ResourceName;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use super::plugins::reply_as_case;
+use super::show;
 use crate::case::text;
 pub(in crate::device) use process::listing;
 use process::{Found, Process};
@@ -31,6 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What the sockets of one case are.
 pub(in crate::device) struct Wire {
+    per_resource: PluginsPerResource,
     folder: Folder,
     server: Option<Server>,
     events: Receiver<ServerEvent>,
@@ -81,11 +84,12 @@ fn callers() -> Result<&'static Runtime, String> {
 }
 
 impl Wire {
-    pub(in crate::device) fn start() -> Result<Self, String> {
+    pub(in crate::device) fn start(per_resource: PluginsPerResource) -> Result<Self, String> {
         let (_, events) = channel();
         let folder = Folder::new()?;
+        let told = Arc::default();
         let mut wire =
-            Self { folder, server: None, events, told: Arc::default(), processes: Vec::new(), started: 0 };
+            Self { per_resource, folder, server: None, events, told, processes: Vec::new(), started: 0 };
         wire.serve()?;
         Ok(wire)
     }
@@ -108,6 +112,7 @@ impl Wire {
         let setup = Setup {
             times,
             replaced: Compat::KUBELET.replaced_plugins,
+            per_resource: self.per_resource,
             questions: Questions::All,
             ..Setup::new(self.folders())
         };
@@ -163,12 +168,15 @@ impl Wire {
                 resource_name: text(&step["resource"]).to_owned(),
                 options: None,
             };
+            // Cases name the kubelet's own folder.
+            let own = format!("{}/", folders.device_plugins.display());
+            let shown = move |message: &str| message.replace(&own, show::DIR);
             callers()?.spawn(async move {
                 let said = match process::channel(&kubelet).await {
                     Err(error) => Registered::NotTaken(error),
                     Ok(channel) => match RegistrationClient::new(channel).register(request).await {
                         Ok(_) => Registered::Yes,
-                        Err(status) => Registered::Refused(status.code().into(), status.message().to_owned()),
+                        Err(status) => Registered::Refused(status.code().into(), shown(status.message())),
                     },
                 };
                 // Who waited may have given up.

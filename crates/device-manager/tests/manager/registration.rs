@@ -1,8 +1,8 @@
 //! Which plugins are accepted, and whose connection is closed.
 
 use device_manager::{
-    Connected, ConnectionId, Connections, Gone, PluginOptions, RegisterError, RpcCode, RpcError,
-    SocketConnections, check_announced, check_request, is_extended_resource,
+    Connected, ConnectionId, Connections, Gone, PluginOptions, RegisterError, ReplacedPlugins, RpcCode,
+    RpcError, SocketConnections, check_announced, check_request, is_extended_resource,
 };
 
 use crate::fixture::gpu;
@@ -109,11 +109,12 @@ const fn plugin(id: u64) -> Connected {
 
 fn connect(connections: &mut SocketConnections, socket: &str, id: u64) -> Result<(), RegisterError> {
     connections.connecting(&gpu(), socket, ConnectionId(id));
-    let connected = connections.connected(&gpu(), socket, plugin(id));
+    let replaced = ReplacedPlugins::KeepOpen;
+    let connected = connections.connected(&gpu(), socket, plugin(id), replaced);
     if connected.is_err() {
-        connections.failed(&gpu(), socket);
+        connections.failed(&gpu(), socket, ConnectionId(id), replaced);
     }
-    connected
+    connected.map(drop)
 }
 
 #[test]
@@ -144,4 +145,23 @@ fn a_plugin_that_registers_again_is_stuck() {
     assert_eq!(connect(&mut connections, "b", 4), Ok(()));
     assert_eq!(connections.first(&gpu()), Some("b"));
     assert_eq!(connections.gone(&gpu(), "b"), Gone::Replaced { closed: ConnectionId(4), by: plugin(1) });
+}
+
+#[test]
+fn a_plugin_that_registers_again_takes_its_own_place_where_plugins_are_replaced() {
+    let mut connections = SocketConnections::default();
+    let mut connect = |socket, id| {
+        connections.connecting(&gpu(), socket, ConnectionId(id));
+        connections.connected(&gpu(), socket, plugin(id), ReplacedPlugins::Close)
+    };
+    assert_eq!(connect("a", 1), Ok(None));
+    assert_eq!(connect("b", 2), Ok(None));
+    assert_eq!(connect("a", 3), Ok(Some(ConnectionId(1))));
+    // An attempt that fails harms nobody.
+    connections.connecting(&gpu(), "a", ConnectionId(4));
+    connections.failed(&gpu(), "a", ConnectionId(4), ReplacedPlugins::Close);
+    assert_eq!(connections.client(&gpu(), "a"), Some(ConnectionId(3)));
+    assert_eq!(connections.gone(&gpu(), "a"), Gone::Replaced { closed: ConnectionId(3), by: plugin(2) });
+    assert_eq!(connections.gone(&gpu(), "b"), Gone::Last(ConnectionId(2)));
+    assert_eq!(connections.clients().count(), 0);
 }

@@ -27,6 +27,10 @@ pub struct PodResources {
     pub namespace: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "3")]
     pub containers: ::prost::alloc::vec::Vec<ContainerResources>,
+    #[prost(int64, repeated, tag = "4")]
+    pub cpu_ids: ::prost::alloc::vec::Vec<i64>,
+    #[prost(message, repeated, tag = "5")]
+    pub memory: ::prost::alloc::vec::Vec<ContainerMemory>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ContainerResources {

@@ -114,6 +114,7 @@ fn keeper(told: Receiver<Message>) -> JoinHandle<usize> {
                 Message::Event(ServerEvent::Gone { .. }) => (stands, has_new_listed) = (None, false),
                 Message::Event(
                     ServerEvent::ListRefused { .. }
+                    | ServerEvent::OneGone { .. }
                     | ServerEvent::NotRegistered { .. }
                     | ServerEvent::EndedUnnoticed { .. }
                     | ServerEvent::ServedAgain { .. }
@@ -182,7 +183,7 @@ fn one_replaces_the_other() {
     let gone = {
         let plugins = plugins.clone();
         thread::spawn(move || {
-            plugins.gone(&GPU.into(), DisconnectReason::SocketRemoved);
+            plugins.gone(&GPU.into(), Path::new(""), DisconnectReason::SocketRemoved);
         })
     };
     asking.into_iter().for_each(joined);

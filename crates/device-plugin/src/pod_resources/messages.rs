@@ -22,6 +22,8 @@ impl From<&PodEntry> for messages::PodResources {
             name: pod.name.clone(),
             namespace: pod.namespace.clone(),
             containers: pod.containers.iter().map(container).collect(),
+            cpu_ids: cpus(&pod.whole),
+            memory: memory(&pod.whole),
         }
     }
 }
@@ -88,6 +90,7 @@ impl From<messages::PodResources> for PodEntry {
             name: told.name,
             namespace: told.namespace,
             containers: told.containers.into_iter().map(container).collect(),
+            whole: amounts(Vec::new(), &told.cpu_ids, told.memory),
         }
     }
 }

@@ -63,6 +63,9 @@ pub struct PodEntry {
     pub namespace: String,
     /// Its sidecars, then its other containers; no plain init containers. For [`PodResourcesQuery::ListV1Alpha1`] no sidecars.
     pub containers: Vec<ContainerEntry>,
+    /// What the pod has as a whole, those of its containers included: told by kubelets from 1.37 on, with the gate
+    /// `PodLevelResourceManagers`. It has no devices.
+    pub whole: Amounts,
 }
 
 /// What a container holds.

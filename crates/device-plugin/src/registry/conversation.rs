@@ -21,6 +21,14 @@ const DEVICE_PLUGIN: &str = "DevicePlugin";
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NotRegistered;
 
+/// A plugin that is registered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct FoundPlugin {
+    pub(super) resource: ResourceName,
+    /// The socket on which it is called.
+    pub(super) endpoint: PathBuf,
+}
+
 /// A plugin that is not registered: the name that it gave, and why.
 struct ConversationError {
     resource: String,
@@ -28,9 +36,9 @@ struct ConversationError {
 }
 
 /// Registers the plugin at `socket`. That it fails is told.
-pub(super) async fn registered(plugins: &Arc<Plugins>, socket: &Path) -> Result<ResourceName, NotRegistered> {
+pub(super) async fn registered(plugins: &Arc<Plugins>, socket: &Path) -> Result<FoundPlugin, NotRegistered> {
     match introduced(plugins, socket).await {
-        Ok(resource) => Ok(resource),
+        Ok(found) => Ok(found),
         Err(ConversationError { resource, why }) => {
             plugins.not_registered(&resource, socket, &why);
             Err(NotRegistered)
@@ -39,7 +47,7 @@ pub(super) async fn registered(plugins: &Arc<Plugins>, socket: &Path) -> Result<
 }
 
 /// The whole conversation. The texts are the kubelet's.
-async fn introduced(plugins: &Arc<Plugins>, socket: &Path) -> Result<ResourceName, ConversationError> {
+async fn introduced(plugins: &Arc<Plugins>, socket: &Path) -> Result<FoundPlugin, ConversationError> {
     let times = plugins.times();
     let shown = socket.display();
     let nameless = |why: String| ConversationError { resource: String::new(), why };
@@ -56,12 +64,12 @@ async fn introduced(plugins: &Arc<Plugins>, socket: &Path) -> Result<ResourceNam
     let name = info.name.clone();
     let time = PluginTime::Within(times.notify);
     match accepted(plugins, socket, info).await {
-        Ok(resource) => match notify(&mut client, time, None).await {
-            Ok(()) => Ok(resource),
+        Ok(found) => match notify(&mut client, time, None).await {
+            Ok(()) => Ok(found),
             Err(error) => {
                 let failed = "RegisterPlugin error -- failed to send registration status at socket";
                 let why = format!("{failed} {shown}, err: {error}");
-                plugins.gone(&resource, DisconnectReason::NotNotified(error));
+                plugins.gone(&found.resource, &found.endpoint, DisconnectReason::NotNotified(error));
                 Err(ConversationError { resource: name, why })
             }
         },
@@ -78,7 +86,7 @@ async fn accepted(
     plugins: &Arc<Plugins>,
     socket: &Path,
     info: messages::PluginInfo,
-) -> Result<ResourceName, String> {
+) -> Result<FoundPlugin, String> {
     let messages::PluginInfo { r#type: kind, name, endpoint, supported_versions } = info;
     if kind != DEVICE_PLUGIN {
         let socket = socket.display();
@@ -90,10 +98,10 @@ async fn accepted(
     let resource = check_announced(&versions, &name)
         .map_err(|error| format!("RegisterPlugin error -- plugin validation failed with err: {error}"))?;
     let endpoint = if endpoint.is_empty() { socket.to_path_buf() } else { PathBuf::from(endpoint) };
-    let connected = plugins.connect(resource.clone(), endpoint).await;
+    let connected = plugins.connect(resource.clone(), endpoint.clone()).await;
     connected
         .map_err(|error| format!("RegisterPlugin error -- plugin registration failed with err: {error}"))?;
-    Ok(resource)
+    Ok(FoundPlugin { resource, endpoint })
 }
 
 /// Tells a plugin that it is registered, or why it is not.

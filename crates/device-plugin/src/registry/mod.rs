@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pod_spec::ResourceName;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -19,7 +18,7 @@ use crate::event::DisconnectReason;
 use crate::metrics::World;
 use crate::plugins::Plugins;
 use crate::setup::Times;
-use conversation::{NotRegistered, registered};
+use conversation::{FoundPlugin, NotRegistered, registered};
 use scan::{Identity, sockets};
 
 /// How many plugins are talked to at once; the next ones wait.
@@ -31,7 +30,7 @@ pub(crate) struct Registry {
     plugins: Arc<Plugins>,
     known: BTreeMap<PathBuf, KnownSocket>,
     /// Conversations that are going on.
-    running: JoinSet<(PathBuf, Result<ResourceName, NotRegistered>)>,
+    running: JoinSet<(PathBuf, Result<FoundPlugin, NotRegistered>)>,
 }
 
 /// A socket that has been seen.
@@ -48,8 +47,8 @@ enum State {
     Waiting(Instant),
     /// Being registered: one conversation at a time for each socket.
     Talking,
-    /// Its plugin is registered for this resource.
-    Registered(ResourceName),
+    /// Its plugin is registered.
+    Registered(FoundPlugin),
 }
 
 impl Registry {
@@ -81,9 +80,9 @@ impl Registry {
         for (socket, known) in self.known.extract_if(.., |socket, known| is_gone(socket, known)) {
             let metrics = &self.plugins.metrics;
             metrics.lost(&socket, World::Desired);
-            if let State::Registered(resource) = known.state {
+            if let State::Registered(FoundPlugin { resource, endpoint }) = known.state {
                 metrics.lost(&socket, World::Actual);
-                self.plugins.gone(&resource, DisconnectReason::SocketRemoved);
+                self.plugins.gone(&resource, &endpoint, DisconnectReason::SocketRemoved);
             }
         }
         let now = Instant::now();
@@ -105,12 +104,12 @@ impl Registry {
     }
 
     /// A conversation has ended.
-    fn ended(&mut self, socket: &PathBuf, came: Result<ResourceName, NotRegistered>) {
+    fn ended(&mut self, socket: &PathBuf, came: Result<FoundPlugin, NotRegistered>) {
         let Some(known) = self.known.get_mut(socket) else { return };
-        known.state = if let Ok(resource) = came {
+        known.state = if let Ok(found) = came {
             self.plugins.metrics.found(socket, World::Actual);
             known.wait = self.plugins.times().retry;
-            State::Registered(resource)
+            State::Registered(found)
         } else {
             let until = Instant::now() + known.wait;
             known.wait = longer(known.wait, self.plugins.times());

@@ -152,6 +152,7 @@ fn recorded(event: ServerEvent, inventory: &mut Inventory, now: Moment) -> Strin
         ServerEvent::Listed { resource, devices, .. } => format!("listed {resource} {}", devices.len()),
         ServerEvent::ListRefused { resource, why, .. } => format!("list refused {resource}: {why}"),
         ServerEvent::Gone { resource, why } => format!("gone {resource}: {why:?}"),
+        ServerEvent::OneGone { resource, why, .. } => format!("one gone {resource}: {why:?}"),
         ServerEvent::EndedUnnoticed { resource } => format!("ended unnoticed {resource}"),
         ServerEvent::ServedAgain { socket } => format!("served again {socket:?}"),
         ServerEvent::NotServed { socket, error } => format!("not served {socket:?}: {error}"),

@@ -4,7 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kubelet_release::MetricPrefix;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use topology_model::NodeId;
 
@@ -117,5 +120,32 @@ pub(super) struct Assignment {
 impl Assignment {
     pub(super) const fn new(resource_name: &'static str, assignment_type: &'static str) -> Self {
         Self { assignment_type, resource_name }
+    }
+}
+
+/// How many containers were assigned what, under the name that a release gives it.
+#[derive(Clone, Debug)]
+pub(super) enum Assignments {
+    /// Without `_total`.
+    Bare(Family<Assignment, Plain>),
+    /// With it, and with the prefix of the kubelet.
+    Total(Family<Assignment, Counter>),
+}
+
+impl Assignments {
+    pub(super) fn named(prefix: MetricPrefix) -> Self {
+        match prefix {
+            MetricPrefix::Bare => Self::Bare(Family::default()),
+            MetricPrefix::Kubelet => Self::Total(Family::default()),
+        }
+    }
+
+    pub(super) fn add(&self, labels: &Assignment, more: u64) {
+        match self {
+            Self::Bare(family) => family.get_or_create(labels).add(more),
+            Self::Total(family) => {
+                family.get_or_create(labels).inc_by(more);
+            }
+        }
     }
 }

@@ -78,6 +78,11 @@ impl Daemon {
         Self::spawn(MACHINE, root, config, &[]).ready()
     }
 
+    /// The same with more options.
+    pub fn with_options(root: &Path, config: &str, more: &[&str]) -> Self {
+        Self::spawn(MACHINE, root, config, more).ready()
+    }
+
     /// One that only looks, without having been told a configuration.
     pub fn observe(root: &Path, more: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_topolet"));

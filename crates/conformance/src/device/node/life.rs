@@ -8,6 +8,7 @@ use kubelet_release::PluginsPerResource;
 use node_config::Gate;
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde_json::{Value, json};
+use topology_admission::Compat;
 
 use super::{Chance, Entry, Node};
 use crate::case::text;
@@ -15,7 +16,7 @@ use crate::device::stored::{Contents, Stored};
 use crate::device::{plugins, show};
 
 /// The path of a plugin's socket.
-fn socket(name: &str) -> String {
+pub(super) fn socket(name: &str) -> String {
     format!("{}{name}.sock", show::DIR)
 }
 
@@ -114,14 +115,16 @@ impl Node {
         let call = json!({ "plugin": name, "resource": resource.as_str(), "call": "GetDevicePluginOptions" });
         entry.insert("rpcs".into(), json!([call]));
         if !step["options_error"].is_null() {
-            self.failed_to_connect(resource, &socket);
+            self.failed_to_connect(resource, &socket, connection);
             return Err(RegisterError::Options(plugins::rpc_error(&step["options_error"])));
         }
         let options = plugins::options(&step["options"]);
         if self.per_resource == PluginsPerResource::Several {
-            let connected = self.sockets.connected(resource, &socket, Connected { connection, options });
+            let replaced = Compat::KUBELET.replaced_plugins;
+            let plugin = Connected { connection, options };
+            let connected = self.sockets.connected(resource, &socket, plugin, replaced);
             if let Err(error) = connected {
-                self.failed_to_connect(resource, &socket);
+                self.failed_to_connect(resource, &socket, connection);
                 return Err(error);
             }
         }
@@ -133,10 +136,17 @@ impl Node {
         Ok(())
     }
 
-    fn failed_to_connect(&mut self, resource: &ResourceName, socket: &str) {
+    pub(super) fn failed_to_connect(
+        &mut self,
+        resource: &ResourceName,
+        socket: &str,
+        connection: ConnectionId,
+    ) {
         match self.per_resource {
             PluginsPerResource::One => self.connections.failed(resource),
-            PluginsPerResource::Several => self.sockets.failed(resource, socket),
+            PluginsPerResource::Several => {
+                self.sockets.failed(resource, socket, connection, Compat::KUBELET.replaced_plugins);
+            }
         }
     }
 
@@ -186,7 +196,7 @@ impl Node {
         }
         let Some(resource) = stopped else { return Ok(()) };
         if self.per_resource == PluginsPerResource::Several {
-            self.gone(&resource, &socket(name));
+            self.gone(&resource, &socket(name))?;
             if self.sockets.sockets(&resource).any(|path| path == socket(name)) {
                 entry.insert("not_noticed".into(), json!(true));
             }
@@ -202,21 +212,30 @@ impl Node {
     }
 
     /// The plugin by that path is known to be gone.
-    fn gone(&mut self, resource: &ResourceName, socket: &str) {
+    fn gone(&mut self, resource: &ResourceName, socket: &str) -> Result<(), String> {
         match self.sockets.gone(resource, socket) {
-            Gone::Unnoticed => {}
+            Gone::Unnoticed => self.ended_wired(resource)?,
             Gone::Closed(connection) => self.plugins.close(connection),
             Gone::Replaced { closed, by } => {
                 let by = self.successors.next(by, self.sockets.plugins(resource));
                 self.plugins.close(closed);
                 self.plugins.call(resource, by.connection);
-                self.set_running(resource, by.options);
+                if self.wire.is_some() {
+                    self.one_lost_wired(resource)?;
+                } else {
+                    self.set_running(resource, by.options);
+                }
             }
             Gone::Last(closed) => {
                 self.plugins.close(closed);
-                self.inventory.disconnect(resource, self.now);
+                if self.wire.is_some() {
+                    self.lost_wired(resource)?;
+                } else {
+                    self.inventory.disconnect(resource, self.now);
+                }
             }
         }
+        Ok(())
     }
 
     pub(super) fn deregister(&mut self, step: &Value, entry: &mut Entry) -> Result<(), String> {
@@ -226,8 +245,7 @@ impl Node {
             entry.insert("had_client".into(), json!(first.is_some()));
             let named = text(&step["plugin"]);
             let path = self.plugins.behaviour(named).map(|_| socket(named)).or(first);
-            self.gone(&resource, &path.unwrap_or_default());
-            return Ok(());
+            return self.gone(&resource, &path.unwrap_or_default());
         }
         if let Some(wire) = &self.wire {
             wire.lose(&resource);

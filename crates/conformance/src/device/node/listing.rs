@@ -98,6 +98,15 @@ impl Amounts {
         shown.insert("devices".into(), devices);
         shown
     }
+
+    fn show_whole(&self, pod: &mut Value) {
+        if !self.cpus.is_empty() {
+            pod["cpu_ids"] = json!(self.cpus);
+        }
+        if !self.memory.is_empty() {
+            pod["memory"] = json!(self.memory);
+        }
+    }
 }
 
 impl Node {
@@ -170,6 +179,7 @@ impl Node {
             name: pod.name.clone(),
             namespace: pod.namespace.clone(),
             containers: lasting(pod).map(|lasting| container(pod, lasting)).collect(),
+            whole: self.whole(pod).map(|whole| whole.told(Vec::new())).unwrap_or_default(),
         };
         PodResourcesSnapshot {
             pods: pods.iter().map(pod).collect(),
@@ -189,15 +199,18 @@ impl Node {
         });
         let containers: Vec<Value> = containers.collect();
         let mut shown = json!({ "name": pod.name, "namespace": pod.namespace, "containers": containers });
-        if let (WholePods::Told, Some(whole)) = (self.others.whole_pods, self.others.of_pods.get(&pod.uid)) {
-            if !whole.cpus.is_empty() {
-                shown["cpu_ids"] = json!(whole.cpus);
-            }
-            if !whole.memory.is_empty() {
-                shown["memory"] = json!(whole.memory);
-            }
+        if let Some(whole) = self.whole(pod) {
+            whole.show_whole(&mut shown);
         }
         shown
+    }
+
+    /// What a pod has as a whole, where that is told.
+    fn whole(&self, pod: &Pod) -> Option<&Amounts> {
+        match self.others.whole_pods {
+            WholePods::Told => self.others.of_pods.get(&pod.uid),
+            WholePods::NotTold => None,
+        }
     }
 
     pub(super) fn status(&mut self, step: &Value, entry: &mut Entry) -> Result<(), String> {
@@ -232,17 +245,22 @@ fn shown_entry(pod: &PodEntry) -> Value {
         Value::Object(shown)
     };
     let containers: Vec<Value> = pod.containers.iter().map(container).collect();
-    json!({ "name": pod.name, "namespace": pod.namespace, "containers": containers })
+    let mut shown = json!({ "name": pod.name, "namespace": pod.namespace, "containers": containers });
+    heard(&pod.whole).show_whole(&mut shown);
+    shown
 }
 
 fn shown_amounts(told: &device_plugin::Amounts) -> Map<String, Value> {
+    heard(told).show(show::entries(told.devices.iter().cloned()))
+}
+
+fn heard(told: &device_plugin::Amounts) -> Amounts {
     let block = |block: &MemoryEntry| {
         let nodes: Vec<i64> = block.nodes.iter().map(|node| node.0).collect();
         json!({ "type": block.kind.as_str(), "size": block.size, "nodes": nodes })
     };
-    let amounts = Amounts {
+    Amounts {
         cpus: told.cpus.iter().map(CpuId::get).collect(),
         memory: told.memory.iter().map(block).collect(),
-    };
-    amounts.show(show::entries(told.devices.iter().cloned()))
+    }
 }

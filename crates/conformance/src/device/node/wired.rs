@@ -1,13 +1,17 @@
 //! The same life of plugins, over sockets. What happens there comes as events; which events must come is known from
 //! what happens to plugins that are called as functions are, so each is waited for and none is waited for in vain.
 
-use device_manager::{ConnectionId, RegisterError};
+use device_manager::{Connected, ConnectionId, RegisterError};
 use device_plugin::ServerEvent;
+use kubelet_release::PluginsPerResource;
 use pod_spec::ResourceName;
 use serde_json::{Value, json};
+use topology_admission::Compat;
 
+use super::life::socket;
 use super::{Entry, Node};
 use crate::case::text;
+use crate::device::plugins;
 use crate::device::wire::{Registered, Wire, refused};
 
 /// Whether a list has come.
@@ -68,7 +72,7 @@ impl Node {
         let resource = ResourceName::new(text(&step["resource"]));
         let error = match said {
             Registered::Yes => {
-                let connection = self.connecting(&resource);
+                let connection = self.connecting(step, &resource);
                 self.plugins.connected(text(&step["plugin"]), connection);
                 if step["silent"].as_bool() != Some(true) && listed == Listed::No {
                     self.until(entry, |event| matches!(event, ServerEvent::Listed { .. }))?;
@@ -76,11 +80,11 @@ impl Node {
                 Value::Null
             }
             Registered::Refused(code, message) => {
-                self.failed(&resource, &message);
+                self.failed(step, &resource, &message);
                 refused(code, &message)
             }
             Registered::NotTaken(text) => {
-                self.failed(&resource, &text);
+                self.failed(step, &resource, &text);
                 let (stage, text) = staged(&text);
                 entry.insert("stage".into(), json!(stage));
                 json!(text)
@@ -91,23 +95,40 @@ impl Node {
         Ok(())
     }
 
-    fn connecting(&mut self, resource: &ResourceName) -> ConnectionId {
+    /// A plugin is connected by the server.
+    fn connecting(&mut self, step: &Value, resource: &ResourceName) -> ConnectionId {
         let connection = self.plugins.new_connection();
-        self.connections.connecting(resource, connection);
+        match self.per_resource {
+            PluginsPerResource::One => self.connections.connecting(resource, connection),
+            PluginsPerResource::Several => {
+                let socket = socket(text(&step["plugin"]));
+                self.sockets.connecting(resource, &socket, connection);
+                let plugin = Connected { connection, options: plugins::options(&step["options"]) };
+                // The server has said whether it is.
+                let _ = self.sockets.connected(resource, &socket, plugin, Compat::KUBELET.replaced_plugins);
+            }
+        }
         connection
     }
 
     /// What is refused before anything is dialled leaves the connections as they are.
-    fn failed(&mut self, resource: &ResourceName, text: &str) {
+    fn failed(&mut self, step: &Value, resource: &ResourceName, told: &str) {
         let begins = RegisterError::Options(device_manager::RpcError {
             code: device_manager::RpcCode(0),
             message: String::new(),
         });
         let begins = begins.to_string();
-        if text.contains(begins.split(':').next().unwrap_or_default()) {
-            self.connecting(resource);
-            self.connections.failed(resource);
+        let is_connected = RegisterError::AlreadyConnected(socket(text(&step["plugin"]))).to_string();
+        if !told.contains(begins.split(':').next().unwrap_or_default()) && !told.contains(&is_connected) {
+            return;
         }
+        let connection = self.plugins.new_connection();
+        let socket = socket(text(&step["plugin"]));
+        match self.per_resource {
+            PluginsPerResource::One => self.connections.connecting(resource, connection),
+            PluginsPerResource::Several => self.sockets.connecting(resource, &socket, connection),
+        }
+        self.failed_to_connect(resource, &socket, connection);
     }
 
     pub(super) fn devices_wired(
@@ -125,6 +146,13 @@ impl Node {
     /// A plugin ends for which nobody stands any more.
     pub(super) fn ended_wired(&mut self, ended: &ResourceName) -> Result<(), String> {
         let is_it = |event: &ServerEvent| matches!(event, ServerEvent::EndedUnnoticed { resource } if resource == ended);
+        self.until(&mut Entry::new(), is_it)
+    }
+
+    /// One of several plugins for the resource goes away.
+    pub(super) fn one_lost_wired(&mut self, lost: &ResourceName) -> Result<(), String> {
+        let is_it =
+            |event: &ServerEvent| matches!(event, ServerEvent::OneGone { resource, .. } if resource == lost);
         self.until(&mut Entry::new(), is_it)
     }
 
