@@ -82,10 +82,11 @@ impl StateFolder {
     }
 }
 
-/// The first that could be parsed; of two errors the first.
-fn either<T, E>(first: Option<Result<T, E>>, second: Option<Result<T, E>>) -> Option<Result<T, E>> {
-    match (first, second) {
-        (Some(Err(_)), Some(Ok(read))) => Some(Ok(read)),
-        (first, _) => first,
+/// What could be parsed, with the gate on if either way will do: with it off, what pods have as a whole is not read. Of
+/// two errors that with the gate off.
+fn either<T, E>(off: Option<Result<T, E>>, on: Option<Result<T, E>>) -> Option<Result<T, E>> {
+    match (off, on) {
+        (_, Some(Ok(read))) => Some(Ok(read)),
+        (off, _) => off,
     }
 }
