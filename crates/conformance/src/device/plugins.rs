@@ -114,11 +114,14 @@ impl Plugins {
         RpcError { code: RpcCode(14), message: format!("connection error: desc = \"transport: {error}\"") }
     }
 
-    /// What a plugin answers, and the call as cases write it. `None`: nobody is there.
+    /// What a plugin answers, and the call as cases write it. `None`: nobody is there. The kubelet's gRPC makes a connection
+    /// anew by the path of its socket, so one that has registered on a path where another had ended unnoticed is asked,
+    /// though it was refused.
     pub(super) fn answer(&self, question: &Question) -> Option<(Value, Reply)> {
         let connection = self.called.get(question.resource()).copied();
         let called = |(_, process): &(&String, &Process)| process.connection == connection;
-        let (name, process) = self.processes.iter().find(called)?;
+        let by_socket = || self.processes.get_key_value(self.owners.get(&connection?)?);
+        let (name, process) = self.processes.iter().find(called).or_else(by_socket)?;
         Some(answer(name, &process.resource, &process.behaviour, question))
     }
 }
