@@ -12,6 +12,11 @@ const STEP: u64 = 32;
 /// Virtual functions of a node that has any.
 const FUNCTIONS: usize = 4;
 
+/// The distance of other nodes where a machine tells none: what kernels assume where the firmware has no table.
+const REMOTE: u32 = 20;
+/// Memory of a node of which it is not known, in bytes: all such nodes get the same share.
+const UNKNOWN: u64 = 1 << 30;
+
 /// How far a machine is scaled down.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
@@ -22,7 +27,8 @@ pub(crate) struct Scale {
 }
 
 /// Translates what `topolet topology -o json` prints of a machine. Nodes that have neither CPUs nor memory are left
-/// out, since no kernel brings them online under QEMU, and the ids of the others close up.
+/// out, since no kernel brings them online under QEMU, and the ids of the others close up. What a capture lacks is as
+/// plain as can be: nodes of unknown memory get the same share, and unknown distances are those of a kernel without a table.
 ///
 /// # Errors
 /// QEMU cannot emulate its packages, which all have the same number of cores there, and their nodes one after the other.
@@ -30,13 +36,14 @@ pub(crate) fn translate(topology: &Value, scale: Scale) -> anyhow::Result<Shape>
     let machine = topology["machine"].as_str().context("the machine has no name")?.to_owned();
     let number = |value: &Value| value.as_u64().unwrap_or(0);
     let all: Vec<&Value> = topology["nodes"].as_array().context("the machine has no nodes")?.iter().collect();
+    let bytes = |at: usize| all[at]["memory"].as_u64().unwrap_or(UNKNOWN);
     let kept: Vec<usize> =
-        (0..all.len()).filter(|&at| number(&all[at]["cores"]) + number(&all[at]["memory"]) > 0).collect();
+        (0..all.len()).filter(|&at| number(&all[at]["cores"]) > 0 || bytes(at) > 0).collect();
     let cores = number(&topology["cores"]).max(1);
     let threads = usize::try_from(number(&topology["cpus"]) / cores)?.max(1);
     // QEMU's x86 machines know one thread a core or two.
     let threads = threads.min(2);
-    let total: u64 = kept.iter().map(|&at| number(&all[at]["memory"])).sum();
+    let total: u64 = kept.iter().map(|&at| bytes(at)).sum();
     let mut packages: Vec<i64> = Vec::new();
     let mut nodes = Vec::new();
     for &at in &kept {
@@ -49,16 +56,17 @@ pub(crate) fn translate(topology: &Value, scale: Scale) -> anyhow::Result<Shape>
                 packages.len() - 1
             })
         });
-        let row = node["distances"].as_array().context("a node has no distances")?;
-        let distances: Option<Vec<u32>> =
-            kept.iter().map(|&to| row.get(to)?.as_u64()?.try_into().ok()).collect();
+        let distances: Option<Vec<u32>> = match node["distances"].as_array() {
+            Some(row) => kept.iter().map(|&to| row.get(to)?.as_u64()?.try_into().ok()).collect(),
+            None => Some(kept.iter().map(|&to| if to == at { 10 } else { REMOTE }).collect()),
+        };
         nodes.push(NodeShape {
             package,
             cores: package
                 .map_or(0, |_| scale.cores.min(usize::try_from(number(&node["cores"])).unwrap_or(1))),
-            memory: memory(number(&node["memory"]), total, scale.memory),
+            memory: memory(bytes(at), total, scale.memory),
             distances: distances.context("a distance is missing")?,
-            huge_pages: huge_pages(number(&node["memory"]), nodes.len()),
+            huge_pages: huge_pages(bytes(at), nodes.len()),
             device: device(node),
         });
     }
@@ -197,6 +205,19 @@ mod tests {
         ] {
             assert!(arguments.contains(part), "{part}: {arguments}");
         }
+    }
+
+    #[test]
+    fn what_a_capture_lacks_is_as_plain_as_can_be() {
+        let bare = |id| {
+            let mut bare = node(id, Some(0), 0);
+            (bare["memory"], bare["distances"]) = (Value::Null, Value::Null);
+            bare
+        };
+        let machine = json!({"machine": "m", "cores": 48, "cpus": 48, "nodes": [bare(0), bare(1)]});
+        let shape = translate(&machine, SCALE).expect("a machine that QEMU can emulate");
+        let rows: Vec<_> = shape.nodes.iter().map(|node| (node.memory, node.distances.clone())).collect();
+        assert_eq!(rows, [(512, vec![10, 20]), (512, vec![20, 10])]);
     }
 
     #[test]
