@@ -50,14 +50,60 @@ impl KubeletVectors {
 /// Has the kubelet's own managers write a folder that `topolet serve --observe` watches, and start from folders that
 /// topolet has written. Ends by itself.
 #[derive(Debug, clap::Args)]
-pub(crate) struct KubeletNode {}
+pub(crate) struct KubeletNode {
+    /// Instead: folders that each release of the kubelet and topolet by the rules of each have written, read by all of
+    /// them. Prints who reads what otherwise. Minutes, after a first build of 20.
+    #[arg(long)]
+    all_releases: bool,
+}
 
 impl KubeletNode {
-    #[expect(clippy::unused_self, reason = "every command is run alike")]
     pub(crate) fn run(self) -> anyhow::Result<()> {
         go_build(&["admission"])?;
-        run(&mut cargo(&["test", "--package", "topolet", "--test", "kubelet_node", "--", "--nocapture"]))
+        if !self.all_releases {
+            return run(&mut cargo(&[
+                "test",
+                "--package",
+                "topolet",
+                "--test",
+                "kubelet_node",
+                "--",
+                "--nocapture",
+            ]));
+        }
+        for release in other_releases()? {
+            build_release(&release)?;
+        }
+        let test = ["test", "--package", "topolet", "--test", "kubelet_releases"];
+        run(cargo(&test).args(["--", "--nocapture", "--ignored"]))
     }
+}
+
+/// The releases of xtask/kubelet/releases, oldest first.
+fn other_releases() -> anyhow::Result<Vec<String>> {
+    let folder = root().join("xtask/kubelet/releases");
+    let listed =
+        std::fs::read_dir(&folder).with_context(|| format!("failed to list {}", folder.display()))?;
+    let mut releases = Vec::new();
+    for entry in listed {
+        releases.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    releases.sort();
+    Ok(releases)
+}
+
+/// Builds `admission` of another release, in a folder of its own beside the others.
+fn build_release(release: &str) -> anyhow::Result<()> {
+    let folder = target().join("kubelet").join(release);
+    eprintln!("building the own code of kubelet {release}");
+    let minor = release.rsplit_once('.').map_or(release, |(minor, _)| minor);
+    let module = format!("releases/{release}/go.mod");
+    let tag = format!("kubelet_{}", minor.replace('.', "_"));
+    let mut go = Command::new("go");
+    go.args(["build", "-modfile", &module, "-tags", &tag, "-o"]).arg(folder.join("")).arg("./cmd/admission");
+    let status = go.current_dir(root().join("xtask/kubelet")).status().context("failed to start Go")?;
+    ensure!(status.success(), "`go build` of kubelet {release} failed: {status}");
+    Ok(())
 }
 
 /// Builds the program that tests of `topolet` run beside it; in CI it is a failure if that cannot be done.

@@ -1,5 +1,5 @@
 //! A kubelet's own managers in a folder, step by step; and what is said of them, in one form whoever says it.
-#![allow(unreachable_pub, reason = "each test uses its part")]
+#![allow(unreachable_pub, dead_code, reason = "each test uses its part")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on fails")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -141,6 +141,21 @@ pub struct Kubelet {
 impl Kubelet {
     /// Starts them in a folder, with these pods that run already. Also their first answer.
     pub fn start(program: &Path, root: &Path, series: &Series, residents: &[Value]) -> (Self, Value) {
+        let mut kubelet = Self::spawn(program, root, series, residents);
+        let answer = kubelet.answer();
+        (kubelet, answer)
+    }
+
+    /// Whether they start in an empty folder. Of a feature gate that they do not know they die.
+    pub fn starts(program: &Path, series: &Series) -> bool {
+        let root = std::env::temp_dir().join(format!("kubelet-starts-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        let answer = Self::spawn(program, &root, series, &[]).answers.recv_timeout(PATIENCE);
+        fs::remove_dir_all(&root).unwrap();
+        answer.is_ok_and(|line| serde_json::from_str::<Value>(&line).unwrap()["start"].is_object())
+    }
+
+    fn spawn(program: &Path, root: &Path, series: &Series, residents: &[Value]) -> Self {
         let mut child = Command::new(program)
             .arg("drive")
             .arg(root)
@@ -162,8 +177,7 @@ impl Kubelet {
         let mut case = series.case.clone();
         case["residents"] = json!(residents);
         kubelet.tell(&case);
-        let answer = kubelet.answer();
-        (kubelet, answer)
+        kubelet
     }
 
     /// Does not wait.
