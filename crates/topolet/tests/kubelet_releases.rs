@@ -182,7 +182,7 @@ impl Written {
 fn ready(daemon: &Daemon) -> Option<()> {
     let mut started = None;
     until("a daemon", || {
-        let answers = daemon.try_get("/readyz").filter(|reply| reply.status == 200).is_some();
+        let answers = daemon.try_get("/readyz").is_some_and(|reply| reply.status == 200);
         started = answers.then_some(());
         (answers || daemon.log().iter().any(|line| line.starts_with("error"))).then_some(())
     });
@@ -260,17 +260,21 @@ fn every_release_reads_what_every_release_has_written() {
     }
     let lost: Vec<_> = cells.values().flat_map(|cell| &cell.lost).collect();
     println!("{} folders lost what pods have as a whole:", lost.len());
-    lost.iter().for_each(|lost| println!("  {lost}"));
+    for lost in lost {
+        println!("  {lost}");
+    }
     println!("folders of a writer (row) that a reader (column) reads with the same holdings (how many):");
     print!("{:16}", "");
-    everybody.iter().for_each(|reader| print!("{reader:>18}"));
+    for reader in &everybody {
+        print!("{reader:>18}");
+    }
     println!();
     for writer in &everybody {
         print!("{writer:16}");
-        everybody.iter().for_each(|reader| {
+        for reader in &everybody {
             let cell = cells.get(&(writer, reader)).map_or_else(String::new, ToString::to_string);
             print!("{cell:>18}");
-        });
+        }
         println!();
     }
     let others: Vec<String> = cells
