@@ -46,14 +46,29 @@ pub enum Remedy {
         /// How much more: devices by number, huge pages in bytes.
         amounts: Vec<(Resource, u64)>,
     },
-    /// Exactly these CPUs are reserved for the system, as many as now.
-    ReserveCpus(CpuSet),
+    /// The configuration's `reservedSystemCPUs` are others, as many as now.
+    ReserveCpus {
+        /// Those that are reserved now.
+        now: CpuSet,
+        /// Those that would be.
+        fits: CpuSet,
+    },
     /// Groups of NUMA nodes that no running pod needs any more are dissolved: the option `memory.regroup`.
     Regroup,
-    /// The node has another policy.
-    Policy(KubeletPolicy),
-    /// The node has another scope.
-    Scope(Scope),
+    /// The configuration has another `topologyManagerPolicy`.
+    Policy {
+        /// The one of now.
+        now: KubeletPolicy,
+        /// The other.
+        fits: KubeletPolicy,
+    },
+    /// The configuration has another `topologyManagerScope`.
+    Scope {
+        /// The one of now.
+        now: Scope,
+        /// The other.
+        fits: Scope,
+    },
 }
 
 /// Another amount in a pod's manifest; shown as `cpu 3 instead of 4`.
@@ -69,9 +84,11 @@ pub struct Ask {
     pub fits: Quantity,
 }
 
-/// Where a container runs.
+/// Where containers run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
+    /// Which; none if all containers of the pod run there.
+    pub containers: Vec<ContainerName>,
     /// The nodes of its merged hint.
     pub hint: HintNodes,
     /// The nodes of its CPUs; `None` if they are those of the hint, or if it shares CPUs.
@@ -99,9 +116,9 @@ impl Remedy {
             Self::Wait(_) => "wait",
             Self::AskLess(_) => "ask less",
             Self::AskMore(_) => "ask more",
-            Self::More { .. } | Self::ReserveCpus(_) | Self::Regroup => "node",
-            Self::Policy(_) => "policy",
-            Self::Scope(_) => "scope",
+            Self::More { .. } | Self::ReserveCpus { .. } | Self::Regroup => "node",
+            Self::Policy { .. } => "policy",
+            Self::Scope { .. } => "scope",
         }
     }
 
@@ -115,10 +132,13 @@ impl Remedy {
                 let amounts = amounts.iter().map(|(resource, more)| (Resource::from(resource), *more));
                 Self::More { node: *node, amounts: amounts.collect() }
             }
-            Change::ReserveCpus(cpus) => Self::ReserveCpus(cpus.clone()),
+            Change::ReserveCpus(cpus) => {
+                let now = facts.node.cpus().map(|policy| policy.reserved().clone());
+                Self::ReserveCpus { now: now.unwrap_or_default(), fits: cpus.clone() }
+            }
             Change::Regroup => Self::Regroup,
-            Change::Policy(policy) => Self::Policy(*policy),
-            Change::Scope(scope) => Self::Scope(*scope),
+            Change::Policy(policy) => Self::Policy { now: facts.node.policy(), fits: *policy },
+            Change::Scope(scope) => Self::Scope { now: facts.node.scope(), fits: *scope },
             // A change that a newer version of the admission tries.
             _ => return None,
         })
@@ -171,11 +191,16 @@ impl Alternative {
 
 impl Place {
     fn all(facts: &Facts<'_>, placement: &Placement) -> Vec<Self> {
-        let mut places = Vec::new();
-        for place in placement.containers.iter().map(|placed| Self::new(facts, placed)) {
-            if !places.contains(&place) {
-                places.push(place);
+        let mut places: Vec<Self> = Vec::new();
+        for mut place in placement.containers.iter().map(|placed| Self::new(facts, placed)) {
+            let same = |other: &&mut Self| other.hint == place.hint && other.cpu_nodes == place.cpu_nodes;
+            match places.iter_mut().find(same) {
+                Some(other) => other.containers.append(&mut place.containers),
+                None => places.push(place),
             }
+        }
+        if let [everybody] = places.as_mut_slice() {
+            everybody.containers.clear();
         }
         places
     }
@@ -194,7 +219,7 @@ impl Place {
         let cpu_nodes = cpus.map(|cpus| facts.nodes_of(cpus));
         let hinted = placed.hint.and_then(|hint| hint.affinity.nodes());
         let cpu_nodes = cpu_nodes.filter(|nodes| hinted != Some(*nodes)).map(|mask| facts.listed(mask));
-        Self { hint, cpu_nodes }
+        Self { containers: alloc::vec![placed.name.clone()], hint, cpu_nodes }
     }
 }
 
@@ -211,10 +236,10 @@ impl fmt::Display for Remedy {
                     .map(|(resource, more)| format!("{} more {resource}", resource.amount(*more)));
                 write!(f, "{} on NUMA {node}", joined(more, " and "))
             }
-            Self::ReserveCpus(cpus) => write!(f, "reserved CPUs {cpus}"),
+            Self::ReserveCpus { now, fits } => write!(f, "reservedSystemCPUs {fits} instead of {now}"),
             Self::Regroup => f.write_str("option memory.regroup"),
-            Self::Policy(policy) => f.write_str(policy.name()),
-            Self::Scope(scope) => f.write_str(scope.name()),
+            Self::Policy { now, fits } => write!(f, "{} instead of {}", fits.name(), now.name()),
+            Self::Scope { now, fits } => write!(f, "{} instead of {}", fits.name(), now.name()),
         }
     }
 }
@@ -228,6 +253,10 @@ impl fmt::Display for Ask {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.containers.is_empty() {
+            let on = if self.hint == HintNodes::NoPolicy { "" } else { "on " };
+            write!(f, "{} {on}", joined(&self.containers, " and "))?;
+        }
         match &self.hint {
             HintNodes::NoPolicy => f.write_str("not aligned")?,
             HintNodes::Any => f.write_str("any NUMA node")?,

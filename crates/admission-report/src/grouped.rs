@@ -7,10 +7,11 @@ use core::fmt;
 use memory_manager::{Bound, Enough, HeldBack};
 use numa_bitmask::NodeMask;
 use topology_admission::{ResourceTrace, Standing, UnitTrace};
-use topology_model::NodeIds;
+use topology_model::{NodeId, NodeIds};
 
 use crate::facts::{Facts, NamedPod};
 use crate::resource::Resource;
+use crate::unit::Closed;
 use crate::words::{and_more, verb};
 
 /// So many pods of one group, and so many groups, are named.
@@ -102,6 +103,19 @@ impl Facts<'_> {
 
 fn is_group(bound: &Bound) -> bool {
     bound.nodes.len() > 1
+}
+
+impl GroupedMemory {
+    /// What keeps the memory of a node from serving alone.
+    pub(crate) fn closed(&self, node: NodeId) -> Option<Closed> {
+        let bound = self
+            .groups
+            .iter()
+            .find(|bound| bound.nodes.iter().chain(bound.grouped_with.iter()).any(|other| other == node))?;
+        let others = bound.nodes.iter().chain(bound.grouped_with.iter()).filter(|other| *other != node);
+        let others: NodeIds = others.collect();
+        Some(if others.is_empty() { Closed::UsedAlone } else { Closed::Grouped(others) })
+    }
 }
 
 impl fmt::Display for BoundNodes {

@@ -49,6 +49,8 @@ pub enum Deficit {
     Amount(u64),
     /// It has enough devices, and they are near other nodes too.
     NotNear,
+    /// It has enough CPUs, and init containers have left some elsewhere, which are used first.
+    HandedOn,
     /// It has enough memory, in a group of nodes that serve together only.
     Grouped,
 }
@@ -92,6 +94,7 @@ impl Lack {
             (Standing::Fits, _) => return None,
             (Standing::Lacks(lack), _) => Deficit::Amount(lack),
             (Standing::Closed, Resource::Extended(_)) => Deficit::NotNear,
+            (Standing::Closed, Resource::Cpu) => Deficit::HandedOn,
             (Standing::Closed, _) => Deficit::Grouped,
         };
         Some(Self { resource, deficit })
@@ -104,6 +107,7 @@ impl fmt::Display for Lack {
         match deficit {
             Deficit::Amount(amount) => write!(f, "{} {resource}", resource.amount(*amount)),
             Deficit::NotNear => write!(f, "{resource} that are near enough"),
+            Deficit::HandedOn => write!(f, "the {resource} that init containers left"),
             Deficit::Grouped => write!(f, "{resource} that is not bound together with other NUMA nodes"),
         }
     }

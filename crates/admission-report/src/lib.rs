@@ -14,7 +14,7 @@
 //!
 //! # Where a sentence is written
 //!
-//! Beside the type that it is about: why a pod does not fit in `obstacle.rs`, `lacks.rs` and `grouped.rs`, notes in
+//! Beside the type that it is about: why a pod does not fit in `obstacle.rs`, `lacks.rs`, `handed_on.rs` and `grouped.rs`, notes in
 //! `note.rs`, what would fit in `alternative.rs`, answers and node sets of a merge in `merge.rs`.
 #![no_std]
 
@@ -27,6 +27,7 @@ mod why;
 mod obstacle;
 mod lacks;
 mod grouped;
+mod handed_on;
 mod unavailable;
 mod alternative;
 mod container;
@@ -44,6 +45,7 @@ pub use alternative::{Alternative, Ask, HintNodes, Place, Remedy};
 pub use container::{ContainerReport, DeviceSet, MemoryBlock};
 pub use facts::{Facts, NamedPod, UserAdvice};
 pub use grouped::{BoundNodes, GroupedMemory, HeldBackMemory, Sufficiency};
+pub use handed_on::HandedOnCpus;
 pub use lacks::{Deficit, Lack, Lacks, NodeGroup};
 pub use merge::{Answer, Candidate, MergeReport, NodeSets};
 pub use note::{MemoryMove, Note, Remark, SharingReason};
@@ -53,7 +55,7 @@ pub use refusal::Refusal;
 pub use report::{Conclusion, Report};
 pub use resource::Resource;
 pub use unchecked::{UncheckedResource, unchecked_notice, unchecked_resources};
-pub use unit::{Cell, NodeCell, ResourceReport, UnitReport};
+pub use unit::{Cell, Closed, NodeCell, ResourceReport, UnitReport};
 
 // The crates whose types are in the signatures here.
 pub use {cpuset, device_manager, node_config, pod_spec, topology_admission, topology_model};

@@ -11,6 +11,7 @@ use topology_admission::Shortage;
 use topology_policy::{KubeletPolicy, MergeError};
 
 use crate::grouped::{GroupedMemory, HeldBackMemory};
+use crate::handed_on::HandedOnCpus;
 use crate::lacks::Lacks;
 use crate::resource::Resource;
 use crate::words::{joined, verb};
@@ -43,6 +44,8 @@ pub enum Obstacle {
     },
     /// No node has all of it, under another policy than `single-numa-node`.
     NotTogether(Lacks),
+    /// CPUs that init containers of the pod left are elsewhere than other CPUs that are free.
+    HandedOn(HandedOnCpus),
     /// Whole cores are required.
     WholeCores(WholeCoresError),
     /// Memory is free where it cannot be allocated.
@@ -124,6 +127,7 @@ impl fmt::Display for Obstacle {
                 joined(sizes, ", ")
             ),
             Self::NotTogether(lacks) => write!(f, "no NUMA node has all of it: {lacks}"),
+            Self::HandedOn(cpus) => cpus.fmt(f),
             Self::WholeCores(error) => whole_cores(error, f),
             Self::HeldBackMemory(memory) => memory.fmt(f),
             Self::GroupedMemory(memory) => memory.fmt(f),

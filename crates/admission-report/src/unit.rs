@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use pod_spec::ContainerName;
 use serde::Serialize;
@@ -11,6 +12,7 @@ use topology_model::{NodeId, NodeIds};
 
 use crate::facts::{Facts, NamedPod};
 use crate::grouped::GroupedMemory;
+use crate::handed_on::HandedOnCpus;
 use crate::json;
 use crate::merge::MergeReport;
 use crate::resource::Resource;
@@ -34,6 +36,9 @@ pub struct UnitReport {
     /// What it asks for and no device plugin has registered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_checked: Vec<UncheckedResource>,
+    /// CPUs that it has to use before others, as init containers left them; `None` if there are none.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    pub handed_on: Option<HandedOnCpus>,
     /// Why nodes with enough free memory do not give it alone; `None` if there are no such nodes.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
     pub bound_memory: Option<GroupedMemory>,
@@ -70,6 +75,23 @@ pub struct NodeCell {
     /// The amounts.
     #[serde(flatten)]
     pub cell: Cell,
+    /// Why it does not serve the unit alone though it has enough; `None` if it serves it, or has too little.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    pub closed: Option<Closed>,
+}
+
+/// Why a node that has enough of a resource does not serve the unit alone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Closed {
+    /// CPUs that init containers left are on these nodes, and are used first.
+    HandedOn(NodeIds),
+    /// Its memory is grouped with that of these nodes.
+    Grouped(NodeIds),
+    /// The devices are near other nodes too.
+    NotNear,
+    /// Its memory is used alone, and the unit needs more nodes.
+    UsedAlone,
 }
 
 /// What there is of a resource in one place.
@@ -85,9 +107,21 @@ pub struct Cell {
     pub held_by: Vec<NamedPod>,
 }
 
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HandedOn(nodes) => write!(f, "only with NUMA {nodes}"),
+            Self::Grouped(nodes) => write!(f, "grouped with NUMA {nodes}"),
+            Self::NotNear => f.write_str("near other nodes too"),
+            Self::UsedAlone => f.write_str("used alone"),
+        }
+    }
+}
+
 impl UnitReport {
     pub(crate) fn new(facts: &Facts<'_>, unit: &UnitTrace) -> Self {
         let hint = unit.merged.map(|merged| merged.hint);
+        let bound_memory = facts.grouped_memory(unit);
         Self {
             container: match &unit.unit {
                 UnitName::Container(name) => Some(name.clone()),
@@ -98,10 +132,11 @@ impl UnitReport {
             resources: unit
                 .resources
                 .iter()
-                .filter_map(|row| ResourceReport::new(facts, unit, row))
+                .filter_map(|row| ResourceReport::new(facts, (unit, bound_memory.as_ref()), row))
                 .collect(),
             not_checked: facts.unchecked_of_unit(&unit.unit),
-            bound_memory: facts.grouped_memory(unit),
+            handed_on: unit.handed_on.as_ref().map(|handed_on| HandedOnCpus::new(facts, handed_on)),
+            bound_memory,
             merge: unit.merge.as_ref().map(|merge| MergeReport::new(facts, merge)),
         }
     }
@@ -125,22 +160,35 @@ impl UnitReport {
 
 impl ResourceReport {
     /// `None` for a provider of one's own, which has no amounts, and for devices of an unknown number.
-    fn new(facts: &Facts<'_>, unit: &UnitTrace, row: &ResourceTrace) -> Option<Self> {
+    fn new(
+        facts: &Facts<'_>,
+        (unit, memory): (&UnitTrace, Option<&GroupedMemory>),
+        row: &ResourceTrace,
+    ) -> Option<Self> {
         let (resource, amounts) = (Resource::from(&row.resource), row.amounts.as_ref()?);
         // Which devices there are only their plugin knows: "none" would be wrong.
         let is_extended = matches!(resource, Resource::Extended(_));
         if is_extended && !facts.before.inventory().is_registered(&row.resource) {
             return None;
         }
-        let nodes = facts.nodes().iter().zip(&amounts.nodes).map(|((index, node), cell)| NodeCell {
-            node,
-            standing: unit.standing(row, index),
-            cell: Cell::new(facts, cell),
+        let nodes = facts.nodes().iter().zip(&amounts.nodes).map(|((index, node), cell)| {
+            let standing = unit.standing(row, index);
+            let why = || match &resource {
+                Resource::Cpu => {
+                    let handed_on = unit.handed_on.as_ref()?;
+                    Some(Closed::HandedOn(facts.listed(handed_on.nodes)))
+                }
+                Resource::Memory | Resource::HugePages(_) => memory?.closed(node),
+                Resource::Extended(_) => Some(Closed::NotNear),
+                Resource::Other(_) => None,
+            };
+            let closed = if standing == Standing::Closed { why() } else { None };
+            NodeCell { node, standing, cell: Cell::new(facts, cell), closed }
         });
         Some(Self {
-            resource,
-            asked: amounts.asked,
             nodes: nodes.collect(),
+            resource: resource.clone(),
+            asked: amounts.asked,
             elsewhere: (amounts.elsewhere.allocatable > 0).then(|| Cell::new(facts, &amounts.elsewhere)),
         })
     }

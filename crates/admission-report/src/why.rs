@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 
 use cpu_manager::AllocateError;
 use device_manager::AllocateError as DevicesError;
-use topology_admission::{Answered, Cause, Cell, Refused, ResourceTrace, UnitTrace};
+use topology_admission::{Answered, Cause, Cell, Refused, ResourceTrace, Standing, UnitTrace};
 use topology_policy::KubeletPolicy;
 
 use crate::facts::Facts;
+use crate::handed_on::HandedOnCpus;
 use crate::lacks::Lacks;
 use crate::obstacle::{MachineLack, Obstacle, SetSize, WiderSet};
 use crate::resource::Resource;
@@ -33,7 +34,9 @@ impl Facts<'_> {
             Cause::Shortage(shortages) => return shortages.iter().cloned().map(Obstacle::NodeFull).collect(),
             Cause::NotAligned(_) => match (machine_lack(), unit) {
                 (None, Some(unit)) => {
-                    return [self.not_aligned(unit)].into_iter().chain(held_back()).collect();
+                    let handed_on = self.handed_on(unit).map(Obstacle::HandedOn);
+                    let all = [self.not_aligned(unit)].into_iter().chain(handed_on).chain(held_back());
+                    return all.collect();
                 }
                 (lack, _) => lack,
             },
@@ -63,6 +66,15 @@ impl Facts<'_> {
             return Obstacle::DifferentSizes { policy, sizes };
         }
         Obstacle::NotTogether(Lacks::new(self, unit))
+    }
+
+    /// CPUs of init containers that keep the unit from nodes which have enough.
+    fn handed_on(&self, unit: &UnitTrace) -> Option<HandedOnCpus> {
+        let handed_on = unit.handed_on.as_ref()?;
+        let row = unit.resources.iter().find(|row| Resource::from(&row.resource) == Resource::Cpu)?;
+        let is_closed = |index| unit.standing(row, index) == Standing::Closed;
+        let keeps = self.nodes().iter().any(|(index, _)| is_closed(index));
+        keeps.then(|| HandedOnCpus::new(self, handed_on))
     }
 
     /// The first resource of which the whole machine has too little.

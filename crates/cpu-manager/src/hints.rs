@@ -59,6 +59,13 @@ impl Static {
         })
     }
 
+    /// The nodes of which each set must have all: those of CPUs that finished init containers of `pod` have left, which
+    /// are used before others.
+    #[must_use]
+    pub fn required_nodes(&self, held: &Holdings, pod: &PodUid) -> NodeMask {
+        Supply::Pool { shared: held.shared(), reusable: held.reusable(pod) }.must(&self.nodes)
+    }
+
     /// Pushes the answer for `unit`: none if it gets no CPUs of its own, impossible if it holds another number
     /// than it asks for, else a family.
     pub fn hints(&self, held: &Holdings, unit: Unit<'_>, answers: &mut Answers) {

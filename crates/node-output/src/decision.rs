@@ -234,11 +234,14 @@ fn misses(resources: &[ResourceReport], at: usize) -> (usize, u64) {
 }
 
 fn there(resource: &ResourceReport, at: usize, page: Page) -> String {
-    let NodeCell { standing, cell, .. } = &resource.nodes[at];
+    let NodeCell { standing, cell, closed, .. } = &resource.nodes[at];
     let mark = if *standing == Standing::Fits { page.yes() } else { page.no() };
     match &resource.elsewhere {
         // What is near no node is not missing on one.
         Some(_) if cell.allocatable == 0 => NOTHING.to_owned(),
-        _ => format!("{mark} {}", resource.stock(cell)),
+        _ => match closed {
+            Some(why) => format!("{mark} {}, {why}", resource.stock(cell)),
+            None => format!("{mark} {}", resource.stock(cell)),
+        },
     }
 }

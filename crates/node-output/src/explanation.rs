@@ -41,6 +41,7 @@ fn unit(unit: &UnitReport, mark: &str, page: Page) -> String {
         .map_or_else(|| "the pod as a whole".to_owned(), |name| format!("container {name}"));
     let mut text = format!("\n  {mark} {whose}\n");
     text.push_str(&decision::resources(unit, Columns::All, page));
+    text.extend(unit.handed_on.as_ref().map(|cpus| line(page, "first", &cpus.to_string())));
     text.extend(unit.bound_memory.as_ref().map(|bound| line(page, "bound", &bound.to_string())));
     if let Some(merge) = &unit.merge {
         text.push_str(&listed(page, "answers", answers(merge)));

@@ -74,6 +74,7 @@ fn all_that_is_printed_is_described() {
         "explain -m xeon-cxl-4node -f pods/mesh-sidecar.yaml -f pods/init-containers.yaml --policy none",
         "explain -m xeon-2s-96cpu-sriov -f pods/refused/conflict.yaml --policy single-numa-node --scope pod --devices devices/xeon-2s-1gpu-2vf.yaml",
         "explain -m gb200-nvl4-34node -f pods/gpu-4.yaml --devices devices/gb200-4gpu.yaml --config configs/closest.yaml",
+        "admit -m xeon-2s-96cpu-sriov -f pods/refused/handed-on.yaml",
         "explain -m xeon-2s-96cpu-sriov -f pods/workloads.yaml -f pods/refused/smt.yaml --config configs/cpu-full-pcpus-only.yaml",
         "admit -m xeon-2s-96cpu-sriov -f pods/refused/device.yaml --state state/healthy --pods state/pods --devices devices/example.yaml",
         "admit -m xeon-2s-96cpu-sriov -f pods/cards.yaml --devices devices/example.yaml --policy best-effort",

@@ -4,9 +4,10 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use cpuset::CpuSet;
 use memory_manager::{AllocateError, Enough, HeldBack};
 use numa_bitmask::NodeMask;
-use pod_spec::{ContainerName, Pod, PodUid, ResourceName, Unit};
+use pod_spec::{ContainerName, Pod, PodUid, ResourceName, Role, Unit};
 use topology_hint::{Answer, Answers, Solution};
 use topology_policy::{MergeError, MergeTrace, Merged};
 
@@ -64,6 +65,8 @@ pub struct UnitTrace {
     /// One row for each resource with a NUMA affinity that the unit asks for: CPUs, memory and huge pages, devices,
     /// then what providers of your own answered.
     pub resources: Vec<ResourceTrace>,
+    /// CPUs that the unit has to use before others; `None` if there are none.
+    pub handed_on: Option<HandedOn>,
     /// The merged hint; of a search that was cut the best so far. `None` if the merge had no answer.
     pub merged: Option<Merged>,
     /// Whether the merge and the managers' own searches for nodes were complete.
@@ -72,6 +75,17 @@ pub struct UnitTrace {
     pub merge: Option<MergeTrace>,
     /// How long the merge took; zero without a clock.
     pub took: Duration,
+}
+
+/// CPUs that finished init containers have left to the containers that follow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HandedOn {
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// Their nodes: CPUs of other nodes are given only together with these.
+    pub nodes: NodeMask,
+    /// The init containers that had them.
+    pub by: Vec<ContainerName>,
 }
 
 /// One resource of a unit.
@@ -184,7 +198,8 @@ impl UnitTrace {
             Err(MergeError::MissingDistance(_)) => (None, Search::Complete),
         };
         let search = if answers.is_cut() || is_cut { Search::Cut } else { search };
-        Self { unit: name, resources, merged, search, merge: None, took: Duration::ZERO }
+        let handed_on = node.handed_on(ledger, unit);
+        Self { unit: name, resources, handed_on, merged, search, merge: None, took: Duration::ZERO }
     }
 }
 
@@ -219,6 +234,25 @@ impl Answered {
 }
 
 impl Node {
+    /// What init containers have left for `unit`, if it asks for CPUs and has none yet.
+    fn handed_on(&self, ledger: &Ledger, unit: Unit<'_>) -> Option<HandedOn> {
+        let (policy, held) = (self.cpus.as_ref()?, ledger.cpus()?);
+        let Unit::Container(pod, container) = unit else { return None };
+        let cpus = held.reusable(&pod.uid).filter(|cpus| !cpus.is_empty())?;
+        policy.asked(unit)?;
+        if held.assigned(&pod.uid, &container.name).is_some() {
+            return None;
+        }
+        let init = pod.containers.iter().filter(|container| container.role == Role::Init);
+        let had =
+            init.filter(|init| held.assigned(&pod.uid, &init.name).is_some_and(|had| !had.is_disjoint(cpus)));
+        Some(HandedOn {
+            cpus: cpus.clone(),
+            nodes: policy.required_nodes(held, &pod.uid),
+            by: had.map(|init| init.name.clone()).collect(),
+        })
+    }
+
     /// What `unit` asks of the managers, and what each node has of it.
     fn amounts(&self, ledger: &Ledger, unit: Unit<'_>) -> Vec<(ResourceName, NodeAmounts)> {
         let pod = &unit.pod().uid;
