@@ -43,6 +43,24 @@ machines! {
     "xeon-cxl-4node",
 }
 
+/// Embeds inventories of devices by the name of their machine.
+macro_rules! inventories {
+    ($($name:literal,)*) => {
+        /// Every machine whose devices a plugin would offer, in lexical order of the names.
+        const INVENTORIES: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../machines/", $name, ".devices.yaml")))),*];
+    };
+}
+
+inventories! {
+    "epyc-2s-96cpu-16l3-8gpu",
+    "gb200-nvl4-34node",
+    "gb300-tray-34node",
+    "gh200-9node",
+    "gh200-quad-36node",
+    "xeon-2s-96cpu-sriov",
+}
+
 /// The names of all machines in lexical order.
 pub fn names() -> impl ExactSizeIterator<Item = &'static str> {
     MACHINES.iter().map(|(name, _)| *name)
@@ -52,6 +70,13 @@ pub fn names() -> impl ExactSizeIterator<Item = &'static str> {
 #[must_use]
 pub fn archive(name: &str) -> Option<&'static [u8]> {
     MACHINES.iter().find(|(own, _)| *own == name).map(|(_, archive)| *archive)
+}
+
+/// Which of a machine's devices a device plugin would offer, and under which name: YAML as `topolet --devices` reads it.
+/// `None` if the machine has no such devices, or if there is no machine of this name.
+#[must_use]
+pub fn devices(name: &str) -> Option<&'static str> {
+    INVENTORIES.iter().find(|(own, _)| *own == name).map(|(_, devices)| *devices)
 }
 
 /// The examples of the README are tests too.
@@ -66,21 +91,23 @@ mod tests {
     use std::string::String;
     use std::vec::Vec;
 
-    use super::{MACHINES, archive, names};
+    use super::{INVENTORIES, MACHINES, archive, names};
 
-    /// The machines of the folder, in lexical order.
-    fn in_folder() -> Vec<String> {
+    /// The machines of the folder with a file of this kind, in lexical order.
+    fn in_folder(kind: &str) -> Vec<String> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines");
         let files = folder.read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut names: Vec<_> =
-            files.map(|file| file.strip_suffix(".tar.zst").expect("an archive").to_owned()).collect();
+            files.filter_map(|file| file.strip_suffix(kind).map(ToOwned::to_owned)).collect();
         names.sort();
         names
     }
 
     #[test]
     fn every_archive_of_the_folder_is_embedded_once() {
-        assert_eq!(names().collect::<Vec<_>>(), in_folder());
+        assert_eq!(names().collect::<Vec<_>>(), in_folder(".tar.zst"));
+        assert_eq!(INVENTORIES.iter().map(|(name, _)| *name).collect::<Vec<_>>(), in_folder(".devices.yaml"));
+        assert!(INVENTORIES.iter().all(|(name, _)| archive(name).is_some()));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use topology_manifest::{
 use topology_model::{Machine, NodeId, Nodes, PciAddress, PciDevice, Sriov};
 
 use crate::machine::LoadedMachine;
-use crate::sources::RulesSource;
+use crate::sources::{MachineSource, ResidentsSource, RulesSource};
 
 /// One resource and its devices.
 type Resource = (ResourceName, Vec<Device>);
@@ -48,6 +48,26 @@ impl DeviceText {
             text.push_str(&selected(selection)?);
         }
         Ok(Some(Self { name: "--device".to_owned(), text: text.into_bytes() }))
+    }
+
+    /// The same; where nothing names them, those that a plugin would offer on a built-in machine. Not beside a state: then it
+    /// stands for a node that has devices of its own.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn on(
+        rules: &RulesSource,
+        machine: &MachineSource,
+        residents: &ResidentsSource,
+    ) -> anyhow::Result<Option<Self>> {
+        let built_in = || {
+            if residents.state.is_some() {
+                return None;
+            }
+            let text = machine_fixtures::devices(&machine.machine)?;
+            Some(Self { name: format!("devices of {}", machine.machine), text: text.as_bytes().to_vec() })
+        };
+        Ok(Self::of(rules)?.or_else(built_in))
     }
 
     /// The devices on `machine`, by resource.

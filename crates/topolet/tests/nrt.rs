@@ -129,14 +129,7 @@ fn every_machine_keeps_to_the_schema() {
 
 #[test]
 fn what_pods_hold_is_not_available() {
-    let own = [
-        "-m",
-        "xeon-2s-96cpu-sriov",
-        "--policy",
-        "single-numa-node",
-        "--devices",
-        "crates/topolet/demo/devices.yaml",
-    ];
+    let own = ["-m", "xeon-2s-96cpu-sriov", "--policy", "single-numa-node"];
     let (empty, _) = export(&own);
     let pods: Vec<&str> =
         own.into_iter().chain(["-f", "crates/topolet/demo/pods.yaml", "-o", "json"]).collect();

@@ -41,9 +41,10 @@ pub(super) fn read(
     screen: Screen,
 ) -> anyhow::Result<(LoadedNode, Residents, Asked)> {
     let (identity, residents) = (arguments.identity.source(), arguments.residents.source());
-    let machine = LoadedMachine::load_node(&arguments.machine.source())?;
+    let source = arguments.machine.source();
+    let machine = LoadedMachine::load_node(&source)?;
     let rules = arguments.rules.source().of_node(&identity, &residents, machine.packed.as_deref())?;
-    let devices = DeviceText::of(&rules)?;
+    let devices = DeviceText::on(&rules, &source, &residents)?;
     let node = LoadedNode::on(&machine, &rules, devices)?.with_identity(&identity)?;
     let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
     let mut asked = pods::from_files(&arguments.files, reading, node.node.pod_rules(), screen)?;

@@ -1,7 +1,9 @@
 //! `topolet demo`: the main job on built-in data. It needs nothing.
 
 use clap::Args;
-use node_input::{DeviceText, LoadedMachine, LoadedNode, MachineSource, Residents, RulesSource};
+use node_input::{
+    DeviceText, LoadedMachine, LoadedNode, MachineSource, Residents, ResidentsSource, RulesSource,
+};
 use node_output::{Format, manifest_error};
 use pod_spec::Pod;
 use topology_manifest::{Source, read_pods};
@@ -16,7 +18,6 @@ use crate::told::ToldArguments;
 /// The machine that Intel's guide to NUMA-aware pods describes.
 const MACHINE: &str = "xeon-2s-96cpu-sriov";
 const PODS: &str = include_str!("../../demo/pods.yaml");
-const DEVICES: &str = include_str!("../../demo/devices.yaml");
 
 #[derive(Args, Debug)]
 pub(crate) struct DemoArguments {
@@ -27,10 +28,11 @@ pub(crate) struct DemoArguments {
 pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let source = Source { name: "demo/pods.yaml", text: PODS };
     let pods = read_pods(&source).map_err(manifest_error)?;
-    let machine = LoadedMachine::load(&MachineSource::named(MACHINE))?;
+    let source = MachineSource::named(MACHINE);
+    let machine = LoadedMachine::load(&source)?;
     let rules = RulesSource { policy: Some("single-numa-node".to_owned()), ..RulesSource::default() };
-    let devices = DeviceText { name: "demo/devices.yaml".to_owned(), text: DEVICES.as_bytes().to_vec() };
-    let node = LoadedNode::on(&machine, &rules, Some(devices))?;
+    let node =
+        LoadedNode::on(&machine, &rules, DeviceText::on(&rules, &source, &ResidentsSource::default())?)?;
     let asked = Asked { pods: pods.into_iter().map(Pod::delivered).collect(), ..Asked::default() };
     let told = ToldArguments::default();
     let way = Way { depth: Depth::Short, told: &told, format: arguments.output.output, screen };

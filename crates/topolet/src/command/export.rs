@@ -67,13 +67,14 @@ pub(super) fn run(arguments: &ExportArguments, screen: Screen) -> anyhow::Result
 }
 
 fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let machine = LoadedMachine::load_node(&arguments.machine.source())?;
+    let source = arguments.machine.source();
+    let machine = LoadedMachine::load_node(&source)?;
     let view = KubeletView::new(&machine.info)
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
     let mut config = KubeletConfiguration::default();
     let residents = arguments.residents.source();
     let rules = arguments.rules.source();
-    let devices = DeviceText::of(&rules)?;
+    let devices = DeviceText::on(&rules, &source, &residents)?;
     let rules = rules.of_node(&IdentitySource::default(), &residents, machine.packed.as_deref())?;
     let node = LoadedNode::changed(&machine, &rules, devices, Compat::default(), |given| {
         config = given.clone();

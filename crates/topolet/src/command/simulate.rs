@@ -110,7 +110,8 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
 fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let files = std::slice::from_ref(&arguments.file);
     let reading = Reading { arguments: arguments.reading, static_pods: None };
-    let machine = LoadedMachine::load_node(&arguments.machine.source())?;
+    let source = arguments.machine.source();
+    let machine = LoadedMachine::load_node(&source)?;
     let (nobody, nothing) = (IdentitySource::default(), ResidentsSource::default());
     let rules = arguments.rules.source().of_node(&nobody, &nothing, machine.packed.as_deref())?;
     let pod_rules = PodRules::of(&rules.kubelet_rules(), PodLevelResources::Count);
@@ -121,7 +122,7 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     }) else {
         bail!("--find-max is for one kind of pod, and {} has {}", arguments.file.display(), found.len());
     };
-    let devices = DeviceText::of(&rules)?;
+    let devices = DeviceText::on(&rules, &source, &nothing)?;
     let question = Question { machine: &machine, rules: &rules, devices };
     let found = simulation::find_max(&question, pod)?;
     for warning in &found.warnings {

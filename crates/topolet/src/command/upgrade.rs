@@ -97,14 +97,15 @@ struct Checked<'a> {
 }
 
 fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let machine = LoadedMachine::load_node(&arguments.machine.source())?;
+    let source = arguments.machine.source();
+    let machine = LoadedMachine::load_node(&source)?;
     let view = KubeletView::new(&machine.info)
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
     let rules = rules(arguments, &machine)?;
     let from = rules.kubelet.unwrap_or(KubeletVersion::DEFAULT);
     doubts(arguments, from, screen);
     let configurations = Configurations::read(arguments, &machine, &view)?;
-    let devices = DeviceText::of(&rules)?;
+    let devices = DeviceText::on(&rules, &source, &arguments.residents.source())?;
     let running = Running::read(arguments, &machine, &rules, devices.clone())?;
     let (inventory, not_judged) = inventory_of(&machine, devices, &view)?;
     for warning in not_judged {
