@@ -15,6 +15,7 @@ use crate::facts::NamedPod;
 use crate::grouped::GroupedMemory;
 use crate::json;
 use crate::notice::Severity;
+use crate::parts_of_bytes::PartsOfBytes;
 use crate::unchecked::why_unchecked;
 use crate::words::{joined, verb};
 
@@ -65,6 +66,8 @@ pub enum Remark {
         /// [`UserAdvice::unchecked`](crate::UserAdvice).
         advice: &'static str,
     },
+    /// Amounts of bytes that are written in thousandths: `400m` for `400Mi`.
+    PartsOfBytes(PartsOfBytes),
     /// Device plugins would have to be asked, and were not.
     PluginsNotAsked,
     /// The requests of running pods are not known, so whether all fit the node was not evaluated.
@@ -124,7 +127,8 @@ impl Note {
             Remark::Preemption(_)
             | Remark::NotAligned { .. }
             | Remark::NotPinned { .. }
-            | Remark::AdmittedUnchecked { .. } => Severity::Warning,
+            | Remark::AdmittedUnchecked { .. }
+            | Remark::PartsOfBytes(_) => Severity::Warning,
         }
     }
 }
@@ -168,6 +172,7 @@ impl fmt::Display for Remark {
                 let (are, why) = (verb(resources.len(), "is", "are"), why_unchecked(resources.len()));
                 write!(f, "{} {are} not checked: {why}{advice}", joined(resources, " and "))
             }
+            Self::PartsOfBytes(parts) => parts.fmt(f),
             Self::PluginsNotAsked => f.write_str("device plugins were not asked: they are taken to agree"),
             Self::RequestsUnknown => f.write_str(
                 "pods with nothing of their own are not in the kubelet's files: whether all requests together fit the \

@@ -9,6 +9,7 @@ use topology_policy::KubeletPolicy;
 
 use crate::facts::{Facts, NamedPod};
 use crate::note::{MemoryMove, Note, Remark, SharingReason};
+use crate::parts_of_bytes::PartsOfBytes;
 
 impl Facts<'_> {
     /// On an admitted pod.
@@ -24,6 +25,11 @@ impl Facts<'_> {
         let mut notes: Vec<Note> = on_pod.into_iter().flatten().map(Note::on_pod).collect();
         notes.extend(on_containers(placement, |placed| self.not_aligned_note(placed)));
         notes.extend(on_containers(placement, |placed| self.not_pinned_note(placed)));
+        let parts = self.pod.containers.iter().filter_map(PartsOfBytes::of);
+        notes.extend(parts.map(|(container, parts)| Note {
+            containers: [container].into(),
+            remark: Remark::PartsOfBytes(parts),
+        }));
         let (resources, advice) = (self.unchecked(), self.advice.unchecked);
         if !resources.is_empty() {
             notes.push(Note::on_pod(Remark::AdmittedUnchecked { resources, advice }));

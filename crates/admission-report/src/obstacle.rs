@@ -13,6 +13,7 @@ use topology_policy::{KubeletPolicy, MergeError};
 use crate::grouped::{GroupedMemory, HeldBackMemory};
 use crate::handed_on::HandedOnCpus;
 use crate::lacks::Lacks;
+use crate::parts_of_bytes::PartsOfBytes;
 use crate::resource::Resource;
 use crate::words::{joined, verb};
 
@@ -52,6 +53,8 @@ pub enum Obstacle {
     HeldBackMemory(HeldBackMemory),
     /// The same where a group of nodes is only part of the reason.
     GroupedMemory(GroupedMemory),
+    /// An amount of bytes is written in thousandths.
+    PartsOfBytes(PartsOfBytes),
     /// Pods hold devices of a resource of which no plugin has registered.
     UnknownDevices {
         /// Which resource.
@@ -131,6 +134,7 @@ impl fmt::Display for Obstacle {
             Self::WholeCores(error) => whole_cores(error, f),
             Self::HeldBackMemory(memory) => memory.fmt(f),
             Self::GroupedMemory(memory) => memory.fmt(f),
+            Self::PartsOfBytes(parts) => parts.fmt(f),
             Self::UnknownDevices { resource, advice } => write!(
                 f,
                 "pods hold {resource}, and which devices of it the node has is not known: no device plugin of it has registered{advice}"
@@ -212,6 +216,9 @@ fn whole_cores(error: &WholeCoresError, f: &mut fmt::Formatter<'_>) -> fmt::Resu
 
 fn node_full(shortage: &Shortage, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let Shortage { resource, requested, used, capacity } = shortage;
+    if resource.as_str() == "pods" {
+        return write!(f, "the configuration's maxPods is {capacity}, and {used} pods run");
+    }
     let show = |value: i64| match (resource.as_str(), u64::try_from(value)) {
         ("cpu", Ok(milli)) if milli % 1000 == 0 => (milli / 1000).to_string(),
         ("cpu", _) => alloc::format!("{value}m"),

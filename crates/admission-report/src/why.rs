@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use cpu_manager::AllocateError;
 use device_manager::AllocateError as DevicesError;
+use memory_manager::AllocateError as MemoryError;
 use topology_admission::{Answered, Cause, Cell, Refused, ResourceTrace, Standing, UnitTrace};
 use topology_policy::KubeletPolicy;
 
@@ -11,6 +12,7 @@ use crate::facts::Facts;
 use crate::handed_on::HandedOnCpus;
 use crate::lacks::Lacks;
 use crate::obstacle::{MachineLack, Obstacle, SetSize, WiderSet};
+use crate::parts_of_bytes::PartsOfBytes;
 use crate::resource::Resource;
 
 impl Facts<'_> {
@@ -41,6 +43,12 @@ impl Facts<'_> {
                 (lack, _) => lack,
             },
             Cause::Cpus(AllocateError::WholeCores(error)) => Some(Obstacle::WholeCores(*error)),
+            Cause::Memory(MemoryError::NotInt64) => {
+                let container = refused.container.as_ref();
+                let asked = self.pod.containers.iter();
+                let mut asked = asked.filter(|asked| container.is_none_or(|name| asked.name == *name));
+                asked.find_map(PartsOfBytes::of).map(|(_, parts)| Obstacle::PartsOfBytes(parts))
+            }
             Cause::Memory(_) => machine_lack().or_else(held_back),
             Cause::Devices(DevicesError::Unregistered(resource)) => Some(Obstacle::UnknownDevices {
                 resource: Resource::from(resource),

@@ -6,7 +6,7 @@ mod reader;
 
 use core::fmt;
 use core::num::NonZeroUsize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cpuset::go_quote;
 use pod_spec::{Pod, PodRules, PodUid};
@@ -99,12 +99,60 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Every cause with the lines it is about, without a newline at the end.
+    /// Every cause with the lines it is about, without a newline at the end. The same mistake in several places is shown in
+    /// the first, and the others are listed.
     #[must_use]
     pub fn render(&self, style: Style) -> String {
-        self.causes.iter().map(|cause| cause.render(style)).collect::<Vec<_>>().join("\n")
+        let mut shown: Vec<Vec<&ManifestError>> = Vec::new();
+        let mut texts: Vec<String> = Vec::new();
+        for mut same in self.mistakes() {
+            let places = |same: &[&ManifestError]| -> Vec<(usize, usize)> {
+                same.iter().map(|cause| (cause.line(), cause.column())).collect()
+            };
+            // What a limit says is its request too, unless that is set.
+            let mut seen = BTreeSet::new();
+            same.retain(|cause| seen.insert((cause.line(), cause.column())));
+            // Two complaints about the same places need one picture.
+            if shown.iter().any(|other| places(other) == places(&same)) {
+                let places = if same.len() > 1 { "places" } else { "place" };
+                texts.extend(
+                    same.first().map(|cause| format!("and in the same {places}: {}", cause.problem())),
+                );
+                continue;
+            }
+            let mut rest = same.iter();
+            texts.extend(rest.next().map(|first| first.render(style)));
+            let also = |cause: &&ManifestError| {
+                format!("also line {}, column {}: {}", cause.line(), cause.column(), cause.field())
+            };
+            texts.extend(rest.by_ref().take(MOST_PLACES).map(also));
+            let left = rest.count();
+            texts.extend((left > 0).then(|| format!("and in {left} more places")));
+            shown.push(same);
+        }
+        texts.join("\n")
+    }
+
+    /// The causes, those that say the same of different places together.
+    fn mistakes(&self) -> Vec<Vec<&ManifestError>> {
+        let mut mistakes: Vec<(String, Vec<&ManifestError>)> = Vec::new();
+        for cause in &self.causes {
+            let text = match cause.problem() {
+                // Its words name the field.
+                Problem::UnknownObjectField { .. } => cause.title(),
+                problem => problem.to_string(),
+            };
+            match mistakes.iter_mut().find(|(other, _)| *other == text) {
+                Some((_, same)) => same.push(cause),
+                None => mistakes.push((text, vec![cause])),
+            }
+        }
+        mistakes.into_iter().map(|(_, same)| same).collect()
     }
 }
+
+/// So many further places of one mistake are listed.
+const MOST_PLACES: usize = 8;
 
 impl Refusal {
     /// The API server's words for strict decoding, with what may have been meant.

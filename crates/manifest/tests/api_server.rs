@@ -113,13 +113,6 @@ fn all_of_a_pod_at_once() {
     11 |     resources:
     12 |       requests: {cpu: 4}
        |                       ^
-    error: spec.containers[0].resources.requests[nvidia.com/gpu]: Invalid value: "500m": must be an integer
-      --> pods.yaml:15:25
-       |
-    13 |       limits:
-    14 |         cpu: 2
-    15 |         nvidia.com/gpu: 0.5
-       |                         ^^^
     error: spec.containers[1].resources.limits: Required value: Limit must be set for non overcommitable resources
       --> pods.yaml:19:24
        |

@@ -47,6 +47,18 @@ pub struct LoadedNode {
     pub(crate) packed: Option<Arc<Packed>>,
 }
 
+/// A kubelet does not start on a machine with a configuration.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the kubelet would not start with configuration {config} on {machine}: {error}")]
+pub struct StartFailed {
+    /// What the configuration is called.
+    pub config: String,
+    /// What the machine is called.
+    pub machine: String,
+    /// The kubelet's error.
+    pub error: String,
+}
+
 /// A warning about a file that was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum InputWarning {
@@ -272,5 +284,5 @@ fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> anyhow::Result<(
 }
 
 fn start_failed(error: &StartError, config: &str, machine: &str) -> anyhow::Error {
-    anyhow::anyhow!("the kubelet would not start with configuration {config} on {machine}: {error}")
+    StartFailed { config: config.to_owned(), machine: machine.to_owned(), error: error.to_string() }.into()
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 
 use anstream::AutoStream;
 use clap::ColorChoice;
+use node_input::StartFailed;
 use node_output::{is_quoted, locale_glyphs};
 use terminal_text::Page;
 
@@ -47,6 +48,9 @@ impl Screen {
     pub(crate) fn error(self, error: &anyhow::Error) {
         let head = if error.chain().next().is_some_and(is_quoted) { "" } else { "error: " };
         self.to_stderr(&self.told(&format!("{head}{error:#}")));
+        if error.is::<StartFailed>() {
+            self.warn("`topolet config check` with the same --config and --machine says what to change");
+        }
     }
 
     /// The sentence on the page. Quoted lines stay as they are: marks in them point at columns.
