@@ -5,13 +5,13 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use bounded_http::Open;
-use node_daemon::{CgroupRoot, Damaged, Log, LoggingFormat, SOCKET, Setup, serve};
+use node_daemon::{CgroupRoot, Damaged, Ended, Log, LogLevel, LoggingFormat, SOCKET, Setup, serve};
 use node_input::{IdentitySource, MachineSource, RulesSource};
 
 fn main() -> anyhow::Result<()> {
     let root = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| "/tmp/node".into()));
-    let log = Log::start(LoggingFormat::Text)?;
-    serve(&Setup {
+    let log = Log::start(LoggingFormat::Text, LogLevel::Info)?;
+    let ended = serve(&Setup {
         socket: root.join(SOCKET),
         root,
         manifests: None,
@@ -26,5 +26,7 @@ fn main() -> anyhow::Result<()> {
         damaged: Damaged::Repair,
         keep: node_agent::KeptBackups(NonZeroUsize::MIN.saturating_add(4)),
         cgroups: CgroupRoot::Off,
-    })
+    })?;
+    anyhow::ensure!(ended == Ended::Stop, "SIGHUP: start this again, with what the files say now");
+    Ok(())
 }

@@ -31,6 +31,7 @@ mod inputs;
 mod root;
 mod kept;
 mod start;
+mod reload;
 mod enforce;
 mod log;
 mod systemd;
@@ -43,6 +44,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
+use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -69,7 +71,8 @@ use self::shared::{Mode, Notes, Shared};
 
 pub use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED};
 pub use self::enforce::CgroupRoot;
-pub use self::log::{Log, LoggingFormat};
+pub use self::log::{Log, LogLevel, LoggingFormat};
+pub use self::reload::{Ended, reload_waits};
 pub use self::start::Damaged;
 #[cfg(fuzzing)]
 pub use self::{api::clients, fuzzing::requests};
@@ -114,11 +117,11 @@ pub struct Setup<'a> {
     pub cgroups: CgroupRoot,
 }
 
-/// Owns the node until it is told to stop: by SIGTERM or SIGINT.
+/// Owns the node until it is told to stop, by SIGTERM or SIGINT, or to read everything again, by SIGHUP.
 ///
 /// # Errors
 /// The node cannot be read or started, a socket or folder cannot be had, or the owner has failed.
-pub fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
+pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let began = Instant::now();
     let (node, machine) = load(setup)?;
     root::make(&setup.root, setup.damaged)?;
@@ -153,17 +156,18 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<()> {
     kept::start(&setup.root, shared.clone(), sender.clone())?;
     tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
     let routes = api::service(api::router(shared, Some(sender.clone()), setup.explained));
-    let result = runtime.block_on(until_told(listeners, routes, files.clients, || thread.is_finished()));
+    let told = Told { setup, mode: Mode::Serve };
+    let result = runtime.block_on(told.wait(listeners, routes, files.clients, || thread.is_finished()));
     stop(&sender, thread)?;
     drop(sockets);
     result
 }
 
-/// Watches a node that a kubelet owns until it is told to stop: by SIGTERM or SIGINT.
+/// Watches a node that a kubelet owns until it is told to stop, by SIGTERM or SIGINT, or to read everything again, by SIGHUP.
 ///
 /// # Errors
 /// The node or its state cannot be read, or a socket cannot be had.
-pub fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
+pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let (node, machine) = load(setup)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
@@ -180,7 +184,8 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<()> {
     observe::start(&setup.root, shared.clone(), first)?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
     let routes = api::service(api::router(shared, None, setup.explained));
-    runtime.block_on(until_told(listeners, routes, files.clients, || false))
+    let told = Told { setup, mode: Mode::Observe };
+    runtime.block_on(told.wait(listeners, routes, files.clients, || false))
 }
 
 fn load(setup: &Setup<'_>) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
@@ -245,48 +250,66 @@ fn listen(
     Ok(listeners)
 }
 
-/// Serves over at most so many `connections` until a signal to stop comes, or `is_over` says that there is nothing to be
-/// served any more.
-async fn until_told(
-    listeners: Listeners,
-    routes: Service,
-    connections: usize,
-    is_over: impl Fn() -> bool,
-) -> anyhow::Result<()> {
-    const LOOK: Duration = Duration::from_secs(1);
-    let mut terminate = signal(SignalKind::terminate()).context("failed to wait for signals")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("failed to wait for signals")?;
-    systemd::notify(systemd::State::Ready);
-    let mut look = tokio::time::interval(LOOK);
-    let mut serving = std::pin::pin!(bounded_http::serve(listeners, routes, connections));
-    let ended = std::future::poll_fn(|context| {
-        if terminate.poll_recv(context).is_ready() || interrupt.poll_recv(context).is_ready() {
-            return std::task::Poll::Ready(Ended::Told);
-        }
-        while look.poll_tick(context).is_ready() {
-            if is_over() {
-                return std::task::Poll::Ready(Ended::OwnerGone);
-            }
-        }
-        serving.as_mut().poll(context).map(|()| Ended::Told)
-    })
-    .await;
-    systemd::notify(systemd::State::Stopping);
-    match ended {
-        Ended::Told => {
-            tracing::info!("stopping");
-            Ok(())
-        }
-        Ended::OwnerGone => bail!("the owner of the node has stopped by itself"),
-    }
+/// Who hears signals.
+struct Told<'a> {
+    setup: &'a Setup<'a>,
+    mode: Mode,
 }
 
-/// Why it is over.
-enum Ended {
-    /// A signal.
-    Told,
-    /// The owner's thread has panicked.
-    OwnerGone,
+impl Told<'_> {
+    /// Serves over at most so many `connections` until a signal says to stop or to reload, or `is_over` says that there is
+    /// nothing to be served any more.
+    async fn wait(
+        &self,
+        listeners: Listeners,
+        routes: Service,
+        connections: usize,
+        is_over: impl Fn() -> bool,
+    ) -> anyhow::Result<Ended> {
+        const LOOK: Duration = Duration::from_secs(1);
+        let heard = |kind| signal(kind).context("failed to wait for signals");
+        let mut terminate = heard(SignalKind::terminate())?;
+        let mut interrupt = heard(SignalKind::interrupt())?;
+        let mut hangup = heard(SignalKind::hangup())?;
+        reload::reload_is_heard()?;
+        systemd::notify(systemd::State::Ready);
+        let mut look = tokio::time::interval(LOOK);
+        let mut serving = std::pin::pin!(bounded_http::serve(listeners, routes, connections));
+        let ended = std::future::poll_fn(|context| {
+            if terminate.poll_recv(context).is_ready() || interrupt.poll_recv(context).is_ready() {
+                return Poll::Ready(Some(Ended::Stop));
+            }
+            while hangup.poll_recv(context).is_ready() {
+                match reload::check(self.setup, self.mode) {
+                    Ok(()) => return Poll::Ready(Some(Ended::Reload)),
+                    Err(error) => {
+                        let quoted = node_output::in_one_line(error.as_ref()).map(str::to_owned);
+                        let why = quoted.unwrap_or_else(|| format!("{error:#}"));
+                        tracing::error!("not reloaded, and nothing has changed: {why}");
+                    }
+                }
+            }
+            while look.poll_tick(context).is_ready() {
+                if is_over() {
+                    return Poll::Ready(None);
+                }
+            }
+            serving.as_mut().poll(context).map(|()| Some(Ended::Stop))
+        })
+        .await;
+        match ended {
+            Some(Ended::Reload) => {
+                systemd::notify(systemd::State::Reloading);
+                tracing::info!("reloading");
+            }
+            Some(Ended::Stop) => {
+                systemd::notify(systemd::State::Stopping);
+                tracing::info!("stopping");
+            }
+            None => systemd::notify(systemd::State::Stopping),
+        }
+        ended.context("the owner of the node has stopped by itself")
+    }
 }
 
 /// What has been taken in is done; everything is on disk already.

@@ -28,15 +28,40 @@ pub enum LoggingFormat {
     Json,
 }
 
+/// The least that a line must matter to be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LogLevel {
+    /// Only what keeps the node from being served as it should be.
+    Error,
+    /// What somebody should look at, too.
+    Warn,
+    /// Decisions and what plugins do, too.
+    #[default]
+    Info,
+    /// What libraries say, too.
+    Debug,
+}
+
+impl From<LogLevel> for tracing::Level {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Error => Self::ERROR,
+            LogLevel::Warn => Self::WARN,
+            LogLevel::Info => Self::INFO,
+            LogLevel::Debug => Self::DEBUG,
+        }
+    }
+}
+
 /// The log of a daemon. Dropping it writes the lines that wait, for at most a second.
 pub struct Log(Lines);
 
 impl Log {
-    /// From now on everything is logged in that format, panics too.
+    /// From now on everything of that level is logged in that format, panics too.
     ///
     /// # Errors
     /// There is no thread to be had.
-    pub fn start(format: LoggingFormat) -> anyhow::Result<Self> {
+    pub fn start(format: LoggingFormat, level: LogLevel) -> anyhow::Result<Self> {
         let tell = |lost| {
             tracing::warn!(lines = lost, "lines of the log were lost: standard error did not take them");
         };
@@ -46,6 +71,7 @@ impl Log {
             .with_writer(move || OneLine(writer.clone()))
             .with_ansi(false)
             .with_target(false)
+            .with_max_level(tracing::Level::from(level))
             // It would write to standard error by itself, and panic if it cannot.
             .log_internal_errors(false);
         // A second daemon in one process would keep the first one's log.
@@ -56,6 +82,11 @@ impl Log {
         // The usual hook waits for standard error, and the thread would never end.
         std::panic::set_hook(Box::new(panicked));
         Ok(Self(lines))
+    }
+
+    /// One line more, of level info.
+    pub fn note(&self, text: &str) {
+        tracing::info!("{text}");
     }
 
     /// How many lines were lost.

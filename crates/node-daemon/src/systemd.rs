@@ -10,6 +10,8 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 pub(super) enum State {
     /// The node is served.
     Ready,
+    /// It starts again with what it was told anew, under the same process id.
+    Reloading,
     /// It stops.
     Stopping,
 }
@@ -19,6 +21,7 @@ pub(super) fn notify(state: State) {
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let line: &[u8] = match state {
         State::Ready => b"READY=1",
+        State::Reloading => b"RELOADING=1",
         State::Stopping => b"STOPPING=1",
     };
     if let Err(error) = send(name.as_bytes(), line) {

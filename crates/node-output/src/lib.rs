@@ -22,7 +22,9 @@ pub use held::{ContainerLine, DevicesHeld, FileLine, Held, MemoryHeld, Shown, sh
 pub use machine_view::MachineView;
 pub use node_line::NodeLine;
 pub use pod_group::{PodGroup, PodGroups, Workload, workload};
-pub use quotes::{QuotedError, is_quoted, locale_glyphs, manifest_error, manifest_style, quoted_error};
+pub use quotes::{
+    QuotedError, in_one_line, is_quoted, locale_glyphs, manifest_error, manifest_style, quoted_error,
+};
 pub use ranges::ranges;
 pub use state::{findings, holders, shown as shown_text};
 pub use tally::{Tally, is_not_pinned};

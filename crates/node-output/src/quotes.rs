@@ -26,11 +26,15 @@ pub fn manifest_style() -> Style {
 
 /// An error that quotes lines of a manifest. Its text begins with the word `error` itself.
 #[derive(Debug)]
-pub struct QuotedError(String);
+pub struct QuotedError {
+    text: String,
+    /// The same without the lines, for a log.
+    line: Option<String>,
+}
 
 impl Display for QuotedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
@@ -40,13 +44,19 @@ impl std::error::Error for QuotedError {}
 #[expect(clippy::needless_pass_by_value, reason = "results are mapped with it")]
 #[must_use]
 pub fn manifest_error(error: ManifestError) -> QuotedError {
-    quoted_error(error.render(manifest_style()))
+    QuotedError { text: error.render(manifest_style()), line: Some(error.to_string()) }
 }
 
 /// An error that was rendered before; `text` begins with the word `error`.
 #[must_use]
 pub fn quoted_error(text: String) -> QuotedError {
-    QuotedError(text)
+    QuotedError { text, line: None }
+}
+
+/// What an error quotes, in one line and without the quotation: for a log. `None` if it quotes nothing.
+#[must_use]
+pub fn in_one_line<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a str> {
+    error.downcast_ref::<QuotedError>()?.line.as_deref()
 }
 
 /// Whether it is such an error.

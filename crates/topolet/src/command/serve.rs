@@ -1,18 +1,29 @@
 //! `topolet serve`: a node's agent, or a look at a node that a kubelet owns.
 
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use anyhow::Context as _;
 use bounded_http::{Open, SocketGroup};
 use clap::{Args, ValueEnum, ValueHint};
-use node_daemon::{CgroupRoot, Damaged, Log, LoggingFormat, SOCKET, Setup};
+use config_advice::{Target, changes, propose};
+use node_config::{KubeletConfiguration, Rules};
+use node_daemon::{CgroupRoot, Damaged, Ended, Log, LogLevel, LoggingFormat, SOCKET, Setup};
+use node_input::LoadedMachine;
+use topology_model::KubeletView;
 
+use crate::advice::{self, Given};
 use crate::arguments::{BackupArguments, IdentityArguments, MachineArguments, RulesArguments};
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct ServeArguments {
     /// The folder with state and sockets, laid out as the kubelet's. Made if missing. With --observe that of the
     /// kubelet.
@@ -50,6 +61,13 @@ pub(crate) struct ServeArguments {
     /// How the log on standard error is written.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     logging_format: LogFormat,
+    /// The least that a line of the log must matter.
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log_level: Level,
+    /// Makes what is missing before it serves: the folders, and at --config a configuration that pins containers on this
+    /// machine. What is there stays as it is.
+    #[arg(long, conflicts_with = "observe")]
+    init: bool,
     /// Does not start from state that a kubelet would not start from, and says so in its words. Else it is repaired.
     #[arg(long, conflicts_with = "observe")]
     strict: bool,
@@ -84,15 +102,44 @@ impl From<LogFormat> for LoggingFormat {
     }
 }
 
+/// The least that a line of the log must matter.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum Level {
+    /// Only what keeps the node from being served as it should be.
+    Error,
+    /// What somebody should look at, too.
+    Warn,
+    /// Decisions and what plugins do, too.
+    Info,
+    /// What libraries say, too.
+    Debug,
+}
+
+impl From<Level> for LogLevel {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Error => Self::Error,
+            Level::Warn => Self::Warn,
+            Level::Info => Self::Info,
+            Level::Debug => Self::Debug,
+        }
+    }
+}
+
 /// Where installers put the kubelet's configuration, below its root.
 const CONFIG: &str = "config.yaml";
 /// Where the socket is when the root is not ours to write to.
 const OBSERVING: &str = "/run/topolet.sock";
 
 pub(super) fn run(arguments: &ServeArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let log = Log::start(arguments.logging_format.into())?;
+    let log = Log::start(arguments.logging_format.into(), arguments.log_level.into())?;
     match serve(arguments, &log) {
-        Ok(()) => Ok(Outcome::Done),
+        Ok(Ended::Stop) => Ok(Outcome::Done),
+        Ok(Ended::Reload) => {
+            // Its lines are written before the log is another one.
+            drop(log);
+            Err(again())
+        }
         Err(error) => {
             log.end_with(move || screen.error(&error));
             Ok(Outcome::Failed)
@@ -100,7 +147,64 @@ pub(super) fn run(arguments: &ServeArguments, screen: Screen) -> anyhow::Result<
     }
 }
 
-fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<()> {
+/// Executes the program anew, with the same arguments and process id. Returns only if that fails.
+fn again() -> anyhow::Error {
+    if let Err(error) = node_daemon::reload_waits() {
+        return error;
+    }
+    let error = match std::env::current_exe() {
+        Ok(program) => Command::new(program).args(std::env::args_os().skip(1)).exec(),
+        Err(error) => error,
+    };
+    anyhow::Error::new(error).context("failed to start again")
+}
+
+/// Makes what is missing.
+fn init(arguments: &ServeArguments, log: &Log) -> anyhow::Result<()> {
+    if let Some(folder) = &arguments.manifests {
+        fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
+    }
+    let rules = arguments.rules.source();
+    let Some(path) = rules.config.as_deref().filter(|name| name.contains('/')).map(Path::new) else {
+        return Ok(());
+    };
+    let failed = || format!("failed to write {}", path.display());
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
+    }
+    let mut file = match File::create_new(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(()),
+        file => file.with_context(failed)?,
+    };
+    let written = proposal(arguments, rules.kubelet_rules())
+        .and_then(|text| Ok(file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?));
+    if written.is_err() {
+        // Half a configuration would be taken for one.
+        let _ = fs::remove_file(path);
+    }
+    written.with_context(failed)?;
+    let shown = path.display();
+    log.note(&format!(
+        "{shown} was missing and is written: a configuration that pins containers on this machine"
+    ));
+    Ok(())
+}
+
+/// A configuration that pins containers on the machine, as YAML.
+fn proposal(arguments: &ServeArguments, rules: Rules) -> anyhow::Result<String> {
+    let machine = LoadedMachine::load(&arguments.machine.source())?;
+    let view = KubeletView::new(&machine.info)
+        .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
+    let defaults = KubeletConfiguration { rules, ..KubeletConfiguration::default() };
+    let proposal = propose(&defaults, &view, Target::Topolet);
+    let given = Given { name: "", text: "", is_openshift: false };
+    advice::whole_file(given, &proposal, &changes(&defaults, &proposal))
+}
+
+fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
+    if arguments.init {
+        init(arguments, log)?;
+    }
     let socket = match (&arguments.socket, arguments.observe) {
         (Some(socket), _) => socket.clone(),
         (None, false) => arguments.root.join(SOCKET),

@@ -224,11 +224,14 @@ impl Daemon {
     }
 
     pub fn ask(&self, method: &str, path: &str, body: &str) -> Reply {
+        self.try_ask(method, path, body).unwrap()
+    }
+
+    pub fn try_ask(&self, method: &str, path: &str, body: &str) -> Option<Reply> {
         let length = body.len();
         self.send(&format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
         ))
-        .unwrap()
     }
 
     /// The same with fields of a head, each ending in a line feed.
