@@ -9,6 +9,7 @@ use node_config::{Duration, KubeletConfiguration, PodSysctls, ReservedMemory, Ru
 
 use crate::kubelet_fields::{IGNORED, POD_SYSCTLS, READ};
 use crate::node::{Field, MapEntry, Node, Value};
+use crate::performance_profile;
 use crate::quantity::any_resources;
 use crate::suggest::nearest;
 use crate::yaml::{RepeatedKey, documents};
@@ -39,14 +40,29 @@ pub struct KubeletConfigRead {
     pub config: KubeletConfiguration,
     /// `staticPodPath`: the folder with the manifests of static pods, or one such file.
     pub static_pod_path: Option<String>,
-    /// Whether it is a `KubeletConfig`, of which OpenShift's machine config operator makes the kubelet's own file.
-    pub is_openshift: bool,
+    /// What kind of file it is.
+    pub kind: ConfigKind,
     /// What in it is without effect.
     pub warnings: Vec<Warning>,
 }
 
+/// Who makes the kubelet's own configuration of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ConfigKind {
+    /// It is the kubelet's own.
+    #[default]
+    Kubelet,
+    /// `KubeletConfig`: OpenShift's machine config operator.
+    OpenShift,
+    /// `PerformanceProfile`: OpenShift's node tuning operator, which works most fields out.
+    PerformanceProfile,
+    /// `NodeConfig`: `nodeadm` of Amazon EKS, which adds what it works out of the instance.
+    Eks,
+}
+
 /// Reads one configuration in YAML or JSON: `kind: KubeletConfiguration` (`kubelet.config.k8s.io/v1beta1`),
-/// OpenShift's `kind: KubeletConfig`, or what a kubelet answers at `/configz`. The kubelet is of the default release.
+/// OpenShift's `kind: KubeletConfig` and `kind: PerformanceProfile`, the `kind: NodeConfig` of Amazon EKS, or what a
+/// kubelet answers at `/configz`. The kubelet is of the default release.
 ///
 /// # Errors
 /// The first thing that the kubelet could not decode either, with its place; its own words for it are
@@ -73,22 +89,61 @@ pub fn read_kubelet_config_of(source: &Source<'_>, rules: Rules) -> Result<Kubel
             Problem::Unexpected { found: "another document".to_owned(), expected: "one configuration" };
         return Err(Field::document(source, second).fail(problem));
     }
+    let document = Field::document(source, first);
+    let kind = kind_of(&document)?;
+    if kind == ConfigKind::PerformanceProfile {
+        let config = performance_profile::configuration(&document, rules, &mut warnings)?;
+        return Ok(KubeletConfigRead { config, static_pod_path: None, kind, warnings });
+    }
     let body = body(source, first)?;
-    let is_openshift = body.path == "spec.kubeletConfig";
-    warnings.extend(sized_by_the_node(&Field::document(source, first))?);
+    warnings.extend(sized_by_the_node(&document)?);
+    warnings.extend(flags_of_nodeadm(&document)?);
+    let static_pods = body.get("staticPodPath")?;
+    let static_pod_path = static_pods.and_then(|path| path.text("a path").ok()).map(str::to_owned);
+    let config = decoded(body, rules, &mut warnings)?;
+    Ok(KubeletConfigRead { config, static_pod_path, kind, warnings })
+}
+
+/// The fields of a configuration.
+pub(crate) fn decoded(
+    body: Field<'_>,
+    rules: Rules,
+    warnings: &mut Vec<Warning>,
+) -> Result<KubeletConfiguration, ManifestError> {
     let by_release: &[&str] = match rules.pod_sysctls {
         PodSysctls::Unknown => &[],
         PodSysctls::Gated => &[POD_SYSCTLS],
     };
-    warn_of_unknown(&body, &[READ, IGNORED, by_release].concat(), &mut warnings)?;
-    let static_pods = body.get("staticPodPath")?;
-    let static_pod_path = static_pods.and_then(|path| path.text("a path").ok()).map(str::to_owned);
-    let config = Decoder { body, rules, warnings: &mut warnings }.decode()?;
-    Ok(KubeletConfigRead { config, static_pod_path, is_openshift, warnings })
+    warn_of_unknown(&body, &[READ, IGNORED, by_release].concat(), warnings)?;
+    Decoder { body, rules, warnings }.decode()
+}
+
+/// What kind of file a document is. What is none is found out when its fields are looked for.
+fn kind_of(document: &Field<'_>) -> Result<ConfigKind, ManifestError> {
+    if !document.is_mapping() {
+        return Ok(ConfigKind::Kubelet);
+    }
+    let word = |key| document.get(key).map(|field| field.and_then(|field| field.text("a name").ok()));
+    let (kind, version) = (word("kind")?.unwrap_or_default(), word("apiVersion")?.unwrap_or_default());
+    Ok(match (kind, version) {
+        ("KubeletConfig", _) => ConfigKind::OpenShift,
+        (EKS_KIND, _) => ConfigKind::Eks,
+        (kind, version) if performance_profile::is_one(kind, version) => ConfigKind::PerformanceProfile,
+        _ => ConfigKind::Kubelet,
+    })
+}
+
+const EKS_KIND: &str = "NodeConfig";
+
+/// Flags for the kubelet that stand beside the configuration.
+fn flags_of_nodeadm(document: &Field<'_>) -> Result<Option<Warning>, ManifestError> {
+    let flags = document.descend(&["spec", "kubelet", "flags"])?;
+    let expected = "fields of spec.kubelet.config: flags of the kubelet are not read";
+    Ok(flags.map(|flags| Warning(flags.unexpected(expected))))
 }
 
 /// What is read as a configuration, for people.
-pub(crate) const ACCEPTED_CONFIGS: &str = "a KubeletConfiguration (kubelet.config.k8s.io/v1beta1), a KubeletConfig of OpenShift, or what a kubelet answers at /configz, which has its flags and drop-ins in it";
+pub(crate) const ACCEPTED_CONFIGS: &str = "a KubeletConfiguration (kubelet.config.k8s.io/v1beta1), a KubeletConfig or PerformanceProfile of OpenShift, a NodeConfig of EKS, or what a kubelet answers at /configz, which has its flags and drop-ins in it";
 
 /// The documents of a configuration as the kubelet reads them: strictly first, and leniently if a repeated key was the
 /// only matter, which is given too.
@@ -127,8 +182,11 @@ pub(crate) fn body<'a>(source: &'a Source<'a>, node: &'a Node) -> Result<Field<'
         ("KubeletConfig", "machineconfiguration.openshift.io/v1") => {
             document.require("spec", CONFIG)?.require("kubeletConfig", CONFIG)
         }
+        (EKS_KIND, version) if version.starts_with("node.eks.aws/") => {
+            document.require("spec", CONFIG)?.require("kubelet", CONFIG)?.require("config", CONFIG)
+        }
         _ => {
-            let at = if matches!(kind, "KubeletConfiguration" | "KubeletConfig") {
+            let at = if matches!(kind, "KubeletConfiguration" | "KubeletConfig" | EKS_KIND) {
                 version_field
             } else {
                 kind_field

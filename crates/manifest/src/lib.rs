@@ -23,6 +23,7 @@ mod workload;
 mod manifests;
 mod accepted;
 mod kubelet;
+mod performance_profile;
 mod kubelet_fields;
 mod patch;
 mod own;
@@ -40,7 +41,7 @@ pub use devices::{
 };
 pub use error::{ManifestError, Style};
 pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, ReportedNodes};
-pub use kubelet::{KubeletConfigRead, Warning, read_kubelet_config, read_kubelet_config_of};
+pub use kubelet::{ConfigKind, KubeletConfigRead, Warning, read_kubelet_config, read_kubelet_config_of};
 pub use manifests::{
     Manifests, NotConsidered, Owner, PodLimit, Refusal, Skipped, UnknownFields, read_manifests,
     read_manifests_up_to,

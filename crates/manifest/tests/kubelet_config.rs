@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use node_config::{Duration, KubeletConfiguration, Release, Rules};
-use topology_manifest::{KubeletConfigRead, Source, Style, read_kubelet_config, read_kubelet_config_of};
+use topology_manifest::{
+    ConfigKind, KubeletConfigRead, Source, Style, read_kubelet_config, read_kubelet_config_of,
+};
 
 fn read(text: &str) -> KubeletConfigRead {
     read_kubelet_config(&Source { name: "config.yaml", text })
@@ -85,7 +87,7 @@ fn every_field_in_every_wrapping() {
         KubeletConfigRead {
             config: expected,
             static_pod_path: None,
-            is_openshift: false,
+            kind: ConfigKind::Kubelet,
             warnings: Vec::new()
         }
     );
@@ -95,7 +97,7 @@ fn every_field_in_every_wrapping() {
         "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\nmetadata: {{name: pinned}}\nspec:\n  \
          machineConfigPoolSelector: {{matchLabels: {{pool: pinned}}}}\n  kubeletConfig: {FIELDS}\n"
     );
-    assert_eq!(read(&openshift), KubeletConfigRead { is_openshift: true, ..from_configz });
+    assert_eq!(read(&openshift), KubeletConfigRead { kind: ConfigKind::OpenShift, ..from_configz });
 }
 
 #[test]
@@ -103,7 +105,7 @@ fn what_is_not_said() {
     let nothing = KubeletConfigRead {
         config: KubeletConfiguration::default(),
         static_pod_path: None,
-        is_openshift: false,
+        kind: ConfigKind::Kubelet,
         warnings: Vec::new(),
     };
     assert_eq!(read(HEADER), nothing);
@@ -337,4 +339,49 @@ fn default_sysctls_are_a_field_of_the_release_that_has_them() {
             "failed to decode: json: cannot unmarshal number into Go struct field KubeletConfiguration.defaultPodSysctls of type string"
         )
     );
+}
+
+/// As OpenShift's node tuning operator makes it of a profile.
+#[test]
+fn a_performance_profile_is_what_the_operator_makes_of_it() {
+    let profile = |more: &str, policy: &str| {
+        read(&format!(
+            "apiVersion: performance.openshift.io/v2\nkind: PerformanceProfile\nmetadata: {{name: ran{more}}}\nspec:\n  \
+             cpu: {{isolated: 4-47, reserved: 0-3}}\n  numa: {{{policy}}}\n"
+        ))
+    };
+    let plain = profile("", "");
+    assert_eq!(plain.kind, ConfigKind::PerformanceProfile);
+    assert_eq!(plain.config.topology_manager_policy.as_deref(), Some("best-effort"));
+    assert_eq!(plain.config.cpu_manager_policy.as_deref(), Some("static"));
+    assert_eq!(plain.config.reserved_system_cpus.as_deref(), Some("0-3"));
+    assert_eq!(plain.config.memory_manager_policy, None);
+    assert_eq!(plain.config.kube_reserved["memory"], "500Mi");
+    assert!(plain.config.cpu_manager_policy_options.is_empty());
+
+    let restricted = profile("", "topologyPolicy: restricted").config;
+    assert_eq!(restricted.memory_manager_policy.as_deref(), Some("Static"));
+    assert_eq!(restricted.reserved_memory[0].limits["memory"].to_string(), "1100Mi");
+    assert!(restricted.cpu_manager_policy_options.is_empty());
+    let single = profile("", "topologyPolicy: single-numa-node").config;
+    assert_eq!(single.cpu_manager_policy_options["full-pcpus-only"], "true");
+
+    let snippet = r#", annotations: {kubeletconfig.experimental: '{"systemReserved": {"memory": "1Gi"}, "cpuManagerPolicy": "none",
+      "cpuManagerPolicyOptions": {"full-pcpus-only": "false"}}'}"#;
+    let annotated = profile(snippet, "topologyPolicy: single-numa-node").config;
+    assert_eq!(annotated.cpu_manager_policy.as_deref(), Some("static"), "the operator's own");
+    assert_eq!(annotated.cpu_manager_policy_options["full-pcpus-only"], "false");
+    assert_eq!(annotated.reserved_memory[0].limits["memory"].to_string(), "1624Mi");
+}
+
+#[test]
+fn a_node_config_of_eks_has_the_fields_below_the_kubelet() {
+    let text = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config: {maxPods: 20}\n    flags: \
+                [--max-pods=3]\n";
+    let eks = read(text);
+    assert_eq!((eks.kind, eks.config.max_pods), (ConfigKind::Eks, Some(20)));
+    assert!(eks.warnings[0].as_error().to_string().contains("flags of the kubelet are not read"));
+    let without = text.replace("config: {maxPods: 20}", "flag: 1");
+    let error = read_kubelet_config(&Source { name: "eks.yaml", text: &without }).unwrap_err();
+    assert!(error.to_string().contains("config"), "{error}");
 }

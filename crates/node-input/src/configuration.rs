@@ -1,12 +1,13 @@
 //! The kubelet configuration: a file's, or a built-in one.
 
+use admission_report::Notice;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use config_advice::pinned;
 use node_config::{KubeletConfiguration, OwnOptions, Rules};
 use node_output::manifest_error;
-use topology_manifest::{Source, Warning, read_kubelet_config_of, read_own_options};
+use topology_manifest::{ConfigKind, Source, Warning, read_kubelet_config_of, read_own_options};
 use topology_model::KubeletView;
 
 /// The built-in configuration that pins as much as the kubelet can.
@@ -22,10 +23,24 @@ pub struct ReadConfiguration {
     pub config: KubeletConfiguration,
     /// Where the kubelet reads static pods.
     pub static_pods: Option<PathBuf>,
-    /// Whether it is OpenShift's, of which an operator makes the kubelet's own file.
-    pub is_openshift: bool,
+    /// Who makes the kubelet's own file of it.
+    pub kind: ConfigKind,
     /// What in it has no effect.
     pub warnings: Vec<Warning>,
+}
+
+impl ReadConfiguration {
+    /// What the kubelet will be told that the file does not have.
+    #[must_use]
+    pub fn gap(&self) -> Option<Notice> {
+        (self.kind == ConfigKind::Eks && self.config.kube_reserved.is_empty()).then(|| {
+            Notice::warning(format!(
+                "{} is a NodeConfig: nodeadm adds kubeReserved by the instance type, which is not known here; decided as \
+                 if nothing were reserved for the kubelet",
+                self.name
+            ))
+        })
+    }
 }
 
 /// The configuration `argument`: a built-in one or a file; without an argument [`PINNED`].
@@ -39,7 +54,7 @@ pub(crate) fn read(
         name: argument.to_owned(),
         config: KubeletConfiguration { rules, ..config },
         static_pods: None,
-        is_openshift: false,
+        kind: ConfigKind::Kubelet,
         warnings: Vec::new(),
     };
     match argument {
@@ -94,7 +109,7 @@ pub(crate) fn from_text(name: &str, text: &[u8], rules: Rules) -> anyhow::Result
         name: name.to_owned(),
         config: read.config,
         static_pods,
-        is_openshift: read.is_openshift,
+        kind: read.kind,
         warnings: read.warnings,
     })
 }

@@ -162,6 +162,7 @@ impl LoadedNode {
         if rules.config.is_none() {
             warnings.extend(machine.config_gaps().into_iter().map(InputWarning::Notice));
         }
+        warnings.extend(read.gap().map(InputWarning::Notice));
         let static_pods = read.static_pods;
         let (mut name, mut config) = (read.name, read.config);
         if let Some(policy) = &rules.policy {

@@ -8,7 +8,9 @@ use node_config::KubeletConfiguration;
 use node_output::manifest_style;
 use serde::Serialize;
 use serde_json::Value;
-use topology_manifest::{FieldChange, Source, Warning, patch_kubelet_config, read_kubelet_config};
+use topology_manifest::{
+    ConfigKind, FieldChange, Source, Warning, patch_kubelet_config, read_kubelet_config,
+};
 
 /// A check, as it is written.
 #[derive(Debug, Serialize)]
@@ -93,14 +95,14 @@ pub(crate) struct Given<'a> {
     pub(crate) name: &'a str,
     /// Empty for one that is built in.
     pub(crate) text: &'a str,
-    /// Whether it is OpenShift's, whose machine config operator writes all files of the kubelet.
-    pub(crate) is_openshift: bool,
+    /// Who makes the kubelet's own file of it.
+    pub(crate) kind: ConfigKind,
 }
 
 impl Given<'_> {
     /// What else can be done.
     const fn otherwise(&self) -> &'static str {
-        if self.is_openshift {
+        if matches!(self.kind, ConfigKind::OpenShift) {
             "without --propose the changes are listed"
         } else {
             "--drop-in prints the changes alone, which need not be written into it"

@@ -5,6 +5,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use config_advice::{Severity, Target, changes, check as find_faults, held_back, notes, propose};
 use node_input::{IdentitySource, KubeletVersion, LoadedMachine, ResidentsSource, RulesSource};
 use node_output::{Document, Format};
+use topology_manifest::ConfigKind;
 use topology_model::KubeletView;
 
 use crate::advice::{self, Checked, Finding, Given};
@@ -27,8 +28,9 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct ConfigCheckArguments {
-    /// `KubeletConfiguration`, `KubeletConfig` or a kubelet's /configz as YAML or JSON. Without it that of a node
-    /// file, or of `live` that of its kubelet, else `kubelet-defaults`.
+    /// `KubeletConfiguration`, `KubeletConfig` or `PerformanceProfile` of OpenShift, `NodeConfig` of EKS, or a kubelet's
+    /// /configz, as YAML or JSON. Without it that of a node file, or of `live` that of its kubelet, else
+    /// `kubelet-defaults`.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
     /// Release of the kubelet that reads it: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.1. Without it one that
@@ -97,6 +99,9 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     if let Some(warning) = node_input::memory_must_be_known_by(&machine, &read.config)? {
         screen.warn(warning);
     }
+    if let Some(gap) = read.gap() {
+        screen.warn(gap);
+    }
     let target = Target::from(arguments.target);
     let proposal = propose(&read.config, &view, target);
     let outcome = |wrong: bool| if wrong { Outcome::SomethingWrong } else { Outcome::Done };
@@ -107,14 +112,24 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     findings.splice(refused..refused, read.warnings.iter().map(Finding::without_effect));
     let is_wrong = !findings.is_empty();
     let changes = changes(&read.config, &proposal);
-    let given = Given { name: &read.name, text: &text, is_openshift: read.is_openshift };
+    let given = Given { name: &read.name, text: &text, kind: read.kind };
     if arguments.propose {
+        ensure!(
+            read.kind != ConfigKind::PerformanceProfile,
+            "--propose: {} is a PerformanceProfile, of which OpenShift's node tuning operator makes the kubelet's configuration: change spec.cpu.reserved and spec.numa.topologyPolicy in it",
+            read.name
+        );
         screen.print(&advice::whole_file(given, &proposal, &changes)?)?;
         return Ok(outcome(is_wrong));
     }
     if arguments.drop_in {
         ensure!(
-            !read.is_openshift,
+            read.kind != ConfigKind::PerformanceProfile,
+            "--drop-in: {} is a PerformanceProfile, of which OpenShift's node tuning operator makes the kubelet's configuration: change spec.cpu.reserved and spec.numa.topologyPolicy in it",
+            read.name
+        );
+        ensure!(
+            read.kind != ConfigKind::OpenShift,
             "--drop-in: {} is a KubeletConfig of OpenShift, whose machine config operator writes the kubelet's files: use --propose, which prints it with the changes in place",
             read.name
         );

@@ -15,6 +15,7 @@ use config_advice::{Target, changes, propose};
 use node_config::{KubeletConfiguration, Rules};
 use node_daemon::{CgroupRoot, Damaged, Ended, Log, LogLevel, LoggingFormat, SOCKET, Setup};
 use node_input::LoadedMachine;
+use topology_manifest::ConfigKind;
 use topology_model::KubeletView;
 
 use crate::advice::{self, Given};
@@ -197,7 +198,7 @@ fn proposal(arguments: &ServeArguments, rules: Rules) -> anyhow::Result<String> 
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
     let defaults = KubeletConfiguration { rules, ..KubeletConfiguration::default() };
     let proposal = propose(&defaults, &view, Target::Topolet);
-    let given = Given { name: "", text: "", is_openshift: false };
+    let given = Given { name: "", text: "", kind: ConfigKind::Kubelet };
     advice::whole_file(given, &proposal, &changes(&defaults, &proposal))
 }
 

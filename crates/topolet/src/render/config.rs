@@ -3,6 +3,7 @@
 use config_advice::{Severity, Target};
 use node_output::RELEASE;
 use serde_json::Value;
+use topology_manifest::ConfigKind;
 
 use super::Page;
 use crate::advice::{Checked, Expected, Given};
@@ -43,7 +44,11 @@ pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, page: 
     });
     text.push_str(&page.columns(rows, "  "));
     text.push_str(&notes(&checked.notes));
-    if given.is_openshift {
+    if given.kind == ConfigKind::PerformanceProfile {
+        text.push_str("\nOpenShift's node tuning operator makes the kubelet's configuration of the profile: spec.cpu.reserved and spec.numa.topologyPolicy are what can be changed there\n");
+        return page.filled(&text);
+    }
+    if given.kind == ConfigKind::OpenShift {
         text.push_str("\n--propose prints the KubeletConfig with these changes in it, for OpenShift's machine config operator\n");
         return page.filled(&text);
     }
