@@ -45,7 +45,7 @@ pub use pod_names::{
     OWN, POD_LOGS, from_path as pod_names_of, of_logs as pod_names_of_logs, of_state as pod_names_of_state,
     read as pod_names,
 };
-pub use pods::{Wholeness, manifests_in};
+pub use pods::{Wholeness, manifest_files, manifests_in};
 pub use quarantine::{parse_quarantine, quarantine_in, still_quarantined, write_quarantine};
 pub use residents::{Known, Residents};
 pub use resume::{Requests, ledger};

@@ -1,7 +1,8 @@
 //! Pods in files of manifests.
 
-use anyhow::ensure;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
 
 use node_output::{manifest_error, manifest_style, quoted_error};
 use pod_spec::{Pod, PodRules};
@@ -17,6 +18,34 @@ pub enum Wholeness {
     Whole,
     /// Something is refused or skipped, which has been said.
     Partial,
+}
+
+/// The files that are meant by the paths of a command line: of a folder its `.yaml`, `.yml` and `.json` files in the order of
+/// their names, not those of folders below it.
+///
+/// # Errors
+/// A folder cannot be read, or has no such file.
+pub fn manifest_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let failed = || format!("failed to read folder {}", path.display());
+        let mut found = Vec::new();
+        for entry in path.read_dir().with_context(failed)? {
+            let file = entry.with_context(failed)?.path();
+            let extension = file.extension().and_then(|extension| extension.to_str());
+            if matches!(extension, Some("yaml" | "yml" | "json")) && !file.is_dir() {
+                found.push(file);
+            }
+        }
+        ensure!(!found.is_empty(), "folder {} has no .yaml, .yml or .json file", path.display());
+        found.sort();
+        files.extend(found);
+    }
+    Ok(files)
 }
 
 /// Everything in a file of manifests; `-` is standard input. `unknown` says what becomes of fields that pods do not have.

@@ -12,8 +12,8 @@ use node_output::Format;
 /// Which pods are asked about, on which node.
 #[derive(Args, Debug)]
 pub(crate) struct PodsArguments {
-    /// A file with pods, lists of them, or workloads that make them (Deployment, Job and so on), as YAML or JSON; `-`
-    /// reads standard input.
+    /// A file with pods, lists of them, or workloads that make them (Deployment, Job and so on), as YAML or JSON; or a folder
+    /// with such files; `-` reads standard input. Can be given more than once.
     #[arg(short, long = "filename", value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use admission_report::Notice;
 use anyhow::bail;
-use node_input::{Wholeness, manifests_in, shown_name};
+use node_input::{Wholeness, manifest_files, manifests_in, shown_name};
 use node_output::{manifest_style, quoted_error};
 use pod_spec::{Origin, Phase, Pod, PodRules, PodUid};
 use topology_manifest::{ManifestError, Manifests, Owner, Problem, Refusal, Skipped, UnknownFields};
@@ -42,6 +42,7 @@ pub(crate) fn from_files(
 ) -> anyhow::Result<Asked> {
     let unknown = if reading.arguments.lenient { UnknownFields::Report } else { UnknownFields::Refuse };
     let mut asked = Asked::default();
+    let files = &manifest_files(files)?;
     for path in files {
         let are_static = reading.arguments.are_static || is_static(path, reading.static_pods);
         let rules = if are_static { rules.of_static_pods() } else { rules };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use admission_report::Report;
 use axum::extract::{RawQuery, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use bounded_http::{Who, text};
 use kubelet_checkpoint::store::StateFile;
 use node_output::{NodeLine, PodGroup};
@@ -26,16 +26,31 @@ pub(super) async fn list(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "namespace"])?;
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "namespace", "names", "wide"])?;
     let shape = Shape::of(&query, &headers)?;
     let namespace = query.get("namespace").map(str::to_owned);
+    let names: Option<Vec<String>> =
+        query.get("names").map(|names| names.split(',').map(str::to_owned).collect());
+    let columns = match query.get("wide") {
+        None | Some("false") => pods::Columns::Usual,
+        Some("true") => pods::Columns::Wide,
+        Some(_) => return Err(Failure::wrong("wide is true or false")),
+    };
     let make = move |node: &Node| {
         let mut all = pods::all(&node.shared, &node.snapshot());
         if let Some(namespace) = namespace {
             all.retain(|pod| pod.namespace == namespace);
         }
+        for name in names.iter().flatten() {
+            if !all.iter().any(|pod| pod.is_called(name)) {
+                return Err(Failure::new(StatusCode::NOT_FOUND, format!("no pod is called {name}")));
+            }
+        }
+        if let Some(names) = &names {
+            all.retain(|pod| names.iter().any(|name| pod.is_called(name)));
+        }
         let all = pods::Pods { node: node.line(), pods: all };
-        shape.document("Pods", all, |all, page| pods::table(all, page))
+        shape.document("Pods", all, |all, page| pods::table(all, columns, page))
     };
     node.look(who, make).await
 }

@@ -190,27 +190,63 @@ impl ContainerView {
     }
 }
 
+/// How much a table says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Columns {
+    /// A line for each pod.
+    Usual,
+    /// The UID too, and the CPUs, memory and devices of each container by name.
+    Wide,
+}
+
+impl PodView {
+    /// Whether a word means it: its name, namespace and name, or UID.
+    pub(super) fn is_called(&self, word: &str) -> bool {
+        match word.split_once('/') {
+            Some((namespace, name)) => self.namespace == namespace && self.name == name,
+            None => self.name == word || self.uid == word,
+        }
+    }
+
+    /// What its containers hold, by name.
+    fn held_in_words(&self) -> String {
+        let each = self.containers.iter().map(|ContainerView { held, .. }| {
+            let cpus = held.exclusive_cpus.as_ref().filter(|cpus| !cpus.is_empty());
+            let mut parts: Vec<String> = cpus.iter().map(|cpus| format!("CPUs {cpus}")).collect();
+            parts.extend(held.memory.iter().map(ToString::to_string));
+            parts.extend(held.devices.iter().map(ToString::to_string));
+            (held.name.to_string(), parts)
+        });
+        let words = each.filter(|(_, parts)| !parts.is_empty());
+        joined(words.map(|(name, parts)| format!("{name}: {}", parts.join(", "))))
+    }
+}
+
 /// The pods as kubectl lists them, one line for each.
-pub(super) fn table(pods: &Pods<'_>, page: Page) -> String {
+pub(super) fn table(pods: &Pods<'_>, columns: Columns, page: Page) -> String {
     if pods.pods.is_empty() {
         return "no pods\n".to_owned();
     }
-    let head = ["NAMESPACE", "NAME", "STATUS", "QOS", "CPUS", "NUMA", "DEVICES", "SOURCE"];
+    let mut head = ["NAMESPACE", "NAME", "STATUS", "QOS", "CPUS", "NUMA", "DEVICES", "SOURCE"].to_vec();
+    if columns == Columns::Wide {
+        head.extend(["UID", "HOLDS"]);
+    }
     let rows = pods.pods.iter().map(|pod| {
         let held = || pod.containers.iter().map(|container| &container.held);
-        let cpus = held().filter_map(|held| held.exclusive_cpus.as_ref());
-        let cpus: Vec<String> = cpus.filter(|cpus| !cpus.is_empty()).map(CpuSet::to_string).collect();
-        let cpus = match (pod.status, cpus.is_empty()) {
+        let own = held().filter_map(|held| held.exclusive_cpus.as_ref());
+        // Init containers hand theirs on.
+        let own = own.fold(CpuSet::new(), |sum, cpus| &sum | cpus);
+        let cpus = match (pod.status, own.is_empty()) {
             ("Admitted" | "Quarantined", true) => "shared".to_owned(),
             (_, true) => "-".to_owned(),
-            (_, false) => cpus.join(" "),
+            (_, false) => own.to_string(),
         };
         let blocks = held().flat_map(|held| &held.memory);
         let mut nodes: Vec<String> = blocks.map(|block| block.nodes.to_string()).collect();
         nodes.sort_unstable();
         nodes.dedup();
         let devices: usize = held().flat_map(|held| &held.devices).map(|devices| devices.ids.len()).sum();
-        vec![
+        let mut row = vec![
             pod.namespace.clone(),
             pod.name.clone(),
             pod.reason.clone().unwrap_or_else(|| pod.status.to_owned()),
@@ -219,9 +255,14 @@ pub(super) fn table(pods: &Pods<'_>, page: Page) -> String {
             if nodes.is_empty() { "-".to_owned() } else { nodes.join(" ") },
             if devices == 0 { "-".to_owned() } else { devices.to_string() },
             pod.source.to_owned(),
-        ]
+        ];
+        if columns == Columns::Wide {
+            row.extend([pod.uid.clone(), pod.held_in_words()]);
+        }
+        row
     });
-    page.columns(std::iter::once(head.map(str::to_owned).to_vec()).chain(rows), "")
+    let head = head.into_iter().map(str::to_owned).collect();
+    page.columns(std::iter::once(head).chain(rows), "")
 }
 
 /// Everything about one pod.

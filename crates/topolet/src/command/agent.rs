@@ -1,11 +1,18 @@
 //! Commands for a running `topolet serve`, in kubectl's words: `get pods`, `describe pod`, `apply -f`, `delete pod`.
 
+use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueHint};
+use anyhow::{Context as _, bail, ensure};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use node_daemon::{OUTCOME, PARTIAL, SOME_REFUSED};
-use node_input::shown_name;
+use node_input::{manifest_files, manifests_in, shown_name};
 use node_output::Format;
+use pod_spec::PodRules;
+use serde::Deserialize;
+use topology_manifest::UnknownFields;
 
 use crate::arguments::OutputArguments;
 use crate::client::{self, Reply, Sent};
@@ -47,13 +54,47 @@ enum Listed {
 
 #[derive(Args, Debug)]
 struct GetPods {
+    /// Only these: names, NAMESPACE/NAME, or UIDs.
+    names: Vec<String>,
     /// Of one namespace only.
     #[arg(short, long)]
     namespace: Option<String>,
+    /// Of all namespaces, as without --namespace.
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    all_namespaces: bool,
+    /// Goes on and prints each pod that changes, until it is stopped.
+    #[arg(short, long)]
+    watch: bool,
+    /// How to print.
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: PodsFormat,
     #[command(flatten)]
     socket: SocketArguments,
-    #[command(flatten)]
-    output: OutputArguments,
+}
+
+/// How pods are listed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum PodsFormat {
+    /// For people.
+    Table,
+    /// For people, with the UIDs, and what each container holds.
+    Wide,
+    /// NAMESPACE/NAME of each, as other commands take them.
+    Name,
+    /// For programs.
+    Json,
+    /// For programs and people.
+    Yaml,
+}
+
+impl PodsFormat {
+    const fn document(self) -> Format {
+        match self {
+            Self::Table | Self::Wide => Format::Table,
+            Self::Name | Self::Json => Format::Json,
+            Self::Yaml => Format::Yaml,
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -79,25 +120,65 @@ enum Described {
 /// Which pod.
 #[derive(Args, Debug)]
 struct PodArguments {
-    /// Its name, or NAMESPACE/NAME.
+    /// Its name, or NAMESPACE/NAME. Without a namespace the pod of that name in `default`, else the only one there is.
     name: String,
-    /// Its namespace; `default` if nothing else is said.
+    /// Its namespace.
     #[arg(short, long)]
     namespace: Option<String>,
 }
 
-impl PodArguments {
-    /// Its namespace and name.
-    fn named(&self) -> anyhow::Result<(&str, &str)> {
-        let (namespace, name) = match (self.name.split_once('/'), self.namespace.as_deref()) {
-            (None, namespace) => (namespace.unwrap_or("default"), self.name.as_str()),
-            (Some((own, _)), Some(other)) if own != other => {
-                anyhow::bail!("{} is in namespace {own}, and -n says {other}", self.name)
-            }
-            (Some(own), _) => own,
-        };
-        Ok((checked(namespace)?, checked(name)?))
+/// The namespace and name that a word means; the namespace is `None` where nothing says it.
+fn named<'a>(word: &'a str, namespace: Option<&'a str>) -> anyhow::Result<(Option<&'a str>, &'a str)> {
+    let (namespace, name) = match (word.split_once('/'), namespace) {
+        (None, namespace) => (namespace, word),
+        (Some((own, _)), Some(other)) if own != other => {
+            anyhow::bail!("{word} is in namespace {own}, and -n says {other}")
+        }
+        (Some((own, name)), _) => (Some(own), name),
+    };
+    Ok((namespace.map(checked).transpose()?, checked(name)?))
+}
+
+/// A pod of the daemon.
+#[derive(Deserialize)]
+struct KnownPod {
+    namespace: String,
+    name: String,
+    uid: String,
+}
+
+/// All pods of the daemon.
+fn known(socket: &SocketArguments) -> anyhow::Result<Vec<KnownPod>> {
+    #[derive(Deserialize)]
+    struct Pods {
+        pods: Vec<KnownPod>,
     }
+    let path = "/v1/pods?output=json";
+    let reply = client::send(&socket.socket, "GET", path, Sent::default())?.good()?;
+    let pods: Pods = serde_json::from_str(&reply.body).context("the daemon's list of pods cannot be read")?;
+    Ok(pods.pods)
+}
+
+/// The pod that a word means: in the namespace that is said, else in `default`, else the only one of that name or UID.
+fn found(word: &str, namespace: Option<&str>, socket: &SocketArguments) -> anyhow::Result<(String, String)> {
+    let (namespace, name) = named(word, namespace)?;
+    if let Some(namespace) = namespace {
+        return Ok((namespace.to_owned(), name.to_owned()));
+    }
+    let mut pods = known(socket)?;
+    pods.retain(|pod| pod.name == name || pod.uid == name);
+    let own = pods.iter().position(|pod| pod.namespace == "default" && pod.name == name);
+    let at = match (own, pods.len()) {
+        (Some(own), _) => own,
+        (None, 1) => 0,
+        (None, 0) => bail!("no pod is called {name}"),
+        (None, _) => {
+            let all: Vec<String> = pods.iter().map(|pod| format!("{}/{}", pod.namespace, pod.name)).collect();
+            bail!("{} pods are called {name}: {}", all.len(), all.join(", "))
+        }
+    };
+    let KnownPod { namespace, name, .. } = pods.swap_remove(at);
+    Ok((namespace, name))
 }
 
 #[derive(Args, Debug)]
@@ -112,7 +193,7 @@ struct OnePod {
 
 #[derive(Args, Debug)]
 pub(crate) struct ApplyArguments {
-    /// Pods as YAML or JSON; `-` reads standard input.
+    /// Pods as YAML or JSON, or a folder with such files; `-` reads standard input. Can be given more than once.
     #[arg(short, long = "filename", value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Tells what would be decided, and decides nothing.
@@ -129,32 +210,39 @@ pub(crate) struct ApplyArguments {
 }
 
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct DeleteArguments {
     #[command(subcommand)]
-    what: Deleted,
+    what: Option<Deleted>,
+    /// The pods of a manifest, or of a folder of manifests; `-` reads standard input. Can be given more than once.
+    #[arg(short, long = "filename", value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    socket: SocketArguments,
 }
 
 #[derive(Subcommand, Debug)]
 enum Deleted {
-    /// A pod; what it held is free.
-    Pod(DeletePod),
+    /// Pods; what they held is free.
+    #[command(visible_alias = "pods")]
+    Pod(DeletePods),
 }
 
 #[derive(Args, Debug)]
-struct DeletePod {
-    #[command(flatten)]
-    pod: PodArguments,
+struct DeletePods {
+    /// Their names, or NAMESPACE/NAME; without a namespace those of `default`.
+    #[arg(required = true)]
+    names: Vec<String>,
+    /// Their namespace.
+    #[arg(short, long)]
+    namespace: Option<String>,
     #[command(flatten)]
     socket: SocketArguments,
 }
 
 pub(super) fn get(arguments: &GetArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let (socket, path, output) = match &arguments.what {
-        Listed::Pods(GetPods { namespace, socket, output }) => {
-            let only = namespace.as_deref().map(checked).transpose()?;
-            let only = only.map(|name| format!("&namespace={name}")).unwrap_or_default();
-            (socket, format!("/v1/pods?{}{only}", shape(output, screen)), output)
-        }
+        Listed::Pods(pods) => return get_pods(pods, screen),
         Listed::State(GetPlain { socket, output }) => {
             (socket, format!("/v1/state?{}", shape(output, screen)), output)
         }
@@ -169,25 +257,90 @@ pub(super) fn get(arguments: &GetArguments, screen: Screen) -> anyhow::Result<Ou
     show(&reply, output.output, screen)
 }
 
+fn get_pods(arguments: &GetPods, screen: Screen) -> anyhow::Result<Outcome> {
+    let GetPods { names, namespace, watch, output, socket, .. } = arguments;
+    let mut path = format!("/v1/pods?{}", shape_of(output.document(), screen));
+    if let Some(namespace) = namespace {
+        path.push_str(&format!("&namespace={}", checked(namespace)?));
+    }
+    if !names.is_empty() {
+        let checked: Vec<&str> = names
+            .iter()
+            .map(|word| named(word, namespace.as_deref()).map(|_| word.as_str()))
+            .collect::<anyhow::Result<_>>()?;
+        path.push_str(&format!("&names={}", checked.join(",")));
+    }
+    if *output == PodsFormat::Wide {
+        path.push_str("&wide=true");
+    }
+    let list = || client::send(&socket.socket, "GET", &path, Sent::default())?.good();
+    let reply = list()?;
+    if *output == PodsFormat::Name {
+        #[derive(Deserialize)]
+        struct Pods {
+            pods: Vec<KnownPod>,
+        }
+        let pods: Pods =
+            serde_json::from_str(&reply.body).context("the daemon's list of pods cannot be read")?;
+        let lines = pods.pods.iter().map(|pod| format!("{}/{}\n", pod.namespace, pod.name));
+        screen.print(&lines.collect::<String>())?;
+        return Ok(Outcome::Done);
+    }
+    let outcome = show(&reply, output.document(), screen)?;
+    if *watch {
+        ensure!(output.document() == Format::Table, "--watch prints tables: leave -o out");
+        return watched(reply.body, list);
+    }
+    Ok(outcome)
+}
+
+/// How often a daemon is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Prints the lines that change, until nobody reads them any more.
+fn watched(first: String, list: impl Fn() -> anyhow::Result<Reply>) -> anyhow::Result<Outcome> {
+    // Columns may become wider, which is no change.
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let key = |line: &str| line.split_whitespace().take(2).collect::<Vec<_>>().join("/");
+    let mut before = first;
+    loop {
+        std::thread::sleep(LOOK);
+        let now = list()?.body;
+        let known: BTreeSet<String> = before.lines().map(words).collect();
+        let mut lines: Vec<String> =
+            now.lines().filter(|line| !known.contains(&words(line))).map(str::to_owned).collect();
+        let there: BTreeSet<String> = now.lines().map(key).collect();
+        let is_pod = |line: &&str| !line.starts_with("NAMESPACE") && line.split_whitespace().count() > 2;
+        let gone = before.lines().filter(is_pod).map(key).filter(|pod| !there.contains(pod));
+        lines.extend(gone.map(|pod| format!("{pod} is gone")));
+        for line in lines.iter().filter(|line| !line.starts_with("NAMESPACE")) {
+            if writeln!(std::io::stdout(), "{line}").is_err() {
+                return Ok(Outcome::Done);
+            }
+        }
+        before = now;
+    }
+}
+
 pub(super) fn describe(arguments: &DescribeArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let Described::Pod(OnePod { pod, socket, output }) = &arguments.what;
-    let (namespace, name) = pod.named()?;
+    let (namespace, name) = found(&pod.name, pod.namespace.as_deref(), socket)?;
     let path = format!("/v1/pods/{namespace}/{name}?{}", shape(output, screen));
     let reply = client::send(&socket.socket, "GET", &path, Sent::default())?.good()?;
     show(&reply, output.output, screen)
 }
 
 /// A file that cannot be applied does not keep the next from it, as with kubectl.
-pub(super) fn apply(arguments: &ApplyArguments, screen: Screen) -> Outcome {
+pub(super) fn apply(arguments: &ApplyArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let mut outcome = Outcome::Done;
-    for file in &arguments.files {
+    for file in &manifest_files(&arguments.files)? {
         let applied = apply_file(arguments, file, screen).unwrap_or_else(|error| {
             screen.error(&error);
             Outcome::Partial
         });
         outcome = outcome.max(applied);
     }
-    outcome
+    Ok(outcome)
 }
 
 fn apply_file(arguments: &ApplyArguments, file: &Path, screen: Screen) -> anyhow::Result<Outcome> {
@@ -202,17 +355,51 @@ fn apply_file(arguments: &ApplyArguments, file: &Path, screen: Screen) -> anyhow
 }
 
 pub(super) fn delete(arguments: &DeleteArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let Deleted::Pod(DeletePod { pod, socket }) = &arguments.what;
-    let (namespace, name) = pod.named()?;
+    let mut pods = Vec::new();
+    let socket = match &arguments.what {
+        Some(Deleted::Pod(DeletePods { names, namespace, socket })) => {
+            for word in names {
+                let (namespace, name) = named(word, namespace.as_deref())?;
+                pods.push((namespace.unwrap_or("default").to_owned(), name.to_owned()));
+            }
+            socket
+        }
+        None => {
+            for file in &manifest_files(&arguments.files)? {
+                let read = manifests_in(file, PodRules::default(), UnknownFields::Report)?;
+                pods.extend(read.pods.into_iter().map(|pod| (pod.namespace, pod.name)));
+            }
+            ensure!(!pods.is_empty(), "the files have no pods");
+            &arguments.socket
+        }
+    };
+    let mut outcome = Outcome::Done;
+    for (namespace, name) in &pods {
+        match delete_pod(namespace, name, socket) {
+            Ok(()) => screen.show(&format!("pod {namespace}/{name} deleted\n"))?,
+            // The next one is deleted all the same, as with kubectl.
+            Err(error) => {
+                screen.error(&error);
+                outcome = Outcome::Partial;
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+fn delete_pod(namespace: &str, name: &str, socket: &SocketArguments) -> anyhow::Result<()> {
     let path = format!("/v1/pods/{namespace}/{name}");
     client::send(&socket.socket, "DELETE", &path, Sent::default())?.good()?;
-    screen.show(&format!("pod {namespace}/{name} deleted\n"))?;
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// How the answer is to be written.
 fn shape(output: &OutputArguments, screen: Screen) -> String {
-    let format = match output.output {
+    shape_of(output.output, screen)
+}
+
+fn shape_of(format: Format, screen: Screen) -> String {
+    let format = match format {
         Format::Table => "table",
         Format::Json => "json",
         Format::Yaml => "yaml",
@@ -225,13 +412,13 @@ fn shape(output: &OutputArguments, screen: Screen) -> String {
     format!("output={format}&glyphs={glyphs}{width}")
 }
 
-/// A name without what would need escapes in a path: names of pods and namespaces have nothing of it.
+/// A name or UID without what would need escapes in a path: they have nothing of it.
 fn checked(name: &str) -> anyhow::Result<&str> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     if !name.is_empty() && name.bytes().all(is_plain) {
         return Ok(name);
     }
-    anyhow::bail!("names of pods and namespaces have letters, digits, '-' and '.' only")
+    anyhow::bail!("names of pods and namespaces have letters, digits, '-' and '.' only, UIDs also '_'")
 }
 
 fn show(reply: &Reply, format: Format, screen: Screen) -> anyhow::Result<Outcome> {

@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Serve(arguments) => serve::run(arguments, screen),
         Command::Get(arguments) => agent::get(arguments, screen),
         Command::Describe(arguments) => agent::describe(arguments, screen),
-        Command::Apply(arguments) => Ok(agent::apply(arguments, screen)),
+        Command::Apply(arguments) => agent::apply(arguments, screen),
         Command::Delete(arguments) => agent::delete(arguments, screen),
         Command::Completions(arguments) => completions::run(arguments, Arguments::command(), screen),
         Command::Man(arguments) => man::run(arguments, Arguments::command(), screen),
