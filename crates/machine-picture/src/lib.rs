@@ -13,11 +13,13 @@ extern crate alloc;
 mod summary;
 mod table;
 mod shares;
+mod reserved;
 mod nest;
 mod labels;
 mod tree;
 pub mod svg;
 
+pub use reserved::Reserved;
 pub use shares::{MemoryShare, Owner, PodIndex, PodShare, Shares};
 pub use summary::{CacheSummary, DeviceCount, DeviceGroup, MachineSummary, NodeSummary, PageCount};
 pub use tree::tree;

@@ -168,7 +168,7 @@ impl MemoryShare {
     }
 
     /// `4Gi`, `8×1Gi`.
-    fn amount(&self, glyphs: Glyphs) -> String {
+    pub(crate) fn amount(&self, glyphs: Glyphs) -> String {
         let amount = Amount::Bytes(self.bytes);
         let Some(size) = self.resource.as_str().strip_prefix("hugepages-") else { return amount.to_string() };
         let bytes = size.parse::<Quantity>().ok().and_then(|size| u64::try_from(size.value()).ok());

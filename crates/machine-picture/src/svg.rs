@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 
 use crate::shares::{Owner, PodIndex, Shares};
 
-pub use machine::{Heading, picture};
+pub use machine::{Contents, Heading, picture, picture_of};
 
 /// A length in pixels of the picture at its natural size.
 pub type Pixels = u32;
@@ -35,6 +35,7 @@ enum Look {
     Core,
     Cpu,
     Isolated,
+    Reserved,
     Root,
     Bridge,
     Device,
@@ -43,7 +44,7 @@ enum Look {
 }
 
 impl Look {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Page,
         Self::Package,
         Self::Group,
@@ -52,6 +53,7 @@ impl Look {
         Self::Core,
         Self::Cpu,
         Self::Isolated,
+        Self::Reserved,
         Self::Root,
         Self::Bridge,
         Self::Device,
@@ -70,6 +72,7 @@ impl Look {
             Self::Core => "core",
             Self::Cpu => "cpu",
             Self::Isolated => "isolated",
+            Self::Reserved => "reserved",
             Self::Root => "root",
             Self::Bridge => "bridge",
             Self::Device => "device",
@@ -88,6 +91,7 @@ impl Look {
             Self::Core => "fill:#c8c8c8;stroke:#808080",
             Self::Cpu => "fill:#ffffff;stroke:#a0a0a0",
             Self::Isolated => "fill:#f4f0ff;stroke:#6a4fb0;stroke-dasharray:3 2",
+            Self::Reserved => "fill:#8c8c8c;stroke:#404040",
             Self::Root => "fill:#eef3f8;stroke:#7f93a8",
             Self::Bridge => "fill:none;stroke:#7f93a8;stroke-dasharray:4 2",
             Self::Device => "fill:#ffffff;stroke:#5f7a96",
@@ -106,6 +110,7 @@ impl Look {
             Self::Cache | Self::Cpu | Self::Device => "fill:#23262b;stroke:#868c94",
             Self::Core => "fill:#4a4d52;stroke:#868c94",
             Self::Isolated => "fill:#2b2540;stroke:#a48ae0",
+            Self::Reserved => "fill:#6c7178;stroke:#b8bec6",
             Self::Root => "fill:#1c242d;stroke:#7f93a8",
             Self::Bridge => "fill:none;stroke:#7f93a8",
             Self::Nothing => "fill:none;stroke:#868c94",
@@ -208,6 +213,13 @@ impl Figure {
         outer.put(GAP, GAP, self);
         outer
     }
+}
+
+/// A line of small text.
+fn small_text(text: &str) -> Figure {
+    let mut figure = Figure { width: text_width(text, SMALL_FONT), height: SMALL_FONT, shapes: Vec::new() };
+    figure.text(0, SMALL_FONT, text, SMALL_FONT, Anchor::Start);
+    figure
 }
 
 /// Figures in rows and columns, in about the shape of a screen; each column is as wide as the widest figure.

@@ -192,6 +192,17 @@ impl Static {
             .filter(|(_, _, bytes)| *bytes != 0)
     }
 
+    /// What of each node is kept for the system, zeros left out: by node and resource name, in bytes.
+    pub fn reserved(&self) -> impl Iterator<Item = (NodeIndex, &ResourceName, u64)> {
+        let tables = self.nodes.all().iter().flat_map(|node| {
+            self.resources.iter().enumerate().map(move |(at, resource)| (node, at, resource))
+        });
+        tables.filter_map(|(node, at, resource)| {
+            let bytes = self.installed(node, at)?.system_reserved;
+            (bytes != 0).then_some((node, resource, bytes))
+        })
+    }
+
     /// The position of a resource; `None` if no node has it.
     pub(crate) fn position(&self, resource: &str) -> Option<usize> {
         self.resources.binary_search_by(|known| known.as_str().cmp(resource)).ok()

@@ -2,12 +2,14 @@
 
 use cpuset::CpuSet;
 use k8s_quantity::Amount;
-use machine_picture::MachineSummary;
+use machine_picture::{MachineSummary, MemoryShare, Reserved};
 use node_output::{MachineView, ranges};
 use topology_discovery::fold;
 use topology_model::{CpuTable, KubeletView, Machine, MachineInfo, MachineNode, NodeId};
 
 use crate::machine::LoadedMachine;
+use crate::node::LoadedNode;
+use crate::sources::RulesSource;
 
 impl LoadedMachine {
     /// The machine as it is shown: the hardware if it is known, otherwise what cAdvisor reports.
@@ -32,11 +34,40 @@ impl LoadedMachine {
         MachineView {
             machine: loaded.name.clone(),
             summary,
+            reserved: None,
             kubelet_differs,
             problems: fold(&loaded.problems),
             given: loaded.given.clone(),
             containers: None,
         }
+    }
+}
+
+impl LoadedMachine {
+    /// What a configuration keeps from pods here: the given one, else the node's own; `None` if there is neither.
+    ///
+    /// # Errors
+    /// A kubelet could not start with it.
+    pub fn reserved(&self, rules: &RulesSource) -> anyhow::Result<Option<Reserved>> {
+        let own = self.packed.as_ref().is_some_and(|packed| packed.config.is_some());
+        if rules.config.is_none() && !own {
+            return Ok(None);
+        }
+        let loaded = LoadedNode::on(self, rules, None)?;
+        let node = &loaded.node;
+        let memory = node.memory().map(|memory| {
+            let shares = memory.reserved().map(|(index, resource, bytes)| MemoryShare {
+                resource: resource.clone(),
+                bytes,
+                nodes: node.nodes().iter().filter(|(at, _)| *at == index).map(|(_, id)| id).collect(),
+            });
+            shares.collect()
+        });
+        Ok(Some(Reserved {
+            configuration: loaded.line.configuration,
+            cpus: node.cpus().map(|cpus| cpus.reserved().clone()),
+            memory,
+        }))
     }
 }
 

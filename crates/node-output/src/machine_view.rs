@@ -1,6 +1,6 @@
 //! A machine as it is shown.
 
-use machine_picture::MachineSummary;
+use machine_picture::{MachineSummary, Reserved};
 use serde::Serialize;
 
 use crate::held::ContainerLine;
@@ -14,6 +14,8 @@ pub struct MachineView {
     /// What it consists of.
     #[serde(flatten)]
     pub summary: MachineSummary,
+    /// What a configuration keeps from pods; `None`: not known.
+    pub reserved: Option<Reserved>,
     /// Where the kubelet sees another machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kubelet_differs: Vec<String>,

@@ -16,6 +16,9 @@ pub fn topology(view: &MachineView, pods: &str, page: Page) -> String {
 pub fn frame(view: &MachineView, drawing: &str, page: Page) -> String {
     let mut text = headline(view, page);
     text.push_str(drawing);
+    if let Some(reserved) = &view.reserved {
+        text.push_str(&format!("\n{}", reserved.table(&view.summary.nodes, page)));
+    }
     for (head, lines) in [
         ("given instead of what the machine has", &view.given),
         ("the kubelet sees another machine", &view.kubelet_differs),

@@ -5,9 +5,15 @@ use std::process::Command;
 
 /// What is drawn of the server that the state in the fixtures is from, and with which exit status.
 fn drawn(format: &str, state: &str, status: i32) -> String {
+    drawn_with(&[], format, state, status)
+}
+
+/// The same with further arguments.
+fn drawn_with(arguments: &[&str], format: &str, state: &str, status: i32) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
         .args(["topology", "--machine", "xeon-2s-96cpu-sriov", "-o", format])
         .args(["--state", &format!("../../fixtures/state/{state}"), "--pods", "../../fixtures/state/pods"])
+        .args(arguments)
         .env("LC_ALL", "C.UTF-8")
         .output()
         .unwrap();
@@ -19,7 +25,8 @@ fn drawn(format: &str, state: &str, status: i32) -> String {
 fn cpus(picture: &str, class: &str) -> Vec<String> {
     let start = format!("<rect class=\"{class}\"");
     let lines: Vec<_> = picture.lines().collect();
-    let pairs = lines.windows(2).filter(|pair| pair[0].starts_with(&start) && pair[1].contains("class=\"m"));
+    let pairs =
+        lines.windows(2).filter(|pair| pair[0].starts_with(&start) && pair[1].starts_with("<text class=\"m"));
     pairs.map(|pair| pair[1].split('>').nth(1).unwrap().split('<').next().unwrap().to_owned()).collect()
 }
 
@@ -60,4 +67,20 @@ fn files_that_contradict_themselves_are_drawn_as_they_are() {
     let picture = drawn("svg", "torn", 2);
     assert!(picture.contains(">cpu_manager_state cannot be read"), "the file is named");
     assert_eq!(cpus(&picture, "cpu").len(), 96, "nothing is known of any CPU");
+}
+
+#[test]
+fn reserved_cpus_and_memory_are_not_the_shared_pool() {
+    let unknown = drawn("svg", "healthy", 0);
+    assert!(unknown.contains(">which of the CPUs are reserved is not known<"));
+    let picture = drawn_with(&["-c", "pinned"], "svg", "healthy", 0);
+    assert_eq!(cpus(&picture, "reserved"), ["0", "48", "24", "72"]);
+    assert_eq!(cpus(&picture, "cpu").len(), 96 - 28 - 4, "the shared pool");
+    for text in ["reserved 1Gi", "\"res\": reserved CPU, which no container gets for itself"] {
+        assert!(picture.contains(&format!(">{text}<")), "no {text:?}");
+    }
+    assert!(!picture.contains("not known"), "all is known");
+    let shared = drawn_with(&["-c", "kubelet-defaults"], "svg", "healthy", 0);
+    assert!(cpus(&shared, "reserved").is_empty());
+    assert!(shared.contains(">CPU manager policy none: containers share all CPUs, and none is reserved<"));
 }

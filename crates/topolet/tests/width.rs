@@ -10,6 +10,8 @@ const COMMANDS: &[&str] = &[
     "topology --list",
     "topology -m MACHINE",
     "topology -m MACHINE -o tree",
+    "topology -m MACHINE -c pinned",
+    "topology -m MACHINE -c kubelet-defaults -o tree",
     "topology -m xeon-2s-96cpu-sriov --state fixtures/state/healthy --pods fixtures/state/pods",
     "topology -m xeon-2s-96cpu-sriov --state fixtures/state/healthy --pods fixtures/state/pods -o tree",
     "admit -m MACHINE -f fixtures/pods/dpdk.yaml",

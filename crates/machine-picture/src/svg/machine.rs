@@ -13,9 +13,12 @@ use cpuset::{CpuId, CpuSet};
 use terminal_text::Glyphs;
 use topology_model::{Core, CpuCache, Machine, Node};
 
-use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, devices, grid, pods, text_width, written};
+use super::{
+    Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, devices, grid, pods, small_text, text_width, written,
+};
 use crate::labels;
 use crate::nest::{CoreGroup, Inside, Nest, Part, Place, alike};
+use crate::reserved::Reserved;
 use crate::shares::{Owner, Shares};
 
 /// The most cores of a machine whose caches are drawn at each core.
@@ -28,6 +31,9 @@ const CPU_HEIGHT_WITH_LETTERS: Pixels = 26;
 /// The least width of the lines above a picture.
 const LEAST_HEADING: Pixels = 520;
 
+/// In the box of a reserved CPU.
+const RESERVED: &str = "res";
+
 /// The lines above a picture.
 #[derive(Clone, Copy, Debug)]
 pub struct Heading<'a> {
@@ -37,13 +43,27 @@ pub struct Heading<'a> {
     pub summary: &'a str,
 }
 
+/// What is drawn in the boxes of a machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Contents<'a> {
+    /// What pods hold, listed below the machine; `None`: it is not known which pods run, and there is no list.
+    pub shares: Option<&'a Shares>,
+    /// What a configuration keeps from pods; `None`: not known.
+    pub reserved: Option<&'a Reserved>,
+}
+
 /// The machine as an SVG document. With `shares` there is a list of the pods below it; `None` leaves the list out,
 /// for a machine on which it is not known which pods run.
 pub fn picture(machine: &Machine, heading: Heading<'_>, shares: Option<&Shares>) -> String {
+    picture_of(machine, heading, Contents { shares, reserved: None })
+}
+
+/// The same with what a configuration keeps from pods.
+pub fn picture_of(machine: &Machine, heading: Heading<'_>, contents: Contents<'_>) -> String {
     let Heading { title: name, summary } = heading;
     let nest = Nest::new(machine);
     let none = Shares::default();
-    let drawing = Drawing::new(machine, shares.unwrap_or(&none));
+    let drawing = Drawing::new(machine, contents.shares.unwrap_or(&none), contents.reserved);
     let mut page = Figure::default();
     page.text(0, FONT, name, FONT, Anchor::Heading);
     (page.width, page.height) = (text_width(name, FONT), FONT);
@@ -59,8 +79,8 @@ pub fn picture(machine: &Machine, heading: Heading<'_>, shares: Option<&Shares>)
         page.put_below(Figure::bar(&text, Look::Nothing, 0));
     }
     page.put_below(drawing.key());
-    if let Some(shares) = shares {
-        page.put_below(pods::legend(shares, page.width));
+    if let Some(shares) = contents.shares {
+        page.put_below(pods::legend(shares, contents.reserved, page.width));
     }
     written(page, name, drawing.shares)
 }
@@ -68,6 +88,7 @@ pub fn picture(machine: &Machine, heading: Heading<'_>, shares: Option<&Shares>)
 struct Drawing<'m> {
     machine: &'m Machine,
     shares: &'m Shares,
+    reserved: Option<&'m Reserved>,
     /// Width of the box of one CPU.
     cpu_width: Pixels,
     cpu_height: Pixels,
@@ -77,7 +98,7 @@ struct Drawing<'m> {
 }
 
 impl<'m> Drawing<'m> {
-    fn new(machine: &'m Machine, shares: &'m Shares) -> Self {
+    fn new(machine: &'m Machine, shares: &'m Shares, reserved: Option<&'m Reserved>) -> Self {
         let last = machine.online().last().map_or(String::new(), |cpu| cpu.to_string());
         let cpu = text_width(&last, SMALL_FONT) + GAP;
         let has_own_caches = machine.cores().len() <= MOST_CORES_WITH_CACHES;
@@ -86,9 +107,10 @@ impl<'m> Drawing<'m> {
             [only] if !has_own_caches => Some(caches_of(only)).filter(|caches| !caches.is_empty()),
             _ => None,
         };
-        let has_letters = shares.pods.iter().any(|pod| !pod.cpus.is_empty());
+        let has_reserved = reserved.and_then(|reserved| reserved.cpus.as_ref()).is_some();
+        let has_letters = has_reserved || shares.pods.iter().any(|pod| !pod.cpus.is_empty());
         let cpu_height = if has_letters { CPU_HEIGHT_WITH_LETTERS } else { CPU_HEIGHT };
-        Self { machine, shares, cpu_width: cpu.max(20), cpu_height, has_own_caches, all_cores }
+        Self { machine, shares, reserved, cpu_width: cpu.max(20), cpu_height, has_own_caches, all_cores }
     }
 
     /// The contents of a place: memory above, then places and cores, devices beside them.
@@ -184,7 +206,7 @@ impl<'m> Drawing<'m> {
             text.push_str(", no CPUs");
         }
         let bar = Figure::bar(&text, Look::Memory, at_least);
-        let strips = pods::memory_of_pods(self.shares, node, bar.width);
+        let strips = pods::memory_of_pods(self.shares, self.reserved, node, bar.width);
         let mut figure = Figure::bar(&text, Look::Memory, bar.width.max(strips.width));
         if strips.height > 0 {
             let y = figure.height + 2;
@@ -212,13 +234,24 @@ impl<'m> Drawing<'m> {
         if !self.isolated().is_empty() {
             looks.push((Look::Isolated, "isolated CPU: the kernel schedules nothing there by itself"));
         }
+        if self.reserved.is_some_and(|reserved| reserved.cpus.is_some()) {
+            looks.push((Look::Reserved, "\"res\": reserved CPU, which no container gets for itself"));
+        }
         let mut key = Figure::default();
+        let mut row = Figure::default();
         for (look, text) in looks {
-            let x = if key.width == 0 { 0 } else { key.width + 3 * GAP };
             let mut square = Figure::boxed(SMALL_FONT, SMALL_FONT, look);
             square.text(SMALL_FONT + GAP, SMALL_FONT - 1, text, SMALL_FONT, Anchor::Start);
             square.width += GAP + text_width(text, SMALL_FONT);
-            key.put(x, 0, square);
+            let x = if row.width == 0 { 0 } else { row.width + 3 * GAP };
+            row.put(x, 0, square);
+        }
+        key.put_below(row);
+        for text in self.reserved.iter().flat_map(|reserved| reserved.policies()) {
+            key.put_below(small_text(text));
+        }
+        if self.machine.cpus().isolated.is_none() {
+            key.put_below(small_text("which CPUs the kernel isolates is not known"));
         }
         let offline = self.machine.offline();
         if !offline.is_empty() {
@@ -235,12 +268,22 @@ impl<'m> Drawing<'m> {
     fn cpu(&self, cpu: CpuId) -> Figure {
         let owner = self.shares.of_cpu(cpu);
         let is_isolated = self.machine.cpus().isolated.as_ref().is_some_and(|cpus| cpus.contains(cpu));
-        let look = if is_isolated { Look::Isolated } else { Look::Cpu };
+        let is_reserved = self.reserved.is_some_and(|reserved| reserved.has_cpu(cpu));
+        let look = match (is_reserved, is_isolated) {
+            (true, _) => Look::Reserved,
+            (false, true) => Look::Isolated,
+            (false, false) => Look::Cpu,
+        };
         let mut figure = Figure::boxed(self.cpu_width, self.cpu_height, look);
         let middle = self.cpu_width / 2;
         figure.text(middle, CPU_HEIGHT - 4, &cpu.to_string(), SMALL_FONT, Anchor::Middle);
-        if let Owner::Pod(pod) = owner {
-            figure.text(middle, CPU_HEIGHT + 6, &pods::letters(pod), SMALL_FONT, Anchor::Middle);
+        let letters = match owner {
+            Owner::Pod(pod) => Some(pods::letters(pod)),
+            _ if is_reserved => Some(RESERVED.to_owned()),
+            Owner::Nobody | Owner::Several => None,
+        };
+        if let Some(letters) = letters {
+            figure.text(middle, CPU_HEIGHT + 6, &letters, SMALL_FONT, Anchor::Middle);
         }
         figure.owned(owner)
     }
@@ -300,10 +343,4 @@ fn folded(line: &str, width: Pixels) -> Vec<String> {
         }
     }
     lines
-}
-
-fn small_text(text: &str) -> Figure {
-    let mut figure = Figure { width: text_width(text, SMALL_FONT), height: SMALL_FONT, shapes: Vec::new() };
-    figure.text(0, SMALL_FONT, text, SMALL_FONT, Anchor::Start);
-    figure
 }

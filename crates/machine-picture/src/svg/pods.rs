@@ -10,6 +10,7 @@ use terminal_text::Glyphs;
 use topology_model::Node;
 
 use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, text_width};
+use crate::reserved::Reserved;
 use crate::shares::{Owner, PodIndex, PodShare, Shares};
 
 /// Fill of the first pods, light enough for black letters and apart from each other; later ones have a hue by their
@@ -73,10 +74,25 @@ fn cut(text: &str, most: usize) -> String {
 ///
 /// How much of an amount on several nodes lies on each is not known: it is drawn in equal parts. A node of unknown
 /// size has no bar.
-pub(super) fn memory_of_pods(shares: &Shares, node: &Node, width: Pixels) -> Figure {
+///
+/// What is reserved stands first.
+pub(super) fn memory_of_pods(
+    shares: &Shares,
+    reserved: Option<&Reserved>,
+    node: &Node,
+    width: Pixels,
+) -> Figure {
     let mut all = Figure::default();
     let mut left = 0;
     let all_bytes = node.memory.unwrap_or(0);
+    let kept = reserved.into_iter().flat_map(|reserved| reserved.on_node(node.id));
+    let kept = kept.fold(0_u64, |sum, share| sum.saturating_add(share.bytes));
+    let kept_text = reserved.map_or_else(String::new, |reserved| reserved.amounts(node.id, Glyphs::Unicode));
+    let own = to_scale(kept, all_bytes, width);
+    if own > 0 {
+        all.put(0, 0, Figure::boxed(own, USED, Look::Reserved).titled(format!("{kept_text} reserved")));
+        left = own;
+    }
     for (index, pod, held) in shares.on_node(node.id, Glyphs::Unicode) {
         let on_node = pod.memory().iter().filter(|share| share.nodes.iter().any(|id| id == node.id));
         let bytes = on_node.fold(0_u64, |sum, share| {
@@ -90,13 +106,17 @@ pub(super) fn memory_of_pods(shares: &Shares, node: &Node, width: Pixels) -> Fig
         }
     }
     let (mut x, mut y) = (0, if left > 0 { USED + 3 } else { 0 });
-    for (index, pod, held) in shares.on_node(node.id, Glyphs::Unicode) {
-        let text = format!("{} {} {held}", letters(index), short(pod));
+    let kept =
+        (!kept_text.is_empty()).then(|| (Look::Reserved, Owner::Nobody, format!("reserved {kept_text}")));
+    let held = shares.on_node(node.id, Glyphs::Unicode).map(|(index, pod, held)| {
+        (Look::Memory, Owner::Pod(index), format!("{} {} {held}", letters(index), short(pod)))
+    });
+    for (look, owner, text) in kept.into_iter().chain(held) {
         let own = SQUARE + 3 + text_width(&text, SMALL_FONT);
         if x > 0 && x + own > width {
             (x, y) = (0, y + LINE);
         }
-        let mut name = Figure::boxed(SQUARE, SQUARE, Look::Memory).owned(Owner::Pod(index));
+        let mut name = Figure::boxed(SQUARE, SQUARE, look).owned(owner);
         name.text(SQUARE + 3, SQUARE, &text, SMALL_FONT, Anchor::Start);
         (name.width, name.height) = (own, LINE);
         all.put(x, y, name);
@@ -106,7 +126,7 @@ pub(super) fn memory_of_pods(shares: &Shares, node: &Node, width: Pixels) -> Fig
 }
 
 /// The share of a width that bytes are of all bytes, rounded; at least a pixel of anything.
-fn to_scale(bytes: u64, all: u64, width: Pixels) -> Pixels {
+pub(super) fn to_scale(bytes: u64, all: u64, width: Pixels) -> Pixels {
     if bytes == 0 || all == 0 {
         return 0;
     }
@@ -115,7 +135,7 @@ fn to_scale(bytes: u64, all: u64, width: Pixels) -> Pixels {
 }
 
 /// Every pod with its colour and what it holds, in as many columns as fit; then the colours of no pod, and the notes.
-pub(super) fn legend(shares: &Shares, width: Pixels) -> Figure {
+pub(super) fn legend(shares: &Shares, reserved: Option<&Reserved>, width: Pixels) -> Figure {
     let pods = shares.pods.iter().enumerate();
     let mut entries: Vec<_> = pods
         .map(|(at, pod)| {
@@ -125,7 +145,8 @@ pub(super) fn legend(shares: &Shares, width: Pixels) -> Figure {
         })
         .collect();
     let shared = "CPUs without a pod's colour; other memory and devices are free".to_owned();
-    entries.push(entry(Look::Cpu, Owner::Nobody, "shared pool", &[shared]));
+    let unknown = if reserved.is_none() { "which of the CPUs are reserved is not known" } else { "" };
+    entries.push(entry(Look::Cpu, Owner::Nobody, "shared pool", &[shared, unknown.to_owned()]));
     if shares.has_overlaps() {
         let text = "two pods hold the same, which no kubelet grants".to_owned();
         entries.push(entry(Look::Cpu, Owner::Several, "several", &[text]));
@@ -147,7 +168,7 @@ pub(super) fn legend(shares: &Shares, width: Pixels) -> Figure {
     all
 }
 
-fn entry(look: Look, owner: Owner, name: &str, lines: &[String]) -> Figure {
+pub(super) fn entry(look: Look, owner: Owner, name: &str, lines: &[String]) -> Figure {
     let mut figure = Figure::boxed(FONT + 4, FONT + 2, look).owned(owner);
     let x = FONT + 4 + GAP;
     figure.text(x, FONT - 1, name, FONT, Anchor::Start);

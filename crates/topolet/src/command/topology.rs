@@ -1,9 +1,9 @@
 //! `topolet topology`: a machine as it is, and where the kubelet sees it otherwise.
 
 use anyhow::{Context as _, bail};
-use clap::{Args, ValueEnum};
-use machine_picture::{Shares, svg, tree};
-use node_input::LoadedMachine;
+use clap::{Args, ValueEnum, ValueHint};
+use machine_picture::{Reserved, Shares, svg, tree};
+use node_input::{IdentitySource, LoadedMachine, RulesSource};
 use node_output::{Document, Format, Shown};
 use serde::Serialize;
 use topology_discovery::machine_info_to_json;
@@ -20,8 +20,13 @@ pub(crate) struct TopologyArguments {
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
     pub(crate) residents: ResidentsArguments,
+    /// Shows what this configuration reserves: `KubeletConfiguration`, `KubeletConfig` or a kubelet's /configz as YAML
+    /// or JSON, `pinned` or `kubelet-defaults`. Without it that of a node file, or of `live` that of its kubelet; else
+    /// nothing is known of reservations.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) config: Option<String>,
     /// Names the built-in machines.
-    #[arg(long, conflicts_with_all = ["machine", "hugepages", "memory", "state", "pods", "empty"])]
+    #[arg(long, conflicts_with_all = ["machine", "hugepages", "memory", "config", "state", "pods", "empty"])]
     pub(crate) list: bool,
     /// How to print.
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
@@ -52,6 +57,14 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
     }
     let loaded = LoadedMachine::load_node(&arguments.machine.source())?;
     let mut view = loaded.view();
+    match reserved(arguments, &loaded) {
+        Ok(reserved) => view.reserved = reserved,
+        // The machine can be drawn without the node's own configuration, not without the one that was asked for.
+        Err(error) if arguments.config.is_none() => {
+            view.problems.push(format!("what is reserved is not known: {error:#}"));
+        }
+        Err(error) => return Err(error),
+    }
     let shown = held(arguments, &loaded)?;
     let shares = shown.as_ref().map(|shown| shares(shown, loaded.machine.as_ref()));
     view.problems.extend(loaded.packed.iter().flat_map(|packed| &packed.gaps).map(ToString::to_string));
@@ -80,11 +93,23 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
         TopologyFormat::Svg => {
             let summary = view.summary.line(Glyphs::Unicode);
             let heading = svg::Heading { title: &view.machine, summary: &summary };
-            screen.print(&svg::picture(hardware()?, heading, shares.as_ref()))?;
+            let contents = svg::Contents { shares: shares.as_ref(), reserved: view.reserved.as_ref() };
+            screen.print(&svg::picture_of(hardware()?, heading, contents))?;
         }
         TopologyFormat::MachineInfo => screen.print(&(machine_info_to_json(&loaded.info)? + "\n"))?,
     }
     Ok(if is_whole { Outcome::Done } else { Outcome::SomethingWrong })
+}
+
+/// What the configuration keeps from pods, if there is one.
+fn reserved(arguments: &TopologyArguments, loaded: &LoadedMachine) -> anyhow::Result<Option<Reserved>> {
+    if arguments.output == TopologyFormat::MachineInfo && arguments.config.is_some() {
+        bail!("cAdvisor's MachineInfo has no reservations in it: expected no --config");
+    }
+    let rules = RulesSource { config: arguments.config.clone(), ..RulesSource::default() };
+    let identity = IdentitySource::default();
+    let rules = rules.of_node(&identity, &arguments.residents.source(), loaded.packed.as_deref())?;
+    loaded.reserved(&rules)
 }
 
 /// What the machine's containers hold, if it is known.
