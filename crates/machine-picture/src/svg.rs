@@ -3,6 +3,7 @@
 mod devices;
 mod machine;
 mod pods;
+mod decision;
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -12,6 +13,7 @@ use alloc::vec::Vec;
 
 use crate::shares::{Owner, PodIndex, Shares};
 
+pub use decision::{CpuUse, Decision, NodePart, NodeRoom, ResourceRoom, decision};
 pub use machine::{Contents, Heading, picture, picture_of};
 
 /// A length in pixels of the picture at its natural size.
@@ -36,6 +38,7 @@ enum Look {
     Cpu,
     Isolated,
     Reserved,
+    Held,
     Root,
     Bridge,
     Device,
@@ -44,7 +47,7 @@ enum Look {
 }
 
 impl Look {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Page,
         Self::Package,
         Self::Group,
@@ -54,6 +57,7 @@ impl Look {
         Self::Cpu,
         Self::Isolated,
         Self::Reserved,
+        Self::Held,
         Self::Root,
         Self::Bridge,
         Self::Device,
@@ -73,6 +77,7 @@ impl Look {
             Self::Cpu => "cpu",
             Self::Isolated => "isolated",
             Self::Reserved => "reserved",
+            Self::Held => "held",
             Self::Root => "root",
             Self::Bridge => "bridge",
             Self::Device => "device",
@@ -92,6 +97,7 @@ impl Look {
             Self::Cpu => "fill:#ffffff;stroke:#a0a0a0",
             Self::Isolated => "fill:#f4f0ff;stroke:#6a4fb0;stroke-dasharray:3 2",
             Self::Reserved => "fill:#8c8c8c;stroke:#404040",
+            Self::Held => "fill:#dedede;stroke:#707070;stroke-dasharray:2 2",
             Self::Root => "fill:#eef3f8;stroke:#7f93a8",
             Self::Bridge => "fill:none;stroke:#7f93a8;stroke-dasharray:4 2",
             Self::Device => "fill:#ffffff;stroke:#5f7a96",
@@ -111,6 +117,7 @@ impl Look {
             Self::Core => "fill:#4a4d52;stroke:#868c94",
             Self::Isolated => "fill:#2b2540;stroke:#a48ae0",
             Self::Reserved => "fill:#6c7178;stroke:#b8bec6",
+            Self::Held => "fill:#3b3e44;stroke:#9aa0a8",
             Self::Root => "fill:#1c242d;stroke:#7f93a8",
             Self::Bridge => "fill:none;stroke:#7f93a8",
             Self::Nothing => "fill:none;stroke:#868c94",

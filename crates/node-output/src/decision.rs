@@ -233,7 +233,8 @@ fn misses(resources: &[ResourceReport], at: usize) -> (usize, u64) {
     (missing.len(), missing.into_iter().max().unwrap_or(0))
 }
 
-fn there(resource: &ResourceReport, at: usize, page: Page) -> String {
+/// What the node at position `at` has of a resource: `✘ 1 free of 4`.
+pub(crate) fn there(resource: &ResourceReport, at: usize, page: Page) -> String {
     let NodeCell { standing, cell, closed, .. } = &resource.nodes[at];
     let mark = if *standing == Standing::Fits { page.yes() } else { page.no() };
     match &resource.elsewhere {

@@ -7,6 +7,7 @@ mod pod_group;
 mod tally;
 mod decision;
 mod explanation;
+mod decision_picture;
 mod held;
 mod state;
 mod machine_view;
@@ -16,6 +17,7 @@ mod ranges;
 
 pub use cells::joined;
 pub use decision::decision;
+pub use decision_picture::{NodeBefore, decision_picture};
 pub use document::{Document, Format, JsonList, WriteError};
 pub use explanation::explanation;
 pub use held::{ContainerLine, DevicesHeld, FileLine, Held, MemoryHeld, Shown, shown};

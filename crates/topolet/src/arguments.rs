@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use node_agent::KeptBackups;
 use node_input::{IdentitySource, KubeletVersion, MachineSource, ResidentsSource, RulesSource};
 use node_output::Format;
@@ -187,6 +187,39 @@ pub(crate) struct OutputArguments {
     /// How to print.
     #[arg(short, long, value_name = "FORMAT", default_value = "table", value_parser = formats())]
     pub(crate) output: Format,
+}
+
+/// How decisions are printed.
+#[derive(Args, Debug)]
+pub(crate) struct DecisionOutputArguments {
+    /// How to print.
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: DecisionFormat,
+}
+
+/// A value of `--output`.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum DecisionFormat {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
+    /// For programs and people.
+    Yaml,
+    /// A picture of the decision on one pod (--pod): what each NUMA node had, and what was chosen or lacked.
+    Svg,
+}
+
+impl DecisionFormat {
+    /// The format of a text; `None`: a picture.
+    pub(crate) const fn text(self) -> Option<Format> {
+        match self {
+            Self::Table => Some(Format::Table),
+            Self::Json => Some(Format::Json),
+            Self::Yaml => Some(Format::Yaml),
+            Self::Svg => None,
+        }
+    }
 }
 
 /// The values of `--output`.

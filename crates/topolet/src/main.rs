@@ -13,6 +13,8 @@ mod patience;
 mod pods;
 mod simulation;
 mod told;
+mod decided;
+mod drawn;
 mod pod_shares;
 mod render;
 mod client;

@@ -54,10 +54,12 @@ impl ToldArguments {
             Only::Refused => !report.is_admitted(),
             Only::Unpinned => is_not_pinned(report),
         };
-        let is_named = |name: &String| is_called(pod, name);
-        !self.summary
-            && (self.only.is_empty() || self.only.iter().any(is_asked))
-            && (self.named.is_empty() || self.named.iter().any(is_named))
+        !self.summary && (self.only.is_empty() || self.only.iter().any(is_asked)) && self.is_named(pod)
+    }
+
+    /// Whether the pod is one of those that are named; all are if none is.
+    pub(crate) fn is_named(&self, pod: &Pod) -> bool {
+        self.named.is_empty() || self.named.iter().any(|name| is_called(pod, name))
     }
 
     /// The groups that pods are shown in.

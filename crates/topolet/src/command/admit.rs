@@ -3,16 +3,18 @@
 use std::io::IsTerminal as _;
 use std::time::Instant;
 
-use admission_report::{Facts, Report};
+use admission_report::Report;
 use anyhow::bail;
 use clap::Args;
 use device_manager::Replies;
-use node_input::{ADVICE, DeviceText, LoadedMachine, LoadedNode, Residents, Wholeness};
+use node_input::{DeviceText, LoadedMachine, LoadedNode, Residents, Wholeness};
 use node_output::{Document, Format, JsonList, NodeLine, Tally};
 use serde::Serialize;
-use topology_admission::{Decided, Detail, Outcome as PodOutcome, Series, Tries};
+use topology_admission::{Detail, Series, Tries};
 
-use crate::arguments::{OutputArguments, PodsArguments};
+use crate::arguments::{DecisionOutputArguments, PodsArguments};
+use crate::decided;
+use crate::drawn;
 use crate::outcome::Outcome;
 use crate::patience;
 use crate::pods::{self, Asked, Reading};
@@ -26,13 +28,16 @@ pub(crate) struct AdmitArguments {
     #[command(flatten)]
     pub(crate) told: ToldArguments,
     #[command(flatten)]
-    pub(crate) output: OutputArguments,
+    pub(crate) output: DecisionOutputArguments,
 }
 
 pub(super) fn run(arguments: &AdmitArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let (node, residents, asked) = read(&arguments.pods, screen)?;
-    let way = Way { depth: Depth::Short, told: &arguments.told, format: arguments.output.output, screen };
-    decide(&node, residents, &asked, way)
+    let told = &arguments.told;
+    match arguments.output.output.text() {
+        Some(format) => decide(&node, residents, &asked, Way { depth: Depth::Short, told, format, screen }),
+        None => drawn::draw(&node, residents, &asked, told, Tries::default(), screen),
+    }
 }
 
 /// Everything that the arguments name: the node, what runs on it, and the pods in question.
@@ -172,10 +177,7 @@ pub(super) fn decide(
     let mut progress = Progress::new(asked.pods.len());
     for pod in &asked.pods {
         let decided = series.decide(pod, &Replies::default());
-        let Decided { before, trace, moved, outcome } = &decided;
-        let (rules, after) = (&*node.node, series.ledger());
-        let facts = Facts { node: rules, before, after, pod, trace, moved, advice: ADVICE };
-        let mut report = report(&facts, outcome)?;
+        let mut report = decided::report(node, pod, &decided, series.ledger())?;
         report.owner = asked.owners.get(&pod.uid).map(ToString::to_string);
         tally.add(&report);
         let is_shown = told.shows(pod, &report);
@@ -233,16 +235,6 @@ impl Progress {
         if !is_seen && self.told.elapsed() >= patience::EVERY && std::io::stderr().is_terminal() {
             self.told = Instant::now();
             screen.warn(format_args!("decided {} of {} pods", self.decided, self.all));
-        }
-    }
-}
-
-fn report(facts: &Facts<'_>, outcome: &PodOutcome) -> anyhow::Result<Report> {
-    match outcome {
-        PodOutcome::Admitted(placement) => Ok(Report::admitted(facts, placement)),
-        PodOutcome::Refused(refused, explanation) => Ok(Report::refused(facts, refused, explanation)),
-        PodOutcome::NeedsPlugin(question) => {
-            bail!("the device plugin of {} would have to be asked, and there is none", question.resource())
         }
     }
 }

@@ -4,7 +4,8 @@ use clap::Args;
 use topology_admission::Tries;
 
 use super::admit::{self, Depth, Way};
-use crate::arguments::{OutputArguments, PodsArguments};
+use crate::arguments::{DecisionOutputArguments, PodsArguments};
+use crate::drawn;
 use crate::outcome::Outcome;
 use crate::render::Screen;
 use crate::told::ToldArguments;
@@ -19,12 +20,16 @@ pub(crate) struct ExplainArguments {
     #[command(flatten)]
     pub(crate) told: ToldArguments,
     #[command(flatten)]
-    pub(crate) output: OutputArguments,
+    pub(crate) output: DecisionOutputArguments,
 }
 
 pub(super) fn run(arguments: &ExplainArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let (node, residents, asked) = admit::read(&arguments.pods, screen)?;
-    let depth = Depth::Whole(Tries(arguments.tries));
-    let way = Way { depth, told: &arguments.told, format: arguments.output.output, screen };
-    admit::decide(&node, residents, &asked, way)
+    let (told, tries) = (&arguments.told, Tries(arguments.tries));
+    match arguments.output.output.text() {
+        Some(format) => {
+            admit::decide(&node, residents, &asked, Way { depth: Depth::Whole(tries), told, format, screen })
+        }
+        None => drawn::draw(&node, residents, &asked, told, tries, screen),
+    }
 }

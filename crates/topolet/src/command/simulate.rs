@@ -75,7 +75,7 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()>
         SimulateFormat::Json => screen.print(&document(Format::Json)?),
         SimulateFormat::Yaml => screen.print(&document(Format::Yaml)?),
         SimulateFormat::Csv => screen.print(&render::simulation_csv(&report)),
-        SimulateFormat::Svg => screen.print(&render::charts(&report)),
+        SimulateFormat::Svg => screen.print_picture(&render::charts(&report), "charts.svg"),
     }
 }
 

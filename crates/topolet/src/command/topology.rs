@@ -94,7 +94,7 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
             let summary = view.summary.line(Glyphs::Unicode);
             let heading = svg::Heading { title: &view.machine, summary: &summary };
             let contents = svg::Contents { shares: shares.as_ref(), reserved: view.reserved.as_ref() };
-            screen.print(&svg::picture_of(hardware()?, heading, contents))?;
+            screen.print_picture(&svg::picture_of(hardware()?, heading, contents), "machine.svg")?;
         }
         TopologyFormat::MachineInfo => screen.print(&(machine_info_to_json(&loaded.info)? + "\n"))?,
     }

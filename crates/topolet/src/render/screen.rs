@@ -1,9 +1,10 @@
 //! The terminal: what it can show, and how it is written to.
 
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 
 use anstream::AutoStream;
+use anyhow::ensure;
 use clap::ColorChoice;
 use node_input::StartFailed;
 use node_output::{is_quoted, locale_glyphs};
@@ -38,6 +39,15 @@ impl Screen {
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             other => Ok(other?),
         }
+    }
+
+    /// Prints a picture, which no terminal shows; `name` is what its file could be called.
+    pub(crate) fn print_picture(self, svg: &str, name: &str) -> anyhow::Result<()> {
+        ensure!(
+            !std::io::stdout().is_terminal(),
+            "a picture is a file for a browser and not for a terminal: add '> {name}'"
+        );
+        self.print(svg)
     }
 
     /// A sentence on standard error, with or without the lines that it is about.

@@ -1,0 +1,317 @@
+//! A decision on one pod: for each NUMA node what was free and what the pod's containers got, or what the node lacks.
+//!
+//! The texts come from the caller, who also says them in other forms.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use cpuset::CpuId;
+use topology_model::NodeId;
+
+use super::{
+    Anchor, BAR, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, grid, pods, small_text, text_width, written,
+};
+use crate::shares::{Owner, PodIndex, PodShare, Shares};
+
+/// A decision on one pod.
+#[derive(Clone, Debug, Default)]
+pub struct Decision {
+    /// The pod and what came out: `default/web admitted`. It is the title of the document too.
+    pub headline: String,
+    /// The node and its rules, and what was not looked at.
+    pub lines: Vec<String>,
+    /// The NUMA nodes, in the order in which they are drawn.
+    pub nodes: Vec<NodeRoom>,
+    /// The NUMA nodes that have nothing of what is asked for; empty: there are none.
+    pub without: String,
+    /// The pod's containers, which have letters by their position, each with what it got.
+    pub containers: Vec<(String, String)>,
+    /// Paragraphs below the nodes, each with its head: why, what would fit.
+    pub lists: Vec<(String, Vec<String>)>,
+}
+
+/// What one NUMA node has.
+#[derive(Clone, Debug)]
+pub struct NodeRoom {
+    /// Which; `None`: what is near no single node.
+    pub node: Option<NodeId>,
+    /// What came out for the node.
+    pub part: NodePart,
+    /// Its CPUs, core by core.
+    pub cores: Vec<Vec<(CpuId, CpuUse)>>,
+    /// What is asked for, in the order in which the managers were asked.
+    pub resources: Vec<ResourceRoom>,
+}
+
+/// What a NUMA node is to a decision.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NodePart {
+    /// The pod got something here.
+    Chosen,
+    /// It is not used.
+    Unused,
+}
+
+/// What one CPU is used for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CpuUse {
+    /// A container could get it for itself.
+    Free,
+    /// Containers of the pod got it, by position; an init container's CPUs go to later ones too.
+    Chosen(Vec<usize>),
+    /// Another pod holds it.
+    Held,
+    /// No container gets it for itself.
+    Reserved,
+}
+
+/// What one NUMA node has of one resource.
+#[derive(Clone, Debug)]
+pub struct ResourceRoom {
+    /// `memory, asked 4Gi: ✔ 90Gi free of 93Gi`.
+    pub text: String,
+    /// What pods can get in all: CPUs, bytes or devices.
+    pub all: u64,
+    /// What of it was free before the decision.
+    pub free: u64,
+    /// What containers got of it, by position.
+    pub chosen: Vec<(usize, u64)>,
+}
+
+/// The width of a paragraph: that of the NUMA nodes above it, within these.
+const PARAGRAPH: core::ops::RangeInclusive<Pixels> = 600..=1400;
+/// The most CPUs in a row, unless one core has more.
+const CPUS_IN_ROW: usize = 16;
+/// Width and height of the box of a CPU.
+const CPU: (Pixels, Pixels) = (30, 26);
+/// Height of the bar of a resource.
+const USED: Pixels = 8;
+/// The least width of a bar.
+const LEAST_BAR: Pixels = 200;
+/// What the letters in the boxes of CPUs mean.
+const HELD: &str = "held";
+const RESERVED: &str = "res";
+
+/// The decision as an SVG document.
+pub fn decision(decision: &Decision) -> String {
+    let panels = decision.nodes.iter().map(|node| panel(node, 0));
+    let widest = panels.map(|panel| panel.width).max().unwrap_or(0);
+    let nodes = grid(decision.nodes.iter().map(|node| panel(node, widest)).collect());
+    let width = nodes.width.clamp(*PARAGRAPH.start(), *PARAGRAPH.end());
+    let mut page = Figure::default();
+    for (at, line) in wrapped(&decision.headline, width, FONT).iter().enumerate() {
+        let y = if at == 0 { 0 } else { page.height + 2 };
+        let mut text = Figure { width: text_width(line, FONT), height: FONT, shapes: Vec::new() };
+        text.text(0, FONT, line, FONT, Anchor::Heading);
+        page.put(0, y, text);
+    }
+    for line in decision.lines.iter().flat_map(|line| wrapped(line, width, SMALL_FONT)) {
+        page.put_below(small_text(&line));
+    }
+    if nodes.height > 0 {
+        page.put_below(nodes);
+    }
+    if !decision.without.is_empty() {
+        page.put_below(Figure::bar(&decision.without, Look::Nothing, 0));
+    }
+    page.put_below(key(decision));
+    for (at, (name, got)) in decision.containers.iter().enumerate() {
+        let index = PodIndex(at);
+        let text = format!("{} {name}", pods::letters(index));
+        let lines = wrapped(got, width, SMALL_FONT);
+        page.put_below(pods::entry(Look::Cpu, Owner::Pod(index), &text, &lines));
+    }
+    for (head, lines) in &decision.lists {
+        page.put_below(paragraphs(head, lines, width));
+    }
+    let pods = decision.containers.iter().map(|(name, _)| PodShare::new(name.as_str())).collect();
+    written(page, &decision.headline, &Shares { pods, notes: Vec::new() })
+}
+
+/// A NUMA node, at least `at_least` wide.
+fn panel(room: &NodeRoom, at_least: Pixels) -> Figure {
+    let name = room.node.map_or_else(|| "no single NUMA node".to_owned(), |id| format!("NUMA {id}"));
+    let (look, name) = match room.part {
+        NodePart::Chosen => (Look::Package, format!("{name}: chosen")),
+        NodePart::Unused => (Look::Group, name),
+    };
+    let mut title = Figure { width: text_width(&name, FONT), height: FONT + 2, shapes: Vec::new() };
+    title.text(0, FONT, &name, FONT, Anchor::Start);
+    let cores = cores(&room.cores);
+    let widest = room.resources.iter().map(|resource| text_width(&resource.text, SMALL_FONT)).max();
+    let width = widest
+        .unwrap_or(0)
+        .max(cores.width)
+        .max(LEAST_BAR)
+        .max(title.width)
+        .max(at_least.saturating_sub(2 * GAP));
+    let mut inner = title;
+    if cores.height > 0 {
+        inner.put_below(cores);
+    }
+    for resource in &room.resources {
+        inner.put_below(small_text(&resource.text));
+        let bar = bar(resource, width);
+        let y = inner.height + 4;
+        inner.put(0, y, bar);
+    }
+    inner.width = inner.width.max(width);
+    inner.in_box(look, (at_least, 0))
+}
+
+fn cores(cores: &[Vec<(CpuId, CpuUse)>]) -> Figure {
+    let mut all = Figure::default();
+    let threads = cores.iter().map(Vec::len).max().unwrap_or(1).max(1);
+    for row in cores.chunks((CPUS_IN_ROW / threads).max(1)) {
+        let mut line = Figure::default();
+        for core in row {
+            let mut cpus = Figure::default();
+            for (at, (cpu, used)) in (0..).zip(core) {
+                cpus.put(at * (CPU.0 + 2), 0, self::cpu(*cpu, used));
+            }
+            let x = if line.width == 0 { 0 } else { line.width + 3 };
+            let mut boxed = Figure::boxed(cpus.width + 4, cpus.height + 4, Look::Core);
+            boxed.put(2, 2, cpus);
+            line.put(x, 0, boxed);
+        }
+        let y = if all.height == 0 { 0 } else { all.height + 3 };
+        all.put(0, y, line);
+    }
+    all
+}
+
+fn cpu(cpu: CpuId, used: &CpuUse) -> Figure {
+    let (look, letters) = match used {
+        CpuUse::Free => (Look::Cpu, String::new()),
+        CpuUse::Held => (Look::Held, HELD.to_owned()),
+        CpuUse::Reserved => (Look::Reserved, RESERVED.to_owned()),
+        CpuUse::Chosen(containers) => {
+            (Look::Cpu, containers.iter().map(|at| pods::letters(PodIndex(*at))).collect())
+        }
+    };
+    let mut figure = Figure::boxed(CPU.0, CPU.1, look);
+    figure.text(CPU.0 / 2, 12, &cpu.to_string(), SMALL_FONT, Anchor::Middle);
+    if !letters.is_empty() {
+        figure.text(CPU.0 / 2, 22, &letters, SMALL_FONT, Anchor::Middle);
+    }
+    match used {
+        CpuUse::Chosen(containers) => {
+            figure.owned(containers.last().map_or(Owner::Nobody, |at| Owner::Pod(PodIndex(*at))))
+        }
+        CpuUse::Free | CpuUse::Held | CpuUse::Reserved => figure,
+    }
+}
+
+/// What others hold, what the containers got, and what stays free, to scale.
+fn bar(resource: &ResourceRoom, width: Pixels) -> Figure {
+    let mut bar = Figure::boxed(width, USED, Look::Cpu).titled("free".to_owned());
+    let mut left = 0;
+    let held = resource.all.saturating_sub(resource.free);
+    let segments = core::iter::once((None, held))
+        .chain(resource.chosen.iter().map(|(container, amount)| (Some(*container), *amount)));
+    for (container, amount) in segments {
+        let own = pods::to_scale(amount, resource.all, width).min(width - left);
+        if own == 0 {
+            continue;
+        }
+        let segment = match container {
+            None => Figure::boxed(own, USED, Look::Held).titled("held or not to be had".to_owned()),
+            Some(at) => Figure::boxed(own, USED, Look::Memory).owned(Owner::Pod(PodIndex(at))),
+        };
+        bar.put(left, 0, segment);
+        left += own;
+    }
+    bar
+}
+
+/// What boxes and letters mean, of those that are there.
+fn key(decision: &Decision) -> Figure {
+    let uses = || decision.nodes.iter().flat_map(|node| node.cores.iter().flatten()).map(|(_, used)| used);
+    let has_cpus = uses().next().is_some();
+    let has_held = uses().any(|used| *used == CpuUse::Held);
+    let has_reserved = uses().any(|used| *used == CpuUse::Reserved);
+    let mut entries = Vec::new();
+    if has_cpus {
+        entries.push((Look::Core, "core"));
+    }
+    entries.push((Look::Cpu, "free before the decision"));
+    if has_held || decision.nodes.iter().flat_map(|node| &node.resources).any(|room| room.free < room.all) {
+        entries.push((Look::Held, "\"held\": other pods have it"));
+    }
+    if has_reserved {
+        entries.push((Look::Reserved, "\"res\": reserved, which no container gets for itself"));
+    }
+    let mut row = Figure::default();
+    for (look, text) in entries {
+        let x = if row.width == 0 { 0 } else { row.width + 3 * GAP };
+        row.put(x, 0, keyed(look, text));
+    }
+    row
+}
+
+fn keyed(look: Look, text: &str) -> Figure {
+    let mut square = Figure::boxed(SMALL_FONT, SMALL_FONT, look);
+    square.text(SMALL_FONT + GAP, SMALL_FONT - 1, text, SMALL_FONT, Anchor::Start);
+    square.width += GAP + text_width(text, SMALL_FONT);
+    square
+}
+
+fn paragraphs(head: &str, lines: &[String], width: Pixels) -> Figure {
+    let mut all = Figure { width: text_width(head, FONT), height: BAR, shapes: Vec::new() };
+    all.text(0, BAR - 4, head, FONT, Anchor::Heading);
+    for line in lines.iter().flat_map(|line| wrapped(line, width, SMALL_FONT)) {
+        let y = all.height + 4;
+        all.put(2 * GAP, y, small_text(&line));
+    }
+    all
+}
+
+/// A text in lines no wider than that, broken between words.
+fn wrapped(text: &str, width: Pixels, size: Pixels) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let Some(last) = lines.last_mut() else { break };
+        if last.is_empty() {
+            last.push_str(word);
+        } else if text_width(last, size) + text_width(word, size) + size <= width {
+            last.push(' ');
+            last.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_chosen_held_and_reserved_has_letters() {
+        let uses = [CpuUse::Reserved, CpuUse::Held, CpuUse::Chosen(vec![0, 1]), CpuUse::Free];
+        let cores = (0..).zip(uses).map(|(number, used)| vec![(CpuId::new(number).unwrap(), used)]).collect();
+        let memory = ResourceRoom { text: "memory".to_owned(), all: 8, free: 6, chosen: vec![(1, 2)] };
+        let room = NodeRoom { node: Some(NodeId(3)), part: NodePart::Chosen, cores, resources: vec![memory] };
+        let text = decision(&Decision {
+            headline: "web admitted".to_owned(),
+            nodes: vec![room],
+            containers: vec![("init".to_owned(), String::new()), ("app".to_owned(), String::new())],
+            ..Decision::default()
+        });
+        for part in [">NUMA 3: chosen<", ">held<", ">res<", ">AB<", ">A init<", ">B app<"] {
+            assert!(text.contains(part), "no {part} in {text}");
+        }
+        assert!(text.contains("class=\"memory p1\""), "the memory of the second container");
+    }
+
+    #[test]
+    fn long_sentences_are_broken_between_words() {
+        let lines = wrapped("one two three", 60, SMALL_FONT);
+        assert_eq!(lines, ["one two", "three"]);
+        assert_eq!(wrapped("", 60, SMALL_FONT), [""]);
+    }
+}

@@ -1,0 +1,74 @@
+//! The decision on one pod as a picture: `admit -o svg`, `explain -o svg`.
+
+use anyhow::{Context as _, bail};
+use device_manager::Replies;
+use machine_picture::svg;
+use node_input::{LoadedNode, Residents, Wholeness};
+use node_output::{NodeBefore, decision_picture};
+use pod_spec::Pod;
+use terminal_text::Glyphs;
+use topology_admission::{Detail, Series, Tries};
+
+use crate::decided;
+use crate::outcome::Outcome;
+use crate::pods::Asked;
+use crate::render::{Page, Screen};
+use crate::told::ToldArguments;
+
+/// Decides on the pods in order up to the one that is drawn, and prints its picture.
+pub(crate) fn draw(
+    node: &LoadedNode,
+    residents: Residents,
+    asked: &Asked,
+    told: &ToldArguments,
+    tries: Tries,
+    screen: Screen,
+) -> anyhow::Result<Outcome> {
+    let drawn = the_pod(asked, told)?;
+    for warning in &node.warnings {
+        screen.warn(warning);
+    }
+    let page = Page::endless(Glyphs::Unicode);
+    let mut lines = vec![node.line.headline(page).trim_end().to_owned()];
+    lines.extend(residents.line.clone());
+    lines.extend(residents.not_looked_at());
+    lines.extend(node.not_looked_at([drawn]));
+    lines.extend(node.hazards.iter().cloned());
+    let mut series = Series::new(&node.node, residents.ledger, Detail::Short, tries);
+    let mut last = None;
+    for pod in &asked.pods {
+        let decided = series.decide(pod, &Replies::default());
+        if pod.uid == drawn.uid {
+            last = Some(decided);
+            break;
+        }
+    }
+    let decided = last.context("no pod was decided on")?;
+    let report = decided::report(node, drawn, &decided, series.ledger())?;
+    let before = NodeBefore { node: &node.node, cpus: &node.cpus, ledger: &decided.before };
+    screen.print_picture(&svg::decision(&decision_picture(&report, before, lines)), "decision.svg")?;
+    Ok(match asked.wholeness {
+        Wholeness::Partial => Outcome::Partial,
+        Wholeness::Whole if report.is_admitted() => Outcome::Done,
+        Wholeness::Whole => Outcome::SomeRefused,
+    })
+}
+
+/// The one pod that is shown.
+fn the_pod<'a>(asked: &'a Asked, told: &ToldArguments) -> anyhow::Result<&'a Pod> {
+    told.check(asked)?;
+    if told.summary || !told.only.is_empty() {
+        bail!("a picture shows one pod, whatever its outcome: expected no --only and no --summary");
+    }
+    let named: Vec<&Pod> = asked.pods.iter().filter(|pod| told.is_named(pod)).collect();
+    match named.as_slice() {
+        [only] => Ok(only),
+        [] => bail!("no pod is decided on, and a picture shows one"),
+        [first, ..] => bail!(
+            "{} pods are decided on, and a picture shows one: choose it with --pod, as in --pod {}/{}",
+            named.len(),
+            first.namespace,
+            first.name
+        ),
+    }
+}
