@@ -4,6 +4,7 @@ mod devices;
 mod machine;
 mod pods;
 mod decision;
+mod distances;
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -39,6 +40,10 @@ enum Look {
     Isolated,
     Reserved,
     Held,
+    Same,
+    Near,
+    Middle,
+    Far,
     Root,
     Bridge,
     Device,
@@ -47,7 +52,7 @@ enum Look {
 }
 
 impl Look {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 19] = [
         Self::Page,
         Self::Package,
         Self::Group,
@@ -58,6 +63,10 @@ impl Look {
         Self::Isolated,
         Self::Reserved,
         Self::Held,
+        Self::Same,
+        Self::Near,
+        Self::Middle,
+        Self::Far,
         Self::Root,
         Self::Bridge,
         Self::Device,
@@ -78,6 +87,10 @@ impl Look {
             Self::Isolated => "isolated",
             Self::Reserved => "reserved",
             Self::Held => "held",
+            Self::Same => "same",
+            Self::Near => "near",
+            Self::Middle => "middle",
+            Self::Far => "far",
             Self::Root => "root",
             Self::Bridge => "bridge",
             Self::Device => "device",
@@ -98,6 +111,10 @@ impl Look {
             Self::Isolated => "fill:#f4f0ff;stroke:#6a4fb0;stroke-dasharray:3 2",
             Self::Reserved => "fill:#8c8c8c;stroke:#404040",
             Self::Held => "fill:#dedede;stroke:#707070;stroke-dasharray:2 2",
+            Self::Same => "fill:none;stroke:#a0a0a0",
+            Self::Near => "fill:#e3edf7;stroke:#a0a0a0",
+            Self::Middle => "fill:#b3cde6;stroke:#a0a0a0",
+            Self::Far => "fill:#7fa9d1;stroke:#a0a0a0",
             Self::Root => "fill:#eef3f8;stroke:#7f93a8",
             Self::Bridge => "fill:none;stroke:#7f93a8;stroke-dasharray:4 2",
             Self::Device => "fill:#ffffff;stroke:#5f7a96",
@@ -118,6 +135,10 @@ impl Look {
             Self::Isolated => "fill:#2b2540;stroke:#a48ae0",
             Self::Reserved => "fill:#6c7178;stroke:#b8bec6",
             Self::Held => "fill:#3b3e44;stroke:#9aa0a8",
+            Self::Same => "fill:none;stroke:#868c94",
+            Self::Near => "fill:#22303e;stroke:#868c94",
+            Self::Middle => "fill:#2f4d6b;stroke:#868c94",
+            Self::Far => "fill:#3f6fa0;stroke:#868c94",
             Self::Root => "fill:#1c242d;stroke:#7f93a8",
             Self::Bridge => "fill:none;stroke:#7f93a8",
             Self::Nothing => "fill:none;stroke:#868c94",
@@ -229,6 +250,28 @@ fn small_text(text: &str) -> Figure {
     figure
 }
 
+/// A box of a kind in a key, and what it is.
+fn keyed(look: Look, text: &str) -> Figure {
+    let mut square = Figure::boxed(SMALL_FONT, SMALL_FONT, look);
+    square.text(SMALL_FONT + GAP, SMALL_FONT - 1, text, SMALL_FONT, Anchor::Start);
+    square.width += GAP + text_width(text, SMALL_FONT);
+    square
+}
+
+/// A text in lines no wider than that, broken after spaces and commas.
+fn wrapped(text: &str, width: Pixels, size: Pixels) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for part in text.split_inclusive([' ', ',']) {
+        let Some(last) = lines.last_mut() else { break };
+        if last.is_empty() || text_width(last, size) + text_width(part.trim_end(), size) <= width {
+            last.push_str(part);
+        } else {
+            lines.push(part.to_owned());
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
 /// Figures in rows and columns, in about the shape of a screen; each column is as wide as the widest figure.
 fn grid(figures: Vec<Figure>) -> Figure {
     let width = figures.iter().map(|figure| figure.width).max().unwrap_or(0) + GAP;
@@ -238,7 +281,7 @@ fn grid(figures: Vec<Figure>) -> Figure {
     let (mut x, mut y) = (0, 0);
     for (at, figure) in figures.into_iter().enumerate() {
         if at > 0 && at % columns == 0 {
-            (x, y) = (0, y + height);
+            (x, y) = (0, all.height + GAP);
         }
         all.put(x, y, figure);
         x += width;
@@ -348,6 +391,13 @@ mod tests {
         {
             assert_eq!(columns_for(count, width, height), columns, "{count} of {width}x{height}");
         }
+    }
+
+    #[test]
+    fn long_texts_are_broken_after_spaces_and_commas() {
+        assert_eq!(wrapped("one two three", 50, SMALL_FONT), ["one two", "three"]);
+        assert_eq!(wrapped("0-3,8-11,16", 50, SMALL_FONT), ["0-3,", "8-11,16"]);
+        assert_eq!(wrapped("", 60, SMALL_FONT), [""]);
     }
 
     #[test]

@@ -75,3 +75,21 @@ fn every_cpu_is_in_the_picture_and_nothing_covers_it() {
         assert!(width < height * 4.0 && height < width * 2.0, "{machine}: {width} by {height}");
     }
 }
+
+#[test]
+fn distances_are_a_matrix_in_classes_or_a_range() {
+    let small = picture("gb200-nvl4-34node");
+    for (class, count) in [("same", 6), ("near", 14), ("middle", 8), ("far", 8)] {
+        assert_eq!(boxes(&small, class).len(), count, "{class}");
+    }
+    assert!(picture("turin-9755-nps4-l3numa-32node").contains(">NUMA distances: 11 to 32 between nodes<"));
+}
+
+#[test]
+fn a_picture_is_no_wider_than_what_is_in_it() {
+    for machine in ["gb200-nvl4-34node", "xeon-2s-96cpu-sriov", "lx2-608cpu-hbm-32node"] {
+        let picture = picture(machine);
+        let right = |class: &str| boxes(&picture, class).iter().map(|sides| sides[2]).fold(0.0, f64::max);
+        assert!(right("page") - right("package") <= 40.0, "{machine}: {} {}", right("page"), right("package"));
+    }
+}

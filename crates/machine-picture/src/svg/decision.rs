@@ -5,14 +5,14 @@
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString as _};
-use alloc::vec;
 use alloc::vec::Vec;
 
 use cpuset::CpuId;
 use topology_model::NodeId;
 
 use super::{
-    Anchor, BAR, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, grid, pods, small_text, text_width, written,
+    Anchor, BAR, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, grid, keyed, pods, small_text, text_width,
+    wrapped, written,
 };
 use crate::shares::{Owner, PodIndex, PodShare, Shares};
 
@@ -252,13 +252,6 @@ fn key(decision: &Decision) -> Figure {
     row
 }
 
-fn keyed(look: Look, text: &str) -> Figure {
-    let mut square = Figure::boxed(SMALL_FONT, SMALL_FONT, look);
-    square.text(SMALL_FONT + GAP, SMALL_FONT - 1, text, SMALL_FONT, Anchor::Start);
-    square.width += GAP + text_width(text, SMALL_FONT);
-    square
-}
-
 fn paragraphs(head: &str, lines: &[String], width: Pixels) -> Figure {
     let mut all = Figure { width: text_width(head, FONT), height: BAR, shapes: Vec::new() };
     all.text(0, BAR - 4, head, FONT, Anchor::Heading);
@@ -269,25 +262,10 @@ fn paragraphs(head: &str, lines: &[String], width: Pixels) -> Figure {
     all
 }
 
-/// A text in lines no wider than that, broken between words.
-fn wrapped(text: &str, width: Pixels, size: Pixels) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let Some(last) = lines.last_mut() else { break };
-        if last.is_empty() {
-            last.push_str(word);
-        } else if text_width(last, size) + text_width(word, size) + size <= width {
-            last.push(' ');
-            last.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
 
     #[test]
@@ -306,12 +284,5 @@ mod tests {
             assert!(text.contains(part), "no {part} in {text}");
         }
         assert!(text.contains("class=\"memory p1\""), "the memory of the second container");
-    }
-
-    #[test]
-    fn long_sentences_are_broken_between_words() {
-        let lines = wrapped("one two three", 60, SMALL_FONT);
-        assert_eq!(lines, ["one two", "three"]);
-        assert_eq!(wrapped("", 60, SMALL_FONT), [""]);
     }
 }

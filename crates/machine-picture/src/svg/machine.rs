@@ -8,13 +8,15 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+use core::mem;
 
 use cpuset::{CpuId, CpuSet};
 use terminal_text::Glyphs;
-use topology_model::{Core, CpuCache, Machine, Node};
+use topology_model::{Core, CoreKind, CpuCache, Machine, Node};
 
 use super::{
-    Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, devices, grid, pods, small_text, text_width, written,
+    Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, devices, distances, grid, keyed, pods, small_text,
+    text_width, wrapped, written,
 };
 use crate::labels;
 use crate::nest::{CoreGroup, Inside, Nest, Part, Place, alike};
@@ -29,7 +31,7 @@ const CPU_HEIGHT: Pixels = 16;
 /// The same where pods have letters in the boxes.
 const CPU_HEIGHT_WITH_LETTERS: Pixels = 26;
 /// The least width of the lines above a picture.
-const LEAST_HEADING: Pixels = 520;
+const LEAST_HEADING: Pixels = 320;
 
 /// In the box of a reserved CPU.
 const RESERVED: &str = "res";
@@ -68,7 +70,8 @@ pub fn picture_of(machine: &Machine, heading: Heading<'_>, contents: Contents<'_
     page.text(0, FONT, name, FONT, Anchor::Heading);
     (page.width, page.height) = (text_width(name, FONT), FONT);
     let body = drawing.inside(&nest.inside, 0);
-    for line in folded(summary, body.width.max(LEAST_HEADING)) {
+    let width = body.width.max(LEAST_HEADING);
+    for line in folded(summary, width).iter().flat_map(|line| wrapped(line, width, SMALL_FONT)) {
         page.put_below(small_text(&line));
     }
     if let Some(caches) = &drawing.all_cores {
@@ -78,7 +81,10 @@ pub fn picture_of(machine: &Machine, heading: Heading<'_>, contents: Contents<'_
     for text in nest.bare(machine) {
         page.put_below(Figure::bar(&text, Look::Nothing, 0));
     }
-    page.put_below(drawing.key());
+    page.put_below(drawing.key(width));
+    if let Some(matrix) = distances::matrix(machine) {
+        page.put_below(matrix);
+    }
     if let Some(shares) = contents.shares {
         page.put_below(pods::legend(shares, contents.reserved, page.width));
     }
@@ -93,6 +99,8 @@ struct Drawing<'m> {
     cpu_width: Pixels,
     cpu_height: Pixels,
     has_own_caches: bool,
+    /// Whether all cores have the same caches, CPUs and kind.
+    are_alike: bool,
     /// The caches of each core, where all cores are alike and have none drawn.
     all_cores: Option<String>,
 }
@@ -103,14 +111,25 @@ impl<'m> Drawing<'m> {
         let cpu = text_width(&last, SMALL_FONT) + GAP;
         let has_own_caches = machine.cores().len() <= MOST_CORES_WITH_CACHES;
         let cores: Vec<_> = machine.cores().iter().collect();
-        let all_cores = match alike(machine, &cores).as_slice() {
+        let groups = alike(machine, &cores);
+        let all_cores = match groups.as_slice() {
             [only] if !has_own_caches => Some(caches_of(only)).filter(|caches| !caches.is_empty()),
             _ => None,
         };
         let has_reserved = reserved.and_then(|reserved| reserved.cpus.as_ref()).is_some();
         let has_letters = has_reserved || shares.pods.iter().any(|pod| !pod.cpus.is_empty());
         let cpu_height = if has_letters { CPU_HEIGHT_WITH_LETTERS } else { CPU_HEIGHT };
-        Self { machine, shares, reserved, cpu_width: cpu.max(20), cpu_height, has_own_caches, all_cores }
+        let are_alike = groups.len() <= 1;
+        Self {
+            machine,
+            shares,
+            reserved,
+            cpu_width: cpu.max(20),
+            cpu_height,
+            has_own_caches,
+            are_alike,
+            all_cores,
+        }
     }
 
     /// The contents of a place: memory above, then places and cores, devices beside them.
@@ -223,14 +242,17 @@ impl<'m> Drawing<'m> {
             let caches = caches_of(group);
             let what = if caches.is_empty() { String::new() } else { format!(" with {caches}") };
             figure.put_below(small_text(&format!("{}{what}", labels::cores(group))));
+        } else if group.kind != CoreKind::Plain || !self.are_alike {
+            figure.put_below(small_text(&labels::cores(group)));
         }
         figure.put_below(cells);
         figure
     }
 
-    /// What boxes without a text of their own are.
-    fn key(&self) -> Figure {
-        let mut looks = vec![(Look::Core, "core"), (Look::Cpu, "CPU")];
+    /// What boxes without a text of their own are, in lines no wider than that.
+    fn key(&self, width: Pixels) -> Figure {
+        let mut looks =
+            vec![(Look::Core, "core"), (Look::Cpu, "CPU"), (Look::Memory, "memory of a NUMA node")];
         if !self.isolated().is_empty() {
             looks.push((Look::Isolated, "isolated CPU: the kernel schedules nothing there by itself"));
         }
@@ -240,24 +262,48 @@ impl<'m> Drawing<'m> {
         let mut key = Figure::default();
         let mut row = Figure::default();
         for (look, text) in looks {
-            let mut square = Figure::boxed(SMALL_FONT, SMALL_FONT, look);
-            square.text(SMALL_FONT + GAP, SMALL_FONT - 1, text, SMALL_FONT, Anchor::Start);
-            square.width += GAP + text_width(text, SMALL_FONT);
+            let entry = keyed(look, text);
+            if row.width > 0 && row.width + 3 * GAP + entry.width > width {
+                key.put_below(mem::take(&mut row));
+            }
             let x = if row.width == 0 { 0 } else { row.width + 3 * GAP };
-            row.put(x, 0, square);
+            row.put(x, 0, entry);
         }
         key.put_below(row);
-        for text in self.reserved.iter().flat_map(|reserved| reserved.policies()) {
-            key.put_below(small_text(text));
-        }
-        if self.machine.cpus().isolated.is_none() {
-            key.put_below(small_text("which CPUs the kernel isolates is not known"));
+        for text in self.remarks() {
+            for line in wrapped(&text, width, SMALL_FONT) {
+                key.put_below(small_text(&line));
+            }
         }
         let offline = self.machine.offline();
         if !offline.is_empty() {
-            key.put_below(Figure::bar(&format!("offline CPUs {offline}"), Look::Nothing, 0));
+            let lines = wrapped(&format!("offline CPUs {offline}"), width, SMALL_FONT);
+            let mut text = Figure::default();
+            for line in &lines {
+                text.put_below(small_text(line));
+            }
+            key.put_below(text.in_box(Look::Nothing, (0, 0)));
         }
         key
+    }
+
+    /// What the picture says in few letters, and what is not known.
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let has_pages = |node: &Node| node.hugepages.iter().any(|pages| pages.num_pages > 0);
+        if self.machine.nodes().iter().any(has_pages) {
+            remarks.push("N×SIZE after the memory of a NUMA node: huge pages".to_owned());
+        }
+        let has_memory = self.shares.pods.iter().any(|pod| !pod.memory().is_empty());
+        if has_memory || self.reserved.is_some_and(|reserved| reserved.memory.is_some()) {
+            remarks.push("the bar below a memory is what is held of it, to scale".to_owned());
+        }
+        let policies = self.reserved.into_iter().flat_map(Reserved::policies);
+        remarks.extend(policies.map(ToOwned::to_owned));
+        if self.machine.cpus().isolated.is_none() {
+            remarks.push("which CPUs the kernel isolates is not known".to_owned());
+        }
+        remarks
     }
 
     /// CPUs that the kernel's scheduler leaves alone.
