@@ -90,6 +90,11 @@ fn a_picture_is_no_wider_than_what_is_in_it() {
     for machine in ["gb200-nvl4-34node", "xeon-2s-96cpu-sriov", "lx2-608cpu-hbm-32node"] {
         let picture = picture(machine);
         let right = |class: &str| boxes(&picture, class).iter().map(|sides| sides[2]).fold(0.0, f64::max);
-        assert!(right("page") - right("package") <= 40.0, "{machine}: {} {}", right("page"), right("package"));
+        assert!(
+            right("page") - right("package") <= 40.0,
+            "{machine}: {} {}",
+            right("page"),
+            right("package")
+        );
     }
 }

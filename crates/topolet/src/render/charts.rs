@@ -18,9 +18,19 @@ const TITLE: Pixels = 17;
 const HEAD: Pixels = 14;
 const FONT: Pixels = 12;
 
-/// Colours that people with any kind of sight can tell apart (Okabe and Ito, 2008).
-const CURVE_COLOURS: [&str; 7] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444"];
+/// Of configurations, on a light and on a dark page: none of them is the colour of an outcome.
+const CURVE_COLOURS: [(&str, &str); 6] = [
+    ("#0072b2", "#4aa8e8"),
+    ("#111111", "#f2f2f2"),
+    ("#5b3fa8", "#b39df0"),
+    ("#6b7300", "#c9cf5a"),
+    ("#3aa6d8", "#8fd8f8"),
+    ("#00687a", "#4fc3d4"),
+];
+/// Dashes of configurations, so that curves stay apart without colours.
+const DASHES: [&str; 5] = ["", "9 4", "2 4", "12 4 2 4", "5 3"];
+/// Widths of curves: one below others is seen beside them.
+const CURVE_WIDTHS: [Pixels; 4] = [5, 3, 3, 2];
 const ALIGNED: &str = "#009e73";
 const NOT_ALIGNED: &str = "#e69f00";
 const NOTHING_HELD: &str = "#a9cfc2";
@@ -91,18 +101,18 @@ fn bars(page: &mut Page, report: &Report) {
     for own in &report.configurations {
         page.label(&own.configuration, page.y + BAR / 2 + 4);
         let (mut x, mut before) = (LEFT, 0);
+        let mut narrow: Vec<(Pixels, String)> = Vec::new();
         for part in parts(own) {
             before += part.pods;
             let end = LEFT + scaled(share(before, own.pods), width);
             page.bar(x, end - x, part.colour, &format!("{}: {} of {}", part.what, part.pods, own.pods));
             let label = percent(share(part.pods, own.pods));
             if end - x > text_width(&label, FONT) + 8 {
-                let style = if part.colour == NO_ROOM || part.colour == NOTHING_HELD {
-                    Style::Inside
-                } else {
-                    Style::Light
-                };
+                let is_light = [NO_ROOM, NOTHING_HELD, NOT_ALIGNED].contains(&part.colour);
+                let style = if is_light { Style::Inside } else { Style::Light };
                 page.at(x + (end - x) / 2, page.y + BAR / 2 + 4, &label, FONT, style);
+            } else {
+                narrow.push((x + (end - x) / 2, label));
             }
             if !legend.iter().any(|(what, _)| *what == part.what) {
                 legend.push((part.what, part.colour));
@@ -111,7 +121,9 @@ fn bars(page: &mut Page, report: &Report) {
         }
         let admitted = percent(share(own.admitted, own.pods));
         page.at(LEFT + width + 8, page.y + BAR / 2 + 4, &admitted, FONT, Style::Bold);
-        page.down(BAR + 8);
+        page.down(BAR);
+        page.below(&narrow, LEFT + width);
+        page.down(8);
     }
     // Those of admitted pods first, whichever configuration came upon them first.
     legend.sort_by_key(|(what, _)| !what.starts_with("admitted"));
@@ -203,13 +215,11 @@ fn curves(
             None => drawn.push((path, number, own.configuration.clone())),
         }
     }
-    for (path, number, _) in &drawn {
-        page.curve(path, *number);
+    for (at, (path, number, _)) in drawn.iter().enumerate() {
+        page.curve(path, *number, at);
     }
     page.down(CURVES + 26);
-    let legend: Vec<(String, &'static str)> =
-        drawn.into_iter().map(|(_, number, names)| (names, colour(number))).collect();
-    page.legend(&legend);
+    page.legend_of_curves(drawn.iter().map(|(_, number, names)| (names.as_str(), *number)));
 }
 
 /// A share of the height of a chart.
@@ -239,10 +249,6 @@ fn ticks(span: f64) -> (fn(f64) -> String, f64) {
     ];
     let step = STEPS.into_iter().find(|step| span / step <= 10.0).unwrap_or(span / 8.0);
     (time, step)
-}
-
-const fn colour(number: usize) -> &'static str {
-    CURVE_COLOURS[number % CURVE_COLOURS.len()]
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a length is one")]
@@ -324,26 +330,78 @@ impl Page {
         ));
     }
 
-    fn curve(&mut self, path: &str, number: usize) {
+    /// The curve of a configuration; `above` is how many curves are drawn before it.
+    fn curve(&mut self, path: &str, number: usize, above: usize) {
         self.classes.insert(number);
-        self.body.push_str(&format!("<path class=\"c c{number}\" d=\"{path}\"/>\n"));
+        let width = CURVE_WIDTHS.get(above).copied().unwrap_or(2);
+        self.body.push_str(&format!("<path class=\"c c{number}\" stroke-width=\"{width}\" d=\"{path}\"/>\n"));
+    }
+
+    /// Labels of parts that are too narrow for them, below the bar, each with a line to the middle of its part.
+    fn below(&mut self, narrow: &[(Pixels, String)], right: Pixels) {
+        let Some((_, last)) = narrow.last() else { return };
+        let mut free = LEFT;
+        let mut places: Vec<Pixels> = Vec::new();
+        for (middle, label) in narrow {
+            let own = text_width(label, FONT);
+            let x = middle.saturating_sub(own / 2).max(free);
+            places.push(x);
+            free = x + own + 8;
+        }
+        // Labels that would leave the page move to the left, and those before them.
+        let mut end = right + 40 + text_width(last, FONT) / 2;
+        for (x, (_, label)) in places.iter_mut().zip(narrow).rev() {
+            *x = (*x).min(end.saturating_sub(text_width(label, FONT)));
+            end = x.saturating_sub(8);
+        }
+        for (x, (middle, label)) in places.iter().zip(narrow) {
+            let under = x + text_width(label, FONT) / 2;
+            self.line((*middle, self.y), (under, self.y + 7), "tick");
+            self.at(*x, self.y + 18, label, FONT, Style::Faint);
+        }
+        self.down(22);
     }
 
     /// Colours and what they mean, in as many lines as they need.
     fn legend(&mut self, entries: &[(String, &'static str)]) {
+        let entries = entries.iter().map(|(what, colour)| {
+            let draw = move |x: Pixels, y: Pixels| {
+                format!("<rect x=\"{x}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>\n", y - 10)
+            };
+            (what.as_str(), draw)
+        });
+        self.samples(17, entries);
+    }
+
+    /// Curves and whose they are.
+    fn legend_of_curves<'a>(&mut self, entries: impl Iterator<Item = (&'a str, usize)>) {
+        let entries = entries.enumerate().map(|(above, (names, number))| {
+            let width = CURVE_WIDTHS.get(above).copied().unwrap_or(2);
+            let draw = move |x: Pixels, y: Pixels| {
+                let y = y - 4;
+                format!("<path class=\"c c{number}\" stroke-width=\"{width}\" d=\"M{x} {y}h34\"/>\n")
+            };
+            (names, draw)
+        });
+        self.samples(40, entries);
+    }
+
+    /// Texts after samples, which are that wide.
+    fn samples<'a>(
+        &mut self,
+        wide: Pixels,
+        entries: impl Iterator<Item = (&'a str, impl Fn(Pixels, Pixels) -> String)>,
+    ) {
         self.down(18);
         let mut x = LEFT;
-        for (what, colour) in entries {
-            let width = text_width(what, FONT) + 34;
+        for (what, draw) in entries {
+            let width = text_width(what, FONT) + wide + 17;
             if x > LEFT && x + width > WIDTH - MARGIN {
                 x = LEFT;
                 self.down(18);
             }
-            let (top, left) = (self.y - 10, x);
-            self.body.push_str(&format!(
-                "<rect x=\"{left}\" y=\"{top}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>\n"
-            ));
-            self.at(x + 17, self.y, what, FONT, Style::Faint);
+            self.body.push_str(&draw(x, self.y));
+            self.at(x + wide, self.y, what, FONT, Style::Faint);
             x += width;
         }
     }
@@ -354,19 +412,57 @@ impl Page {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
              font-family=\"DejaVu Sans, Verdana, Liberation Sans, Arial, sans-serif\">\n<title>{title}</title>\n<style>\n\
              .b{{font-weight:bold;fill:#222}}\n.f{{fill:#444}}\n.m{{text-anchor:middle}}\n.e{{text-anchor:end}}\n.w{{fill:#fff}}\n\
-             .grid{{stroke:#ddd}}\n.tick{{stroke:#888}}\n.c{{fill:none;stroke-width:2;stroke-linejoin:round}}\n"
+             .page{{fill:#fff}}\n.grid{{stroke:#ddd}}\n.tick{{stroke:#888}}\n.c{{fill:none;stroke-linejoin:round}}\n"
         );
+        let mut dark =
+            ".b{fill:#eee}\n.f{fill:#bbb}\n.page{fill:#16181c}\n.grid{stroke:#3a3d42}\n".to_owned();
         for number in self.classes {
-            // When the colours are all used they begin again, dashed.
-            let dashes = match number / CURVE_COLOURS.len() {
-                0 => String::new(),
-                again => format!(";stroke-dasharray:{} 3", 8 / again.min(4)),
-            };
-            text.push_str(&format!(".c{number}{{stroke:{}{dashes}}}\n", colour(number)));
+            let (colour, on_dark) = CURVE_COLOURS[number % CURVE_COLOURS.len()];
+            let dashes = DASHES[number % DASHES.len()];
+            let dashes =
+                if dashes.is_empty() { String::new() } else { format!(";stroke-dasharray:{dashes}") };
+            text.push_str(&format!(".c{number}{{stroke:{colour}{dashes}}}\n"));
+            dark.push_str(&format!(".c{number}{{stroke:{on_dark}}}\n"));
         }
-        text.push_str(&format!("</style>\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\n"));
+        text.push_str(&format!(
+            "@media (prefers-color-scheme:dark){{\n{dark}}}\n</style>\n\
+             <rect class=\"page\" width=\"{WIDTH}\" height=\"{height}\"/>\n"
+        ));
         text.push_str(&self.body);
         text.push_str("</svg>\n");
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_colour_means_one_thing() {
+        let outcomes = [ALIGNED, NOT_ALIGNED, NOTHING_HELD, OTHER_REFUSAL];
+        let outcomes = outcomes.into_iter().chain(REFUSED.map(|(_, colour)| colour));
+        for outcome in outcomes {
+            assert!(
+                !CURVE_COLOURS.iter().any(|(light, dark)| *light == outcome || *dark == outcome),
+                "{outcome}"
+            );
+        }
+    }
+
+    #[test]
+    fn labels_of_narrow_parts_stay_apart_and_on_the_page() {
+        let mut page = Page::default();
+        let narrow = [(LEFT, "0.1%"), (LEFT + 2, "0.2%"), (900, "0.3%"), (902, "0.4%")];
+        page.below(&narrow.map(|(middle, label)| (middle, label.to_owned())), 890);
+        let lefts: Vec<Pixels> = page
+            .body
+            .split("<text class=\"f\" x=\"")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap_or_default().parse().unwrap_or_default())
+            .collect();
+        assert_eq!(lefts.len(), 4);
+        assert!(lefts.windows(2).all(|pair| pair[1] >= pair[0] + text_width("0.1%", FONT)), "{lefts:?}");
+        assert!(lefts[3] + text_width("0.4%", FONT) <= WIDTH, "{lefts:?}");
     }
 }
