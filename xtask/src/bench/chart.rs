@@ -6,12 +6,15 @@ use super::table::time;
 
 /// Sizes in pixels.
 const WIDE: f64 = 300.0;
-const HIGH: f64 = 190.0;
+const HIGH: f64 = 230.0;
 const LEFT: f64 = 62.0;
-const TOP: f64 = 34.0;
+const TOP: f64 = 50.0;
 const RIGHT: f64 = 18.0;
 const BOTTOM: f64 = 40.0;
 const IN_A_ROW: usize = 3;
+
+/// Between labels on the axis of time.
+const LINE: f64 = 12.0;
 
 /// One chart: what is on its axes, and the two curves.
 struct Curve<'a> {
@@ -32,9 +35,13 @@ pub(super) fn draw(results: &[Result]) -> String {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide:.0} {high:.0}\" width=\"{wide:.0}\" \
          height=\"{high:.0}\" font-family=\"DejaVu Sans, sans-serif\" font-size=\"10\">\n\
-         <style>.ours{{stroke:#1a7f37;fill:none;stroke-width:2}} .kubelet{{stroke:#c0392b;fill:none;stroke-width:2}} \
-         .grid{{stroke:#dddddd}} .frame{{stroke:#888888;fill:none}} text{{fill:#333333}}</style>\n\
-         <rect width=\"{wide:.0}\" height=\"{high:.0}\" fill=\"#ffffff\"/>\n"
+         <style>.ours{{stroke:#0072b2;fill:none;stroke-width:2}} .kubelet{{stroke:#d55e00;fill:none;stroke-width:2;\
+         stroke-dasharray:7 3}} .up{{stroke-dasharray:2 3}} .mark{{stroke:#d55e00;fill:none;stroke-width:2}} \
+         .dot{{fill:#0072b2}} .square{{fill:#d55e00}} .grid{{stroke:#dddddd}} .frame{{stroke:#888888;fill:none}} \
+         .page{{fill:#ffffff}} text{{fill:#333333}} .factor{{font-weight:bold}}\n\
+         @media (prefers-color-scheme:dark){{\n.page{{fill:#16181c}} text{{fill:#dddddd}} .grid{{stroke:#3a3d42}} \
+         .ours{{stroke:#4aa8e8}} .dot{{fill:#4aa8e8}} .kubelet,.mark{{stroke:#ff8a3d}} .square{{fill:#ff8a3d}}\n}}\n</style>\n\
+         <rect class=\"page\" width=\"{wide:.0}\" height=\"{high:.0}\"/>\n"
     );
     for (at, curve) in curves.iter().enumerate() {
         let (x, y) = (WIDE * count(at % IN_A_ROW), HIGH * count(at / IN_A_ROW));
@@ -42,13 +49,17 @@ pub(super) fn draw(results: &[Result]) -> String {
     }
     let legend = high - 12.0;
     svg += &format!(
-        "<path class=\"ours\" d=\"M{x0} {y}h24\"/><text x=\"{x1}\" y=\"{t}\">topolet</text>\
-         <path class=\"kubelet\" d=\"M{x2} {y}h24\"/><text x=\"{x3}\" y=\"{t}\">kubelet v1.36.3; a cross: given up \
-         after that time</text>\n</svg>\n",
+        "<g font-size=\"11\"><path class=\"ours\" d=\"M{x0} {y}h28\"/><circle class=\"dot\" cx=\"{c0}\" cy=\"{y}\" r=\"3\"/>\
+         <text x=\"{x1}\" y=\"{t}\">topolet</text><path class=\"kubelet\" d=\"M{x2} {y}h28\"/>\
+         <path class=\"square\" d=\"M{s0} {s1}h6v6h-6z\"/><text x=\"{x3}\" y=\"{t}\">kubelet v1.36.3; a cross: given up \
+         after that time. Both axes are logarithmic. ×N: the kubelet takes N times as long.</text></g>\n</svg>\n",
         x0 = LEFT,
-        x1 = LEFT + 30.0,
-        x2 = LEFT + 100.0,
-        x3 = LEFT + 130.0,
+        c0 = LEFT + 14.0,
+        x1 = LEFT + 36.0,
+        x2 = LEFT + 110.0,
+        s0 = LEFT + 121.0,
+        s1 = legend - 3.0,
+        x3 = LEFT + 146.0,
         y = legend,
         t = legend + 4.0,
     );
@@ -79,6 +90,17 @@ fn curves(results: &[Result]) -> Vec<Curve<'_>> {
 }
 
 impl Curve<'_> {
+    /// How many times as long the kubelet takes, for as many as both did last: `×1,600 at 32 NUMA nodes`.
+    fn factor(&self) -> Option<String> {
+        let ours = |at: f64| self.ours.iter().find(|(own, _)| (own - at).abs() < 0.5).map(|(_, time)| *time);
+        let (at, factor, over) = match (self.given_up, self.kubelet.last()) {
+            (Some((at, time)), _) => (at, time / ours(at)?, "more than "),
+            (None, Some((at, time))) => (*at, time / ours(*at)?, ""),
+            (None, None) => return None,
+        };
+        Some(format!("{over}×{} at {at:.0} {}", rounded(factor), self.axis))
+    }
+
     fn draw(&self, left: f64, top: f64) -> String {
         let all = || self.ours.iter().chain(&self.kubelet).chain(&self.given_up);
         let (least, most) =
@@ -97,14 +119,23 @@ impl Curve<'_> {
         let mut svg = format!(
             "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"12\">{}</text>\n",
             x0,
-            y0 - 12.0,
+            y0 - 28.0,
             escaped(self.title)
         );
+        if let Some(factor) = self.factor() {
+            svg += &format!(
+                "<text class=\"factor\" x=\"{x0:.1}\" y=\"{:.1}\" font-size=\"11\">{}</text>\n",
+                y0 - 10.0,
+                escaped(&factor)
+            );
+        }
         let mut power = low;
         while power <= high {
             let (_, y) = place((least, 10_f64.powf(power)));
             svg += &format!("<path class=\"grid\" d=\"M{x0:.1} {y:.1}h{wide:.1}\"/>\n");
-            if (power % 3.0).abs() < 0.5 || high - low < 4.0 {
+            // Every power where there is room, else every second or third.
+            let apart = (LINE * (high - low) / tall).ceil().max(1.0);
+            if ((power - low) % apart).abs() < 0.5 {
                 let shown = time(10_f64.powf(power)).replace(".00", "").replace(".0 ", " ");
                 svg += &format!(
                     "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{shown}</text>\n",
@@ -132,7 +163,7 @@ impl Curve<'_> {
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
             x0 + wide / 2.0,
             y0 + tall + 27.0,
-            escaped(self.axis)
+            escaped(&format!("{} (logarithmic)", self.axis))
         );
         for (class, points) in [("ours", &self.ours), ("kubelet", &self.kubelet)] {
             let path: Vec<String> =
@@ -140,18 +171,35 @@ impl Curve<'_> {
             if !path.is_empty() {
                 svg += &format!("<path class=\"{class}\" d=\"M{}\"/>\n", path.join("L"));
             }
+            svg.extend(points.iter().map(|point| place(*point)).map(|(x, y)| match class {
+                "ours" => format!("<circle class=\"dot\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\"/>\n"),
+                _ => format!("<path class=\"square\" d=\"M{:.1} {:.1}h5v5h-5z\"/>\n", x - 2.5, y - 2.5),
+            }));
         }
         if let Some(point) = self.given_up {
             let (x, y) = place(point);
             if let Some((x1, y1)) = self.kubelet.last().map(|point| place(*point)) {
-                svg += &format!(
-                    "<path class=\"kubelet\" stroke-dasharray=\"3 3\" d=\"M{x1:.1} {y1:.1}L{x:.1} {y:.1}\"/>\n"
-                );
+                svg += &format!("<path class=\"kubelet up\" d=\"M{x1:.1} {y1:.1}L{x:.1} {y:.1}\"/>\n");
             }
-            svg += &format!("<path class=\"kubelet\" d=\"M{:.1} {:.1}l8 8m0 -8l-8 8\"/>\n", x - 4.0, y - 4.0);
+            svg += &format!("<path class=\"mark\" d=\"M{:.1} {:.1}l8 8m0 -8l-8 8\"/>\n", x - 4.0, y - 4.0);
         }
         svg
     }
+}
+
+/// Two digits that count: `1.3`, `42`, `1,600`.
+fn rounded(factor: f64) -> String {
+    let unit = 10_f64.powf(factor.log10().floor() - 1.0);
+    let shown = (factor / unit).round() * unit;
+    if shown < 10.0 {
+        return format!("{shown:.1}");
+    }
+    let digits = format!("{shown:.0}");
+    let first = digits.len() % 3;
+    let (head, rest) = digits.split_at(first);
+    let groups = rest.as_bytes().chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
+    let parts = (!head.is_empty()).then(|| head.to_owned()).into_iter().chain(groups);
+    parts.collect::<Vec<_>>().join(",")
 }
 
 fn escaped(text: &str) -> String {
@@ -161,4 +209,35 @@ fn escaped(text: &str) -> String {
 #[expect(clippy::cast_precision_loss, reason = "a handful of charts")]
 const fn count(number: usize) -> f64 {
     number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_have_two_digits_and_say_where() {
+        for (factor, shown) in [
+            (0.834, "0.8"),
+            (1.26, "1.3"),
+            (42.4, "42"),
+            (1649.0, "1,600"),
+            (4_225_000.0, "4,200,000"),
+            (99.9, "100"),
+        ] {
+            assert_eq!(rounded(factor), shown);
+        }
+        let curve = |given_up| Curve {
+            title: "admit",
+            axis: "NUMA nodes",
+            ours: vec![(4.0, 10.0), (8.0, 20.0)],
+            kubelet: vec![(4.0, 1000.0)],
+            given_up,
+        };
+        assert_eq!(curve(None).factor().as_deref(), Some("×100 at 4 NUMA nodes"));
+        let over = curve(Some((8.0, 6000.0)));
+        assert_eq!(over.factor().as_deref(), Some("more than ×300 at 8 NUMA nodes"));
+        let picture = over.draw(0.0, 0.0);
+        assert!(picture.contains(">NUMA nodes (logarithmic)<") && !picture.contains(" us<"), "{picture}");
+    }
 }

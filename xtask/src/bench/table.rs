@@ -69,7 +69,7 @@ fn ratio(result: &Result) -> String {
 pub(super) fn time(nanoseconds: f64) -> String {
     let (value, unit) = match nanoseconds {
         n if n < 1e3 => (n, "ns"),
-        n if n < 1e6 => (n / 1e3, "us"),
+        n if n < 1e6 => (n / 1e3, "µs"),
         n if n < 1e9 => (n / 1e6, "ms"),
         n => (n / 1e9, "s"),
     };
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn figures_have_three_digits_and_a_unit() {
         for (nanoseconds, shown) in
-            [(45.28, "45.3 ns"), (1_292.0, "1.29 us"), (15_152_872.0, "15.2 ms"), (258e9, "258 s")]
+            [(45.28, "45.3 ns"), (1_292.0, "1.29 µs"), (15_152_872.0, "15.2 ms"), (258e9, "258 s")]
         {
             assert_eq!(time(nanoseconds), shown);
         }
