@@ -1,6 +1,6 @@
-//! `cargo xtask pictures`: the pictures of machines that the documentation shows.
+//! `cargo xtask pictures`: the pictures of machines and of a decision that the documentation shows.
 //!
-//! Each is what `topolet topology -o svg` draws, made an image by `rsvg-convert` with the font in `xtask/font`, so that
+//! Each is what `topolet topology -o svg` or `admit -o svg` draws, made an image by `rsvg-convert` with the font in `xtask/font`, so that
 //! it is the same wherever it is made.
 
 use std::fs;
@@ -11,28 +11,43 @@ use anyhow::{Context as _, bail};
 
 use crate::{cargo, root, run};
 
-/// Draws the machines into `docs/pictures`.
+/// Draws the machines and a decision into `docs/pictures`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Pictures {}
 
 /// File names, and what is drawn.
 const PICTURES: &[(&str, &[&str])] = &[
-    ("server-2-nodes", &["--machine", "xeon-2s-96cpu-sriov"]),
+    ("server-2-nodes", &["topology", "--machine", "xeon-2s-96cpu-sriov"]),
     (
         "server-2-nodes-with-pods",
         &[
+            "topology",
             "--machine",
             "xeon-2s-96cpu-sriov",
             "--state",
             "fixtures/state/healthy",
             "--pods",
             "fixtures/state/pods",
+            "--config",
+            "pinned",
         ],
     ),
-    ("server-16-l3", &["--machine", "epyc-2s-96cpu-16l3-8gpu"]),
-    ("snc4-with-hbm", &["--machine", "spr-hbm-flat-snc4-16node"]),
-    ("gb200", &["--machine", "gb200-nvl4-34node"]),
-    ("turin-512-cpus", &["--machine", "turin-9755-nps4-l3numa-32node"]),
+    (
+        "decision",
+        &[
+            "admit",
+            "--filename",
+            "fixtures/pods/two-containers.yaml",
+            "--machine",
+            "xeon-2s-96cpu-sriov",
+            "--state",
+            "fixtures/state/healthy",
+        ],
+    ),
+    ("server-16-l3", &["topology", "--machine", "epyc-2s-96cpu-16l3-8gpu"]),
+    ("snc4-with-hbm", &["topology", "--machine", "spr-hbm-flat-snc4-16node"]),
+    ("gb200", &["topology", "--machine", "gb200-nvl4-34node"]),
+    ("turin-512-cpus", &["topology", "--machine", "turin-9755-nps4-l3numa-32node"]),
 ];
 
 /// Larger pictures make a page slow.
@@ -50,8 +65,8 @@ impl Pictures {
         let fonts = work.join("fonts.conf");
         write(&fonts, only_our_font(&work).as_bytes())?;
         for (name, drawn) in PICTURES {
-            let mut draw = cargo(&["run", "--quiet", "--package", "topolet", "--", "topology", "-o", "svg"]);
-            let output = draw.args(*drawn).output().context("failed to start topolet")?;
+            let mut draw = cargo(&["run", "--quiet", "--package", "topolet", "--"]);
+            let output = draw.args(*drawn).args(["-o", "svg"]).output().context("failed to start topolet")?;
             if !output.status.success() {
                 bail!("failed to draw {name}: {}", String::from_utf8_lossy(&output.stderr));
             }

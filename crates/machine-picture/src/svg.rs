@@ -11,6 +11,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::mem;
 
 use crate::shares::{Owner, PodIndex, Shares};
 
@@ -135,13 +136,12 @@ impl Look {
             Self::Isolated => "fill:#2b2540;stroke:#a48ae0",
             Self::Reserved => "fill:#6c7178;stroke:#b8bec6",
             Self::Held => "fill:#3b3e44;stroke:#9aa0a8",
-            Self::Same => "fill:none;stroke:#868c94",
             Self::Near => "fill:#22303e;stroke:#868c94",
             Self::Middle => "fill:#2f4d6b;stroke:#868c94",
             Self::Far => "fill:#3f6fa0;stroke:#868c94",
             Self::Root => "fill:#1c242d;stroke:#7f93a8",
             Self::Bridge => "fill:none;stroke:#7f93a8",
-            Self::Nothing => "fill:none;stroke:#868c94",
+            Self::Same | Self::Nothing => "fill:none;stroke:#868c94",
             Self::Several => "fill:#16181c;stroke:#ff5050",
         }
     }
@@ -256,6 +256,38 @@ fn keyed(look: Look, text: &str) -> Figure {
     square.text(SMALL_FONT + GAP, SMALL_FONT - 1, text, SMALL_FONT, Anchor::Start);
     square.width += GAP + text_width(text, SMALL_FONT);
     square
+}
+
+/// Kinds of boxes and what they are, in rows no wider than that.
+fn key_rows(looks: &[(Look, &str)], width: Pixels) -> Figure {
+    let mut key = Figure::default();
+    let mut row = Figure::default();
+    for (look, text) in looks {
+        let entry = keyed(*look, text);
+        if row.width > 0 && row.width + 3 * GAP + entry.width > width {
+            key.put_below(mem::take(&mut row));
+        }
+        let x = if row.width == 0 { 0 } else { row.width + 3 * GAP };
+        row.put(x, 0, entry);
+    }
+    key.put_below(row);
+    key
+}
+
+/// A line of parts between dots, folded to a width.
+fn folded(line: &str, width: Pixels) -> Vec<String> {
+    const DOT: &str = " · ";
+    let mut lines: Vec<String> = Vec::new();
+    for part in line.split(DOT) {
+        match lines.last_mut() {
+            Some(last) if text_width(last, SMALL_FONT) + text_width(part, SMALL_FONT) + 3 * GAP <= width => {
+                last.push_str(DOT);
+                last.push_str(part);
+            }
+            _ => lines.push(part.to_owned()),
+        }
+    }
+    lines
 }
 
 /// A text in lines no wider than that, broken after spaces and commas.

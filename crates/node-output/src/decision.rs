@@ -234,15 +234,27 @@ fn misses(resources: &[ResourceReport], at: usize) -> (usize, u64) {
 }
 
 /// What the node at position `at` has of a resource: `✘ 1 free of 4`.
-pub(crate) fn there(resource: &ResourceReport, at: usize, page: Page) -> String {
-    let NodeCell { standing, cell, closed, .. } = &resource.nodes[at];
-    let mark = if *standing == Standing::Fits { page.yes() } else { page.no() };
-    match &resource.elsewhere {
-        // What is near no node is not missing on one.
-        Some(_) if cell.allocatable == 0 => NOTHING.to_owned(),
-        _ => match closed {
-            Some(why) => format!("{mark} {}, {why}", resource.stock(cell)),
-            None => format!("{mark} {}", resource.stock(cell)),
-        },
+fn there(resource: &ResourceReport, at: usize, page: Page) -> String {
+    let mark = match fit(resource, at) {
+        None => return NOTHING.to_owned(),
+        Some(Standing::Fits) => page.yes(),
+        Some(Standing::Lacks(_) | Standing::Closed) => page.no(),
+    };
+    format!("{mark} {}", stock(resource, at))
+}
+
+/// Whether the node at position `at` could serve a resource; `None` for devices that are near no node, and are not
+/// missing on one.
+pub(crate) fn fit(resource: &ResourceReport, at: usize) -> Option<Standing> {
+    let NodeCell { standing, cell, .. } = &resource.nodes[at];
+    (resource.elsewhere.is_none() || cell.allocatable > 0).then_some(*standing)
+}
+
+/// `1 free of 4, grouped with NUMA 1`.
+pub(crate) fn stock(resource: &ResourceReport, at: usize) -> String {
+    let NodeCell { cell, closed, .. } = &resource.nodes[at];
+    match closed {
+        Some(why) => format!("{}, {why}", resource.stock(cell)),
+        None => resource.stock(cell),
     }
 }

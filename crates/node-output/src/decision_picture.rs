@@ -7,12 +7,11 @@ use admission_report::{Conclusion, ContainerReport, Report, Resource, ResourceRe
 use cpuset::{CpuId, CpuSet};
 use machine_picture::svg::{CpuUse, Decision, NodePart, NodeRoom, ResourceRoom};
 use pod_spec::ResourceName;
-use terminal_text::{Glyphs, Page};
-use topology_admission::{Ledger, Node, Search};
+use topology_admission::{Ledger, Node, Search, Standing};
 use topology_model::{CpuTable, NodeId, NodeIds};
 
 use crate::cells::{container, with_role};
-use crate::decision::there;
+use crate::decision::{fit, stock};
 
 /// The node that a decision was made on, before the pod came.
 #[derive(Clone, Copy, Debug)]
@@ -158,7 +157,7 @@ impl Drawing<'_> {
         let given = self.report.containers().iter().enumerate();
         let chosen = given.map(|(at, given)| (at, self.amount(given, &resource.resource, id, own)));
         Some(ResourceRoom {
-            text: text(resource, &there(resource, at, Page::endless(Glyphs::Unicode))),
+            text: text(resource, &stock_in_words(resource, at)),
             all: cell.allocatable,
             free: cell.free,
             chosen: chosen.filter(|(_, amount)| *amount > 0).collect(),
@@ -223,4 +222,14 @@ fn text(resource: &ResourceReport, stock: &str) -> String {
 /// The exclusive CPUs of a container that are among these.
 fn cpus_of(given: &ContainerReport, own: &CpuSet) -> CpuSet {
     given.exclusive_cpus.as_ref().map_or_else(CpuSet::new, |cpus| cpus & own)
+}
+
+/// The cell of the table, with a word instead of a mark: a picture has whatever font is there.
+fn stock_in_words(resource: &ResourceReport, at: usize) -> String {
+    let word = match fit(resource, at) {
+        None => return "none".to_owned(),
+        Some(Standing::Fits) => "fits",
+        Some(Standing::Lacks(_) | Standing::Closed) => "does not fit",
+    };
+    format!("{word}, {}", stock(resource, at))
 }

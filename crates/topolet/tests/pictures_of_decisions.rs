@@ -33,7 +33,7 @@ fn what_was_chosen_is_marked_beside_what_others_hold() {
             "default/numa-aligned-pair admitted",
             "NUMA 0: chosen",
             "NUMA 1",
-            "cpu, asked 2: ✔ 34 free of 46",
+            "cpu, asked 2: fits, 34 free of 46",
             "A numa-aligned-container0",
             "NUMA 0 · CPUs 7,55 · 200Mi · nvidia.com/gpu ? not checked, nvidia.com/nic ? not checked",
         ],
@@ -64,7 +64,8 @@ fn a_refusal_says_what_each_node_lacks_in_the_words_of_the_table() {
         .collect();
     assert!(!cells.is_empty(), "{table}");
     for cell in cells {
-        assert!(picture.contains(&format!(": {cell}<")), "no {cell:?}");
+        let words = cell.replace('✘', "does not fit,");
+        assert!(picture.contains(&format!(": {words}<")), "no {words:?}");
     }
     has_all(&picture, &["why", "would fit"]);
     assert!(!picture.contains(": chosen<"));

@@ -11,8 +11,8 @@ use cpuset::CpuId;
 use topology_model::NodeId;
 
 use super::{
-    Anchor, BAR, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, grid, keyed, pods, small_text, text_width,
-    wrapped, written,
+    Anchor, BAR, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, folded, grid, key_rows, pods, small_text,
+    text_width, wrapped, written,
 };
 use crate::shares::{Owner, PodIndex, PodShare, Shares};
 
@@ -71,7 +71,7 @@ pub enum CpuUse {
 /// What one NUMA node has of one resource.
 #[derive(Clone, Debug)]
 pub struct ResourceRoom {
-    /// `memory, asked 4Gi: ✔ 90Gi free of 93Gi`.
+    /// `memory, asked 4Gi: fits, 90Gi free of 93Gi`.
     pub text: String,
     /// What pods can get in all: CPUs, bytes or devices.
     pub all: u64,
@@ -108,7 +108,8 @@ pub fn decision(decision: &Decision) -> String {
         text.text(0, FONT, line, FONT, Anchor::Heading);
         page.put(0, y, text);
     }
-    for line in decision.lines.iter().flat_map(|line| wrapped(line, width, SMALL_FONT)) {
+    let lines = decision.lines.iter().flat_map(|line| folded(line, width));
+    for line in lines.flat_map(|line| wrapped(&line, width, SMALL_FONT)) {
         page.put_below(small_text(&line));
     }
     if nodes.height > 0 {
@@ -117,7 +118,7 @@ pub fn decision(decision: &Decision) -> String {
     if !decision.without.is_empty() {
         page.put_below(Figure::bar(&decision.without, Look::Nothing, 0));
     }
-    page.put_below(key(decision));
+    page.put_below(key(decision, width));
     for (at, (name, got)) in decision.containers.iter().enumerate() {
         let index = PodIndex(at);
         let text = format!("{} {name}", pods::letters(index));
@@ -228,7 +229,7 @@ fn bar(resource: &ResourceRoom, width: Pixels) -> Figure {
 }
 
 /// What boxes and letters mean, of those that are there.
-fn key(decision: &Decision) -> Figure {
+fn key(decision: &Decision, width: Pixels) -> Figure {
     let uses = || decision.nodes.iter().flat_map(|node| node.cores.iter().flatten()).map(|(_, used)| used);
     let has_cpus = uses().next().is_some();
     let has_held = uses().any(|used| *used == CpuUse::Held);
@@ -244,12 +245,7 @@ fn key(decision: &Decision) -> Figure {
     if has_reserved {
         entries.push((Look::Reserved, "\"res\": reserved, which no container gets for itself"));
     }
-    let mut row = Figure::default();
-    for (look, text) in entries {
-        let x = if row.width == 0 { 0 } else { row.width + 3 * GAP };
-        row.put(x, 0, keyed(look, text));
-    }
-    row
+    key_rows(&entries, width)
 }
 
 fn paragraphs(head: &str, lines: &[String], width: Pixels) -> Figure {

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use topology_model::{Machine, Node};
 
-use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, keyed, small_text, text_width};
+use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, key_rows, small_text, text_width};
 
 /// The most nodes whose distances are drawn as a matrix.
 const LARGEST_MATRIX: usize = 16;
@@ -53,15 +53,12 @@ pub(super) fn matrix(machine: &Machine) -> Option<Figure> {
             all.put(at(column + 1, width), y, cell);
         }
     }
-    let mut key = Figure::default();
     let between = (known.len() > 2).then_some((Look::Middle, "between"));
     let far = (known.len() > 1).then_some((Look::Far, "farthest"));
-    for (look, text) in [Some((Look::Near, "nearest")), between, far].into_iter().flatten() {
-        let x = if key.width == 0 { 0 } else { key.width + 3 * GAP };
-        key.put(x, 0, keyed(look, text));
-    }
-    if known.len() > 1 {
-        all.put_below(key);
+    let classes: Vec<(Look, &str)> =
+        [Some((Look::Near, "nearest")), between, far].into_iter().flatten().collect();
+    if classes.len() > 1 {
+        all.put_below(key_rows(&classes, Pixels::MAX));
     }
     Some(all)
 }

@@ -8,15 +8,14 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use core::mem;
 
 use cpuset::{CpuId, CpuSet};
 use terminal_text::Glyphs;
 use topology_model::{Core, CoreKind, CpuCache, Machine, Node};
 
 use super::{
-    Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, devices, distances, grid, keyed, pods, small_text,
-    text_width, wrapped, written,
+    Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, devices, distances, folded, grid, key_rows, pods,
+    small_text, text_width, wrapped, written,
 };
 use crate::labels;
 use crate::nest::{CoreGroup, Inside, Nest, Part, Place, alike};
@@ -82,11 +81,11 @@ pub fn picture_of(machine: &Machine, heading: Heading<'_>, contents: Contents<'_
         page.put_below(Figure::bar(&text, Look::Nothing, 0));
     }
     page.put_below(drawing.key(width));
-    if let Some(matrix) = distances::matrix(machine) {
-        page.put_below(matrix);
-    }
     if let Some(shares) = contents.shares {
         page.put_below(pods::legend(shares, contents.reserved, page.width));
+    }
+    if let Some(matrix) = distances::matrix(machine) {
+        page.put_below(matrix);
     }
     written(page, name, drawing.shares)
 }
@@ -259,17 +258,7 @@ impl<'m> Drawing<'m> {
         if self.reserved.is_some_and(|reserved| reserved.cpus.is_some()) {
             looks.push((Look::Reserved, "\"res\": reserved CPU, which no container gets for itself"));
         }
-        let mut key = Figure::default();
-        let mut row = Figure::default();
-        for (look, text) in looks {
-            let entry = keyed(look, text);
-            if row.width > 0 && row.width + 3 * GAP + entry.width > width {
-                key.put_below(mem::take(&mut row));
-            }
-            let x = if row.width == 0 { 0 } else { row.width + 3 * GAP };
-            row.put(x, 0, entry);
-        }
-        key.put_below(row);
+        let mut key = key_rows(&looks, width);
         for text in self.remarks() {
             for line in wrapped(&text, width, SMALL_FONT) {
                 key.put_below(small_text(&line));
@@ -373,20 +362,4 @@ fn farthest_first<'c>(caches: &[&'c CpuCache]) -> impl Iterator<Item = &'c CpuCa
     let mut sorted = caches.to_vec();
     sorted.sort_by_key(|cache| (Reverse(cache.level), cache.kind));
     sorted.into_iter()
-}
-
-/// A line of parts between dots, folded to a width.
-fn folded(line: &str, width: Pixels) -> Vec<String> {
-    const DOT: &str = " · ";
-    let mut lines: Vec<String> = Vec::new();
-    for part in line.split(DOT) {
-        match lines.last_mut() {
-            Some(last) if text_width(last, SMALL_FONT) + text_width(part, SMALL_FONT) + 3 * GAP <= width => {
-                last.push_str(DOT);
-                last.push_str(part);
-            }
-            _ => lines.push(part.to_owned()),
-        }
-    }
-    lines
 }
