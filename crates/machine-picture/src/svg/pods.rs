@@ -137,20 +137,13 @@ pub(super) fn to_scale(bytes: u64, all: u64, width: Pixels) -> Pixels {
 /// Every pod with its colour and what it holds, in as many columns as fit; then the colours of no pod, and the notes.
 pub(super) fn legend(shares: &Shares, reserved: Option<&Reserved>, width: Pixels) -> Figure {
     let pods = shares.pods.iter().enumerate();
-    let mut entries: Vec<_> = pods
+    let entries: Vec<_> = pods
         .map(|(at, pod)| {
             let lines = [pod.parts(Glyphs::Unicode).join(" · "), devices(pod)];
             let name = format!("{} {}", letters(PodIndex(at)), pod.name);
             entry(Look::Cpu, Owner::Pod(PodIndex(at)), &name, &lines)
         })
         .collect();
-    let shared = "CPUs without a pod's colour; other memory and devices are free".to_owned();
-    let unknown = if reserved.is_none() { "which of the CPUs are reserved is not known" } else { "" };
-    entries.push(entry(Look::Cpu, Owner::Nobody, "shared pool", &[shared, unknown.to_owned()]));
-    if shares.has_overlaps() {
-        let text = "two pods hold the same, which no kubelet grants".to_owned();
-        entries.push(entry(Look::Cpu, Owner::Several, "several", &[text]));
-    }
     let widest = entries.iter().map(|entry| entry.width).max().unwrap_or(1) + 3 * GAP;
     let columns = (width / widest).max(1);
     let mut all = Figure::default();
@@ -162,6 +155,13 @@ pub(super) fn legend(shares: &Shares, reserved: Option<&Reserved>, width: Pixels
         row.put(at % columns * widest, 0, entry);
     }
     all.put_below(row);
+    let shared = "CPUs without a pod's colour; other memory and devices are free".to_owned();
+    let unknown = if reserved.is_none() { "which of the CPUs are reserved is not known" } else { "" };
+    all.put_below(entry(Look::Cpu, Owner::Nobody, "shared pool", &[shared, unknown.to_owned()]));
+    if shares.has_overlaps() {
+        let text = "two pods hold the same, which no kubelet grants".to_owned();
+        all.put_below(entry(Look::Cpu, Owner::Several, "several", &[text]));
+    }
     for note in &shares.notes {
         all.put_below(Figure::bar(&cut(note, WIDEST_ENTRY), Look::Nothing, 0));
     }
