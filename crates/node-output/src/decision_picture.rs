@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use admission_report::{Conclusion, ContainerReport, Report, Resource, ResourceReport};
 use cpuset::{CpuId, CpuSet};
 use machine_picture::svg::{CpuUse, Decision, NodePart, NodeRoom, ResourceRoom};
-use pod_spec::ResourceName;
+use pod_spec::{ResourceName, Role};
 use topology_admission::{Ledger, Node, Search, Standing};
 use topology_model::{CpuTable, NodeId, NodeIds};
 
@@ -154,8 +154,16 @@ impl Drawing<'_> {
     fn resource(&self, id: NodeId, own: &CpuSet, resource: &ResourceReport) -> Option<ResourceRoom> {
         let at = resource.nodes.iter().position(|cell| cell.node == id)?;
         let cell = &resource.nodes.get(at)?.cell;
-        let given = self.report.containers().iter().enumerate();
-        let chosen = given.map(|(at, given)| (at, self.amount(given, &resource.resource, id, own)));
+        let given = self.report.containers();
+        let amount = |given: &ContainerReport| self.amount(given, &resource.resource, id, own);
+        let chosen = given.iter().enumerate().map(|(at, container)| {
+            // What an init container leaves goes to later containers, and is theirs.
+            let later = match container.role {
+                Role::Init => given[at + 1..].iter().map(amount).sum(),
+                Role::App | Role::Sidecar => 0_u64,
+            };
+            (at, amount(container).saturating_sub(later))
+        });
         Some(ResourceRoom {
             text: text(resource, &stock_in_words(resource, at)),
             all: cell.allocatable,

@@ -47,6 +47,17 @@ fn what_was_chosen_is_marked_beside_what_others_hold() {
 }
 
 #[test]
+fn what_init_containers_leave_is_counted_once() {
+    let picture =
+        drawn(&["admit", "-m", "xeon-2s-96cpu-sriov", "-f", "fixtures/pods/init-containers.yaml"], 0);
+    has_all(&picture, &["ABC", "D", "A fetch (init)", "NUMA 0 · CPUs 1,49 · 2.79Gi"]);
+    // The first init container has no part of a bar; of the second it is what nobody after it uses.
+    for (class, count) in [("memory p0", 0), ("memory p1", 1), ("memory p2", 2), ("memory p3", 2)] {
+        assert_eq!(picture.matches(&format!("<rect class=\"{class}\"")).count(), count, "{class}");
+    }
+}
+
+#[test]
 fn a_refusal_says_what_each_node_lacks_in_the_words_of_the_table() {
     let picture =
         drawn(&["explain", "-m", "xeon-2s-96cpu-sriov", "-f", "fixtures/pods/refused/memory.yaml"], 2);
