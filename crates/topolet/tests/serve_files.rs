@@ -230,7 +230,7 @@ fn a_command_reads_pipes_that_it_is_given() {
         assert!(String::from_utf8(output.stdout).unwrap().contains("default/one"), "{how}");
     }
 
-    // A named one, and a directory, which is none.
+    // A named one, and a directory without manifests.
     let folder = Folder::new();
     let pipe = folder.path().join("pipe");
     mkfifo(&pipe, Mode::S_IRWXU).unwrap();
@@ -241,8 +241,7 @@ fn a_command_reads_pipes_that_it_is_given() {
         assert!(String::from_utf8(reads.join().unwrap().stdout).unwrap().contains("default/one"));
     });
     let said = String::from_utf8(of(folder.path()).unwrap().stderr).unwrap();
-    let expected =
-        format!("failed to open {}: it is a directory, not a regular file", folder.path().display());
+    let expected = format!("folder {} has no .yaml, .yml or .json file", folder.path().display());
     assert!(said.contains(&expected), "{said}");
 }
 
