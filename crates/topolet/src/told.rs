@@ -24,6 +24,9 @@ pub(crate) struct ToldArguments {
     /// the first is explained.
     #[arg(long)]
     pub(crate) unfold: bool,
+    /// Says below a table what its columns and signs mean.
+    #[arg(long)]
+    pub(crate) legend: bool,
 }
 
 /// An outcome that is looked for.

@@ -15,6 +15,7 @@ const COMMANDS: &[&str] = &[
     "topology -m xeon-2s-96cpu-sriov --state fixtures/state/healthy --pods fixtures/state/pods",
     "topology -m xeon-2s-96cpu-sriov --state fixtures/state/healthy --pods fixtures/state/pods -o tree",
     "admit -m MACHINE -f fixtures/pods/dpdk.yaml",
+    "admit -m MACHINE -f fixtures/pods/dpdk.yaml --legend",
     "admit -m MACHINE -f fixtures/pods/workloads.yaml",
     "explain -m MACHINE -f fixtures/pods/dpdk.yaml",
     "explain -m MACHINE -f fixtures/pods/two-containers.yaml",

@@ -196,6 +196,9 @@ pub(super) fn decide(
         }
         progress.decided(format, screen);
     }
+    if told.legend && format == Format::Table {
+        screen.show(&format!("\n{}", node_output::legend(screen.page)))?;
+    }
     match (format, list) {
         (_, Some(list)) => screen.print(&list.end())?,
         (Format::Table, None) if told.summary || tally.pods() > 1 => {
