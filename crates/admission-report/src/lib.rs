@@ -39,6 +39,7 @@ mod notes;
 mod notice;
 mod parts_of_bytes;
 mod resource;
+mod room;
 mod json;
 mod words;
 
@@ -56,6 +57,7 @@ pub use parts_of_bytes::PartsOfBytes;
 pub use refusal::Refusal;
 pub use report::{Conclusion, Report};
 pub use resource::Resource;
+pub use room::{NodeRoom, ResourceRoom};
 pub use unchecked::{UncheckedResource, unchecked_notice, unchecked_resources};
 pub use unit::{Cell, Closed, NodeCell, ResourceReport, UnitReport};
 

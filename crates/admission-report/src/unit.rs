@@ -196,16 +196,7 @@ impl ResourceReport {
     /// What there is in one place: `2 free of 4 (held by web and 3 more)`, or `none`.
     #[must_use]
     pub fn stock(&self, cell: &Cell) -> String {
-        if cell.allocatable == 0 {
-            return String::from("none");
-        }
-        let held = match cell.held_by.as_slice() {
-            [] => String::new(),
-            [first, rest @ ..] if rest.len() > 1 => format!(" (held by {first} and {} more)", rest.len()),
-            few => format!(" (held by {})", joined(few, " and ")),
-        };
-        let (free, all) = (self.resource.amount(cell.free), self.resource.amount(cell.allocatable));
-        format!("{free} free of {all}{held}")
+        cell.stock(&self.resource)
     }
 }
 
@@ -216,5 +207,20 @@ impl Cell {
             allocatable: cell.allocatable,
             held_by: cell.holders.iter().map(|pod| facts.named(pod)).collect(),
         }
+    }
+
+    /// So much of `resource`: `2 free of 4 (held by web and 3 more)`, or `none`.
+    #[must_use]
+    pub fn stock(&self, resource: &Resource) -> String {
+        if self.allocatable == 0 {
+            return String::from("none");
+        }
+        let held = match self.held_by.as_slice() {
+            [] => String::new(),
+            [first, rest @ ..] if rest.len() > 1 => format!(" (held by {first} and {} more)", rest.len()),
+            few => format!(" (held by {})", joined(few, " and ")),
+        };
+        let (free, all) = (resource.amount(self.free), resource.amount(self.allocatable));
+        format!("{free} free of {all}{held}")
     }
 }

@@ -31,7 +31,7 @@ pub use attempt::preempt::NobodyToPreempt;
 pub use attempt::refusal::{Cause, Reason, Refused};
 pub use attempt::standing::Standing;
 pub use attempt::trace::{
-    Answered, Cell, Detail, HandedOn, NodeAmounts, ResourceTrace, Search, Trace, UnitName, UnitTrace,
+    Answered, Detail, HandedOn, NodeAmounts, ResourceTrace, Search, Trace, UnitName, UnitTrace,
 };
 pub use attempt::{Attempt, Placed, Placement, Rules, Verdict};
 pub use cpu_manager::ContainerId;
@@ -41,6 +41,7 @@ pub use ledger::{Ledger, SourcesReady, Stale, Version};
 pub use node::compat::{Compat, RefusedPod};
 pub use node::fit::Shortage;
 pub use node::identity::{Identity, Mismatch};
+pub use node::room::{Cell, Room};
 pub use node::start::{StartError, StartFault, pod_rules};
 pub use node::{Node, NodeSetup};
 pub use pod_spec::PodLevel;

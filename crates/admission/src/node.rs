@@ -5,6 +5,7 @@ pub(crate) mod identity;
 mod demands;
 pub(crate) mod fit;
 pub(crate) mod compat;
+pub(crate) mod room;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;

@@ -114,6 +114,11 @@ impl Notes {
         (!stale.is_empty()).then(|| stale.clone())
     }
 
+    /// What is so from the start on.
+    pub(super) fn lasting(&self) -> &[String] {
+        &self.lasting
+    }
+
     pub(super) fn all(&self) -> Vec<String> {
         self.lasting.iter().cloned().chain(self.why_stale()).collect()
     }

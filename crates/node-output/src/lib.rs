@@ -11,6 +11,7 @@ mod legend;
 mod decision_picture;
 mod held;
 mod state;
+mod status;
 mod machine_view;
 mod topology;
 mod quotes;
@@ -31,6 +32,7 @@ pub use quotes::{
 };
 pub use ranges::ranges;
 pub use state::{findings, holders, shown as shown_text};
+pub use status::{NodeStatus, NotRunning, PodStatus, Usage};
 pub use tally::{Tally, is_not_pinned};
 pub use topology::{frame, topology};
 

@@ -12,6 +12,9 @@ use nix::unistd::geteuid;
 use node_daemon::{FILE, OUTCOME};
 use node_output::quoted_error;
 
+/// Where a daemon listens unless it is told otherwise.
+pub(crate) const SOCKET: &str = "/var/lib/topolet/topolet.sock";
+
 /// How long the daemon may be silent; a decision may wait for a plugin.
 const PATIENCE: Duration = Duration::from_secs(330);
 /// An answer is not larger: 64 MiB.

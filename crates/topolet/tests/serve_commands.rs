@@ -46,6 +46,10 @@ fn folders_names_and_files_are_taken_as_kubectl_takes_them() {
     assert_eq!(error(&daemon, &["describe", "pod", "nobody"]), "error: no pod is called nobody");
     assert_eq!(error(&daemon, &["get", "pod", "a", "nobody"]), "error: no pod is called nobody");
 
+    let status = daemon.prints(&["status"]);
+    assert!(status.contains("3 pods run\n") && status.contains("nothing is wrong"), "{status}");
+    assert!(status.contains("telco/c") && status.contains("free of"), "{status}");
+
     // What is not there does not keep the next from being deleted.
     let output = daemon.topolet(&["delete", "pods", "nobody", "a"]);
     assert_eq!(output.status.code(), Some(1));

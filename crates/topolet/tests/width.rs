@@ -14,6 +14,7 @@ const COMMANDS: &[&str] = &[
     "topology -m MACHINE -c kubelet-defaults -o tree",
     "topology -m xeon-2s-96cpu-sriov --state fixtures/state/healthy --pods fixtures/state/pods",
     "topology -m xeon-2s-96cpu-sriov --state fixtures/state/healthy --pods fixtures/state/pods -o tree",
+    "status -m xeon-2s-96cpu-sriov --state fixtures/state/two-owners --pods fixtures/state/pods",
     "admit -m MACHINE -f fixtures/pods/dpdk.yaml",
     "admit -m MACHINE -f fixtures/pods/dpdk.yaml --legend",
     "admit -m MACHINE -f fixtures/pods/workloads.yaml",

@@ -7,13 +7,14 @@ use core::time::Duration;
 use cpuset::CpuSet;
 use memory_manager::{AllocateError, Enough, HeldBack};
 use numa_bitmask::NodeMask;
-use pod_spec::{ContainerName, Pod, PodUid, ResourceName, Role, Unit};
+use pod_spec::{ContainerName, Pod, ResourceName, Role, Unit};
 use topology_hint::{Answer, Answers, Solution};
 use topology_policy::{MergeError, MergeTrace, Merged};
 
 use crate::attempt::refusal::{Cause, Refused};
 use crate::ledger::Ledger;
 use crate::node::Node;
+use crate::node::room::{Cell, Room};
 
 /// The whole way of one attempt.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -108,17 +109,6 @@ pub struct NodeAmounts {
     pub nodes: Vec<Cell>,
     /// Devices that are on several nodes at once, or on none.
     pub elsewhere: Cell,
-}
-
-/// What there is of one resource in one place.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Cell {
-    /// What the pod could still get there.
-    pub free: u64,
-    /// What pods could get there if the node were empty.
-    pub allocatable: u64,
-    /// The other pods that hold devices there.
-    pub holders: Vec<PodUid>,
 }
 
 /// What a manager answered, in short.
@@ -256,55 +246,28 @@ impl Node {
     /// What `unit` asks of the managers, and what each node has of it.
     fn amounts(&self, ledger: &Ledger, unit: Unit<'_>) -> Vec<(ResourceName, NodeAmounts)> {
         let pod = &unit.pod().uid;
-        let nothing = || alloc::vec![Cell::default(); self.nodes.len()];
         let mut rows = Vec::new();
-        if let (Some(policy), Some(held)) = (&self.cpus, ledger.cpus())
-            && let Some(asked) = policy.asked(unit)
+        let mut row = |resource: ResourceName, asked: u64, room: Room| {
+            let Room { nodes, elsewhere } = room;
+            rows.push((resource, NodeAmounts { asked, nodes, elsewhere }));
+        };
+        if let Some(asked) = self.cpus.as_ref().and_then(|policy| policy.asked(unit))
+            && let Some(room) = self.room_of_cpus(ledger, pod)
         {
-            let mut nodes = nothing();
-            for on_node in policy.on_nodes(held, pod) {
-                let cell = Cell {
-                    free: on_node.free as u64,
-                    allocatable: on_node.allocatable as u64,
-                    holders: Vec::new(),
-                };
-                set(&mut nodes, on_node.node, &cell);
-            }
-            let amounts = NodeAmounts { asked: asked as u64, nodes, elsewhere: Cell::default() };
-            rows.push((ResourceName::new("cpu"), amounts));
+            row(ResourceName::new("cpu"), asked as u64, room);
         }
-        if let (Some(policy), Some(held)) = (&self.memory, ledger.memory())
-            && let Ok(request) = policy.asked(unit)
-        {
+        if let Some(Ok(request)) = self.memory.as_ref().map(|policy| policy.asked(unit)) {
             let mut own: Vec<_> = request.iter().collect();
             own.sort_by_key(|(resource, _)| (resource.as_str() != "memory", *resource));
             for (resource, asked) in own {
-                let mut nodes = nothing();
-                for on_node in policy.on_nodes(held, pod, resource) {
-                    let cell = Cell {
-                        free: on_node.free.saturating_add(on_node.reusable),
-                        allocatable: on_node.allocatable,
-                        holders: Vec::new(),
-                    };
-                    set(&mut nodes, on_node.node.into(), &cell);
+                if let Some(room) = self.room_of_memory(ledger, pod, resource) {
+                    row(resource.clone(), asked, room);
                 }
-                let amounts = NodeAmounts { asked, nodes, elsewhere: Cell::default() };
-                rows.push((resource.clone(), amounts));
             }
         }
         for (resource, asked) in self.devices.asked(ledger.inventory(), ledger.devices(), unit) {
-            let mut amounts = NodeAmounts { asked, nodes: nothing(), elsewhere: Cell::default() };
-            for place in self.devices.on_nodes(ledger.inventory(), ledger.devices(), pod, &resource) {
-                let cell = match (place.nodes.len(), place.nodes.first()) {
-                    (1, Some(node)) => amounts.nodes.get_mut(node.get()),
-                    _ => Some(&mut amounts.elsewhere),
-                };
-                let Some(cell) = cell else { continue };
-                cell.free += place.free as u64;
-                cell.allocatable += place.allocatable as u64;
-                cell.holders.extend(place.holders.into_iter().map(|(pod, _)| pod));
-            }
-            rows.push((resource, amounts));
+            let room = self.room_of_devices(ledger, pod, &resource);
+            row(resource, asked, room);
         }
         rows
     }
@@ -328,14 +291,5 @@ impl Node {
         let container = refused.container.as_ref().and_then(|name| pod.container(name));
         let unit = container.map_or(Unit::Pod(pod), |container| Unit::Container(pod, container));
         self.memory.as_ref()?.held_back(ledger.memory()?, unit, near)
-    }
-}
-
-/// Puts `cell` at the position of a single node.
-fn set(nodes: &mut [Cell], node: NodeMask, cell: &Cell) {
-    for index in node {
-        if let Some(place) = nodes.get_mut(index.get()) {
-            place.clone_from(cell);
-        }
     }
 }

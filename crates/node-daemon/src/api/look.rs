@@ -7,8 +7,11 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use bounded_http::{Who, text};
 use kubelet_checkpoint::store::StateFile;
-use node_output::{NodeLine, PodGroup};
+use node_agent::Snapshot;
+use node_input::LoadedNode;
+use node_output::{NodeLine, NodeStatus, NotRunning, PodGroup, Usage};
 use node_state::{PodNames, StateFolder, files, manifest};
+use pod_spec::Pod;
 use serde::Serialize;
 
 use super::pods;
@@ -18,7 +21,7 @@ use super::routes::{Answered, Node, find, no_pod};
 use super::segments::Segments;
 use crate::metrics::Exposition;
 use crate::observe::Observed;
-use crate::shared::{DECISIONS, LoggedDecision};
+use crate::shared::{DECISIONS, LoggedDecision, Shared};
 
 pub(super) async fn list(
     State(node): State<Node>,
@@ -147,6 +150,41 @@ fn state(node: &Node, shape: Shape) -> Answered {
         shown.quarantined.clone_from(&observed.quarantine.pods);
     }
     shape.document("State", shown, node_output::shown_text)
+}
+
+pub(super) async fn status(
+    State(node): State<Node>,
+    who: Who,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    let shape = Shape::alone(query.as_deref(), &headers)?;
+    let make = move |node: &Node| {
+        shape.document("NodeStatus", status_of(&node.shared, &node.snapshot()), NodeStatus::text)
+    };
+    node.look(who, make).await
+}
+
+fn status_of(shared: &Shared, snapshot: &Snapshot) -> NodeStatus {
+    let LoadedNode { node, cpus, line, .. } = &shared.node;
+    let mut status = NodeStatus::new(line.clone());
+    status.usage = Some(Usage::new(node, cpus, &snapshot.ledger));
+    status.notes = shared.notes.lasting().to_vec();
+    let name = |pod: &Pod| format!("{}/{}", pod.namespace, pod.name);
+    let refused = snapshot.refused.values();
+    let refused = refused.map(|one| NotRunning { pod: name(&one.pod), reason: one.reason.to_string() });
+    let waiting =
+        snapshot.waiting.iter().map(|pod| NotRunning { pod: name(pod), reason: "Waiting".to_owned() });
+    status.not_running = refused.chain(waiting).collect();
+    let behind = snapshot.behind.iter().map(|why| format!("state is behind on disk: {why}"));
+    let unready =
+        [shared.notes.why_stale(), shared.manifests.why_not_ready(snapshot), shared.missing.why_not_ready()];
+    let quarantined = snapshot.pods.values().filter_map(|record| {
+        let why = record.quarantine.as_ref()?;
+        Some(format!("{} is quarantined: {why}", name(&record.pod)))
+    });
+    status.problems = behind.chain(unready.into_iter().flatten()).chain(quarantined).collect();
+    status
 }
 
 /// The last decisions, as they are written.

@@ -76,6 +76,7 @@ pub(super) fn routes(node: Node) -> Router {
         .route("/v1/explain", post(decide::explained))
         .route("/v1/machine", get(look::machine))
         .route("/v1/state", get(look::held))
+        .route("/v1/status", get(look::status))
         .route("/v1/decisions", get(look::decisions))
         .route("/metrics", get(look::metrics))
         .route("/healthz", get(alive))

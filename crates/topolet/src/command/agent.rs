@@ -15,7 +15,7 @@ use serde::Deserialize;
 use topology_manifest::UnknownFields;
 
 use crate::arguments::OutputArguments;
-use crate::client::{self, Reply, Sent};
+use crate::client::{self, Reply, SOCKET, Sent};
 use crate::outcome::Outcome;
 use crate::render::{Glyphs, Screen};
 
@@ -27,7 +27,7 @@ pub(crate) struct SocketArguments {
         long,
         value_name = "PATH",
         env = "TOPOLET_SOCKET",
-        default_value = "/var/lib/topolet/topolet.sock",
+        default_value = SOCKET,
         value_hint = ValueHint::FilePath
     )]
     socket: PathBuf,
@@ -320,6 +320,13 @@ fn watched(first: String, list: impl Fn() -> anyhow::Result<Reply>) -> anyhow::R
         }
         before = now;
     }
+}
+
+/// The node on one screen.
+pub(super) fn status(socket: &Path, output: &OutputArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let path = format!("/v1/status?{}", shape(output, screen));
+    let reply = client::send(socket, "GET", &path, Sent::default())?.good()?;
+    show(&reply, output.output, screen)
 }
 
 pub(super) fn describe(arguments: &DescribeArguments, screen: Screen) -> anyhow::Result<Outcome> {

@@ -13,6 +13,7 @@ mod simulate;
 mod serve;
 mod state;
 mod state_repair;
+mod status;
 mod topology;
 mod upgrade;
 
@@ -30,6 +31,7 @@ use self::man::ManArguments;
 use self::serve::ServeArguments;
 use self::simulate::SimulateArguments;
 use self::state::StateArguments;
+use self::status::StatusArguments;
 use self::topology::TopologyArguments;
 use self::upgrade::UpgradeArguments;
 use crate::outcome::Outcome;
@@ -69,6 +71,9 @@ pub(crate) enum Command {
     Export(ExportArguments),
     /// Reads what a kubelet has written of its node: who holds which CPUs, memory and devices.
     State(StateArguments),
+    /// Shows a node on one screen: what is free on each NUMA node, who holds what, what is wrong. Exit status 2 if anything
+    /// is.
+    Status(StatusArguments),
     /// Says whether a kubelet starts with a configuration on a machine, and proposes one that pins there.
     Config(ConfigArguments),
     /// Says what another release of the kubelet does otherwise on a node.
@@ -100,6 +105,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Export(arguments) => export::run(arguments, screen),
         Command::Simulate(arguments) => simulate::run(arguments, screen),
         Command::State(arguments) => state::run(arguments, screen),
+        Command::Status(arguments) => status::run(arguments, screen),
         Command::Config(arguments) => config::run(arguments, screen),
         Command::Upgrade(arguments) => upgrade::run(arguments, screen),
         Command::Serve(arguments) => serve::run(arguments, screen),

@@ -1,0 +1,242 @@
+//! A node on one screen: what is free on each NUMA node, who holds what, and what is wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use admission_report::{ContainerReport, DeviceSet, Resource, ResourceRoom};
+use cpuset::CpuSet;
+use pod_spec::{Pod, ResourceName};
+use serde::Serialize;
+use terminal_text::Page;
+use topology_admission::{Ledger, Node};
+use topology_model::{CpuTable, NodeId};
+
+use crate::cells::joined;
+use crate::node_line::NodeLine;
+use crate::ranges::ranges;
+
+/// A node as it is now.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeStatus {
+    /// Machine and rules.
+    pub node: NodeLine,
+    /// What is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Which files say what runs; `None`: the program that was asked decided it itself, or nothing runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// What each NUMA node has, and what runs; `None`: not known.
+    #[serde(flatten)]
+    pub usage: Option<Usage>,
+    /// Pods that do not run, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_running: Vec<NotRunning>,
+    /// What is wrong, the most harmful first.
+    pub problems: Vec<String>,
+}
+
+/// What of a node is used.
+#[derive(Clone, Debug, Serialize)]
+pub struct Usage {
+    /// What each NUMA node has.
+    pub room: Vec<ResourceRoom>,
+    /// Pods that run, by namespace and name.
+    pub pods: Vec<PodStatus>,
+}
+
+/// A pod that runs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodStatus {
+    /// `NAMESPACE/NAME`, or the UID where the name is not known.
+    pub pod: String,
+    /// Its own.
+    pub uid: String,
+    /// NUMA nodes on which it holds something.
+    #[serde(serialize_with = "numbers")]
+    pub nodes: BTreeSet<NodeId>,
+    /// What each container holds.
+    pub containers: Vec<ContainerReport>,
+}
+
+/// A pod that does not run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct NotRunning {
+    /// `NAMESPACE/NAME`.
+    pub pod: String,
+    /// The kubelet's reason, or `Waiting`.
+    pub reason: String,
+}
+
+impl NodeStatus {
+    /// A node of which nothing else is known.
+    #[must_use]
+    pub const fn new(line: NodeLine) -> Self {
+        Self {
+            node: line,
+            notes: Vec::new(),
+            source: None,
+            usage: None,
+            not_running: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn text(&self, page: Page) -> String {
+        let mut text = self.node.headline(page);
+        text.extend(self.notes.iter().map(|note| page.wrapped(&format!("! {note}"), 2)));
+        text.push('\n');
+        if let Some(usage) = &self.usage {
+            text.push_str(&usage.rooms(page));
+            text.push('\n');
+            text.push_str(&usage.holders(self.source.as_deref(), page));
+        }
+        text.push_str(&self.without_place(page));
+        for problem in &self.problems {
+            text.push_str(&page.wrapped(&format!("{} {problem}", page.no()), 2));
+        }
+        if self.problems.is_empty() {
+            text.push_str(&format!("{} nothing is wrong\n", page.yes()));
+        }
+        text
+    }
+
+    fn without_place(&self, page: Page) -> String {
+        let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for NotRunning { pod, reason } in &self.not_running {
+            by_reason.entry(reason).or_default().push(pod);
+        }
+        let lines = by_reason.into_iter().map(|(reason, names)| {
+            let shown = match names.as_slice() {
+                [first, second, third, rest @ ..] if rest.len() > 1 => {
+                    format!("{first}, {second}, {third} and {} more", rest.len())
+                }
+                few => few.join(", "),
+            };
+            page.wrapped(&format!("{} {} {reason}: {shown}", page.no(), pods(names.len())), 2)
+        });
+        lines.collect()
+    }
+}
+
+impl Usage {
+    /// What `ledger` says of `node`, whose CPUs are those of `cpus`.
+    #[must_use]
+    pub fn new(node: &Node, cpus: &CpuTable, ledger: &Ledger) -> Self {
+        let mut pods: Vec<PodStatus> =
+            ledger.pods().map(|pod| PodStatus::new(node, cpus, ledger, pod)).collect();
+        pods.sort_by(|one, two| (&one.pod, &one.uid).cmp(&(&two.pod, &two.uid)));
+        Self { room: ResourceRoom::all(node, ledger), pods }
+    }
+
+    fn rooms(&self, page: Page) -> String {
+        let Some(first) = self.room.first() else {
+            return page.wrapped(
+                "! nothing is pinned: the policies of CPUs and memory are none, and no plugin has devices",
+                2,
+            );
+        };
+        let has_elsewhere = self.room.iter().any(|row| row.elsewhere.is_some());
+        let head = std::iter::once("FREE".to_owned())
+            .chain(first.nodes.iter().map(|here| format!("NUMA {}", here.node.0)))
+            .chain(has_elsewhere.then(|| "ELSEWHERE".to_owned()));
+        let rows = self.room.iter().map(|row| {
+            let cells = row.nodes.iter().map(|here| here.cell.stock(&row.resource));
+            let elsewhere =
+                row.elsewhere.as_ref().map_or_else(|| "-".to_owned(), |cell| cell.stock(&row.resource));
+            std::iter::once(row.resource.to_string())
+                .chain(cells)
+                .chain(has_elsewhere.then_some(elsewhere))
+                .collect()
+        });
+        page.columns(std::iter::once(head.collect()).chain(rows), "")
+    }
+
+    fn holders(&self, source: Option<&str>, page: Page) -> String {
+        let (holding, sharing): (Vec<_>, Vec<_>) =
+            self.pods.iter().partition(|pod| pod.containers.iter().any(|held| !holds_nothing(held)));
+        let mut text = String::new();
+        if !holding.is_empty() {
+            let head = ["POD", "NUMA", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec();
+            let rows = holding.iter().map(|pod| pod.row());
+            text.push_str(&page.columns(std::iter::once(head).chain(rows), ""));
+            text.push('\n');
+        }
+        let by = source.map_or_else(String::new, |source| format!(" by {source}"));
+        let run = match (sharing.len(), holding.len()) {
+            (0, 0) => "no pods run".to_owned(),
+            (0, 1) => "1 pod runs".to_owned(),
+            (0, all) => format!("{all} pods run"),
+            (1, 0) => "1 pod runs, with nothing of its own".to_owned(),
+            (some, 0) => format!("{some} pods run, with nothing of their own"),
+            (some, holding) => format!("{} run, {some} with nothing of their own", pods(some + holding)),
+        };
+        text.push_str(&page.wrapped(&format!("{run}{by}"), 2));
+        text
+    }
+}
+
+fn pods(count: usize) -> String {
+    if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") }
+}
+
+fn holds_nothing(held: &ContainerReport) -> bool {
+    held.exclusive_cpus.is_none() && held.memory.is_empty() && held.devices.is_empty()
+}
+
+impl PodStatus {
+    fn new(node: &Node, cpus: &CpuTable, ledger: &Ledger, pod: &Pod) -> Self {
+        let containers: Vec<ContainerReport> = pod
+            .containers
+            .iter()
+            .map(|container| ContainerReport::held(node, ledger, &pod.uid, container))
+            .collect();
+        let mut nodes = BTreeSet::new();
+        for held in &containers {
+            if let Some(own) = &held.exclusive_cpus {
+                nodes.extend(cpus.nodes().filter(|(_, here)| !own.is_disjoint(here)).map(|(id, _)| id));
+            }
+            nodes.extend(held.memory.iter().flat_map(|block| block.nodes.iter()));
+            for DeviceSet { resource, ids } in &held.devices {
+                let resource = ResourceName::new(resource.as_str());
+                let listed = ids.iter().filter_map(|id| ledger.inventory().device(&resource, id));
+                let near = listed.flat_map(|device| device.topology.ids().iter().copied());
+                // -1: on no node.
+                nodes.extend(near.filter(|id| id.0 >= 0));
+            }
+        }
+        let name =
+            if pod.name.is_empty() { pod.uid.to_string() } else { format!("{}/{}", pod.namespace, pod.name) };
+        Self { pod: name, uid: pod.uid.to_string(), nodes, containers }
+    }
+
+    /// What its containers hold together. Init containers hand theirs on, so that CPUs count once.
+    fn row(&self) -> Vec<String> {
+        let own = self.containers.iter().filter_map(|held| held.exclusive_cpus.as_ref());
+        let cpus = own.fold(CpuSet::new(), |sum, cpus| &sum | cpus);
+        let mut bytes: BTreeMap<&Resource, u64> = BTreeMap::new();
+        for block in self.containers.iter().flat_map(|held| &held.memory) {
+            let sum = bytes.entry(&block.resource).or_default();
+            *sum = sum.saturating_add(block.bytes);
+        }
+        let memory = bytes.into_iter().map(|(resource, sum)| match resource {
+            Resource::Memory => resource.amount(sum).to_string(),
+            _ => format!("{} {resource}", resource.amount(sum)),
+        });
+        let devices = self.containers.iter().flat_map(|held| &held.devices);
+        vec![
+            self.pod.clone(),
+            if self.nodes.is_empty() { "-".to_owned() } else { ranges(self.nodes.iter().map(|node| node.0)) },
+            if cpus.is_empty() { "shared".to_owned() } else { cpus.to_string() },
+            joined(memory),
+            joined(devices.map(DeviceSet::to_string)),
+        ]
+    }
+}
+
+fn numbers<S: serde::Serializer>(nodes: &BTreeSet<NodeId>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(nodes.iter().map(|node| node.0))
+}
