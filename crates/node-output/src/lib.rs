@@ -5,6 +5,7 @@ mod node_line;
 mod cells;
 mod pod_group;
 mod tally;
+mod comparison;
 mod decision;
 mod explanation;
 mod legend;
@@ -18,6 +19,7 @@ mod quotes;
 mod ranges;
 
 pub use cells::joined;
+pub use comparison::{Compared, Comparison};
 pub use decision::decision;
 pub use decision_picture::{NodeBefore, decision_picture};
 pub use document::{Document, Format, JsonList, WriteError};

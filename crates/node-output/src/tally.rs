@@ -40,10 +40,28 @@ impl Tally {
         self.refused.is_empty() && self.undecided == 0
     }
 
+    /// How many are admitted.
+    #[must_use]
+    pub const fn admitted(&self) -> usize {
+        self.admitted
+    }
+
+    /// How many are refused.
+    #[must_use]
+    pub fn refused(&self) -> usize {
+        self.refused.values().sum()
+    }
+
+    /// How many are admitted, and a container of them shares CPUs.
+    #[must_use]
+    pub const fn not_pinned(&self) -> usize {
+        self.not_pinned
+    }
+
     /// How many there are.
     #[must_use]
     pub fn pods(&self) -> usize {
-        self.admitted + self.refused.values().sum::<usize>() + self.undecided
+        self.admitted + self.refused() + self.undecided
     }
 }
 

@@ -15,6 +15,7 @@ const COMMANDS: &[&str] = &[
     "topology -m xeon-2s-96cpu-sriov --state fixtures/state/healthy --pods fixtures/state/pods",
     "topology -m xeon-2s-96cpu-sriov --state fixtures/state/healthy --pods fixtures/state/pods -o tree",
     "status -m xeon-2s-96cpu-sriov --state fixtures/state/two-owners --pods fixtures/state/pods",
+    "diff -m MACHINE -f crates/topolet/tests/cmd/many-web.yaml --policy none,best-effort,restricted,single-numa-node",
     "admit -m MACHINE -f fixtures/pods/dpdk.yaml",
     "admit -m MACHINE -f fixtures/pods/dpdk.yaml --legend",
     "admit -m MACHINE -f fixtures/pods/workloads.yaml",

@@ -14,6 +14,7 @@ use pod_spec::PodRules;
 use serde::Deserialize;
 use topology_manifest::UnknownFields;
 
+use super::examples;
 use crate::arguments::OutputArguments;
 use crate::client::{self, Reply, SOCKET, Sent};
 use crate::outcome::Outcome;
@@ -43,12 +44,16 @@ pub(crate) struct GetArguments {
 enum Listed {
     /// Pods, whether they run, were refused or wait.
     #[command(visible_alias = "pod")]
+    #[command(after_help = examples::GET_PODS)]
     Pods(GetPods),
     /// What each container holds, as the state files have it.
+    #[command(after_help = examples::GET_STATE)]
     State(GetPlain),
     /// The machine that is decided on.
+    #[command(after_help = examples::GET_MACHINE)]
     Machine(GetPlain),
     /// The last decisions with their reasons.
+    #[command(after_help = examples::GET_DECISIONS)]
     Decisions(GetPlain),
 }
 
@@ -114,6 +119,7 @@ pub(crate) struct DescribeArguments {
 #[derive(Subcommand, Debug)]
 enum Described {
     /// A pod: what it holds and why.
+    #[command(after_help = examples::DESCRIBE_POD)]
     Pod(OnePod),
 }
 
@@ -225,6 +231,7 @@ pub(crate) struct DeleteArguments {
 enum Deleted {
     /// Pods; what they held is free.
     #[command(visible_alias = "pods")]
+    #[command(after_help = examples::DELETE)]
     Pod(DeletePods),
 }
 

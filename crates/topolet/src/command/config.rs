@@ -8,6 +8,7 @@ use node_output::{Document, Format};
 use topology_manifest::ConfigKind;
 use topology_model::KubeletView;
 
+use super::examples;
 use crate::advice::{self, Checked, Finding, Given};
 use crate::arguments::{MachineArguments, OutputArguments};
 use crate::outcome::Outcome;
@@ -23,6 +24,7 @@ pub(crate) struct ConfigArguments {
 pub(crate) enum ConfigCommand {
     /// Checks a kubelet configuration on a machine and proposes one that pins there. Exit status 2 if anything is
     /// wrong.
+    #[command(after_help = examples::CONFIG_CHECK)]
     Check(ConfigCheckArguments),
 }
 

@@ -13,6 +13,7 @@ use topology_admission::{Compat, Ledger, Verdict};
 use topology_manifest::check_node_name;
 use topology_model::KubeletView;
 
+use super::examples;
 use crate::arguments::{MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments};
 use crate::outcome::Outcome;
 use crate::pods::{self, Reading};
@@ -28,6 +29,7 @@ pub(crate) struct ExportArguments {
 pub(crate) enum ExportCommand {
     /// Prints a `NodeResourceTopology` (topology.node.k8s.io/v1alpha2) for schedulers that know NUMA nodes. Exit
     /// status 2 if a pod was refused.
+    #[command(after_help = examples::NRT)]
     Nrt(NrtArguments),
 }
 

@@ -6,7 +6,9 @@ mod capture;
 mod completions;
 mod config;
 mod demo;
+mod diff;
 mod explain;
+mod examples;
 mod export;
 mod man;
 mod simulate;
@@ -25,6 +27,7 @@ use self::capture::CaptureArguments;
 use self::completions::CompletionsArguments;
 use self::config::ConfigArguments;
 use self::demo::DemoArguments;
+use self::diff::DiffArguments;
 use self::explain::ExplainArguments;
 use self::export::ExportArguments;
 use self::man::ManArguments;
@@ -54,18 +57,28 @@ pub(crate) struct Arguments {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Admits a few pods on a built-in machine and explains each decision. Needs nothing.
+    #[command(after_help = examples::DEMO)]
     Demo(DemoArguments),
     /// Draws a machine: NUMA nodes, CPUs, caches, memory, huge pages, devices.
+    #[command(after_help = examples::TOPOLOGY)]
     Topology(TopologyArguments),
     /// Packs a machine's topology into a file, without serial numbers and network addresses, so that it can be read
     /// elsewhere.
+    #[command(after_help = examples::CAPTURE)]
     Capture(CaptureArguments),
     /// Admits pods from manifests, one after the other, and explains each decision.
+    #[command(after_help = examples::ADMIT)]
     Admit(AdmitArguments),
     /// The same with everything that led to each decision, and all that would have fitted.
+    #[command(after_help = examples::EXPLAIN)]
     Explain(ExplainArguments),
+    /// Compares what becomes of pods under several configurations, policies or scopes. Exit status 2 if a pod comes out
+    /// otherwise.
+    #[command(after_help = examples::DIFF)]
+    Diff(DiffArguments),
     /// Sends many pods to many machines under several configurations and compares what comes of it; or finds out how
     /// many of one pod fit.
+    #[command(after_help = examples::SIMULATE)]
     Simulate(SimulateArguments),
     /// Prints a node as other programs want it.
     Export(ExportArguments),
@@ -73,24 +86,30 @@ pub(crate) enum Command {
     State(StateArguments),
     /// Shows a node on one screen: what is free on each NUMA node, who holds what, what is wrong. Exit status 2 if anything
     /// is.
+    #[command(after_help = examples::STATUS)]
     Status(StatusArguments),
     /// Says whether a kubelet starts with a configuration on a machine, and proposes one that pins there.
     Config(ConfigArguments),
     /// Says what another release of the kubelet does otherwise on a node.
     Upgrade(UpgradeArguments),
     /// Runs as a node's agent: pods from a folder and over a socket, state on disk, metrics.
+    #[command(after_help = examples::SERVE)]
     Serve(ServeArguments),
     /// Lists what a running topolet knows.
     Get(GetArguments),
     /// Tells all about one pod of a running topolet.
     Describe(DescribeArguments),
     /// Asks a running topolet to admit pods.
+    #[command(after_help = examples::APPLY)]
     Apply(ApplyArguments),
     /// Asks a running topolet to let go of a pod.
+    #[command(after_help = examples::DELETE)]
     Delete(DeleteArguments),
     /// Prints what a shell needs to complete commands of topolet.
+    #[command(after_help = examples::COMPLETIONS)]
     Completions(CompletionsArguments),
     /// Writes manual pages, one for each command.
+    #[command(after_help = examples::MAN)]
     Man(ManArguments),
 }
 
@@ -102,6 +121,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Capture(arguments) => capture::run(arguments, screen),
         Command::Admit(arguments) => admit::run(arguments, screen),
         Command::Explain(arguments) => explain::run(arguments, screen),
+        Command::Diff(arguments) => diff::run(arguments, screen),
         Command::Export(arguments) => export::run(arguments, screen),
         Command::Simulate(arguments) => simulate::run(arguments, screen),
         Command::State(arguments) => state::run(arguments, screen),

@@ -10,6 +10,7 @@ use node_state::{FindingLine, Problem, Quarantine};
 use serde::Serialize;
 use topology_admission::Compat;
 
+use super::examples;
 use super::state_repair::StateRepairArguments;
 use crate::arguments::{MachineArguments, OutputArguments, RulesArguments};
 use crate::outcome::Outcome;
@@ -24,11 +25,14 @@ pub(crate) struct StateArguments {
 #[derive(Subcommand, Debug)]
 pub(crate) enum StateCommand {
     /// Prints what each container holds.
+    #[command(after_help = examples::STATE_SHOW)]
     Show(StateShowArguments),
     /// Finds what is wrong, most harmful first, and what the kubelet would say. Exit status 2 if anything is.
+    #[command(after_help = examples::STATE_CHECK)]
     Check(StateCheckArguments),
     /// Puts the files in order and keeps the old ones beside them. If a running pod may lose what it holds, it writes
     /// with --force only, and the exit status is 2.
+    #[command(after_help = examples::STATE_REPAIR)]
     Repair(StateRepairArguments),
 }
 

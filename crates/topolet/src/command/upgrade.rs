@@ -17,6 +17,7 @@ use serde::Serialize;
 use topology_admission::Identity;
 use topology_model::KubeletView;
 
+use super::examples;
 use crate::arguments::{
     DeviceArguments, IdentityArguments, MachineArguments, OutputArguments, ReadingArguments,
     ResidentsArguments,
@@ -35,6 +36,7 @@ pub(crate) struct UpgradeArguments {
 pub(crate) enum UpgradeCommand {
     /// Compares two releases of the kubelet on a node: configuration, state files, pods, and the rule behind each
     /// difference. Exit status 2 if anything changes, 0 if nothing does, 1 on an error.
+    #[command(after_help = examples::UPGRADE_CHECK)]
     Check(UpgradeCheckArguments),
 }
 

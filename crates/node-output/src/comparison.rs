@@ -1,0 +1,307 @@
+//! The same pods under several configurations, one column each.
+
+use std::collections::BTreeSet;
+
+use admission_report::{Conclusion, ContainerReport, Report};
+use serde::Serialize;
+use terminal_text::Page;
+use topology_model::NodeId;
+
+use crate::cells::joined;
+use crate::node_line::NodeLine;
+use crate::ranges::ranges;
+use crate::tally::Tally;
+
+/// What becomes of pods under several configurations.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Comparison {
+    /// What is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    /// In the order in which they were given; called A, B and so on.
+    configurations: Vec<Compared>,
+    /// Every pod, in order.
+    pods: Vec<ComparedPod>,
+}
+
+/// A configuration, and what comes of it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Compared {
+    node: NodeLine,
+    #[serde(flatten)]
+    tally: Tally,
+    /// Admitted pods of which a container is on several NUMA nodes.
+    on_several_nodes: usize,
+    #[serde(skip)]
+    outcomes: Vec<PodOutcome>,
+}
+
+/// A pod under each configuration.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ComparedPod {
+    pod: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
+    difference: Difference,
+    outcomes: Vec<PodOutcome>,
+}
+
+/// How far the configurations differ on a pod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Difference {
+    /// It holds the same.
+    None,
+    /// Other CPUs or devices, on the same NUMA nodes.
+    Holdings,
+    /// It is admitted on other NUMA nodes, or pinned in one case only.
+    Nodes,
+    /// It is admitted in one case only, or refused for another reason.
+    Verdict,
+}
+
+/// What becomes of a pod.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PodOutcome {
+    #[serde(skip)]
+    pod: String,
+    #[serde(skip)]
+    owner: Option<String>,
+    /// `Admitted`, the kubelet's reason, or `Undecided`.
+    verdict: String,
+    /// Where each container is.
+    containers: Vec<ContainerPlace>,
+    /// All that is held, to be compared.
+    #[serde(skip)]
+    held: String,
+}
+
+/// Where a container is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+struct ContainerPlace {
+    name: String,
+    /// NUMA nodes of its CPUs and memory, or of its hint; empty: on none in particular.
+    nodes: BTreeSet<i64>,
+    /// Whether it has CPUs of its own.
+    pinned: bool,
+}
+
+impl Compared {
+    /// Of no pods so far.
+    #[must_use]
+    pub fn new(node: NodeLine) -> Self {
+        Self { node, tally: Tally::default(), on_several_nodes: 0, outcomes: Vec::new() }
+    }
+
+    /// One more pod.
+    pub fn add(&mut self, report: &Report) {
+        self.tally.add(report);
+        let outcome = PodOutcome::new(report);
+        self.on_several_nodes += usize::from(outcome.containers.iter().any(|place| place.nodes.len() > 1));
+        self.outcomes.push(outcome);
+    }
+}
+
+impl PodOutcome {
+    fn new(report: &Report) -> Self {
+        let (verdict, containers) = match &report.conclusion {
+            Conclusion::Admitted(containers) => ("Admitted".to_owned(), containers.as_slice()),
+            Conclusion::Refused(refusal) => (refusal.reason.to_string(), [].as_slice()),
+            Conclusion::Undecided => ("Undecided".to_owned(), [].as_slice()),
+        };
+        Self {
+            pod: report.pod.clone(),
+            owner: report.owner.clone(),
+            verdict,
+            containers: containers.iter().map(ContainerPlace::new).collect(),
+            held: joined(containers.iter().map(ToString::to_string)),
+        }
+    }
+
+    fn is_admitted(&self) -> bool {
+        self.verdict == "Admitted"
+    }
+
+    fn cell(&self, page: Page) -> String {
+        if !self.is_admitted() {
+            return format!("{} {}", page.no(), self.verdict);
+        }
+        // Containers at the same place are named together.
+        let mut places: Vec<(String, Vec<&str>)> = Vec::new();
+        for container in &self.containers {
+            let place = container.place();
+            match places.iter_mut().find(|(known, _)| *known == place) {
+                Some((_, names)) => names.push(&container.name),
+                None => places.push((place, vec![&container.name])),
+            }
+        }
+        let all = match places.as_slice() {
+            [(place, _)] => place.clone(),
+            several => {
+                let each = several.iter().map(|(place, names)| format!("{}: {place}", names.join(", ")));
+                each.collect::<Vec<_>>().join("; ")
+            }
+        };
+        format!("{} {all}", page.yes())
+    }
+}
+
+impl ContainerPlace {
+    fn new(container: &ContainerReport) -> Self {
+        let ids = |ids: &topology_model::NodeIds| ids.iter().map(|NodeId(id)| id).collect::<Vec<_>>();
+        let blocks = container.memory.iter().map(|block| &block.nodes);
+        let mut nodes: BTreeSet<i64> = container.cpu_nodes.iter().chain(blocks).flat_map(ids).collect();
+        if nodes.is_empty() {
+            nodes = container.nodes.iter().flat_map(ids).collect();
+        }
+        Self { name: container.name.to_string(), nodes, pinned: container.exclusive_cpus.is_some() }
+    }
+
+    fn place(&self) -> String {
+        let cpus = if self.pinned { "" } else { ", CPUs not pinned" };
+        match self.nodes.is_empty() {
+            true if self.pinned => "pinned".to_owned(),
+            true => "not pinned".to_owned(),
+            false => format!("NUMA {}{cpus}", ranges(self.nodes.iter().copied())),
+        }
+    }
+}
+
+impl Difference {
+    fn between(one: &PodOutcome, other: &PodOutcome) -> Self {
+        match () {
+            () if one.verdict != other.verdict => Self::Verdict,
+            () if one.containers != other.containers => Self::Nodes,
+            () if one.held != other.held => Self::Holdings,
+            () => Self::None,
+        }
+    }
+
+    /// Between the first and the one that differs most from it.
+    fn of(outcomes: &[PodOutcome]) -> Self {
+        let Some((first, rest)) = outcomes.split_first() else { return Self::None };
+        let each = rest.iter().map(|other| Self::between(first, other));
+        each.max_by_key(|difference| *difference as u8).unwrap_or(Self::None)
+    }
+}
+
+impl Comparison {
+    /// Of configurations under which the same pods were decided.
+    #[must_use]
+    pub fn new(mut configurations: Vec<Compared>, notes: Vec<String>) -> Self {
+        let mut columns: Vec<_> =
+            configurations.iter_mut().map(|one| std::mem::take(&mut one.outcomes).into_iter()).collect();
+        let mut pods = Vec::new();
+        loop {
+            let outcomes: Vec<PodOutcome> = columns.iter_mut().filter_map(Iterator::next).collect();
+            let Some(first) = outcomes.first() else { break };
+            let (pod, owner) = (first.pod.clone(), first.owner.clone());
+            pods.push(ComparedPod { pod, owner, difference: Difference::of(&outcomes), outcomes });
+        }
+        Self { notes, configurations, pods }
+    }
+
+    /// Whether a pod comes out the same under all of them, down to the NUMA nodes.
+    #[must_use]
+    pub fn is_alike(&self) -> bool {
+        self.pods.iter().all(|pod| matches!(pod.difference, Difference::None | Difference::Holdings))
+    }
+
+    /// The kubelet release whose answers these are; empty without a configuration.
+    #[must_use]
+    pub fn rules_of(&self) -> &str {
+        self.configurations.first().map_or("", |one| &one.node.rules_of)
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn text(&self, page: Page) -> String {
+        let dot = page.dot();
+        let first = self.configurations.first().map(|one| &one.node);
+        let machine = first.map(|NodeLine { machine, rules_of, .. }| {
+            page.wrapped(&format!("{machine} {dot} rules of kubelet {rules_of}"), 2)
+        });
+        let mut text = machine.unwrap_or_default();
+        for (one, letter) in self.configurations.iter().zip(letters()) {
+            let NodeLine {
+                configuration, topology_policy, topology_scope, cpu_policy, memory_policy, ..
+            } = &one.node;
+            let line = format!(
+                "{letter}  {topology_policy}, scope {topology_scope} {dot} CPUs {cpu_policy}, memory {memory_policy} {dot} \
+                 configuration {configuration}"
+            );
+            text.push_str(&page.wrapped(&line, 3));
+        }
+        text.extend(self.notes.iter().map(|note| page.wrapped(&format!("! {note}"), 2)));
+        let rows = self.rows(page);
+        if !rows.is_empty() {
+            let heads = letters().take(self.configurations.len());
+            let head = std::iter::once("POD".to_owned()).chain(heads).collect();
+            text.push('\n');
+            text.push_str(&page.columns(std::iter::once(head).chain(rows), ""));
+        }
+        text.push('\n');
+        let head = ["", "ADMITTED", "REFUSED", "NOT PINNED", "ON SEVERAL NUMA NODES"].map(str::to_owned);
+        let sums = self.configurations.iter().zip(letters()).map(|(one, letter)| {
+            let Compared { tally, on_several_nodes, .. } = one;
+            let counts = [tally.admitted(), tally.refused(), tally.not_pinned(), *on_several_nodes];
+            std::iter::once(letter).chain(counts.map(|count| count.to_string())).collect()
+        });
+        text.push_str(&page.columns(std::iter::once(head.to_vec()).chain(sums), ""));
+        text.push_str(&page.wrapped(&self.sum(), 2));
+        text
+    }
+
+    /// Pods on which the configurations differ; those of one workload that differ alike are one row.
+    fn rows(&self, page: Page) -> Vec<Vec<String>> {
+        let mut rows: Vec<(&ComparedPod, &str, usize, Vec<String>)> = Vec::new();
+        let differing =
+            self.pods.iter().filter(|pod| matches!(pod.difference, Difference::Nodes | Difference::Verdict));
+        for pod in differing {
+            let cells: Vec<String> = pod.outcomes.iter().map(|outcome| outcome.cell(page)).collect();
+            let alike = rows.iter_mut().find(|(first, _, _, known)| {
+                pod.owner.is_some() && first.owner == pod.owner && *known == cells
+            });
+            match alike {
+                Some((_, last, count, _)) => (*last, *count) = (&pod.pod, *count + 1),
+                None => rows.push((pod, &pod.pod, 1, cells)),
+            }
+        }
+        let named = rows.into_iter().map(|(first, last, count, cells)| {
+            let name = match (&first.owner, count) {
+                (Some(owner), 2..) => {
+                    let last = last.rsplit('/').next().unwrap_or(last);
+                    format!("{} to {last} ({count} of {owner})", first.pod)
+                }
+                _ => first.pod.clone(),
+            };
+            std::iter::once(name).chain(cells).collect()
+        });
+        named.collect()
+    }
+
+    fn sum(&self) -> String {
+        let count = |wanted| self.pods.iter().filter(|pod| pod.difference == wanted).count();
+        let parts = [
+            (count(Difference::Verdict), "decided otherwise"),
+            (count(Difference::Nodes), "placed otherwise"),
+            (count(Difference::Holdings), "with other CPUs or devices of the same NUMA nodes"),
+            (count(Difference::None), "the same"),
+        ];
+        let told =
+            parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        let all = self.pods.len();
+        let pods = if all == 1 { "pod" } else { "pods" };
+        format!("{all} {pods}: {}\n", joined(told))
+    }
+}
+
+/// `A`, `B` and so on, after `Z` numbers.
+fn letters() -> impl Iterator<Item = String> {
+    let named = ('A'..='Z').map(String::from);
+    named.chain((27_u32..).map(|number| number.to_string()))
+}

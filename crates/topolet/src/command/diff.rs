@@ -1,0 +1,144 @@
+//! `topolet diff`: the same pods under several configurations.
+
+use std::path::PathBuf;
+
+use admission_report::Report;
+use anyhow::ensure;
+use clap::{Args, ValueHint};
+use device_manager::Replies;
+use node_input::{DeviceText, KubeletVersion, LoadedMachine, LoadedNode, Residents, RulesSource, Wholeness};
+use node_output::{Compared, Comparison, Document};
+use topology_admission::{Detail, Series, Tries};
+
+use crate::arguments::{
+    DeviceArguments, IdentityArguments, MachineArguments, OutputArguments, ReadingArguments,
+    ResidentsArguments,
+};
+use crate::decided;
+use crate::outcome::Outcome;
+use crate::pods::{self, Asked, Reading};
+use crate::render::Screen;
+
+#[derive(Args, Debug)]
+pub(crate) struct DiffArguments {
+    /// A file with pods, or workloads that make them, as YAML or JSON; or a folder with such files; `-` reads standard
+    /// input. Can be given more than once.
+    #[arg(short, long = "filename", value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// A configuration, as `admit` takes it. Given more than once, each is tried; without it that of the node.
+    #[arg(short, long = "config", value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    configs: Vec<String>,
+    /// Topology Manager policies to try with each configuration: none, best-effort, restricted, single-numa-node.
+    #[arg(long = "policy", value_name = "POLICY", value_delimiter = ',')]
+    policies: Vec<String>,
+    /// Topology Manager scopes to try with each policy: container, pod.
+    #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',')]
+    scopes: Vec<String>,
+    /// Release of the kubelet whose rules apply.
+    #[arg(long, value_name = "VERSION")]
+    kubelet: Option<KubeletVersion>,
+    #[command(flatten)]
+    devices: DeviceArguments,
+    #[command(flatten)]
+    reading: ReadingArguments,
+    #[command(flatten)]
+    machine: MachineArguments,
+    #[command(flatten)]
+    identity: IdentityArguments,
+    #[command(flatten)]
+    residents: ResidentsArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+pub(super) fn run(arguments: &DiffArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let every = arguments.rules();
+    ensure!(
+        every.len() > 1,
+        "one configuration has nothing to differ from: give --config twice, or several policies or scopes, as in \
+         --policy restricted,single-numa-node"
+    );
+    let source = arguments.machine.source();
+    let machine = LoadedMachine::load_node(&source)?;
+    let (identity, given) = (arguments.identity.source(), arguments.residents.source());
+    let mut notes: Vec<String> = Vec::new();
+    let mut compared = Vec::new();
+    let mut asked: Option<(pod_spec::PodRules, Asked)> = None;
+    for rules in every {
+        let rules = rules.of_node(&identity, &given, machine.packed.as_deref())?;
+        let node = LoadedNode::on(&machine, &rules, DeviceText::on(&rules, &source, &given)?)?
+            .with_identity(&identity)?;
+        let pods = match asked.take() {
+            Some((rules, pods)) if rules == node.node.pod_rules() => pods,
+            _ => read(arguments, &node, screen)?,
+        };
+        let residents = node.residents(&given)?;
+        let unknown = residents.not_looked_at().into_iter().chain(node.not_looked_at(&pods.pods));
+        for note in unknown.collect::<Vec<_>>() {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        compared.push(decide(&node, residents, &pods)?);
+        asked = Some((node.node.pod_rules(), pods));
+    }
+    let comparison = Comparison::new(compared, notes);
+    match Document::new("Comparison", &comparison).of(comparison.rules_of()).text(arguments.output.output)? {
+        Some(text) => screen.print(&text)?,
+        None => screen.show(&comparison.text(screen.page))?,
+    }
+    Ok(match asked.map(|(_, pods)| pods.wholeness) {
+        Some(Wholeness::Partial) => Outcome::Partial,
+        _ if comparison.is_alike() => Outcome::Done,
+        _ => Outcome::SomethingWrong,
+    })
+}
+
+impl DiffArguments {
+    /// Each configuration with each policy and scope.
+    fn rules(&self) -> Vec<RulesSource> {
+        let Self { configs, policies, scopes, kubelet, devices, .. } = self;
+        let mut rules = Vec::new();
+        for config in or_none(configs) {
+            for policy in or_none(policies) {
+                for scope in or_none(scopes) {
+                    rules.push(RulesSource {
+                        config: config.clone(),
+                        kubelet: *kubelet,
+                        policy: policy.clone(),
+                        scope: scope.clone(),
+                        devices: devices.devices.clone(),
+                        selected: devices.selected.clone(),
+                        topolet_config: None,
+                    });
+                }
+            }
+        }
+        rules
+    }
+}
+
+/// All values, or that there is none.
+fn or_none(values: &[String]) -> Vec<Option<String>> {
+    if values.is_empty() { vec![None] } else { values.iter().cloned().map(Some).collect() }
+}
+
+fn read(arguments: &DiffArguments, node: &LoadedNode, screen: Screen) -> anyhow::Result<Asked> {
+    let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
+    let mut asked = pods::from_files(&arguments.files, reading, node.node.pod_rules(), screen)?;
+    asked.keep_those_of(node.node.identity().map(|identity| identity.name.as_str()), screen)?;
+    Ok(asked)
+}
+
+fn decide(node: &LoadedNode, residents: Residents, asked: &Asked) -> anyhow::Result<Compared> {
+    let mut compared = Compared::new(node.line.clone());
+    // Nobody is told here what would fit.
+    let mut series = Series::new(&node.node, residents.ledger, Detail::Short, Tries(0));
+    for pod in &asked.pods {
+        let decided = series.decide(pod, &Replies::default());
+        let mut report: Report = decided::report(node, pod, &decided, series.ledger())?;
+        report.owner = asked.owners.get(&pod.uid).map(ToString::to_string);
+        compared.add(&report);
+    }
+    Ok(compared)
+}

@@ -1,0 +1,148 @@
+//! What `--help` of each command ends with. A test runs every line in a folder that has the files they name.
+
+pub(super) const DEMO: &str = "\
+Examples:
+  # A few decisions, with nothing to prepare
+  topolet demo";
+
+pub(super) const TOPOLOGY: &str = "\
+Examples:
+  # This machine
+  topolet topology
+  # What lies in what, and what is plugged in where, of a built-in machine
+  topolet topology -m epyc-2s-96cpu-16l3-8gpu -o tree
+  # A picture of what its pods hold
+  topolet topology -m node.tar.zst -o svg > machine.svg";
+
+pub(super) const CAPTURE: &str = "\
+Examples:
+  # This machine, to be looked at elsewhere with --machine
+  topolet capture machine.tar.zst
+  # With what its kubelet has written, as a bug report needs it
+  topolet capture --node this-node.tar.zst";
+
+pub(super) const ADMIT: &str = "\
+Examples:
+  # Would this pod run on this machine, and where?
+  topolet admit -f pod.yaml
+  # On another node, beside what runs there; `capture --node` makes such a file
+  topolet admit -f pod.yaml -m node.tar.zst
+  # Of a folder of manifests the pods that are refused
+  topolet admit -f manifests/ -m xeon-2s-96cpu-sriov --only refused
+  # Devices of a resource are the PCI functions of this vendor and device
+  topolet admit -f pod.yaml -m node.tar.zst --device intel.com/vf=8086:1889";
+
+pub(super) const EXPLAIN: &str = "\
+Examples:
+  # Why is it refused, and what would fit?
+  topolet explain -f pod.yaml -m xeon-2s-96cpu-sriov -c kubelet.yaml
+  # One of many pods, as a picture
+  topolet explain -f manifests/ --pod web-11 -o svg > decision.svg";
+
+pub(super) const DIFF: &str = "\
+Examples:
+  # Which policy for these pods?
+  topolet diff -f manifests/ -m node.tar.zst --policy best-effort,restricted
+  # What does the new configuration change for them?
+  topolet diff -f manifests/ -m node.tar.zst -c kubelet.yaml -c new.yaml";
+
+pub(super) const SIMULATE: &str = "\
+Examples:
+  # Six hundred pods on a fleet, under several configurations
+  topolet simulate -f scenario.yaml
+  # How many of this pod fit on one machine?
+  topolet simulate --find-max -f pod.yaml -m xeon-2s-96cpu-sriov";
+
+pub(super) const NRT: &str = "\
+Examples:
+  # What a scheduler would read of this node
+  topolet export nrt -m node.tar.zst --node-name worker-1";
+
+pub(super) const STATE_SHOW: &str = "\
+Examples:
+  # Who holds which CPUs, memory and devices
+  topolet state show --state kubelet/";
+
+pub(super) const STATE_CHECK: &str = "\
+Examples:
+  # Would the kubelet start from these files?
+  topolet state check --state kubelet/ -m node.tar.zst";
+
+pub(super) const STATE_REPAIR: &str = "\
+Examples:
+  # What would be done
+  topolet state repair --dry-run --state kubelet/ -m node.tar.zst";
+
+pub(super) const STATUS: &str = "\
+Examples:
+  # The topolet that runs here, or this machine's kubelet
+  topolet status
+  # A node that was captured
+  topolet status -m node.tar.zst";
+
+pub(super) const CONFIG_CHECK: &str = "\
+Examples:
+  # Does a kubelet start with it, and what does it not do?
+  topolet config check -m xeon-2s-96cpu-sriov -c kubelet.yaml
+  # A configuration that pins as much as possible
+  topolet config check -m xeon-2s-96cpu-sriov --propose > proposed.yaml";
+
+pub(super) const UPGRADE_CHECK: &str = "\
+Examples:
+  # What does 1.37 do otherwise with this node and its pods?
+  topolet upgrade check --to 1.37 -m node.tar.zst";
+
+pub(super) const SERVE: &str = "\
+Examples:
+  # A node of its own, with a configuration that pins on this machine
+  topolet serve --init --root node --config node/config.yaml
+  # A node on a built-in machine
+  topolet serve -m xeon-2s-96cpu-sriov --root node -c pinned
+  # Beside a kubelet, of which nothing is changed
+  topolet serve --observe --root kubelet --socket topolet.sock";
+
+pub(super) const GET_PODS: &str = "\
+Examples:
+  # All pods, and what each container holds
+  topolet get pods -A -o wide
+  # One of them
+  topolet get pod web-0";
+
+pub(super) const GET_STATE: &str = "\
+Examples:
+  topolet get state";
+
+pub(super) const GET_MACHINE: &str = "\
+Examples:
+  topolet get machine -o json";
+
+pub(super) const GET_DECISIONS: &str = "\
+Examples:
+  # Why were pods refused lately?
+  topolet get decisions";
+
+pub(super) const DESCRIBE_POD: &str = "\
+Examples:
+  topolet describe pod web-0
+  topolet describe pod default/web-0 -o yaml";
+
+pub(super) const APPLY: &str = "\
+Examples:
+  # Would it be admitted?
+  topolet apply --dry-run -f pod.yaml
+  # Admits the pods of a folder
+  topolet apply -f manifests/";
+
+pub(super) const DELETE: &str = "\
+Examples:
+  topolet delete pod web-0 web-1
+  # The pods of a folder
+  topolet delete -f manifests/";
+
+pub(super) const COMPLETIONS: &str = "\
+Examples:
+  topolet completions bash > topolet.bash";
+
+pub(super) const MAN: &str = "\
+Examples:
+  topolet man manual/";

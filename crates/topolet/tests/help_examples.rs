@@ -1,0 +1,171 @@
+//! Every command's help ends with examples, and each of them works.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod daemon;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use daemon::{Daemon, Folder, MACHINE, pod, until};
+
+const CONFIG: &str = "\
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cpuManagerPolicy: static
+reservedSystemCPUs: 0,24,48,72
+memoryManagerPolicy: Static
+reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}, {numaNode: 1, limits: {memory: 1Gi}}]
+topologyManagerPolicy: restricted
+systemReserved: {memory: 1948Mi}
+";
+
+/// A folder with all files that examples name.
+fn files() -> Folder {
+    let folder = Folder::new();
+    let (root, fixtures) = (folder.path(), Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures"));
+    fs::write(root.join("pod.yaml"), pod("web-0", "cpu: 2, memory: 1Gi")).unwrap();
+    fs::write(root.join("kubelet.yaml"), CONFIG).unwrap();
+    fs::write(root.join("new.yaml"), CONFIG.replace("restricted", "single-numa-node")).unwrap();
+    fs::copy(fixtures.join("scenarios/telco.yaml"), root.join("scenario.yaml")).unwrap();
+    let scenarios = fixtures.join("scenarios");
+    for entry in fs::read_dir(scenarios).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, root.join(path.file_name().unwrap())).unwrap();
+    }
+    fs::create_dir_all(root.join("manifests")).unwrap();
+    fs::create_dir_all(root.join("kubelet/device-plugins")).unwrap();
+    for name in 1..=11 {
+        let text = pod(&format!("web-{name}"), "cpu: 2, memory: 1Gi");
+        fs::write(root.join(format!("manifests/web-{name}.yaml")), text).unwrap();
+    }
+    let state = fixtures.join("state/healthy");
+    for file in ["cpu_manager_state", "memory_manager_state", "device-plugins/kubelet_internal_checkpoint"] {
+        fs::copy(state.join(file), root.join("kubelet").join(file)).unwrap();
+    }
+    fs::write(root.join("kubelet/config.yaml"), CONFIG).unwrap();
+    works(
+        &format!("topolet capture --node node.tar.zst -m {MACHINE} --state kubelet/ --config kubelet.yaml"),
+        root,
+        None,
+    );
+    folder
+}
+
+fn help(path: &[String]) -> String {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_topolet")).args(path).arg("--help").output().unwrap().stdout;
+    String::from_utf8(output).unwrap()
+}
+
+/// The commands below one.
+fn below(help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let lines = lines.take_while(|line| !line.is_empty());
+    let named = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = named.filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+/// All commands that do something, with the lines of their examples.
+fn commands() -> Vec<(String, Vec<String>)> {
+    let mut open: Vec<Vec<String>> = vec![Vec::new()];
+    let mut found = Vec::new();
+    while let Some(path) = open.pop() {
+        let help = help(&path);
+        let below = below(&help);
+        let examples = help.lines().skip_while(|line| *line != "Examples:").map(str::trim);
+        let examples: Vec<String> =
+            examples.filter(|line| line.starts_with("topolet ")).map(str::to_owned).collect();
+        if below.is_empty() || !examples.is_empty() {
+            found.push((path.join(" "), examples));
+        }
+        open.extend(below.into_iter().map(|name| path.iter().cloned().chain([name]).collect()));
+    }
+    found.sort();
+    found
+}
+
+/// A shell that runs `line` in `folder`, where `topolet` is the program that is tested.
+fn shell(line: &str, folder: &Path, socket: Option<&Path>) -> Command {
+    let own = Path::new(env!("CARGO_BIN_EXE_topolet")).parent().unwrap();
+    let path = format!("{}:{}", own.display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("exec {line}")]).current_dir(folder).env("PATH", path);
+    command.env_remove("TOPOLET_SOCKET").stdin(Stdio::null());
+    if let Some(socket) = socket {
+        command.env("TOPOLET_SOCKET", socket);
+    }
+    command
+}
+
+#[track_caller]
+fn works(line: &str, folder: &Path, socket: Option<&Path>) {
+    let output = shell(line, folder, socket).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let is_right = matches!(output.status.code(), Some(0 | 2));
+    assert!(is_right && !said.contains("error:"), "{line}: {}\n{said}", output.status);
+}
+
+#[test]
+fn every_command_has_examples_that_fit_a_terminal() {
+    let wide = commands().into_iter().flat_map(|(_, lines)| lines).find(|line| line.len() > 76);
+    assert_eq!(wide, None);
+    let without: Vec<String> =
+        commands().into_iter().filter(|(_, examples)| examples.is_empty()).map(|(name, _)| name).collect();
+    assert!(without.is_empty(), "no examples: {without:?}");
+}
+
+#[test]
+fn examples_of_commands_that_end_work() {
+    let folder = files();
+    let asks = ["get", "describe", "apply", "delete", "serve"];
+    let lines = commands().into_iter().filter(|(name, _)| !asks.iter().any(|ask| name.starts_with(ask)));
+    let lines: Vec<String> = lines.flat_map(|(_, examples)| examples).collect();
+    assert!(lines.len() > 20, "{lines:?}");
+    for line in lines {
+        works(&line, folder.path(), None);
+    }
+}
+
+#[test]
+fn examples_for_a_daemon_work() {
+    let (folder, root) = (files(), Folder::new());
+    let daemon = Daemon::start(root.path(), &[]);
+    let socket = Some(daemon.socket.as_path());
+    works("topolet apply -f pod.yaml -f manifests/web-1.yaml", folder.path(), socket);
+    let mut all = commands();
+    all.retain(|(name, _)| ["get", "describe", "status"].iter().any(|ask| name.starts_with(ask)));
+    for line in all.into_iter().flat_map(|(_, examples)| examples) {
+        works(&line, folder.path(), socket.filter(|_| !line.contains("--state")));
+    }
+    let of = |wanted: &str| commands().into_iter().find(|(name, _)| name == wanted).unwrap().1;
+    for line in of("apply") {
+        works(&line, folder.path(), socket);
+    }
+    for line in of("delete") {
+        works("topolet apply -f manifests/ -f pod.yaml", folder.path(), socket);
+        works(&line, folder.path(), socket);
+    }
+}
+
+#[test]
+fn examples_of_a_daemon_serve() {
+    let folder = files();
+    let examples = commands().into_iter().find(|(name, _)| name == "serve").unwrap().1;
+    for mut line in examples {
+        if !line.contains("-m ") {
+            // The machine of the tests instead of this one.
+            line.push_str(&format!(" -m {MACHINE}"));
+        }
+        let socket = if line.contains("--observe") { "topolet.sock" } else { "node/topolet.sock" };
+        let socket = folder.path().join(socket);
+        let mut child = shell(&line, folder.path(), None).stderr(Stdio::null()).spawn().unwrap();
+        until(&line, || {
+            assert!(child.try_wait().unwrap().is_none(), "{line} has ended");
+            std::os::unix::net::UnixStream::connect(&socket).ok()
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
