@@ -24,6 +24,8 @@ pub struct Manifests {
     pub pods: Vec<Pod>,
     /// What made those pods that are made of templates.
     pub owners: BTreeMap<PodUid, Owner>,
+    /// To which workloads the other pods belong, by their `metadata.ownerReferences`: those of a cluster have them.
+    pub controllers: BTreeMap<PodUid, Owner>,
     /// Objects that an API server would refuse, or that cannot be read. None of their pods is in `pods`.
     pub refused: Vec<Refusal>,
     /// How many lists, such as `PodList`, were read; they may be empty.
@@ -73,7 +75,7 @@ pub enum PodLimit {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Owner {
     /// `kind` of the workload, such as `Deployment`.
-    pub kind: &'static str,
+    pub kind: String,
     /// Its name; may be empty.
     pub name: String,
 }

@@ -46,10 +46,18 @@ pub(crate) fn from_files(
     for path in files {
         let are_static = reading.arguments.are_static || is_static(path, reading.static_pods);
         let rules = if are_static { rules.of_static_pods() } else { rules };
-        let Manifests { mut pods, owners, refused, skipped, not_considered, unknown_fields, lists: _ } =
-            patience::during(&format!("reading {}", shown_name(path)), screen, || {
-                manifests_in(path, rules, unknown)
-            })?;
+        let Manifests {
+            mut pods,
+            owners,
+            controllers,
+            refused,
+            skipped,
+            not_considered,
+            unknown_fields,
+            lists: _,
+        } = patience::during(&format!("reading {}", shown_name(path)), screen, || {
+            manifests_in(path, rules, unknown)
+        })?;
         if are_static {
             make_static(&mut pods, &owners)?;
         }
@@ -75,7 +83,7 @@ pub(crate) fn from_files(
             screen.warn(Notice::warning(not_considered.to_string()));
         }
         asked.pods.extend(active(pods, screen).into_iter().map(Pod::delivered));
-        asked.owners.extend(owners);
+        asked.owners.extend(owners.into_iter().chain(controllers));
     }
     refuse_twins(&asked.pods)?;
     Ok(asked)

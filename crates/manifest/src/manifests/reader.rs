@@ -221,9 +221,13 @@ impl Reader {
             self.copies(object, kind, &template, (&namespace, &prefix))?
         };
         self.note_claims(&spec, kind, &name)?;
-        if kind != Kind::Pod {
-            let owner = Owner { kind: kind.name(), name };
-            self.read.owners.extend(pods.iter().map(|pod| (pod.uid.clone(), owner.clone())));
+        let uids = pods.iter().map(|pod| pod.uid.clone());
+        if kind == Kind::Pod {
+            let controller = object.get("metadata")?.as_ref().map_or(Ok(None), controller)?;
+            self.read.controllers.extend(uids.zip(controller));
+        } else {
+            let owner = Owner { kind: kind.name().to_owned(), name };
+            self.read.owners.extend(uids.map(|uid| (uid, owner.clone())));
         }
         self.read.pods.extend(pods.into_iter().map(|pod| pod.with_defaults(self.rules)));
         Ok(())
@@ -372,4 +376,29 @@ impl Header {
         Kind::find(&self.version, &kind)?;
         Some(Members::All(Self { version: self.version.clone(), kind }))
     }
+}
+
+/// The workload that a pod of a cluster belongs to, by its `metadata.ownerReferences`. A `ReplicaSet` that has the pod's
+/// `pod-template-hash` at the end of its name is that of a Deployment. A Node owns the mirrors of its static pods, and
+/// is no workload.
+fn controller(metadata: &Field<'_>) -> Result<Option<Owner>, ManifestError> {
+    let references = metadata.get("ownerReferences")?.map_or(Ok(Vec::new()), |list| list.items())?;
+    let text = |field: Option<Field<'_>>| {
+        Ok::<_, ManifestError>(field.map_or(Ok(""), |field| field.text("a text"))?.to_owned())
+    };
+    for reference in references {
+        if reference.get("controller")?.is_some_and(|field| field.is_true()) {
+            let (kind, name) = (text(reference.get("kind")?)?, text(reference.get("name")?)?);
+            let hash = text(metadata.descend(&["labels", "pod-template-hash"])?)?;
+            let deployment = name.strip_suffix(&hash).and_then(|name| name.strip_suffix('-'));
+            return Ok(match (kind.as_str(), deployment) {
+                ("Node", _) => None,
+                ("ReplicaSet", Some(name)) if !hash.is_empty() => {
+                    Some(Owner { kind: "Deployment".to_owned(), name: name.to_owned() })
+                }
+                _ => Some(Owner { kind, name }),
+            });
+        }
+    }
+    Ok(None)
 }

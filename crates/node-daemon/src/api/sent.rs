@@ -70,7 +70,10 @@ impl Sent {
         let read = Source::from_bytes(name, sent)
             .and_then(|source| read_manifests_up_to(*limit, &source, rules, *unknown))
             .map_err(|error| refused(&error, shape.screen))?;
-        let Manifests { pods, owners, refused, skipped, not_considered, unknown_fields, .. } = read;
+        let Manifests {
+            pods, mut owners, controllers, refused, skipped, not_considered, unknown_fields, ..
+        } = read;
+        owners.extend(controllers);
         if !refused.is_empty() {
             let causes = refused.iter().flat_map(|refusal| &refusal.causes);
             let each = causes.map(|cause| told(cause, shape.screen));
