@@ -23,6 +23,7 @@ mod workload;
 mod manifests;
 mod accepted;
 mod kubelet;
+mod drop_ins;
 mod performance_profile;
 mod kubelet_fields;
 mod patch;
@@ -39,6 +40,7 @@ pub use api::{Complaint, WrongName, check_node_name};
 pub use devices::{
     DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, PciClass, PciSelector, read_devices,
 };
+pub use drop_ins::read_kubelet_drop_ins;
 pub use error::{ManifestError, Style};
 pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, ReportedNodes};
 pub use kubelet::{ConfigKind, KubeletConfigRead, Warning, read_kubelet_config, read_kubelet_config_of};

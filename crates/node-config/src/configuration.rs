@@ -70,8 +70,8 @@ pub struct KubeletConfiguration {
     pub feature_gates: BTreeMap<String, bool>,
 }
 
-/// The thresholds that hold where the configuration names none.
-const DEFAULT_EVICTION: [(&str, &str); 5] = [
+/// Thresholds of `evictionHard` that hold where the configuration names none, by signal.
+pub const DEFAULT_EVICTIONS: [(&str, &str); 5] = [
     ("memory.available", "100Mi"),
     ("nodefs.available", "10%"),
     ("nodefs.inodesFree", "5%"),
@@ -188,7 +188,7 @@ impl KubeletConfiguration {
     /// `mergeDefaultEvictionSettings` adds those that it leaves out.
     #[must_use]
     pub fn eviction(&self) -> BTreeMap<String, String> {
-        let defaults = || DEFAULT_EVICTION.map(|(signal, value)| (signal.to_owned(), value.to_owned()));
+        let defaults = || DEFAULT_EVICTIONS.map(|(signal, value)| (signal.to_owned(), value.to_owned()));
         match &self.eviction_hard {
             None => defaults().into(),
             Some(said) if self.merge_default_eviction_settings == Some(true) => {

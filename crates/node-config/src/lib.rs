@@ -28,7 +28,7 @@ pub use allocatable::{
     allocatable, capacity, reserved_too_much,
 };
 pub use boolean::parse_bool;
-pub use configuration::KubeletConfiguration;
+pub use configuration::{DEFAULT_EVICTIONS, KubeletConfiguration};
 pub use cpu::{CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, cpu_options};
 pub use duration::{Duration, DurationError};
 pub use eviction::{Eviction, EvictionError};

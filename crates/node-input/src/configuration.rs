@@ -3,11 +3,14 @@
 use admission_report::Notice;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context as _, ensure};
 use config_advice::pinned;
 use node_config::{KubeletConfiguration, OwnOptions, Rules};
 use node_output::manifest_error;
-use topology_manifest::{ConfigKind, Source, Warning, read_kubelet_config_of, read_own_options};
+use topology_manifest::{
+    ConfigKind, KubeletConfigRead, Source, Warning, read_kubelet_config_of, read_kubelet_drop_ins,
+    read_own_options,
+};
 use topology_model::KubeletView;
 
 /// The built-in configuration that pins as much as the kubelet can.
@@ -75,9 +78,49 @@ pub(crate) fn own_options_of(name: &str, text: &[u8]) -> anyhow::Result<OwnOptio
     Ok(read.map_err(manifest_error)?)
 }
 
-/// The configuration in a file.
+/// The configuration in a file, or in a folder of drop-ins.
 pub(crate) fn from_file(path: &str, rules: Rules) -> anyhow::Result<ReadConfiguration> {
+    if Path::new(path).is_dir() {
+        return from_folder(path, rules);
+    }
     from_text(path, &bytes(path)?, rules)
+}
+
+/// What a kubelet makes of a `--config-dir`: the files below it that are called `*.conf`, merged in the order of their
+/// names.
+pub(crate) fn from_folder(folder: &str, rules: Rules) -> anyhow::Result<ReadConfiguration> {
+    let mut files = Vec::new();
+    drop_ins(Path::new(folder), &mut files).with_context(|| format!("failed to read folder {folder}"))?;
+    ensure!(
+        !files.is_empty(),
+        "{folder} is a folder without a drop-in: a kubelet's --config-dir has files called *.conf; its --config can be put \
+         there as 00-base.conf"
+    );
+    let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    let texts = files.iter().map(|path| crate::files::read(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let named = names.iter().zip(&texts);
+    let read = named
+        .map(|(name, text)| Source::from_bytes(name, text))
+        .collect::<Result<Vec<_>, _>>()
+        .and_then(|sources| read_kubelet_drop_ins(&sources, rules))
+        .map_err(manifest_error)?;
+    Ok(of_read(folder, read))
+}
+
+/// Adds the drop-ins below a folder in the kubelet's order: by name, those of a folder where its name stands.
+fn drop_ins(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    let mut entries = std::fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        // Links to folders are files to the kubelet, too.
+        if entry.file_type()?.is_dir() {
+            drop_ins(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "conf") {
+            files.push(path);
+        }
+    }
+    Ok(())
 }
 
 /// Whether a configuration of this name is built in.
@@ -88,12 +131,6 @@ pub(crate) fn is_built_in(name: &str) -> bool {
 /// What is in the file of a configuration.
 pub(crate) fn bytes(path: &str) -> anyhow::Result<Vec<u8>> {
     let path = Path::new(path);
-    if path.is_dir() {
-        anyhow::bail!(
-            "{} is a folder: a configuration is one file; what a kubelet answers at /configz has its drop-ins in it",
-            path.display()
-        );
-    }
     crate::files::read(path).with_context(|| {
         format!("failed to read configuration {} (built in are {PINNED} and {DEFAULTS})", path.display())
     })
@@ -104,12 +141,15 @@ pub(crate) fn from_text(name: &str, text: &[u8], rules: Rules) -> anyhow::Result
     let read = Source::from_bytes(name, text)
         .and_then(|source| read_kubelet_config_of(&source, rules))
         .map_err(manifest_error)?;
-    let static_pods = read.static_pod_path.map(PathBuf::from);
-    Ok(ReadConfiguration {
+    Ok(of_read(name, read))
+}
+
+fn of_read(name: &str, read: KubeletConfigRead) -> ReadConfiguration {
+    ReadConfiguration {
         name: name.to_owned(),
         config: read.config,
-        static_pods,
+        static_pods: read.static_pod_path.map(PathBuf::from),
         kind: read.kind,
         warnings: read.warnings,
-    })
+    }
 }

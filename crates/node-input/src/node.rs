@@ -1,7 +1,7 @@
 //! What is decided on: a machine, the rules, the devices.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -271,6 +271,9 @@ pub fn configuration_to_check(
     let given = given.unwrap_or(configuration::DEFAULTS);
     if configuration::is_built_in(given) {
         return Ok((configuration::read(Some(given), view, release)?, String::new()));
+    }
+    if Path::new(given).is_dir() {
+        return Ok((configuration::from_folder(given, release)?, String::new()));
     }
     let bytes = configuration::bytes(given)?;
     Ok((configuration::from_text(given, &bytes, release)?, text(&bytes)))

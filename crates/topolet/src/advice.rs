@@ -36,6 +36,9 @@ pub(crate) struct Checked {
 pub(crate) struct Finding {
     /// The field that it is about.
     pub(crate) field: String,
+    /// Which of several files it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
     /// Where the field is in the file; absent if it is not written there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) line: Option<usize>,
@@ -64,6 +67,7 @@ impl Finding {
         let config_advice::Finding { field, cause, remedy } = finding;
         Self {
             field: field.to_owned(),
+            file: None,
             line: line_of(field, text),
             severity: cause.severity(),
             text: cause.to_string(),
@@ -71,8 +75,8 @@ impl Finding {
         }
     }
 
-    /// Something in a file that the kubelet ignores.
-    pub(crate) fn without_effect(warning: &Warning) -> Self {
+    /// Something in a file of the configuration `name` that the kubelet ignores.
+    pub(crate) fn without_effect(warning: &Warning, name: &str) -> Self {
         let error = warning.as_error();
         let (field, expected) = match error.problem() {
             topology_manifest::Problem::MisspeltField { found, meant } => (found.as_str(), Some(*meant)),
@@ -81,6 +85,7 @@ impl Finding {
         };
         Self {
             field: field.to_owned(),
+            file: Some(error.file().to_owned()).filter(|file| file != name),
             line: Some(error.line()),
             severity: Severity::WithoutEffect,
             text: error.problem().to_string(),

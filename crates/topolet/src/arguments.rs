@@ -137,7 +137,7 @@ impl BackupArguments {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RulesArguments {
     /// `KubeletConfiguration`, `KubeletConfig` or `PerformanceProfile` of OpenShift, `NodeConfig` of EKS, or a kubelet's
-    /// /configz, as YAML or JSON; `pinned` for the built-in one
+    /// /configz, as YAML or JSON; a folder of drop-ins (a kubelet's --config-dir); `pinned` for the built-in one
     /// that pins as much as possible, `kubelet-defaults` for the kubelet's own, which pin nothing.
     /// Without it that of a node file, or of `live` that of its kubelet, else `pinned`.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]

@@ -111,7 +111,8 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     let mut findings: Vec<Finding> = faults.map(|fault| Finding::new(fault, &text)).collect();
     // After what keeps the kubelet from starting.
     let refused = findings.iter().filter(|finding| finding.severity == Severity::Refused).count();
-    findings.splice(refused..refused, read.warnings.iter().map(Finding::without_effect));
+    let without_effect = read.warnings.iter().map(|warning| Finding::without_effect(warning, &read.name));
+    findings.splice(refused..refused, without_effect);
     let is_wrong = !findings.is_empty();
     let changes = changes(&read.config, &proposal);
     let given = Given { name: &read.name, text: &text, kind: read.kind };

@@ -21,7 +21,8 @@ pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, page: 
             Severity::Harmful => (page.no(), "harmful"),
             Severity::Doubtful => ("!", "hardly meant"),
         };
-        let line = finding.line.map_or_else(String::new, |line| format!(" (line {line})"));
+        let file = finding.file.as_ref().map_or_else(String::new, |file| format!("{file}, "));
+        let line = finding.line.map_or_else(String::new, |line| format!(" ({file}line {line})"));
         let field = if finding.field.is_empty() { "the file" } else { &finding.field };
         text.push_str(&format!("{mark} {field}{line}   {what}: {}\n", finding.text));
         text.push_str(&expected(finding.expected.as_ref()));

@@ -1,0 +1,127 @@
+//! Drop-ins: several files that make one configuration, as the kubelet merges the `*.conf` below its `--config-dir`.
+
+use node_config::{DEFAULT_EVICTIONS, Rules};
+
+use crate::kubelet::{ConfigKind, KubeletConfigRead, body, decoded, documents_of, read_kubelet_config_of};
+use crate::node::{Entry, Field, Node, Value};
+use crate::{ManifestError, Problem, Source};
+
+/// Reads drop-ins in the order in which they are merged (RFC 7386: mappings are merged, `null` takes a field away, all
+/// else replaces) into the kubelet's defaults. Of those only `evictionHard` is a mapping, so that a drop-in changes single
+/// thresholds.
+///
+/// # Errors
+/// The first file that the kubelet could not decode, or that is no `KubeletConfiguration`, with its place.
+pub fn read_kubelet_drop_ins(
+    sources: &[Source<'_>],
+    rules: Rules,
+) -> Result<KubeletConfigRead, ManifestError> {
+    let mut merged = Node { value: Value::Map(vec![defaults()]), span: 0..0 };
+    let mut warnings = Vec::new();
+    for source in sources {
+        // What is wrong in one file is said with its own lines; merged they are right then.
+        let read = read_kubelet_config_of(source, rules)?;
+        warnings.extend(read.warnings);
+        for node in documents_of(source)? {
+            let fields = body(source, &node)?;
+            if read.kind != ConfigKind::Kubelet || fields.get("kind")?.is_none() {
+                let problem = Problem::Unexpected {
+                    found: "another kind of file".to_owned(),
+                    expected: "a KubeletConfiguration (kubelet.config.k8s.io/v1beta1): a kubelet takes no other as a drop-in",
+                };
+                return Err(Field::document(source, &node).fail(problem));
+            }
+            merge(&mut merged, node);
+        }
+    }
+    let nowhere = Source { name: "", text: "" };
+    let fields = Field::document(&nowhere, &merged);
+    let static_pods = fields.get("staticPodPath")?;
+    let static_pod_path = static_pods.and_then(|path| path.text("a path").ok()).map(str::to_owned);
+    // They have been said of the files.
+    let mut said = Vec::new();
+    let config = decoded(fields, rules, &mut said)?;
+    Ok(KubeletConfigRead { config, static_pod_path, kind: ConfigKind::Kubelet, warnings })
+}
+
+/// `evictionHard` of a kubelet without a configuration.
+fn defaults() -> Entry {
+    let text = |value: &str| Node { value: Value::Text(value.to_owned()), span: 0..0 };
+    let entry = |key: &str, value| Entry { key: key.to_owned(), key_span: 0..0, value };
+    let thresholds = DEFAULT_EVICTIONS.iter().map(|(signal, threshold)| entry(signal, text(threshold)));
+    entry("evictionHard", Node { value: Value::Map(thresholds.collect()), span: 0..0 })
+}
+
+fn merge(into: &mut Node, patch: Node) {
+    let Value::Map(entries) = patch.value else {
+        *into = patch;
+        return;
+    };
+    if !matches!(into.value, Value::Map(_)) {
+        into.value = Value::Map(Vec::new());
+    }
+    let Value::Map(own) = &mut into.value else { return };
+    for Entry { key, key_span, value } in entries {
+        match own.iter_mut().find(|entry| entry.key == key) {
+            _ if value.value == Value::Null => own.retain(|entry| entry.key != key),
+            Some(entry) => merge(&mut entry.value, value),
+            None => {
+                let mut made = Node { value: Value::Null, span: value.span.clone() };
+                merge(&mut made, value);
+                own.push(Entry { key, key_span, value: made });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const HEAD: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+
+    fn read(texts: &[&str]) -> Result<KubeletConfigRead, String> {
+        let texts: Vec<String> = texts.iter().map(|text| format!("{HEAD}{text}\n")).collect();
+        let sources: Vec<Source<'_>> = texts.iter().map(|text| Source { name: "a.conf", text }).collect();
+        read_kubelet_drop_ins(&sources, Rules::default()).map_err(|error| error.to_string())
+    }
+
+    fn map(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
+        entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn mappings_are_merged_and_all_else_is_replaced() {
+        let read = read(&[
+            "cpuManagerPolicy: static\nkubeReserved: {cpu: 500m, memory: 1Gi}\nevictionHard: {memory.available: 200Mi}\n\
+             reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}, {numaNode: 1, limits: {memory: 1Gi}}]",
+            "kubeReserved: {memory: 2Gi, pid: null}\nreservedMemory: [{numaNode: 1, limits: {memory: 2Gi}}]\nmaxPods: 50",
+            "cpuManagerPolicy: null\nmaxPods: 60",
+        ]);
+        let config = read.map(|read| read.config);
+        let Ok(config) = config else { panic!("{config:?}") };
+        assert_eq!(config.cpu_manager_policy, None);
+        assert_eq!(config.kube_reserved, map(&[("cpu", "500m"), ("memory", "2Gi")]));
+        assert_eq!(config.reserved_memory.iter().map(|reserved| reserved.numa_node).collect::<Vec<_>>(), [1]);
+        assert_eq!(config.max_pods, Some(60));
+        let evictions = config.eviction_hard.unwrap_or_default();
+        assert_eq!(evictions.get("memory.available").map(String::as_str), Some("200Mi"));
+        assert_eq!(evictions.len(), DEFAULT_EVICTIONS.len(), "other thresholds stay the defaults");
+    }
+
+    #[test]
+    fn a_mistake_is_that_of_its_file() {
+        let error = read(&["cpuManagerPolicy: static", "maxPods: many"]).map(|_| ());
+        assert!(
+            error.as_ref().is_err_and(|error| error.contains("maxPods") && error.contains("a.conf:3")),
+            "{error:?}"
+        );
+        let text = "kubeletconfig: {cpuManagerPolicy: static}";
+        let source = [Source { name: "configz.conf", text }];
+        let error =
+            read_kubelet_drop_ins(&source, Rules::default()).map(|_| ()).map_err(|error| error.to_string());
+        assert!(error.as_ref().is_err_and(|error| error.contains("KubeletConfiguration")), "{error:?}");
+    }
+}
