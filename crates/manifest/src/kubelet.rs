@@ -143,7 +143,7 @@ fn flags_of_nodeadm(document: &Field<'_>) -> Result<Option<Warning>, ManifestErr
 }
 
 /// What is read as a configuration, for people.
-pub(crate) const ACCEPTED_CONFIGS: &str = "a KubeletConfiguration (kubelet.config.k8s.io/v1beta1), a KubeletConfig or PerformanceProfile of OpenShift, a NodeConfig of EKS, or what a kubelet answers at /configz, which has its flags and drop-ins in it";
+pub(crate) const ACCEPTED_CONFIGS: &str = "a KubeletConfiguration (kubelet.config.k8s.io/v1beta1), a KubeletConfig or PerformanceProfile of OpenShift, a NodeConfig of EKS, settings of Bottlerocket, or what a kubelet answers at /configz, which has its flags and drop-ins in it";
 
 /// The documents of a configuration as the kubelet reads them: strictly first, and leniently if a repeated key was the
 /// only matter, which is given too.

@@ -13,6 +13,8 @@ use topology_manifest::{
 };
 use topology_model::KubeletView;
 
+use crate::bottlerocket;
+
 /// The built-in configuration that pins as much as the kubelet can.
 pub const PINNED: &str = "pinned";
 /// What a kubelet without a configuration file does.
@@ -63,7 +65,7 @@ pub(crate) fn read(
     match argument {
         PINNED => Ok(built_in(pinned(view))),
         DEFAULTS => Ok(built_in(KubeletConfiguration::default())),
-        path => from_file(path, rules),
+        path => from_file(path, view.cpus().num_cpus(), rules),
     }
 }
 
@@ -78,12 +80,12 @@ pub(crate) fn own_options_of(name: &str, text: &[u8]) -> anyhow::Result<OwnOptio
     Ok(read.map_err(manifest_error)?)
 }
 
-/// The configuration in a file, or in a folder of drop-ins.
-pub(crate) fn from_file(path: &str, rules: Rules) -> anyhow::Result<ReadConfiguration> {
+/// The configuration in a file, or in a folder of drop-ins, on a machine with so many CPUs.
+pub(crate) fn from_file(path: &str, cpus: usize, rules: Rules) -> anyhow::Result<ReadConfiguration> {
     if Path::new(path).is_dir() {
         return from_folder(path, rules);
     }
-    from_text(path, &bytes(path)?, rules)
+    from_text(path, &bytes(path)?, cpus, rules)
 }
 
 /// What a kubelet makes of a `--config-dir`: the files below it that are called `*.conf`, merged in the order of their
@@ -136,12 +138,32 @@ pub(crate) fn bytes(path: &str) -> anyhow::Result<Vec<u8>> {
     })
 }
 
-/// The configuration in a text that is called `name`.
-pub(crate) fn from_text(name: &str, text: &[u8], rules: Rules) -> anyhow::Result<ReadConfiguration> {
+/// The configuration in a text that is called `name`, on a machine with so many CPUs.
+pub(crate) fn from_text(
+    name: &str,
+    text: &[u8],
+    cpus: usize,
+    rules: Rules,
+) -> anyhow::Result<ReadConfiguration> {
+    if let Some(settings) = settings(text) {
+        let made = bottlerocket::configuration(name, settings, cpus)?;
+        let source = Source { name, text: &made };
+        return Ok(of_read(name, read_kubelet_config_of(&source, rules).map_err(manifest_error)?));
+    }
     let read = Source::from_bytes(name, text)
         .and_then(|source| read_kubelet_config_of(&source, rules))
         .map_err(manifest_error)?;
     Ok(of_read(name, read))
+}
+
+/// Settings of Bottlerocket, if the text is such.
+fn settings(text: &[u8]) -> Option<&str> {
+    std::str::from_utf8(text).ok().filter(|text| bottlerocket::is_one(text))
+}
+
+/// Whether a text is settings of Bottlerocket, which are no configuration themselves.
+pub(crate) fn is_settings(text: &[u8]) -> bool {
+    settings(text).is_some()
 }
 
 fn of_read(name: &str, read: KubeletConfigRead) -> ReadConfiguration {

@@ -108,7 +108,8 @@ impl Gathering<'_> {
         if let Some(path) = self.found(given, &CONFIGS) {
             let shown = path.display().to_string();
             // The newest release knows every field.
-            let config = read_configuration(&shown, Rules::of(Release::V1_37))?.config;
+            let cpus = usize::try_from(self.machine.info.num_cpus).unwrap_or(0);
+            let config = read_configuration(&shown, cpus, Rules::of(Release::V1_37))?.config;
             let text = serde_saphyr::to_string(&config)?;
             self.tell("config", format!("{shown}: the fields that decide, no others"));
             return Ok(Some(text));

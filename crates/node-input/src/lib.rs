@@ -9,6 +9,7 @@ mod memory;
 mod hugepages;
 mod view;
 mod change;
+mod bottlerocket;
 mod configuration;
 mod devices;
 mod identity;

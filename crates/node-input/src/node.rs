@@ -208,9 +208,12 @@ pub fn configuration_of(
     release: Rules,
 ) -> anyhow::Result<ReadConfiguration> {
     match (given, packed_config(machine)) {
-        (None, Some((packed, text))) => {
-            configuration::from_text(&packed.config_name(&machine.name), text, release)
-        }
+        (None, Some((packed, text))) => configuration::from_text(
+            &packed.config_name(&machine.name),
+            text,
+            view.cpus().num_cpus(),
+            release,
+        ),
         (given, _) => configuration::read(given, view, release),
     }
 }
@@ -265,7 +268,7 @@ pub fn configuration_to_check(
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if let (None, Some((packed, config))) = (given, packed_config(machine)) {
         let name = packed.config_name(&machine.name);
-        let read = configuration::from_text(&name, config, release)?;
+        let read = configuration::from_text(&name, config, view.cpus().num_cpus(), release)?;
         return Ok((read, text(config)));
     }
     let given = given.unwrap_or(configuration::DEFAULTS);
@@ -276,7 +279,9 @@ pub fn configuration_to_check(
         return Ok((configuration::from_folder(given, release)?, String::new()));
     }
     let bytes = configuration::bytes(given)?;
-    Ok((configuration::from_text(given, &bytes, release)?, text(&bytes)))
+    // A proposal is a configuration of its own: settings of Bottlerocket cannot be changed in place.
+    let text = |bytes: &[u8]| if configuration::is_settings(bytes) { String::new() } else { text(bytes) };
+    Ok((configuration::from_text(given, &bytes, view.cpus().num_cpus(), release)?, text(&bytes)))
 }
 
 fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> anyhow::Result<()> {

@@ -30,9 +30,9 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct ConfigCheckArguments {
-    /// `KubeletConfiguration`, `KubeletConfig` or `PerformanceProfile` of OpenShift, `NodeConfig` of EKS, or a kubelet's
-    /// /configz, as YAML or JSON. Without it that of a node file, or of `live` that of its kubelet, else
-    /// `kubelet-defaults`.
+    /// `KubeletConfiguration`, `KubeletConfig` or `PerformanceProfile` of OpenShift, `NodeConfig` of EKS, settings of
+    /// Bottlerocket, or a kubelet's /configz, as YAML, JSON or TOML; a folder of drop-ins (a kubelet's --config-dir).
+    /// Without it that of a node file, or of `live` that of its kubelet, else `kubelet-defaults`.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
     /// Release of the kubelet that reads it: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.1. Without it one that
