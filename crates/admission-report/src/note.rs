@@ -51,6 +51,8 @@ pub enum Remark {
         reason: SharingReason,
         /// The CPUs; `None`: all CPUs.
         shared_pool: Option<CpuSet>,
+        /// Huge pages that the containers ask for and that the memory manager does not bind to NUMA nodes.
+        unbound: Vec<ResourceName>,
     },
     /// The pod is admitted without these resources, of which no device plugin is known.
     AdmittedUnchecked {
@@ -157,11 +159,15 @@ impl fmt::Display for Remark {
                 }
                 grouped_memory.as_ref().map_or(Ok(()), |memory| write!(f, "; {memory}"))
             }
-            Self::NotPinned { reason, shared_pool } => {
+            Self::NotPinned { reason, shared_pool, unbound } => {
                 write!(f, "admitted, CPUs NOT pinned: {reason}; ")?;
                 match shared_pool {
-                    Some(cpus) => write!(f, "CPUs are the shared pool {cpus}"),
-                    None => f.write_str("it may run on all CPUs"),
+                    Some(cpus) => write!(f, "CPUs are the shared pool {cpus}")?,
+                    None => f.write_str("it may run on all CPUs")?,
+                }
+                match unbound.as_slice() {
+                    [] => Ok(()),
+                    pages => write!(f, "; {} may come from any NUMA node", joined(pages, " and ")),
                 }
             }
             Self::AdmittedUnchecked { resources, advice } => {

@@ -4,6 +4,8 @@ use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
 use cpu_manager::{Granted, NotPinned};
+use memory_manager::Granted as GrantedMemory;
+use pod_spec::ResourceName;
 use topology_admission::{Placed, Placement, Search, UnitName};
 use topology_policy::KubeletPolicy;
 
@@ -88,7 +90,17 @@ impl Facts<'_> {
             Some(Granted::SharedPool(other)) => SharingReason::Manager(*other),
         };
         let shared_pool = self.after.cpus().map(|cpus| cpus.shared().clone());
-        Some(Remark::NotPinned { reason, shared_pool })
+        Some(Remark::NotPinned { reason, shared_pool, unbound: self.unbound_pages(placed) })
+    }
+
+    /// Huge pages of a container whose memory is not bound to NUMA nodes.
+    fn unbound_pages(&self, placed: &Placed) -> Vec<ResourceName> {
+        if matches!(placed.memory, Some(GrantedMemory::Blocks(_))) {
+            return Vec::new();
+        }
+        let container = self.pod.container(&placed.name);
+        let asked = container.iter().flat_map(|container| container.requests.iter());
+        asked.map(|(resource, _)| resource).filter(|resource| resource.is_hugepages()).cloned().collect()
     }
 }
 

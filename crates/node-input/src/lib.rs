@@ -38,8 +38,8 @@ pub use kubelet_version::{KubeletVersion, NamedBy};
 pub use machine::{LIVE, LoadedMachine, files_of};
 pub use memory::{must_be_known as memory_must_be_known, must_be_known_by as memory_must_be_known_by};
 pub use node::{
-    InputWarning, Keeping, LoadedNode, StartFailed, configuration_of, configuration_to_check, inventory_of,
-    options_of,
+    ConfigurationRefused, InputWarning, Keeping, LoadedNode, StartFailed, configuration_of,
+    configuration_to_check, inventory_of, options_of,
 };
 pub use packed::{Contents, Gap, Packed, Packing, Source};
 pub use pod_names::{

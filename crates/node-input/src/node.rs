@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admission_report::Notice;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use config_advice::hazards_of_kubelet;
 use cpu_manager::QuotaWithExclusiveCpus;
 use device_manager::Inventory;
@@ -57,6 +57,16 @@ pub struct StartFailed {
     pub machine: String,
     /// The kubelet's error.
     pub error: String,
+}
+
+/// A kubelet refuses a configuration before it looks at the machine.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("configuration {config} is refused by the kubelet:\n  {}", .faults.join("\n  "))]
+pub struct ConfigurationRefused {
+    /// What the configuration is called.
+    pub config: String,
+    /// The kubelet's errors.
+    pub faults: Vec<String>,
 }
 
 /// A warning about a file that was read.
@@ -284,12 +294,12 @@ pub fn configuration_to_check(
     Ok((configuration::from_text(given, &bytes, view.cpus().num_cpus(), release)?, text(&bytes)))
 }
 
-fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> anyhow::Result<()> {
-    let wrong: Vec<String> = config.validate().iter().map(ToString::to_string).collect();
-    if !wrong.is_empty() {
-        bail!("configuration {name} is refused by the kubelet:\n  {}", wrong.join("\n  "));
+fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> Result<(), ConfigurationRefused> {
+    let faults: Vec<String> = config.validate().iter().map(ToString::to_string).collect();
+    if faults.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    Err(ConfigurationRefused { config: name.to_owned(), faults })
 }
 
 fn start_failed(error: &StartError, config: &str, machine: &str) -> anyhow::Error {

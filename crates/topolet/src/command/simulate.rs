@@ -26,6 +26,9 @@ pub(crate) struct SimulateArguments {
     /// Draws from this seed instead of the scenario's.
     #[arg(long, value_name = "NUMBER", conflicts_with = "find_max")]
     pub(crate) seed: Option<u64>,
+    /// Says below the tables what their columns mean.
+    #[arg(long, conflicts_with = "find_max")]
+    pub(crate) legend: bool,
     #[command(flatten)]
     pub(crate) reading: ReadingArguments,
     #[command(flatten)]
@@ -71,7 +74,11 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()>
     let report = Report::new(&prepared, &simulation::run(&prepared));
     let document = |format| Document::new("Simulation", &report).text(format).map(Option::unwrap_or_default);
     match arguments.output {
-        SimulateFormat::Table => screen.show(&render::simulation(&report, screen.page)),
+        SimulateFormat::Table => {
+            let legend =
+                if arguments.legend { render::simulation_legend(screen.page) } else { String::new() };
+            screen.show(&(render::simulation(&report, screen.page) + &legend))
+        }
         SimulateFormat::Json => screen.print(&document(Format::Json)?),
         SimulateFormat::Yaml => screen.print(&document(Format::Yaml)?),
         SimulateFormat::Csv => screen.print(&render::simulation_csv(&report)),

@@ -11,5 +11,7 @@ pub(crate) use config::checked;
 pub(crate) use k8s_quantity::Amount;
 pub(crate) use repair::repairs;
 pub(crate) use screen::Screen;
-pub(crate) use simulation::{found_max, found_max_csv, simulation, simulation_csv};
+pub(crate) use simulation::{
+    found_max, found_max_csv, legend as simulation_legend, simulation, simulation_csv,
+};
 pub(crate) use terminal_text::{Glyphs, Page};

@@ -6,7 +6,7 @@ use std::io::{IsTerminal as _, Write};
 use anstream::AutoStream;
 use anyhow::ensure;
 use clap::ColorChoice;
-use node_input::StartFailed;
+use node_input::{ConfigurationRefused, StartFailed};
 use node_output::{is_quoted, locale_glyphs};
 use terminal_text::Page;
 
@@ -58,7 +58,7 @@ impl Screen {
     pub(crate) fn error(self, error: &anyhow::Error) {
         let head = if error.chain().next().is_some_and(is_quoted) { "" } else { "error: " };
         self.to_stderr(&self.told(&format!("{head}{error:#}")));
-        if error.is::<StartFailed>() {
+        if error.is::<StartFailed>() || error.is::<ConfigurationRefused>() {
             self.warn("`topolet config check` with the same --config and --machine says what to change");
         }
     }

@@ -35,6 +35,35 @@ pub(crate) fn simulation(report: &Report, page: Page) -> String {
     text
 }
 
+/// What the columns of the tables mean.
+pub(crate) fn legend(page: Page) -> String {
+    let rows = [
+        ("ADMITTED", "pods that a node admitted, and which share of all that arrived they are"),
+        ("REFUSED", "the others; a refused pod is not tried again"),
+        (
+            "ALIGNED",
+            "of the admitted pods with CPUs, memory or devices of their own the share that is on as few NUMA nodes as it \
+             could be on an empty machine",
+        ),
+        (
+            "CPUS HELD",
+            "the share of all CPUs that containers had for themselves, on the average over the time",
+        ),
+        (
+            "FRAGMENTED",
+            "of the pods that all free resources of a machine would hold together the share for which no single NUMA node \
+             has room, on the average over time and machines",
+        ),
+        ("NoRoom", "the scheduler found no node with enough of everything; other reasons are the kubelet's"),
+        (
+            "HELD ON",
+            "the share of what a NUMA node has that was held, on the average over time and machines of the kind",
+        ),
+    ];
+    let rows = rows.map(|(column, means)| vec![column.to_owned(), means.to_owned()]);
+    format!("\nlegend\n{}", page.columns(rows, "  "))
+}
+
 /// The scenario in a line.
 pub(crate) fn headline(report: &Report, page: Page) -> String {
     let machines =
