@@ -29,6 +29,7 @@ mod start;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cpu_manager::ContainerId;
 use device_manager::{Endpoint, Life, Moment, Question, Replies};
@@ -58,6 +59,8 @@ pub struct Owner {
     backlog: Backlog,
     /// The number of the next pod that comes.
     arrivals: u64,
+    /// The time since 1970 at moment zero, by the clock on the wall.
+    epoch: Option<Duration>,
     /// Containers whose plugins have not all answered.
     starting: Vec<PendingStart>,
     places: BTreeMap<ContainerId, Pinning>,
@@ -93,6 +96,7 @@ impl Owner {
             admissions: VecDeque::new(),
             backlog: Backlog::default(),
             arrivals,
+            epoch: None,
             starting: Vec::new(),
             places: BTreeMap::new(),
             effects: Vec::new(),
@@ -102,6 +106,14 @@ impl Owner {
         owner.changes.push_back(Change::Rewrite);
         owner.place_all();
         owner
+    }
+
+    /// The same, which notes when pods are admitted: `epoch` is the time since 1970 at moment zero, by the clock on the
+    /// wall. Nothing is decided by it.
+    #[must_use]
+    pub const fn dated(mut self, epoch: Duration) -> Self {
+        self.epoch = Some(epoch);
+        self
     }
 
     /// The node with its machine, configuration and managers.

@@ -1,6 +1,45 @@
 //! The time on the wall as text; nothing is decided by it.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use device_manager::Moment;
+
+/// The time since 1970 at moment zero of a clock that stands at `now`.
+pub(super) fn epoch(Moment(now): Moment) -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(now)
+}
+
+/// When something was that began this long after 1970, as `2026-03-01T12:00:00.000Z`.
+pub(super) fn text(since: Duration) -> String {
+    shown(UNIX_EPOCH + since)
+}
+
+/// How long it has been since then, as kubectl shows ages: `45s`, `5m30s`, `3h12m`, `47h`, `12d`.
+pub(super) fn age(since: Duration) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    human(now.saturating_sub(since).as_secs())
+}
+
+/// A span of seconds as `k8s.io/apimachinery/pkg/util/duration.HumanDuration` writes it.
+fn human(seconds: u64) -> String {
+    const DAY: u64 = 86_400;
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / DAY);
+    let two = |large: u64, unit: &str, small: u64, rest: &str| match small {
+        0 => format!("{large}{unit}"),
+        small => format!("{large}{unit}{small}{rest}"),
+    };
+    match seconds {
+        ..120 => format!("{seconds}s"),
+        120..600 => two(minutes, "m", seconds % 60, "s"),
+        600..10_800 => format!("{minutes}m"),
+        10_800..28_800 => two(hours, "h", minutes % 60, "m"),
+        28_800..172_800 => format!("{hours}h"),
+        172_800..691_200 => two(days, "d", hours % 24, "h"),
+        691_200..63_072_000 => format!("{days}d"),
+        63_072_000..252_288_000 => two(days / 365, "y", days % 365, "d"),
+        _ => format!("{}y", days / 365),
+    }
+}
 
 /// Now, as `2026-03-01T12:00:00.123Z`.
 pub(super) fn now() -> String {
@@ -35,7 +74,30 @@ const fn civil(days: u64) -> (u64, u64, u64) {
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
-    use super::shown;
+    use super::{human, shown};
+
+    #[test]
+    fn ages_are_those_of_kubectl() {
+        for (seconds, expected) in [
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (330, "5m30s"),
+            (600, "10m"),
+            (10_799, "179m"),
+            (10_800, "3h"),
+            (11_520, "3h12m"),
+            (28_800, "8h"),
+            (172_799, "47h"),
+            (176_400, "2d1h"),
+            (691_200, "8d"),
+            (63_072_000, "2y"),
+            (63_158_400, "2y1d"),
+            (252_288_000, "8y"),
+        ] {
+            assert_eq!(human(seconds), expected, "{seconds}");
+        }
+    }
 
     #[test]
     fn dates_are_those_of_the_calendar() {

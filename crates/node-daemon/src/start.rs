@@ -9,6 +9,7 @@ use node_agent::{KeptBackups, Owner, mend, prune};
 use node_input::LoadedNode;
 use node_state::{PodNames, Quarantine, Quarantined, Repair, StateFolder};
 
+use super::clock::epoch;
 use super::root;
 
 /// What is done with state that is not as it should be.
@@ -35,7 +36,7 @@ pub(super) fn owner(
         let start = StateFolder::read(store)?.strict(&node.node).with_context(cannot)?;
         let ledger = start.ledger(&node.node, inventory, now).with_context(cannot)?;
         quarantined(root, store);
-        return Ok((Owner::new(node.node.clone(), &ledger, start.records), Vec::new()));
+        return Ok((Owner::new(node.node.clone(), &ledger, start.records).dated(epoch(now)), Vec::new()));
     }
     let (found, mut findings) = node_agent::read_anything(store)?;
     let runs = root::pod_list(root).with_context(cannot)?;
@@ -77,7 +78,7 @@ pub(super) fn owner(
         tracing::warn!("an old backup is not removed: {:#}", anyhow::Error::new(error));
     }
     quarantined(root, store);
-    Ok((Owner::new(node.node.clone(), &ledger, repaired.start.records), findings))
+    Ok((Owner::new(node.node.clone(), &ledger, repaired.start.records).dated(epoch(now)), findings))
 }
 
 /// Tells who is quarantined since a repair by hand. Pods of this node have it in their own files too; those of a

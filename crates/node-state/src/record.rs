@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cpu_manager::ContainerId;
 use pod_spec::{
@@ -103,6 +104,8 @@ pub struct Record {
     pub source: Source,
     /// Counts admissions of this node.
     pub arrival: u64,
+    /// When it was admitted by the clock on the wall, as the time since 1970; `None`: not known.
+    pub admitted: Option<Duration>,
     /// Its containers that run, by id in the runtime.
     pub running: BTreeMap<ContainerId, Running>,
     /// What it was granted; `None`: the state files alone know.
@@ -136,6 +139,9 @@ pub enum RecordError {
 #[serde(rename_all = "camelCase")]
 struct Own {
     arrival: u64,
+    /// Seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    admitted: Option<u64>,
     source: Kind,
     /// The file of a pod of the folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -154,7 +160,7 @@ impl Record {
     pub fn new(pod: Arc<Pod>, source: Source, arrival: u64) -> Self {
         let manifest = Arc::new(manifest(&pod));
         let running = BTreeMap::new();
-        Self { pod, manifest, source, arrival, running, grants: None, quarantine: None }
+        Self { pod, manifest, source, arrival, admitted: None, running, grants: None, quarantine: None }
     }
 
     /// The same with what the pod holds.
@@ -170,6 +176,7 @@ impl Record {
         let running = self.running.iter().map(|(id, running)| (id.to_string(), running.clone()));
         let own = Own {
             arrival: self.arrival,
+            admitted: self.admitted.map(|since| since.as_secs()),
             source: if self.source.is_folder() { Kind::Folder } else { Kind::Request },
             manifest_file: self.source.file().map(ToString::to_string),
             running: running.collect(),
@@ -228,6 +235,7 @@ impl Record {
                 Kind::Request => Source::Request,
             },
             arrival: own.arrival,
+            admitted: own.admitted.map(Duration::from_secs),
             running: running.collect(),
             grants: own.grants.map(Grants::try_from).transpose()?,
             quarantine: own.quarantine,

@@ -72,7 +72,7 @@ fn killed_and_started_again_the_node_is_as_it_was() {
     );
     assert_eq!(started.status, 200, "{}", started.body);
 
-    let listed = words(&daemon.prints(&["get", "pods"]));
+    let listed = words(&daemon.pods());
     let expected = [
         "NAMESPACE NAME STATUS QOS CPUS NUMA DEVICES SOURCE",
         "default dpdk Admitted Guaranteed 3-5,51-53 0 2 request",
@@ -97,7 +97,7 @@ fn killed_and_started_again_the_node_is_as_it_was() {
     drop(vfs);
     let daemon = Daemon::start(root.path(), &arguments);
     let admitted: Vec<&str> = expected.into_iter().filter(|line| !line.contains("huge")).collect();
-    assert_eq!(words(&daemon.prints(&["get", "pods"])), admitted, "a refused pod is forgotten, no other is");
+    assert_eq!(words(&daemon.pods()), admitted, "a refused pod is forgotten, no other is");
     let described = daemon.prints(&["describe", "pod", "dpdk"]);
     assert!(described.contains("4f5a"), "the running container is known:\n{described}");
     let again = plugin(root.path(), &daemon);
@@ -106,7 +106,7 @@ fn killed_and_started_again_the_node_is_as_it_was() {
 
     assert_eq!(daemon.prints(&["delete", "pod", "dpdk"]), "pod default/dpdk deleted\n");
     fs::remove_file(manifests.path().join("static.yaml")).unwrap();
-    until("a folder that is empty", || (daemon.prints(&["get", "pods"]).lines().count() == 2).then_some(()));
+    until("a folder that is empty", || (daemon.pods().lines().count() == 2).then_some(()));
     let state = daemon.prints(&["get", "state"]);
     assert!(state.contains("shared pool 0-95"), "{state}");
     assert!(daemon.terminate(), "a signal ends it well");
@@ -154,7 +154,7 @@ fn a_bad_manifest_is_told_once_and_harms_no_other() {
     fs::write(file("refused.yaml"), pod("refused", "cpu: -1")).unwrap();
     std::os::unix::fs::symlink("nowhere", file("dangling.yaml")).unwrap();
     let daemon = Daemon::watching(root.path(), manifests.path());
-    let pods = || words(&daemon.prints(&["get", "pods"]));
+    let pods = || words(&daemon.pods());
     until("a pod", || pods().iter().any(|line| line.starts_with("default good Admitted")).then_some(()));
     assert_eq!(pods().len(), 2, "{:?}", pods());
 
@@ -256,7 +256,7 @@ fn without_its_manifests_folder_a_daemon_is_not_ready_and_keeps_its_pods() {
     fs::create_dir(&manifests).unwrap();
     fs::write(manifests.join("web.yaml"), pod("web", "cpu: 2, memory: 1Gi")).unwrap();
     let daemon = Daemon::watching(root.path(), &manifests);
-    let web = |daemon: &Daemon| daemon.prints(&["get", "pods"]).contains("web");
+    let web = |daemon: &Daemon| daemon.pods().contains("web");
     until("a pod", || web(&daemon).then_some(()));
     daemon.kill();
     fs::rename(&manifests, parent.path().join("elsewhere")).unwrap();

@@ -99,3 +99,23 @@ fn a_watch_prints_what_changes_and_ends_with_its_reader() {
     assert_eq!(daemon.ask("POST", "/v1/pods", &pod("next", "cpu: 2, memory: 1Gi")).status, 200);
     assert!(watch.wait().unwrap().success());
 }
+
+#[test]
+fn pods_have_an_age_that_a_restart_keeps() {
+    let (root, folder) = (Folder::new(), manifests());
+    let daemon = Daemon::start(root.path(), &[]);
+    daemon.prints(&["apply", "-f", folder.path().join("a.yaml").to_str().unwrap()]);
+    let admitted = |daemon: &Daemon| {
+        let pods: serde_json::Value =
+            serde_json::from_str(&daemon.prints(&["get", "pods", "-o", "json"])).unwrap();
+        pods["pods"][0]["admitted"].as_str().unwrap().to_owned()
+    };
+    let table = daemon.prints(&["get", "pods"]);
+    let row = table.lines().nth(1).unwrap();
+    assert!(table.lines().next().unwrap().ends_with("AGE") && row.ends_with('s'), "{table}");
+    let before = admitted(&daemon);
+    assert!(before.ends_with('Z'), "{before}");
+    drop(daemon);
+    let daemon = Daemon::start(root.path(), &[]);
+    assert_eq!(admitted(&daemon), before);
+}

@@ -69,7 +69,7 @@ fn a_node_starts_whatever_is_in_the_place_of_its_state() {
             let reply = daemon.ask("POST", "/v1/pods", &pod(name, "cpu: 4, memory: 1Gi"));
             assert_eq!(reply.status, 200, "{}", reply.body);
         }
-        let listed = daemon.prints(&["get", "pods"]);
+        let listed = daemon.pods();
         daemon.kill();
         let before = STATE.map(|file| fs::read(root.path().join(file)).ok());
 
@@ -81,7 +81,7 @@ fn a_node_starts_whatever_is_in_the_place_of_its_state() {
         assert!(said.contains(&named), "{kind}: {said}");
 
         let daemon = Daemon::start(root.path(), &[]);
-        assert_eq!(daemon.prints(&["get", "pods"]), listed, "{kind}: as the pods' own files have it");
+        assert_eq!(daemon.pods(), listed, "{kind}: as the pods' own files have it");
         let log = daemon.log().join("\n");
         for file in STATE {
             assert!(log.contains(file), "{file}: {log}");
@@ -101,7 +101,7 @@ fn a_node_starts_whatever_is_in_the_place_of_its_state() {
         assert!(own.is_file());
         replace(&own, make);
         let daemon = Daemon::start(root.path(), &[]);
-        let now = daemon.prints(&["get", "pods"]);
+        let now = daemon.pods();
         let of = |listed: &str, pod: &str| -> Vec<String> {
             let line = listed.lines().find(|line| line.contains(pod)).unwrap();
             line.split_whitespace().map(str::to_owned).collect()
@@ -165,7 +165,7 @@ fn a_manifest_that_becomes_something_else_holds_back_its_pods() {
             Some(daemon.get("/readyz").message()).filter(|said| said.contains("not a regular file"))
         });
         assert!(said.contains(&format!("manifest one.yaml cannot be used: it is {kind}")), "{said}");
-        let listed = daemon.prints(&["get", "pods"]);
+        let listed = daemon.pods();
         assert!(listed.contains(" one ") && listed.contains(" other "), "{kind}: {listed}");
         // Nor at the start.
         daemon.kill();
@@ -174,7 +174,7 @@ fn a_manifest_that_becomes_something_else_holds_back_its_pods() {
             daemon.get("/readyz").message().contains("not a regular file").then_some(())
         });
         assert!(not_ready(&daemon).contains(kind));
-        assert!(daemon.prints(&["get", "pods"]).contains(" one "), "{kind}");
+        assert!(daemon.pods().contains(" one "), "{kind}");
         if fs::metadata(&file).unwrap().is_dir() {
             fs::remove_dir_all(&file).unwrap();
         } else {

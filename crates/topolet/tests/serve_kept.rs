@@ -218,10 +218,10 @@ fn folders_that_are_removed_are_made_again_with_what_was_in_them() {
     let checkpoint = root.path().join("device-plugins/kubelet_internal_checkpoint");
     until("the state of devices", || fs::read_to_string(&checkpoint).ok().filter(|text| text.contains("d0")));
     until("the socket", || UnixStream::connect(root.path().join(PLUGINS)).ok());
-    let listed = daemon.prints(&["get", "pods"]);
+    let listed = daemon.pods();
     daemon.kill();
     let daemon = Daemon::start(root.path(), &[]);
-    assert_eq!(daemon.prints(&["get", "pods"]), listed);
+    assert_eq!(daemon.pods(), listed);
     daemon.kill();
 
     // Nobody was there to write it again.
@@ -263,7 +263,7 @@ fn pods_whose_files_were_not_written_again_are_quarantined_at_the_next_start() {
         assert_eq!(files(root.path()), left);
 
         let daemon = Daemon::start(root.path(), &[]);
-        let listed = daemon.prints(&["get", "pods"]);
+        let listed = daemon.pods();
         assert_eq!(listed.matches("default ").count(), 2, "{listed}");
         assert_eq!(listed.matches("Quarantined").count(), lost, "{listed}");
         assert!(!mark.exists());

@@ -15,7 +15,7 @@ fn torn_state_is_repaired_and_refused_if_that_is_asked_for() {
     fs::write(&manifest, pod("dpdk", "cpu: 6, memory: 2Gi")).unwrap();
     let daemon = Daemon::start(root.path(), &["--cgroup-root", "off"]);
     assert!(daemon.topolet(&["apply", "-f", manifest.to_str().unwrap()]).status.success());
-    let listed = daemon.prints(&["get", "pods"]);
+    let listed = daemon.pods();
     daemon.kill();
     let before = read("cpu_manager_state");
     fs::write(root.path().join("cpu_manager_state"), &before[..50]).unwrap();
@@ -35,7 +35,7 @@ fn torn_state_is_repaired_and_refused_if_that_is_asked_for() {
     let daemon = Daemon::start(root.path(), &["--cgroup-root", "off"]);
     assert_eq!(read("cpu_manager_state"), before, "as the pod's own file has it");
     assert_eq!(read("cpu_manager_state.bak-1"), before[..50]);
-    assert_eq!(daemon.prints(&["get", "pods"]), listed);
+    assert_eq!(daemon.pods(), listed);
     let metrics = daemon.get("/metrics").body;
     assert!(metrics.contains("topolet_repairs_total{cause=\"unreadable\"} 1\n"), "{metrics}");
     assert!(metrics.contains("topolet_repairs_total{cause=\"twoOwners\"} 0\n"), "{metrics}");

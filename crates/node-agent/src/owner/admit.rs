@@ -61,7 +61,8 @@ impl Owner {
                 let regrouped = regrouped
                     .filter(|record| stays(&record.pod.uid))
                     .map(|record| Arc::new(Record::clone(record).holding(&self.node, &after)));
-                let own = Record::new(waiting.pod.clone(), waiting.source.clone(), self.arrivals);
+                let mut own = Record::new(waiting.pod.clone(), waiting.source.clone(), self.arrivals);
+                own.admitted = self.admitted_at(waiting.began);
                 outcome.records = regrouped.chain([Arc::new(own.holding(&self.node, &after))]).collect();
                 let by = &waiting.pod.uid;
                 let ended = placement.preempted.iter().cloned();
@@ -95,6 +96,12 @@ impl Owner {
         });
         outcome.decided = Some((decided, waiting.began));
         Some(self.plan_of(outcome, decided_by, on_failure))
+    }
+
+    /// When a pod is admitted by the clock on the wall, in whole seconds as its file has them.
+    fn admitted_at(&self, began: Option<Moment>) -> Option<Duration> {
+        let (epoch, Moment(since)) = self.epoch.zip(began)?;
+        Some(Duration::from_secs((epoch + since).as_secs()))
     }
 
     /// A pod that is first in line while one of the same UID runs is not decided on: the other is going and could not

@@ -14,6 +14,7 @@ use serde::Serialize;
 use terminal_text::Page;
 use topology_admission::Ledger;
 
+use crate::clock;
 use crate::shared::{LoggedDecision, Mode, Shared};
 
 /// All pods, as they are written.
@@ -49,6 +50,12 @@ pub(super) struct PodView {
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
+    /// When it was admitted, as a time in UTC; absent if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    admitted: Option<String>,
+    /// For a table.
+    #[serde(skip)]
+    age: Option<String>,
     containers: Vec<ContainerView>,
 }
 
@@ -153,6 +160,8 @@ impl PodView {
             qos_class: pod.qos_class(node.node.pod_rules()).name(),
             reason: None,
             message: None,
+            admitted: None,
+            age: None,
             containers: Vec::new(),
         }
     }
@@ -165,6 +174,8 @@ impl PodView {
         Self {
             containers: containers.collect(),
             message: record.quarantine.clone(),
+            admitted: record.admitted.map(clock::text),
+            age: record.admitted.map(clock::age),
             ..Self::new(node, pod, status, &record.source)
         }
     }
@@ -227,7 +238,8 @@ pub(super) fn table(pods: &Pods<'_>, columns: Columns, page: Page) -> String {
     if pods.pods.is_empty() {
         return "no pods\n".to_owned();
     }
-    let mut head = ["NAMESPACE", "NAME", "STATUS", "QOS", "CPUS", "NUMA", "DEVICES", "SOURCE"].to_vec();
+    let mut head =
+        ["NAMESPACE", "NAME", "STATUS", "QOS", "CPUS", "NUMA", "DEVICES", "SOURCE", "AGE"].to_vec();
     if columns == Columns::Wide {
         head.extend(["UID", "HOLDS"]);
     }
@@ -255,6 +267,7 @@ pub(super) fn table(pods: &Pods<'_>, columns: Columns, page: Page) -> String {
             if nodes.is_empty() { "-".to_owned() } else { nodes.join(" ") },
             if devices == 0 { "-".to_owned() } else { devices.to_string() },
             pod.source.to_owned(),
+            pod.age.clone().unwrap_or_else(|| "-".to_owned()),
         ];
         if columns == Columns::Wide {
             row.extend([pod.uid.clone(), pod.held_in_words()]);
@@ -267,8 +280,19 @@ pub(super) fn table(pods: &Pods<'_>, columns: Columns, page: Page) -> String {
 
 /// Everything about one pod.
 pub(super) fn description(described: &Described<'_>, page: Page) -> String {
-    let PodView { namespace, name, uid, status, source, qos_class, reason, message, containers } =
-        &described.pod;
+    let PodView {
+        namespace,
+        name,
+        uid,
+        status,
+        source,
+        qos_class,
+        reason,
+        message,
+        admitted,
+        containers,
+        ..
+    } = &described.pod;
     let mut rows = vec![
         ["Name", name],
         ["Namespace", namespace],
@@ -286,6 +310,9 @@ pub(super) fn description(described: &Described<'_>, page: Page) -> String {
     }
     let time = described.decision.map_or_else(|| "-".to_owned(), |logged| logged.time.clone());
     rows.push(["Decided", &time]);
+    if let Some(admitted) = admitted {
+        rows.push(["Admitted", admitted]);
+    }
     let mut text =
         page.columns(rows.iter().map(|[head, value]| vec![format!("{head}:"), (*value).to_owned()]), "");
     if !containers.is_empty() {

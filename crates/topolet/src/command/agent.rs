@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -301,21 +302,36 @@ fn get_pods(arguments: &GetPods, screen: Screen) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
+/// Where the column of ages is in a table.
+fn ages(table: &str) -> Option<Range<usize>> {
+    let head = table.lines().next()?;
+    let (before, rest) = head.split_once(" AGE")?;
+    let start = before.chars().count() + 1;
+    let end = rest.find(|letter: char| !letter.is_whitespace());
+    Some(start..end.map_or(usize::MAX, |gap| start + "AGE".len() + gap))
+}
+
 /// How often a daemon is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Prints the lines that change, until nobody reads them any more.
 fn watched(first: String, list: impl Fn() -> anyhow::Result<Reply>) -> anyhow::Result<Outcome> {
-    // Columns may become wider, which is no change.
-    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Columns may become wider, and pods older, which is no change.
+    let words = |age: Option<Range<usize>>, line: &str| {
+        let letters = line.chars().enumerate();
+        let kept = letters.filter(|(at, _)| age.as_ref().is_none_or(|age| !age.contains(at)));
+        let kept: String = kept.map(|(_, letter)| letter).collect();
+        kept.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
     let key = |line: &str| line.split_whitespace().take(2).collect::<Vec<_>>().join("/");
     let mut before = first;
     loop {
         std::thread::sleep(LOOK);
         let now = list()?.body;
-        let known: BTreeSet<String> = before.lines().map(words).collect();
-        let mut lines: Vec<String> =
-            now.lines().filter(|line| !known.contains(&words(line))).map(str::to_owned).collect();
+        let (age, age_before) = (ages(&now), ages(&before));
+        let known: BTreeSet<String> = before.lines().map(|line| words(age_before.clone(), line)).collect();
+        let is_new = |line: &&str| !known.contains(&words(age.clone(), line));
+        let mut lines: Vec<String> = now.lines().filter(is_new).map(str::to_owned).collect();
         let there: BTreeSet<String> = now.lines().map(key).collect();
         let is_pod = |line: &&str| !line.starts_with("NAMESPACE") && line.split_whitespace().count() > 2;
         let gone = before.lines().filter(is_pod).map(key).filter(|pod| !there.contains(pod));

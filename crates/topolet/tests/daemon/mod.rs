@@ -68,6 +68,16 @@ pub struct Daemon {
 }
 
 impl Daemon {
+    /// The table of pods without their ages, which change.
+    pub fn pods(&self) -> String {
+        let table = self.prints(&["get", "pods"]);
+        let without = table.lines().map(|line| match line.rsplit_once(char::is_whitespace) {
+            Some((rest, _)) if line != "no pods" => format!("{}\n", rest.trim_end()),
+            _ => format!("{line}\n"),
+        });
+        without.collect()
+    }
+
     /// Starts it on the machine of the tests, and waits until it is ready.
     pub fn start(root: &Path, more: &[&str]) -> Self {
         Self::spawn(MACHINE, root, "pinned", more).ready()
