@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::mem::discriminant;
 
+use admission_report::device_manager::DeviceId;
 use admission_report::{Conclusion, ContainerReport, MemoryBlock, Report};
 use cpuset::CpuSet;
 use pod_spec::ContainerName;
@@ -27,18 +28,20 @@ struct PlacedAlike {
     /// The name with the role, if that is not the usual one.
     shown: String,
     nodes: Option<NodeIds>,
+    /// The name of the first.
+    first: String,
     pods: usize,
     cpus: CpuSet,
     memory: Vec<MemoryBlock>,
-    /// How many of each resource.
-    devices: BTreeMap<String, usize>,
+    /// Ids by resource.
+    devices: BTreeMap<String, Vec<DeviceId>>,
 }
 
 impl From<Report> for PodGroup {
     fn from(first: Report) -> Self {
         let mut group = Self { last: first.pod.clone(), count: 1, placed: Vec::new(), first };
-        let containers = group.first.containers().to_vec();
-        group.place(&containers);
+        let (pod, containers) = (group.first.pod.clone(), group.first.containers().to_vec());
+        group.place(&pod, &containers);
         group
     }
 }
@@ -65,10 +68,10 @@ impl PodGroup {
     fn add(&mut self, report: &Report) {
         report.pod.clone_into(&mut self.last);
         self.count += 1;
-        self.place(report.containers());
+        self.place(&report.pod, report.containers());
     }
 
-    fn place(&mut self, containers: &[ContainerReport]) {
+    fn place(&mut self, pod: &str, containers: &[ContainerReport]) {
         for container in containers {
             let here =
                 self.placed.iter_mut().find(|one| one.name == container.name && one.nodes == container.nodes);
@@ -76,7 +79,7 @@ impl PodGroup {
                 one.add(container);
                 continue;
             }
-            let mut one = PlacedAlike::new(container);
+            let mut one = PlacedAlike::new(pod, container);
             one.add(container);
             // Beside the same container on other nodes.
             let after = self.placed.iter().rposition(|other| other.name == one.name);
@@ -115,8 +118,9 @@ impl PodGroup {
 }
 
 impl PlacedAlike {
-    fn new(container: &ContainerReport) -> Self {
+    fn new(pod: &str, container: &ContainerReport) -> Self {
         Self {
+            first: pod.rsplit('/').next().unwrap_or(pod).to_owned(),
             name: container.name.clone(),
             shown: with_role(container),
             nodes: container.nodes.clone(),
@@ -140,7 +144,7 @@ impl PlacedAlike {
             }
         }
         for devices in &container.devices {
-            *self.devices.entry(devices.resource.to_string()).or_default() += devices.ids.len();
+            self.devices.entry(devices.resource.to_string()).or_default().extend(devices.ids.iter().cloned());
         }
     }
 
@@ -148,13 +152,23 @@ impl PlacedAlike {
         let memory = self.memory.iter().map(|block| {
             if self.nodes.as_ref() == Some(&block.nodes) { block.amount() } else { block.to_string() }
         });
+        // Of one pod it is told what it holds; of several how much together.
+        let is_one = self.pods == 1;
+        let devices = self.devices.iter().map(|(resource, ids)| {
+            if is_one {
+                let ids: Vec<&str> = ids.iter().map(DeviceId::as_str).collect();
+                format!("{resource} {}", ids.join(" "))
+            } else {
+                format!("{} {resource}", ids.len())
+            }
+        });
         vec![
             self.shown.clone(),
-            self.pods.to_string(),
+            if is_one { self.first.clone() } else { self.pods.to_string() },
             self.nodes.as_ref().map_or_else(|| "any".to_owned(), NodeIds::to_string),
             if self.cpus.is_empty() { "shared".to_owned() } else { self.cpus.to_string() },
             joined(memory),
-            joined(self.devices.iter().map(|(resource, count)| format!("{count} {resource}"))),
+            joined(devices),
         ]
     }
 }

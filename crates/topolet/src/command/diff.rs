@@ -7,7 +7,7 @@ use anyhow::ensure;
 use clap::{Args, ValueHint};
 use device_manager::Replies;
 use node_input::{DeviceText, KubeletVersion, LoadedMachine, LoadedNode, Residents, RulesSource, Wholeness};
-use node_output::{Compared, Comparison, Document};
+use node_output::{Compared, Comparison, Document, NodeLine};
 use topology_admission::{Detail, Series, Tries};
 
 use crate::arguments::{
@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &DiffArguments, screen: Screen) -> anyhow::Result<O
                 notes.push(note);
             }
         }
-        compared.push(decide(&node, residents, &pods)?);
+        compared.push(decide(&node, line(&node, &rules), residents, &pods)?);
         asked = Some((node.node.pod_rules(), pods));
     }
     let comparison = Comparison::new(compared, notes);
@@ -130,8 +130,27 @@ fn read(arguments: &DiffArguments, node: &LoadedNode, screen: Screen) -> anyhow:
     Ok(asked)
 }
 
-fn decide(node: &LoadedNode, residents: Residents, asked: &Asked) -> anyhow::Result<Compared> {
-    let mut compared = Compared::new(node.line.clone());
+/// The node in a line, whose policy and scope are told beside the name of the configuration.
+fn line(node: &LoadedNode, rules: &RulesSource) -> NodeLine {
+    let mut line = node.line.clone();
+    for (name, value) in [("scope", &rules.scope), ("policy", &rules.policy)] {
+        let suffix = value.as_ref().map(|value| format!(" with --{name} {value}"));
+        if let Some(plain) =
+            suffix.and_then(|suffix| line.configuration.strip_suffix(&suffix).map(str::to_owned))
+        {
+            line.configuration = plain;
+        }
+    }
+    line
+}
+
+fn decide(
+    node: &LoadedNode,
+    line: NodeLine,
+    residents: Residents,
+    asked: &Asked,
+) -> anyhow::Result<Compared> {
+    let mut compared = Compared::new(line);
     // Nobody is told here what would fit.
     let mut series = Series::new(&node.node, residents.ledger, Detail::Short, Tries(0));
     for pod in &asked.pods {
