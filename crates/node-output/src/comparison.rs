@@ -50,7 +50,7 @@ struct ComparedPod {
 }
 
 /// How far the configurations differ on a pod.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Difference {
     /// It holds the same.
@@ -173,19 +173,21 @@ impl ContainerPlace {
 
 impl Difference {
     fn between(one: &PodOutcome, other: &PodOutcome) -> Self {
-        match () {
-            () if one.verdict != other.verdict => Self::Verdict,
-            () if one.containers != other.containers => Self::Nodes,
-            () if one.held != other.held => Self::Holdings,
-            () => Self::None,
+        if one.verdict != other.verdict {
+            Self::Verdict
+        } else if one.containers != other.containers {
+            Self::Nodes
+        } else if one.held != other.held {
+            Self::Holdings
+        } else {
+            Self::None
         }
     }
 
     /// Between the first and the one that differs most from it.
     fn of(outcomes: &[PodOutcome]) -> Self {
         let Some((first, rest)) = outcomes.split_first() else { return Self::None };
-        let each = rest.iter().map(|other| Self::between(first, other));
-        each.max_by_key(|difference| *difference as u8).unwrap_or(Self::None)
+        rest.iter().map(|other| Self::between(first, other)).max().unwrap_or(Self::None)
     }
 }
 

@@ -165,7 +165,7 @@ impl Usage {
             text.push_str(&page.columns(std::iter::once(head).chain(rows), ""));
             text.push('\n');
         }
-        let by = source.map_or_else(String::new, |source| format!(" by {source}"));
+        let said = source.map_or_else(String::new, |source| format!(", as {source} says"));
         let run = match (sharing.len(), holding.len()) {
             (0, 0) => "no pods run".to_owned(),
             (0, 1) => "1 pod runs".to_owned(),
@@ -174,7 +174,7 @@ impl Usage {
             (some, 0) => format!("{some} pods run, with nothing of their own"),
             (some, holding) => format!("{} run, {some} with nothing of their own", pods(some + holding)),
         };
-        text.push_str(&page.wrapped(&format!("{run}{by}"), 2));
+        text.push_str(&page.wrapped(&format!("{run}{said}"), 2));
         text
     }
 }
