@@ -1,4 +1,4 @@
-//! `cargo xtask codegen`: the gRPC messages and services of `device-plugin`, from the kubelet's protobuf files.
+//! `cargo xtask codegen`: the gRPC messages and services of `device-plugin` and `pods-api`, from protobuf files.
 //!
 //! The generator is behind the feature `codegen`, since everybody builds xtask and few need it; without it this
 //! command builds itself again with it.
@@ -27,18 +27,26 @@ impl Codegen {
 
         use anyhow::{Context as _, bail};
 
-        let folder = crate::root().join("crates/device-plugin");
         let made = crate::root().join("target/codegen");
         fs::create_dir_all(&made).with_context(|| format!("failed to create {}", made.display()))?;
         let mut results = Vec::new();
-        for (source, package) in SOURCES {
+        for Messages { of, source, package, are_documents } in SOURCES {
+            let folder = crate::root().join("crates").join(of);
             let mut compiler = protox::Compiler::new([folder.join("proto")])?;
             compiler.include_imports(true).open_file(source)?;
-            tonic_prost_build::configure()
+            let mut builder = tonic_prost_build::configure()
                 // Maps in one order: what is stored of a message is always the same bytes.
                 .btree_map(".")
                 .disable_comments(["."])
-                .out_dir(&made)
+                .out_dir(&made);
+            if are_documents {
+                builder = builder
+                    .type_attribute(".", "#[derive(serde::Serialize, serde::Deserialize)]")
+                    .type_attribute(".", "#[serde(default, rename_all = \"camelCase\")]")
+                    .type_attribute("Quantity", "#[serde(transparent)]")
+                    .field_attribute("hostIP", "#[serde(rename = \"hostIP\")]");
+            }
+            builder
                 .compile_fds(compiler.file_descriptor_set())
                 .with_context(|| format!("failed to generate code from {source}"))?;
             let path = made.join(format!("{package}.rs"));
@@ -73,13 +81,34 @@ impl Codegen {
     }
 }
 
-/// The protobuf files, those of Kubernetes v1.36.3 as they are, and the packages that they name themselves.
+/// One protobuf file.
 #[cfg(feature = "codegen")]
-const SOURCES: [(&str, &str); 4] = [
-    ("deviceplugin-v1beta1.proto", "v1beta1"),
-    ("pluginregistration-v1.proto", "pluginregistration"),
-    ("podresources-v1.proto", "v1"),
-    ("podresources-v1alpha1.proto", "v1alpha1"),
+struct Messages {
+    /// The crate whose it is.
+    of: &'static str,
+    source: &'static str,
+    /// The package that it names itself.
+    package: &'static str,
+    /// Whether its messages are read and written as JSON too, in the names of Kubernetes.
+    are_documents: bool,
+}
+
+#[cfg(feature = "codegen")]
+impl Messages {
+    const fn new(of: &'static str, source: &'static str, package: &'static str) -> Self {
+        Self { of, source, package, are_documents: false }
+    }
+}
+
+/// The protobuf files: services of the kubelet as Kubernetes has them (v1.36.3, pods v1.37.1), and what matters of a pod.
+#[cfg(feature = "codegen")]
+const SOURCES: [Messages; 6] = [
+    Messages::new("device-plugin", "deviceplugin-v1beta1.proto", "v1beta1"),
+    Messages::new("device-plugin", "pluginregistration-v1.proto", "pluginregistration"),
+    Messages::new("device-plugin", "podresources-v1.proto", "v1"),
+    Messages::new("device-plugin", "podresources-v1alpha1.proto", "v1alpha1"),
+    Messages::new("pods-api", "pods-v1alpha1.proto", "v1alpha1"),
+    Messages { are_documents: true, ..Messages::new("pods-api", "core-v1-pod.proto", "core.v1") },
 ];
 
 /// The package that a plugin in Python reads as it is.

@@ -73,7 +73,14 @@ const ROWS: &[Row] = &[
     row(
         "effects",
         Outside,
-        &["topology-discovery", "device-plugin", "bounded-http", "cgroup-cpuset", "topology-manifest"],
+        &[
+            "topology-discovery",
+            "device-plugin",
+            "pods-api",
+            "bounded-http",
+            "cgroup-cpuset",
+            "topology-manifest",
+        ],
     ),
     row("state of a node", Outside, &["node-state"]),
     row("upgrade of a node", Outside, &["release-upgrade"]),
