@@ -9,7 +9,6 @@ mod decide;
 mod containers;
 mod look;
 mod pods;
-mod explain;
 mod sent;
 
 #[cfg(any(test, fuzzing))]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crossbeam::channel::{self, Receiver};
+use crossbeam::channel::{self, Receiver, Sender};
 use crossbeam::select;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
@@ -21,6 +21,7 @@ pub(super) struct Pace {
 /// The changes in some folders.
 pub(super) struct Changes {
     announced: Receiver<()>,
+    announce: Sender<()>,
     pace: Pace,
     /// Sends the changes until it is dropped. `None`: folders cannot be watched here, and are read at the longest pace.
     _watcher: Option<RecommendedWatcher>,
@@ -29,7 +30,8 @@ pub(super) struct Changes {
 impl Changes {
     /// Watches folders, but not the folders in them.
     pub(super) fn of(folders: &[PathBuf], pace: Pace) -> Self {
-        let (changed, announced) = channel::bounded(1);
+        let (announce, announced) = channel::bounded(1);
+        let changed = announce.clone();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let is_change = event.as_ref().map_or(true, |event| !event.kind.is_access());
             if is_change {
@@ -44,12 +46,21 @@ impl Changes {
             Ok(watcher)
         });
         match watcher {
-            Ok(watcher) => Self { announced, pace, _watcher: Some(watcher) },
+            Ok(watcher) => Self { announced, announce, pace, _watcher: Some(watcher) },
             Err(error) => {
                 let every = pace.longest;
                 tracing::warn!(%error, ?folders, "folders are not watched, but listed every {every:?}");
-                Self { announced: channel::never(), pace, _watcher: None }
+                Self { announced, announce, pace, _watcher: None }
             }
+        }
+    }
+
+    /// Announces a change that is in no folder.
+    pub(super) fn announcer(&self) -> impl Fn() + Send + 'static {
+        let announce = self.announce.clone();
+        move || {
+            // A full channel announces the change already.
+            let _ = announce.try_send(());
         }
     }
 
@@ -96,9 +107,10 @@ mod tests {
     #[test]
     fn changes_that_go_on_are_read_in_time() {
         let (sender, receiver) = channel::bounded(1);
+        let (announce, _) = channel::bounded(1);
         let writer = std::thread::spawn(move || while sender.send(()).is_ok() {});
         let pace = Pace { longest: HOUR, settled: HOUR, latest: SHORT };
-        let changes = Changes { announced: receiver, pace, _watcher: None };
+        let changes = Changes { announced: receiver, announce, pace, _watcher: None };
         changes.wait();
         drop(changes);
         writer.join().unwrap();

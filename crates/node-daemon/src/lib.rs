@@ -10,7 +10,8 @@
 //! | scribe | writes decisions up, with what would have fitted (`scribe`) |
 //! | manifests | reads the watched folder (`watch`) |
 //! | kept | makes removed folders again (`kept`) |
-//! | observe | reads the files of a kubelet, instead of owner, scribe, manifests, kept, cgroups and device-plugin (`observe`) |
+//! | observe | reads the files of a kubelet and explains what it refused, instead of owner, scribe, manifests, kept, cgroups and device-plugin (`observe`) |
+//! | pods | hears which pods the kubelet has (`observe/pods`) |
 //! | log | writes the log (`log`) |
 //! | cgroups | keeps running containers on their CPUs (`enforce`) |
 //! | device-plugin, 2 | serve the sockets of plugins and of pod resources, and make them again (`plugins`) |
@@ -24,6 +25,7 @@ mod manifests;
 mod plugins;
 mod open_files;
 mod observe;
+mod explain;
 mod metrics;
 mod api;
 mod listening;

@@ -88,6 +88,8 @@ pub(super) struct Metrics {
     not_written: Counter,
     drift: Counter,
     repairs: Family<OfCause, Counter>,
+    observed_refusals: Family<OfReason, Counter>,
+    disagreements: Counter,
     free: Free,
 }
 
@@ -123,12 +125,17 @@ impl Metrics {
             not_written: Counter::default(),
             drift: Counter::default(),
             repairs: Family::default(),
+            observed_refusals: Family::default(),
+            disagreements: Counter::default(),
             free: Free::default(),
         };
         metrics.add(|registry| {
-            if mode == Mode::Serve {
-                metrics.register_kubelets(registry, node.node.pod_level());
-                metrics.register_own(registry);
+            match mode {
+                Mode::Serve => {
+                    metrics.register_kubelets(registry, node.node.pod_level());
+                    metrics.register_own(registry);
+                }
+                Mode::Observe => metrics.register_observed(registry),
             }
             metrics.free.register(registry, mode);
         });
@@ -279,6 +286,27 @@ impl Metrics {
             "Faults of the stored state that were repaired at the start.",
             self.repairs.clone(),
         );
+    }
+
+    fn register_observed(&self, to: &mut Registry) {
+        to.register(
+            "topolet_observe_refusals",
+            "Pods that the kubelet refused and that were explained, by the kubelet's reason.",
+            self.observed_refusals.clone(),
+        );
+        to.register(
+            "topolet_observe_disagreements",
+            "Of them, those that would have been admitted here, or refused for another reason.",
+            self.disagreements.clone(),
+        );
+    }
+
+    /// A refusal of the kubelet's has been explained.
+    pub(super) fn explained(&self, reason: &str, agrees: bool) {
+        self.observed_refusals.get_or_create(&OfReason::new(reason, &OWN_REASONS)).inc();
+        if !agrees {
+            self.disagreements.inc();
+        }
     }
 
     /// A pod has been decided on.

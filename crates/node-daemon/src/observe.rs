@@ -1,11 +1,14 @@
 //! A node that a kubelet owns: its files are read when they change, and nothing is written.
 //!
 //! The kubelet writes its three files one after the other, and one of them in two steps. They are taken when all have
-//! stood still ([`look`]) and fit together ([`fit`]); until then what was known before stays. Files that do not fit
+//! stood still ([`look`]) and fit together ([`fit`]); until then what was known before stays. What a kubelet tells of its
+//! pods ([`pods`]) says what they are called and request, and which it refused ([`refusals`]). Files that do not fit
 //! together and do not change any more are served all the same, with a note, so that nothing is hidden for good.
 
 mod look;
 mod fit;
+mod pods;
+mod refusals;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,11 +22,12 @@ use device_manager::{Device, DeviceId, Inventory, Moment};
 use device_plugin::{ClientError, PodEntry, PodResourcesClient};
 use kubelet_checkpoint::store::StateFile;
 use node_agent::Snapshot;
-use node_input::{LoadedMachine, LoadedNode, PINNED};
+use node_input::{LoadedMachine, LoadedNode, PINNED, Requests};
 use node_state::{PodNames, Quarantine, Record, Source, StateFolder, files};
 use pod_spec::{ContainerName, Pod, PodUid, ResourceName};
 
 use self::look::Look;
+use self::pods::KubeletPods;
 use super::Setup;
 use super::changes::{Changes, Pace};
 use super::shared::Shared;
@@ -58,6 +62,9 @@ pub(super) struct Seen {
     look: Look,
     pub(super) snapshot: Snapshot,
     quarantine: Quarantine,
+    requests: Requests,
+    /// What the kubelet had told of its pods by then.
+    version: u64,
     /// Why the files are not of one moment of the kubelet's.
     misfit: Option<String>,
 }
@@ -66,17 +73,21 @@ pub(super) struct Seen {
 pub(super) struct Observed {
     pub(super) folder: StateFolder,
     pub(super) quarantine: Quarantine,
+    /// Which requests of the pods that run are known.
+    pub(super) requests: Requests,
 }
 
 /// The first look that fits together, or that has not changed for [`LASTING`].
 pub(super) fn first(root: &Path, node: &LoadedNode) -> anyhow::Result<Seen> {
-    let mut seen = see(root, Look::settled(root)?, node)?;
+    // What the kubelet tells of its pods is asked for once this is served.
+    let pods = KubeletPods::default();
+    let mut seen = see(root, Look::settled(root)?, node, &pods)?;
     let mut since = Instant::now();
     while seen.misfit.is_some() && since.elapsed() < LASTING {
         thread::sleep(QUIET);
         let look = Look::settled(root)?;
         if look != seen.look {
-            seen = see(root, look, node)?;
+            seen = see(root, look, node, &pods)?;
             since = Instant::now();
         }
     }
@@ -85,17 +96,23 @@ pub(super) fn first(root: &Path, node: &LoadedNode) -> anyhow::Result<Seen> {
 
 /// Goes on reading for the rest of the program.
 pub(super) fn start(root: &Path, shared: Arc<Shared>, first: Seen) -> anyhow::Result<()> {
-    let mut watching = Watching { root: root.to_path_buf(), shared, served: None, odd: None };
+    let folders = [root.to_path_buf(), root.join(StateFile::Device.path()).with_file_name("")];
+    let there: Vec<PathBuf> = folders.into_iter().filter(|folder| folder.is_dir()).collect();
+    let changes = Changes::of(&there, PACE);
+    let pods = Arc::<KubeletPods>::default();
+    pods::listen(root, shared.clone(), pods.clone(), changes.announcer())?;
+    let mut watching = Watching { root: root.to_path_buf(), shared, pods, served: None, odd: None };
     watching.serve(first);
-    thread::Builder::new().name("observe".to_owned()).spawn(move || watching.run())?;
+    thread::Builder::new().name("observe".to_owned()).spawn(move || watching.run(&changes))?;
     Ok(())
 }
 
 struct Watching {
     root: PathBuf,
     shared: Arc<Shared>,
-    /// What is served.
-    served: Option<Look>,
+    pods: Arc<KubeletPods>,
+    /// What is served, and what the kubelet had told of its pods by then.
+    served: Option<(Look, u64)>,
     /// What was found last and is not served.
     odd: Option<Odd>,
 }
@@ -110,12 +127,14 @@ struct Odd {
 }
 
 impl Watching {
-    fn run(mut self) {
-        let folders = [self.root.clone(), self.root.join(StateFile::Device.path()).with_file_name("")];
-        let there: Vec<PathBuf> = folders.into_iter().filter(|folder| folder.is_dir()).collect();
-        let changes = Changes::of(&there, PACE);
+    fn run(mut self, changes: &Changes) {
         loop {
+            // Taken before the look: what is seen then is at least as new as each of them.
+            let refusals = self.pods.take_refusals();
             self.look();
+            for refusal in &refusals {
+                refusals::explain(&self.shared, refusal);
+            }
             changes.wait();
         }
     }
@@ -125,12 +144,13 @@ impl Watching {
             Ok(look) => look,
             Err(error) => return self.stale(&error),
         };
-        if self.served.as_ref() == Some(&look) {
+        let version = self.pods.version();
+        if self.served.as_ref().is_some_and(|(served, told)| *served == look && *told == version) {
             self.odd = None;
             return self.shared.notes.served();
         }
         let was_there = self.odd.as_ref().is_some_and(|odd| odd.look == look);
-        let seen = see(&self.root, look.clone(), &self.shared.node);
+        let seen = see(&self.root, look.clone(), &self.shared.node, &self.pods);
         self.odd(look);
         let lasts = self.odd.as_ref().is_some_and(|odd| odd.since.elapsed() >= LASTING);
         match seen {
@@ -144,11 +164,11 @@ impl Watching {
 
     /// Serves what was seen; of what does not fit together it is told.
     fn serve(&mut self, seen: Seen) {
-        let Seen { look, snapshot, quarantine, misfit } = seen;
+        let Seen { look, snapshot, quarantine, requests, version, misfit } = seen;
         self.shared.snapshot.store(Arc::new(snapshot));
         let folder = look.folder.clone();
-        self.shared.observed.store(Some(Arc::new(Observed { folder, quarantine })));
-        (self.served, self.odd) = (Some(look), None);
+        self.shared.observed.store(Some(Arc::new(Observed { folder, quarantine, requests })));
+        (self.served, self.odd) = (Some((look, version)), None);
         match misfit {
             None => self.shared.notes.fresh(),
             Some(why) => {
@@ -184,18 +204,23 @@ impl Watching {
     }
 }
 
-fn see(root: &Path, look: Look, node: &LoadedNode) -> anyhow::Result<Seen> {
+fn see(root: &Path, look: Look, node: &LoadedNode, pods: &KubeletPods) -> anyhow::Result<Seen> {
+    let version = pods.version();
     let folder = &look.folder;
     if let Some(unknown) = folder.unknown().into_iter().next() {
         return Err(unknown.into());
     }
     of_same_policies(folder, node)?;
     let told = Told::ask(root, node);
-    let mut names = node_input::pod_names(None, root, folder.holders().as_ref())?;
+    let holders = folder.holders();
+    let mut names = match pods.names(holders.as_ref()) {
+        Some(names) => names,
+        None => node_input::pod_names(None, root, holders.as_ref())?,
+    };
     if let (None, Ok(told)) = (names.known(), &told) {
         names = told.names(folder);
     }
-    let (mut ledger, _) = node_input::ledger(folder, node, &names, &BTreeMap::new())?;
+    let (mut ledger, requests) = node_input::ledger(folder, node, &names, &BTreeMap::new())?;
     let quarantine = node_input::parse_quarantine(root, look.quarantine.as_deref())?.still(folder, &names);
     match told {
         Ok(told) => ledger = ledger.with_inventory(with_registered(told.inventory, folder)),
@@ -211,13 +236,13 @@ fn see(root: &Path, look: Look, node: &LoadedNode) -> anyhow::Result<Seen> {
     let snapshot = Snapshot {
         pods: (0..).zip(ledger.pods()).map(record).collect(),
         ledger,
-        refused: BTreeMap::new(),
+        refused: pods.refused(),
         waiting: Vec::new(),
         places: Vec::new(),
         behind: None,
     };
     let misfit = fit::misfit(folder, node, &names);
-    Ok(Seen { look, snapshot, quarantine, misfit })
+    Ok(Seen { look, snapshot, quarantine, requests, version, misfit })
 }
 
 /// The devices that the kubelet told of, and the resources of which it has none that is healthy: their plugins have

@@ -50,6 +50,7 @@ impl Job {
             time: clock::now(),
             source: decided.source.name(),
             took_microseconds: u64::try_from(decided.took.as_micros()).unwrap_or(u64::MAX),
+            kubelet: None,
             report: report.clone(),
         });
         if let Some(answer) = answer {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Once};
 use admission_report::Report;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use node_agent::Snapshot;
-use node_input::LoadedNode;
+use node_input::{LoadedNode, Requests};
 use parking_lot::Mutex;
 use pod_spec::Pod;
 use serde::Serialize;
@@ -45,6 +45,14 @@ impl Shared {
         let notes = self.node.not_looked_at([pod]);
         if !notes.is_empty() {
             self.demands_noted.call_once(|| notes.iter().for_each(|note| tracing::warn!("{note}")));
+        }
+    }
+
+    /// Which requests of the pods that run are known.
+    pub(super) fn requests(&self) -> Requests {
+        match (self.mode, self.observed.load().as_deref()) {
+            (Mode::Serve, _) => Requests::OfEveryPod,
+            (Mode::Observe, observed) => observed.map_or(Requests::WhatIsHeld, |observed| observed.requests),
         }
     }
 
@@ -134,12 +142,29 @@ pub(super) struct Log(Mutex<VecDeque<Arc<LoggedDecision>>>);
 pub(super) struct LoggedDecision {
     /// In UTC, by the clock on the wall.
     pub(super) time: String,
-    /// `folder` or `request`.
+    /// `folder` or `request`; `kubelet` where the kubelet decided, and this is what is to be said of it.
     pub(super) source: &'static str,
-    /// From the first look to safe files.
+    /// From the first look to safe files; of a kubelet's decision the time to explain it.
     pub(super) took_microseconds: u64,
+    /// What the kubelet decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) kubelet: Option<KubeletDecision>,
     #[serde(flatten)]
     pub(super) report: Arc<Report>,
+}
+
+/// A kubelet's refusal, beside the decision that is made of what is known here.
+#[derive(Debug, Serialize)]
+pub(super) struct KubeletDecision {
+    /// As in the pod's status.
+    pub(super) reason: String,
+    /// As in the pod's status, without `Pod was rejected: `.
+    pub(super) message: String,
+    /// Whether the decision here is a refusal for the same reason.
+    pub(super) agrees: bool,
+    /// The pod was refused before the kubelet was listened to, and is decided on the node as it was then.
+    #[serde(rename = "late", skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_late: bool,
 }
 
 impl Log {

@@ -18,13 +18,12 @@ use terminal_text::Page;
 use topology_admission::Detail;
 use topology_manifest::Owner;
 
-use super::explain;
 use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
 use super::reply::{DONE, Failure, OUTCOME, PARTIAL, SOME_REFUSED, Shape};
 use super::routes::{Answered, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
+use crate::explain::{self, Before};
 use crate::owner::Told;
-use crate::shared::Shared;
 
 /// The parameter with which Kubernetes clients ask what would happen; its only value is `All`.
 const DRY_RUN: &str = "dryRun";
@@ -247,8 +246,8 @@ fn would_be_decided(
             Some(Answer::Done | Answer::Unchanged) => decided.unchanged.push(name()),
         }
     }
-    let Shared { node, mode, .. } = &*node.shared;
-    let explained = explain::explain(node, *mode, detail, &snapshot.ledger, &open, client);
+    let before = Before { ledger: &snapshot.ledger, requests: node.shared.requests() };
+    let explained = explain::explain(&node.shared.node, detail, &before, &open, || client.is_gone());
     let each = open.iter().zip(explained);
     let each = each.map(|(pod, report)| owned(Arc::new(report), owners.get(&pod.uid)));
     decided.decisions.extend(each);

@@ -21,7 +21,7 @@ use super::routes::{Answered, Node, find, no_pod};
 use super::segments::Segments;
 use crate::metrics::Exposition;
 use crate::observe::Observed;
-use crate::shared::{DECISIONS, LoggedDecision, Shared};
+use crate::shared::{DECISIONS, KubeletDecision, LoggedDecision, Shared};
 
 pub(super) async fn list(
     State(node): State<Node>,
@@ -221,14 +221,26 @@ fn last(node: &Node, count: usize, shape: Shape) -> Answered {
         let line = last.node.line(page);
         let each = last.decisions.iter().map(|logged| {
             format!(
-                "{} from {}\n{}",
+                "{} {}\n{}",
                 logged.time,
-                logged.source,
+                origin(logged),
                 node_output::decision(&PodGroup::from(Report::clone(&logged.report)), Some(&line), page)
             )
         });
         format!("{}{}", noted(&last.notes), each.collect::<Vec<_>>().join("\n"))
     })
+}
+
+/// Whose decision it is, and what the kubelet's was where that is another.
+fn origin(logged: &LoggedDecision) -> String {
+    match &logged.kubelet {
+        None => format!("from {}", logged.source),
+        Some(kubelet) if kubelet.is_late => "refused by the kubelet some time before".to_owned(),
+        Some(kubelet) if kubelet.agrees => "refused by the kubelet".to_owned(),
+        Some(KubeletDecision { reason, message, .. }) => {
+            format!("refused by the kubelet: {reason}: {message}. Topolet decides otherwise")
+        }
+    }
 }
 
 pub(super) async fn metrics(

@@ -1,39 +1,39 @@
-//! What would be decided on a pod now, without deciding it. Device plugins are not asked: a plugin that would be is
+//! What would be decided on a pod, without deciding it. Device plugins are not asked: a plugin that would be is
 //! taken to agree.
 
 use std::sync::Arc;
 
 use admission_report::{Facts, Note, Remark, Report};
-use bounded_http::Client;
 use device_manager::{AllocateReply, DeviceIds, Question, Replies, Reply};
-use node_input::{ADVICE, LoadedNode};
+use node_input::{ADVICE, LoadedNode, Requests};
 use pod_spec::Pod;
 use topology_admission::{Detail, Ledger, Verdict};
-
-use crate::shared::Mode;
 
 /// More questions than any pod leads to.
 const QUESTIONS: usize = 10_000;
 
-/// What would be decided on pods that come one after the other; fewer decisions if the client goes meanwhile.
+/// The node before a pod comes.
+pub(super) struct Before<'a> {
+    pub(super) ledger: &'a Ledger,
+    /// Which requests of the pods on it are known.
+    pub(super) requests: Requests,
+}
+
+/// What would be decided on pods that come one after the other; fewer decisions if nobody is interested any more.
 pub(super) fn explain(
     node: &LoadedNode,
-    mode: Mode,
     detail: Detail,
-    before: &Ledger,
+    before: &Before<'_>,
     pods: &[Arc<Pod>],
-    client: &Client,
+    is_over: impl Fn() -> bool,
 ) -> Vec<Report> {
-    let mut ledger = before.clone();
+    let mut ledger = before.ledger.clone();
     let mut reports = Vec::new();
     for pod in pods {
-        if client.is_gone() {
+        if is_over() {
             break;
         }
-        let (mut report, after) = one(node, detail, &ledger, pod);
-        if mode == Mode::Observe {
-            report.notes.push(Note::on_pod(Remark::RequestsUnknown));
-        }
+        let (report, after) = one(node, detail, &Before { ledger: &ledger, ..*before }, pod);
         reports.push(report);
         ledger = after.unwrap_or(ledger);
     }
@@ -41,7 +41,13 @@ pub(super) fn explain(
 }
 
 /// What would be decided on one, and the ledger with it if it would be admitted.
-fn one(node: &LoadedNode, detail: Detail, before: &Ledger, pod: &Pod) -> (Report, Option<Ledger>) {
+pub(super) fn one(
+    node: &LoadedNode,
+    detail: Detail,
+    before: &Before<'_>,
+    pod: &Pod,
+) -> (Report, Option<Ledger>) {
+    let Before { ledger: before, requests } = before;
     let mut replies = Replies::new();
     let mut asked = 0;
     let (mut report, after) = loop {
@@ -61,6 +67,9 @@ fn one(node: &LoadedNode, detail: Detail, before: &Ledger, pod: &Pod) -> (Report
     };
     if asked > 0 {
         report.notes.push(Note::on_pod(Remark::PluginsNotAsked));
+    }
+    if *requests == Requests::WhatIsHeld {
+        report.notes.push(Note::on_pod(Remark::RequestsUnknown));
     }
     (report, after)
 }

@@ -1,0 +1,284 @@
+//! The pods that a kubelet tells of over its pods API: what they are called, what they request, and which of them it
+//! refused.
+//!
+//! A pod comes up there only once it has a status, a moment after the kubelet has written what it holds. So a pod that
+//! has not been told of may run all the same; it is gone once the kubelet has said so.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use node_agent::{RefusedPod, Snapshot};
+use node_state::{PodNames, Source};
+use parking_lot::Mutex;
+use pod_spec::{Phase, Pod, PodRules, PodUid};
+use pods_api::{Event, KubeletPod, PodsClient, PodsError, SOCKET};
+use topology_admission::Reason;
+use topology_manifest::{Source as Text, read_pods_with};
+
+use crate::shared::Shared;
+
+/// How long the kubelet may take to answer.
+const ANSWER: Duration = Duration::from_secs(2);
+/// Between two tries to reach it.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How long nothing may happen until the connection is looked at.
+const SILENCE: Duration = Duration::from_mins(1);
+/// So many refusals wait to be explained. If there are more at once, the rest of them is only listed.
+const WAITING: usize = 256;
+/// What the kubelet puts before the message of a pod that it does not admit.
+const REJECTED: &str = "Pod was rejected: ";
+
+/// All that is known of the kubelet's pods.
+#[derive(Default)]
+pub(super) struct KubeletPods(Mutex<Told>);
+
+#[derive(Default)]
+struct Told {
+    /// By UID. `None`: the kubelet has not told of all its pods yet.
+    pods: Option<BTreeMap<PodUid, ToldPod>>,
+    /// Pods that the kubelet says are gone.
+    gone: BTreeSet<PodUid>,
+    /// One more with each change.
+    version: u64,
+    refusals: Vec<Refusal>,
+}
+
+/// A pod as the kubelet has told of it.
+#[derive(Clone)]
+struct ToldPod {
+    name: String,
+    /// `Err`: why it is not known what it requests.
+    pod: Result<Arc<Pod>, String>,
+    has_ended: bool,
+    /// The kubelet's reason and message, if it did not admit the pod.
+    refused: Option<(String, String)>,
+}
+
+/// A pod that the kubelet has just refused.
+pub(super) struct Refusal {
+    /// `NAMESPACE/NAME`.
+    pub(super) name: String,
+    /// `Err`: why it is not known what it requests.
+    pub(super) pod: Result<Arc<Pod>, String>,
+    /// The kubelet's.
+    pub(super) reason: String,
+    /// The kubelet's, without what it puts before each.
+    pub(super) message: String,
+    /// What was served when the kubelet told of it.
+    pub(super) served: Arc<Snapshot>,
+    pub(super) heard: Heard,
+}
+
+/// When a refusal was heard of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Heard {
+    /// As it happened.
+    AtOnce,
+    /// When the kubelet was listened to again: the node may have been another one when the pod was refused.
+    Later,
+}
+
+impl Refusal {
+    /// `None`: the pod is not refused, or was before.
+    fn new(before: Option<&ToldPod>, now: ToldPod, served: &Arc<Snapshot>, heard: Heard) -> Option<Self> {
+        let was_refused = before.is_some_and(|before| before.refused.is_some());
+        let ToldPod { name, pod, refused, .. } = now;
+        let (reason, message) = refused.filter(|_| !was_refused)?;
+        Some(Self { name, pod, reason, message, served: served.clone(), heard })
+    }
+}
+
+impl Told {
+    fn refuse(&mut self, refusal: Option<Refusal>) {
+        let room = WAITING.saturating_sub(self.refusals.len());
+        self.refusals.extend(refusal.into_iter().take(room));
+    }
+}
+
+impl ToldPod {
+    fn new(pod: &KubeletPod, rules: PodRules) -> Self {
+        let rejected = pod.message().strip_prefix(REJECTED).filter(|_| pod.phase() == "Failed");
+        let refused = rejected.map(|message| (pod.reason().to_owned(), message.to_owned()));
+        Self {
+            name: format!("{}/{}", pod.namespace(), pod.name()),
+            has_ended: matches!(pod.phase(), "Failed" | "Succeeded"),
+            pod: spec(pod, rules).map(Arc::new),
+            refused,
+        }
+    }
+}
+
+/// What the pod requests, as if it had not been decided on.
+fn spec(pod: &KubeletPod, rules: PodRules) -> Result<Pod, String> {
+    let text = pod.clone().without_status().to_json().map_err(|error| error.to_string())?;
+    let read = Text::from_bytes("the kubelet's pod", text.as_bytes())
+        .and_then(|text| read_pods_with(&text, rules))
+        .map_err(|error| error.to_string())?;
+    read.into_iter().next().ok_or_else(|| "it is empty".to_owned())
+}
+
+impl KubeletPods {
+    /// Changes whenever the kubelet tells something.
+    pub(super) fn version(&self) -> u64 {
+        self.0.lock().version
+    }
+
+    /// Which of these pods, and of others, run; `None`: the kubelet has not told of its pods.
+    pub(super) fn names(&self, holders: Option<&BTreeSet<PodUid>>) -> Option<PodNames> {
+        let told = self.0.lock();
+        let pods = told.pods.as_ref()?;
+        let (ended, running): (Vec<_>, Vec<_>) = pods.iter().partition(|(_, pod)| pod.has_ended);
+        let known = |pods: &[(&PodUid, &ToldPod)]| -> Vec<Pod> {
+            let known = pods.iter().filter_map(|(_, told)| told.pod.as_ref().ok());
+            known.map(|pod| Pod::clone(pod)).collect()
+        };
+        let (running_pods, ended_pods) = (known(&running), known(&ended));
+        let names = PodNames::running(&running_pods).with_ended(&ended_pods);
+        let is_told = |uid: &PodUid| pods.contains_key(uid) || told.gone.contains(uid);
+        let all_are_told = holders.is_some_and(|holders| holders.iter().all(is_told));
+        let all_are_known = running_pods.len() == running.len();
+        Some(if all_are_told && all_are_known { names } else { names.with_unknown() })
+    }
+
+    /// Those that the kubelet refused and that are still there, as far as their specs are known.
+    pub(super) fn refused(&self) -> BTreeMap<PodUid, Arc<RefusedPod>> {
+        let told = self.0.lock();
+        let each = told.pods.iter().flatten().filter_map(|(uid, told)| {
+            let (reason, message) = told.refused.clone()?;
+            let pod = Pod { phase: Phase::Ended, ..Pod::clone(told.pod.as_ref().ok()?) };
+            let refused = RefusedPod {
+                pod: Arc::new(pod),
+                source: Source::Request,
+                reason: Reason::Other(reason),
+                message,
+            };
+            Some((uid.clone(), Arc::new(refused)))
+        });
+        each.collect()
+    }
+
+    /// The refusals that nobody has taken.
+    pub(super) fn take_refusals(&self) -> Vec<Refusal> {
+        std::mem::take(&mut self.0.lock().refusals)
+    }
+
+    /// Something has been told of a pod.
+    fn is(&self, pod: &KubeletPod, rules: PodRules, served: &Arc<Snapshot>) {
+        let (uid, new) = (PodUid::new(pod.uid()), ToldPod::new(pod, rules));
+        let mut told = self.0.lock();
+        told.version += 1;
+        told.gone.remove(&uid);
+        let Some(pods) = &mut told.pods else { return };
+        let before = pods.insert(uid, new.clone());
+        let refusal = Refusal::new(before.as_ref(), new, served, Heard::AtOnce);
+        told.refuse(refusal);
+    }
+
+    /// These are all.
+    fn are(&self, pods: BTreeMap<PodUid, ToldPod>, served: &Arc<Snapshot>) {
+        let mut told = self.0.lock();
+        told.version += 1;
+        for (uid, new) in &pods {
+            let before = told.pods.as_ref().and_then(|before| before.get(uid));
+            let refusal = Refusal::new(before, new.clone(), served, Heard::Later);
+            told.refuse(refusal);
+        }
+        let gone = told.pods.iter().flatten().map(|(uid, _)| uid).filter(|uid| !pods.contains_key(*uid));
+        let gone: Vec<PodUid> = gone.cloned().collect();
+        told.gone.extend(gone);
+        told.pods = Some(pods);
+    }
+
+    fn gone(&self, uid: &PodUid, holders: &BTreeSet<PodUid>) {
+        let mut told = self.0.lock();
+        told.version += 1;
+        if let Some(pods) = &mut told.pods {
+            pods.remove(uid);
+        }
+        // What has left the kubelet's files too need not be remembered.
+        told.gone.retain(|gone| holders.contains(gone));
+        told.gone.insert(uid.clone());
+    }
+}
+
+/// Listens to the kubelet for the rest of the program, and calls `changed` whenever it has told something.
+pub(super) fn listen(
+    root: &Path,
+    shared: Arc<Shared>,
+    pods: Arc<KubeletPods>,
+    changed: impl Fn() + Send + 'static,
+) -> anyhow::Result<()> {
+    let listener = Listener { socket: root.join(SOCKET), shared, pods, changed: Box::new(changed) };
+    thread::Builder::new().name("pods".to_owned()).spawn(move || listener.run())?;
+    Ok(())
+}
+
+struct Listener {
+    socket: PathBuf,
+    shared: Arc<Shared>,
+    pods: Arc<KubeletPods>,
+    changed: Box<dyn Fn() + Send>,
+}
+
+impl Listener {
+    fn run(&self) {
+        let mut said = None;
+        loop {
+            let error = self.watch(&mut said);
+            let text = error.to_string();
+            // A kubelet before 1.37 does not serve it, and there is no harm in that.
+            match &error {
+                PodsError::NotServed(_) if said.is_none() => {}
+                PodsError::Ended | PodsError::Starting(_) | PodsError::NotServed(_) => {
+                    tracing::debug!("pods are not told of: {text}");
+                }
+                _ if said.as_deref() == Some(&text) => {}
+                _ => tracing::warn!("pods are not told of, what is known of them stays as it was: {text}"),
+            }
+            said = Some(text);
+            thread::sleep(AGAIN);
+        }
+    }
+
+    /// Why the watch is over.
+    fn watch(&self, said: &mut Option<String>) -> PodsError {
+        let watch = PodsClient::connect(&self.socket, ANSWER).and_then(PodsClient::watch);
+        let ended: Result<Infallible, _> = watch.and_then(|mut watch| {
+            let rules = self.shared.node.node.pod_rules();
+            let mut first = Some(BTreeMap::new());
+            loop {
+                let Some(event) = watch.next(SILENCE)? else { continue };
+                match (event, &mut first) {
+                    (Event::Is(pod), Some(first)) => {
+                        first.insert(PodUid::new(pod.uid()), ToldPod::new(&pod, rules));
+                        continue;
+                    }
+                    (Event::Is(pod), None) => self.pods.is(&pod, rules, &self.shared.snapshot.load_full()),
+                    (Event::Complete, told) => {
+                        let pods = told.take().unwrap_or_default();
+                        tracing::info!(pods = pods.len(), "the kubelet tells of its pods");
+                        *said = None;
+                        self.pods.are(pods, &self.shared.snapshot.load_full());
+                    }
+                    (Event::Gone(pod), told) => {
+                        let uid = PodUid::new(pod.uid());
+                        if let Some(first) = told {
+                            first.remove(&uid);
+                        }
+                        let served = self.shared.snapshot.load();
+                        self.pods.gone(&uid, &served.pods.keys().cloned().collect());
+                    }
+                }
+                (self.changed)();
+            }
+        });
+        match ended {
+            Ok(never) => match never {},
+            Err(error) => error,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! A node whose kubelet tells of its pods: another daemon writes the files, and this test is the kubelet's pods API.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod daemon;
+
+use daemon::{Daemon, Folder, pod, until};
+use pods_api::{KubeletPod, PodsServer, SOCKET};
+
+/// A pod of the daemon's, as a kubelet tells of it.
+fn told(name: &str, limits: &str, status: &str) -> KubeletPod {
+    let amounts: Vec<String> = limits
+        .split(", ")
+        .map(|amount| {
+            let (resource, amount) = amount.split_once(": ").unwrap();
+            format!("\"{resource}\":\"{amount}\"")
+        })
+        .collect();
+    let amounts = amounts.join(",");
+    let json = format!(
+        r#"{{"metadata":{{"name":"{name}","namespace":"default","uid":"default_{name}"}},
+            "spec":{{"containers":[{{"name":"app","resources":{{"limits":{{{amounts}}},"requests":{{{amounts}}}}}}}]}},
+            "status":{status}}}"#
+    );
+    KubeletPod::from_json(&json).unwrap()
+}
+
+const RUNNING: &str = r#"{"phase":"Running"}"#;
+
+fn refused(reason: &str, message: &str) -> String {
+    format!(r#"{{"phase":"Failed","reason":"{reason}","message":"Pod was rejected: {message}"}}"#)
+}
+
+const NOT_ALIGNED: &str = "Resources cannot be allocated with Topology locality";
+
+struct Node {
+    owner: Daemon,
+    watcher: Daemon,
+    root: Folder,
+    _own: Folder,
+}
+
+impl Node {
+    fn start() -> Self {
+        let (root, own) = (Folder::new(), Folder::new());
+        let owner = Daemon::start(root.path(), &[]);
+        let socket = own.path().join("observe.sock");
+        let config = ["--socket", socket.to_str().unwrap(), "--config", "pinned"];
+        let watcher = Daemon::observe(root.path(), &config).at(&socket);
+        until("a watcher", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
+        Self { owner, watcher, root, _own: own }
+    }
+
+    /// The kubelet serves it, and is listened to.
+    fn pods_api(&self) -> PodsServer {
+        let server = PodsServer::listen(&self.root.path().join(SOCKET)).unwrap();
+        until("a listener", || self.is_logged(&["the kubelet tells of its pods"]).then_some(()));
+        server
+    }
+
+    /// The daemon's status and reason for the pod.
+    fn admit(&self, name: &str, limits: &str) -> u16 {
+        self.owner.ask("POST", "/v1/pods", &pod(name, limits)).status
+    }
+
+    fn is_logged(&self, parts: &[&str]) -> bool {
+        self.watcher.log().iter().any(|line| parts.iter().all(|part| line.contains(part)))
+    }
+
+    fn counts(&self, metric: &str, value: u32) {
+        let line = format!("{metric} {value}\n");
+        until(&line, || self.watcher.get("/metrics").body.contains(&line).then_some(()));
+    }
+}
+
+#[test]
+fn what_the_kubelet_refuses_is_explained() {
+    let node = Node::start();
+    let server = node.pods_api();
+    assert_eq!(node.admit("first", "cpu: 44, memory: 1Gi"), 200);
+    server.put(told("first", "cpu: 44, memory: 1Gi", RUNNING));
+    until("names", || node.watcher.pods().contains("first").then_some(()));
+    node.counts("topolet_observe_disagreements_total", 0);
+
+    // 44 CPUs of one NUMA node are taken, and the other has not 48.
+    let big = "cpu: 48, memory: 1Gi";
+    assert_eq!(node.admit("big", big), 422);
+    server.put(told("big", big, &refused("TopologyAffinityError", NOT_ALIGNED)));
+    until("an explanation", || node.watcher.get("/v1/decisions").body.contains("default/big").then_some(()));
+    let decisions = node.watcher.get("/v1/decisions").json("Decisions");
+    let decision = &decisions["decisions"][0];
+    assert_eq!(decision["source"], "kubelet");
+    assert_eq!(decision["kubelet"]["reason"], "TopologyAffinityError");
+    assert_eq!(decision["kubelet"]["agrees"], true);
+    let table = node.watcher.get("/v1/decisions?output=table").body;
+    assert!(table.contains("refused by the kubelet") && table.contains("would fit"), "{table}");
+    assert!(!table.contains("not looked at: the node-wide fit"), "requests of all pods are known:\n{table}");
+    let parts = ["pod refused by the kubelet", "default/big", "TopologyAffinityError", "why=", "fits="];
+    until("a line of the log", || node.is_logged(&parts).then_some(()));
+    let listed = node.watcher.pods();
+    assert!(listed.contains("big") && listed.contains("TopologyAffinityError"), "{listed}");
+    node.counts("topolet_observe_refusals_total{reason=\"TopologyAffinityError\"}", 1);
+
+    // The same status again is not another refusal.
+    server.put(told("big", big, &refused("TopologyAffinityError", NOT_ALIGNED)));
+    server.put(told(
+        "small",
+        "cpu: 1, memory: 1Gi",
+        &refused("NodeAffinity", "Predicate NodeAffinity failed"),
+    ));
+    until("another reason", || node.is_logged(&["default/small", "NodeAffinity"]).then_some(()));
+    node.counts("topolet_observe_refusals_total{reason=\"TopologyAffinityError\"}", 1);
+    node.counts("topolet_observe_disagreements_total", 0);
+
+    server.remove("default_big");
+    until("it is gone", || (!node.watcher.pods().contains("big")).then_some(()));
+}
+
+#[test]
+fn a_refusal_that_is_not_understood_is_said_to_be_so() {
+    let node = Node::start();
+    // Both are refused before anybody listens; one fits now.
+    let server = PodsServer::listen(&node.root.path().join(SOCKET)).unwrap();
+    server.starting(true);
+    let not_aligned = refused("TopologyAffinityError", NOT_ALIGNED);
+    server.put(told("fits", "cpu: 1, memory: 1Gi", &not_aligned));
+    server.put(told("huge", "cpu: 49, memory: 1Gi", &not_aligned));
+    server.starting(false);
+    until("pods", || node.watcher.pods().contains("fits").then_some(()));
+    until("a line", || node.is_logged(&["default/fits", "the node has changed since"]).then_some(()));
+    until("the other", || node.watcher.get("/v1/decisions").body.contains("default/huge").then_some(()));
+    assert!(!node.watcher.get("/v1/decisions").body.contains("default/fits"));
+    let table = node.watcher.get("/v1/decisions?output=table").body;
+    assert!(table.contains("refused by the kubelet some time before"), "{table}");
+
+    server.put(told("odd", "cpu: 1, memory: 1Gi", &refused("TopologyAffinityError", NOT_ALIGNED)));
+    until("a disagreement", || {
+        node.is_logged(&["decided otherwise here", "default/odd", "here=\"admitted\""]).then_some(())
+    });
+    node.counts("topolet_observe_disagreements_total", 1);
+    let table = node.watcher.get("/v1/decisions?output=table").body;
+    assert!(table.contains("TopologyAffinityError") && table.contains("decides otherwise"), "{table}");
+
+    let json = format!(
+        r#"{{"metadata":{{"name":"bare","namespace":"default","uid":"u"}},"status":{}}}"#,
+        refused("TopologyAffinityError", NOT_ALIGNED)
+    );
+    server.put(KubeletPod::from_json(&json).unwrap());
+    until("a line", || node.is_logged(&["default/bare", "what it requests is not known"]).then_some(()));
+    node.counts("topolet_observe_disagreements_total", 1);
+}
+
+#[test]
+fn a_kubelet_that_restarts_is_listened_to_again() {
+    let node = Node::start();
+    let server = node.pods_api();
+    for name in ["a", "b"] {
+        assert_eq!(node.admit(name, "cpu: 2, memory: 1Gi"), 200);
+        server.put(told(name, "cpu: 2, memory: 1Gi", RUNNING));
+    }
+    until("both", || (node.watcher.pods().matches("default").count() == 2).then_some(()));
+    drop(server);
+
+    // It starts, and has not read its pods.
+    let server = PodsServer::listen(&node.root.path().join(SOCKET)).unwrap();
+    server.starting(true);
+    server.put(told("b", "cpu: 2, memory: 1Gi", RUNNING));
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert!(node.watcher.pods().contains(" a "), "what is known stays");
+    server.starting(false);
+    until("the rest", || (!node.watcher.pods().contains(" a ")).then_some(()));
+    assert!(node.watcher.pods().contains(" b "));
+
+    // A watch that ends is made anew.
+    server.end_watches();
+    assert_eq!(node.admit("c", "cpu: 2, memory: 1Gi"), 200);
+    server.put(told("c", "cpu: 2, memory: 1Gi", RUNNING));
+    until("the next", || node.watcher.pods().contains(" c ").then_some(()));
+}
