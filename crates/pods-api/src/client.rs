@@ -1,5 +1,6 @@
 //! The client's end.
 
+use std::error::Error as _;
 use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,8 +40,8 @@ pub enum PodsError {
     /// It answers with an error.
     #[error("the kubelet answers {code}: {message}", code = .0.code(), message = .0.message())]
     Failed(Status),
-    /// It ended the watch, as it does when it stops.
-    #[error("the kubelet has ended the watch")]
+    /// It ended the watch or closed the connection, as it does when it stops.
+    #[error("the kubelet has closed the connection")]
     Ended,
     /// What it told is no pod.
     #[error(transparent)]
@@ -56,6 +57,9 @@ impl From<Status> for PodsError {
         match status.code() {
             Code::FailedPrecondition => Self::Starting(message()),
             Code::ResourceExhausted => Self::Busy(message()),
+            Code::Unavailable => Self::Ended,
+            // What a kubelet answers has no cause; what became of its connection has.
+            _ if status.source().is_some() => Self::Ended,
             _ => Self::Failed(status),
         }
     }

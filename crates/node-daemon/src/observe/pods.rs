@@ -233,10 +233,11 @@ impl Listener {
             // A kubelet before 1.37 does not serve it, and there is no harm in that.
             match &error {
                 PodsError::NotServed(_) if said.is_none() => {}
-                PodsError::Ended | PodsError::Starting(_) | PodsError::NotServed(_) => {
+                _ if said.as_ref() == Some(&text) => {}
+                PodsError::Starting(_) | PodsError::NotServed(_) => {
                     tracing::debug!("pods are not told of: {text}");
                 }
-                _ if said.as_deref() == Some(&text) => {}
+                PodsError::Ended => tracing::info!("what is known of pods stays as it was: {text}"),
                 _ => tracing::warn!("pods are not told of, what is known of them stays as it was: {text}"),
             }
             said = Some(text);
