@@ -44,7 +44,8 @@ impl Codegen {
                     .type_attribute(".", "#[derive(serde::Serialize, serde::Deserialize)]")
                     .type_attribute(".", "#[serde(default, rename_all = \"camelCase\")]")
                     .type_attribute("Quantity", "#[serde(transparent)]")
-                    .field_attribute("hostIP", "#[serde(rename = \"hostIP\")]");
+                    .field_attribute("hostIP", "#[serde(rename = \"hostIP\")]")
+                    .field_attribute("containerID", "#[serde(rename = \"containerID\")]");
             }
             builder
                 .compile_fds(compiler.file_descriptor_set())

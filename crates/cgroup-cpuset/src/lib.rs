@@ -15,12 +15,13 @@ mod place;
 mod quota;
 mod reconcile;
 mod process;
+mod containers;
 
 pub use cgroups::{Cgroups, NotUsable};
 pub use files::{Files, Kernel};
 pub use memory::MemoryHierarchy;
 pub use path::{CgroupPath, NotAPath};
-pub use place::{Place, PlaceError, Set, Written};
+pub use place::{Difference, Place, PlaceError, Set, Written};
 pub use process::{ProcessError, cgroup_of};
 pub use quota::{Quota, QuotaError};
 pub use reconcile::{Kept, Reconciled};

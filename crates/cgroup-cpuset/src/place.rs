@@ -40,6 +40,17 @@ pub enum Set {
     Mems,
 }
 
+/// A set of which something else is in effect than belongs there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// Which.
+    pub set: Set,
+    /// The CPUs, or the ids of NUMA nodes, that belong there.
+    pub wanted: CpuSet,
+    /// Those that are in effect.
+    pub effective: CpuSet,
+}
+
 /// Why a container is not where it belongs.
 #[derive(Debug, Error)]
 pub enum PlaceError {
@@ -167,6 +178,22 @@ impl<F: Files> Cgroups<F> {
             }
         }
         Err(PlaceError::Gone(cgroup.clone()))
+    }
+
+    /// The sets of which something else is in effect than belongs there, CPUs first.
+    ///
+    /// # Errors
+    /// The cgroup is gone or cannot be read, or nothing belongs there.
+    pub fn differing(&self, cgroup: &CgroupPath, place: &Place) -> Result<Vec<Difference>, PlaceError> {
+        let mut differing = Vec::new();
+        for (set, wanted) in wanted(cgroup, place)? {
+            let effective = self.effective(cgroup, set)?;
+            if effective != wanted {
+                differing.push(Difference { set, wanted, effective });
+            }
+        }
+        differing.sort_by_key(|difference| difference.set);
+        Ok(differing)
     }
 
     fn enable_cpuset(&self, cgroup: &CgroupPath) -> Result<(), PlaceError> {

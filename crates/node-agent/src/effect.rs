@@ -9,9 +9,10 @@ use cpuset::CpuSet;
 use device_manager::{Question, StartError};
 use kubelet_checkpoint::store::StateFile;
 use memory_manager::Moved;
-use pod_spec::{ContainerKey, Pod, PodUid};
+use numa_bitmask::NodeMask;
+use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
 use thiserror::Error;
-use topology_admission::{Counted, Ledger, Trace, Verdict};
+use topology_admission::{Counted, Ledger, Node, Trace, Verdict};
 use topology_model::NodeId;
 
 use crate::event::Ticket;
@@ -185,4 +186,27 @@ pub struct Pinning {
     pub cpus: Option<CpuSet>,
     /// `cpuset.mems`; `None`: left as it is, since nothing is booked for the container.
     pub mems: Option<Vec<NodeId>>,
+}
+
+impl Pinning {
+    /// Its own CPUs or the shared pool, and the nodes of its memory.
+    #[must_use]
+    pub fn new(node: &Node, ledger: &Ledger, pod: &PodUid, container: &ContainerName) -> Self {
+        let cpus = ledger.cpus().map(|held| held.assigned(pod, container).unwrap_or(held.shared()));
+        let mems = ledger.memory().and_then(|held| {
+            let own = held.nodes_of(pod, container);
+            own.or_else(|| {
+                let blocks = held.whole_pod(pod)?;
+                let nodes = blocks.iter().fold(NodeMask::EMPTY, |nodes, block| nodes | block.nodes.mask());
+                (!nodes.is_empty()).then_some(nodes)
+            })
+        });
+        Self {
+            // An empty set is never written.
+            cpus: cpus.filter(|cpus| !cpus.is_empty()).cloned(),
+            mems: mems.map(|nodes| {
+                node.nodes().iter().filter(|(at, _)| nodes.contains(*at)).map(|(_, id)| id).collect()
+            }),
+        }
+    }
 }

@@ -12,7 +12,7 @@ use cgroup_cpuset::{CgroupPath, Cgroups, Files, Kernel, Place, PlaceError, Quota
 use cpu_manager::{ContainerId, CpuQuota};
 use crossbeam::channel::{self, Receiver, SendError, Sender};
 use crossbeam::select;
-use node_agent::{Enforcement, Snapshot};
+use node_agent::{Enforcement, Pinning, Snapshot};
 use node_input::LoadedNode;
 
 use super::owner::Enforcer;
@@ -135,6 +135,12 @@ fn quota(node: &LoadedNode, snapshot: &Snapshot, one: &Enforcement) -> CpuQuota 
     found().unwrap_or(CpuQuota::ByLimit)
 }
 
+/// Where a container belongs, as its cgroup has it.
+pub(super) fn place(pinning: &Pinning) -> Place {
+    let Pinning { cpus, mems } = pinning;
+    Place { cpus: cpus.clone(), mems: mems.as_ref().map(|nodes| nodes.iter().copied().collect()) }
+}
+
 /// Writes cgroups, and remembers what it wrote.
 struct Keeper<F> {
     cgroups: Cgroups<F>,
@@ -203,10 +209,7 @@ impl<F: Files> Keeper<F> {
     fn put(&mut self, one: &Enforcement, quota: CpuQuota) -> Outcome {
         let mut outcome = Outcome::default();
         let Some(cgroup) = &one.cgroup else { return outcome };
-        let place = Place {
-            cpus: one.pinning.cpus.clone(),
-            mems: one.pinning.mems.as_ref().map(|nodes| nodes.iter().copied().collect()),
-        };
+        let place = place(&one.pinning);
         let trouble = |what| Trouble { id: one.id.clone(), cgroup: cgroup.clone(), what };
         let now = (place, quota);
         match self.write(cgroup, &now) {

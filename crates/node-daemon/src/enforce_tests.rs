@@ -34,7 +34,7 @@ fn keeper() -> (Keeper<Kernel2>, Kernel2) {
 
 fn here(name: &str, cpus: &str, node: i64) -> Enforcement {
     let container = ContainerKey { pod: PodUid::new(name), container: ContainerName::new("app") };
-    let pinning = node_agent::Pinning { cpus: Some(cpus.parse().unwrap()), mems: Some(vec![NodeId(node)]) };
+    let pinning = Pinning { cpus: Some(cpus.parse().unwrap()), mems: Some(vec![NodeId(node)]) };
     Enforcement { container, id: name.into(), cgroup: Some(format!("pods/{name}").into()), pinning }
 }
 

@@ -11,6 +11,7 @@
 //! | manifests | reads the watched folder (`watch`) |
 //! | kept | makes removed folders again (`kept`) |
 //! | observe | reads the files of a kubelet and explains what it refused, instead of owner, scribe, manifests, kept, cgroups and device-plugin (`observe`) |
+//! | drift | compares where containers run with a kubelet's files (`observe/drift`) |
 //! | pods | hears which pods the kubelet has (`observe/pods`) |
 //! | log | writes the log (`log`) |
 //! | cgroups | keeps running containers on their CPUs (`enforce`) |
@@ -115,7 +116,7 @@ pub struct Setup<'a> {
     pub damaged: Damaged,
     /// Backups of each file that a repair leaves.
     pub keep: KeptBackups,
-    /// Where cgroups of containers are written.
+    /// Where cgroups of containers are written, or with a kubelet read.
     pub cgroups: CgroupRoot,
 }
 
@@ -183,7 +184,7 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let notes = Notes::new(assumed);
     let shared = Arc::new(shared(node, &machine, first.snapshot.clone(), Mode::Observe, notes, missing)?);
     shared.metrics.loses_lines(setup.log.lost());
-    observe::start(&setup.root, shared.clone(), first)?;
+    observe::start(setup, shared.clone(), first)?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
     let routes = api::service(api::router(shared, None, setup.explained));
     let told = Told { setup, mode: Mode::Observe };
@@ -225,6 +226,7 @@ fn shared(
         missing,
         observed: ArcSwapOption::empty(),
         demands_noted: Once::new(),
+        drifted: ArcSwap::default(),
     })
 }
 

@@ -2,13 +2,15 @@
 //!
 //! The kubelet writes its three files one after the other, and one of them in two steps. They are taken when all have
 //! stood still ([`look`]) and fit together ([`fit`]); until then what was known before stays. What a kubelet tells of its
-//! pods ([`pods`]) says what they are called and request, and which it refused ([`refusals`]). Files that do not fit
+//! pods ([`pods`]) says what they are called and request, and which it refused ([`refusals`]);
+//! where its containers run is compared with its files ([`drift`]). Files that do not fit
 //! together and do not change any more are served all the same, with a note, so that nothing is hidden for good.
 
 mod look;
 mod fit;
 mod pods;
 mod refusals;
+mod drift;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,7 +23,7 @@ use cpuset::CpuSet;
 use device_manager::{Device, DeviceId, Inventory, Moment};
 use device_plugin::{ClientError, PodEntry, PodResourcesClient};
 use kubelet_checkpoint::store::StateFile;
-use node_agent::Snapshot;
+use node_agent::{Enforcement, Pinning, Snapshot};
 use node_input::{LoadedMachine, LoadedNode, PINNED, Requests};
 use node_state::{PodNames, Quarantine, Record, Source, StateFolder, files};
 use pod_spec::{ContainerName, Pod, PodUid, ResourceName};
@@ -95,13 +97,15 @@ pub(super) fn first(root: &Path, node: &LoadedNode) -> anyhow::Result<Seen> {
 }
 
 /// Goes on reading for the rest of the program.
-pub(super) fn start(root: &Path, shared: Arc<Shared>, first: Seen) -> anyhow::Result<()> {
-    let folders = [root.to_path_buf(), root.join(StateFile::Device.path()).with_file_name("")];
+pub(super) fn start(setup: &Setup<'_>, shared: Arc<Shared>, first: Seen) -> anyhow::Result<()> {
+    let root = &setup.root;
+    drift::start(&setup.cgroups, shared.clone())?;
+    let folders = [root.clone(), root.join(StateFile::Device.path()).with_file_name("")];
     let there: Vec<PathBuf> = folders.into_iter().filter(|folder| folder.is_dir()).collect();
     let changes = Changes::of(&there, PACE);
     let pods = Arc::<KubeletPods>::default();
     pods::listen(root, shared.clone(), pods.clone(), changes.announcer())?;
-    let mut watching = Watching { root: root.to_path_buf(), shared, pods, served: None, odd: None };
+    let mut watching = Watching { root: root.clone(), shared, pods, served: None, odd: None };
     watching.serve(first);
     thread::Builder::new().name("observe".to_owned()).spawn(move || watching.run(&changes))?;
     Ok(())
@@ -233,12 +237,19 @@ fn see(root: &Path, look: Look, node: &LoadedNode, pods: &KubeletPods) -> anyhow
             quarantined.map(|quarantined| format!("{}{}", quarantined.why, quarantined.kept()));
         (pod.uid.clone(), Arc::new(record))
     };
+    let places = pods.containers().into_iter().map(|(id, container)| Enforcement {
+        pinning: Pinning::new(&node.node, &ledger, &container.pod, &container.container),
+        cgroup: None,
+        container,
+        id,
+    });
+    let places = places.collect();
     let snapshot = Snapshot {
         pods: (0..).zip(ledger.pods()).map(record).collect(),
         ledger,
         refused: pods.refused(),
         waiting: Vec::new(),
-        places: Vec::new(),
+        places,
         behind: None,
     };
     let misfit = fit::misfit(folder, node, &names);

@@ -35,6 +35,8 @@ pub(super) struct Shared {
     pub(super) missing: Arc<Missing>,
     /// What a kubelet has written, where one owns the node.
     pub(super) observed: ArcSwapOption<Observed>,
+    /// Containers that run elsewhere than a kubelet's files say, each as a sentence.
+    pub(super) drifted: ArcSwap<Vec<String>>,
     /// Whether the log says that demands of pods are not looked at.
     pub(super) demands_noted: Once,
 }
@@ -60,7 +62,16 @@ impl Shared {
     pub(super) fn exposed(&self, exposition: Exposition) -> String {
         let Self { node, manifests, notes, .. } = self;
         let is_stale = notes.why_stale().is_some();
-        self.metrics.text(exposition, &Now { node, snapshot: &self.snapshot.load(), manifests, is_stale })
+        self.metrics.text(
+            exposition,
+            &Now {
+                node,
+                snapshot: &self.snapshot.load(),
+                manifests,
+                is_stale,
+                drifted: self.drifted.load().len(),
+            },
+        )
     }
 }
 

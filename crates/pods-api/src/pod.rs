@@ -99,6 +99,18 @@ impl KubeletPod {
         self.status(|status| status.message.as_deref())
     }
 
+    /// The names of containers, init containers too, with the ids under which the runtime runs them or ran them last, as
+    /// `containerd://0aa1`.
+    pub fn containers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let status = self.0.status.iter();
+        let all =
+            status.flat_map(|status| status.init_container_statuses.iter().chain(&status.container_statuses));
+        all.filter_map(|container| {
+            let id = container.container_id.as_deref().filter(|id| !id.is_empty())?;
+            Some((container.name.as_deref()?, id))
+        })
+    }
+
     /// Without its status: the pod as the kubelet was asked to run it.
     #[must_use]
     pub fn without_status(self) -> Self {

@@ -32,6 +32,11 @@ fn a_pod_that_go_wrote_is_the_pod_of_its_json() {
     assert_eq!((pod.phase(), pod.reason()), ("Failed", "TopologyAffinityError"));
     assert_eq!(pod.message(), "Pod was rejected: Resources cannot be allocated with Topology locality");
 
+    assert_eq!(
+        pod.containers().collect::<Vec<_>>(),
+        [("setup", "containerd://0aa1"), ("forward", "cri-o://0bb2")]
+    );
+
     let told = read(&pod.to_json().unwrap());
     assert_eq!(told, read(FORWARDER.0), "every field that a decision looks at");
     assert_eq!(told.constraints.host_ports.len(), 2);

@@ -3,6 +3,8 @@
 
 mod daemon;
 
+use std::fs;
+
 use daemon::{Daemon, Folder, pod, until};
 use pods_api::{KubeletPod, PodsServer, SOCKET};
 
@@ -175,4 +177,64 @@ fn a_kubelet_that_restarts_is_listened_to_again() {
     assert_eq!(node.admit("c", "cpu: 2, memory: 1Gi"), 200);
     server.put(told("c", "cpu: 2, memory: 1Gi", RUNNING));
     until("the next", || node.watcher.pods().contains(" c ").then_some(()));
+}
+
+/// A kubelet that looks at cgroups often.
+const QUICK: &str = "apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cpuManagerPolicy: static
+cpuManagerReconcilePeriod: 200ms
+reservedSystemCPUs: 0,24,48,72
+memoryManagerPolicy: Static
+evictionHard: {memory.available: 1Gi}
+reservedMemory:
+- {numaNode: 0, limits: {memory: 1Gi}}
+topologyManagerPolicy: restricted
+";
+
+#[test]
+fn containers_that_run_elsewhere_than_the_files_say_are_found() {
+    let (root, own) = (Folder::new(), Folder::new());
+    let cgroups = own.path().join("cgroup");
+    let scope = cgroups.join("kubepods.slice/kubepods-poddefault_a.slice/cri-containerd-0aa1.scope");
+    fs::create_dir_all(&scope).unwrap();
+    fs::write(cgroups.join("cgroup.controllers"), "cpuset cpu memory\n").unwrap();
+    let set = |cpus: &str, nodes: &str| {
+        fs::write(scope.join("cpuset.cpus.effective"), format!("{cpus}\n")).unwrap();
+        fs::write(scope.join("cpuset.mems.effective"), format!("{nodes}\n")).unwrap();
+    };
+    set("1,49", "0");
+    let config = own.path().join("kubelet.yaml");
+    fs::write(&config, QUICK).unwrap();
+    let owner = Daemon::with_config(root.path(), config.to_str().unwrap());
+    assert_eq!(owner.ask("POST", "/v1/pods", &pod("a", "cpu: 2, memory: 1Gi")).status, 200);
+    let socket = own.path().join("observe.sock");
+    let more = ["--socket", "--config", "--cgroup-root"].into_iter();
+    let given = [&socket, &config, &cgroups].into_iter().map(|path| path.to_str().unwrap());
+    let more: Vec<&str> = more.zip(given).flat_map(|(name, path)| [name, path]).collect();
+    let watcher = Daemon::observe(root.path(), &more).at(&socket);
+    until("a watcher", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
+    let server = PodsServer::listen(&root.path().join(SOCKET)).unwrap();
+    let running =
+        r#"{"phase":"Running","containerStatuses":[{"name":"app","containerID":"containerd://0aa1"}]}"#;
+    server.put(told("a", "cpu: 2, memory: 1Gi", running));
+    let drifted = |count: u32| {
+        let line = format!("topolet_observe_drifted_containers {count}\n");
+        until(&line, || watcher.get("/metrics").body.contains(&line).then_some(()));
+    };
+    drifted(0);
+
+    set("0-95", "0-1");
+    drifted(1);
+    let sentence = "container app of pod default/a has CPUs 0-95 where the kubelet's files say 1,49, and memory of NUMA 0-1 \
+                    where the kubelet's files say 0";
+    let is_said = |text: &str| text.contains(sentence);
+    until("a line of the log", || watcher.log().iter().any(|line| is_said(line)).then_some(()));
+    let status = watcher.get("/v1/status").json("NodeStatus");
+    assert!(status["problems"].to_string().contains(sentence), "{status}");
+
+    set("1,49", "0");
+    drifted(0);
+    drop(fs::remove_dir_all(&cgroups));
+    drifted(0);
 }

@@ -183,7 +183,9 @@ fn status_of(shared: &Shared, snapshot: &Snapshot) -> NodeStatus {
         let why = record.quarantine.as_ref()?;
         Some(format!("{} is quarantined: {why}", name(&record.pod)))
     });
-    status.problems = behind.chain(unready.into_iter().flatten()).chain(quarantined).collect();
+    let drifted = shared.drifted.load_full();
+    let drifted = drifted.iter().cloned();
+    status.problems = behind.chain(unready.into_iter().flatten()).chain(quarantined).chain(drifted).collect();
     status
 }
 

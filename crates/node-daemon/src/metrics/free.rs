@@ -24,6 +24,7 @@ pub(super) struct Free {
     behind: Gauge,
     unusable: Gauge,
     stale: Gauge,
+    drifted: Gauge,
     /// Resources and NUMA nodes of which there have been devices.
     seen: Mutex<BTreeSet<(String, String)>>,
 }
@@ -38,6 +39,8 @@ pub(crate) struct Now<'a> {
     pub(crate) manifests: &'a Manifests,
     /// Whether what is known is not what is on disk.
     pub(crate) is_stale: bool,
+    /// Containers that run elsewhere than a kubelet's files say.
+    pub(crate) drifted: usize,
 }
 
 /// Of pods.
@@ -73,16 +76,24 @@ impl Free {
                     self.unusable.clone(),
                 );
             }
-            Mode::Observe => to.register(
-                "topolet_state_stale",
-                "1 if what is served is not what the kubelet has on disk, or that does not fit together; else 0.",
-                self.stale.clone(),
-            ),
+            Mode::Observe => {
+                to.register(
+                    "topolet_state_stale",
+                    "1 if what is served is not what the kubelet has on disk, or that does not fit together; else 0.",
+                    self.stale.clone(),
+                );
+                to.register(
+                    "topolet_observe_drifted_containers",
+                    "Containers whose CPUs or memory nodes in effect are not those of the kubelet's files.",
+                    self.drifted.clone(),
+                );
+            }
         }
     }
 
     pub(super) fn set(&self, now: &Now<'_>) {
-        let Now { node, snapshot, manifests, is_stale } = *now;
+        let Now { node, snapshot, manifests, is_stale, drifted } = *now;
+        self.drifted.set(i64::try_from(drifted).unwrap_or(i64::MAX));
         let ledger = &snapshot.ledger;
         if let (Some(policy), Some(held)) = (node.node.cpus(), ledger.cpus()) {
             let available = policy.available(held);

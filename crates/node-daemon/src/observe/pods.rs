@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use cpu_manager::ContainerId;
 use node_agent::{RefusedPod, Snapshot};
 use node_state::{PodNames, Source};
 use parking_lot::Mutex;
-use pod_spec::{Phase, Pod, PodRules, PodUid};
+use pod_spec::{ContainerKey, ContainerName, Phase, Pod, PodRules, PodUid};
 use pods_api::{Event, KubeletPod, PodsClient, PodsError, SOCKET};
 use topology_admission::Reason;
 use topology_manifest::{Source as Text, read_pods_with};
@@ -54,6 +55,8 @@ struct ToldPod {
     /// `Err`: why it is not known what it requests.
     pod: Result<Arc<Pod>, String>,
     has_ended: bool,
+    /// Its containers by their ids in the runtime.
+    containers: Vec<(ContainerId, ContainerName)>,
     /// The kubelet's reason and message, if it did not admit the pod.
     refused: Option<(String, String)>,
 }
@@ -107,6 +110,10 @@ impl ToldPod {
             name: format!("{}/{}", pod.namespace(), pod.name()),
             has_ended: matches!(pod.phase(), "Failed" | "Succeeded"),
             pod: spec(pod, rules).map(Arc::new),
+            containers: pod
+                .containers()
+                .filter_map(|(name, id)| Some((ContainerId::of_status(id)?, ContainerName::new(name))))
+                .collect(),
             refused,
         }
     }
@@ -157,6 +164,18 @@ impl KubeletPods {
                 message,
             };
             Some((uid.clone(), Arc::new(refused)))
+        });
+        each.collect()
+    }
+
+    /// The containers of pods that run, by their ids in the runtime.
+    pub(super) fn containers(&self) -> Vec<(ContainerId, ContainerKey)> {
+        let told = self.0.lock();
+        let running = told.pods.iter().flatten().filter(|(_, pod)| !pod.has_ended);
+        let each = running.flat_map(|(uid, pod)| {
+            pod.containers.iter().map(|(id, container)| {
+                (id.clone(), ContainerKey { pod: uid.clone(), container: container.clone() })
+            })
         });
         each.collect()
     }

@@ -209,7 +209,7 @@ pub struct PodOs {
 }
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PodStatus {
     #[prost(string, optional, tag = "1")]
     pub phase: ::core::option::Option<::prost::alloc::string::String>,
@@ -217,6 +217,20 @@ pub struct PodStatus {
     pub message: ::core::option::Option<::prost::alloc::string::String>,
     #[prost(string, optional, tag = "4")]
     pub reason: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(message, repeated, tag = "8")]
+    pub container_statuses: ::prost::alloc::vec::Vec<ContainerStatus>,
     #[prost(string, optional, tag = "9")]
     pub qos_class: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(message, repeated, tag = "10")]
+    pub init_container_statuses: ::prost::alloc::vec::Vec<ContainerStatus>,
+}
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ContainerStatus {
+    #[prost(string, optional, tag = "1")]
+    pub name: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(string, optional, tag = "8")]
+    #[serde(rename = "containerID")]
+    pub container_id: ::core::option::Option<::prost::alloc::string::String>,
 }

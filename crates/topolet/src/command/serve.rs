@@ -74,8 +74,9 @@ pub(crate) struct ServeArguments {
     strict: bool,
     #[command(flatten)]
     backups: BackupArguments,
-    /// Where cgroups are that containers are kept on their CPUs with, if not at /sys/fs/cgroup; `off` writes none.
-    #[arg(long, value_name = "DIR|off", conflicts_with = "observe")]
+    /// Where cgroups are that containers are kept on their CPUs with, if not at /sys/fs/cgroup; `off` writes none. With
+    /// --observe they are only read, and `off` reads none.
+    #[arg(long, value_name = "DIR|off")]
     cgroup_root: Option<CgroupRoot>,
     #[command(flatten)]
     machine: MachineArguments,

@@ -81,6 +81,7 @@ impl Day {
             missing: Arc::default(),
             observed: ArcSwapOption::empty(),
             demands_noted: std::sync::Once::new(),
+            drifted: ArcSwap::default(),
         });
         let owner = Channel::new();
         let (jobs, written_up) = mpsc::sync_channel::<Job>(1);
