@@ -1,4 +1,4 @@
-//! CPUs that a unit has to use before others.
+//! CPUs that a unit has to count before others.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -11,8 +11,9 @@ use topology_model::NodeIds;
 use crate::facts::Facts;
 use crate::words::{joined, verb};
 
-/// CPUs that finished init containers of the pod have left, which its later containers use before others. Shown as a clause:
-/// `cpu must contain NUMA 0: init container setup left CPU 49 there, which is used first`.
+/// CPUs that finished init containers of the pod have left, which the kubelet counts before others when it
+/// looks for NUMA nodes for later containers, whichever it allocates then. Shown as a clause:
+/// `cpu must contain NUMA 0: init container setup left CPU 49 there, which is counted first`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HandedOnCpus {
     /// The CPUs.
@@ -37,7 +38,7 @@ impl fmt::Display for HandedOnCpus {
         let (cpu, are) = (verb(cpus.len(), "CPU", "CPUs"), verb(cpus.len(), "is", "are"));
         write!(
             f,
-            "cpu must contain NUMA {nodes}: init {containers} {} left {cpu} {cpus} there, which {are} used first",
+            "cpu must contain NUMA {nodes}: init {containers} {} left {cpu} {cpus} there, which {are} counted first",
             joined(by, " and ")
         )
     }

@@ -49,7 +49,7 @@ pub enum Deficit {
     Amount(u64),
     /// It has enough devices, and they are near other nodes too.
     NotNear,
-    /// It has enough CPUs, and init containers have left some elsewhere, which are used first.
+    /// It has enough CPUs, and init containers have left some elsewhere, which are counted first.
     HandedOn,
     /// It has enough memory, in a group of nodes that serve together only.
     Grouped,

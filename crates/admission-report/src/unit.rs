@@ -84,7 +84,7 @@ pub struct NodeCell {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Closed {
-    /// CPUs that init containers left are on these nodes, and are used first.
+    /// CPUs that init containers left are on these nodes, and are counted first.
     HandedOn(NodeIds),
     /// Its memory is grouped with that of these nodes.
     Grouped(NodeIds),
