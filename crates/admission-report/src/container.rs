@@ -46,6 +46,10 @@ pub struct ContainerReport {
     /// Devices by resource.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceSet>,
+    /// The NUMA nodes of those devices that are on one node; `None` if there are none, and for
+    /// [`ContainerReport::held`].
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    pub device_nodes: Option<NodeIds>,
     /// What it asks for and no device plugin has registered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_checked: Vec<UncheckedResource>,
@@ -90,6 +94,7 @@ impl ContainerReport {
             memory: memory_first(blocks(placed))
                 .map(|block| MemoryBlock::new(facts.nodes(), block))
                 .collect(),
+            device_nodes: device_nodes(facts, placed),
             not_checked: container.map(|container| facts.unchecked_of(container)).unwrap_or_default(),
             devices: placed
                 .devices
@@ -120,9 +125,22 @@ impl ContainerReport {
             cpu_nodes: None,
             memory: blocks.into_iter().flatten().map(|block| MemoryBlock::new(node.nodes(), block)).collect(),
             devices: devices.collect(),
+            device_nodes: None,
             not_checked: Vec::new(),
         }
     }
+}
+
+/// Of the devices that are on one node.
+fn device_nodes(facts: &Facts<'_>, placed: &Placed) -> Option<NodeIds> {
+    let inventory = facts.before.inventory();
+    let each = placed.devices.iter().flat_map(|(resource, ids)| ids.iter().map(move |id| (resource, id)));
+    let nodes = each.filter_map(|(resource, id)| match inventory.device(resource, id)?.topology.ids() {
+        [only] => Some(*only),
+        _ => None,
+    });
+    let mask = facts.nodes().mask_of(nodes);
+    (!mask.is_empty()).then(|| facts.listed(mask))
 }
 
 impl MemoryBlock {

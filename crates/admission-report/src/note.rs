@@ -152,7 +152,7 @@ impl fmt::Display for Remark {
                 f.write_str("the search for the best NUMA nodes was cut; there may be better ones")
             }
             Self::NotAligned { nodes, grouped_memory } => {
-                f.write_str("admitted, NOT aligned: the best there is is ")?;
+                f.write_str("admitted, NOT aligned: the best answer is ")?;
                 match nodes {
                     Some(nodes) => write!(f, "NUMA {nodes}, not preferred")?,
                     None => f.write_str("any NUMA node, not preferred")?,

@@ -151,7 +151,7 @@ impl UnitReport {
             (Some(nodes), true) => format!("NUMA {nodes}, {preferred}: {why}"),
             (None, true) => format!("any NUMA node, {preferred}: {why}"),
             (Some(nodes), false) => {
-                format!("refused: the best there is is NUMA {nodes}, {preferred} ({why})")
+                format!("refused: the best answer is NUMA {nodes}, {preferred} ({why})")
             }
             (None, false) => format!("refused: {why}"),
         })

@@ -190,7 +190,7 @@ fn an_admission_says_where_and_what_is_not_given() {
         &[
             "pod default/c: admitted",
             "  app: NUMA 0, CPUs 1,14-15, 1Gi on NUMA 0",
-            "  note: admitted, NOT aligned: the best there is is NUMA 0, not preferred",
+            "  note: admitted, NOT aligned: the best answer is NUMA 0, not preferred",
         ],
     );
     check(
@@ -218,7 +218,7 @@ fn an_admission_says_where_and_what_is_not_given() {
         &[
             "pod default/b: admitted",
             "  app: NUMA 0-1, CPUs 4-5, 1Gi on NUMA 0-1",
-            "  note: admitted, NOT aligned: the best there is is NUMA 0-1, not preferred; NUMA 1 is grouped with NUMA 0 \
+            "  note: admitted, NOT aligned: the best answer is NUMA 0-1, not preferred; NUMA 1 is grouped with NUMA 0 \
              by pod wide; memory of a group serves only requests that need all its NUMA nodes",
         ],
     );

@@ -84,7 +84,7 @@ struct PodOutcome {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 struct ContainerPlace {
     name: String,
-    /// NUMA nodes of its CPUs and memory, or of its hint; empty: on none in particular.
+    /// NUMA nodes of its CPUs, memory and devices, or of its hint; empty: on none in particular.
     nodes: BTreeSet<i64>,
     /// Whether it has CPUs of its own.
     pinned: bool,
@@ -154,7 +154,8 @@ impl ContainerPlace {
     fn new(container: &ContainerReport) -> Self {
         let ids = |ids: &topology_model::NodeIds| ids.iter().map(|NodeId(id)| id).collect::<Vec<_>>();
         let blocks = container.memory.iter().map(|block| &block.nodes);
-        let mut nodes: BTreeSet<i64> = container.cpu_nodes.iter().chain(blocks).flat_map(ids).collect();
+        let fixed = container.cpu_nodes.iter().chain(&container.device_nodes).chain(blocks);
+        let mut nodes: BTreeSet<i64> = fixed.flat_map(ids).collect();
         if nodes.is_empty() {
             nodes = container.nodes.iter().flat_map(ids).collect();
         }
