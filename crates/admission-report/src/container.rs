@@ -1,6 +1,7 @@
 //! A container and what it holds: CPUs, memory and devices, and on which NUMA nodes.
 
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -128,6 +129,19 @@ impl ContainerReport {
             device_nodes: None,
             not_checked: Vec::new(),
         }
+    }
+}
+
+impl ContainerReport {
+    /// Its CPUs, memory and devices, as `CPUs 2-5, 1Gi on NUMA 0, nvidia.com/gpu gpu-0`; `None` if it has nothing of its
+    /// own.
+    #[must_use]
+    pub fn holdings(&self) -> Option<String> {
+        let cpus = self.exclusive_cpus.as_ref().filter(|cpus| !cpus.is_empty());
+        let mut parts: Vec<String> = cpus.iter().map(|cpus| format!("CPUs {cpus}")).collect();
+        parts.extend(self.memory.iter().map(ToString::to_string));
+        parts.extend(self.devices.iter().map(ToString::to_string));
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 }
 

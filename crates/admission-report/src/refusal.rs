@@ -1,5 +1,6 @@
 //! Why a pod may not run, and what would have fitted.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -81,5 +82,13 @@ impl Refusal {
     #[must_use]
     pub fn why(&self) -> Option<String> {
         (!self.obstacles.is_empty()).then(|| crate::words::joined(&self.obstacles, "; "))
+    }
+
+    /// Why, and the first change that would fit, in one line; empty where the kubelet's message says all that is known.
+    #[must_use]
+    pub fn in_one_line(&self) -> String {
+        let fits = self.alternatives.first().map(|first| format!("would fit: {first}"));
+        let parts: Vec<String> = self.why().into_iter().chain(fits).collect();
+        parts.join("; ")
     }
 }

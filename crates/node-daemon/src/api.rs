@@ -8,6 +8,7 @@ mod reply;
 mod decide;
 mod containers;
 mod look;
+mod events;
 mod pods;
 mod sent;
 

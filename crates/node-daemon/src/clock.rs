@@ -46,6 +46,12 @@ pub(super) fn now() -> String {
     shown(SystemTime::now())
 }
 
+/// Now, in microseconds since 1970.
+pub(super) fn microseconds() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
 fn shown(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = since.as_secs();

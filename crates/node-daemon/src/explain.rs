@@ -7,7 +7,7 @@ use admission_report::{Facts, Note, Remark, Report};
 use device_manager::{AllocateReply, DeviceIds, Question, Replies, Reply};
 use node_input::{ADVICE, LoadedNode, Requests};
 use pod_spec::Pod;
-use topology_admission::{Detail, Ledger, Verdict};
+use topology_admission::{Attempt, Detail, Ledger, Reason, Trace, Verdict};
 
 /// More questions than any pod leads to.
 const QUESTIONS: usize = 10_000;
@@ -48,23 +48,10 @@ pub(super) fn one(
     pod: &Pod,
 ) -> (Report, Option<Ledger>) {
     let Before { ledger: before, requests } = before;
-    let mut replies = Replies::new();
-    let mut asked = 0;
-    let (mut report, after) = loop {
-        let (attempt, trace) = node.node.admission(before, pod).with(&replies).trace(detail);
-        match &attempt.verdict {
-            Verdict::NeedsPlugin(question) if asked < QUESTIONS => {
-                replies.insert(question.clone(), agreed(question));
-                asked += 1;
-            }
-            verdict => {
-                let facts = Facts { advice: ADVICE, ..Facts::new(&node.node, before, pod, &attempt, &trace) };
-                let report = Report::of(&facts, verdict, &replies);
-                let after = report.is_admitted().then(|| before.commit(attempt).ok()).flatten();
-                break (report, after);
-            }
-        }
-    };
+    let Tried { attempt, trace, replies, asked } = Tried::new(node, detail, before, pod);
+    let facts = Facts { advice: ADVICE, ..Facts::new(&node.node, before, pod, &attempt, &trace) };
+    let mut report = Report::of(&facts, &attempt.verdict, &replies);
+    let after = report.is_admitted().then(|| before.commit(attempt).ok()).flatten();
     if asked > 0 {
         report.notes.push(Note::on_pod(Remark::PluginsNotAsked));
     }
@@ -72,6 +59,40 @@ pub(super) fn one(
         report.notes.push(Note::on_pod(Remark::RequestsUnknown));
     }
     (report, after)
+}
+
+/// The reason of a refusal alone, without finding out what would fit; `None`: the pod would be admitted.
+pub(super) fn reason(node: &LoadedNode, before: &Ledger, pod: &Pod) -> Option<Reason> {
+    match Tried::new(node, Detail::Short, before, pod).attempt.verdict {
+        Verdict::Refused(refused) => Some(refused.reason.clone()),
+        Verdict::Admitted(_) | Verdict::NeedsPlugin(_) => None,
+    }
+}
+
+/// An attempt for which every plugin that was in question has agreed.
+struct Tried {
+    attempt: Attempt,
+    trace: Trace,
+    replies: Replies,
+    /// So many questions.
+    asked: usize,
+}
+
+impl Tried {
+    fn new(node: &LoadedNode, detail: Detail, before: &Ledger, pod: &Pod) -> Self {
+        let mut replies = Replies::new();
+        let mut asked = 0;
+        loop {
+            let (attempt, trace) = node.node.admission(before, pod).with(&replies).trace(detail);
+            match &attempt.verdict {
+                Verdict::NeedsPlugin(question) if asked < QUESTIONS => {
+                    replies.insert(question.clone(), agreed(question));
+                    asked += 1;
+                }
+                _ => return Self { attempt, trace, replies, asked },
+            }
+        }
+    }
 }
 
 fn agreed(question: &Question) -> Reply {

@@ -20,6 +20,7 @@
 mod owner;
 mod scribe;
 mod shared;
+mod events;
 mod watch;
 mod changes;
 mod manifests;
@@ -158,8 +159,8 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     watch::start(setup.manifests.as_deref(), &shared, sender.clone())?;
     kept::start(&setup.root, shared.clone(), sender.clone())?;
     tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
-    let routes = api::service(api::router(shared, Some(sender.clone()), setup.explained));
-    let told = Told { setup, mode: Mode::Serve };
+    let routes = api::service(api::router(shared.clone(), Some(sender.clone()), setup.explained));
+    let told = Told { setup, shared: &shared };
     let result = runtime.block_on(told.wait(listeners, routes, files.clients, || thread.is_finished()));
     stop(&sender, thread)?;
     drop(sockets);
@@ -186,8 +187,8 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     shared.metrics.loses_lines(setup.log.lost());
     observe::start(setup, shared.clone(), first)?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
-    let routes = api::service(api::router(shared, None, setup.explained));
-    let told = Told { setup, mode: Mode::Observe };
+    let routes = api::service(api::router(shared.clone(), None, setup.explained));
+    let told = Told { setup, shared: &shared };
     runtime.block_on(told.wait(listeners, routes, files.clients, || false))
 }
 
@@ -220,6 +221,8 @@ fn shared(
         drawing: node_output::topology(&view, "", Page::endless(Glyphs::Unicode)),
         snapshot: ArcSwap::from_pointee(snapshot),
         log: shared::Log::default(),
+        events: events::Events::default(),
+        problems: parking_lot::Mutex::default(),
         mode,
         notes,
         manifests: Manifests::default(),
@@ -257,7 +260,7 @@ fn listen(
 /// Who hears signals.
 struct Told<'a> {
     setup: &'a Setup<'a>,
-    mode: Mode,
+    shared: &'a Shared,
 }
 
 impl Told<'_> {
@@ -284,7 +287,7 @@ impl Told<'_> {
                 return Poll::Ready(Some(Ended::Stop));
             }
             while hangup.poll_recv(context).is_ready() {
-                match reload::check(self.setup, self.mode) {
+                match reload::check(self.setup, self.shared.mode) {
                     Ok(()) => return Poll::Ready(Some(Ended::Reload)),
                     Err(error) => {
                         let quoted = node_output::in_one_line(error.as_ref()).map(str::to_owned);
@@ -294,6 +297,7 @@ impl Told<'_> {
                 }
             }
             while look.poll_tick(context).is_ready() {
+                self.shared.look_for_problems();
                 if is_over() {
                     return Poll::Ready(None);
                 }

@@ -2,13 +2,14 @@
 //!
 //! The kubelet writes its three files one after the other, and one of them in two steps. They are taken when all have
 //! stood still ([`look`]) and fit together ([`fit`]); until then what was known before stays. What a kubelet tells of its
-//! pods ([`pods`]) says what they are called and request, and which it refused ([`refusals`]);
-//! where its containers run is compared with its files ([`drift`]). Files that do not fit
+//! pods ([`pods`]) says what they are called and request, which it admitted ([`admissions`]) and which it refused
+//! ([`refusals`]); where its containers run is compared with its files ([`drift`]). Files that do not fit
 //! together and do not change any more are served all the same, with a note, so that nothing is hidden for good.
 
 mod look;
 mod fit;
 mod pods;
+mod admissions;
 mod refusals;
 mod drift;
 
@@ -30,6 +31,7 @@ use pod_spec::{ContainerName, Pod, PodUid, ResourceName};
 
 use self::look::Look;
 use self::pods::KubeletPods;
+use self::refusals::Earlier;
 use super::Setup;
 use super::changes::{Changes, Pace};
 use super::shared::Shared;
@@ -105,7 +107,8 @@ pub(super) fn start(setup: &Setup<'_>, shared: Arc<Shared>, first: Seen) -> anyh
     let changes = Changes::of(&there, PACE);
     let pods = Arc::<KubeletPods>::default();
     pods::listen(root, shared.clone(), pods.clone(), changes.announcer())?;
-    let mut watching = Watching { root: root.clone(), shared, pods, served: None, odd: None };
+    let mut watching =
+        Watching { root: root.clone(), shared, pods, served: None, odd: None, earlier: Earlier::default() };
     watching.serve(first);
     thread::Builder::new().name("observe".to_owned()).spawn(move || watching.run(&changes))?;
     Ok(())
@@ -119,6 +122,7 @@ struct Watching {
     served: Option<(Look, u64)>,
     /// What was found last and is not served.
     odd: Option<Odd>,
+    earlier: Earlier,
 }
 
 /// Files that cannot be served, or do not fit together.
@@ -134,10 +138,13 @@ impl Watching {
     fn run(mut self, changes: &Changes) {
         loop {
             // Taken before the look: what is seen then is at least as new as each of them.
-            let refusals = self.pods.take_refusals();
+            let (refusals, admissions) = (self.pods.take_refusals(), self.pods.take_admissions());
             self.look();
             for refusal in &refusals {
-                refusals::explain(&self.shared, refusal);
+                refusals::explain(&self.shared, &self.earlier, refusal);
+            }
+            for admission in &admissions {
+                admissions::tell(&self.shared, admission);
             }
             changes.wait();
         }
@@ -169,7 +176,8 @@ impl Watching {
     /// Serves what was seen; of what does not fit together it is told.
     fn serve(&mut self, seen: Seen) {
         let Seen { look, snapshot, quarantine, requests, version, misfit } = seen;
-        self.shared.snapshot.store(Arc::new(snapshot));
+        self.earlier.add(self.shared.snapshot.load_full());
+        self.shared.becomes(snapshot);
         let folder = look.folder.clone();
         self.shared.observed.store(Some(Arc::new(Observed { folder, quarantine, requests })));
         (self.served, self.odd) = (Some((look, version)), None);

@@ -133,7 +133,7 @@ impl<F: Fs> OwnerThread<F> {
     }
 
     fn publish(&self) {
-        self.shared.snapshot.store(Arc::new(self.agent.snapshot()));
+        self.shared.becomes(self.agent.snapshot());
     }
 
     fn apply(&mut self, effects: Vec<Effect>) {

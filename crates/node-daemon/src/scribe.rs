@@ -46,13 +46,14 @@ impl Job {
         let Self { decided, answer } = self;
         let report = Arc::new(written_up(shared, &decided));
         log(&decided, &report);
-        shared.log.add(LoggedDecision {
+        let logged = LoggedDecision {
             time: clock::now(),
             source: decided.source.name(),
             took_microseconds: u64::try_from(decided.took.as_micros()).unwrap_or(u64::MAX),
             kubelet: None,
             report: report.clone(),
-        });
+        };
+        shared.decided(&decided.pod, logged);
         if let Some(answer) = answer {
             // Who asked may have gone.
             let _ = answer.send(Told::Decided(report));

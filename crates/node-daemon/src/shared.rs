@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Once};
 
-use admission_report::Report;
+use admission_report::{ContainerReport, Refusal, Report};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use node_agent::Snapshot;
 use node_input::{LoadedNode, Requests};
@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use pod_spec::Pod;
 use serde::Serialize;
 
+use super::events::{Events, Kind, reason};
 use super::kept::Missing;
 use super::manifests::Manifests;
 use super::metrics::{Exposition, Metrics, Now};
@@ -29,6 +30,7 @@ pub(super) struct Shared {
     pub(super) snapshot: ArcSwap<Snapshot>,
     pub(super) metrics: Metrics,
     pub(super) log: Log,
+    pub(super) events: Events,
     pub(super) mode: Mode,
     pub(super) notes: Notes,
     pub(super) manifests: Manifests,
@@ -37,6 +39,8 @@ pub(super) struct Shared {
     pub(super) observed: ArcSwapOption<Observed>,
     /// Containers that run elsewhere than a kubelet's files say, each as a sentence.
     pub(super) drifted: ArcSwap<Vec<String>>,
+    /// What was wrong with the node when it was looked at last.
+    pub(super) problems: Mutex<Vec<String>>,
     /// Whether the log says that demands of pods are not looked at.
     pub(super) demands_noted: Once,
 }
@@ -55,6 +59,51 @@ impl Shared {
         match (self.mode, self.observed.load().as_deref()) {
             (Mode::Serve, _) => Requests::OfEveryPod,
             (Mode::Observe, observed) => observed.map_or(Requests::WhatIsHeld, |observed| observed.requests),
+        }
+    }
+
+    /// A pod has been decided on.
+    pub(super) fn decided(&self, pod: &Pod, decision: LoggedDecision) {
+        let (kind, reason, message) = decision.in_one_line();
+        self.log.add(decision);
+        self.events.add(Some(pod.into()), kind, &reason, message);
+    }
+
+    /// The node is so now. Pods that are not on it any more have ended.
+    pub(super) fn becomes(&self, snapshot: Snapshot) {
+        let before = self.snapshot.swap(Arc::new(snapshot));
+        let now = self.snapshot.load();
+        for (uid, record) in before.pods.iter().filter(|(uid, _)| !now.pods.contains_key(*uid)) {
+            // One that state files alone list has its UID for a name.
+            if record.pod.name != uid.as_str() {
+                self.events.add(Some((&*record.pod).into()), Kind::Normal, reason::ENDED, String::new());
+            }
+        }
+    }
+
+    /// What is wrong with the node, each in one sentence.
+    pub(super) fn problems(&self, snapshot: &Snapshot) -> Vec<String> {
+        let behind = snapshot.behind.iter().map(|why| format!("state is behind on disk: {why}"));
+        let unready =
+            [self.notes.why_stale(), self.manifests.why_not_ready(snapshot), self.missing.why_not_ready()];
+        let quarantined = snapshot.pods.values().filter_map(|record| {
+            let (why, Pod { namespace, name, .. }) = (record.quarantine.as_ref()?, &*record.pod);
+            Some(format!("{namespace}/{name} is quarantined: {why}"))
+        });
+        let drifted = self.drifted.load_full();
+        let drifted = drifted.iter().cloned();
+        behind.chain(unready.into_iter().flatten()).chain(quarantined).chain(drifted).collect()
+    }
+
+    /// Looks for problems; those that are new and those that are solved become events.
+    pub(super) fn look_for_problems(&self) {
+        let now = self.problems(&self.snapshot.load());
+        let before = std::mem::replace(&mut *self.problems.lock(), now.clone());
+        for solved in before.iter().filter(|one| !now.contains(one)) {
+            self.events.add(None, Kind::Normal, reason::SOLVED, solved.clone());
+        }
+        for new in now.iter().filter(|one| !before.contains(one)) {
+            self.events.add(None, Kind::Warning, reason::PROBLEM, new.clone());
         }
     }
 
@@ -178,8 +227,37 @@ pub(super) struct KubeletDecision {
     pub(super) is_late: bool,
 }
 
+impl LoggedDecision {
+    /// As an event: its kind, its reason, and in one line where the pod runs, or why it does not and what would fit.
+    fn in_one_line(&self) -> (Kind, String, String) {
+        let refusal = self.report.refusal();
+        let line = refusal.map(Refusal::in_one_line).filter(|line| !line.is_empty());
+        match (&self.kubelet, refusal) {
+            (Some(kubelet), _) if !kubelet.agrees => {
+                let here = refusal.map_or("it is admitted".to_owned(), |here| here.reason.to_string());
+                let line = line.map(|line| format!(": {line}")).unwrap_or_default();
+                let message = format!("{}; decided here: {here}{line}", kubelet.message);
+                (Kind::Warning, kubelet.reason.clone(), message)
+            }
+            (_, Some(refusal)) => {
+                (Kind::Warning, refusal.reason.to_string(), line.unwrap_or_else(|| refusal.message.clone()))
+            }
+            (_, None) => (Kind::Normal, reason::ADMITTED.to_owned(), holdings(self.report.containers())),
+        }
+    }
+}
+
+/// What containers hold, in one line.
+pub(super) fn holdings(containers: &[ContainerReport]) -> String {
+    let each = containers.iter().map(|held| match held.holdings() {
+        Some(holdings) => format!("{}: {holdings}", held.name),
+        None => format!("{}: shared CPUs", held.name),
+    });
+    each.collect::<Vec<_>>().join("; ")
+}
+
 impl Log {
-    pub(super) fn add(&self, decision: LoggedDecision) {
+    fn add(&self, decision: LoggedDecision) {
         let mut log = self.0.lock();
         if log.len() == DECISIONS {
             log.pop_front();

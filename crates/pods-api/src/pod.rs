@@ -111,6 +111,14 @@ impl KubeletPod {
         })
     }
 
+    /// Whether the kubelet has written how each container is, as it does once it has admitted the pod.
+    #[must_use]
+    pub fn has_container_statuses(&self) -> bool {
+        self.0.status.as_ref().is_some_and(|status| {
+            !status.container_statuses.is_empty() || !status.init_container_statuses.is_empty()
+        })
+    }
+
     /// Without its status: the pod as the kubelet was asked to run it.
     #[must_use]
     pub fn without_status(self) -> Self {

@@ -1,7 +1,8 @@
 //! Talking to a running daemon: HTTP on its socket, one request for each connection.
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -17,6 +18,8 @@ pub(crate) const SOCKET: &str = "/var/lib/topolet/topolet.sock";
 
 /// How long the daemon may be silent; a decision may wait for a plugin.
 const PATIENCE: Duration = Duration::from_secs(330);
+/// How long a stream may be silent. The daemon sends a comment every 15 s.
+const SILENCE: Duration = Duration::from_mins(1);
 /// An answer is not larger: 64 MiB.
 const LARGEST: u64 = 64 << 20;
 
@@ -88,6 +91,67 @@ pub(crate) fn send(socket: &Path, method: &str, path: &str, body: Sent<'_>) -> a
         (_, Err(error)) => Err(error).with_context(failed),
         (Err(error), Ok(_)) => Err(error).with_context(failed),
     }
+}
+
+/// An event of a stream.
+#[derive(Debug)]
+pub(crate) struct Streamed {
+    /// What kind of event it is.
+    pub(crate) name: String,
+    /// Its number.
+    pub(crate) id: String,
+    pub(crate) data: String,
+}
+
+/// Reads a stream of server-sent events until it ends, or `hear` has heard enough.
+pub(crate) fn follow(
+    socket: &Path,
+    path: &str,
+    mut hear: impl FnMut(Streamed) -> ControlFlow<()>,
+) -> anyhow::Result<()> {
+    let shown = socket.display();
+    let failed = || format!("failed to talk to topolet at {shown}");
+    let mut stream = UnixStream::connect(socket).map_err(|error| not_reached(socket, error))?;
+    stream.set_read_timeout(Some(SILENCE)).with_context(failed)?;
+    // To a client of 1.0 the stream is sent as it is, and not in chunks.
+    let head = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n");
+    stream.write_all(head.as_bytes()).with_context(failed)?;
+    let mut lines = BufReader::new(stream);
+    let mut line = String::new();
+    let mut next = || -> anyhow::Result<Option<String>> {
+        line.clear();
+        let read = (&mut lines).take(LARGEST).read_line(&mut line).with_context(failed)?;
+        Ok((read > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned()))
+    };
+    let status = next()?.context("its answer broke off")?;
+    if !status.contains(" 200 ") {
+        let body = std::iter::from_fn(|| next().ok().flatten()).skip_while(|line| !line.is_empty());
+        let body = body.collect::<Vec<_>>().join("\n");
+        let status = status.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        return Reply { status, head: String::new(), body }.good().map(drop);
+    }
+    while next()?.is_some_and(|field| !field.is_empty()) {}
+    let empty = || Streamed { name: String::new(), id: String::new(), data: String::new() };
+    let mut event = empty();
+    while let Some(line) = next()? {
+        if line.is_empty() {
+            let event = std::mem::replace(&mut event, empty());
+            if !event.data.is_empty() && hear(event).is_break() {
+                return Ok(());
+            }
+            continue;
+        }
+        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut event.name),
+            "id" => value.clone_into(&mut event.id),
+            "data" => event.data.push_str(value),
+            // A comment.
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Why the socket cannot be reached, and what to do.

@@ -4,6 +4,7 @@
 mod daemon;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -136,7 +137,17 @@ fn examples_for_a_daemon_work() {
     works("topolet apply -f pod.yaml -f manifests/web-1.yaml", folder.path(), socket);
     let mut all = commands();
     all.retain(|(name, _)| ["get", "describe", "status"].iter().any(|ask| name.starts_with(ask)));
-    for line in all.into_iter().flat_map(|(_, examples)| examples) {
+    let (watching, ending): (Vec<String>, Vec<String>) =
+        all.into_iter().flat_map(|(_, examples)| examples).partition(|line| line.contains(" -w"));
+    for line in watching {
+        let mut child = shell(&line, folder.path(), socket).stdout(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        assert!(first.contains("\"reason\":\"Admitted\""), "{line}: {first}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    for line in ending {
         works(&line, folder.path(), socket.filter(|_| !line.contains("--state")));
     }
     let of = |wanted: &str| commands().into_iter().find(|(name, _)| name == wanted).unwrap().1;

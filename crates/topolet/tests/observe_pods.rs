@@ -118,6 +118,40 @@ fn what_the_kubelet_refuses_is_explained() {
 }
 
 #[test]
+fn what_is_admitted_without_cpus_of_its_own_is_explained_once() {
+    let node = Node::start();
+    let server = node.pods_api();
+    let status = r#"{"phase":"Pending","containerStatuses":[{"name":"app"}]}"#;
+    let events = || node.watcher.get("/v1/events?output=table").body;
+    let is_told = |parts: &[&str]| events().lines().any(|line| parts.iter().all(|part| line.contains(part)));
+
+    assert_eq!(node.admit("own", "cpu: 2, memory: 1Gi"), 200);
+    server.put(told("own", "cpu: 2, memory: 1Gi", status));
+    until("what it holds", || is_told(&["Admitted", "default/own", "app: CPUs 1,49"]).then_some(()));
+
+    // A bound pod that the kubelet has not looked at yet is neither admitted nor refused.
+    server.put(told("part", "cpu: 1500m, memory: 1Gi", r#"{"phase":"Pending"}"#));
+    assert_eq!(node.admit("part", "cpu: 1500m, memory: 1Gi"), 200);
+    assert!(!is_told(&["default/part"]));
+    for _ in 0..2 {
+        server.put(told("part", "cpu: 1500m, memory: 1Gi", status));
+    }
+    let why = "app: admitted, CPUs NOT pinned: 1500m CPUs are no whole number of CPUs";
+    until("why", || is_told(&["Normal", "NotPinned", "default/part", why]).then_some(()));
+    until("a line of the log", || node.is_logged(&["default/part", why]).then_some(()));
+    assert_eq!(events().matches("NotPinned").count(), 1);
+
+    // Less than a CPU is not expected to be pinned.
+    assert_eq!(node.admit("small", "cpu: 500m, memory: 1Gi"), 200);
+    server.put(told("small", "cpu: 500m, memory: 1Gi", status));
+    until("it is admitted", || is_told(&["Admitted", "default/small"]).then_some(()));
+    assert_eq!(node.owner.ask("DELETE", "/v1/pods/default/own", "").status, 200);
+    server.remove("default_own");
+    until("its end", || is_told(&["Ended", "default/own"]).then_some(()));
+    assert_eq!(events().matches("NotPinned").count(), 1);
+}
+
+#[test]
 fn a_refusal_that_is_not_understood_is_said_to_be_so() {
     let node = Node::start();
     // Both are refused before anybody listens; one fits now.

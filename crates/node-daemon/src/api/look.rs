@@ -176,16 +176,7 @@ fn status_of(shared: &Shared, snapshot: &Snapshot) -> NodeStatus {
     let waiting =
         snapshot.waiting.iter().map(|pod| NotRunning { pod: name(pod), reason: "Waiting".to_owned() });
     status.not_running = refused.chain(waiting).collect();
-    let behind = snapshot.behind.iter().map(|why| format!("state is behind on disk: {why}"));
-    let unready =
-        [shared.notes.why_stale(), shared.manifests.why_not_ready(snapshot), shared.missing.why_not_ready()];
-    let quarantined = snapshot.pods.values().filter_map(|record| {
-        let why = record.quarantine.as_ref()?;
-        Some(format!("{} is quarantined: {why}", name(&record.pod)))
-    });
-    let drifted = shared.drifted.load_full();
-    let drifted = drifted.iter().cloned();
-    status.problems = behind.chain(unready.into_iter().flatten()).chain(quarantined).chain(drifted).collect();
+    status.problems = shared.problems(snapshot);
     status
 }
 

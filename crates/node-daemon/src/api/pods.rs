@@ -221,15 +221,8 @@ impl PodView {
 
     /// What its containers hold, by name.
     fn held_in_words(&self) -> String {
-        let each = self.containers.iter().map(|ContainerView { held, .. }| {
-            let cpus = held.exclusive_cpus.as_ref().filter(|cpus| !cpus.is_empty());
-            let mut parts: Vec<String> = cpus.iter().map(|cpus| format!("CPUs {cpus}")).collect();
-            parts.extend(held.memory.iter().map(ToString::to_string));
-            parts.extend(held.devices.iter().map(ToString::to_string));
-            (held.name.to_string(), parts)
-        });
-        let words = each.filter(|(_, parts)| !parts.is_empty());
-        joined(words.map(|(name, parts)| format!("{name}: {}", parts.join(", "))))
+        let each = self.containers.iter().map(|container| &container.held);
+        joined(each.filter_map(|held| Some(format!("{}: {}", held.name, held.holdings()?))))
     }
 }
 

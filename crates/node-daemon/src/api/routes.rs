@@ -24,7 +24,7 @@ use topology_manifest::{MAX_BYTES, PodLimit};
 
 use super::audit::{self, Audit};
 use super::reply::{Failure, Shape};
-use super::{containers, decide, look};
+use super::{containers, decide, events, look};
 use crate::owner::{Message, Told};
 use crate::shared::{Mode, Shared};
 
@@ -78,6 +78,7 @@ pub(super) fn routes(node: Node) -> Router {
         .route("/v1/state", get(look::held))
         .route("/v1/status", get(look::status))
         .route("/v1/decisions", get(look::decisions))
+        .route("/v1/events", get(events::events))
         .route("/metrics", get(look::metrics))
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use cpu_manager::ContainerId;
-use node_agent::{RefusedPod, Snapshot};
+use node_agent::RefusedPod;
 use node_state::{PodNames, Source};
 use parking_lot::Mutex;
 use pod_spec::{ContainerKey, ContainerName, Phase, Pod, PodRules, PodUid};
@@ -46,6 +46,7 @@ struct Told {
     /// One more with each change.
     version: u64,
     refusals: Vec<Refusal>,
+    admissions: Vec<Admission>,
 }
 
 /// A pod as the kubelet has told of it.
@@ -55,6 +56,8 @@ struct ToldPod {
     /// `Err`: why it is not known what it requests.
     pod: Result<Arc<Pod>, String>,
     has_ended: bool,
+    /// The kubelet has written how its containers are: it has admitted the pod.
+    is_admitted: bool,
     /// Its containers by their ids in the runtime.
     containers: Vec<(ContainerId, ContainerName)>,
     /// The kubelet's reason and message, if it did not admit the pod.
@@ -71,9 +74,12 @@ pub(super) struct Refusal {
     pub(super) reason: String,
     /// The kubelet's, without what it puts before each.
     pub(super) message: String,
-    /// What was served when the kubelet told of it.
-    pub(super) served: Arc<Snapshot>,
     pub(super) heard: Heard,
+}
+
+/// A pod that the kubelet has just admitted.
+pub(super) struct Admission {
+    pub(super) pod: Arc<Pod>,
 }
 
 /// When a refusal was heard of.
@@ -87,11 +93,20 @@ pub(super) enum Heard {
 
 impl Refusal {
     /// `None`: the pod is not refused, or was before.
-    fn new(before: Option<&ToldPod>, now: ToldPod, served: &Arc<Snapshot>, heard: Heard) -> Option<Self> {
+    fn new(before: Option<&ToldPod>, now: &ToldPod, heard: Heard) -> Option<Self> {
         let was_refused = before.is_some_and(|before| before.refused.is_some());
-        let ToldPod { name, pod, refused, .. } = now;
+        let ToldPod { name, pod, refused, .. } = now.clone();
         let (reason, message) = refused.filter(|_| !was_refused)?;
-        Some(Self { name, pod, reason, message, served: served.clone(), heard })
+        Some(Self { name, pod, reason, message, heard })
+    }
+}
+
+impl Admission {
+    /// `None`: the kubelet has not decided on the pod, has refused it, or had admitted it before.
+    fn new(before: Option<&ToldPod>, now: &ToldPod) -> Option<Self> {
+        let was_admitted = before.is_some_and(|before| before.is_admitted);
+        let pod = now.pod.as_ref().ok().filter(|_| now.is_admitted && !was_admitted && !now.has_ended)?;
+        Some(Self { pod: pod.clone() })
     }
 }
 
@@ -99,6 +114,11 @@ impl Told {
     fn refuse(&mut self, refusal: Option<Refusal>) {
         let room = WAITING.saturating_sub(self.refusals.len());
         self.refusals.extend(refusal.into_iter().take(room));
+    }
+
+    fn admit(&mut self, admission: Option<Admission>) {
+        let room = WAITING.saturating_sub(self.admissions.len());
+        self.admissions.extend(admission.into_iter().take(room));
     }
 }
 
@@ -109,6 +129,7 @@ impl ToldPod {
         Self {
             name: format!("{}/{}", pod.namespace(), pod.name()),
             has_ended: matches!(pod.phase(), "Failed" | "Succeeded"),
+            is_admitted: pod.has_container_statuses() && refused.is_none(),
             pod: spec(pod, rules).map(Arc::new),
             containers: pod
                 .containers()
@@ -185,26 +206,35 @@ impl KubeletPods {
         std::mem::take(&mut self.0.lock().refusals)
     }
 
+    /// The pods that were admitted and that nobody has taken.
+    pub(super) fn take_admissions(&self) -> Vec<Admission> {
+        std::mem::take(&mut self.0.lock().admissions)
+    }
+
     /// Something has been told of a pod.
-    fn is(&self, pod: &KubeletPod, rules: PodRules, served: &Arc<Snapshot>) {
+    fn is(&self, pod: &KubeletPod, rules: PodRules) {
         let (uid, new) = (PodUid::new(pod.uid()), ToldPod::new(pod, rules));
         let mut told = self.0.lock();
         told.version += 1;
         told.gone.remove(&uid);
         let Some(pods) = &mut told.pods else { return };
         let before = pods.insert(uid, new.clone());
-        let refusal = Refusal::new(before.as_ref(), new, served, Heard::AtOnce);
-        told.refuse(refusal);
+        told.refuse(Refusal::new(before.as_ref(), &new, Heard::AtOnce));
+        told.admit(Admission::new(before.as_ref(), &new));
     }
 
     /// These are all.
-    fn are(&self, pods: BTreeMap<PodUid, ToldPod>, served: &Arc<Snapshot>) {
+    fn are(&self, pods: BTreeMap<PodUid, ToldPod>) {
         let mut told = self.0.lock();
         told.version += 1;
+        let is_first = told.pods.is_none();
         for (uid, new) in &pods {
             let before = told.pods.as_ref().and_then(|before| before.get(uid));
-            let refusal = Refusal::new(before, new.clone(), served, Heard::Later);
+            let refusal = Refusal::new(before, new, Heard::Later);
+            // Those that ran before this program did are no news.
+            let admission = Admission::new(before, new).filter(|_| !is_first);
             told.refuse(refusal);
+            told.admit(admission);
         }
         let gone = told.pods.iter().flatten().map(|(uid, _)| uid).filter(|uid| !pods.contains_key(*uid));
         let gone: Vec<PodUid> = gone.cloned().collect();
@@ -277,12 +307,12 @@ impl Listener {
                         first.insert(PodUid::new(pod.uid()), ToldPod::new(&pod, rules));
                         continue;
                     }
-                    (Event::Is(pod), None) => self.pods.is(&pod, rules, &self.shared.snapshot.load_full()),
+                    (Event::Is(pod), None) => self.pods.is(&pod, rules),
                     (Event::Complete, told) => {
                         let pods = told.take().unwrap_or_default();
                         tracing::info!(pods = pods.len(), "the kubelet tells of its pods");
                         *said = None;
-                        self.pods.are(pods, &self.shared.snapshot.load_full());
+                        self.pods.are(pods);
                     }
                     (Event::Gone(pod), told) => {
                         let uid = PodUid::new(pod.uid());

@@ -1,14 +1,16 @@
 //! What is to be said of a pod that a kubelet has just refused.
 //!
 //! It is decided again on what the kubelet had written until then. The look came after the refusal, so another pod may
-//! have come in between. If the decision is not the kubelet's, the one on what was served when the refusal came in counts
-//! if that is. Of a pod that was refused before the kubelet was listened to nothing is said unless the decision on the
-//! node as it is now is the kubelet's.
+//! have come in between. If the decision is not the kubelet's, the latest state of the last [`RECENT`] counts on which it
+//! is. Of a pod that was refused before the kubelet was listened to nothing is said unless there is such a state.
 
+use std::collections::VecDeque;
+use std::iter;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use admission_report::{Alternative, Report};
+use node_agent::Snapshot;
 use pod_spec::Pod;
 use topology_admission::Detail;
 
@@ -21,8 +23,13 @@ use crate::shared::{KubeletDecision, LoggedDecision, Shared};
 const EXPLAINED: [&str; 4] =
     ["TopologyAffinityError", "UnexpectedAdmissionError", "SMTAlignmentError", "EmptyPodSharedPoolError"];
 
+/// How long a kubelet's word of a refusal may take: an API server hears of it some time later.
+const RECENT: Duration = Duration::from_secs(30);
+/// So many states are kept at most.
+const STATES: usize = 64;
+
 /// Logs, counts and keeps why.
-pub(super) fn explain(shared: &Shared, refusal: &Refusal) {
+pub(super) fn explain(shared: &Shared, earlier: &Earlier, refusal: &Refusal) {
     let Refusal { name: pod, reason, message: text, .. } = refusal;
     if !EXPLAINED.contains(&reason.as_str()) && !reason.starts_with("OutOf") {
         tracing::warn!(pod, reason, text, "pod refused by the kubelet");
@@ -41,7 +48,7 @@ pub(super) fn explain(shared: &Shared, refusal: &Refusal) {
         }
     };
     let began = Instant::now();
-    let (report, agrees) = decided_again(shared, refusal, asked);
+    let (report, agrees) = decided_again(shared, earlier, refusal, asked);
     if !agrees && refusal.heard == Heard::Later {
         let unknown = "the node has changed since: it was refused while nobody listened to the kubelet";
         tracing::warn!(pod, reason, text, unknown, "pod refused by the kubelet");
@@ -64,7 +71,7 @@ pub(super) fn explain(shared: &Shared, refusal: &Refusal) {
             "pod refused by the kubelet, and decided otherwise here"
         );
     }
-    shared.log.add(LoggedDecision {
+    let logged = LoggedDecision {
         time: clock::now(),
         source: "kubelet",
         took_microseconds: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
@@ -75,22 +82,40 @@ pub(super) fn explain(shared: &Shared, refusal: &Refusal) {
             is_late: refusal.heard == Heard::Later,
         }),
         report: Arc::new(report),
-    });
+    };
+    shared.decided(asked, logged);
+}
+
+/// The states of the node before the one that is served.
+#[derive(Default)]
+pub(super) struct Earlier(VecDeque<(Instant, Arc<Snapshot>)>);
+
+impl Earlier {
+    /// One that is not served any more from now on.
+    pub(super) fn add(&mut self, snapshot: Arc<Snapshot>) {
+        let now = Instant::now();
+        self.0.retain(|(until, _)| now.duration_since(*until) < RECENT);
+        if self.0.len() == STATES {
+            self.0.pop_front();
+        }
+        self.0.push_back((now, snapshot));
+    }
+
+    /// Latest first.
+    fn recent(&self) -> impl Iterator<Item = &Snapshot> {
+        let recent = self.0.iter().rev().take_while(|(until, _)| until.elapsed() < RECENT);
+        recent.map(|(_, snapshot)| &**snapshot)
+    }
 }
 
 /// The decision on the pod, and whether it is the kubelet's.
-fn decided_again(shared: &Shared, refusal: &Refusal, pod: &Pod) -> (Report, bool) {
+fn decided_again(shared: &Shared, earlier: &Earlier, refusal: &Refusal, pod: &Pod) -> (Report, bool) {
     let now = shared.snapshot.load_full();
-    let on = |snapshot: &node_agent::Snapshot| {
-        let before = Before { ledger: &snapshot.ledger, requests: shared.requests() };
-        explain::one(&shared.node, Detail::Merges, &before, pod).0
+    let is_same = |snapshot: &&Snapshot| {
+        let reason = explain::reason(&shared.node, &snapshot.ledger, pod);
+        reason.is_some_and(|reason| reason.to_string() == refusal.reason)
     };
-    let is_same =
-        |report: &Report| report.refusal().is_some_and(|here| here.reason.to_string() == refusal.reason);
-    let latest = on(&now);
-    if is_same(&latest) {
-        return (latest, true);
-    }
-    let earlier = on(&refusal.served);
-    if is_same(&earlier) { (earlier, true) } else { (latest, false) }
+    let same = iter::once(&*now).chain(earlier.recent()).find(is_same);
+    let before = Before { ledger: &same.unwrap_or(&now).ledger, requests: shared.requests() };
+    (explain::one(&shared.node, Detail::Merges, &before, pod).0, same.is_some())
 }

@@ -15,7 +15,7 @@ use pod_spec::PodRules;
 use serde::Deserialize;
 use topology_manifest::UnknownFields;
 
-use super::examples;
+use super::{events, examples};
 use crate::arguments::OutputArguments;
 use crate::client::{self, Reply, SOCKET, Sent};
 use crate::outcome::Outcome;
@@ -32,7 +32,7 @@ pub(crate) struct SocketArguments {
         default_value = SOCKET,
         value_hint = ValueHint::FilePath
     )]
-    socket: PathBuf,
+    pub(super) socket: PathBuf,
 }
 
 #[derive(Args, Debug)]
@@ -56,6 +56,10 @@ enum Listed {
     /// The last decisions with their reasons.
     #[command(after_help = examples::GET_DECISIONS)]
     Decisions(GetPlain),
+    /// What has happened on the node since the daemon started: pods admitted and refused, and what is wrong.
+    #[command(visible_alias = "event")]
+    #[command(after_help = examples::GET_EVENTS)]
+    Events(GetEvents),
 }
 
 #[derive(Args, Debug)]
@@ -101,6 +105,17 @@ impl PodsFormat {
             Self::Yaml => Format::Yaml,
         }
     }
+}
+
+#[derive(Args, Debug)]
+pub(super) struct GetEvents {
+    /// Goes on and prints each event as it happens, until it is stopped. With `-o json` one object a line.
+    #[arg(short, long)]
+    pub(super) watch: bool,
+    #[command(flatten)]
+    pub(super) socket: SocketArguments,
+    #[command(flatten)]
+    pub(super) output: OutputArguments,
 }
 
 #[derive(Args, Debug)]
@@ -251,6 +266,7 @@ struct DeletePods {
 pub(super) fn get(arguments: &GetArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let (socket, path, output) = match &arguments.what {
         Listed::Pods(pods) => return get_pods(pods, screen),
+        Listed::Events(events) => return events::get(events, screen),
         Listed::State(GetPlain { socket, output }) => {
             (socket, format!("/v1/state?{}", shape(output, screen)), output)
         }
@@ -424,7 +440,7 @@ fn delete_pod(namespace: &str, name: &str, socket: &SocketArguments) -> anyhow::
 }
 
 /// How the answer is to be written.
-fn shape(output: &OutputArguments, screen: Screen) -> String {
+pub(super) fn shape(output: &OutputArguments, screen: Screen) -> String {
     shape_of(output.output, screen)
 }
 
@@ -451,7 +467,7 @@ fn checked(name: &str) -> anyhow::Result<&str> {
     anyhow::bail!("names of pods and namespaces have letters, digits, '-' and '.' only, UIDs also '_'")
 }
 
-fn show(reply: &Reply, format: Format, screen: Screen) -> anyhow::Result<Outcome> {
+pub(super) fn show(reply: &Reply, format: Format, screen: Screen) -> anyhow::Result<Outcome> {
     match format {
         Format::Table => screen.show(&reply.body)?,
         Format::Json | Format::Yaml => screen.print(&reply.body)?,

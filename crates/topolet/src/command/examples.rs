@@ -121,6 +121,13 @@ Examples:
   # Why were pods refused lately?
   topolet get decisions";
 
+pub(super) const GET_EVENTS: &str = "\
+Examples:
+  # What has happened on the node?
+  topolet get events
+  # What happens, for programs: one JSON object a line
+  topolet get events -w -o json";
+
 pub(super) const DESCRIBE_POD: &str = "\
 Examples:
   topolet describe pod web-0

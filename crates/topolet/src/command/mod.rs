@@ -7,6 +7,7 @@ mod completions;
 mod config;
 mod demo;
 mod diff;
+mod events;
 mod explain;
 mod examples;
 mod export;

@@ -21,6 +21,7 @@ use tokio::sync::oneshot;
 use super::super::{Message, OwnerThread, Told};
 use super::VF;
 use super::stand_ins::{Channel, Files, ModelEnforcer, ModelInbox, ModelPlugins, ModelWriter, Order, pause};
+use crate::events::Events;
 use crate::manifests::Manifests;
 use crate::metrics::Metrics;
 use crate::scribe::Job;
@@ -75,6 +76,8 @@ impl Day {
             drawing: String::new(),
             snapshot: ArcSwap::from_pointee(snapshot),
             log: Log::default(),
+            events: Events::default(),
+            problems: Mutex::default(),
             mode: Mode::Serve,
             notes: Notes::default(),
             manifests: Manifests::default(),

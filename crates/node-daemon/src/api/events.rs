@@ -1,0 +1,116 @@
+//! `GET /v1/events`: the last events, or a stream of them as server-sent events
+//! (<https://html.spec.whatwg.org/multipage/server-sent-events.html>).
+//!
+//! Each event of the stream has its number as `id`, `node` as its name, and the event as JSON as its data. A client that
+//! connects again with `Last-Event-ID` goes on where it was. Who reads too slowly gets an event named `lost` with the
+//! number of events that are not kept any more.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, HeaderName, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse as _, Response};
+use bounded_http::Who;
+use node_output::NodeLine;
+use serde::Serialize;
+use terminal_text::Page;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
+use super::reply::{Failure, Shape};
+use super::routes::{Answered, Node};
+use crate::events::{NodeEvent, PodName};
+use crate::shared::Shared;
+
+/// Events that wait for a client to read them. The others wait where they are kept.
+const AHEAD: usize = 16;
+/// A comment is sent after so long, so that a client that has gone is noticed.
+const COMMENT: Duration = Duration::from_secs(15);
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The last events, as they are written.
+#[derive(Serialize)]
+struct LastEvents<'a> {
+    node: &'a NodeLine,
+    events: Vec<Arc<NodeEvent>>,
+}
+
+pub(super) async fn events(
+    State(node): State<Node>,
+    who: Who,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "watch", "after"])?;
+    let accepts_stream = headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("text/event-stream"));
+    let is_watched = match query.get("watch") {
+        None => accepts_stream,
+        Some("true") => true,
+        Some("false") => false,
+        Some(_) => return Err(Failure::wrong("watch is true or false")),
+    };
+    let after = match query.get("after") {
+        None => None,
+        Some(number) => Some(number.parse().map_err(|_| Failure::wrong("after is the number of an event"))?),
+    };
+    if is_watched {
+        let last = headers.get(LAST_EVENT_ID).and_then(|last| last.to_str().ok()?.parse().ok());
+        return Ok(stream(node.shared.clone(), last.or(after)));
+    }
+    let shape = Shape::of(&query, &headers)?;
+    let make = move |node: &Node| {
+        let events = node.shared.events.after(after.unwrap_or(0)).events;
+        shape.document("Events", LastEvents { node: node.line(), events }, table)
+    };
+    node.look(who, make).await
+}
+
+/// Events after the one of that number; `None`: those that come from now on.
+fn stream(shared: Arc<Shared>, after: Option<u64>) -> Response {
+    let (send, read) = mpsc::channel(AHEAD);
+    let mut newest = shared.events.newest();
+    let mut seen = after.unwrap_or_else(|| *newest.borrow_and_update());
+    tokio::spawn(async move {
+        loop {
+            let unseen = shared.events.after(seen);
+            let lost =
+                (unseen.lost > 0).then(|| Event::default().event("lost").data(unseen.lost.to_string()));
+            let each = unseen.events.iter().map(|event| {
+                seen = event.number;
+                // An event is text and numbers.
+                let data = serde_json::to_string(event).unwrap_or_default();
+                Event::default().id(event.number.to_string()).event("node").data(data)
+            });
+            for event in lost.into_iter().chain(each) {
+                if send.send(Ok::<_, Infallible>(event)).await.is_err() {
+                    return;
+                }
+            }
+            tokio::select! {
+                changed = newest.changed() => if changed.is_err() { return },
+                () = send.closed() => return,
+            }
+        }
+    });
+    Sse::new(ReceiverStream::new(read)).keep_alive(KeepAlive::new().interval(COMMENT)).into_response()
+}
+
+fn table(last: &LastEvents<'_>, page: Page) -> String {
+    if last.events.is_empty() {
+        return "no events since the daemon started\n".to_owned();
+    }
+    let head = ["TIME", "TYPE", "REASON", "POD", "MESSAGE"].map(str::to_owned).to_vec();
+    let rows = last.events.iter().map(|event| {
+        let NodeEvent { time, kind, reason, pod, message, .. } = &**event;
+        let pod = pod.as_ref().map_or_else(|| "-".to_owned(), PodName::full);
+        vec![time.clone(), kind.name().to_owned(), reason.clone(), pod, message.clone()]
+    });
+    page.columns(std::iter::once(head).chain(rows), "")
+}

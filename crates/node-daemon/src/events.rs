@@ -1,0 +1,170 @@
+//! What happens on a node, in the form in which Kubernetes tells it: the last events are kept, and readers wait for the
+//! next ones.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pod_spec::Pod;
+use serde::Serialize;
+use tokio::sync::watch;
+
+use super::clock;
+
+/// So many events are kept.
+pub(super) const EVENTS: usize = 1000;
+
+/// Reasons of events that are no kubelet's.
+pub(super) mod reason {
+    /// A pod runs.
+    pub(crate) const ADMITTED: &str = "Admitted";
+    /// A pod holds nothing any more.
+    pub(crate) const ENDED: &str = "Ended";
+    /// A pod runs, and shares CPUs though it requests whole ones.
+    pub(crate) const NOT_PINNED: &str = "NotPinned";
+    /// Something is wrong with the node.
+    pub(crate) const PROBLEM: &str = "Problem";
+    /// It is not any more.
+    pub(crate) const SOLVED: &str = "Solved";
+}
+
+/// One event.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NodeEvent {
+    /// One more than that of the event before. A daemon that starts later begins with a higher one: that of the
+    /// microsecond of the wall clock.
+    pub(super) number: u64,
+    /// In UTC, by the clock on the wall.
+    pub(super) time: String,
+    #[serde(rename = "type")]
+    pub(super) kind: Kind,
+    /// One word: the kubelet's of a refusal, or one of [`reason`].
+    pub(super) reason: String,
+    /// `None`: the node.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub(super) pod: Option<PodName>,
+    /// One line.
+    pub(super) message: String,
+}
+
+/// As in Kubernetes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub(super) enum Kind {
+    Normal,
+    Warning,
+}
+
+impl Kind {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
+    }
+}
+
+/// What a pod is known by.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub(super) struct PodName {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) uid: String,
+}
+
+impl PodName {
+    /// `NAMESPACE/NAME`.
+    pub(super) fn full(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+}
+
+impl From<&Pod> for PodName {
+    fn from(pod: &Pod) -> Self {
+        Self { namespace: pod.namespace.clone(), name: pod.name.clone(), uid: pod.uid.to_string() }
+    }
+}
+
+/// The last events, and who waits for more.
+#[derive(Debug)]
+pub(super) struct Events {
+    /// No event has this number or a lower one.
+    start: u64,
+    kept: Mutex<VecDeque<Arc<NodeEvent>>>,
+    /// The number of the newest event.
+    newest: watch::Sender<u64>,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self::after_number(clock::microseconds())
+    }
+}
+
+/// Events that a reader has not seen.
+#[derive(Debug)]
+pub(super) struct Unseen {
+    /// So many came before and are not kept any more.
+    pub(super) lost: u64,
+    /// Oldest first.
+    pub(super) events: Vec<Arc<NodeEvent>>,
+}
+
+impl Events {
+    fn after_number(start: u64) -> Self {
+        Self { start, kept: Mutex::default(), newest: watch::Sender::new(start) }
+    }
+
+    /// Keeps one more and wakes who waits for it. `None`: it is about the node.
+    pub(super) fn add(&self, pod: Option<PodName>, kind: Kind, reason: &str, message: String) {
+        let mut kept = self.kept.lock();
+        let number = *self.newest.borrow() + 1;
+        if kept.len() == EVENTS {
+            kept.pop_front();
+        }
+        let time = clock::now();
+        kept.push_back(Arc::new(NodeEvent { number, time, kind, reason: reason.to_owned(), pod, message }));
+        self.newest.send_replace(number);
+    }
+
+    /// Those after the event of that number. One that has not been given yet is that of a daemon before a jump of the
+    /// clock: then all that are kept are unseen.
+    pub(super) fn after(&self, number: u64) -> Unseen {
+        let kept = self.kept.lock();
+        let number = if number > *self.newest.borrow() { self.start } else { number.max(self.start) };
+        let first = kept.front().map_or(number + 1, |first| first.number);
+        let events = kept.iter().filter(|event| event.number > number).cloned().collect();
+        Unseen { lost: first.saturating_sub(number + 1), events }
+    }
+
+    /// Changes with every event.
+    pub(super) fn newest(&self) -> watch::Receiver<u64> {
+        self.newest.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EVENTS, Events, Kind, Unseen, reason};
+
+    #[test]
+    fn who_falls_behind_is_told_how_far() {
+        let events = Events::after_number(10);
+        let numbers = |unseen: &Unseen| unseen.events.iter().map(|event| event.number).collect::<Vec<_>>();
+        for _ in 0..3 {
+            events.add(None, Kind::Warning, reason::PROBLEM, String::new());
+        }
+        assert_eq!(numbers(&events.after(0)), [11, 12, 13]);
+        assert_eq!(numbers(&events.after(12)), [13]);
+        assert!(events.after(13).events.is_empty());
+        assert_eq!(numbers(&events.after(900)), [11, 12, 13]);
+        // The last of a daemon that ran before.
+        assert_eq!((numbers(&events.after(5)), events.after(5).lost), ([11, 12, 13].to_vec(), 0));
+        for _ in 0..EVENTS {
+            events.add(None, Kind::Normal, reason::SOLVED, String::new());
+        }
+        let unseen = events.after(11);
+        assert_eq!((unseen.lost, unseen.events.len()), (2, EVENTS));
+        assert_eq!(*events.newest().borrow(), 13 + EVENTS as u64);
+    }
+}

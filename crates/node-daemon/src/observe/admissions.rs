@@ -1,0 +1,63 @@
+//! What is to be said of a pod that a kubelet has just admitted: what it holds, and why it shares CPUs if it requests
+//! whole ones.
+//!
+//! A pod that requests less than a CPU, or runs where the CPU manager's policy is `none`, is expected to share.
+
+use admission_report::{ContainerReport, Remark, SharingReason};
+use k8s_quantity::Quantity;
+use pod_spec::{Container, ContainerName, Pod, Role};
+use topology_admission::Detail;
+
+use super::pods::Admission;
+use crate::events::{Kind, reason};
+use crate::explain::{self, Before};
+use crate::shared::{Shared, holdings};
+
+/// A CPU, in thousandths.
+const ONE: i64 = 1000;
+
+/// Logs it, and makes it an event.
+pub(super) fn tell(shared: &Shared, Admission { pod }: &Admission) {
+    let snapshot = shared.snapshot.load_full();
+    let held: Vec<ContainerReport> = pod
+        .containers
+        .iter()
+        .map(|container| ContainerReport::held(&shared.node.node, &snapshot.ledger, &pod.uid, container))
+        .collect();
+    shared.events.add(Some((&**pod).into()), Kind::Normal, reason::ADMITTED, holdings(&held));
+    let shares = |container: &Container| {
+        held.iter().any(|held| held.name == container.name && held.exclusive_cpus.is_none())
+    };
+    // Without their memory not even the files of the CPU manager say who has which CPUs.
+    let is_known = shared.notes.why_stale().is_none();
+    if is_known && pod.containers.iter().any(|container| wants_cpus(container) && shares(container)) {
+        let before = Before { ledger: &snapshot.ledger.release(&pod.uid), requests: shared.requests() };
+        for why in not_pinned(shared, &before, pod) {
+            let name = format!("{}/{}", pod.namespace, pod.name);
+            tracing::info!(pod = name, why, "pod runs without CPUs of its own");
+            shared.events.add(Some((&**pod).into()), Kind::Normal, reason::NOT_PINNED, why);
+        }
+    }
+}
+
+/// Whether it runs as long as its pod does, and requests a CPU or more.
+fn wants_cpus(container: &Container) -> bool {
+    let cpus = container.requests.get("cpu").map_or(0, Quantity::milli_value);
+    cpus >= ONE && container.role != Role::Init
+}
+
+/// Why containers of the pod share CPUs, a sentence for each reason.
+fn not_pinned(shared: &Shared, before: &Before<'_>, pod: &Pod) -> Vec<String> {
+    let (report, _) = explain::one(&shared.node, Detail::Short, before, pod);
+    let notes = report.notes.iter().filter_map(|note| match &note.remark {
+        Remark::NotPinned { reason: SharingReason::NoPolicy, .. } => None,
+        Remark::NotPinned { .. } => {
+            let wants = |name| pod.container(name).is_some_and(wants_cpus);
+            let names: Vec<&str> =
+                note.containers.iter().filter(|name| wants(name)).map(ContainerName::as_str).collect();
+            (!names.is_empty()).then(|| format!("{}: {}", names.join(", "), note.remark))
+        }
+        _ => None,
+    });
+    notes.collect()
+}
