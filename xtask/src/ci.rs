@@ -1,5 +1,7 @@
 //! `cargo xtask ci`: everything that has to hold before a change lands.
 
+use local_cluster::RELEASE;
+
 use crate::codegen::Codegen;
 use crate::fixtures::Fixtures;
 use crate::hwloc::Hwloc;
@@ -8,7 +10,7 @@ use crate::package::Package;
 use crate::plugins::Plugins;
 use crate::test::Test;
 use crate::tidy::Tidy;
-use crate::{cargo, fuzz, kubelet, root, run, vm};
+use crate::{cargo, cluster, fuzz, kubelet, root, run, vm};
 
 /// Structure, format, lints, documentation, packages, conformance, tests; ends with the summary of the tests.
 #[derive(Debug, clap::Args)]
@@ -35,6 +37,7 @@ impl Ci {
         chaos()?;
         vm::ci(self.test.install)?;
         kubelet::build_for_tests()?;
+        cluster::build(RELEASE)?;
         self.test.run()
     }
 }

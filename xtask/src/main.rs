@@ -5,6 +5,7 @@ mod conformance;
 mod chaos;
 mod debian;
 mod ci;
+mod cluster;
 mod codegen;
 mod fixtures;
 mod fuzz;
@@ -13,6 +14,7 @@ mod hwloc;
 mod instructions;
 mod node;
 mod kubelet;
+mod kubernetes;
 mod object_fields;
 mod package;
 mod pci_names;
@@ -40,6 +42,7 @@ enum Command {
     Bench(bench::Bench),
     Chaos(chaos::Chaos),
     Ci(ci::Ci),
+    Cluster(cluster::Cluster),
     Codegen(codegen::Codegen),
     Conformance(conformance::Conformance),
     Fixtures(fixtures::Fixtures),
@@ -78,6 +81,7 @@ impl Command {
             Self::Bench(bench) => bench.run(),
             Self::Chaos(chaos) => chaos.run(),
             Self::Ci(ci) => ci.run(),
+            Self::Cluster(cluster) => cluster.run(),
             Self::Codegen(codegen) => codegen.run(),
             Self::Conformance(conformance) => conformance.run(),
             Self::Fixtures(fixtures) => fixtures.run(),

@@ -82,13 +82,14 @@ const ROWS: &[Row] = &[
             "topology-manifest",
         ],
     ),
+    row("cluster", Outside, &["cluster-node"]),
     row("state of a node", Outside, &["node-state"]),
     row("upgrade of a node", Outside, &["release-upgrade"]),
     row("owner of a node", Outside, &["node-agent"]),
     row("output", Outside, &["node-output"]),
     row("input", Outside, &["node-input"]),
     row("daemon", Outside, &["node-daemon"]),
-    row("assembly", Outside, &["topolet", "conformance", "workloads"]),
+    row("assembly", Outside, &["topolet", "conformance", "workloads", "local-cluster"]),
     row("commands", Outside, &["xtask"]),
 ];
 

@@ -5,7 +5,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use bounded_http::Open;
-use node_daemon::{CgroupRoot, Damaged, Ended, Log, LogLevel, LoggingFormat, SOCKET, Setup, serve};
+use node_daemon::{
+    CgroupRoot, Damaged, Ended, Log, LogLevel, LoggingFormat, PodSources, SOCKET, Setup, serve,
+};
 use node_input::{IdentitySource, MachineSource, RulesSource};
 
 fn main() -> anyhow::Result<()> {
@@ -25,6 +27,7 @@ fn main() -> anyhow::Result<()> {
         log: &log,
         damaged: Damaged::Repair,
         keep: node_agent::KeptBackups(NonZeroUsize::MIN.saturating_add(4)),
+        pods: PodSources::default(),
         cgroups: CgroupRoot::Off,
     })?;
     anyhow::ensure!(ended == Ended::Stop, "SIGHUP: start this again, with what the files say now");

@@ -13,6 +13,7 @@
 //! | observe | reads the files of a kubelet and explains what it refused, instead of owner, scribe, manifests, kept, cgroups and device-plugin (`observe`) |
 //! | drift | compares where containers run with a kubelet's files (`observe/drift`) |
 //! | pods | hears which pods the kubelet has (`observe/pods`) |
+//! | told | tells an API server of refused pods (`observe/told`) |
 //! | log | writes the log (`log`) |
 //! | cgroups | keeps running containers on their CPUs (`enforce`) |
 //! | device-plugin, 2 | serve the sockets of plugins and of pod resources, and make them again (`plugins`) |
@@ -76,10 +77,15 @@ use self::shared::{Mode, Notes, Shared};
 pub use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED};
 pub use self::enforce::CgroupRoot;
 pub use self::log::{Log, LogLevel, LoggingFormat};
+#[cfg(feature = "kubernetes")]
+pub use self::observe::NodeInCluster;
+pub use self::observe::PodSources;
 pub use self::reload::{Ended, reload_waits};
 pub use self::start::Damaged;
 #[cfg(fuzzing)]
 pub use self::{api::clients, fuzzing::requests};
+#[cfg(feature = "kubernetes")]
+pub use cluster_node;
 
 /// Where the socket is, below the root.
 pub const SOCKET: &str = "topolet.sock";
@@ -117,6 +123,8 @@ pub struct Setup<'a> {
     pub damaged: Damaged,
     /// Backups of each file that a repair leaves.
     pub keep: KeptBackups,
+    /// Who tells of a kubelet's pods where the kubelet's pods API does not.
+    pub pods: PodSources,
     /// Where cgroups of containers are written, or with a kubelet read.
     pub cgroups: CgroupRoot,
 }

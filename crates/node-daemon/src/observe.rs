@@ -8,10 +8,13 @@
 
 mod look;
 mod fit;
+mod sources;
 mod pods;
 mod admissions;
 mod refusals;
 mod drift;
+#[cfg(feature = "kubernetes")]
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -32,6 +35,9 @@ use pod_spec::{ContainerName, Pod, PodUid, ResourceName};
 use self::look::Look;
 use self::pods::KubeletPods;
 use self::refusals::Earlier;
+#[cfg(feature = "kubernetes")]
+pub use self::sources::NodeInCluster;
+pub use self::sources::PodSources;
 use super::Setup;
 use super::changes::{Changes, Pace};
 use super::shared::Shared;
@@ -102,11 +108,15 @@ pub(super) fn first(root: &Path, node: &LoadedNode) -> anyhow::Result<Seen> {
 pub(super) fn start(setup: &Setup<'_>, shared: Arc<Shared>, first: Seen) -> anyhow::Result<()> {
     let root = &setup.root;
     drift::start(&setup.cgroups, shared.clone())?;
+    #[cfg(feature = "kubernetes")]
+    if let Some(node) = &setup.pods.cluster {
+        told::start(node, shared.clone())?;
+    }
     let folders = [root.clone(), root.join(StateFile::Device.path()).with_file_name("")];
     let there: Vec<PathBuf> = folders.into_iter().filter(|folder| folder.is_dir()).collect();
     let changes = Changes::of(&there, PACE);
     let pods = Arc::<KubeletPods>::default();
-    pods::listen(root, shared.clone(), pods.clone(), changes.announcer())?;
+    pods::listen(sources::all(root, &setup.pods), shared.clone(), pods.clone(), changes.announcer())?;
     let mut watching =
         Watching { root: root.clone(), shared, pods, served: None, odd: None, earlier: Earlier::default() };
     watching.serve(first);

@@ -52,6 +52,11 @@ impl IdentityArguments {
     }
 }
 
+/// What a kubelet calls this host's node.
+pub(crate) fn host_name() -> Option<String> {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_lowercase())
+}
+
 /// What runs on the node.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ResidentsArguments {

@@ -6,6 +6,7 @@
 
 mod outcome;
 mod arguments;
+mod cluster_arguments;
 mod command;
 mod advice;
 mod repair;

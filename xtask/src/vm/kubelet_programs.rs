@@ -8,6 +8,7 @@ use anyhow::{Context as _, ensure};
 
 use super::image::Programs;
 use super::needs::{folder, is_program};
+use crate::kubernetes::Release;
 use crate::{cargo, debian, root, run, target};
 
 /// containerd with its shim and client, and what starts containers.
@@ -69,52 +70,13 @@ fn containerd() -> anyhow::Result<()> {
     install("runc", "1", &runc, &[format!("github.com/opencontainers/runc@{RUNC}")])
 }
 
-/// The kubelet, in a module that is Kubernetes' own `go.mod` with published staging modules; and the program that asks
-/// its pod resources service.
+/// The kubelet, and the program that asks its pod resources service.
 fn kubelet(version: &str) -> anyhow::Result<()> {
-    let program = programs().join(format!("kubelet-{version}"));
-    if program.is_file() && programs().join("probe").is_file() {
-        return Ok(());
-    }
-    let minor = version.strip_prefix("1.").context("a version is as 1.36.3")?;
-    let module = folder().join("go").join(format!("kubelet-{version}"));
-    fs::create_dir_all(module.join("probe"))?;
-    let output = Command::new("go")
-        .args(["mod", "download", "-json", &format!("k8s.io/kubernetes@v{version}")])
-        .output();
-    let output = output.context("failed to start Go")?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let downloaded: serde_json::Value =
-        serde_json::from_str(&text).context("`go mod download` printed no JSON")?;
-    let from =
-        downloaded["Dir"].as_str().with_context(|| format!("there is no kubelet {version}: {text}"))?;
-    let own =
-        fs::read_to_string(Path::new(from).join("go.mod")).context("failed to read Kubernetes' go.mod")?;
-    let mut wrapper = "module guest\n".to_owned();
-    for line in own.lines().filter(|line| !line.starts_with("module ")) {
-        let replaced = line.split_once("=> ./staging/src/");
-        let line = replaced.map_or_else(|| line.to_owned(), |(of, path)| format!("{of}=> {path} v0.{minor}"));
-        wrapper += &line;
-        wrapper.push('\n');
-    }
-    wrapper += &format!("require k8s.io/kubernetes v{version}\n");
-    fs::write(module.join("go.mod"), wrapper)?;
-    fs::write(module.join("go.sum"), fs::read(Path::new(from).join("go.sum"))?)?;
-    fs::write(module.join("guest.go"), "package guest\n\nimport _ \"k8s.io/kubernetes/cmd/kubelet/app\"\n")?;
-    fs::write(module.join("probe/main.go"), fs::read(root().join("xtask/guest/probe/main.go"))?)?;
-    let names = "k8s.io/component-base/version";
-    let number = minor.split('.').next().unwrap_or(minor);
-    let flags =
-        format!("-s -w -X {names}.gitVersion=v{version} -X {names}.gitMajor=1 -X {names}.gitMinor={number}");
-    let build = |to: &Path, package: &str| {
-        let mut go = Command::new("nice");
-        go.args(["-n", "5", "go", "build", "-mod=mod", "-trimpath", "-ldflags", &flags, "-o"])
-            .arg(to)
-            .arg(package);
-        run(go.env("CGO_ENABLED", "0").current_dir(&module))
-    };
-    build(&program, "k8s.io/kubernetes/cmd/kubelet")?;
-    build(&programs().join("probe"), "./probe")
+    let release = Release(version);
+    release.build("kubelet", "k8s.io/kubernetes/cmd/kubelet")?;
+    fs::create_dir_all(release.module().join("probe"))?;
+    fs::write(release.module().join("probe/main.go"), fs::read(root().join("xtask/guest/probe/main.go"))?)?;
+    release.build("probe", "./probe")
 }
 
 /// Writes the guest's root disk with all of it; needs neither root nor a mount.
@@ -139,11 +101,13 @@ pub(crate) fn disk(file: &Path, releases: &[String], own: &Programs) -> anyhow::
     ] {
         fs::create_dir_all(tree.join(path))?;
     }
-    let kubelets = releases.iter().map(|version| format!("kubelet-{version}"));
-    let others = ["containerd", "containerd-shim-runc-v2", "ctr", "runc", "probe"].map(str::to_owned);
-    for name in kubelets.chain(others) {
-        fs::copy(programs().join(&name), tree.join("bin").join(&name))
-            .with_context(|| format!("failed to copy {name}"))?;
+    let kubelets =
+        releases.iter().map(|version| (Release(version).program("kubelet"), format!("kubelet-{version}")));
+    let probe = releases.first().map(|version| (Release(version).program("probe"), "probe".to_owned()));
+    let others = ["containerd", "containerd-shim-runc-v2", "ctr", "runc"];
+    let others = others.map(|name| (programs().join(name), name.to_owned()));
+    for (from, name) in kubelets.chain(probe).chain(others) {
+        fs::copy(&from, tree.join("bin").join(&name)).with_context(|| format!("failed to copy {name}"))?;
     }
     fs::copy("/bin/busybox", tree.join("bin/busybox"))?;
     own.copy_into(&tree, &target().join("debug/examples/plugin"))?;

@@ -1,33 +1,34 @@
-//! The pods that a kubelet tells of over its pods API: what they are called, what they request, and which of them it
-//! refused.
+//! The pods of a kubelet as it tells of them, or an API server does: what they are called, what they request, and which
+//! of them the kubelet refused.
 //!
-//! A pod comes up there only once it has a status, a moment after the kubelet has written what it holds. So a pod that
-//! has not been told of may run all the same; it is gone once the kubelet has said so.
+//! A pod comes up in the kubelet's pods API only once it has a status, a moment after the kubelet has written what it
+//! holds. So a pod that has not been told of may run all the same; it is gone once that has been told. An API server
+//! knows a pod before the kubelet does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cpu_manager::ContainerId;
 use node_agent::RefusedPod;
-use node_state::{PodNames, Source};
+use node_state::PodNames;
 use parking_lot::Mutex;
 use pod_spec::{ContainerKey, ContainerName, Phase, Pod, PodRules, PodUid};
-use pods_api::{Event, KubeletPod, PodsClient, PodsError, SOCKET};
+use pods_api::{Event, KubeletPod};
 use topology_admission::Reason;
 use topology_manifest::{Source as Text, read_pods_with};
 
+use super::sources::{Silence, Source};
 use crate::shared::Shared;
 
-/// How long the kubelet may take to answer.
-const ANSWER: Duration = Duration::from_secs(2);
 /// Between two tries to reach it.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long nothing may happen until the connection is looked at.
 const SILENCE: Duration = Duration::from_mins(1);
+/// How often it is looked whether there is a better source than the one that tells.
+const BETTER: Duration = Duration::from_secs(30);
 /// So many refusals wait to be explained. If there are more at once, the rest of them is only listed.
 const WAITING: usize = 256;
 /// What the kubelet puts before the message of a pod that it does not admit.
@@ -180,7 +181,7 @@ impl KubeletPods {
             let pod = Pod { phase: Phase::Ended, ..Pod::clone(told.pod.as_ref().ok()?) };
             let refused = RefusedPod {
                 pod: Arc::new(pod),
-                source: Source::Request,
+                source: node_state::Source::Request,
                 reason: Reason::Other(reason),
                 message,
             };
@@ -254,20 +255,21 @@ impl KubeletPods {
     }
 }
 
-/// Listens to the kubelet for the rest of the program, and calls `changed` whenever it has told something.
+/// Listens for the rest of the program to the best of `sources` that tells anything, and calls `changed` whenever it has.
 pub(super) fn listen(
-    root: &Path,
+    sources: Vec<Box<dyn Source>>,
     shared: Arc<Shared>,
     pods: Arc<KubeletPods>,
     changed: impl Fn() + Send + 'static,
 ) -> anyhow::Result<()> {
-    let listener = Listener { socket: root.join(SOCKET), shared, pods, changed: Box::new(changed) };
+    let listener = Listener { sources, shared, pods, changed: Box::new(changed) };
     thread::Builder::new().name("pods".to_owned()).spawn(move || listener.run())?;
     Ok(())
 }
 
 struct Listener {
-    socket: PathBuf,
+    /// Best first.
+    sources: Vec<Box<dyn Source>>,
     shared: Arc<Shared>,
     pods: Arc<KubeletPods>,
     changed: Box<dyn Fn() + Send>,
@@ -275,33 +277,55 @@ struct Listener {
 
 impl Listener {
     fn run(&self) {
-        let mut said = None;
+        let mut said = vec![None; self.sources.len()];
         loop {
-            let error = self.watch(&mut said);
-            let text = error.to_string();
-            // A kubelet before 1.37 does not serve it, and there is no harm in that.
-            match &error {
-                PodsError::NotServed(_) if said.is_none() => {}
-                _ if said.as_ref() == Some(&text) => {}
-                PodsError::Starting(_) | PodsError::NotServed(_) => {
-                    tracing::debug!("pods are not told of: {text}");
+            for (at, said) in said.iter_mut().enumerate() {
+                let silence = self.watch(at, said);
+                Self::tell(&silence, said);
+                // Who told until now is asked again first, and then the others in turn.
+                if matches!(silence, Silence::Ended(_)) {
+                    break;
                 }
-                PodsError::Ended => tracing::info!("what is known of pods stays as it was: {text}"),
-                _ => tracing::warn!("pods are not told of, what is known of them stays as it was: {text}"),
             }
-            said = Some(text);
             thread::sleep(AGAIN);
         }
     }
 
-    /// Why the watch is over.
-    fn watch(&self, said: &mut Option<String>) -> PodsError {
-        let watch = PodsClient::connect(&self.socket, ANSWER).and_then(PodsClient::watch);
-        let ended: Result<Infallible, _> = watch.and_then(|mut watch| {
+    /// Says once why nothing is told.
+    fn tell(silence: &Silence, said: &mut Option<String>) {
+        let text = silence.to_string();
+        match silence {
+            _ if said.as_ref() == Some(&text) => {}
+            // A kubelet before 1.37 does not serve it, and there is no harm in that.
+            Silence::NotServed(_) if said.is_none() => {}
+            Silence::Starting(_) | Silence::NotServed(_) => {
+                tracing::debug!("pods are not told of: {text}");
+            }
+            Silence::Ended(_) => tracing::info!("what is known of pods stays as it was: {text}"),
+            Silence::Failed(_) => {
+                tracing::warn!("pods are not told of, what is known of them stays as it was: {text}");
+            }
+        }
+        *said = Some(text);
+    }
+
+    /// Why the watch of a source is over.
+    fn watch(&self, at: usize, said: &mut Option<String>) -> Silence {
+        let (better, rest) = self.sources.split_at(at);
+        let Some(source) = rest.first() else { return Silence::NotServed("nobody is there".to_owned()) };
+        let watched: Result<Infallible, _> = source.watch().and_then(|mut watch| {
             let rules = self.shared.node.node.pod_rules();
             let mut first = Some(BTreeMap::new());
+            let mut looked = Instant::now();
             loop {
-                let Some(event) = watch.next(SILENCE)? else { continue };
+                if looked.elapsed() >= BETTER {
+                    looked = Instant::now();
+                    if let Some(better) = better.iter().find(|better| better.may_be_there()) {
+                        let text = format!("{} is listened to instead of {}", better.name(), source.name());
+                        return Err(Silence::Ended(text));
+                    }
+                }
+                let Some(event) = watch.next(SILENCE.min(BETTER))? else { continue };
                 match (event, &mut first) {
                     (Event::Is(pod), Some(first)) => {
                         first.insert(PodUid::new(pod.uid()), ToldPod::new(&pod, rules));
@@ -310,7 +334,7 @@ impl Listener {
                     (Event::Is(pod), None) => self.pods.is(&pod, rules),
                     (Event::Complete, told) => {
                         let pods = told.take().unwrap_or_default();
-                        tracing::info!(pods = pods.len(), "the kubelet tells of its pods");
+                        tracing::info!(pods = pods.len(), "{} tells of its pods", source.name());
                         *said = None;
                         self.pods.are(pods);
                     }
@@ -326,9 +350,9 @@ impl Listener {
                 (self.changed)();
             }
         });
-        match ended {
+        match watched {
             Ok(never) => match never {},
-            Err(error) => error,
+            Err(silence) => silence,
         }
     }
 }

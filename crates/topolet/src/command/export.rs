@@ -177,7 +177,6 @@ fn fingerprint(ledger: &Ledger, method: FingerprintMethod, screen: Screen) -> Op
 }
 
 fn host_name(arguments: &NrtArguments, machine: &LoadedMachine) -> String {
-    let own = (arguments.machine.machine == LIVE)
-        .then(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
-    own.flatten().map_or_else(|| machine.name.clone(), |name| name.trim().to_lowercase())
+    let own = (arguments.machine.machine == LIVE).then(crate::arguments::host_name).flatten();
+    own.unwrap_or_else(|| machine.name.clone())
 }

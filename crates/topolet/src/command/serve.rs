@@ -20,6 +20,7 @@ use topology_model::KubeletView;
 
 use crate::advice::{self, Given};
 use crate::arguments::{BackupArguments, IdentityArguments, MachineArguments, RulesArguments};
+use crate::cluster_arguments::PodSourceArguments;
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
@@ -78,6 +79,8 @@ pub(crate) struct ServeArguments {
     /// --observe they are only read, and `off` reads none.
     #[arg(long, value_name = "DIR|off")]
     cgroup_root: Option<CgroupRoot>,
+    #[command(flatten)]
+    pods: PodSourceArguments,
     #[command(flatten)]
     machine: MachineArguments,
     #[command(flatten)]
@@ -218,6 +221,11 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         // What is there and is no file is said so, and no other configuration taken for it.
         rules.config = config.symlink_metadata().is_ok().then(|| config.display().to_string());
     }
+    let mut identity = arguments.identity.source();
+    if arguments.pods.has_cluster() && identity.node_labels.is_empty() {
+        // It is that of the node at the API server, which has other labels. The kubelet has looked at them.
+        identity.node_name = None;
+    }
     let setup = Setup {
         root: arguments.root.clone(),
         manifests: arguments.manifests.clone(),
@@ -231,10 +239,11 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         token_file: arguments.token_file.clone(),
         machine: arguments.machine.source(),
         rules,
-        identity: arguments.identity.source(),
+        identity,
         log,
         damaged: if arguments.strict { Damaged::Refuse } else { Damaged::Repair },
         keep: arguments.backups.kept(),
+        pods: arguments.pods.sources(arguments.identity.node_name.as_deref())?,
         cgroups: arguments.cgroup_root.clone().unwrap_or(CgroupRoot::Usual),
     };
     if arguments.observe { node_daemon::observe(&setup) } else { node_daemon::serve(&setup) }

@@ -1,0 +1,132 @@
+//! The agent of another node, asked through the API server: a port of its pod is forwarded, as `kubectl port-forward`
+//! does it. So an agent listens on its loopback address alone, and who may ask it is the API server's decision.
+
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::{Method, Request, header};
+use hyper_util::rt::TokioIo;
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::ListParams;
+use tokio::time::timeout;
+
+use crate::connection::Cluster;
+use crate::error::ClusterError;
+
+/// By which pods of agents are found.
+const LABEL: &str = "app.kubernetes.io/name=topolet";
+/// The port of an agent's container that is asked has this name.
+const PORT: &str = "topolet";
+/// How long an agent may take.
+const ANSWER: Duration = Duration::from_secs(30);
+/// An answer is not larger: 64 MiB.
+const LARGEST: usize = 64 << 20;
+
+/// A pod with an agent in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AgentPod {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Where its agent listens.
+    pub port: u16,
+}
+
+/// What an agent answers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AgentAnswer {
+    /// The status of HTTP.
+    pub status: u16,
+    /// The text.
+    pub body: String,
+}
+
+impl Cluster {
+    /// The pods on a node that have an agent in them: the label `app.kubernetes.io/name: topolet`, and a container port
+    /// named `topolet`.
+    ///
+    /// # Errors
+    /// The API server cannot be reached, or the right to list pods is missing.
+    pub fn agents_on(&self, node: &str) -> Result<Vec<AgentPod>, ClusterError> {
+        let pods = Api::<Pod>::all(self.client.clone());
+        let list = ListParams::default().labels(LABEL).fields(&format!("spec.nodeName={node}"));
+        let found = self.wait(pods.list(&list))?.items.into_iter();
+        let found = found.filter_map(|pod| {
+            let is_running = pod.status.as_ref()?.phase.as_deref() == Some("Running");
+            let ports =
+                pod.spec.iter().flat_map(|spec| &spec.containers).flat_map(|one| one.ports.iter().flatten());
+            let port = ports.into_iter().find(|port| port.name.as_deref() == Some(PORT))?.container_port;
+            is_running.then_some(AgentPod {
+                namespace: pod.metadata.namespace?,
+                name: pod.metadata.name?,
+                port: u16::try_from(port).ok()?,
+            })
+        });
+        Ok(found.collect())
+    }
+
+    /// Asks an agent; `body`: `POST` with that instead of `GET`.
+    ///
+    /// # Errors
+    /// The right to forward ports is missing, the node's kubelet cannot be reached, or nobody listens at the port.
+    pub fn ask_agent(
+        &self,
+        agent: &AgentPod,
+        path: &str,
+        body: Option<String>,
+    ) -> Result<AgentAnswer, ClusterError> {
+        let asked = self.runtime.block_on(async { timeout(ANSWER, self.forwarded(agent, path, body)).await });
+        asked.unwrap_or_else(|_| {
+            let server = format!("the agent in pod {}/{}", agent.namespace, agent.name);
+            Err(ClusterError::Late { server, within: ANSWER })
+        })
+    }
+
+    async fn forwarded(
+        &self,
+        agent: &AgentPod,
+        path: &str,
+        body: Option<String>,
+    ) -> Result<AgentAnswer, ClusterError> {
+        let AgentPod { namespace, name, port } = agent;
+        let pods = Api::<Pod>::namespaced(self.client.clone(), namespace);
+        let mut forwarder =
+            pods.portforward(name, &[*port]).await.map_err(|error| ClusterError::of(&self.server, error))?;
+        let unreadable = |error: &dyn std::error::Error| ClusterError::Agent(error.to_string());
+        let none = || ClusterError::Agent("its port is not forwarded".to_owned());
+        let stream = forwarder.take_stream(*port).ok_or_else(none)?;
+        let error = forwarder.take_error(*port).ok_or_else(none)?;
+        let exchange = async {
+            let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+            let answered = async {
+                let method = if body.is_some() { Method::POST } else { Method::GET };
+                let request = Request::builder()
+                    .method(method)
+                    .uri(path)
+                    .header(header::HOST, "localhost")
+                    .header(header::CONNECTION, "close")
+                    .body(Full::new(Bytes::from(body.unwrap_or_default())));
+                // Its parts are constants but for the path, which is ours.
+                let Ok(request) = request else { return Ok(None) };
+                sender.send_request(request).await.map(Some)
+            };
+            // The connection works as long as the answer is waited for, and while it is read.
+            let connection = tokio::spawn(connection);
+            let answer = answered.await;
+            answer.map(|answer| (answer, connection))
+        };
+        let (answer, _connection) = tokio::select! {
+            answer = exchange => answer.map_err(|error: hyper::Error| unreadable(&error))?,
+            Some(text) = error => return Err(ClusterError::Agent(text)),
+        };
+        let answer = answer.ok_or_else(|| ClusterError::Agent("the path is none".to_owned()))?;
+        let status = answer.status().as_u16();
+        let body = Limited::new(answer.into_body(), LARGEST).collect().await;
+        let body = body.map_err(|error| ClusterError::Agent(error.to_string()))?.to_bytes();
+        Ok(AgentAnswer { status, body: String::from_utf8_lossy(&body).into_owned() })
+    }
+}

@@ -1,0 +1,105 @@
+//! A connection to an API server.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use crate::error::ClusterError;
+
+/// How long an answer may take.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// Where the API server is, and who asks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// As a kubeconfig says, by its current context.
+    Kubeconfig(PathBuf),
+    /// As the pod's service account.
+    InCluster,
+    /// As kubectl finds it: `KUBECONFIG`, else `~/.kube/config`; else as the pod's service account.
+    Usual,
+}
+
+/// A connection to an API server. Its methods wait for their answer; not to be used inside a runtime.
+pub struct Cluster {
+    pub(crate) runtime: Runtime,
+    pub(crate) client: Client,
+    /// Its address.
+    pub(crate) server: String,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// Reads how to connect. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// The kubeconfig cannot be used, or this is no pod of a cluster.
+    pub fn new(access: &Access) -> Result<Self, ClusterError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(ClusterError::Runtime)?;
+        let config = runtime.block_on(config(access))?;
+        Self::with(runtime, config)
+    }
+
+    pub(crate) fn with(runtime: Runtime, config: Config) -> Result<Self, ClusterError> {
+        let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+        let client = {
+            let _inside = runtime.enter();
+            Client::try_from(config).map_err(|error| ClusterError::of(&server, error))?
+        };
+        Ok(Self { runtime, client, server })
+    }
+
+    /// The address of the API server.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Waits for an answer.
+    pub(crate) fn wait<T>(
+        &self,
+        call: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<T, ClusterError> {
+        match self.runtime.block_on(async { timeout(ANSWER, call).await }) {
+            Ok(answer) => answer.map_err(|error| ClusterError::of(&self.server, error)),
+            Err(_) => Err(ClusterError::Late { server: self.server.clone(), within: ANSWER }),
+        }
+    }
+}
+
+async fn config(access: &Access) -> Result<Config, ClusterError> {
+    let in_cluster = || Config::incluster().map_err(|error| ClusterError::NotInCluster(Box::new(error)));
+    let of = |path: PathBuf| move |source| ClusterError::Kubeconfig { path, source: Box::new(source) };
+    match access {
+        Access::InCluster => in_cluster(),
+        Access::Kubeconfig(path) => {
+            let read = Kubeconfig::read_from(path).map_err(of(path.clone()))?;
+            let options = KubeConfigOptions::default();
+            Config::from_custom_kubeconfig(read, &options).await.map_err(of(path.clone()))
+        }
+        Access::Usual => {
+            let named = std::env::var_os("KUBECONFIG").map(PathBuf::from);
+            let home = std::env::home_dir().map(|home| home.join(".kube/config"));
+            match named.or(home.filter(|path| path.is_file())) {
+                Some(path) => {
+                    let options = KubeConfigOptions::default();
+                    Config::from_kubeconfig(&options).await.map_err(of(path))
+                }
+                None => in_cluster(),
+            }
+        }
+    }
+}

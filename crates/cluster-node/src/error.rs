@@ -1,0 +1,117 @@
+//! What goes wrong between a node and its API server, in sentences that name what to do.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kube::config::{InClusterError, KubeconfigError};
+use pods_api::NotAPod;
+use thiserror::Error;
+
+/// Why an API server, or what is behind it, did not answer as asked.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// The file is no kubeconfig, or names files that cannot be read.
+    #[error("kubeconfig {path} cannot be used: {source}")]
+    Kubeconfig {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: Box<KubeconfigError>,
+    },
+    /// The program does not run in a pod with a service account.
+    #[error(
+        "there is no service account here, as a pod of a cluster has one: {0}; --kubeconfig names a file instead"
+    )]
+    NotInCluster(#[source] Box<InClusterError>),
+    /// No connection could be made, or its certificate is not one that is trusted.
+    #[error("{server} cannot be reached: {reason}")]
+    Unreachable {
+        /// Its address.
+        server: String,
+        /// The innermost cause.
+        reason: String,
+    },
+    /// The client certificate or token is not one of a user of the cluster, any more or at all.
+    #[error(
+        "{server} does not accept the credentials (401 Unauthorized): a client certificate or token has expired, or is \
+         of another cluster"
+    )]
+    Unauthorized {
+        /// Its address.
+        server: String,
+    },
+    /// The user may not do that.
+    #[error("a right is missing: {0}")]
+    Forbidden(String),
+    /// There is no such object.
+    #[error("{0}")]
+    NotFound(String),
+    /// A watch is too old, and has to begin anew.
+    #[error("the API server has forgotten what came after the last event: {0}")]
+    Expired(String),
+    /// Any other answer that is an error.
+    #[error("the API server answers {code}: {message}")]
+    Refused {
+        /// The status of HTTP.
+        code: u16,
+        /// In words.
+        message: String,
+    },
+    /// It took too long.
+    #[error("{server} has not answered within {within:?}")]
+    Late {
+        /// Its address.
+        server: String,
+        /// How long it was waited for.
+        within: Duration,
+    },
+    /// The connection was closed.
+    #[error("the connection to {0} is closed")]
+    Ended(String),
+    /// What came is no pod.
+    #[error(transparent)]
+    NotAPod(#[from] NotAPod),
+    /// A file with a token or certificate cannot be read, or is none.
+    #[error("{path} cannot be used: {reason}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// What an agent answers is no HTTP.
+    #[error("the agent's answer cannot be read: {0}")]
+    Agent(String),
+    /// There is no runtime to be had.
+    #[error("start a runtime: {0}")]
+    Runtime(#[source] std::io::Error),
+}
+
+impl ClusterError {
+    /// What went wrong in a request to `server`.
+    pub(crate) fn of(server: &str, error: kube::Error) -> Self {
+        let server = server.to_owned();
+        match error {
+            kube::Error::Api(status) => match status.code {
+                401 => Self::Unauthorized { server },
+                403 => Self::Forbidden(status.message),
+                404 => Self::NotFound(status.message),
+                410 => Self::Expired(status.message),
+                code => Self::Refused { code, message: status.message },
+            },
+            kube::Error::ReadEvents(_) => Self::Ended(server),
+            error => Self::Unreachable { server, reason: innermost(&error) },
+        }
+    }
+}
+
+/// The text of the last cause: those before it say the same in general.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}

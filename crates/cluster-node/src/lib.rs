@@ -1,0 +1,28 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Where things are
+//!
+//! [`Cluster`] is a connection; each user has one, and its calls wait for their answer. [`PodWatch`] gives the pods of a
+//! node in the form in which a kubelet's pods API does, so that either can be listened to. [`EventRecorder`] writes
+//! events on pods, no more than [`EventPace`] lets through. [`Cluster::ask_agent`] asks the agent of another node.
+
+mod connection;
+mod error;
+mod pods;
+mod kubelet;
+mod events;
+mod pace;
+mod agent;
+mod look;
+
+pub use agent::{AgentAnswer, AgentPod};
+pub use connection::{Access, Cluster};
+pub use error::ClusterError;
+pub use events::{EventRecorder, EventType, PodReference};
+pub use kubelet::{KubeletAccess, KubeletPods};
+pub use look::{BoundPod, PodName};
+pub use pace::EventPace;
+pub use pods::PodWatch;
+
+// The crate whose types are in the signatures here.
+pub use pods_api;

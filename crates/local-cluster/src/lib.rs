@@ -1,0 +1,277 @@
+#![doc = include_str!("../README.md")]
+
+mod certificates;
+mod programs;
+mod processes;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use tempfile::TempDir;
+
+use self::certificates::{Authority, Signed};
+use self::processes::Process;
+pub use self::programs::{Program, Programs, RELEASE, package};
+
+/// How long a program may take until it answers.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// What runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parts {
+    /// etcd and the API server: pods are bound by whoever creates them.
+    Storage,
+    /// kube-scheduler too.
+    Scheduler,
+}
+
+/// A user of the cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct User<'a> {
+    /// As audit logs have it, and messages about missing rights.
+    pub name: &'a str,
+    /// Groups that it belongs to.
+    pub groups: &'a [&'a str],
+}
+
+/// Who may do everything.
+const ADMIN: User<'static> = User { name: "admin", groups: &["system:masters"] };
+
+/// A control plane that runs until this is dropped.
+#[derive(Debug)]
+pub struct Cluster {
+    // Ended in this order.
+    scheduler: Option<Process>,
+    api_server: Option<Process>,
+    etcd: Process,
+    programs: Programs,
+    authority: Authority,
+    ports: Ports,
+    folder: TempDir,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ports {
+    api_server: u16,
+    etcd: u16,
+    peers: u16,
+}
+
+impl Cluster {
+    /// Starts one and waits until it answers.
+    ///
+    /// # Errors
+    /// A program does not start, with the last lines of its log.
+    pub fn start(programs: &Programs, parts: Parts) -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("cluster").tempdir()?;
+        let ports = Ports { api_server: free_port()?, etcd: free_port()?, peers: free_port()? };
+        let authority = Authority::new()?;
+        let etcd = etcd(programs, folder.path(), ports)?;
+        let mut cluster = Self {
+            scheduler: None,
+            api_server: None,
+            etcd,
+            programs: programs.clone(),
+            authority,
+            ports,
+            folder,
+        };
+        cluster.prepare()?;
+        cluster.start_api_server()?;
+        if parts == Parts::Scheduler {
+            cluster.start_scheduler()?;
+        }
+        Ok(cluster)
+    }
+
+    /// A kubeconfig of somebody who may do everything.
+    #[must_use]
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.path().join("admin.conf")
+    }
+
+    /// The address of the API server.
+    #[must_use]
+    pub fn server(&self) -> String {
+        format!("https://127.0.0.1:{}", self.ports.api_server)
+    }
+
+    /// A kubeconfig of a user, whose certificate is valid for so long. The user has no rights but those that somebody
+    /// gives them.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn kubeconfig_of(&self, user: User<'_>, valid: Duration) -> anyhow::Result<PathBuf> {
+        let path = self.folder.path().join(format!("{}.conf", user.name.replace([':', '/'], "-")));
+        let signed = self.authority.client(user.name, user.groups, valid)?;
+        fs::write(&path, self.kubeconfig_text(user, &signed))?;
+        Ok(path)
+    }
+
+    /// What kubectl prints.
+    ///
+    /// # Errors
+    /// kubectl fails, with what it says.
+    pub fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        self.kubectl_with(arguments, "")
+    }
+
+    /// Applies a manifest.
+    ///
+    /// # Errors
+    /// As of [`Self::kubectl`].
+    pub fn apply(&self, manifest: &str) -> anyhow::Result<String> {
+        self.kubectl_with(&["apply", "-f", "-"], manifest)
+    }
+
+    /// kubectl, to be run by the caller.
+    #[must_use]
+    pub fn kubectl_command(&self) -> Command {
+        let mut command = Command::new(self.programs.path(Program::Kubectl));
+        command.env("KUBECONFIG", self.kubeconfig()).env("HOME", self.folder.path());
+        command
+    }
+
+    /// Ends the API server as a power cut would; [`Self::start_api_server`] starts it again.
+    pub fn kill_api_server(&mut self) {
+        self.api_server = None;
+    }
+
+    /// Starts the API server, and waits until it answers.
+    ///
+    /// # Errors
+    /// It does not, with the last lines of its log.
+    pub fn start_api_server(&mut self) -> anyhow::Result<()> {
+        let path = |name: &str| self.folder.path().join(name).display().to_string();
+        let etcd = format!("http://127.0.0.1:{}", self.ports.etcd);
+        let mut command = Command::new(self.programs.path(Program::ApiServer));
+        command
+            .args(["--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1"])
+            .args(["--secure-port", &self.ports.api_server.to_string()])
+            .args(["--etcd-servers", &etcd])
+            .args(["--client-ca-file", &path("ca.pem")])
+            .args(["--tls-cert-file", &path("server.pem"), "--tls-private-key-file", &path("server.key")])
+            .args(["--kubelet-client-certificate", &path("kubelet-client.pem")])
+            .args(["--kubelet-client-key", &path("kubelet-client.key")])
+            .args(["--kubelet-certificate-authority", &path("ca.pem")])
+            .args(["--service-account-issuer", &self.server()])
+            .args(["--service-account-key-file", &path("accounts.pub")])
+            .args(["--service-account-signing-key-file", &path("accounts.key")])
+            .args(["--service-cluster-ip-range", "10.96.0.0/16", "--authorization-mode", "RBAC"])
+            .args(["--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition"])
+            .args(["--endpoint-reconciler-type", "none", "--watch-cache=true"]);
+        let process = Process::start("kube-apiserver", &command, self.folder.path())?;
+        self.api_server = Some(process);
+        self.until("the API server answers", |cluster| {
+            cluster.kubectl(&["get", "--raw", "/readyz"])?;
+            // Made by the API server itself, some time later.
+            cluster.kubectl(&["get", "namespace", "default"])
+        })
+    }
+
+    fn start_scheduler(&mut self) -> anyhow::Result<()> {
+        let user = User { name: "system:kube-scheduler", groups: &[] };
+        let config = self.kubeconfig_of(user, Duration::from_hours(24))?;
+        let mut command = Command::new(self.programs.path(Program::Scheduler));
+        command.arg("--kubeconfig").arg(config).args(["--leader-elect=false", "--secure-port=0"]);
+        self.scheduler = Some(Process::start("kube-scheduler", &command, self.folder.path())?);
+        Ok(())
+    }
+
+    /// Certificates, keys and kubeconfigs.
+    fn prepare(&self) -> anyhow::Result<()> {
+        let write = |name: &str, text: &str| -> anyhow::Result<()> {
+            let path = self.folder.path().join(name);
+            fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))
+        };
+        let both = |name: &str, signed: &Signed| -> anyhow::Result<()> {
+            write(&format!("{name}.pem"), &signed.certificate)?;
+            write(&format!("{name}.key"), &signed.key)
+        };
+        let year = Duration::from_hours(24 * 365);
+        write("ca.pem", &self.authority.certificate())?;
+        both("server", &self.authority.server(year)?)?;
+        both("kubelet-client", &self.authority.client("api-server", &["system:masters"], year)?)?;
+        let accounts = certificates::key_pair()?;
+        write("accounts.pub", &accounts.certificate)?;
+        write("accounts.key", &accounts.key)?;
+        self.kubeconfig_of(ADMIN, year)?;
+        Ok(())
+    }
+
+    fn kubeconfig_text(&self, user: User<'_>, signed: &Signed) -> String {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            "apiVersion: v1\nkind: Config\ncurrent-context: local\n\
+             clusters: [{{name: local, cluster: {{server: {server}, certificate-authority: {authority}}}}}]\n\
+             contexts: [{{name: local, context: {{cluster: local, user: {name}}}}}]\n\
+             users:\n- name: {name}\n  user:\n    client-certificate-data: {certificate}\n    client-key-data: {key}\n",
+            server = quoted(&self.server()),
+            authority = quoted(&self.folder.path().join("ca.pem").display().to_string()),
+            name = quoted(user.name),
+            certificate = certificates::base64(&signed.certificate),
+            key = certificates::base64(&signed.key),
+        );
+        text
+    }
+
+    fn kubectl_with(&self, arguments: &[&str], input: &str) -> anyhow::Result<String> {
+        let mut command = self.kubectl_command();
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().context("failed to start kubectl")?;
+        if let Some(mut to) = child.stdin.take() {
+            // kubectl may end before it has read all.
+            let _ = std::io::Write::write_all(&mut to, input.as_bytes());
+        }
+        let Output { status, stdout, stderr } = child.wait_with_output()?;
+        let said = String::from_utf8_lossy(&stderr);
+        ensure!(status.success(), "kubectl {}: {}", arguments.join(" "), said.trim());
+        Ok(String::from_utf8_lossy(&stdout).into_owned())
+    }
+
+    /// Waits until something works.
+    fn until(&mut self, what: &str, works: impl Fn(&Self) -> anyhow::Result<String>) -> anyhow::Result<()> {
+        let start = Instant::now();
+        loop {
+            let Err(error) = works(self) else { return Ok(()) };
+            for process in self.api_server.iter_mut().chain([&mut self.etcd]) {
+                if let Some(why) = process.why_ended() {
+                    bail!("{why}");
+                }
+            }
+            if start.elapsed() > PATIENCE {
+                return Err(error.context(format!("{PATIENCE:?} went by and still not: {what}")));
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+fn etcd(programs: &Programs, folder: &Path, ports: Ports) -> anyhow::Result<Process> {
+    let (clients, peers) =
+        (format!("http://127.0.0.1:{}", ports.etcd), format!("http://127.0.0.1:{}", ports.peers));
+    let mut command = Command::new(programs.path(Program::Etcd));
+    command
+        .arg("--data-dir")
+        .arg(folder.join("etcd"))
+        .args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients])
+        .args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers])
+        .args(["--initial-cluster", &format!("default={peers}")])
+        // Nothing of it is needed after a crash of the machine.
+        .args(["--unsafe-no-fsync", "--log-level", "warn"]);
+    Process::start("etcd", &command, folder)
+}
+
+/// A port that nobody listens at.
+fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}

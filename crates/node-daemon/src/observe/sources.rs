@@ -1,0 +1,112 @@
+//! Who tells of a kubelet's pods: the kubelet's pods API, else an API server, else the kubelet's HTTPS endpoint.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pods_api::{Event, PodsClient, PodsError, SOCKET, Watch};
+
+#[cfg(feature = "kubernetes")]
+mod cluster;
+
+#[cfg(feature = "kubernetes")]
+pub use cluster::NodeInCluster;
+
+/// How long a kubelet may take to answer.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// Who may be asked for the pods of a kubelet beside its pods API. Without feature `kubernetes` nobody.
+#[derive(Clone, Debug, Default)]
+pub struct PodSources {
+    /// An API server, which is told of refusals too.
+    #[cfg(feature = "kubernetes")]
+    pub cluster: Option<NodeInCluster>,
+    /// The kubelet's HTTPS endpoint.
+    #[cfg(feature = "kubernetes")]
+    pub kubelet: Option<cluster_node::KubeletAccess>,
+}
+
+/// Why nothing is told.
+#[derive(Debug)]
+pub(super) enum Silence {
+    /// Nobody is there, which is no fault.
+    NotServed(String),
+    /// Soon something will be.
+    Starting(String),
+    /// Who told has stopped.
+    Ended(String),
+    /// Something is wrong.
+    Failed(String),
+}
+
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::NotServed(text) | Self::Starting(text) | Self::Ended(text) | Self::Failed(text)) = self;
+        f.write_str(text)
+    }
+}
+
+impl From<PodsError> for Silence {
+    fn from(error: PodsError) -> Self {
+        let text = error.to_string();
+        match error {
+            PodsError::NotServed(_) => Self::NotServed(text),
+            PodsError::Starting(_) => Self::Starting(text),
+            PodsError::Ended => Self::Ended(text),
+            _ => Self::Failed(text),
+        }
+    }
+}
+
+/// Somebody who can be asked.
+pub(super) trait Source: Send {
+    /// As a log names it.
+    fn name(&self) -> &'static str;
+
+    /// Whether it may be worth asking.
+    fn may_be_there(&self) -> bool;
+
+    /// All pods, and then each change.
+    fn watch(&self) -> Result<Box<dyn Telling>, Silence>;
+}
+
+/// Somebody who tells.
+pub(super) trait Telling {
+    /// The next event; `None`: nothing has happened within that time. The pods that there are come first, then
+    /// [`Event::Complete`].
+    fn next(&mut self, within: Duration) -> Result<Option<Event>, Silence>;
+}
+
+/// All that there are for a kubelet's folder, best first.
+pub(super) fn all(root: &std::path::Path, given: &PodSources) -> Vec<Box<dyn Source>> {
+    let mut all: Vec<Box<dyn Source>> = vec![Box::new(PodsApi(root.join(SOCKET)))];
+    #[cfg(feature = "kubernetes")]
+    all.extend(cluster::all(given));
+    #[cfg(not(feature = "kubernetes"))]
+    let PodSources {} = given;
+    all.shrink_to_fit();
+    all
+}
+
+/// The kubelet's pods API, from 1.37 on: its socket.
+struct PodsApi(PathBuf);
+
+impl Source for PodsApi {
+    fn name(&self) -> &'static str {
+        "the kubelet"
+    }
+
+    fn may_be_there(&self) -> bool {
+        PodsClient::connect(&self.0, ANSWER).is_ok()
+    }
+
+    fn watch(&self) -> Result<Box<dyn Telling>, Silence> {
+        Ok(Box::new(PodsClient::connect(&self.0, ANSWER).and_then(PodsClient::watch)?))
+    }
+}
+
+impl Telling for Watch {
+    fn next(&mut self, within: Duration) -> Result<Option<Event>, Silence> {
+        Ok(Self::next(self, within)?)
+    }
+}

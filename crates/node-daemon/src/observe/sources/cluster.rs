@@ -1,0 +1,119 @@
+//! An API server, and the kubelet's HTTPS endpoint.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cluster_node::{Access, Cluster, ClusterError, KubeletAccess, KubeletPods, PodWatch};
+use pods_api::{Event, KubeletPod};
+
+use super::{PodSources, Silence, Source, Telling};
+
+/// How often a kubelet that tells no changes is asked.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// A node as an API server knows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeInCluster {
+    /// How the API server is reached.
+    pub access: Access,
+    /// The node's name there.
+    pub node: String,
+}
+
+pub(super) fn all(given: &PodSources) -> Vec<Box<dyn Source>> {
+    let cluster = given.cluster.clone().map(|node| Box::new(node) as Box<dyn Source>);
+    let kubelet = given.kubelet.clone().map(|access| Box::new(Endpoint(access)) as Box<dyn Source>);
+    cluster.into_iter().chain(kubelet).collect()
+}
+
+impl From<ClusterError> for Silence {
+    fn from(error: ClusterError) -> Self {
+        let text = error.to_string();
+        match error {
+            ClusterError::Ended(_) | ClusterError::Expired(_) => Self::Ended(text),
+            _ => Self::Failed(text),
+        }
+    }
+}
+
+impl Source for NodeInCluster {
+    fn name(&self) -> &'static str {
+        "the API server"
+    }
+
+    fn may_be_there(&self) -> bool {
+        true
+    }
+
+    fn watch(&self) -> Result<Box<dyn Telling>, Silence> {
+        Ok(Box::new(Cluster::new(&self.access)?.pods_of(&self.node)?))
+    }
+}
+
+impl Telling for PodWatch {
+    fn next(&mut self, within: Duration) -> Result<Option<Event>, Silence> {
+        Ok(Self::next(self, within)?)
+    }
+}
+
+/// The kubelet's HTTPS endpoint.
+struct Endpoint(KubeletAccess);
+
+impl Source for Endpoint {
+    fn name(&self) -> &'static str {
+        "the kubelet's HTTPS endpoint"
+    }
+
+    fn may_be_there(&self) -> bool {
+        true
+    }
+
+    fn watch(&self) -> Result<Box<dyn Telling>, Silence> {
+        let kubelet = KubeletPods::new(&self.0)?;
+        let mut asking =
+            Asking { kubelet, known: BTreeMap::new(), events: VecDeque::new(), next: Instant::now() };
+        asking.ask()?;
+        asking.events.push_back(Event::Complete);
+        Ok(Box::new(asking))
+    }
+}
+
+/// A kubelet that is asked again and again.
+struct Asking {
+    kubelet: KubeletPods,
+    /// By UID.
+    known: BTreeMap<String, KubeletPod>,
+    events: VecDeque<Event>,
+    next: Instant,
+}
+
+impl Asking {
+    /// What has changed becomes events.
+    fn ask(&mut self) -> Result<(), Silence> {
+        let listed = self.kubelet.list()?;
+        let now: BTreeMap<String, KubeletPod> =
+            listed.into_iter().map(|pod| (pod.uid().to_owned(), pod)).collect();
+        let changed = now.iter().filter(|(uid, pod)| self.known.get(*uid) != Some(*pod));
+        self.events.extend(changed.map(|(_, pod)| Event::Is(Box::new(pod.clone()))));
+        let gone = self.known.iter().filter(|(uid, _)| !now.contains_key(*uid));
+        self.events.extend(gone.map(|(_, pod)| Event::Gone(Box::new(pod.clone()))));
+        self.known = now;
+        self.next = Instant::now() + PERIOD;
+        Ok(())
+    }
+}
+
+impl Telling for Asking {
+    fn next(&mut self, within: Duration) -> Result<Option<Event>, Silence> {
+        if let Some(event) = self.events.pop_front() {
+            return Ok(Some(event));
+        }
+        let left = self.next.saturating_duration_since(Instant::now());
+        thread::sleep(left.min(within));
+        if left <= within {
+            self.ask()?;
+        }
+        Ok(self.events.pop_front())
+    }
+}

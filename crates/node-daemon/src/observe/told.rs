@@ -1,0 +1,88 @@
+//! What an API server is told: an event on each pod that the kubelet refused, with why and what would fit, and on each
+//! that shares CPUs though it requests whole ones.
+//!
+//! `kubectl describe pod` shows them. While the API server cannot be reached events wait, as many as are kept.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use cluster_node::{Cluster, ClusterError, EventRecorder, EventType, PodReference};
+
+use super::sources::NodeInCluster;
+use crate::events::{Kind, NodeEvent, reason};
+use crate::shared::Shared;
+
+/// Between two tries to reach the API server.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// Goes on telling for the rest of the program.
+///
+/// # Errors
+/// The API server's address or credentials cannot be read.
+pub(super) fn start(node: &NodeInCluster, shared: Arc<Shared>) -> anyhow::Result<()> {
+    let recorder = Cluster::new(&node.access)?.recorder(&node.node);
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let telling = Telling { recorder, shared, said: None };
+    thread::Builder::new().name("told".to_owned()).spawn(move || telling.run(&runtime))?;
+    Ok(())
+}
+
+struct Telling {
+    recorder: EventRecorder,
+    shared: Arc<Shared>,
+    /// What the log says of events that were not written.
+    said: Option<String>,
+}
+
+impl Telling {
+    fn run(mut self, runtime: &tokio::runtime::Runtime) {
+        let mut newest = self.shared.events.newest();
+        let mut seen = *newest.borrow_and_update();
+        loop {
+            let unseen = self.shared.events.after(seen);
+            if unseen.lost > 0 {
+                tracing::warn!(events = unseen.lost, "events came too fast for the API server, and are lost");
+            }
+            for event in unseen.events {
+                while !self.tell(&event) {
+                    thread::sleep(AGAIN);
+                }
+                seen = event.number;
+            }
+            // It lives as long as the program.
+            if runtime.block_on(newest.changed()).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Whether there is no more to be done about the event.
+    fn tell(&mut self, event: &NodeEvent) -> bool {
+        let is_told = event.kind == Kind::Warning || event.reason == reason::NOT_PINNED;
+        let Some(pod) = event.pod.as_ref().filter(|_| is_told) else { return true };
+        let on =
+            PodReference { namespace: pod.namespace.clone(), name: pod.name.clone(), uid: pod.uid.clone() };
+        let kind = match event.kind {
+            Kind::Normal => EventType::Normal,
+            Kind::Warning => EventType::Warning,
+        };
+        let Err(error) = self.recorder.record(&on, kind, &event.reason, &event.message) else {
+            self.said = None;
+            return true;
+        };
+        let text = error.to_string();
+        if self.said.as_ref() != Some(&text) {
+            tracing::warn!(pod = pod.full(), "no event is written on the pod: {text}");
+        }
+        self.said = Some(text);
+        // Another answer would be the same the next time.
+        !matches!(
+            error,
+            ClusterError::Unreachable { .. }
+                | ClusterError::Late { .. }
+                | ClusterError::Ended(_)
+                | ClusterError::Unauthorized { .. }
+        )
+    }
+}

@@ -1,0 +1,88 @@
+//! Where the API server and the kubelet's HTTPS endpoint are. Without feature `kubernetes` there is nothing to say.
+
+use clap::Args;
+#[cfg(feature = "kubernetes")]
+use {
+    anyhow::Context as _,
+    clap::ValueHint,
+    node_daemon::NodeInCluster,
+    node_daemon::cluster_node::{Access, KubeletAccess},
+    std::path::PathBuf,
+};
+
+use node_daemon::PodSources;
+
+/// Who tells of a kubelet's pods where the kubelet's pods API does not.
+#[cfg(feature = "kubernetes")]
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct PodSourceArguments {
+    /// With --observe: how the API server is reached. It tells of the node's pods where the kubelet does not (before
+    /// 1.37), and gets an event on each pod that is refused. The node is --node-name, else this host's name.
+    #[arg(long, value_name = "FILE", requires = "observe", value_hint = ValueHint::FilePath)]
+    kubeconfig: Option<PathBuf>,
+    /// The same, as the service account of the pod that this runs in.
+    #[arg(long, requires = "observe", conflicts_with = "kubeconfig")]
+    in_cluster: bool,
+    /// With --observe: where the kubelet answers over HTTPS, such as `https://127.0.0.1:10250`. It is asked for its
+    /// pods every 5 s where nobody else tells of them.
+    #[arg(long, value_name = "URL", requires_all = ["observe", "kubelet_token_file"])]
+    kubelet_url: Option<String>,
+    /// A file with a token that may read nodes/proxy.
+    #[arg(long, value_name = "FILE", requires = "kubelet_url", value_hint = ValueHint::FilePath)]
+    kubelet_token_file: Option<PathBuf>,
+    /// The certificate that signed the kubelet's own. Without it the kubelet's is not checked.
+    #[arg(long, value_name = "FILE", requires = "kubelet_url", value_hint = ValueHint::FilePath)]
+    kubelet_certificate: Option<PathBuf>,
+}
+
+#[cfg(feature = "kubernetes")]
+impl PodSourceArguments {
+    /// Those of the node of that name; `None`: that of this host.
+    pub(crate) fn sources(&self, node_name: Option<&str>) -> anyhow::Result<PodSources> {
+        let Self { kubeconfig, in_cluster, kubelet_url, kubelet_token_file, kubelet_certificate } = self;
+        let access = kubeconfig.clone().map(Access::Kubeconfig);
+        let access = access.or_else(|| in_cluster.then_some(Access::InCluster));
+        let node = match node_name {
+            Some(name) => name.to_owned(),
+            None => crate::arguments::host_name().unwrap_or_default(),
+        };
+        let kubelet = kubelet_url.as_ref().zip(kubelet_token_file.as_ref()).map(|(url, token)| {
+            let text = url;
+            let url = text.parse().with_context(|| format!("--kubelet-url {text} is no URL"))?;
+            anyhow::ensure!(
+                text.starts_with("https://"),
+                "--kubelet-url {text}: a kubelet is asked over https://"
+            );
+            anyhow::Ok(KubeletAccess { url, token: token.clone(), certificate: kubelet_certificate.clone() })
+        });
+        Ok(PodSources {
+            cluster: access.map(|access| NodeInCluster { access, node }),
+            kubelet: kubelet.transpose()?,
+        })
+    }
+
+    /// Whether there is an API server, which knows what the node is called.
+    pub(crate) const fn has_cluster(&self) -> bool {
+        self.kubeconfig.is_some() || self.in_cluster
+    }
+}
+
+/// Nobody does.
+#[cfg(not(feature = "kubernetes"))]
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct PodSourceArguments {}
+
+#[cfg(not(feature = "kubernetes"))]
+impl PodSourceArguments {
+    /// None.
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with the feature")]
+    pub(crate) fn sources(&self, _: Option<&str>) -> anyhow::Result<PodSources> {
+        Ok(PodSources {})
+    }
+
+    /// There is none.
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(crate) const fn has_cluster(&self) -> bool {
+        false
+    }
+}

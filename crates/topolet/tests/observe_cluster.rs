@@ -1,0 +1,165 @@
+//! Beside a kubelet of a real API server: another daemon writes the kubelet's files, and this test the status of pods.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod daemon;
+
+use std::path::Path;
+use std::time::Duration;
+
+use daemon::{Daemon, Folder, until};
+use local_cluster::{Cluster, Parts, Programs, RELEASE, User};
+
+/// A cluster, where its programs are built; in CI it is a failure if they are not.
+fn cluster() -> Option<Cluster> {
+    let target = Path::new(env!("CARGO_BIN_EXE_topolet")).parent().unwrap().parent().unwrap();
+    match Programs::built(target, RELEASE) {
+        Ok(programs) => Some(Cluster::start(&programs, Parts::Storage).unwrap()),
+        Err(why) => {
+            assert!(std::env::var_os("CI").is_none(), "{why}");
+            println!("skipped: {why}");
+            None
+        }
+    }
+}
+
+/// What an agent needs, and no more.
+const RIGHTS: &str = "
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: topolet}
+rules:
+- {apiGroups: [''], resources: [pods], verbs: [list, watch]}
+- {apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: topolet}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: topolet}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: agent}]
+---
+apiVersion: v1
+kind: Node
+metadata: {name: worker-1}
+";
+
+struct Node {
+    cluster: Cluster,
+    owner: Daemon,
+    watcher: Daemon,
+    _folders: [Folder; 2],
+}
+
+impl Node {
+    fn start(cluster: Cluster) -> Self {
+        cluster.apply(RIGHTS).unwrap();
+        let (root, own) = (Folder::new(), Folder::new());
+        let owner = Daemon::start(root.path(), &[]);
+        let socket = own.path().join("observe.sock");
+        let agent =
+            cluster.kubeconfig_of(User { name: "agent", groups: &[] }, Duration::from_hours(1)).unwrap();
+        let more = ["--socket", socket.to_str().unwrap(), "--config", "pinned", "--node-name", "worker-1"];
+        let more: Vec<&str> = more.into_iter().chain(["--kubeconfig", agent.to_str().unwrap()]).collect();
+        let watcher = Daemon::observe(root.path(), &more).at(&socket);
+        until("a listener", || {
+            watcher.log().iter().any(|line| line.contains("the API server tells of its pods")).then_some(())
+        });
+        Self { cluster, owner, watcher, _folders: [root, own] }
+    }
+
+    /// Creates the pod at the API server, and has the other daemon decide on it under the same UID. Gives its status.
+    fn bind(&self, name: &str, limits: &str) -> u16 {
+        let manifest = format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  nodeName: worker-1\n  containers:\n  \
+             - name: app\n    image: none\n    resources: {{limits: {{{limits}}}}}\n"
+        );
+        self.cluster.apply(&manifest).unwrap();
+        let manifest = self.cluster.kubectl(&["get", "pod", name, "-o", "json"]).unwrap();
+        self.owner.ask("POST", "/v1/pods", &manifest).status
+    }
+
+    fn has_status(&self, name: &str, status: &str) {
+        let patch = format!("{{\"status\":{status}}}");
+        let arguments = ["patch", "pod", name, "--subresource=status", "--type=merge", "-p", &patch];
+        self.cluster.kubectl(&arguments).unwrap();
+    }
+
+    /// The events that `kubectl describe` shows, once there are as many.
+    fn events(&self, pod: &str, count: usize) -> Vec<String> {
+        until("events", || {
+            let text = self.cluster.kubectl(&["describe", "pod", pod]).unwrap();
+            let lines = text.lines().skip_while(|line| !line.starts_with("Events:")).skip(3);
+            let lines: Vec<String> = lines.map(str::to_owned).collect();
+            (lines.len() >= count).then_some(lines)
+        })
+    }
+}
+
+const REFUSED: &str = r#"{"phase":"Failed","reason":"TopologyAffinityError",
+    "message":"Pod was rejected: Resources cannot be allocated with Topology locality"}"#;
+
+#[test]
+fn refused_pods_say_why_where_people_look() {
+    let Some(cluster) = cluster() else { return };
+    let mut node = Node::start(cluster);
+    assert_eq!(node.bind("first", "cpu: 44, memory: 1Gi"), 200);
+    let running = r#"{"phase":"Running","containerStatuses":[{"name":"app","image":"none","imageID":"","ready":true,
+        "restartCount":0,"containerID":"containerd://0aa1"}]}"#;
+    node.has_status("first", running);
+    until("its name", || node.watcher.pods().contains(" first ").then_some(()));
+
+    assert_eq!(node.bind("big", "cpu: 48, memory: 1Gi"), 422);
+    node.has_status("big", REFUSED);
+    let events = node.events("big", 1);
+    let parts = ["Warning", "TopologyAffinityError", "topolet", "cpu", "would fit: "];
+    assert!(parts.iter().all(|part| events[0].contains(part)), "{events:?}");
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert!(node.watcher.get("/metrics").body.contains("topolet_observe_disagreements_total 0\n"));
+
+    // While the API server is away everything stays as it was, and what comes then is heard of afterwards.
+    node.cluster.kill_api_server();
+    until("a line", || node.watcher.log().iter().any(|line| line.contains("stays as it was")).then_some(()));
+    assert!(node.watcher.pods().contains(" first "));
+    node.cluster.start_api_server().unwrap();
+    assert_eq!(node.bind("late", "cpu: 47, memory: 1Gi"), 422);
+    node.has_status("late", REFUSED);
+    let events = node.events("late", 1);
+    assert!(events[0].contains("TopologyAffinityError"), "{events:?}");
+    node.cluster.kubectl(&["delete", "pod", "late", "--force"]).unwrap();
+    until("its end", || (!node.watcher.pods().contains(" late ")).then_some(()));
+}
+
+#[test]
+fn a_missing_right_is_named_and_the_node_is_watched_all_the_same() {
+    let Some(cluster) = cluster() else { return };
+    let (root, own) = (Folder::new(), Folder::new());
+    let owner = Daemon::start(root.path(), &[]);
+    let socket = own.path().join("observe.sock");
+    let agent = cluster.kubeconfig_of(User { name: "agent", groups: &[] }, Duration::from_hours(1)).unwrap();
+    let more = ["--socket", socket.to_str().unwrap(), "--kubeconfig", agent.to_str().unwrap()];
+    let watcher = Daemon::observe(root.path(), &more).at(&socket);
+    until("a line", || {
+        let is_said = |line: &String| {
+            line.contains("a right is missing: pods is forbidden: User \"agent\" cannot list")
+        };
+        watcher.log().iter().any(is_said).then_some(())
+    });
+    until("it is ready", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
+    drop(owner);
+}
+
+#[test]
+fn a_kubeconfig_that_cannot_be_used_is_said_at_the_start() {
+    let own = Folder::new();
+    assert!(Daemon::start(own.path(), &[]).terminate());
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_topolet"))
+        .args(["serve", "--observe", "--root"])
+        .arg(own.path())
+        .arg("--socket")
+        .arg(own.path().join("observe.sock"))
+        .args(["-m", daemon::MACHINE, "--config", "pinned", "--kubeconfig", "/nowhere/admin.conf"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("error: kubeconfig /nowhere/admin.conf cannot be used: "), "{said}");
+}
