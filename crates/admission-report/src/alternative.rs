@@ -1,5 +1,7 @@
 //! What would fit: a change that was tried, and where the pod runs then.
 
+mod fields;
+
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
@@ -9,7 +11,6 @@ use cpuset::CpuSet;
 use k8s_quantity::Quantity;
 use node_config::Scope;
 use pod_spec::{ContainerName, ResourceName};
-use serde::{Serialize, Serializer};
 use topology_admission::{Asks, Change, Explanation, Placed, Placement, WouldFit};
 use topology_model::{NodeId, NodeIds};
 use topology_policy::KubeletPolicy;
@@ -271,20 +272,5 @@ impl fmt::Display for Alternative {
     /// `wait until web leaves: NUMA 1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", self.remedy.kind(), self.remedy, self.result())
-    }
-}
-
-/// An alternative as JSON has it.
-#[derive(Serialize)]
-struct AlternativeFields {
-    change: &'static str,
-    detail: String,
-    result: String,
-}
-
-impl Serialize for Alternative {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (change, detail) = (self.remedy.kind(), self.remedy.to_string());
-        AlternativeFields { change, detail, result: self.result() }.serialize(serializer)
     }
 }

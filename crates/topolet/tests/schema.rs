@@ -79,6 +79,7 @@ fn all_that_is_printed_is_described() {
         "admit -m xeon-2s-96cpu-sriov -f pods/refused/device.yaml --state state/healthy --pods state/pods --devices devices/example.yaml",
         "admit -m xeon-2s-96cpu-sriov -f pods/cards.yaml --devices devices/example.yaml --policy best-effort",
         "explain -m xeon-2s-96cpu-sriov -f pods/memory-groups.yaml --policy best-effort --scope pod",
+        "admit -m xeon-2s-96cpu-sriov -f pods/memory-groups.yaml --scope pod",
     ];
     for session in sessions {
         let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
