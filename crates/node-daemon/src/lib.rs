@@ -33,6 +33,7 @@ mod metrics;
 mod api;
 mod listening;
 mod inputs;
+mod node_sources;
 mod root;
 mod kept;
 mod start;
@@ -60,9 +61,7 @@ use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, KeptBackups};
-use node_input::{
-    DeviceText, IdentitySource, LoadedMachine, LoadedNode, MachineSource, ResidentsSource, RulesSource,
-};
+use node_input::{IdentitySource, LoadedMachine, LoadedNode, MachineSource, RulesSource};
 use terminal_text::{Glyphs, Page};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -202,15 +201,11 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
 
 fn load(setup: &Setup<'_>) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
     inputs::check(setup)?;
-    let machine = LoadedMachine::load(&setup.machine)?;
-    let devices = DeviceText::of(&setup.rules)?;
-    let state = ResidentsSource { state: Some(setup.root.clone()), ..ResidentsSource::default() };
-    let rules = setup.rules.clone().of_node(&setup.identity, &state, None)?;
-    let node = LoadedNode::on(&machine, &rules, devices)?.with_identity(&setup.identity)?;
-    for warning in &node.warnings {
+    let loaded = setup.sources().load()?;
+    for warning in &loaded.0.warnings {
         tracing::warn!("{warning}");
     }
-    Ok((node, machine))
+    Ok(loaded)
 }
 
 fn shared(
@@ -237,6 +232,7 @@ fn shared(
         missing,
         observed: ArcSwapOption::empty(),
         demands_noted: Once::new(),
+        reload: tokio::sync::Notify::new(),
         drifted: ArcSwap::default(),
     })
 }
@@ -289,6 +285,7 @@ impl Told<'_> {
         reload::reload_is_heard()?;
         systemd::notify(systemd::State::Ready);
         let mut look = tokio::time::interval(LOOK);
+        let mut reload = std::pin::pin!(self.shared.reload.notified());
         let mut serving = std::pin::pin!(bounded_http::serve(listeners, routes, connections));
         let ended = std::future::poll_fn(|context| {
             if terminate.poll_recv(context).is_ready() || interrupt.poll_recv(context).is_ready() {
@@ -303,6 +300,9 @@ impl Told<'_> {
                         tracing::error!("not reloaded, and nothing has changed: {why}");
                     }
                 }
+            }
+            if reload.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Some(Ended::Reload));
             }
             while look.poll_tick(context).is_ready() {
                 self.shared.look_for_problems();

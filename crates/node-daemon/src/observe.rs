@@ -1,12 +1,14 @@
 //! A node that a kubelet owns: its files are read when they change, and nothing is written.
 //!
 //! The kubelet writes its three files one after the other, and one of them in two steps. They are taken when all have
-//! stood still ([`look`]) and fit together ([`fit`]); until then what was known before stays. What a kubelet tells of its
+//! stood still ([`look`]) and fit together ([`fit`]); until then what was known before stays. A kubelet that starts anew may
+//! decide by other rules ([`rules`]). What a kubelet tells of its
 //! pods ([`pods`]) says what they are called and request, which it admitted ([`admissions`]) and which it refused
 //! ([`refusals`]); where its containers run is compared with its files ([`drift`]). Files that do not fit
 //! together and do not change any more are served all the same, with a note, so that nothing is hidden for good.
 
 mod look;
+mod rules;
 mod fit;
 mod sources;
 mod pods;
@@ -35,6 +37,7 @@ use pod_spec::{ContainerName, Pod, PodUid, ResourceName};
 use self::look::Look;
 use self::pods::KubeletPods;
 use self::refusals::Earlier;
+use self::rules::Rules;
 #[cfg(feature = "kubernetes")]
 pub use self::sources::NodeInCluster;
 pub use self::sources::PodSources;
@@ -117,8 +120,15 @@ pub(super) fn start(setup: &Setup<'_>, shared: Arc<Shared>, first: Seen) -> anyh
     let changes = Changes::of(&there, PACE);
     let pods = Arc::<KubeletPods>::default();
     pods::listen(sources::all(root, &setup.pods), shared.clone(), pods.clone(), changes.announcer())?;
-    let mut watching =
-        Watching { root: root.clone(), shared, pods, served: None, odd: None, earlier: Earlier::default() };
+    let mut watching = Watching {
+        root: root.clone(),
+        rules: Rules::new(setup.sources(), &first.look),
+        shared,
+        pods,
+        served: None,
+        odd: None,
+        earlier: Earlier::default(),
+    };
     watching.serve(first);
     thread::Builder::new().name("observe".to_owned()).spawn(move || watching.run(&changes))?;
     Ok(())
@@ -126,6 +136,7 @@ pub(super) fn start(setup: &Setup<'_>, shared: Arc<Shared>, first: Seen) -> anyh
 
 struct Watching {
     root: PathBuf,
+    rules: Rules,
     shared: Arc<Shared>,
     pods: Arc<KubeletPods>,
     /// What is served, and what the kubelet had told of its pods by then.
@@ -165,6 +176,9 @@ impl Watching {
             Ok(look) => look,
             Err(error) => return self.stale(&error),
         };
+        if let Some(unknown) = self.rules.why_unknown(&self.shared, &self.pods, &look) {
+            return self.stale(&anyhow!(unknown));
+        }
         let version = self.pods.version();
         if self.served.as_ref().is_some_and(|(served, told)| *served == look && *told == version) {
             self.odd = None;

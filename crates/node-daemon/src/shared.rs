@@ -10,6 +10,7 @@ use node_input::{LoadedNode, Requests};
 use parking_lot::Mutex;
 use pod_spec::Pod;
 use serde::Serialize;
+use tokio::sync::Notify;
 
 use super::events::{Events, Kind, reason};
 use super::kept::Missing;
@@ -43,6 +44,8 @@ pub(super) struct Shared {
     pub(super) problems: Mutex<Vec<String>>,
     /// Whether the log says that demands of pods are not looked at.
     pub(super) demands_noted: Once,
+    /// Somebody has found that everything has to be read again, as with SIGHUP.
+    pub(super) reload: Notify,
 }
 
 impl Shared {

@@ -45,6 +45,15 @@ pub struct LoadedNode {
     pub static_pods: Option<PathBuf>,
     /// What a node file says beside the machine.
     pub(crate) packed: Option<Arc<Packed>>,
+    rules: Arc<DecidesBy>,
+}
+
+/// What the decisions of a node depend on besides what runs on it, as far as a kubelet reads it anew when it starts.
+#[derive(PartialEq)]
+struct DecidesBy {
+    view: KubeletView,
+    config: KubeletConfiguration,
+    options: OwnOptions,
 }
 
 /// A kubelet does not start on a machine with a configuration.
@@ -115,6 +124,13 @@ impl LoadedNode {
     pub fn resident_gaps(&self) -> Vec<String> {
         let gaps = self.packed.iter().flat_map(|packed| &packed.gaps);
         gaps.filter(|gap| matches!(gap, Gap::Residents(_))).map(ToString::to_string).collect()
+    }
+
+    /// Whether `other` decides as this node does where the same runs: it has the same machine, configuration, options and
+    /// devices.
+    #[must_use]
+    pub fn decides_as(&self, other: &Self) -> bool {
+        self.rules == other.rules && self.inventory == other.inventory
     }
 
     /// The node with its devices, on which nothing runs.
@@ -202,7 +218,8 @@ impl LoadedNode {
         let packed = machine.packed.clone();
         let keeping = Keeping::new(&config);
         let (node, cpus) = (Arc::new(node), view.cpus().clone());
-        Ok(Self { node, cpus, inventory, line, warnings, hazards, keeping, static_pods, packed })
+        let rules = Arc::new(DecidesBy { view, config, options });
+        Ok(Self { node, cpus, inventory, line, warnings, hazards, keeping, static_pods, packed, rules })
     }
 }
 

@@ -28,6 +28,10 @@ pub(super) struct Look {
     stamps: [Option<Stamp>; 4],
 }
 
+/// Which start of the kubelet it was that made its socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct KubeletStart(Stamp);
+
 /// Which file it is, and its last change. A file that has another's name and contents has not its stamp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stamp {
@@ -51,6 +55,12 @@ impl Look {
             before = now;
         }
         bail!("the files in {} never stand still", root.display())
+    }
+
+    /// The kubelet's last start; `None`: its socket is not there.
+    pub(super) fn kubelet(&self) -> Option<KubeletStart> {
+        let [.., socket] = self.stamps;
+        socket.map(KubeletStart)
     }
 
     fn once(root: &Path) -> anyhow::Result<Self> {

@@ -20,7 +20,7 @@ use pods_api::{Event, KubeletPod};
 use topology_admission::Reason;
 use topology_manifest::{Source as Text, read_pods_with};
 
-use super::sources::{Silence, Source};
+use super::sources::{Silence, Source, Teller};
 use crate::shared::Shared;
 
 /// Between two tries to reach it.
@@ -46,6 +46,8 @@ struct Told {
     gone: BTreeSet<PodUid>,
     /// One more with each change.
     version: u64,
+    /// How often the kubelet itself has begun to tell.
+    tellings: u64,
     refusals: Vec<Refusal>,
     admissions: Vec<Admission>,
 }
@@ -156,6 +158,11 @@ impl KubeletPods {
         self.0.lock().version
     }
 
+    /// One more whenever the kubelet itself begins to tell: it may have started anew.
+    pub(super) fn tellings(&self) -> u64 {
+        self.0.lock().tellings
+    }
+
     /// Which of these pods, and of others, run; `None`: the kubelet has not told of its pods.
     pub(super) fn names(&self, holders: Option<&BTreeSet<PodUid>>) -> Option<PodNames> {
         let told = self.0.lock();
@@ -225,9 +232,10 @@ impl KubeletPods {
     }
 
     /// These are all.
-    fn are(&self, pods: BTreeMap<PodUid, ToldPod>) {
+    fn are(&self, pods: BTreeMap<PodUid, ToldPod>, by: Teller) {
         let mut told = self.0.lock();
         told.version += 1;
+        told.tellings += u64::from(by == Teller::Kubelet);
         let is_first = told.pods.is_none();
         for (uid, new) in &pods {
             let before = told.pods.as_ref().and_then(|before| before.get(uid));
@@ -336,7 +344,7 @@ impl Listener {
                         let pods = told.take().unwrap_or_default();
                         tracing::info!(pods = pods.len(), "{} tells of its pods", source.name());
                         *said = None;
-                        self.pods.are(pods);
+                        self.pods.are(pods, source.teller());
                     }
                     (Event::Gone(pod), told) => {
                         let uid = PodUid::new(pod.uid());

@@ -58,10 +58,22 @@ impl From<PodsError> for Silence {
     }
 }
 
+/// Whether the one who tells lives as long as the kubelet does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Teller {
+    /// The kubelet tells: when it begins anew, it may have started anew.
+    Kubelet,
+    /// Somebody else does.
+    Other,
+}
+
 /// Somebody who can be asked.
 pub(super) trait Source: Send {
     /// As a log names it.
     fn name(&self) -> &'static str;
+
+    /// What it means that it begins to tell.
+    fn teller(&self) -> Teller;
 
     /// Whether it may be worth asking.
     fn may_be_there(&self) -> bool;
@@ -94,6 +106,10 @@ struct PodsApi(PathBuf);
 impl Source for PodsApi {
     fn name(&self) -> &'static str {
         "the kubelet"
+    }
+
+    fn teller(&self) -> Teller {
+        Teller::Kubelet
     }
 
     fn may_be_there(&self) -> bool {

@@ -93,6 +93,12 @@ impl Daemon {
         Self::spawn(MACHINE, root, config, more).ready()
     }
 
+    /// With another configuration and its socket elsewhere.
+    pub fn start_with(root: &Path, config: &Path, socket: &Path) -> Self {
+        let more = ["--socket", socket.to_str().unwrap()];
+        Self::spawn(MACHINE, root, config.to_str().unwrap(), &more).at(socket).ready()
+    }
+
     /// One that only looks, without having been told a configuration.
     pub fn observe(root: &Path, more: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_topolet"));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use cluster_node::{Access, Cluster, ClusterError, KubeletAccess, KubeletPods, PodWatch};
 use pods_api::{Event, KubeletPod};
 
-use super::{PodSources, Silence, Source, Telling};
+use super::{PodSources, Silence, Source, Teller, Telling};
 
 /// How often a kubelet that tells no changes is asked.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -42,6 +42,10 @@ impl Source for NodeInCluster {
         "the API server"
     }
 
+    fn teller(&self) -> Teller {
+        Teller::Other
+    }
+
     fn may_be_there(&self) -> bool {
         true
     }
@@ -63,6 +67,10 @@ struct Endpoint(KubeletAccess);
 impl Source for Endpoint {
     fn name(&self) -> &'static str {
         "the kubelet's HTTPS endpoint"
+    }
+
+    fn teller(&self) -> Teller {
+        Teller::Kubelet
     }
 
     fn may_be_there(&self) -> bool {

@@ -84,6 +84,7 @@ impl Day {
             missing: Arc::default(),
             observed: ArcSwapOption::empty(),
             demands_noted: std::sync::Once::new(),
+            reload: tokio::sync::Notify::new(),
             drifted: ArcSwap::default(),
         });
         let owner = Channel::new();

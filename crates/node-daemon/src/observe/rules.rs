@@ -1,0 +1,73 @@
+//! Whether a kubelet that has started anew decides by other rules than those that are known.
+//!
+//! A kubelet reads its configuration, the machine and its devices when it starts, and never again. So a file that
+//! changes while the kubelet runs means nothing yet. When the kubelet has started, they are read again: if any of them
+//! is another, the program starts anew with them. Until then nothing is explained.
+
+use std::time::{Duration, Instant};
+
+use super::look::{KubeletStart, Look};
+use super::pods::KubeletPods;
+use crate::node_sources::NodeSources;
+use crate::shared::Shared;
+
+/// Between two tries to read what could not be read.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// The rules, and the start of the kubelet since which they hold.
+pub(super) struct Rules {
+    sources: NodeSources,
+    started: Option<KubeletStart>,
+    /// How often the kubelet had begun to tell of its pods by then.
+    tellings: u64,
+    known: Known,
+}
+
+/// Whether the kubelet's rules are known.
+enum Known {
+    Yes,
+    /// They are others, and the program starts anew.
+    Others,
+    /// The kubelet has started anew, and they cannot be read.
+    Unreadable {
+        why: String,
+        since: Instant,
+    },
+}
+
+impl Rules {
+    /// Those that were read before the kubelet's files were.
+    pub(super) fn new(sources: NodeSources, first: &Look) -> Self {
+        Self { sources, started: first.kubelet(), tellings: 0, known: Known::Yes }
+    }
+
+    /// Why they are not known, once the kubelet may have started anew; `None`: they are as they were.
+    pub(super) fn why_unknown(&mut self, shared: &Shared, pods: &KubeletPods, look: &Look) -> Option<String> {
+        let (started, tellings) = (look.kubelet().or(self.started), pods.tellings());
+        let is_new = started != self.started || tellings != self.tellings;
+        (self.started, self.tellings) = (started, tellings);
+        let is_due = matches!(&self.known, Known::Unreadable { since, .. } if since.elapsed() >= AGAIN);
+        if is_new || is_due {
+            self.known = self.read(shared);
+        }
+        match &self.known {
+            Known::Yes => None,
+            Known::Others => Some("the kubelet has started anew and decides by other rules".to_owned()),
+            Known::Unreadable { why, .. } => {
+                Some(format!("the kubelet has started anew, and its rules are not known: {why}"))
+            }
+        }
+    }
+
+    fn read(&self, shared: &Shared) -> Known {
+        match self.sources.load() {
+            Ok((now, _)) if now.decides_as(&shared.node) => Known::Yes,
+            Ok(_) => {
+                tracing::info!("the kubelet has started anew and decides by other rules, which are read");
+                shared.reload.notify_one();
+                Known::Others
+            }
+            Err(error) => Known::Unreadable { why: format!("{error:#}"), since: Instant::now() },
+        }
+    }
+}
