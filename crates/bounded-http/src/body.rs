@@ -39,6 +39,45 @@ impl<T: Unpin> HttpBody for Keeping<T> {
     }
 }
 
+/// Calls `handed_out` with each part of the answer's body that its client has room for; what it holds is kept until the
+/// body has been written or given up.
+pub(crate) fn with_each_part(
+    handed_out: impl FnMut() + Send + Sync + Unpin + 'static,
+    response: Response,
+) -> Response {
+    response.map(|body| Body::new(Watched { body, handed_out }))
+}
+
+/// A body whose parts are noticed.
+struct Watched<F> {
+    body: Body,
+    handed_out: F,
+}
+
+impl<F: FnMut() + Unpin> HttpBody for Watched<F> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if matches!(polled, Poll::Ready(Some(_))) {
+            (self.handed_out)();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
 /// So much of an answer is given to a connection at once, in bytes.
 const PIECE: usize = 16 * 1024;
 

@@ -138,7 +138,8 @@ const FEWEST: usize = 3;
 
 /// How long a connection may be without a request in progress. The head of a request has 10 s ([`HEAD`](crate::HEAD)).
 pub const SILENT: Duration = Duration::from_secs(15);
-/// How long a client may take to read an answer. Clients are on this host, and the longest answers are tens of MiB.
+/// How long a client may take to read an answer, or the next part of one that has no length. Clients are on this host, and the
+/// longest answers are tens of MiB.
 pub const READING: Duration = Duration::from_secs(30);
 
 /// A connection.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use axum::body::HttpBody as _;
 use axum::response::Response;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
-use crate::body::keep;
+use crate::body::{keep, with_each_part};
 use crate::places::{Book, Full, Seat, Who};
 
 /// All connections. Clones are the same connections.
@@ -103,16 +104,75 @@ impl Seated {
 pub(crate) struct Turn(Seated);
 
 impl Turn {
-    /// The answer keeps the turn until its client has read it.
+    /// The answer keeps the turn until its client has read it. One without a length goes on for as long as its client reads
+    /// each part in time.
     pub(crate) fn answered(self, response: Response) -> Response {
+        self.is_read();
+        if response.body().size_hint().exact().is_some() {
+            keep(self, response)
+        } else {
+            with_each_part(move || self.is_read(), response)
+        }
+    }
+
+    /// The client has time to read from now on.
+    fn is_read(&self) {
         let Held { seats, seat } = &*self.0.0;
         seats.lock().book.answer(*seat, now());
-        keep(self, response)
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
         self.0.stir();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll, Waker};
+    use std::time::Instant;
+
+    use axum::body::{Body, Bytes, HttpBody};
+    use axum::response::Response;
+    use hyper::body::Frame;
+
+    use super::{Seats, now};
+    use crate::body::text;
+    use crate::places::{READING, Who};
+
+    /// A stream of events, say.
+    struct Endless;
+
+    impl HttpBody for Endless {
+        type Data = Bytes;
+        type Error = axum::Error;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+            Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"event\n")))))
+        }
+    }
+
+    /// Whether a client that reads a part of the answer has all its time again.
+    fn has_time_again(response: Response) -> bool {
+        let seats = Seats::new(4096);
+        let (seated, _lost) = seats.sit(Who::Owner(0));
+        let Ok(turn) = seated.begin(Who::Owner(0)) else { panic!("there is room for one") };
+        let mut body = turn.answered(response).into_body();
+        let before: Instant = now();
+        while now() == before {}
+        let read = Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(read, Poll::Ready(Some(Ok(_)))));
+        seats.lock().book.overdue(before + READING).is_empty()
+    }
+
+    #[test]
+    fn a_stream_goes_on_while_it_is_read_and_a_long_answer_has_one_deadline() {
+        assert!(has_time_again(Response::new(Body::new(Endless))));
+        assert!(!has_time_again(text("text/plain", "x".repeat(1 << 20))));
     }
 }
