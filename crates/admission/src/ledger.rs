@@ -155,6 +155,11 @@ impl Ledger {
         self.pods.iter()
     }
 
+    /// The same, to be kept without copying them.
+    pub fn shared_pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods.iter_shared()
+    }
+
     /// The admitted pods in the order in which they came.
     pub fn pods_by_arrival(&self) -> impl Iterator<Item = &Pod> {
         self.pods.by_arrival()
@@ -185,6 +190,28 @@ impl Ledger {
             .flat_map(|held| held.iter().map(|(pod, ..)| pod).chain(held.whole_pods().map(|(pod, _)| pod)));
         let others = self.others.values().flat_map(|held| held.keys().map(Holder::pod));
         cpus.chain(memory).chain(self.devices.pods()).chain(others).cloned().collect()
+    }
+
+    /// Whether the end of either of two pods leaves the same: they ask for the same, and hold the same memory and nothing
+    /// else.
+    pub(crate) fn are_alike(&self, first: &Pod, second: &Pod) -> bool {
+        let shares_cpus = |pod: &PodUid| {
+            let held = self.cpus.as_ref();
+            held.is_none_or(|held| held.of_pod(pod).next().is_none() && held.whole_pod(pod).is_none())
+        };
+        let has_others = |pod: &PodUid| {
+            self.devices.has_pod(pod)
+                || self.others.values().any(|held| held.keys().any(|of| of.pod() == pod))
+        };
+        let has_memory_alone = |pod: &Pod| shares_cpus(&pod.uid) && !has_others(&pod.uid);
+        let holds_the_same = |held: &memory_manager::Holdings| {
+            held.of_pod(&first.uid).eq(held.of_pod(&second.uid))
+                && held.whole_pod(&first.uid) == held.whole_pod(&second.uid)
+        };
+        first.asks_the_same(second)
+            && has_memory_alone(first)
+            && has_memory_alone(second)
+            && self.memory.as_ref().is_none_or(holds_the_same)
     }
 
     /// The pod's containers for which a hint is stored.

@@ -33,7 +33,7 @@ pub struct StoredHoldings {
 #[derive(Clone, Debug, Default)]
 pub struct RunningPods {
     /// Pods that stay admitted, in the order in which they were. A kubelet has none: it admits every pod again.
-    pub admitted: Vec<Pod>,
+    pub admitted: Vec<Arc<Pod>>,
     /// Containers that the runtime reports as running.
     pub running: BTreeSet<ContainerKey>,
     /// Whether further pods may run: until all sources have reported, nothing that is held is collected.
@@ -43,8 +43,8 @@ pub struct RunningPods {
 impl RunningPods {
     /// Exactly these pods run.
     #[must_use]
-    pub fn admitted(pods: impl IntoIterator<Item = Pod>) -> Self {
-        Self { admitted: pods.into_iter().collect(), ..Self::default() }
+    pub fn admitted(pods: impl IntoIterator<Item = impl Into<Arc<Pod>>>) -> Self {
+        Self { admitted: pods.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 }
 
@@ -81,7 +81,7 @@ impl Node {
         let mut ledger = ledger.start(stored.devices.started(), pods.running, pods.sources);
         for pod in pods.admitted {
             let requests = self.requests(&pod);
-            ledger.enter(Arc::new(pod), requests);
+            ledger.enter(pod, requests);
         }
         Ok(ledger)
     }

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use device_manager::{Endpoint, Life, PluginOptions, Replies};
 use fixture::Asked;
 use node_config::{OwnOptions, Regroup};
-use pod_spec::Pod;
+use pod_spec::{Pod, PodUid};
 use topology_admission::{
     Change, Compat, Detail, Explanation, Ledger, Limits, Node, OnEmptyNode, Plugins, Search, Tries, Verdict,
 };
@@ -136,4 +136,30 @@ fn a_group_that_nobody_needs_is_named_as_what_is_in_the_way() {
     let options = OwnOptions { regroup: Regroup::WhenUnneeded, ..OwnOptions::default() };
     let other = fixture::node(&info, &config, Compat::default(), options);
     assert!(matches!(other.admission(&ledger, &narrow).attempt().verdict, Verdict::Admitted(_)));
+}
+
+/// A pod that shares CPUs and holds memory.
+fn sharing(name: &str) -> Pod {
+    let mut pod = with_cpus(name, 1);
+    for container in &mut pod.containers {
+        for amounts in [&mut container.requests, &mut container.limits] {
+            amounts.insert("cpu".into(), "10m".parse().unwrap());
+        }
+    }
+    pod
+}
+
+#[test]
+fn of_pods_that_are_alike_one_is_tried() {
+    let node = node("single-numa-node", "container");
+    let mut ledger = node.empty_ledger();
+    for at in 0..100 {
+        ledger = admitted(&node, &ledger, &sharing(&format!("shares-{at}")));
+    }
+    ledger = admitted(&node, &ledger, &with_cpus("first", 8));
+    ledger = admitted(&node, &ledger, &with_cpus("second", 10));
+    let wide = with_cpus("wide", 15);
+    let found = explained(&node, &ledger, &wide, Tries(40));
+    assert_eq!(found.search, Search::Complete, "{} tries", found.tries);
+    assert!(changes(&found).contains(&Change::Wait(vec![PodUid::new("test_second")])), "{found:?}");
 }

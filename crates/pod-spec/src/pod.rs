@@ -92,6 +92,28 @@ impl Role {
 }
 
 impl Pod {
+    /// Whether both are the same but for what they are called.
+    #[must_use]
+    pub fn asks_the_same(&self, other: &Self) -> bool {
+        let Self {
+            uid: _,
+            namespace: _,
+            name: _,
+            containers,
+            resources,
+            overhead,
+            status_qos,
+            constraints,
+            phase,
+        } = self;
+        *containers == other.containers
+            && *resources == other.resources
+            && *overhead == other.overhead
+            && *status_qos == other.status_qos
+            && *constraints == other.constraints
+            && *phase == other.phase
+    }
+
     /// A pod of these containers: init containers in order first, then app containers. Its UID is made of namespace
     /// and name, as for a pod that no API server has seen.
     #[must_use]

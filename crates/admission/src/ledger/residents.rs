@@ -61,7 +61,11 @@ impl Residents {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Pod> {
-        self.pods.iter().map(|(_, resident)| resident.pod.as_ref())
+        self.iter_shared().map(AsRef::as_ref)
+    }
+
+    pub(crate) fn iter_shared(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods.iter().map(|(_, resident)| &resident.pod)
     }
 
     /// In the order in which they came.
