@@ -32,10 +32,10 @@ use kubelet_checkpoint::store::StateFile;
 use node_agent::{Enforcement, Pinning, Snapshot};
 use node_input::{LoadedMachine, LoadedNode, PINNED, Requests};
 use node_state::{PodNames, Quarantine, Record, Source, StateFolder, files};
-use pod_spec::{ContainerName, Pod, PodUid, ResourceName};
+use pod_spec::{ContainerName, PodUid, ResourceName};
 
 use self::look::Look;
-use self::pods::KubeletPods;
+use self::pods::{KubeletPods, Version};
 use self::refusals::Earlier;
 use self::rules::Rules;
 #[cfg(feature = "kubernetes")]
@@ -77,7 +77,7 @@ pub(super) struct Seen {
     quarantine: Quarantine,
     requests: Requests,
     /// What the kubelet had told of its pods by then.
-    version: u64,
+    version: Version,
     /// Why the files are not of one moment of the kubelet's.
     misfit: Option<String>,
 }
@@ -94,13 +94,14 @@ pub(super) struct Observed {
 pub(super) fn first(root: &Path, node: &LoadedNode) -> anyhow::Result<Seen> {
     // What the kubelet tells of its pods is asked for once this is served.
     let pods = KubeletPods::default();
-    let mut seen = see(root, Look::settled(root)?, node, &pods)?;
+    let nothing = BTreeMap::new();
+    let mut seen = see(root, Look::settled(root)?, node, &pods, &nothing)?;
     let mut since = Instant::now();
     while seen.misfit.is_some() && since.elapsed() < LASTING {
         thread::sleep(QUIET);
         let look = Look::settled(root)?;
         if look != seen.look {
-            seen = see(root, look, node, &pods)?;
+            seen = see(root, look, node, &pods, &nothing)?;
             since = Instant::now();
         }
     }
@@ -140,7 +141,7 @@ struct Watching {
     shared: Arc<Shared>,
     pods: Arc<KubeletPods>,
     /// What is served, and what the kubelet had told of its pods by then.
-    served: Option<(Look, u64)>,
+    served: Option<(Look, Version)>,
     /// What was found last and is not served.
     odd: Option<Odd>,
     earlier: Earlier,
@@ -180,12 +181,21 @@ impl Watching {
             return self.stale(&anyhow!(unknown));
         }
         let version = self.pods.version();
-        if self.served.as_ref().is_some_and(|(served, told)| *served == look && *told == version) {
+        if let Some((served, told)) = &mut self.served
+            && *served == look
+            && told.running == version.running
+        {
+            if told.refused != version.refused {
+                told.refused = version.refused;
+                let now = Snapshot::clone(&self.shared.snapshot.load());
+                self.shared.becomes(Snapshot { refused: self.pods.refused(), ..now });
+            }
             self.odd = None;
             return self.shared.notes.served();
         }
         let was_there = self.odd.as_ref().is_some_and(|odd| odd.look == look);
-        let seen = see(&self.root, look.clone(), &self.shared.node, &self.pods);
+        let known = self.shared.snapshot.load().pods.clone();
+        let seen = see(&self.root, look.clone(), &self.shared.node, &self.pods, &known);
         self.odd(look);
         let lasts = self.odd.as_ref().is_some_and(|odd| odd.since.elapsed() >= LASTING);
         match seen {
@@ -240,18 +250,29 @@ impl Watching {
     }
 }
 
-fn see(root: &Path, look: Look, node: &LoadedNode, pods: &KubeletPods) -> anyhow::Result<Seen> {
+/// What the files and the kubelet say. `known` are the records of a look before, which are kept for pods that are as they
+/// were.
+fn see(
+    root: &Path,
+    look: Look,
+    node: &LoadedNode,
+    pods: &KubeletPods,
+    known: &BTreeMap<PodUid, Arc<Record>>,
+) -> anyhow::Result<Seen> {
     let version = pods.version();
     let folder = &look.folder;
     if let Some(unknown) = folder.unknown().into_iter().next() {
         return Err(unknown.into());
     }
     of_same_policies(folder, node)?;
-    let told = Told::ask(root, node);
     let holders = folder.holders();
     let mut names = match pods.names(holders.as_ref()) {
         Some(names) => names,
         None => node_input::pod_names(None, root, holders.as_ref())?,
+    };
+    let told = match names.known() {
+        Some(_) => Told::ask(root, node, Wanted::Devices),
+        None => Told::ask(root, node, Wanted::DevicesAndPods),
     };
     if let (None, Ok(told)) = (names.known(), &told) {
         names = told.names(folder);
@@ -262,13 +283,22 @@ fn see(root: &Path, look: Look, node: &LoadedNode, pods: &KubeletPods) -> anyhow
         Ok(told) => ledger = ledger.with_inventory(with_registered(told.inventory, folder)),
         Err(error) => tracing::warn!("names of pods and free devices are not known: {error}"),
     }
-    let record = |(arrival, pod): (u64, &Pod)| {
-        let mut record = Record::new(Arc::new(pod.clone()), Source::Request, arrival);
+    let mut arrivals = known.values().map(|record| record.arrival + 1).max().unwrap_or(0)..;
+    let records = ledger.shared_pods().map(|pod| {
         let quarantined = quarantine.pods.get(pod.uid.as_str());
-        record.quarantine =
-            quarantined.map(|quarantined| format!("{}{}", quarantined.why, quarantined.kept()));
-        (pod.uid.clone(), Arc::new(record))
-    };
+        let why = quarantined.map(|quarantined| format!("{}{}", quarantined.why, quarantined.kept()));
+        let before = known.get(&pod.uid);
+        let record = match before {
+            Some(before) if Arc::ptr_eq(&before.pod, pod) && before.quarantine == why => before.clone(),
+            _ => {
+                let arrival = before.map(|before| before.arrival).or_else(|| arrivals.next());
+                let new = Record::new(pod.clone(), Source::Request, arrival.unwrap_or(u64::MAX));
+                Arc::new(Record { quarantine: why, ..new })
+            }
+        };
+        (pod.uid.clone(), record)
+    });
+    let records = records.collect();
     let places = pods.containers().into_iter().map(|(id, container)| Enforcement {
         pinning: Pinning::new(&node.node, &ledger, &container.pod, &container.container),
         cgroup: None,
@@ -277,7 +307,7 @@ fn see(root: &Path, look: Look, node: &LoadedNode, pods: &KubeletPods) -> anyhow
     });
     let places = places.collect();
     let snapshot = Snapshot {
-        pods: (0..).zip(ledger.pods()).map(record).collect(),
+        pods: records,
         ledger,
         refused: pods.refused(),
         waiting: Vec::new(),
@@ -329,11 +359,19 @@ struct Told {
     inventory: Inventory,
 }
 
+/// What the kubelet is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wanted {
+    Devices,
+    /// Its pods too, since nobody else has told of them.
+    DevicesAndPods,
+}
+
 impl Told {
-    fn ask(root: &Path, node: &LoadedNode) -> Result<Self, ClientError> {
+    fn ask(root: &Path, node: &LoadedNode, wanted: Wanted) -> Result<Self, ClientError> {
         let socket = root.join(look::SOCKET);
         let mut client = PodResourcesClient::connect(&socket, ANSWER)?;
-        let pods = client.list()?;
+        let pods = if wanted == Wanted::DevicesAndPods { client.list()? } else { Vec::new() };
         let mut devices: BTreeMap<ResourceName, BTreeMap<DeviceId, Vec<i64>>> = BTreeMap::new();
         for entry in client.allocatable()?.devices {
             let nodes = devices.entry(entry.resource).or_default().entry(entry.device).or_default();

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use node_state::PodNames;
-use pod_spec::PodUid;
+use pod_spec::{Pod, PodUid};
 
 use crate::listed::{self, Listed};
 
@@ -56,7 +57,7 @@ pub fn of_logs(folder: &Path) -> anyhow::Result<PodNames> {
 pub fn from_path(path: &Path, holders: Option<&BTreeSet<PodUid>>) -> anyhow::Result<PodNames> {
     Ok(match listed::read(path, holders)? {
         Listed::Names(known) => PodNames::of(known),
-        Listed::Pods { running, ended } => PodNames::running(&running).with_ended(&ended),
+        Listed::Pods { running, ended } => PodNames::running(shared(running)).with_ended(&ended),
     })
 }
 
@@ -67,9 +68,13 @@ fn recorded(root: &Path, holders: Option<&BTreeSet<PodUid>>) -> anyhow::Result<P
     if pods.is_empty() && holders.is_none_or(|holders| !holders.is_empty()) {
         return Ok(PodNames::default());
     }
-    let known = PodNames::running(&pods);
+    let known = PodNames::running(shared(pods));
     if unreadable.is_empty() {
         return Ok(known);
     }
     Ok(known.with_unknown())
+}
+
+fn shared(pods: Vec<Pod>) -> impl Iterator<Item = Arc<Pod>> {
+    pods.into_iter().map(Arc::new)
 }

@@ -1,6 +1,7 @@
 //! A node that goes on from what a kubelet has written of it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use cpuset::CpuSet;
@@ -80,7 +81,7 @@ fn book(pods: &mut Pods, pod: &PodUid, container: &ContainerName, resource: &str
 }
 
 /// Every pod that is known to run: as its manifest has it, else as far as its holdings tell.
-fn residents(holders: Pods, names: &PodNames) -> (Vec<Pod>, Requests) {
+fn residents(holders: Pods, names: &PodNames) -> (Vec<Arc<Pod>>, Requests) {
     let mut known = if names.knows_requests() { Requests::OfEveryPod } else { Requests::WhatIsHeld };
     let mut residents = names.specs().clone();
     for (uid, held) in holders {
@@ -93,7 +94,7 @@ fn residents(holders: Pods, names: &PodNames) -> (Vec<Pod>, Requests) {
             None if names.is_gone(&uid) => {}
             None => {
                 known = Requests::WhatIsHeld;
-                residents.insert(uid.clone(), pod(uid, held, names));
+                residents.insert(uid.clone(), Arc::new(pod(uid, held, names)));
             }
         }
     }
@@ -102,22 +103,27 @@ fn residents(holders: Pods, names: &PodNames) -> (Vec<Pod>, Requests) {
 
 /// Adds what a pod holds and its manifest does not request; whether there is any. A manifest that was written down for
 /// its name and UID alone requests nothing.
-fn complete(spec: &mut Pod, held: &BTreeMap<ContainerName, ResourceList>) -> bool {
-    let mut is_short = false;
-    if spec.has_pod_level_resources() {
-        return is_short;
+fn complete(spec: &mut Arc<Pod>, held: &BTreeMap<ContainerName, ResourceList>) -> bool {
+    let lacks = |container: &Container| {
+        let held = held.get(&container.name).into_iter().flat_map(BTreeMap::keys);
+        let mut missing = held.filter(|resource| {
+            !container.requests.contains_key(*resource) && !container.limits.contains_key(*resource)
+        });
+        missing.next().is_some()
+    };
+    if spec.has_pod_level_resources() || !spec.containers.iter().any(lacks) {
+        return false;
     }
-    for container in &mut spec.containers {
+    for container in &mut Arc::make_mut(spec).containers {
         for (resource, amount) in held.get(&container.name).into_iter().flatten() {
             let Container { requests, limits, .. } = &mut *container;
             if !requests.contains_key(resource) && !limits.contains_key(resource) {
                 requests.insert(resource.clone(), amount.clone());
                 limits.insert(resource.clone(), amount.clone());
-                is_short = true;
             }
         }
     }
-    is_short
+    true
 }
 
 /// A pod that runs, as far as its holdings tell.

@@ -1,6 +1,7 @@
 //! The pods of a node, which the kubelet's files know by UID only: what they are called and what they request.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pod_spec::{Pod, PodUid};
 
@@ -12,7 +13,7 @@ pub struct PodNames {
     /// Pods whose names are known besides, where not all are, or that have ended.
     some: BTreeMap<PodUid, String>,
     /// The manifests of running pods, as far as they are known.
-    specs: BTreeMap<PodUid, Pod>,
+    specs: BTreeMap<PodUid, Arc<Pod>>,
 }
 
 impl PodNames {
@@ -24,15 +25,16 @@ impl PodNames {
 
     /// These pods and no others, with what they request.
     #[must_use]
-    pub fn running(pods: &[Pod]) -> Self {
-        let names = pods.iter().map(|pod| (pod.uid.clone(), name(pod)));
-        Self { specs: pods.iter().map(|pod| (pod.uid.clone(), pod.clone())).collect(), ..Self::of(names) }
+    pub fn running(pods: impl IntoIterator<Item = Arc<Pod>>) -> Self {
+        let specs: BTreeMap<PodUid, Arc<Pod>> = pods.into_iter().map(|pod| (pod.uid.clone(), pod)).collect();
+        let names: Vec<_> = specs.iter().map(|(uid, pod)| (uid.clone(), name(pod))).collect();
+        Self { specs, ..Self::of(names) }
     }
 
     /// With the names of pods that have ended, and hold nothing.
     #[must_use]
-    pub fn with_ended(self, ended: &[Pod]) -> Self {
-        let some = ended.iter().map(|pod| (pod.uid.clone(), name(pod))).collect();
+    pub fn with_ended<'p>(self, ended: impl IntoIterator<Item = &'p Pod>) -> Self {
+        let some = ended.into_iter().map(|pod| (pod.uid.clone(), name(pod))).collect();
         Self { some, ..self }
     }
 
@@ -56,7 +58,7 @@ impl PodNames {
 
     /// The manifests of running pods, as far as they are known.
     #[must_use]
-    pub const fn specs(&self) -> &BTreeMap<PodUid, Pod> {
+    pub const fn specs(&self) -> &BTreeMap<PodUid, Arc<Pod>> {
         &self.specs
     }
 

@@ -1,7 +1,5 @@
 //! Which pods run, as an audit and a repair want to know it.
 
-use std::sync::Arc;
-
 use crate::folder::StateFolder;
 use crate::names::PodNames;
 use crate::quarantine::Quarantine;
@@ -19,7 +17,7 @@ impl PodNames {
             let is_quarantined = earlier.pods.contains_key(uid.as_str());
             let pod = RunningPod {
                 name: name.clone(),
-                manifest: self.specs().get(uid).cloned().map(Arc::new),
+                manifest: self.specs().get(uid).cloned(),
                 standing: if is_quarantined { Standing::Quarantined } else { Standing::Listed },
             };
             (uid.clone(), pod)

@@ -10,7 +10,7 @@ use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile};
 use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
 use kubelet_checkpoint::store::StateFile;
-use pod_spec::{ContainerKey, Pod, PodUid, ResourceName};
+use pod_spec::{ContainerKey, PodUid, ResourceName};
 use thiserror::Error;
 use topology_admission::{Ledger, Node, RestoreError, RunningPods, StoredHoldings};
 
@@ -146,7 +146,7 @@ impl Start {
         });
         let pods = RunningPods {
             running: running.collect(),
-            ..RunningPods::admitted(self.records.iter().map(|record| Pod::clone(&record.pod)))
+            ..RunningPods::admitted(self.records.iter().map(|record| record.pod.clone()))
         };
         self.ledger_with(node, pods, given, now)
     }

@@ -44,8 +44,10 @@ struct Told {
     pods: Option<BTreeMap<PodUid, ToldPod>>,
     /// Pods that the kubelet says are gone.
     gone: BTreeSet<PodUid>,
-    /// One more with each change.
+    /// One more with each change of the pods that run.
     version: u64,
+    /// One more with each change of those that were refused.
+    refused_version: u64,
     /// How often the kubelet itself has begun to tell.
     tellings: u64,
     refusals: Vec<Refusal>,
@@ -63,8 +65,44 @@ struct ToldPod {
     is_admitted: bool,
     /// Its containers by their ids in the runtime.
     containers: Vec<(ContainerId, ContainerName)>,
-    /// The kubelet's reason and message, if it did not admit the pod.
-    refused: Option<(String, String)>,
+    /// The pod with the kubelet's reason and message, if it did not admit it.
+    refused: Option<ToldRefusal>,
+}
+
+/// What a kubelet says of a pod that it did not admit.
+#[derive(Clone)]
+struct ToldRefusal {
+    reason: String,
+    /// Without what it puts before each.
+    message: String,
+    /// As it is listed; `None`: it is not known what the pod requests.
+    listed: Option<Arc<RefusedPod>>,
+}
+
+impl ToldRefusal {
+    /// `None`: it did admit the pod.
+    fn of(told: &KubeletPod, pod: Option<&Arc<Pod>>) -> Option<Self> {
+        let message = told.message().strip_prefix(REJECTED).filter(|_| told.phase() == "Failed")?;
+        let (reason, message) = (told.reason().to_owned(), message.to_owned());
+        let listed = pod.map(|pod| {
+            Arc::new(RefusedPod {
+                pod: Arc::new(Pod { phase: Phase::Ended, ..Pod::clone(pod) }),
+                source: node_state::Source::Request,
+                reason: Reason::Other(reason.clone()),
+                message: message.clone(),
+            })
+        });
+        Some(Self { reason, message, listed })
+    }
+}
+
+/// Which pods have changed: they are read again where they have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Version {
+    /// Of those that run.
+    pub(super) running: u64,
+    /// Of those that were refused.
+    pub(super) refused: u64,
 }
 
 /// A pod that the kubelet has just refused.
@@ -99,7 +137,7 @@ impl Refusal {
     fn new(before: Option<&ToldPod>, now: &ToldPod, heard: Heard) -> Option<Self> {
         let was_refused = before.is_some_and(|before| before.refused.is_some());
         let ToldPod { name, pod, refused, .. } = now.clone();
-        let (reason, message) = refused.filter(|_| !was_refused)?;
+        let ToldRefusal { reason, message, .. } = refused.filter(|_| !was_refused)?;
         Some(Self { name, pod, reason, message, heard })
     }
 }
@@ -127,13 +165,13 @@ impl Told {
 
 impl ToldPod {
     fn new(pod: &KubeletPod, rules: PodRules) -> Self {
-        let rejected = pod.message().strip_prefix(REJECTED).filter(|_| pod.phase() == "Failed");
-        let refused = rejected.map(|message| (pod.reason().to_owned(), message.to_owned()));
+        let known = spec(pod, rules).map(Arc::new);
+        let refused = ToldRefusal::of(pod, known.as_ref().ok());
         Self {
             name: format!("{}/{}", pod.namespace(), pod.name()),
             has_ended: matches!(pod.phase(), "Failed" | "Succeeded"),
             is_admitted: pod.has_container_statuses() && refused.is_none(),
-            pod: spec(pod, rules).map(Arc::new),
+            pod: known,
             containers: pod
                 .containers()
                 .filter_map(|(name, id)| Some((ContainerId::of_status(id)?, ContainerName::new(name))))
@@ -154,8 +192,9 @@ fn spec(pod: &KubeletPod, rules: PodRules) -> Result<Pod, String> {
 
 impl KubeletPods {
     /// Changes whenever the kubelet tells something.
-    pub(super) fn version(&self) -> u64 {
-        self.0.lock().version
+    pub(super) fn version(&self) -> Version {
+        let told = self.0.lock();
+        Version { running: told.version, refused: told.refused_version }
     }
 
     /// One more whenever the kubelet itself begins to tell: it may have started anew.
@@ -168,32 +207,25 @@ impl KubeletPods {
         let told = self.0.lock();
         let pods = told.pods.as_ref()?;
         let (ended, running): (Vec<_>, Vec<_>) = pods.iter().partition(|(_, pod)| pod.has_ended);
-        let known = |pods: &[(&PodUid, &ToldPod)]| -> Vec<Pod> {
-            let known = pods.iter().filter_map(|(_, told)| told.pod.as_ref().ok());
-            known.map(|pod| Pod::clone(pod)).collect()
+        let known = |pods: &[(&PodUid, &ToldPod)]| -> Vec<Arc<Pod>> {
+            pods.iter().filter_map(|(_, told)| told.pod.as_ref().ok().cloned()).collect()
         };
         let (running_pods, ended_pods) = (known(&running), known(&ended));
-        let names = PodNames::running(&running_pods).with_ended(&ended_pods);
+        let all_are_known = running_pods.len() == running.len();
+        let names = PodNames::running(running_pods).with_ended(ended_pods.iter().map(AsRef::as_ref));
         let is_told = |uid: &PodUid| pods.contains_key(uid) || told.gone.contains(uid);
         let all_are_told = holders.is_some_and(|holders| holders.iter().all(is_told));
-        let all_are_known = running_pods.len() == running.len();
         Some(if all_are_told && all_are_known { names } else { names.with_unknown() })
     }
 
     /// Those that the kubelet refused and that are still there, as far as their specs are known.
     pub(super) fn refused(&self) -> BTreeMap<PodUid, Arc<RefusedPod>> {
         let told = self.0.lock();
-        let each = told.pods.iter().flatten().filter_map(|(uid, told)| {
-            let (reason, message) = told.refused.clone()?;
-            let pod = Pod { phase: Phase::Ended, ..Pod::clone(told.pod.as_ref().ok()?) };
-            let refused = RefusedPod {
-                pod: Arc::new(pod),
-                source: node_state::Source::Request,
-                reason: Reason::Other(reason),
-                message,
-            };
-            Some((uid.clone(), Arc::new(refused)))
-        });
+        let each = told
+            .pods
+            .iter()
+            .flatten()
+            .filter_map(|(uid, told)| Some((uid.clone(), told.refused.as_ref()?.listed.clone()?)));
         each.collect()
     }
 
@@ -223,10 +255,15 @@ impl KubeletPods {
     fn is(&self, pod: &KubeletPod, rules: PodRules) {
         let (uid, new) = (PodUid::new(pod.uid()), ToldPod::new(pod, rules));
         let mut told = self.0.lock();
-        told.version += 1;
-        told.gone.remove(&uid);
+        let was_gone = told.gone.remove(&uid);
         let Some(pods) = &mut told.pods else { return };
         let before = pods.insert(uid, new.clone());
+        let was_refused = before.as_ref().is_none_or(|before| before.refused.is_some());
+        if new.refused.is_some() && was_refused && !was_gone {
+            told.refused_version += 1;
+        } else {
+            told.version += 1;
+        }
         told.refuse(Refusal::new(before.as_ref(), &new, Heard::AtOnce));
         told.admit(Admission::new(before.as_ref(), &new));
     }
@@ -253,10 +290,12 @@ impl KubeletPods {
 
     fn gone(&self, uid: &PodUid, holders: &BTreeSet<PodUid>) {
         let mut told = self.0.lock();
-        told.version += 1;
-        if let Some(pods) = &mut told.pods {
-            pods.remove(uid);
+        let was = told.pods.as_mut().and_then(|pods| pods.remove(uid));
+        if was.is_some_and(|was| was.refused.is_some()) && !holders.contains(uid) {
+            told.refused_version += 1;
+            return;
         }
+        told.version += 1;
         // What has left the kubelet's files too need not be remembered.
         told.gone.retain(|gone| holders.contains(gone));
         told.gone.insert(uid.clone());
