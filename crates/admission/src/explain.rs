@@ -8,10 +8,12 @@ pub(crate) mod waits;
 pub(crate) mod asks;
 pub(crate) mod other_node;
 
+use alloc::vec::Vec;
+
 use crate::attempt::admission::Admission;
 use crate::attempt::refusal::Refused;
 use crate::attempt::trace::Trace;
-use crate::explain::explanation::{Explanation, Limits};
+use crate::explain::explanation::{Explanation, Limits, OnEmptyNode};
 use crate::explain::trial::Trial;
 
 impl<'a> Admission<'a> {
@@ -43,7 +45,11 @@ impl<'a> Admission<'a> {
         other.extend(trial.regroup());
         let mut asks = trial.asks_less();
         asks.extend(trial.asks_more());
-        let mut would_fit = trial.waits();
+        let mut would_fit = match on_empty_node {
+            // Then nobody's end is enough.
+            OnEmptyNode::DoesNotFit => Vec::new(),
+            OnEmptyNode::Fits | OnEmptyNode::Unknown => trial.waits(),
+        };
         would_fit.extend(asks);
         would_fit.extend(other);
         would_fit.extend(rules);

@@ -165,6 +165,11 @@ impl Ledger {
         self.pods.by_arrival()
     }
 
+    /// For a ledger that has been filled: copies of it are cheap to change.
+    pub(crate) fn settle_pods(&mut self) {
+        self.pods.settle();
+    }
+
     /// The pod is active from now on.
     pub(crate) fn enter(&mut self, pod: Arc<Pod>, requests: Requests) {
         if self.pods.contains(&pod.uid) {

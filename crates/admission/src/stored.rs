@@ -83,6 +83,7 @@ impl Node {
             let requests = self.requests(&pod);
             ledger.enter(pod, requests);
         }
+        ledger.settle_pods();
         Ok(ledger)
     }
 

@@ -1,5 +1,4 @@
 //! A kubelet that starts anew with other rules, beside a daemon that watches it. Another daemon stands for the kubelet.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod daemon;
 

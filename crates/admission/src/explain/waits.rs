@@ -14,19 +14,22 @@ use crate::attempt::refusal::Cause;
 use crate::explain::change::Change;
 use crate::explain::explanation::WouldFit;
 use crate::explain::trial::{MOST_OF_A_KIND, Trial};
+use crate::ledger::Ledger;
 use crate::node::identity::Mismatch;
 
 impl<'a> Trial<'a> {
     /// Single pods whose end is enough; where there is none, one pair.
     pub(crate) fn waits(&mut self) -> Vec<WouldFit> {
         let candidates = self.worth_waiting_for();
+        // What dead pods hold is collected once, and not after each release.
+        let ledger = self.ledger.collected();
         let mut found = Vec::new();
         let mut is_of_no_use = BTreeSet::new();
         for candidate in candidates.iter().filter(|candidate| candidate.is_first() || candidate.is_second()) {
             if is_of_no_use.contains(&candidate.kind) {
                 continue;
             }
-            match self.wait(&[candidate.uid]) {
+            match self.wait(&ledger, &[candidate.uid]) {
                 Some(enough) => found.push(enough),
                 None => drop(is_of_no_use.insert(candidate.kind)),
             }
@@ -46,13 +49,14 @@ impl<'a> Trial<'a> {
             if !found.is_empty() || self.is_cut() {
                 break;
             }
-            found.extend(self.wait(&[first.uid, second.uid]));
+            found.extend(self.wait(&ledger, &[first.uid, second.uid]));
         }
         found
     }
 
-    fn wait(&mut self, gone: &[&PodUid]) -> Option<WouldFit> {
-        let without = gone.iter().fold(self.ledger.clone(), |ledger, uid| ledger.release(uid));
+    /// `ledger` is that of now.
+    fn wait(&mut self, ledger: &Ledger, gone: &[&PodUid]) -> Option<WouldFit> {
+        let without = gone.iter().fold(ledger.clone(), |ledger, uid| ledger.release(uid));
         let gone = gone.iter().map(|uid| (*uid).clone()).collect();
         self.attempt_beside(without).with(Change::Wait(gone))
     }

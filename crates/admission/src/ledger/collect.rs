@@ -18,6 +18,13 @@ impl Ledger {
         self.dead = Dead::EVERYWHERE;
     }
 
+    /// The same ledger, in which dead pods hold nothing.
+    pub(crate) fn collected(&self) -> Self {
+        let mut after = self.clone();
+        after.collect_all();
+        after
+    }
+
     pub(crate) fn collect_all(&mut self) {
         for point in [Point::Devices, Point::Cpus, Point::Memory, Point::Others] {
             self.collect_at(point);
