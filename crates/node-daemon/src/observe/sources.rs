@@ -64,6 +64,7 @@ pub(super) enum Teller {
     /// The kubelet tells: when it begins anew, it may have started anew.
     Kubelet,
     /// Somebody else does.
+    #[cfg(feature = "kubernetes")]
     Other,
 }
 
