@@ -1,9 +1,12 @@
 //! A real kubelet in the guest: before each pod topolet says what will happen, and after it the two are compared.
 
 mod compare;
+mod configuration;
 mod did;
+mod drift;
 mod http;
 mod processes;
+mod refusals;
 mod upgrade;
 mod wish;
 
@@ -14,6 +17,7 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use compare::Difference;
+use configuration::Configuration;
 use processes::Processes;
 use upgrade::UpgradeSaid;
 use wish::PodWish;
@@ -33,14 +37,23 @@ const CONFIGURATIONS: &[(&str, &str)] = &[
 pub(crate) struct Plan {
     /// The releases that run on the node, one after the other, with the pods of the one before; at least one.
     pub(crate) releases: Vec<String>,
-    pub(crate) pods: usize,
-    pub(crate) seed: u64,
+    pub(crate) about: About,
     /// Change what topolet said before it is compared.
     pub(crate) wrong_answers: bool,
 }
 
+/// Which pods the kubelet gets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum About {
+    /// So many, drawn from a seed.
+    Pods { count: usize, seed: u64 },
+    /// Those that it refuses, kind by kind.
+    Refusals,
+}
+
 /// A run: the processes, the pods that run, and what was compared.
 struct Session<'a> {
+    guest: &'a Guest,
     plan: &'a Plan,
     processes: Processes,
     rng: Rng,
@@ -57,35 +70,55 @@ struct Session<'a> {
 pub(crate) fn run(guest: &Guest, plan: &Plan) -> anyhow::Result<()> {
     let began = Instant::now();
     let (first, later) = plan.releases.split_first().context("no release")?;
-    let mut later = later.iter();
-    let processes = Processes::start(guest, first, CONFIGURATIONS[0])?;
-    let rng = Rng::with_seed(plan.seed);
-    let mut session = Session { plan, processes, rng, running: Vec::new(), upgrade: None, began };
-    let each = plan.pods.div_ceil(CONFIGURATIONS.len()).max(1);
-    let each_release = plan.pods.div_ceil(plan.releases.len()).max(1);
-    for at in 0..plan.pods {
-        if at > 0 && at % each == 0 {
-            session.empty()?;
-            session.processes.reconfigure(guest, CONFIGURATIONS[at / each % CONFIGURATIONS.len()])?;
-        } else if at % 13 == 12 {
-            session.restart()?;
+    let processes = Processes::start(guest, first, configuration(0))?;
+    let mut session =
+        Session { guest, plan, processes, rng: Rng::new(), running: Vec::new(), upgrade: None, began };
+    match plan.about {
+        About::Pods { count, seed } => {
+            session.rng = Rng::with_seed(seed);
+            session.pods(count, later)
         }
-        if at > 0
-            && at % each_release == 0
-            && let Some(release) = later.next()
-        {
-            session.change_release(release)?;
+        About::Refusals => {
+            refusals::all(&mut session)?;
+            drift::all(&mut session)
         }
-        while session.running.len() > 5 || (session.running.len() > 2 && session.rng.u8(..) < 100) {
-            session.delete()?;
-        }
-        let wish = PodWish::random(at, &mut session.rng);
-        session.add(&wish)?;
     }
-    session.empty()
+}
+
+/// The `at`-th of the configurations that a run goes through.
+fn configuration(at: usize) -> Configuration {
+    let (policy, scope) = CONFIGURATIONS[at % CONFIGURATIONS.len()];
+    Configuration::new(policy, scope)
 }
 
 impl Session<'_> {
+    /// So many pods, drawn one after the other.
+    fn pods(&mut self, count: usize, later: &[String]) -> anyhow::Result<()> {
+        let mut later = later.iter();
+        let each = count.div_ceil(CONFIGURATIONS.len()).max(1);
+        let each_release = count.div_ceil(self.plan.releases.len()).max(1);
+        for at in 0..count {
+            if at > 0 && at % each == 0 {
+                self.empty()?;
+                self.processes.reconfigure(self.guest, configuration(at / each))?;
+            } else if at % 13 == 12 {
+                self.restart()?;
+            }
+            if at > 0
+                && at % each_release == 0
+                && let Some(release) = later.next()
+            {
+                self.change_release(release)?;
+            }
+            while self.running.len() > 5 || (self.running.len() > 2 && self.rng.u8(..) < 100) {
+                self.delete()?;
+            }
+            let wish = PodWish::random(at, &mut self.rng);
+            self.add(&wish)?;
+        }
+        self.empty()
+    }
+
     /// Asks topolet, gives the kubelet the pod, and compares.
     fn add(&mut self, wish: &PodWish) -> anyhow::Result<()> {
         let mut said = self.processes.ask(wish)?;
@@ -171,7 +204,7 @@ impl Session<'_> {
     fn row(&self, step: &str, pod: &str, asked: &str, what: &Value, differences: &[Difference]) {
         let row = json!({
             "second": self.began.elapsed().as_secs(), "step": step, "pod": pod, "asked": asked,
-            "configuration": self.processes.configuration(), "said": what["said"], "did": what["did"],
+            "configuration": self.processes.configuration().to_string(), "kind": what["kind"], "said": what["said"], "did": what["did"],
             "differences": differences.iter().map(Difference::text).collect::<Vec<_>>(),
         });
         println!("row {row}");
@@ -186,10 +219,15 @@ impl Plan {
     pub(crate) fn read(word: impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<Self>> {
         let Some(releases) = word("kubelet") else { return Ok(None) };
         let number = |name: &str| word(name).with_context(|| format!("guest.{name} is missing"));
+        let about = if word("refusals").is_some() {
+            About::Refusals
+        } else {
+            let count = number("pods")?.parse().context("guest.pods")?;
+            About::Pods { count, seed: number("seed")?.parse().context("guest.seed")? }
+        };
         Ok(Some(Self {
             releases: releases.split(',').map(str::to_owned).collect(),
-            pods: number("pods")?.parse().context("guest.pods")?,
-            seed: number("seed")?.parse().context("guest.seed")?,
+            about,
             wrong_answers: word("wrong").as_deref() == Some("answers"),
         }))
     }

@@ -72,6 +72,10 @@ pub(crate) struct Vm {
     /// Which pods: the same number, the same pods.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "kubelet")]
     seed: u64,
+    /// Instead of drawn pods the kubelet gets those that it refuses, kind by kind: each is explained by `serve --observe`,
+    /// and what would fit is tried.
+    #[arg(long, requires = "kubelet", conflicts_with_all = ["pods", "seed"])]
+    refusals: bool,
     /// Writes the figures to docs/guest and docs/guest.md.
     #[arg(long, requires = "kubelet")]
     write: bool,
@@ -117,11 +121,13 @@ impl Vm {
         let topology = programs.topology(&self.machine)?;
         let session = kubelet::Session {
             releases: self.kubelet.iter().map(|release| release.trim_start_matches('v').to_owned()).collect(),
-            pods: self.pods,
-            seed: self.seed,
+            about: if self.refusals {
+                kubelet::About::Refusals
+            } else {
+                kubelet::About::Pods { count: self.pods, seed: self.seed }
+            },
             shape: translate::translate(&topology, Scale { cores: self.cores, memory: 2048 })?,
-            // A pod takes up to ten seconds, and the start a minute or two.
-            limit: Duration::from_secs(self.limit.unwrap_or(300 + 20 * self.pods as u64)),
+            limit: self.limit.map(Duration::from_secs),
             wrong_answers: self.wrong_answers,
             install: self.install,
         };

@@ -10,12 +10,13 @@ use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 
 use super::after;
+use super::configuration::Configuration;
 use super::did::{self, Did, ROOT};
 use super::http::http;
 use super::upgrade::UpgradeSaid;
 use super::wish::{DEVICE, PodWish};
 use crate::client::Client;
-use crate::machine::{Guest, json_of_line, text};
+use crate::machine::{Guest, json_of_line};
 
 const MANIFESTS: &str = "/etc/kubernetes/manifests";
 const CONFIG: &str = "/etc/kubelet.yaml";
@@ -29,7 +30,7 @@ const PATIENCE: Duration = Duration::from_mins(3);
 /// What runs in the guest; killed when it is dropped.
 pub(crate) struct Processes {
     version: String,
-    configuration: (&'static str, &'static str),
+    configuration: Configuration,
     kubelet: Running,
     plugin: Running,
     observer: Observer,
@@ -81,11 +82,7 @@ impl Drop for Running {
 }
 
 impl Processes {
-    pub(crate) fn start(
-        guest: &Guest,
-        version: &str,
-        configuration: (&'static str, &'static str),
-    ) -> anyhow::Result<Self> {
+    pub(crate) fn start(guest: &Guest, version: &str, configuration: Configuration) -> anyhow::Result<Self> {
         for arguments in [&["link", "set", "lo", "up"][..], &["addr", "add", "10.0.0.2/32", "dev", "lo"]] {
             busybox(&[&["ip"], arguments].concat())?;
         }
@@ -98,7 +95,7 @@ impl Processes {
             ["-n", "k8s.io", "images", "import", "--snapshotter", "native", "--local", "/images/test.tar"];
         let status = Command::new("/bin/ctr").args(import).stdout(Stdio::null()).status()?;
         ensure!(status.success(), "the test image cannot be imported: {}", containerd.end());
-        configure(guest, configuration)?;
+        configure(guest, &configuration)?;
         let kubelet = start_kubelet(version)?;
         let plugin = start_plugin()?;
         let observer = Observer::start(version)?;
@@ -115,13 +112,9 @@ impl Processes {
         Ok(())
     }
 
-    /// Restarts it with another policy and scope.
-    pub(crate) fn reconfigure(
-        &mut self,
-        guest: &Guest,
-        configuration: (&'static str, &'static str),
-    ) -> anyhow::Result<()> {
-        configure(guest, configuration)?;
+    /// Restarts it with another configuration.
+    pub(crate) fn reconfigure(&mut self, guest: &Guest, configuration: Configuration) -> anyhow::Result<()> {
+        configure(guest, &configuration)?;
         self.configuration = configuration;
         self.restart()
     }
@@ -135,9 +128,9 @@ impl Processes {
         Ok(())
     }
 
-    /// Policy and scope.
-    pub(crate) fn configuration(&self) -> String {
-        format!("{} {}", self.configuration.0, self.configuration.1)
+    /// Of the kubelet that runs.
+    pub(crate) const fn configuration(&self) -> &Configuration {
+        &self.configuration
     }
 
     /// What topolet says of a pod, from the node's own files: the only decision.
@@ -197,6 +190,24 @@ impl Processes {
     pub(crate) fn observed(&self) -> anyhow::Result<Value> {
         Ok(self.observer.client.get("/v1/state").context("no answer of serve --observe")?.json())
     }
+
+    /// What it has to say of the kubelet's refusal of a pod, once it says anything.
+    pub(crate) fn explained(&self, pod: &str) -> anyhow::Result<Value> {
+        let name = format!("default/{pod}-node1");
+        let found = || {
+            let all = self.observer.client.get("/v1/decisions").ok()?.json();
+            let mut decisions = all["decisions"].as_array()?.iter().rev();
+            decisions.find(|decision| decision["pod"] == *name).cloned()
+        };
+        until(&format!("an explanation of {pod}"), found).with_context(|| self.observer.process.end())
+    }
+
+    /// A number that it counts.
+    pub(crate) fn counted(&self, metric: &str) -> anyhow::Result<f64> {
+        let text = self.observer.client.get("/metrics").context("no answer of serve --observe")?.body;
+        let line = text.lines().find_map(|line| line.strip_prefix(metric)?.strip_prefix(' '));
+        line.and_then(|value| value.parse().ok()).with_context(|| format!("{metric} is not counted"))
+    }
 }
 
 impl Observer {
@@ -204,7 +215,10 @@ impl Observer {
         let sources = ["--root", ROOT, "--config", CONFIG, "--kubelet", release, "--devices", DEVICES];
         fs::create_dir_all("/run/observe")?;
         let socket = ["--socket", "/run/observe/topolet.sock"];
-        let arguments = [&["serve", "--observe"], &sources[..], &socket].concat();
+        // Anybody may ask this kubelet; one before 1.37 tells of its pods there alone.
+        fs::write("/run/observe/token", "any\n")?;
+        let pods = ["--kubelet-url", "https://127.0.0.1:10250", "--kubelet-token-file", "/run/observe/token"];
+        let arguments = [&["serve", "--observe"], &sources[..], &socket, &pods].concat();
         let process = Running::start("/bin/topolet", &arguments)?;
         let client = Client::of(Path::new("/run/observe"));
         until("serve --observe", || {
@@ -254,17 +268,8 @@ fn start_plugin() -> anyhow::Result<Running> {
     Ok(plugin)
 }
 
-fn configure(guest: &Guest, (policy, scope): (&str, &str)) -> anyhow::Result<()> {
-    let template = text("/etc/kubelet.template.yaml")?;
-    let nodes = guest.shape.nodes.len();
-    let reserved: String =
-        (0..nodes).map(|node| format!("- {{numaNode: {node}, limits: {{memory: 128Mi}}}}\n")).collect();
-    let own = format!(
-        "\nsystemReserved: {{memory: {}Mi}}\ntopologyManagerPolicy: {policy}\ntopologyManagerScope: {scope}\n\
-         reservedMemory:\n{reserved}",
-        128 * nodes - 100
-    );
-    Ok(fs::write(CONFIG, template + &own)?)
+fn configure(guest: &Guest, configuration: &Configuration) -> anyhow::Result<()> {
+    Ok(fs::write(CONFIG, configuration.file(guest)?)?)
 }
 
 fn busybox(arguments: &[&str]) -> anyhow::Result<()> {

@@ -1,4 +1,6 @@
-//! Pods as they are drawn from a seed.
+//! Pods as they are drawn from a seed, or written down.
+
+use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -6,33 +8,60 @@ use serde_json::{Value, json};
 /// The resource that the device plugin offers.
 pub(crate) const DEVICE: &str = "example.com/fn";
 
-/// A pod of one or two containers.
+/// A static pod.
 #[derive(Clone, Debug)]
 pub(crate) struct PodWish {
     pub(crate) name: String,
-    containers: Vec<ContainerWish>,
-    /// Limits, too; without them the pod is Burstable.
-    guaranteed: bool,
+    containers: Vec<Amounts>,
+    class: Class,
 }
 
-#[derive(Clone, Debug)]
-struct ContainerWish {
-    /// In thousandths; 0 asks for none.
-    cpu: u64,
-    /// In MiB.
-    memory: u64,
-    /// Pages of 2 MiB.
-    huge_pages: u64,
-    devices: u64,
+/// What a container asks for, by resource.
+pub(crate) type Amounts = BTreeMap<String, String>;
+
+/// Whether a pod has limits as large as its requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Class {
+    Guaranteed,
+    /// Without them.
+    Burstable,
 }
 
 impl PodWish {
-    /// Mostly whole CPUs that fit, sometimes parts, none, or too much.
+    /// Mostly whole CPUs that fit, sometimes parts, none, or too much; one container or two.
     pub(crate) fn random(at: usize, rng: &mut Rng) -> Self {
-        let guaranteed = rng.u8(..10) < 8;
+        let class = if rng.u8(..10) < 8 { Class::Guaranteed } else { Class::Burstable };
         let count = if rng.u8(..4) == 0 { 2 } else { 1 };
-        let containers = (0..count).map(|_| ContainerWish::random(rng, guaranteed)).collect();
-        Self { name: format!("pod{at}"), containers, guaranteed }
+        let containers = (0..count).map(|_| random(rng, class)).collect();
+        Self { name: format!("pod{at}"), containers, class }
+    }
+
+    /// As in `cpu=2 memory=64Mi + cpu=3 memory=64Mi`, one part for each container.
+    pub(crate) fn of(name: &str, class: Class, text: &str) -> Self {
+        let amounts = |part: &str| {
+            let each = part.split_whitespace().filter_map(|word| word.split_once('='));
+            each.map(|(resource, amount)| (resource.to_owned(), amount.to_owned())).collect()
+        };
+        Self { name: name.to_owned(), containers: text.split('+').map(amounts).collect(), class }
+    }
+
+    /// Another pod with another amount in a container; in the only one, if none is named.
+    pub(crate) fn with_amount(mut self, container: Option<&str>, resource: &str, amount: &str) -> Self {
+        let at = container.and_then(|name| name.strip_prefix('c')?.parse().ok()).unwrap_or(0);
+        if let Some(own) = self.containers.get_mut(at) {
+            own.insert(resource.to_owned(), amount.to_owned());
+        }
+        self
+    }
+
+    /// The same under another name.
+    pub(crate) fn named(self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self }
+    }
+
+    /// What the kubelet calls it in its files.
+    pub(crate) fn uid(&self) -> String {
+        format!("uid-of-{}", self.name)
     }
 
     /// The manifest of a static pod that needs no network and no token. It has a UID of its own: the one that the kubelet
@@ -43,29 +72,31 @@ impl PodWish {
             .iter()
             .enumerate()
             .map(|(at, own)| {
-                let amounts = own.amounts();
-                let mut resources = json!({"requests": amounts});
-                if self.guaranteed {
-                    resources["limits"] = amounts;
+                let mut resources = json!({"requests": own});
+                if self.class == Class::Guaranteed {
+                    resources["limits"] = json!(own);
                 } else {
                     // Huge pages and devices have limits in any pod.
-                    let both = amounts.as_object().into_iter().flatten();
-                    let both = both.filter(|(name, _)| name.contains("huge") || name.contains('/'));
-                    resources["limits"] = both.map(|(name, value)| (name.clone(), value.clone())).collect();
+                    let both = own.iter().filter(|(name, _)| name.contains("huge") || name.contains('/'));
+                    resources["limits"] = json!(both.collect::<BTreeMap<_, _>>());
                 }
                 json!({"name": format!("c{at}"), "image": "localhost/test:1", "imagePullPolicy": "Never",
                 "resources": resources})
             })
             .collect();
-        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": self.name, "namespace": "default", "uid": format!("uid-of-{}", self.name)},
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": self.name, "namespace": "default", "uid": self.uid()},
             "spec": {"hostNetwork": true, "automountServiceAccountToken": false,
                 "terminationGracePeriodSeconds": 0, "containers": containers}})
     }
 
     /// For people.
     pub(crate) fn summary(&self) -> String {
-        let containers: Vec<String> = self.containers.iter().map(|own| own.amounts().to_string()).collect();
-        format!("{} {}", if self.guaranteed { "limits" } else { "requests" }, containers.join(" and "))
+        let containers: Vec<String> = self.containers.iter().map(|own| json!(own).to_string()).collect();
+        let class = match self.class {
+            Class::Guaranteed => "limits",
+            Class::Burstable => "requests",
+        };
+        format!("{class} {}", containers.join(" and "))
     }
 
     /// How many containers it has.
@@ -74,36 +105,29 @@ impl PodWish {
     }
 }
 
-impl ContainerWish {
-    fn random(rng: &mut Rng, guaranteed: bool) -> Self {
-        let cpu = match rng.u8(..20) {
-            0..=11 => 1000 * rng.u64(1..=3),
-            12..=13 => 1000 * rng.u64(4..=8),
-            14..=17 => 250 * rng.u64(1..=5),
-            _ if guaranteed => 100,
-            _ => 0,
-        };
-        let memory = match rng.u8(..10) {
-            0..=6 => 16 * rng.u64(1..=8),
-            7..=8 => 64 * rng.u64(2..=6),
-            _ => 512 + 64 * rng.u64(0..=6),
-        };
-        let huge_pages = if rng.u8(..6) == 0 { rng.u64(1..=5) } else { 0 };
-        let devices = if rng.u8(..5) == 0 { rng.u64(1..=3) } else { 0 };
-        Self { cpu, memory, huge_pages, devices }
-    }
-
-    fn amounts(&self) -> Value {
-        let mut amounts = json!({"memory": format!("{}Mi", self.memory)});
-        if self.cpu > 0 {
-            amounts["cpu"] = json!(format!("{}m", self.cpu));
-        }
-        if self.huge_pages > 0 {
-            amounts["hugepages-2Mi"] = json!(format!("{}Mi", 2 * self.huge_pages));
-        }
-        if self.devices > 0 {
-            amounts[DEVICE] = json!(self.devices.to_string());
-        }
-        amounts
-    }
+/// What a container asks for as it is drawn.
+fn random(rng: &mut Rng, class: Class) -> Amounts {
+    // In thousandths; 0 asks for none.
+    let cpu = match rng.u8(..20) {
+        0..=11 => 1000 * rng.u64(1..=3),
+        12..=13 => 1000 * rng.u64(4..=8),
+        14..=17 => 250 * rng.u64(1..=5),
+        _ if class == Class::Guaranteed => 100,
+        _ => 0,
+    };
+    let memory = match rng.u8(..10) {
+        0..=6 => 16 * rng.u64(1..=8),
+        7..=8 => 64 * rng.u64(2..=6),
+        _ => 512 + 64 * rng.u64(0..=6),
+    };
+    let huge_pages = if rng.u8(..6) == 0 { rng.u64(1..=5) } else { 0 };
+    let devices = if rng.u8(..5) == 0 { rng.u64(1..=3) } else { 0 };
+    let drawn = [
+        ("memory", memory, format!("{memory}Mi")),
+        ("cpu", cpu, format!("{cpu}m")),
+        ("hugepages-2Mi", huge_pages, format!("{}Mi", 2 * huge_pages)),
+        (DEVICE, devices, devices.to_string()),
+    ];
+    let asked = drawn.into_iter().filter(|(_, amount, _)| *amount > 0);
+    asked.map(|(resource, _, text)| (resource.to_owned(), text)).collect()
 }

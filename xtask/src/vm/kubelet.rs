@@ -18,12 +18,22 @@ use super::translate::{arguments, kernel_line};
 pub(crate) struct Session {
     /// Releases that run on the node one after the other.
     pub(crate) releases: Vec<String>,
-    pub(crate) pods: usize,
-    pub(crate) seed: u64,
+    pub(crate) about: About,
     pub(crate) shape: Shape,
-    pub(crate) limit: Duration,
+    /// `None`: as long as it may take.
+    pub(crate) limit: Option<Duration>,
     pub(crate) wrong_answers: bool,
     pub(crate) install: bool,
+}
+
+/// Which pods the kubelet gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum About {
+    /// So many, drawn from a seed.
+    Pods { count: usize, seed: u64 },
+    /// Those that it refuses, kind by kind.
+    Refusals,
 }
 
 /// What one boot came to.
@@ -31,18 +41,21 @@ pub(crate) struct Session {
 pub(crate) struct Outcome {
     pub(crate) kubelet: String,
     pub(crate) machine: String,
-    pub(crate) seed: u64,
+    pub(crate) about: About,
     pub(crate) seconds: u64,
     pub(crate) rows: Vec<Row>,
 }
 
-/// One step of the guest: a pod, a deletion, a restart or another release.
+/// One step of the guest: a pod, a deletion, a restart or another release; a refusal, or a change that would fit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) step: String,
     pub(crate) pod: String,
     pub(crate) asked: String,
     pub(crate) configuration: String,
+    /// Of refusals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) kind: Option<String>,
     #[serde(default)]
     pub(crate) said: Option<String>,
     #[serde(default)]
@@ -64,19 +77,22 @@ impl Session {
         kubelet_programs::disk(&root, &self.releases, programs)?;
         let archive = folder().join(format!("archive-{name}.cpio"));
         programs.archive(&archive, &self.shape, &[])?;
-        let mut line = format!(
-            "{} guest.kubelet={} guest.pods={} guest.seed={}",
-            kernel_line(&self.shape),
-            self.releases.join(","),
-            self.pods,
-            self.seed
-        );
+        let about = match self.about {
+            About::Pods { count, seed } => format!("guest.pods={count} guest.seed={seed}"),
+            About::Refusals => "guest.refusals=all".to_owned(),
+        };
+        let releases = self.releases.join(",");
+        let mut line = format!("{} guest.kubelet={releases} {about}", kernel_line(&self.shape));
         if self.wrong_answers {
             line += " guest.wrong=answers";
         }
-        let log = folder().join(format!("kubelet-{name}-{}.log", self.seed));
+        let log = folder().join(match self.about {
+            About::Pods { seed, .. } => format!("kubelet-{name}-{seed}.log"),
+            About::Refusals => format!("kubelet-{name}-refusals.log"),
+        });
         let machine = [arguments(&self.shape), disk(&root, "root")].concat();
-        let boot = Boot { kernel: kernel.to_path_buf(), archive, machine, line, limit: self.limit, log };
+        let limit = self.limit.unwrap_or_else(|| self.about.limit());
+        let boot = Boot { kernel: kernel.to_path_buf(), archive, machine, line, limit, log };
         let (mut rows, mut failures) = (Vec::new(), Vec::new());
         let mut fails = false;
         let took = boot.run(|line| {
@@ -97,19 +113,44 @@ impl Session {
             rows.len(),
             failures.join("\n")
         );
-        let added = rows.iter().filter(|row| row.step == "add").count();
+        let outcome = Outcome {
+            kubelet: self.releases.join(", "),
+            machine: self.shape.machine.clone(),
+            about: self.about,
+            seconds: took.as_secs(),
+            rows,
+        };
+        let is_whole = match self.about {
+            About::Pods { count, .. } => outcome.steps("add") == count,
+            // Its last steps.
+            About::Refusals => outcome.steps("drift") == 2,
+        };
         ensure!(
-            added == self.pods,
-            "the guest ended after {added} pods; its console is in {}",
+            is_whole,
+            "the guest ended after {} steps; its console is in {}",
+            outcome.rows.len(),
             boot.log.display()
         );
-        let seconds = took.as_secs();
-        let machine = self.shape.machine.clone();
-        Ok(Outcome { kubelet: self.releases.join(", "), machine, seed: self.seed, seconds, rows })
+        Ok(outcome)
+    }
+}
+
+impl About {
+    /// How long a guest may run: a pod takes up to ten seconds, and the start a minute or two.
+    const fn limit(self) -> Duration {
+        match self {
+            Self::Pods { count, .. } => Duration::from_secs(300 + 20 * count as u64),
+            Self::Refusals => Duration::from_mins(60),
+        }
     }
 }
 
 impl Outcome {
+    /// How many steps are of that kind.
+    pub(crate) fn steps(&self, step: &str) -> usize {
+        self.rows.iter().filter(|row| row.step == step).count()
+    }
+
     /// How many steps have a difference.
     pub(crate) fn disagreements(&self) -> usize {
         self.rows.iter().filter(|row| !row.differences.is_empty()).count()
@@ -121,7 +162,8 @@ impl Outcome {
     /// There is a disagreement.
     #[expect(clippy::print_stdout, reason = "its result")]
     pub(crate) fn judge(&self) -> anyhow::Result<()> {
-        let (pods, wrong) = (self.rows.iter().filter(|row| row.step == "add").count(), self.disagreements());
+        let (pods, wrong) =
+            (self.steps("add") + self.steps("refusal") + self.steps("try"), self.disagreements());
         println!(
             "\nkubelet {}: {pods} pods, {} steps, {wrong} disagreements, in {} s",
             self.kubelet,

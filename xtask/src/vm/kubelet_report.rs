@@ -6,7 +6,7 @@ use std::fs;
 
 use anyhow::Context as _;
 
-use super::kubelet::{Outcome, Row};
+use super::kubelet::{About, Outcome, Row};
 use crate::root;
 
 const HEAD: &str = "# Beside a real kubelet
@@ -22,11 +22,25 @@ check` says of them is compared with what becomes of them.
 
 ";
 
+const REFUSALS: &str = "
+## Refusals, explained as they happen
+
+With `--refusals` the kubelet gets pods that it refuses, kind by kind. `topolet serve --observe` hears of each from the
+kubelet (from 1.37 on by its pods API, before by its HTTPS endpoint), and explains it: with the kubelet's own reason, or
+it is a disagreement. Then what it says would fit is tried on that kubelet: the first change of each kind of refusal, and
+each kind of change until it has been tried once. At the end somebody else changes the CPUs of a container, which has to be
+found too.
+";
+
 /// Writes `docs/guest/VERSION.json`, and `docs/guest.md` of all such files.
 pub(crate) fn write(outcome: &Outcome) -> anyhow::Result<()> {
     let folder = root().join("docs/guest");
     fs::create_dir_all(&folder)?;
-    let file = folder.join(format!("{}.json", outcome.kubelet.replace(", ", "-")));
+    let about = match outcome.about {
+        About::Pods { .. } => "",
+        About::Refusals => "-refusals",
+    };
+    let file = folder.join(format!("{}{about}.json", outcome.kubelet.replace(", ", "-")));
     fs::write(&file, serde_json::to_string_pretty(outcome)? + "\n")
         .with_context(|| format!("failed to write {}", file.display()))?;
     report()
@@ -46,56 +60,114 @@ pub(crate) fn report() -> anyhow::Result<()> {
 }
 
 fn page(all: &[Outcome]) -> String {
+    let of_pods = |run: &&Outcome| matches!(run.about, About::Pods { .. });
     let mut page = HEAD.to_owned();
     page += "| kubelet | machine | seed | pods | admitted | refused | deletions | restarts | disagreements | seconds |\n";
     page += "|---|---|---|---|---|---|---|---|---|---|\n";
     for run in all {
-        let count = |is: &dyn Fn(&&Row) -> bool| run.rows.iter().filter(is).count();
+        let About::Pods { seed, .. } = run.about else { continue };
+        let runs = |row: &&Row| row.step == "add" && row.did.as_deref() == Some("Running");
+        let (added, running) = (run.steps("add"), run.rows.iter().filter(runs).count());
         let _ = writeln!(
             page,
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {seed} | {added} | {running} | {} | {} | {} | {} | {} |",
             run.kubelet,
             run.machine,
-            run.seed,
-            count(&|row| row.step == "add"),
-            count(&|row| row.step == "add" && row.did.as_deref() == Some("Running")),
-            count(&|row| row.step == "add" && row.did.as_deref() != Some("Running")),
-            count(&|row| row.step == "delete"),
-            count(&|row| row.step == "restart"),
+            added - running,
+            run.steps("delete"),
+            run.steps("restart"),
             run.disagreements(),
             run.seconds
         );
     }
-    for run in all {
-        let mut kinds: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
-        for row in run.rows.iter().filter(|row| row.step == "add") {
-            if let (Some(said), Some(did)) = (&row.said, &row.did) {
-                *kinds.entry((&row.configuration, said, did)).or_default() += 1;
-            }
+    for run in all.iter().filter(of_pods) {
+        page += &of_drawn_pods(run);
+        page += &disagreements(run);
+    }
+    let refusals: Vec<&Outcome> = all.iter().filter(|run| run.about == About::Refusals).collect();
+    if !refusals.is_empty() {
+        page += REFUSALS;
+    }
+    for run in refusals {
+        page += &of_refusals(run);
+        page += &disagreements(run);
+    }
+    page
+}
+
+fn of_drawn_pods(run: &Outcome) -> String {
+    let mut kinds: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
+    for row in run.rows.iter().filter(|row| row.step == "add") {
+        if let (Some(said), Some(did)) = (&row.said, &row.did) {
+            *kinds.entry((&row.configuration, said, did)).or_default() += 1;
         }
-        let _ = write!(
+    }
+    let mut page = format!(
+        "\n## Kubelet {}\n\n| policy and scope | said | did | pods |\n|---|---|---|---|\n",
+        run.kubelet
+    );
+    for ((configuration, said, did), pods) in kinds {
+        let _ = writeln!(page, "| {configuration} | {said} | {did} | {pods} |");
+    }
+    let changes = run.rows.iter().filter(|row| row.step == "release");
+    let changes: Vec<String> = changes
+        .filter_map(|row| Some(format!("- said {}; did {}\n", row.said.as_ref()?, row.did.as_ref()?)))
+        .collect();
+    if !changes.is_empty() {
+        page += &format!("\nChanges of the release:\n\n{}", changes.concat());
+    }
+    page
+}
+
+/// By kind, in the order in which they were tried.
+fn of_refusals(run: &Outcome) -> String {
+    let mut kinds: Vec<&str> = Vec::new();
+    for kind in run.rows.iter().filter_map(|row| row.kind.as_deref()) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let mut page = format!(
+        "\n### Kubelet {}: {} refusals of {} kinds, {} changes tried, {} disagreements, {} s\n\n",
+        run.kubelet,
+        run.steps("refusal"),
+        kinds.len(),
+        run.steps("try"),
+        run.disagreements(),
+        run.seconds
+    );
+    page += "| why | policy and scope | said and did | pods | would fit, tried | did |\n|---|---|---|---|---|---|\n";
+    for kind in kinds {
+        let of = |step: &'static str| {
+            run.rows.iter().filter(move |row| row.step == step && row.kind.as_deref() == Some(kind))
+        };
+        let Some(first) = of("refusal").next() else { continue };
+        let mut reasons: Vec<&str> = of("refusal").filter_map(|row| row.said.as_deref()).collect();
+        reasons.sort_unstable();
+        reasons.dedup();
+        let column = |field: &dyn Fn(&Row) -> Option<String>| {
+            of("try").filter_map(field).collect::<Vec<_>>().join("<br>")
+        };
+        let _ = writeln!(
             page,
-            "\n## Kubelet {}\n\n| policy and scope | said | did | pods |\n|---|---|---|---|\n",
-            run.kubelet
+            "| {kind} | {} | {} | {} | {} | {} |",
+            first.configuration,
+            reasons.join(", "),
+            of("refusal").count(),
+            column(&|row| row.said.clone()),
+            column(&|row| row.did.clone())
         );
-        for ((configuration, said, did), pods) in kinds {
-            let _ = writeln!(page, "| {configuration} | {said} | {did} | {pods} |");
-        }
-        let changes = run.rows.iter().filter(|row| row.step == "release");
-        let changes: Vec<String> = changes
-            .filter_map(|row| Some(format!("- said {}; did {}\n", row.said.as_ref()?, row.did.as_ref()?)))
-            .collect();
-        if !changes.is_empty() {
-            page += &format!("\nChanges of the release:\n\n{}", changes.concat());
-        }
-        let wrong: Vec<&Row> = run.rows.iter().filter(|row| !row.differences.is_empty()).collect();
-        if !wrong.is_empty() {
+    }
+    page
+}
+
+fn disagreements(run: &Outcome) -> String {
+    let mut page = String::new();
+    for row in run.rows.iter().filter(|row| !row.differences.is_empty()) {
+        if page.is_empty() {
             page += "\nDisagreements:\n\n";
         }
-        for row in wrong {
-            let _ =
-                writeln!(page, "- {} {} ({}): {}", row.step, row.pod, row.asked, row.differences.join("; "));
-        }
+        let _ = writeln!(page, "- {} {} ({}): {}", row.step, row.pod, row.asked, row.differences.join("; "));
     }
     page
 }
