@@ -16,6 +16,7 @@ mod node;
 mod kubelet;
 mod kubernetes;
 mod object_fields;
+mod observe;
 mod package;
 mod pci_names;
 mod pictures;
@@ -53,6 +54,7 @@ enum Command {
     KubeletVectors(kubelet::KubeletVectors),
     KubeletNode(kubelet::KubeletNode),
     ObjectFields(object_fields::ObjectFields),
+    Observe(observe::Observe),
     Package(package::Package),
     PciNames(pci_names::PciNames),
     Pictures(pictures::Pictures),
@@ -92,6 +94,7 @@ impl Command {
             Self::KubeletVectors(vectors) => vectors.run(),
             Self::KubeletNode(node) => node.run(),
             Self::ObjectFields(fields) => fields.run(),
+            Self::Observe(observe) => observe.run(),
             Self::Package(package) => package.run(),
             Self::PciNames(names) => names.run(),
             Self::Pictures(pictures) => pictures.run(),

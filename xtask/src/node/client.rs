@@ -26,7 +26,12 @@ pub(crate) struct Reply {
 impl Client {
     /// For the daemon whose root folder this is.
     pub(crate) fn of(root: &Path) -> Self {
-        Self { socket: root.join("topolet.sock") }
+        Self::at(&root.join("topolet.sock"))
+    }
+
+    /// For the daemon that listens there.
+    pub(crate) fn at(socket: &Path) -> Self {
+        Self { socket: socket.to_path_buf() }
     }
 
     /// A connection on which nothing has been said.

@@ -10,7 +10,14 @@ pub(super) fn text(figures: &[Value]) -> String {
         two of them. The times are those of the machine with so many cores, and not of topolet alone.\n\n"
         .to_owned();
     text.push_str(&conformance(&of(figures, "conformance")));
-    for (campaign, section) in [("chaos", chaos as fn(&Value) -> String), ("soak", soak), ("fuzz", fuzz)] {
+    let sections = [
+        ("chaos", chaos as fn(&Value) -> String),
+        ("soak", soak),
+        ("observe", observe),
+        ("observe-trace", observe_trace),
+        ("fuzz", fuzz),
+    ];
+    for (campaign, section) in sections {
         for run in of(figures, campaign) {
             text.push_str(&section(run));
         }
@@ -27,6 +34,42 @@ fn of<'a>(figures: &'a [Value], campaign: &str) -> Vec<&'a Value> {
 /// What was run, where and when.
 fn ran(run: &Value) -> String {
     format!("`{}`, {}, {} cores", text_of(&run["command"]), text_of(&run["date"]), run["cores"])
+}
+
+/// What watching costs.
+fn observe(run: &Value) -> String {
+    let took = &run["explainMilliseconds"];
+    format!(
+        "## Beside a kubelet\n\n`topolet serve --observe` beside {pods} pods, of which one comes and goes every two seconds, and\n\
+         {rate} refusals a minute: {share} % of a core, {memory} MiB resident at most. {explained} refusals were explained, {left}\n\
+         were not, {differ} differently from the daemon that stood for the kubelet. From the kubelet's word to the\n\
+         explanation at a client: median {median} ms, 99 % within {late} ms, at most {most} ms.\n\n{ran}.\n\n",
+        pods = number(&run["pods"]),
+        rate = number(&run["refusalsPerMinute"]),
+        share = run["percentOfACore"],
+        memory = run["residentMiB"],
+        explained = number(&run["explained"]),
+        left = number(&run["unexplained"]),
+        differ = number(&run["disagreements"]),
+        median = took["p50"],
+        late = took["p99"],
+        most = took["max"],
+        ran = ran(run),
+    )
+}
+
+/// What watching does.
+fn observe_trace(run: &Value) -> String {
+    let calls: u64 =
+        run["calls"].as_object().into_iter().flatten().filter_map(|(_, count)| count.as_u64()).sum();
+    format!(
+        "### Its system calls\n\nOver {minutes} minutes of the same with strace: {calls} calls that open, change, remove or write a\n\
+         file or connect somewhere, {writes} of which change anything below the kubelet's root.\n\n{ran}.\n\n",
+        minutes = run["minutes"],
+        calls = number(&calls.into()),
+        writes = run["writes"].as_array().map_or(0, Vec::len),
+        ran = ran(run),
+    )
 }
 
 fn conformance(runs: &[&Value]) -> String {
