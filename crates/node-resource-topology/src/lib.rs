@@ -5,12 +5,17 @@
 //! Zones have the names that the exporters of the scheduler plugins give them: `node-0`, of type `Node`. *Capacity* is
 //! what the NUMA node has, *allocatable* what its managers may give to pods, *available* what no pod holds. A manager
 //! whose policy is `none` allocates nothing by NUMA node, so everything that a node has is available there.
+//!
+//! [`names`] has the attributes. Those beginning with `topolet.dev/` say what amounts cannot: memory that pods bind
+//! together over several NUMA nodes, and cores that are free as a whole.
 #![no_std]
 
 extern crate alloc;
 
 mod object;
+pub mod names;
 mod node;
+mod placement;
 mod fingerprint;
 
 pub use fingerprint::{Fingerprint, FingerprintMethod, UnnamedPods};

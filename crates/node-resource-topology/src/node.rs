@@ -14,8 +14,14 @@ use topology_admission::{Ledger, Node};
 use topology_model::{KubeletView, NodeId, NodeMemory};
 use topology_policy::KubeletPolicy;
 
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, FingerprintMethod};
+use crate::names;
 use crate::object::{Attribute, Cost, Metadata, NodeResourceTopology, Resource, Zone};
+use crate::placement::Placement;
+
+/// The option of the topology manager that raises the number of NUMA nodes, and that number without it.
+const MAX_NODES: &str = "max-allowable-numa-nodes";
+const DEFAULT_MAX_NODES: usize = 8;
 
 /// A node and what runs on it.
 #[derive(Clone, Copy, Debug)]
@@ -34,17 +40,29 @@ impl NodeResourceTopology {
     /// The object of the node that its cluster calls `name`. Without a fingerprint the attributes of one are left out.
     pub fn new(name: &str, facts: NodeFacts<'_>, fingerprint: Option<&Fingerprint>) -> Self {
         let mut attributes = facts.attributes();
+        let mut metadata = Metadata { name: name.to_owned(), annotations: BTreeMap::new() };
         if let Some(fingerprint) = fingerprint {
-            attributes.push(attribute("nodeTopologyPodsFingerprint", fingerprint.as_str()));
-            attributes.push(attribute("nodeTopologyPodsFingerprintMethod", fingerprint.method().name()));
+            attributes.push(attribute(names::FINGERPRINT, fingerprint.as_str()));
+            attributes.push(attribute(names::FINGERPRINT_METHOD, fingerprint.method().name()));
+            // Who reads the annotation does not look at the method.
+            if fingerprint.method() == FingerprintMethod::All {
+                metadata
+                    .annotations
+                    .insert(names::FINGERPRINT_ANNOTATION.to_owned(), fingerprint.as_str().to_owned());
+            }
         }
+        let placement = Placement::of(&facts);
+        attributes.extend(
+            placement.as_ref().map(|placement| attribute(names::PLACEMENT_METADATA, placement.metadata())),
+        );
+        let nodes = facts.node.nodes().iter();
         Self {
             api_version: "topology.node.k8s.io/v1alpha2".to_owned(),
             kind: "NodeResourceTopology".to_owned(),
-            metadata: Metadata { name: name.to_owned() },
+            metadata,
             topology_policies: vec![policy_and_scope(facts.node).to_owned()],
             attributes,
-            zones: facts.node.nodes().iter().map(|(index, id)| facts.zone(index, id)).collect(),
+            zones: nodes.map(|(index, id)| facts.zone(index, id, placement.as_ref())).collect(),
         }
     }
 }
@@ -75,30 +93,49 @@ impl NodeFacts<'_> {
     fn attributes(&self) -> Vec<Attribute> {
         let Self { node, config, .. } = self;
         let mut attributes = vec![
-            attribute("topologyManagerPolicy", node.policy().name()),
-            attribute("topologyManagerScope", node.scope().name()),
+            attribute(names::TOPOLOGY_MANAGER_POLICY, node.policy().name()),
+            attribute(names::TOPOLOGY_MANAGER_SCOPE, node.scope().name()),
+            attribute(names::TOPOLOGY_MANAGER_MAX_NUMA_NODES, self.max_nodes().to_string()),
         ];
         attributes.extend(
             options(&config.topology_manager_policy_options)
-                .map(|options| attribute("topologyManagerPolicyOptions", options)),
+                .map(|options| attribute(names::TOPOLOGY_MANAGER_POLICY_OPTIONS, options)),
         );
-        attributes.push(attribute("cpuManagerPolicy", if node.cpus().is_some() { "static" } else { "none" }));
+        attributes.push(attribute(
+            names::CPU_MANAGER_POLICY,
+            if node.cpus().is_some() { "static" } else { "none" },
+        ));
         attributes.extend(
             options(&config.cpu_manager_policy_options)
-                .map(|options| attribute("cpuManagerPolicyOptions", options)),
+                .map(|options| attribute(names::CPU_MANAGER_POLICY_OPTIONS, options)),
         );
-        attributes
-            .push(attribute("memoryManagerPolicy", if node.memory().is_some() { "Static" } else { "None" }));
+        attributes.push(attribute(
+            names::MEMORY_MANAGER_POLICY,
+            if node.memory().is_some() { "Static" } else { "None" },
+        ));
         attributes
     }
 
-    fn zone(&self, index: NodeIndex, id: NodeId) -> Zone {
+    /// How many NUMA nodes the topology manager accepts: as many as its option says, and those that there are.
+    fn max_nodes(&self) -> usize {
+        let option = self.config.topology_manager_policy_options.get(MAX_NODES);
+        let limit = option.and_then(|limit| limit.parse().ok()).unwrap_or(DEFAULT_MAX_NODES);
+        self.node.nodes().len().max(limit)
+    }
+
+    fn zone(&self, index: NodeIndex, id: NodeId, placement: Option<&Placement>) -> Zone {
         let memory = self.view.node_memory().iter().find(|memory| memory.id == id);
+        let vector = placement.and_then(|placement| placement.vector(id));
+        let vector = vector.map(|vector| attribute(names::PLACEMENT_VECTOR, vector));
         Zone {
             name: zone_name(id),
             kind: "Node".to_owned(),
             costs: memory.map(|memory| self.costs(memory)).unwrap_or_default(),
-            attributes: self.memory_group(index).into_iter().collect(),
+            attributes: vector
+                .into_iter()
+                .chain(self.memory_group(index))
+                .chain(self.free_cores(id))
+                .collect(),
             resources: self.resources(index, id, memory),
         }
     }
@@ -116,7 +153,16 @@ impl NodeFacts<'_> {
     fn memory_group(&self, index: NodeIndex) -> Option<Attribute> {
         let group = self.ledger.memory()?.group(index).mask();
         let ids: Vec<String> = self.node.nodes().ids_of(group).map(|id| id.to_string()).collect();
-        (ids.len() > 1).then(|| attribute("topolet.dev/memoryGroup", ids.join(",")))
+        (ids.len() > 1).then(|| attribute(names::MEMORY_GROUP, ids.join(",")))
+    }
+
+    /// Cores of which every CPU can become exclusive; nothing where the CPU manager gives none, or a node has none.
+    fn free_cores(&self, id: NodeId) -> Option<Attribute> {
+        let (policy, held) = self.node.cpus().zip(self.ledger.cpus())?;
+        let own = self.view.cpus().cpus_in_node(id)?;
+        let free = &policy.available(held) & own;
+        let cores = self.view.cpus().cores().filter(|(_, cpus)| cpus.is_subset(&free)).count();
+        Some(attribute(names::FREE_CORES, cores.to_string()))
     }
 
     fn resources(&self, index: NodeIndex, id: NodeId, memory: Option<&NodeMemory>) -> Vec<Resource> {

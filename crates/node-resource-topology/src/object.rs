@@ -1,5 +1,6 @@
 //! `NodeResourceTopology`, `topology.node.k8s.io/v1alpha2`, as values.
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -19,18 +20,21 @@ pub struct NodeResourceTopology {
     /// schedulers.
     #[serde(default)]
     pub topology_policies: Vec<String>,
-    /// The policies of the node and the fingerprint of its pods.
+    /// The policies of the node, the fingerprint of its pods, and how the placement of containers is encoded.
     #[serde(default)]
     pub attributes: Vec<Attribute>,
     /// One for each NUMA node, in ascending order of id.
     pub zones: Vec<Zone>,
 }
 
-/// The name of the object.
+/// The name of the object, and its annotation.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Metadata {
     /// That of the node in its cluster.
     pub name: String,
+    /// The fingerprint, if it is of all pods.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// A property of a node or a zone.
@@ -53,8 +57,7 @@ pub struct Zone {
     /// Distances to all zones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<Cost>,
-    /// `topolet.dev/memoryGroup`: the NUMA nodes that memory of containers binds together with this one. They cannot
-    /// serve a pod of one node.
+    /// Which containers are placed here, and what amounts do not say: memory groups and free whole cores.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<Attribute>,
     /// Resources of which the zone has some.

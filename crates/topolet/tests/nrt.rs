@@ -1,7 +1,8 @@
 //! What is exported for schedulers keeps to the schema of its definition, on every machine.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::path::Path;
+mod exported;
+
 use std::process::Command;
 
 use k8s_quantity::Quantity;
@@ -10,9 +11,11 @@ use node_state::{Record, Source};
 use pod_spec::PodUid;
 use serde_json::Value;
 
+use exported::{DEFINITION, Folder, amount, attribute, export, root};
+
 /// The schema of version `v1alpha2`.
 fn schema() -> Value {
-    let definition: Value = serde_saphyr::from_str(include_str!("nrt/crd.yaml")).unwrap();
+    let definition: Value = serde_saphyr::from_str(DEFINITION).unwrap();
     let versions = definition["spec"]["versions"].as_array().unwrap();
     let version = versions.iter().find(|version| version["name"] == "v1alpha2").unwrap();
     version["schema"]["openAPIV3Schema"].clone()
@@ -61,38 +64,6 @@ fn check(value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     faults(&schema(), value, "", &mut found);
     found
-}
-
-fn export(arguments: &[&str]) -> (Value, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
-        .args(["export", "nrt"])
-        .args(arguments)
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-        .output()
-        .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(!text.is_empty(), "{arguments:?}: {said}");
-    // The options a user has are two, and both say the same.
-    let value = if text.starts_with('{') {
-        serde_json::from_str(&text).unwrap()
-    } else {
-        serde_saphyr::from_str(&text).unwrap()
-    };
-    (value, said)
-}
-
-fn attribute<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
-    let attributes = object["attributes"].as_array().unwrap();
-    attributes.iter().find(|own| own["name"] == name).map(|own| own["value"].as_str().unwrap())
-}
-
-fn amount(object: &Value, zone: &str, resource: &str, what: &str) -> i64 {
-    let zones = object["zones"].as_array().unwrap();
-    let zone = zones.iter().find(|own| own["name"] == zone).unwrap();
-    let resources = zone["resources"].as_array().unwrap();
-    let resource = resources.iter().find(|own| own["name"] == resource).unwrap();
-    resource[what].as_str().unwrap().parse::<Quantity>().unwrap().value()
 }
 
 #[test]
@@ -166,29 +137,12 @@ fn pods_without_names_have_no_fingerprint() {
     assert!(said.contains("known by UID alone"), "{said}");
 }
 
-/// A folder of its own for a test, gone afterwards.
-struct Folder(std::path::PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("topolet-nrt-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        Self(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// What goes wrong.
 fn failure(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
         .args(["export", "nrt", "-m", "xeon-2s-96cpu-sriov"])
         .args(arguments)
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .current_dir(root())
         .output()
         .unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]), "{arguments:?}");
