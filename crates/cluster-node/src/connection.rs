@@ -73,10 +73,16 @@ impl Cluster {
         &self,
         call: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, ClusterError> {
-        match self.runtime.block_on(async { timeout(ANSWER, call).await }) {
-            Ok(answer) => answer.map_err(|error| ClusterError::of(&self.server, error)),
-            Err(_) => Err(ClusterError::Late { server: self.server.clone(), within: ANSWER }),
-        }
+        self.ask(call)?.map_err(|error| ClusterError::of(&self.server, error))
+    }
+
+    /// The same, for who looks at what the API server says itself.
+    pub(crate) fn ask<T>(
+        &self,
+        call: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<Result<T, kube::Error>, ClusterError> {
+        let late = |_| ClusterError::Late { server: self.server.clone(), within: ANSWER };
+        self.runtime.block_on(async { timeout(ANSWER, call).await }).map_err(late)
     }
 }
 

@@ -5,6 +5,7 @@
 //! [`Cluster`] is a connection; each user has one, and its calls wait for their answer. [`PodWatch`] gives the pods of a
 //! node in the form in which a kubelet's pods API does, so that either can be listened to. [`EventRecorder`] writes
 //! events on pods, no more than [`EventPace`] lets through. [`Cluster::ask_agent`] asks the agent of another node.
+//! [`TopologyWriter`] writes what schedulers read of the node.
 
 mod connection;
 mod error;
@@ -14,6 +15,7 @@ mod events;
 mod pace;
 mod agent;
 mod look;
+mod topology;
 
 pub use agent::{AgentAnswer, AgentPod};
 pub use connection::{Access, Cluster};
@@ -23,6 +25,7 @@ pub use kubelet::{KubeletAccess, KubeletPods};
 pub use look::{BoundPod, PodName};
 pub use pace::EventPace;
 pub use pods::PodWatch;
+pub use topology::{ApplyError, FieldConflict, OthersFields, TopologyWriter, Woken, Written};
 
 // The crate whose types are in the signatures here.
 pub use pods_api;

@@ -28,6 +28,8 @@ fn main() -> anyhow::Result<()> {
         damaged: Damaged::Repair,
         keep: node_agent::KeptBackups(NonZeroUsize::MIN.saturating_add(4)),
         pods: PodSources::default(),
+        #[cfg(feature = "kubernetes")]
+        topology: None,
         cgroups: CgroupRoot::Off,
     })?;
     anyhow::ensure!(ended == Ended::Stop, "SIGHUP: start this again, with what the files say now");

@@ -14,6 +14,7 @@
 //! | drift | compares where containers run with a kubelet's files (`observe/drift`) |
 //! | pods | hears which pods the kubelet has (`observe/pods`) |
 //! | told | tells an API server of refused pods (`observe/told`) |
+//! | nrt | publishes what schedulers read of the node (`nrt`) |
 //! | log | writes the log (`log`) |
 //! | cgroups | keeps running containers on their CPUs (`enforce`) |
 //! | device-plugin, 2 | serve the sockets of plugins and of pod resources, and make them again (`plugins`) |
@@ -24,10 +25,14 @@ mod shared;
 mod events;
 mod watch;
 mod changes;
+mod changed;
+mod unpublished;
 mod manifests;
 mod plugins;
 mod open_files;
 mod observe;
+#[cfg(feature = "kubernetes")]
+mod nrt;
 mod explain;
 mod metrics;
 mod api;
@@ -65,6 +70,7 @@ use node_input::{IdentitySource, LoadedMachine, LoadedNode, MachineSource, Rules
 use terminal_text::{Glyphs, Page};
 use tokio::signal::unix::{SignalKind, signal};
 
+use self::changed::Changed;
 use self::kept::Missing;
 use self::manifests::Manifests;
 use self::open_files::OpenFiles;
@@ -72,10 +78,13 @@ use self::owner::{Message, OwnerThread, WAITING};
 use self::plugins::Sockets;
 use self::scribe::Scribe;
 use self::shared::{Mode, Notes, Shared};
+use self::unpublished::Unpublished;
 
 pub use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED};
 pub use self::enforce::CgroupRoot;
 pub use self::log::{Log, LogLevel, LoggingFormat};
+#[cfg(feature = "kubernetes")]
+pub use self::nrt::TopologyPublication;
 #[cfg(feature = "kubernetes")]
 pub use self::observe::NodeInCluster;
 pub use self::observe::PodSources;
@@ -124,6 +133,9 @@ pub struct Setup<'a> {
     pub keep: KeptBackups,
     /// Who tells of a kubelet's pods where the kubelet's pods API does not.
     pub pods: PodSources,
+    /// Where schedulers are told what is free on each NUMA node; `None`: they are not.
+    #[cfg(feature = "kubernetes")]
+    pub topology: Option<TopologyPublication>,
     /// Where cgroups of containers are written, or with a kubelet read.
     pub cgroups: CgroupRoot,
 }
@@ -165,6 +177,8 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     .start(effects)?;
     watch::start(setup.manifests.as_deref(), &shared, sender.clone())?;
     kept::start(&setup.root, shared.clone(), sender.clone())?;
+    #[cfg(feature = "kubernetes")]
+    nrt::start(setup.topology.as_ref(), &shared)?;
     tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
     let routes = api::service(api::router(shared.clone(), Some(sender.clone()), setup.explained));
     let told = Told { setup, shared: &shared };
@@ -193,6 +207,8 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let shared = Arc::new(shared(node, &machine, first.snapshot.clone(), Mode::Observe, notes, missing)?);
     shared.metrics.loses_lines(setup.log.lost());
     observe::start(setup, shared.clone(), first)?;
+    #[cfg(feature = "kubernetes")]
+    nrt::start(setup.topology.as_ref(), &shared)?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
     let routes = api::service(api::router(shared.clone(), None, setup.explained));
     let told = Told { setup, shared: &shared };
@@ -234,6 +250,8 @@ fn shared(
         demands_noted: Once::new(),
         reload: tokio::sync::Notify::new(),
         drifted: ArcSwap::default(),
+        changed: Changed::default(),
+        unpublished: Unpublished::default(),
     })
 }
 

@@ -12,11 +12,13 @@ use pod_spec::Pod;
 use serde::Serialize;
 use tokio::sync::Notify;
 
+use super::changed::Changed;
 use super::events::{Events, Kind, reason};
 use super::kept::Missing;
 use super::manifests::Manifests;
 use super::metrics::{Exposition, Metrics, Now};
 use super::observe::Observed;
+use super::unpublished::Unpublished;
 
 /// So many decisions are kept.
 pub(super) const DECISIONS: usize = 1000;
@@ -40,6 +42,10 @@ pub(super) struct Shared {
     pub(super) observed: ArcSwapOption<Observed>,
     /// Containers that run elsewhere than a kubelet's files say, each as a sentence.
     pub(super) drifted: ArcSwap<Vec<String>>,
+    /// Whether there is a snapshot that has not been published.
+    pub(super) changed: Changed,
+    /// Why schedulers do not read what is there.
+    pub(super) unpublished: Unpublished,
     /// What was wrong with the node when it was looked at last.
     pub(super) problems: Mutex<Vec<String>>,
     /// Whether the log says that demands of pods are not looked at.
@@ -75,6 +81,7 @@ impl Shared {
     /// The node is so now. Pods that are not on it any more have ended.
     pub(super) fn becomes(&self, snapshot: Snapshot) {
         let before = self.snapshot.swap(Arc::new(snapshot));
+        self.changed.mark();
         let now = self.snapshot.load();
         for (uid, record) in before.pods.iter().filter(|(uid, _)| !now.pods.contains_key(*uid)) {
             // One that state files alone list has its UID for a name.
@@ -89,13 +96,19 @@ impl Shared {
         let behind = snapshot.behind.iter().map(|why| format!("state is behind on disk: {why}"));
         let unready =
             [self.notes.why_stale(), self.manifests.why_not_ready(snapshot), self.missing.why_not_ready()];
+        let unpublished = self.unpublished.problems();
         let quarantined = snapshot.pods.values().filter_map(|record| {
             let (why, Pod { namespace, name, .. }) = (record.quarantine.as_ref()?, &*record.pod);
             Some(format!("{namespace}/{name} is quarantined: {why}"))
         });
         let drifted = self.drifted.load_full();
         let drifted = drifted.iter().cloned();
-        behind.chain(unready.into_iter().flatten()).chain(quarantined).chain(drifted).collect()
+        behind
+            .chain(unready.into_iter().flatten())
+            .chain(unpublished)
+            .chain(quarantined)
+            .chain(drifted)
+            .collect()
     }
 
     /// Looks for problems; those that are new and those that are solved become events.

@@ -133,6 +133,18 @@ impl LoadedNode {
         self.rules == other.rules && self.inventory == other.inventory
     }
 
+    /// The machine as its kubelet counts it.
+    #[must_use]
+    pub fn view(&self) -> &KubeletView {
+        &self.rules.view
+    }
+
+    /// The configuration that it decides by.
+    #[must_use]
+    pub fn config(&self) -> &KubeletConfiguration {
+        &self.rules.config
+    }
+
     /// The node with its devices, on which nothing runs.
     pub fn empty_ledger(&self) -> Ledger {
         self.node.empty_ledger().with_inventory(self.inventory.clone())

@@ -5,24 +5,36 @@ use clap::Args;
 use {
     anyhow::Context as _,
     clap::ValueHint,
-    node_daemon::NodeInCluster,
-    node_daemon::cluster_node::{Access, KubeletAccess},
+    node_daemon::cluster_node::{Access, KubeletAccess, OthersFields},
+    node_daemon::{NodeInCluster, TopologyPublication},
     std::path::PathBuf,
+    topology_manifest::check_node_name,
 };
 
 use node_daemon::PodSources;
 
+/// Flags that need an API server.
+pub(crate) const CLUSTER_USER: &str = "cluster_user";
+
 /// Who tells of a kubelet's pods where the kubelet's pods API does not.
 #[cfg(feature = "kubernetes")]
 #[derive(Args, Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct PodSourceArguments {
     /// With --observe: how the API server is reached. It tells of the node's pods where the kubelet does not (before
     /// 1.37), and gets an event on each pod that is refused. The node is --node-name, else this host's name.
-    #[arg(long, value_name = "FILE", requires = "observe", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", group = "cluster", requires = CLUSTER_USER, value_hint = ValueHint::FilePath)]
     kubeconfig: Option<PathBuf>,
     /// The same, as the service account of the pod that this runs in.
-    #[arg(long, requires = "observe", conflicts_with = "kubeconfig")]
+    #[arg(long, group = "cluster", requires = CLUSTER_USER, conflicts_with = "kubeconfig")]
     in_cluster: bool,
+    /// Keeps the node's `NodeResourceTopology` at the API server (--kubeconfig, --in-cluster), for schedulers that know
+    /// NUMA nodes: as `export nrt` prints it, written within a second of each change.
+    #[arg(long, group = CLUSTER_USER, requires = "cluster")]
+    publish_nrt: bool,
+    /// With --publish-nrt: overwrites what another producer has written there. Without it such an object is left alone.
+    #[arg(long, requires = "publish_nrt")]
+    take_over_nrt: bool,
     /// With --observe: where the kubelet answers over HTTPS, such as `https://127.0.0.1:10250`. It is asked for its
     /// pods every 5 s where nobody else tells of them.
     #[arg(long, value_name = "URL", requires_all = ["observe", "kubelet_token_file"])]
@@ -39,13 +51,7 @@ pub(crate) struct PodSourceArguments {
 impl PodSourceArguments {
     /// Those of the node of that name; `None`: that of this host.
     pub(crate) fn sources(&self, node_name: Option<&str>) -> anyhow::Result<PodSources> {
-        let Self { kubeconfig, in_cluster, kubelet_url, kubelet_token_file, kubelet_certificate } = self;
-        let access = kubeconfig.clone().map(Access::Kubeconfig);
-        let access = access.or_else(|| in_cluster.then_some(Access::InCluster));
-        let node = match node_name {
-            Some(name) => name.to_owned(),
-            None => crate::arguments::host_name().unwrap_or_default(),
-        };
+        let Self { kubelet_url, kubelet_token_file, kubelet_certificate, .. } = self;
         let kubelet = kubelet_url.as_ref().zip(kubelet_token_file.as_ref()).map(|(url, token)| {
             let text = url;
             let url = text.parse().with_context(|| format!("--kubelet-url {text} is no URL"))?;
@@ -55,10 +61,27 @@ impl PodSourceArguments {
             );
             anyhow::Ok(KubeletAccess { url, token: token.clone(), certificate: kubelet_certificate.clone() })
         });
-        Ok(PodSources {
-            cluster: access.map(|access| NodeInCluster { access, node }),
-            kubelet: kubelet.transpose()?,
-        })
+        Ok(PodSources { cluster: self.node(node_name), kubelet: kubelet.transpose()? })
+    }
+
+    /// Where the node of that name is published; `None`: nowhere.
+    pub(crate) fn publication(&self, node_name: Option<&str>) -> anyhow::Result<Option<TopologyPublication>> {
+        let Some(node) = self.node(node_name).filter(|_| self.publish_nrt) else { return Ok(None) };
+        check_node_name(&node.node).map_err(|wrong| {
+            anyhow::anyhow!("no node can be called {:?}: {wrong}; --node-name gives another", node.node)
+        })?;
+        let others = if self.take_over_nrt { OthersFields::Take } else { OthersFields::Keep };
+        Ok(Some(TopologyPublication { node, others }))
+    }
+
+    fn node(&self, name: Option<&str>) -> Option<NodeInCluster> {
+        let access = self.kubeconfig.clone().map(Access::Kubeconfig);
+        let access = access.or_else(|| self.in_cluster.then_some(Access::InCluster))?;
+        let node = match name {
+            Some(name) => name.to_owned(),
+            None => crate::arguments::host_name().unwrap_or_default(),
+        };
+        Some(NodeInCluster { access, node })
     }
 
     /// Whether there is an API server, which knows what the node is called.

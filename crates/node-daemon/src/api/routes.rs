@@ -252,22 +252,26 @@ async fn ready(State(node): State<Node>, RawQuery(query): RawQuery, headers: Hea
         None if node.shared.mode == Mode::Serve && snapshot.ledger.sources() == SourcesReady::No => {
             not("the manifests have not been read yet".to_owned())
         }
-        None => health(shape),
+        // Whoever reads of the node elsewhere does not keep it from deciding.
+        None => health(shape, node.shared.unpublished.problems()),
     }
 }
 
 /// That anything is answered.
 async fn alive(RawQuery(query): RawQuery, headers: HeaderMap) -> Answered {
-    health(Shape::alone(query.as_deref(), &headers)?)
+    health(Shape::alone(query.as_deref(), &headers)?, Vec::new())
 }
 
 #[derive(Serialize)]
 struct Health {
     status: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
-fn health(shape: Shape) -> Answered {
-    shape.document("Health", Health { status: "ok" }, |_, _| "ok\n".to_owned())
+fn health(shape: Shape, notes: Vec<String>) -> Answered {
+    let lines = |health: &Health| health.notes.iter().map(|note| format!("! {note}\n")).collect::<String>();
+    shape.document("Health", Health { status: "ok", notes }, |health, _| format!("ok\n{}", lines(health)))
 }
 
 /// A whole body of bounded size.

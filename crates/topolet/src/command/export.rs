@@ -3,15 +3,13 @@
 use std::path::PathBuf;
 
 use admission_report::{Notice, unchecked_notice};
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use node_config::KubeletConfiguration;
 use node_input::{ADVICE, DeviceText, IdentitySource, Known, LIVE, LoadedMachine, LoadedNode, Wholeness};
 use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeResourceTopology, UnnamedPods};
 use pod_spec::Pod;
-use topology_admission::{Compat, Ledger, Verdict};
+use topology_admission::{Ledger, Verdict};
 use topology_manifest::check_node_name;
-use topology_model::KubeletView;
 
 use super::examples;
 use crate::arguments::{MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments};
@@ -71,16 +69,11 @@ pub(super) fn run(arguments: &ExportArguments, screen: Screen) -> anyhow::Result
 fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let source = arguments.machine.source();
     let machine = LoadedMachine::load_node(&source)?;
-    let view = KubeletView::new(&machine.info)
-        .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
-    let mut config = KubeletConfiguration::default();
     let residents = arguments.residents.source();
     let rules = arguments.rules.source();
     let devices = DeviceText::on(&rules, &source, &residents)?;
     let rules = rules.of_node(&IdentitySource::default(), &residents, machine.packed.as_deref())?;
-    let node = LoadedNode::changed(&machine, &rules, devices, Compat::default(), |given| {
-        config = given.clone();
-    })?;
+    let node = LoadedNode::on(&machine, &rules, devices)?;
     for warning in &node.warnings {
         screen.warn(warning);
     }
@@ -110,7 +103,7 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
         }
     }
     let fingerprint = method.and_then(|method| fingerprint(&ledger, method, screen));
-    let facts = NodeFacts { node: &node.node, view: &view, config: &config, ledger: &ledger };
+    let facts = NodeFacts { node: &node.node, view: node.view(), config: node.config(), ledger: &ledger };
     let name = arguments.node_name.clone().unwrap_or_else(|| host_name(arguments, &machine));
     check_node_name(&name)
         .map_err(|wrong| anyhow!("no node can be called {name:?}: {wrong}; --node-name gives another"))?;

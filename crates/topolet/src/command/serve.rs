@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::Context as _;
 use bounded_http::{Open, SocketGroup};
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 use config_advice::{Target, changes, propose};
 use node_config::{KubeletConfiguration, Rules};
 use node_daemon::{CgroupRoot, Damaged, Ended, Log, LogLevel, LoggingFormat, SOCKET, Setup};
@@ -20,11 +20,12 @@ use topology_model::KubeletView;
 
 use crate::advice::{self, Given};
 use crate::arguments::{BackupArguments, IdentityArguments, MachineArguments, RulesArguments};
-use crate::cluster_arguments::PodSourceArguments;
+use crate::cluster_arguments::{CLUSTER_USER, PodSourceArguments};
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new(CLUSTER_USER).multiple(true))]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct ServeArguments {
     /// The folder with state and sockets, laid out as the kubelet's. Made if missing. With --observe that of the
@@ -33,7 +34,7 @@ pub(crate) struct ServeArguments {
     root: PathBuf,
     /// Reads what a running kubelet writes, and writes nothing: what would be decided can be asked, and metrics read.
     /// Without --config its config.yaml in the root folder is used.
-    #[arg(long, conflicts_with = "manifests")]
+    #[arg(long, group = CLUSTER_USER, conflicts_with = "manifests")]
     observe: bool,
     /// A folder with manifests; their pods run as long as they are there. Pods of a file that cannot be read stay as
     /// they are until it can be.
@@ -244,6 +245,8 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         damaged: if arguments.strict { Damaged::Refuse } else { Damaged::Repair },
         keep: arguments.backups.kept(),
         pods: arguments.pods.sources(arguments.identity.node_name.as_deref())?,
+        #[cfg(feature = "kubernetes")]
+        topology: arguments.pods.publication(arguments.identity.node_name.as_deref())?,
         cgroups: arguments.cgroup_root.clone().unwrap_or(CgroupRoot::Usual),
     };
     if arguments.observe { node_daemon::observe(&setup) } else { node_daemon::serve(&setup) }

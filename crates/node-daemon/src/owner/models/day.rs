@@ -21,11 +21,13 @@ use tokio::sync::oneshot;
 use super::super::{Message, OwnerThread, Told};
 use super::VF;
 use super::stand_ins::{Channel, Files, ModelEnforcer, ModelInbox, ModelPlugins, ModelWriter, Order, pause};
+use crate::changed::Changed;
 use crate::events::Events;
 use crate::manifests::Manifests;
 use crate::metrics::Metrics;
 use crate::scribe::Job;
 use crate::shared::{Log, Mode, Notes, Shared};
+use crate::unpublished::Unpublished;
 
 /// Two NUMA nodes with four CPUs each, of which one is the system's.
 static NODE: LazyLock<LoadedNode> = LazyLock::new(|| {
@@ -86,6 +88,8 @@ impl Day {
             demands_noted: std::sync::Once::new(),
             reload: tokio::sync::Notify::new(),
             drifted: ArcSwap::default(),
+            changed: Changed::default(),
+            unpublished: Unpublished::default(),
         });
         let owner = Channel::new();
         let (jobs, written_up) = mpsc::sync_channel::<Job>(1);
