@@ -101,7 +101,9 @@ impl Publishing {
         loop {
             let began = Instant::now();
             next = match self.publish(next) {
-                Ok(()) => {
+                Ok(None) => self.wait(),
+                Ok(Some(_)) => {
+                    // What changes meanwhile goes out together.
                     thread::sleep(PACE.saturating_sub(began.elapsed()));
                     self.wait()
                 }
@@ -114,23 +116,23 @@ impl Publishing {
         }
     }
 
-    /// Writes the object as it is now.
-    fn publish(&mut self, next: Next) -> Result<(), ApplyError> {
+    /// Writes the object as it is now; `None`: there was nothing to be written.
+    fn publish(&mut self, next: Next) -> Result<Option<Written>, ApplyError> {
         // Taken before the snapshot: no later change is lost.
         let changed = self.shared.changed.take();
         let result = self.write(next);
         match (&result, changed) {
             (Err(_), changed) => self.shared.changed.put_back(changed),
-            (Ok(Written::Changed), Some(changed)) => self.counted.delay(changed.elapsed()),
+            (Ok(Some(Written::Changed)), Some(changed)) => self.counted.delay(changed.elapsed()),
             (Ok(_), _) => {}
         }
-        result.map(drop)
+        result
     }
 
-    fn write(&mut self, next: Next) -> Result<Written, ApplyError> {
+    fn write(&mut self, next: Next) -> Result<Option<Written>, ApplyError> {
         let object = self.made();
         if next == Next::IfChanged && matches!(&self.object, Object::Is(written) if *written == object) {
-            return Ok(Written::Same);
+            return Ok(None);
         }
         let was_ours = matches!(self.object, Object::Is(_) | Object::Ours);
         if was_ours {
@@ -147,7 +149,7 @@ impl Publishing {
         if self.shared.unpublished.written() {
             tracing::info!("NodeResourceTopology {} is published", self.to.node.node);
         }
-        Ok(written)
+        Ok(Some(written))
     }
 
     /// Fields of it are set by others.
@@ -205,7 +207,6 @@ impl Publishing {
         }
         match heard {
             Ok(Woken::ByUs) => Next::IfChanged,
-            Ok(Woken::ByOthers | Woken::ByTime) => Next::InAnyCase,
             Err(error @ (ClusterError::Forbidden(_) | ClusterError::Refused { .. })) => {
                 self.counted.failed();
                 self.blind = Some(now + RESYNC);
@@ -216,8 +217,8 @@ impl Publishing {
                 self.shared.unpublished.not_watched(text);
                 Next::InAnyCase
             }
-            // Writing says what is wrong.
-            Err(_) => Next::InAnyCase,
+            // If something is wrong, writing says what.
+            Ok(Woken::ByOthers | Woken::ByTime) | Err(_) => Next::InAnyCase,
         }
     }
 

@@ -19,7 +19,6 @@ pub(crate) const CLUSTER_USER: &str = "cluster_user";
 /// Who tells of a kubelet's pods where the kubelet's pods API does not.
 #[cfg(feature = "kubernetes")]
 #[derive(Args, Clone, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct PodSourceArguments {
     /// With --observe: how the API server is reached. It tells of the node's pods where the kubelet does not (before
     /// 1.37), and gets an event on each pod that is refused. The node is --node-name, else this host's name.
