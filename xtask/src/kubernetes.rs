@@ -51,7 +51,7 @@ impl Release<'_> {
         let minor = version.strip_prefix("1.").context("a version is as 1.36.3")?;
         let module = self.module();
         fs::create_dir_all(module.join("bin"))?;
-        let from = source(version)?;
+        let from = source(&format!("k8s.io/kubernetes@v{version}"))?;
         let own = fs::read_to_string(from.join("go.mod")).context("failed to read Kubernetes' go.mod")?;
         let mut wrapper = "module programs\n".to_owned();
         for line in own.lines().filter(|line| !line.starts_with("module ")) {
@@ -71,15 +71,12 @@ impl Release<'_> {
     }
 }
 
-/// Where Go has put the module's source.
-fn source(version: &str) -> anyhow::Result<PathBuf> {
-    let output = Command::new("go")
-        .args(["mod", "download", "-json", &format!("k8s.io/kubernetes@v{version}")])
-        .output();
+/// Where Go has put the source of a module, `PATH@VERSION`.
+pub(crate) fn source(module: &str) -> anyhow::Result<PathBuf> {
+    let output = Command::new("go").args(["mod", "download", "-json", module]).output();
     let text = String::from_utf8_lossy(&output.context("failed to start Go")?.stdout).into_owned();
     let downloaded: serde_json::Value =
         serde_json::from_str(&text).context("`go mod download` printed no JSON")?;
-    let folder =
-        downloaded["Dir"].as_str().with_context(|| format!("there is no Kubernetes {version}: {text}"))?;
+    let folder = downloaded["Dir"].as_str().with_context(|| format!("there is no {module}: {text}"))?;
     Ok(Path::new(folder).to_path_buf())
 }

@@ -15,6 +15,7 @@ mod instructions;
 mod node;
 mod kubelet;
 mod kubernetes;
+mod nfd;
 mod object_fields;
 mod observe;
 mod package;
@@ -53,6 +54,7 @@ enum Command {
     Instructions(instructions::Instructions),
     KubeletVectors(kubelet::KubeletVectors),
     KubeletNode(kubelet::KubeletNode),
+    Nfd(nfd::Nfd),
     ObjectFields(object_fields::ObjectFields),
     Observe(observe::Observe),
     Package(package::Package),
@@ -93,6 +95,7 @@ impl Command {
             Self::Instructions(instructions) => instructions.run(),
             Self::KubeletVectors(vectors) => vectors.run(),
             Self::KubeletNode(node) => node.run(),
+            Self::Nfd(nfd) => nfd.run(),
             Self::ObjectFields(fields) => fields.run(),
             Self::Observe(observe) => observe.run(),
             Self::Package(package) => package.run(),

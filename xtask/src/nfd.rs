@@ -1,0 +1,94 @@
+//! `cargo xtask nfd`: our `NodeResourceTopology` beside that of Node Feature Discovery's `nfd-topology-updater`.
+//!
+//! The unmodified updater reads the pod resources socket of a daemon, its configuration and the machine's sysfs, and
+//! writes its object to a local API server; the daemon publishes its own there. Both are compared field by field, on
+//! several machines and configurations. A difference of which nobody has said who is right fails the command.
+
+mod cases;
+mod compare;
+mod judged;
+mod latency;
+mod node;
+mod updater;
+
+use std::fs;
+
+use anyhow::{Context as _, ensure};
+use local_cluster::{Cluster, Parts, Programs, RELEASE};
+
+use self::cases::{CONFIGURATIONS, MACHINES};
+use self::compare::Comparison;
+use self::latency::Latency;
+use self::node::Node;
+use self::updater::Updater;
+use crate::{cargo, root, run, target};
+
+/// Compares what is published of a node with what Node Feature Discovery's topology updater publishes, and measures how
+/// long an admission takes to get there. Needs Go; the first build takes some minutes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Nfd {
+    /// Writes the figures to docs/nrt.md.
+    #[arg(long)]
+    write: bool,
+    /// How many admissions are timed, one after the other.
+    #[arg(long, value_name = "COUNT", default_value = "20")]
+    admissions: u32,
+}
+
+/// The definition of the kind.
+const DEFINITION: &str = "deploy/crd/topology.node.k8s.io_noderesourcetopologies.yaml";
+/// Between these lines the document is written by this command.
+const BEGIN: &str = "<!-- cargo xtask nfd -->\n";
+const END: &str = "<!-- end -->\n";
+
+/// A machine with a configuration, and what came of it.
+struct Outcome {
+    machine: &'static str,
+    configuration: &'static str,
+    comparison: Comparison,
+}
+
+impl Nfd {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        crate::cluster::build(RELEASE)?;
+        let updater = Updater::build()?;
+        run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
+        run(&mut cargo(&["build", "--quiet", "--package", "device-plugin", "--example", "plugin"]))?;
+        let cluster = Cluster::start(&Programs::built(&target(), RELEASE)?, Parts::Storage)?;
+        cluster.apply(&fs::read_to_string(root().join(DEFINITION))?)?;
+        let kind = "crd/noderesourcetopologies.topology.node.k8s.io";
+        cluster.kubectl(&["wait", "--for=condition=Established", kind, "--timeout=30s"])?;
+        let mut outcomes = Vec::new();
+        for machine in MACHINES {
+            for (configuration, text) in CONFIGURATIONS {
+                eprintln!("{machine}, {configuration}");
+                let comparison = compared(&cluster, &updater, machine, text)
+                    .with_context(|| format!("{machine}, {configuration}"))?;
+                outcomes.push(Outcome { machine, configuration, comparison });
+            }
+        }
+        let latency = Latency::measure(&cluster, self.admissions)?;
+        let text = judged::text(&outcomes, &latency)?;
+        print!("{text}");
+        if self.write { write(&text) } else { Ok(()) }
+    }
+}
+
+fn compared(cluster: &Cluster, updater: &Updater, machine: &str, config: &str) -> anyhow::Result<Comparison> {
+    let node = Node::start(cluster, machine, config)?;
+    node.admit(cases::pods())?;
+    let ours = node.published()?;
+    let theirs = updater.publish(cluster, &node)?;
+    let comparison = Comparison::of(&theirs, &ours);
+    node.end()?;
+    Ok(comparison)
+}
+
+fn write(text: &str) -> anyhow::Result<()> {
+    let path = root().join("docs/nrt.md");
+    let document = fs::read_to_string(&path).context("failed to read docs/nrt.md")?;
+    let parts = document.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let (before, after) = parts.context("docs/nrt.md lacks the lines between which the figures are")?;
+    ensure!(!text.contains(END), "the figures contain the line that ends them");
+    fs::write(&path, format!("{before}{BEGIN}{text}{END}{after}")).context("failed to write docs/nrt.md")
+}

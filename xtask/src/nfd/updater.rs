@@ -1,0 +1,101 @@
+//! Node Feature Discovery's topology updater: built from its Go module, and run once.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+use local_cluster::Cluster;
+use serde_json::Value;
+
+use super::node::{Node, object};
+use crate::kubernetes::source;
+use crate::{run, target};
+
+/// The release.
+pub(super) const RELEASE: &str = "0.18.3";
+const MODULE: &str = "sigs.k8s.io/node-feature-discovery";
+/// As whom it publishes, beside the daemon.
+const NODE: &str = "worker-nfd";
+
+pub(super) struct Updater {
+    folder: PathBuf,
+}
+
+impl Updater {
+    /// Builds it, unless it is built. Where it looks for `/sys` is a setting of its build.
+    pub(super) fn build() -> anyhow::Result<Self> {
+        let folder = target().join("nfd").join(RELEASE);
+        let program = folder.join("bin/nfd-topology-updater");
+        if !program.is_file() {
+            fs::create_dir_all(folder.join("bin"))?;
+            let from = source(&format!("{MODULE}@v{RELEASE}"))?;
+            let own =
+                fs::read_to_string(from.join("go.mod")).context("failed to read the module's go.mod")?;
+            let own = own.replacen(&format!("module {MODULE}"), "module programs", 1);
+            let own = own.replace("=> ./api/nfd", &format!("=> {MODULE}/api/nfd v{RELEASE}"));
+            fs::write(folder.join("go.mod"), format!("{own}\nrequire {MODULE} v{RELEASE}\n"))?;
+            fs::write(folder.join("go.sum"), fs::read(from.join("go.sum"))?)?;
+            let flags = format!(
+                "-s -w -X {MODULE}/pkg/version.version=v{RELEASE} -X {MODULE}/pkg/utils/hostpath.pathPrefix={}/host-",
+                folder.display()
+            );
+            let mut go = Command::new("nice");
+            go.args(["-n", "5", "go", "build", "-mod=mod", "-ldflags", &flags, "-o"]).arg(&program);
+            go.arg(format!("{MODULE}/cmd/nfd-topology-updater"));
+            run(go.env("CGO_ENABLED", "0").current_dir(&folder))?;
+        }
+        Ok(Self { folder })
+    }
+
+    /// The object that it publishes of the node as it is now.
+    pub(super) fn publish(&self, cluster: &Cluster, node: &Node<'_>) -> anyhow::Result<Value> {
+        // A link that is there, of a machine before or of a run that was ended.
+        let link = self.folder.join("host-sys");
+        let _ = fs::remove_file(&link);
+        symlink(node.sysfs(), &link).context("failed to lay out the machine's sysfs")?;
+        let mut updater = Command::new(self.folder.join("bin/nfd-topology-updater"));
+        updater
+            .args(["-oneshot", "-sleep-interval", "1s", "-port", "0", "-config", ""])
+            .arg("-kubeconfig")
+            .arg(cluster.kubeconfig())
+            .arg("-kubelet-config-uri")
+            .arg(format!("file://{}", node.config().display()))
+            .arg("-podresources-socket")
+            .arg(node.pod_resources())
+            .arg("-kubelet-state-dir")
+            .arg(node.root())
+            .env("NODE_NAME", NODE)
+            .env("KUBERNETES_NAMESPACE", "default");
+        let output = updater.output().context("failed to start the topology updater")?;
+        ensure!(output.status.success(), "the topology updater fails:\n{}", end(&output.stderr));
+        let published = object(cluster, NODE).with_context(|| end(&output.stderr))?;
+        cluster.kubectl(&["delete", "noderesourcetopologies", NODE])?;
+        Ok(published)
+    }
+}
+
+fn end(log: &[u8]) -> String {
+    let text = String::from_utf8_lossy(log);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(8)..].join("\n")
+}
+
+/// A folder is what the kernel has there: `/sys/bus/node/devices`, which archives of machines lack.
+pub(super) fn lay_out_bus(sysfs: &Path) -> anyhow::Result<()> {
+    let nodes = sysfs.join("devices/system/node");
+    let bus = sysfs.join("bus/node/devices");
+    fs::create_dir_all(&bus)?;
+    for entry in fs::read_dir(&nodes).with_context(|| format!("failed to list {}", nodes.display()))? {
+        let name = entry?.file_name();
+        let is_node = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("node"))
+            .is_some_and(|id| id.parse::<u32>().is_ok());
+        if is_node && !bus.join(&name).exists() {
+            symlink(nodes.join(&name), bus.join(&name))?;
+        }
+    }
+    Ok(())
+}
