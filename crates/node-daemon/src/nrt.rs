@@ -20,7 +20,7 @@ use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeReso
 use serde_json::Value;
 
 use self::counted::Counted;
-use self::others::{Answer, Overruled};
+use self::others::{Answer, Before, Overruled};
 use crate::observe::NodeInCluster;
 use crate::shared::Shared;
 
@@ -134,12 +134,15 @@ impl Publishing {
         if next == Next::IfChanged && matches!(&self.object, Object::Is(written) if *written == object) {
             return Ok(None);
         }
-        let was_ours = matches!(self.object, Object::Is(_) | Object::Ours);
-        if was_ours {
-            self.object = Object::Ours;
-        }
+        let before = match self.object {
+            Object::Is(_) | Object::Ours => {
+                self.object = Object::Ours;
+                Before::Ours
+            }
+            Object::Unknown | Object::Others => Before::NotOurs,
+        };
         let written = match self.writer.apply(&object, self.to.others) {
-            Err(ApplyError::Others(conflicts)) => self.settle(&object, conflicts, was_ours),
+            Err(ApplyError::Others(conflicts)) => self.settle(&object, conflicts, before),
             result => result,
         }?;
         self.object = Object::Is(object);
@@ -157,9 +160,9 @@ impl Publishing {
         &mut self,
         object: &Value,
         conflicts: Vec<FieldConflict>,
-        was_ours: bool,
+        before: Before,
     ) -> Result<Written, ApplyError> {
-        let answer = self.overruled.answer(&conflicts, was_ours, Instant::now());
+        let answer = self.overruled.answer(&conflicts, before, Instant::now());
         let error = ApplyError::Others(conflicts);
         if answer == Answer::Leave {
             self.object = Object::Others;

@@ -17,6 +17,15 @@ pub(super) struct Overruled {
     when: BTreeMap<String, Instant>,
 }
 
+/// Whose the object was before somebody else set fields of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Before {
+    /// We had written it.
+    Ours,
+    /// We had not, since this program started.
+    NotOurs,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
     /// Our fields are set again.
@@ -26,19 +35,18 @@ pub(super) enum Answer {
 }
 
 impl Overruled {
-    /// What is done about fields that others have set in an object that was ours, or was not.
-    pub(super) fn answer(&mut self, conflicts: &[FieldConflict], was_ours: bool, now: Instant) -> Answer {
+    /// What is done about fields that others have set.
+    pub(super) fn answer(&mut self, conflicts: &[FieldConflict], before: Before, now: Instant) -> Answer {
         let is_lately = |conflict: &FieldConflict| {
             let when = self.when.get(&conflict.manager);
             when.is_some_and(|when| now.saturating_duration_since(*when) < LATELY)
         };
-        let answer =
-            if was_ours && !conflicts.iter().any(is_lately) { Answer::PutBack } else { Answer::Leave };
-        if answer == Answer::PutBack {
-            self.when.retain(|_, when| now.saturating_duration_since(*when) < LATELY);
-            self.when.extend(conflicts.iter().map(|conflict| (conflict.manager.clone(), now)));
+        if before == Before::NotOurs || conflicts.iter().any(is_lately) {
+            return Answer::Leave;
         }
-        answer
+        self.when.retain(|_, when| now.saturating_duration_since(*when) < LATELY);
+        self.when.extend(conflicts.iter().map(|conflict| (conflict.manager.clone(), now)));
+        Answer::PutBack
     }
 }
 
@@ -55,10 +63,18 @@ mod tests {
         let start = Instant::now();
         let after = |minutes| start + Duration::from_mins(minutes);
         let mut overruled = Overruled::default();
-        assert_eq!(overruled.answer(&by("nfd"), false, start), Answer::Leave, "it was there before");
-        assert_eq!(overruled.answer(&by("kubectl-edit"), true, start), Answer::PutBack);
-        assert_eq!(overruled.answer(&by("nfd"), true, after(1)), Answer::PutBack);
-        assert_eq!(overruled.answer(&by("nfd"), true, after(2)), Answer::Leave, "it goes on");
-        assert_eq!(overruled.answer(&by("kubectl-edit"), true, after(11)), Answer::PutBack, "much later");
+        assert_eq!(
+            overruled.answer(&by("nfd"), Before::NotOurs, start),
+            Answer::Leave,
+            "it was there before"
+        );
+        assert_eq!(overruled.answer(&by("kubectl-edit"), Before::Ours, start), Answer::PutBack);
+        assert_eq!(overruled.answer(&by("nfd"), Before::Ours, after(1)), Answer::PutBack);
+        assert_eq!(overruled.answer(&by("nfd"), Before::Ours, after(2)), Answer::Leave, "it goes on");
+        assert_eq!(
+            overruled.answer(&by("kubectl-edit"), Before::Ours, after(11)),
+            Answer::PutBack,
+            "much later"
+        );
     }
 }
