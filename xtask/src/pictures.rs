@@ -1,7 +1,10 @@
 //! `cargo xtask pictures`: the pictures of machines and of a decision that the documentation shows.
 //!
 //! Each is what `topolet topology -o svg` or `admit -o svg` draws, made an image by `rsvg-convert` with the font in `xtask/font`, so that
-//! it is the same wherever it is made.
+//! it is the same wherever it is made. What a terminal shows has Debian's DejaVu Sans Mono (fonts-dejavu-core).
+
+mod described;
+mod terminal;
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +16,14 @@ use crate::{cargo, root, run};
 
 /// Draws the machines and a decision into `docs/pictures`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Pictures {}
+pub(crate) struct Pictures {
+    /// Draws what `kubectl describe pod` shows of a refused pod instead. Builds Kubernetes' control plane first.
+    #[arg(long)]
+    described: bool,
+}
+
+/// Columns of the terminal that is drawn.
+const COLUMNS: usize = 130;
 
 /// File names, and what is drawn.
 const PICTURES: &[(&str, &[&str])] = &[
@@ -54,35 +64,49 @@ const PICTURES: &[(&str, &[&str])] = &[
 const MOST_BYTES: u64 = 300_000;
 
 impl Pictures {
-    #[expect(clippy::unused_self, reason = "every command is run alike")]
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if Command::new("rsvg-convert").arg("--version").output().is_err() {
             bail!("rsvg-convert is not there, which makes images of drawings: apt-get install librsvg2-bin");
         }
-        let folder = root().join("docs/pictures");
-        fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
         let work = tempdir()?;
-        let fonts = work.join("fonts.conf");
-        write(&fonts, only_our_font(&work).as_bytes())?;
-        for (name, drawn) in PICTURES {
-            let mut draw = cargo(&["run", "--quiet", "--package", "topolet", "--"]);
-            let output = draw.args(*drawn).args(["-o", "svg"]).output().context("failed to start topolet")?;
-            if !output.status.success() {
-                bail!("failed to draw {name}: {}", String::from_utf8_lossy(&output.stderr));
-            }
-            let (drawing, image) = (work.join(format!("{name}.svg")), folder.join(format!("{name}.png")));
-            write(&drawing, &output.stdout)?;
-            let mut convert = Command::new("rsvg-convert");
-            convert.args(["--format", "png", "--zoom", "1.5", "--output"]).arg(&image).arg(&drawing);
-            run(convert.env("FONTCONFIG_FILE", &fonts))?;
-            let size =
-                fs::metadata(&image).with_context(|| format!("{} is not there", image.display()))?.len();
-            if size > MOST_BYTES {
-                bail!("{} has {size} bytes, more than {MOST_BYTES}", image.display());
+        if self.described {
+            let text = described::text(&work)?;
+            let shown = format!("$ kubectl describe pod inference\n{text}");
+            image("describe", terminal::drawing(&shown, COLUMNS).as_bytes(), &work, None)?;
+        } else {
+            let fonts = work.join("fonts.conf");
+            write(&fonts, only_our_font(&work).as_bytes())?;
+            for (name, drawn) in PICTURES {
+                let mut draw = cargo(&["run", "--quiet", "--package", "topolet", "--"]);
+                let output =
+                    draw.args(*drawn).args(["-o", "svg"]).output().context("failed to start topolet")?;
+                if !output.status.success() {
+                    bail!("failed to draw {name}: {}", String::from_utf8_lossy(&output.stderr));
+                }
+                image(name, &output.stdout, &work, Some(&fonts))?;
             }
         }
         fs::remove_dir_all(&work).with_context(|| format!("failed to remove {}", work.display()))
     }
+}
+
+/// Makes an image of a drawing, with the fonts of a configuration of fontconfig, or else this machine's.
+fn image(name: &str, drawing: &[u8], work: &Path, fonts: Option<&Path>) -> anyhow::Result<()> {
+    let folder = root().join("docs/pictures");
+    fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
+    let (file, image) = (work.join(format!("{name}.svg")), folder.join(format!("{name}.png")));
+    write(&file, drawing)?;
+    let mut convert = Command::new("rsvg-convert");
+    convert.args(["--format", "png", "--zoom", "1.5", "--output"]).arg(&image).arg(&file);
+    if let Some(fonts) = fonts {
+        convert.env("FONTCONFIG_FILE", fonts);
+    }
+    run(&mut convert)?;
+    let size = fs::metadata(&image).with_context(|| format!("{} is not there", image.display()))?.len();
+    if size > MOST_BYTES {
+        bail!("{} has {size} bytes, more than {MOST_BYTES}", image.display());
+    }
+    Ok(())
 }
 
 /// A configuration of fontconfig in which nothing but our font exists, so that every family is it.
