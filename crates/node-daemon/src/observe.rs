@@ -36,7 +36,7 @@ use pod_spec::{ContainerName, PodUid, ResourceName};
 
 use self::look::Look;
 use self::pods::{KubeletPods, Version};
-use self::refusals::Earlier;
+use self::refusals::{Earlier, Past};
 use self::rules::Rules;
 #[cfg(feature = "kubernetes")]
 pub use self::sources::NodeInCluster;
@@ -73,6 +73,8 @@ pub(super) fn assumed(setup: &Setup<'_>, machine: &LoadedMachine) -> Vec<String>
 /// The state of a kubelet's node at one moment.
 pub(super) struct Seen {
     look: Look,
+    /// What its ledger is made of.
+    past: Past,
     pub(super) snapshot: Snapshot,
     quarantine: Quarantine,
     requests: Requests,
@@ -127,6 +129,7 @@ pub(super) fn start(setup: &Setup<'_>, shared: Arc<Shared>, first: Seen) -> anyh
         shared,
         pods,
         served: None,
+        past: None,
         odd: None,
         earlier: Earlier::default(),
     };
@@ -142,6 +145,8 @@ struct Watching {
     pods: Arc<KubeletPods>,
     /// What is served, and what the kubelet had told of its pods by then.
     served: Option<(Look, Version)>,
+    /// What the ledger is made of that is served.
+    past: Option<Past>,
     /// What was found last and is not served.
     odd: Option<Odd>,
     earlier: Earlier,
@@ -209,8 +214,10 @@ impl Watching {
 
     /// Serves what was seen; of what does not fit together it is told.
     fn serve(&mut self, seen: Seen) {
-        let Seen { look, snapshot, quarantine, requests, version, misfit } = seen;
-        self.earlier.add(self.shared.snapshot.load_full());
+        let Seen { look, past, snapshot, quarantine, requests, version, misfit } = seen;
+        if let Some(before) = self.past.replace(past) {
+            self.earlier.add(before);
+        }
         self.shared.becomes(snapshot);
         let folder = look.folder.clone();
         self.shared.observed.store(Some(Arc::new(Observed { folder, quarantine, requests })));
@@ -277,12 +284,17 @@ fn see(
     if let (None, Ok(told)) = (names.known(), &told) {
         names = told.names(folder);
     }
-    let (mut ledger, requests) = node_input::ledger(folder, node, &names, &BTreeMap::new())?;
     let quarantine = node_input::parse_quarantine(root, look.quarantine.as_deref())?.still(folder, &names);
-    match told {
-        Ok(told) => ledger = ledger.with_inventory(with_registered(told.inventory, folder)),
-        Err(error) => tracing::warn!("names of pods and free devices are not known: {error}"),
-    }
+    let inventory = match told {
+        Ok(told) => Some(with_registered(told.inventory, folder)),
+        Err(error) => {
+            tracing::warn!("names of pods and free devices are not known: {error}");
+            None
+        }
+    };
+    let misfit = fit::misfit(folder, node, &names);
+    let past = Past { folder: folder.clone(), names, inventory };
+    let (ledger, requests) = past.ledger(node)?;
     let mut arrivals = known.values().map(|record| record.arrival + 1).max().unwrap_or(0)..;
     let records = ledger.shared_pods().map(|pod| {
         let quarantined = quarantine.pods.get(pod.uid.as_str());
@@ -314,8 +326,7 @@ fn see(
         places,
         behind: None,
     };
-    let misfit = fit::misfit(folder, node, &names);
-    Ok(Seen { look, snapshot, quarantine, requests, version, misfit })
+    Ok(Seen { look, past, snapshot, quarantine, requests, version, misfit })
 }
 
 /// The devices that the kubelet told of, and the resources of which it has none that is healthy: their plugins have

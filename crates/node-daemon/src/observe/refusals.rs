@@ -4,15 +4,17 @@
 //! have come in between. If the decision is not the kubelet's, the latest state of the last [`RECENT`] counts on which it
 //! is. Of a pod that was refused before the kubelet was listened to nothing is said unless there is such a state.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::iter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admission_report::{Alternative, Report};
-use node_agent::Snapshot;
+use device_manager::Inventory;
+use node_input::{LoadedNode, Requests};
+use node_state::{PodNames, StateFolder};
 use pod_spec::Pod;
-use topology_admission::Detail;
+use topology_admission::{Detail, Ledger};
 
 use super::pods::{Heard, Refusal};
 use crate::clock;
@@ -88,34 +90,59 @@ pub(super) fn explain(shared: &Shared, earlier: &Earlier, refusal: &Refusal) {
 
 /// The states of the node before the one that is served.
 #[derive(Default)]
-pub(super) struct Earlier(VecDeque<(Instant, Arc<Snapshot>)>);
+pub(super) struct Earlier(VecDeque<(Instant, Past)>);
+
+/// What a ledger is made of: a tenth of its size, and few are ever asked for.
+pub(super) struct Past {
+    pub(super) folder: StateFolder,
+    pub(super) names: PodNames,
+    /// `None`: the kubelet did not tell of its devices.
+    pub(super) inventory: Option<Inventory>,
+}
+
+impl Past {
+    /// The ledger, and which requests of the pods in it are known.
+    ///
+    /// # Errors
+    /// The files hold none that the node could go on with.
+    pub(super) fn ledger(&self, node: &LoadedNode) -> anyhow::Result<(Ledger, Requests)> {
+        let Self { folder, names, inventory } = self;
+        let (ledger, requests) = node_input::ledger(folder, node, names, &BTreeMap::new())?;
+        Ok(match inventory {
+            Some(inventory) => (ledger.with_inventory(inventory.clone()), requests),
+            None => (ledger, requests),
+        })
+    }
+}
 
 impl Earlier {
     /// One that is not served any more from now on.
-    pub(super) fn add(&mut self, snapshot: Arc<Snapshot>) {
+    pub(super) fn add(&mut self, past: Past) {
         let now = Instant::now();
         self.0.retain(|(until, _)| now.duration_since(*until) < RECENT);
         if self.0.len() == STATES {
             self.0.pop_front();
         }
-        self.0.push_back((now, snapshot));
+        self.0.push_back((now, past));
     }
 
     /// Latest first.
-    fn recent(&self) -> impl Iterator<Item = &Snapshot> {
+    fn recent(&self, node: &LoadedNode) -> impl Iterator<Item = Ledger> {
         let recent = self.0.iter().rev().take_while(|(until, _)| until.elapsed() < RECENT);
-        recent.map(|(_, snapshot)| &**snapshot)
+        // It has been made once before.
+        recent.filter_map(|(_, past)| Some(past.ledger(node).ok()?.0))
     }
 }
 
 /// The decision on the pod, and whether it is the kubelet's.
 fn decided_again(shared: &Shared, earlier: &Earlier, refusal: &Refusal, pod: &Pod) -> (Report, bool) {
-    let now = shared.snapshot.load_full();
-    let is_same = |snapshot: &&Snapshot| {
-        let reason = explain::reason(&shared.node, &snapshot.ledger, pod);
+    let now = shared.snapshot.load_full().ledger.clone();
+    let is_same = |ledger: &Ledger| {
+        let reason = explain::reason(&shared.node, ledger, pod);
         reason.is_some_and(|reason| reason.to_string() == refusal.reason)
     };
-    let same = iter::once(&*now).chain(earlier.recent()).find(is_same);
-    let before = Before { ledger: &same.unwrap_or(&now).ledger, requests: shared.requests() };
-    (explain::one(&shared.node, Detail::Merges, &before, pod).0, same.is_some())
+    let same = iter::once(now.clone()).chain(earlier.recent(&shared.node)).find(is_same);
+    let agrees = same.is_some();
+    let before = Before { ledger: &same.unwrap_or(now), requests: shared.requests() };
+    (explain::one(&shared.node, Detail::Merges, &before, pod).0, agrees)
 }
