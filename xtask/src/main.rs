@@ -127,6 +127,14 @@ fn target() -> std::path::PathBuf {
 fn cargo(arguments: &[&str]) -> std::process::Command {
     let mut command = std::process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
+    // What cargo says of this package to its program. Build scripts look at it (that of ring does), so that all that is above
+    // them would be built anew in each cargo that is started here, and again in the next that is not.
+    let of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for name in std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
+        if of_package(&name) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
