@@ -17,7 +17,13 @@ pub mod names;
 mod node;
 mod placement;
 mod fingerprint;
+mod amounts;
+mod comparison;
 
+pub use amounts::{
+    Allocates, PublishedPolicies, UnreadableZones, ZoneAmount, ZoneAmounts, policy_named, scope_named,
+};
+pub use comparison::{AskedAmount, Enough, UnitComparison};
 pub use fingerprint::{Fingerprint, FingerprintMethod, UnnamedPods};
 pub use node::NodeFacts;
 pub use object::{Attribute, Cost, Metadata, NodeResourceTopology, Resource, Zone};
