@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use k8s_quantity::Quantity;
-use node_config::Scope;
+use node_config::{KubeletConfiguration, Scope};
 use pod_spec::ResourceName;
 use thiserror::Error;
 use topology_model::NodeId;
@@ -72,6 +72,17 @@ pub enum Allocates {
     Nothing,
 }
 
+impl Allocates {
+    /// `None`: no kubelet has a policy of that name.
+    fn under(policy: &str) -> Option<Self> {
+        match policy {
+            "static" | "Static" => Some(Self::Statically),
+            "none" | "None" => Some(Self::Nothing),
+            _ => None,
+        }
+    }
+}
+
 impl NodeResourceTopology {
     /// What each NUMA node has. Zones of other types are left out.
     ///
@@ -91,24 +102,31 @@ impl NodeResourceTopology {
             let found = self.attributes.iter().find(|attribute| attribute.name == name);
             found.map(|attribute| attribute.value.as_str())
         };
-        let allocates = |name: &str| match attribute(name)? {
-            "static" | "Static" => Some(Allocates::Statically),
-            "none" | "None" => Some(Allocates::Nothing),
-            _ => None,
-        };
+        let allocates = |name: &str| attribute(name).and_then(Allocates::under);
         let (policy, scope) = self.topology_policies.first().and_then(|word| in_one_word(word)).unzip();
         PublishedPolicies {
             policy: attribute("topologyManagerPolicy").and_then(policy_named).or(policy),
-            scope: attribute("topologyManagerScope").and_then(scope_named).or(scope),
+            scope: attribute("topologyManagerScope").and_then(Scope::from_name).or(scope),
             cpus: allocates("cpuManagerPolicy"),
             memory: allocates("memoryManagerPolicy"),
         }
     }
 }
 
+impl From<&KubeletConfiguration> for PublishedPolicies {
+    fn from(config: &KubeletConfiguration) -> Self {
+        let scope = config.topology_manager_scope.as_deref().filter(|scope| !scope.is_empty());
+        Self {
+            policy: policy_named(config.topology_policy()),
+            scope: scope.map_or(Some(Scope::Container), Scope::from_name),
+            cpus: Allocates::under(config.cpu_policy()),
+            memory: Allocates::under(config.memory_policy()),
+        }
+    }
+}
+
 /// The Topology Manager policy of that name.
-#[must_use]
-pub fn policy_named(name: &str) -> Option<KubeletPolicy> {
+fn policy_named(name: &str) -> Option<KubeletPolicy> {
     let all = [
         KubeletPolicy::None,
         KubeletPolicy::BestEffort,
@@ -116,12 +134,6 @@ pub fn policy_named(name: &str) -> Option<KubeletPolicy> {
         KubeletPolicy::SingleNumaNode,
     ];
     all.into_iter().find(|policy| policy.name() == name)
-}
-
-/// The Topology Manager scope of that name.
-#[must_use]
-pub fn scope_named(name: &str) -> Option<Scope> {
-    [Scope::Container, Scope::Pod].into_iter().find(|scope| scope.name() == name)
 }
 
 /// Policy and scope in one word, as `topologyPolicies` has them.
@@ -262,6 +274,13 @@ mod tests {
             memory: None,
         };
         assert_eq!(new, expected);
+        let config = KubeletConfiguration {
+            cpu_manager_policy: Some("static".into()),
+            topology_manager_policy: Some("restricted".into()),
+            ..KubeletConfiguration::default()
+        };
+        let own = PublishedPolicies { memory: Some(Allocates::Nothing), ..expected };
+        assert_eq!(PublishedPolicies::from(&config), own);
         let unknown = object(r#""zones":[],"topologyPolicies":["Sideways"]"#);
         assert_eq!(unknown.policies(), PublishedPolicies::default());
     }

@@ -20,11 +20,9 @@ use crate::amounts::{Allocates, PublishedPolicies, ZoneAmount, ZoneAmounts};
 pub struct UnitComparison {
     /// `None`: the pod as a whole.
     pub container: Option<ContainerName>,
-    /// What it asks for and NUMA nodes publish, by resource.
+    /// What it asks for, by resource.
     pub asked: Vec<AskedAmount>,
-    /// What it asks for and no NUMA node publishes.
-    pub unpublished: Vec<ResourceName>,
-    /// Where there is enough.
+    /// Where there is enough of what is published.
     pub enough: Enough,
 }
 
@@ -55,6 +53,14 @@ pub enum Enough {
     Nowhere(Vec<ResourceName>),
 }
 
+impl AskedAmount {
+    /// Whether any NUMA node says what it has of it.
+    #[must_use]
+    pub fn is_published(&self) -> bool {
+        self.nodes.iter().any(|(_, own)| own.is_some())
+    }
+}
+
 impl Enough {
     /// Whether a kubelet refuses the pod by its Topology Manager policy or for want of a resource, as far as amounts show
     /// it. Under `restricted` a pod of which one empty NUMA node has enough is admitted on one node or not at all.
@@ -73,42 +79,35 @@ impl ZoneAmounts {
     /// taken to allocate.
     #[must_use]
     pub fn compare(&self, pod: &Pod, policies: PublishedPolicies) -> Vec<UnitComparison> {
-        let aligned = pod.containers.iter().map(|container| (container, aligned(pod, container, policies)));
         match policies.scope.unwrap_or(Scope::Container) {
-            Scope::Container => aligned
+            Scope::Container => pod
+                .containers
+                .iter()
+                .map(|container| (container, aligned(pod, container, policies)))
                 .filter(|(_, asked)| !asked.is_empty())
                 .map(|(container, asked)| self.unit(Some(container.name.clone()), &asked))
                 .collect(),
             Scope::Pod => {
-                let containers =
-                    aligned.map(|(container, requests)| Container { requests, ..container.clone() });
-                let whole = Pod { containers: containers.collect(), ..pod.clone() };
-                let asked = whole.containers_amounts(Amounts::Requests);
+                let asked = policies.aligned(pod);
                 if asked.is_empty() { Vec::new() } else { Vec::from([self.unit(None, &asked)]) }
             }
         }
     }
 
     fn unit(&self, container: Option<ContainerName>, asked: &ResourceList) -> UnitComparison {
-        let (published, unpublished): (Vec<_>, Vec<_>) =
-            asked.iter().partition(|(resource, _)| self.publishes(resource));
-        let asked: Vec<AskedAmount> = published
-            .into_iter()
+        let asked: Vec<AskedAmount> = asked
+            .iter()
             .map(|(resource, amount)| AskedAmount {
                 resource: resource.clone(),
                 amount: u64::try_from(amount.value()).unwrap_or(u64::MAX),
                 nodes: self.of(resource).collect(),
             })
             .collect();
-        UnitComparison {
-            container,
-            enough: self.enough(&asked),
-            asked,
-            unpublished: unpublished.into_iter().map(|(resource, _)| resource.clone()).collect(),
-        }
+        let published: Vec<&AskedAmount> = asked.iter().filter(|asked| asked.is_published()).collect();
+        UnitComparison { container, enough: self.enough(&published), asked }
     }
 
-    fn enough(&self, asked: &[AskedAmount]) -> Enough {
+    fn enough(&self, asked: &[&AskedAmount]) -> Enough {
         if asked.is_empty() {
             return Enough::NotAsked;
         }
@@ -121,7 +120,7 @@ impl ZoneAmounts {
         if !one.is_empty() {
             return Enough::OnOne(one);
         }
-        let sum = |asked: &AskedAmount| {
+        let sum = |asked: &&&AskedAmount| {
             let each = asked.nodes.iter().filter_map(|(_, own)| *own);
             each.fold(0_u64, |sum, own| sum.saturating_add(own.available))
         };
@@ -135,6 +134,18 @@ impl ZoneAmounts {
         } else {
             Enough::Nowhere(lacking)
         }
+    }
+}
+
+impl PublishedPolicies {
+    /// What of a pod's requests a kubelet with these policies allocates by NUMA node, as the pod needs it at its peak.
+    #[must_use]
+    pub fn aligned(self, pod: &Pod) -> ResourceList {
+        let containers = pod
+            .containers
+            .iter()
+            .map(|container| Container { requests: aligned(pod, container, self), ..container.clone() });
+        Pod { containers: containers.collect(), ..pod.clone() }.containers_amounts(Amounts::Requests)
     }
 }
 
@@ -226,9 +237,9 @@ mod tests {
         let units = |limits: &[(&str, &str)], policies| {
             let pod = Pod::new("default", "a", vec![container("c", limits)]);
             let units = zones.compare(&pod, policies);
-            let asked = units.into_iter().flat_map(|unit| {
-                let unpublished = unit.unpublished.into_iter().map(|name| format!("?{}", name.as_str()));
-                unit.asked.into_iter().map(|asked| String::from(asked.resource.as_str())).chain(unpublished)
+            let asked = units.into_iter().flat_map(|unit| unit.asked).map(|asked| {
+                let unpublished = if asked.is_published() { "" } else { "?" };
+                format!("{unpublished}{}", asked.resource.as_str())
             });
             asked.collect::<Vec<_>>()
         };

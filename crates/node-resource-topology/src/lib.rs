@@ -19,11 +19,11 @@ mod placement;
 mod fingerprint;
 mod amounts;
 mod comparison;
+mod whole;
 
-pub use amounts::{
-    Allocates, PublishedPolicies, UnreadableZones, ZoneAmount, ZoneAmounts, policy_named, scope_named,
-};
+pub use amounts::{Allocates, PublishedPolicies, UnreadableZones, ZoneAmount, ZoneAmounts};
 pub use comparison::{AskedAmount, Enough, UnitComparison};
 pub use fingerprint::{Fingerprint, FingerprintMethod, UnnamedPods};
 pub use node::NodeFacts;
 pub use object::{Attribute, Cost, Metadata, NodeResourceTopology, Resource, Zone};
+pub use whole::{WholeAmount, WholeNode};
