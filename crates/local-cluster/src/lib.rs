@@ -3,10 +3,11 @@
 mod certificates;
 mod programs;
 mod processes;
+mod kubelet;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -16,6 +17,7 @@ use anyhow::{Context as _, bail, ensure};
 use tempfile::TempDir;
 
 use self::certificates::{Authority, Signed};
+pub use self::kubelet::ForwardingKubelet;
 use self::processes::Process;
 pub use self::programs::{Program, Programs, RELEASE, package};
 
@@ -136,6 +138,15 @@ impl Cluster {
         let mut command = Command::new(self.programs.path(Program::Kubectl));
         command.env("KUBECONFIG", self.kubeconfig()).env("HOME", self.folder.path());
         command
+    }
+
+    /// A kubelet that connects whoever has a port forwarded to `forwarded`. It is the kubelet of a node whose object has
+    /// the address 127.0.0.1 and its port.
+    ///
+    /// # Errors
+    /// It cannot listen.
+    pub fn forwarding_kubelet(&self, forwarded: SocketAddr) -> anyhow::Result<ForwardingKubelet> {
+        ForwardingKubelet::start(&self.authority.server(Duration::from_hours(24))?, forwarded)
     }
 
     /// Ends the API server as a power cut would; [`Self::start_api_server`] starts it again.
