@@ -22,6 +22,8 @@ const LABEL: &str = "app.kubernetes.io/name=topolet";
 const PORT: &str = "topolet";
 /// How long an agent may take.
 const ANSWER: Duration = Duration::from_secs(30);
+/// How long the kubelet may take to say why it closed a connection.
+const REASON: Duration = Duration::from_secs(1);
 /// An answer is not larger: 64 MiB.
 const LARGEST: usize = 64 << 20;
 
@@ -41,6 +43,8 @@ pub struct AgentPod {
 pub struct AgentAnswer {
     /// The status of HTTP.
     pub status: u16,
+    /// The fields of its head, in small letters.
+    pub fields: Vec<(String, String)>,
     /// The text.
     pub body: String,
 }
@@ -95,7 +99,7 @@ impl Cluster {
         let AgentPod { namespace, name, port } = agent;
         let pods = Api::<Pod>::namespaced(self.client.clone(), namespace);
         let mut forwarder =
-            pods.portforward(name, &[*port]).await.map_err(|error| ClusterError::of(&self.server, error))?;
+            pods.portforward(name, &[*port]).await.map_err(|error| self.not_forwarded(agent, error))?;
         let unreadable = |error: &dyn std::error::Error| ClusterError::Agent(error.to_string());
         let none = || ClusterError::Agent("its port is not forwarded".to_owned());
         let stream = forwarder.take_stream(*port).ok_or_else(none)?;
@@ -119,14 +123,37 @@ impl Cluster {
             let answer = answered.await;
             answer.map(|answer| (answer, connection))
         };
-        let (answer, _connection) = tokio::select! {
-            answer = exchange => answer.map_err(|error: hyper::Error| unreadable(&error))?,
-            Some(text) = error => return Err(ClusterError::Agent(text)),
+        tokio::pin!(error);
+        let exchanged = tokio::select! {
+            answer = exchange => answer,
+            Some(text) = &mut error => return Err(ClusterError::Agent(text)),
+        };
+        let (answer, _connection) = match exchanged {
+            Ok(answer) => answer,
+            // The kubelet says why the connection was closed, if it was the kubelet.
+            Err(closed) => match timeout(REASON, error).await {
+                Ok(Some(text)) => return Err(ClusterError::Agent(text)),
+                Ok(None) | Err(_) => return Err(unreadable(&closed)),
+            },
         };
         let answer = answer.ok_or_else(|| ClusterError::Agent("the path is none".to_owned()))?;
         let status = answer.status().as_u16();
+        let fields = answer.headers().iter().filter_map(|(name, value)| {
+            let value = value.to_str().ok()?;
+            Some((name.as_str().to_owned(), value.to_owned()))
+        });
+        let fields = fields.collect();
         let body = Limited::new(answer.into_body(), LARGEST).collect().await;
         let body = body.map_err(|error| ClusterError::Agent(error.to_string()))?.to_bytes();
-        Ok(AgentAnswer { status, body: String::from_utf8_lossy(&body).into_owned() })
+        Ok(AgentAnswer { status, fields, body: String::from_utf8_lossy(&body).into_owned() })
+    }
+
+    fn not_forwarded(&self, AgentPod { namespace, name, .. }: &AgentPod, error: kube::Error) -> ClusterError {
+        match ClusterError::of(&self.server, error) {
+            ClusterError::Refused { message, .. } => {
+                ClusterError::NotForwarded { pod: format!("{namespace}/{name}"), reason: message }
+            }
+            error => error,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A connection to an API server.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -21,8 +21,17 @@ pub enum Access {
     Kubeconfig(PathBuf),
     /// As the pod's service account.
     InCluster,
-    /// As kubectl finds it: `KUBECONFIG`, else `~/.kube/config`; else as the pod's service account.
-    Usual,
+    /// As kubectl finds it.
+    Kubectl(KubectlAccess),
+}
+
+/// What kubectl is told of where the API server is: by default nothing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct KubectlAccess {
+    /// `--kubeconfig`. `None`: those of `KUBECONFIG`, else `~/.kube/config`, else the pod's service account.
+    pub kubeconfig: Option<PathBuf>,
+    /// `--context`. `None`: the kubeconfig's current one.
+    pub context: Option<String>,
 }
 
 /// A connection to an API server. Its methods wait for their answer; not to be used inside a runtime.
@@ -91,21 +100,22 @@ async fn config(access: &Access) -> Result<Config, ClusterError> {
     let of = |path: PathBuf| move |source| ClusterError::Kubeconfig { path, source: Box::new(source) };
     match access {
         Access::InCluster => in_cluster(),
-        Access::Kubeconfig(path) => {
-            let read = Kubeconfig::read_from(path).map_err(of(path.clone()))?;
-            let options = KubeConfigOptions::default();
-            Config::from_custom_kubeconfig(read, &options).await.map_err(of(path.clone()))
-        }
-        Access::Usual => {
+        Access::Kubeconfig(path) => from_file(path, &KubeConfigOptions::default()).await,
+        Access::Kubectl(KubectlAccess { kubeconfig, context }) => {
+            let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
             let named = std::env::var_os("KUBECONFIG").map(PathBuf::from);
             let home = std::env::home_dir().map(|home| home.join(".kube/config"));
-            match named.or(home.filter(|path| path.is_file())) {
-                Some(path) => {
-                    let options = KubeConfigOptions::default();
-                    Config::from_kubeconfig(&options).await.map_err(of(path))
-                }
-                None => in_cluster(),
+            match (kubeconfig, named.or(home.filter(|path| path.is_file()))) {
+                (Some(path), _) => from_file(path, &options).await,
+                (None, Some(path)) => Config::from_kubeconfig(&options).await.map_err(of(path)),
+                (None, None) => in_cluster().map_err(|_| ClusterError::NoKubeconfig),
             }
         }
     }
+}
+
+async fn from_file(path: &Path, options: &KubeConfigOptions) -> Result<Config, ClusterError> {
+    let of = |source| ClusterError::Kubeconfig { path: path.to_path_buf(), source: Box::new(source) };
+    let read = Kubeconfig::read_from(path).map_err(of)?;
+    Config::from_custom_kubeconfig(read, options).await.map_err(of)
 }

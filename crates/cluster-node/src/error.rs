@@ -25,6 +25,11 @@ pub enum ClusterError {
         "there is no service account here, as a pod of a cluster has one: {0}; --kubeconfig names a file instead"
     )]
     NotInCluster(#[source] Box<InClusterError>),
+    /// Nothing says where the API server is.
+    #[error(
+        "there is no kubeconfig: KUBECONFIG is not set and ~/.kube/config is not there; --kubeconfig names one"
+    )]
+    NoKubeconfig,
     /// No connection could be made, or its certificate is not one that is trusted.
     #[error("{server} cannot be reached: {reason}")]
     Unreachable {
@@ -79,6 +84,14 @@ pub enum ClusterError {
         /// The file.
         path: PathBuf,
         /// Why.
+        reason: String,
+    },
+    /// A port of a pod is not forwarded.
+    #[error("the API server forwards no port of pod {pod}: {reason}")]
+    NotForwarded {
+        /// `NAMESPACE/NAME`.
+        pod: String,
+        /// The API server's words, such as that the kubelet of the node cannot be reached.
         reason: String,
     },
     /// What an agent answers is no HTTP.

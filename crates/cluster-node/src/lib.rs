@@ -18,7 +18,7 @@ mod look;
 mod topology;
 
 pub use agent::{AgentAnswer, AgentPod};
-pub use connection::{Access, Cluster};
+pub use connection::{Access, Cluster, KubectlAccess};
 pub use error::ClusterError;
 pub use events::{EventRecorder, EventType, PodReference};
 pub use kubelet::{KubeletAccess, KubeletPods};

@@ -1,7 +1,7 @@
 //! Objects of the API server that say something of a node, and of the pods on it.
 
 use hyper::Request;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use pods_api::KubeletPod;
@@ -48,6 +48,32 @@ impl Cluster {
         Ok(BoundPod { pod: told(found)?, node })
     }
 
+    /// The pods that are bound to a node.
+    ///
+    /// # Errors
+    /// The right to list pods is missing.
+    pub fn pods_on(&self, node: &str) -> Result<Vec<KubeletPod>, ClusterError> {
+        let pods = Api::<DynamicObject>::all_with(self.client.clone(), &ApiResource::erase::<Pod>(&()));
+        let list = ListParams::default().fields(&format!("spec.nodeName={node}"));
+        self.wait(pods.list(&list))?.items.into_iter().map(told).collect()
+    }
+
+    /// What the scheduler said last of a pod that it found no node for; `None`: nothing.
+    ///
+    /// # Errors
+    /// The right to list events is missing.
+    pub fn why_unscheduled(&self, pod: &PodName) -> Result<Option<String>, ClusterError> {
+        let events = Api::<Event>::namespaced(self.client.clone(), &pod.namespace);
+        let on = format!("involvedObject.kind=Pod,involvedObject.name={},reason=FailedScheduling", pod.name);
+        let listed = self.wait(events.list(&ListParams::default().fields(&on)))?.items;
+        let last = listed.into_iter().max_by_key(|event| {
+            let series = event.series.as_ref().and_then(|series| series.last_observed_time.as_ref());
+            let single = event.event_time.as_ref();
+            series.or(single).map(|time| time.0).or(event.last_timestamp.as_ref().map(|time| time.0))
+        });
+        Ok(last.and_then(|event| event.message))
+    }
+
     /// The pods of a namespace by name.
     ///
     /// # Errors
@@ -87,7 +113,7 @@ impl Cluster {
         Ok(answered["kubeletconfig"].take())
     }
 
-    /// What schedulers read of a node's NUMA nodes: its `NodeResourceTopology` of `topology.node.k8s.io/v1alpha2`.
+    /// What schedulers read of a node's NUMA nodes: its whole `NodeResourceTopology` of `topology.node.k8s.io/v1alpha2`.
     ///
     /// # Errors
     /// Nobody publishes one for it, or the right to get them is missing.
@@ -95,6 +121,6 @@ impl Cluster {
         let kind = GroupVersionKind::gvk("topology.node.k8s.io", "v1alpha2", "NodeResourceTopology");
         let all = ApiResource::from_gvk_with_plural(&kind, "noderesourcetopologies");
         let found = self.wait(Api::<DynamicObject>::all_with(self.client.clone(), &all).get(node))?;
-        Ok(found.data)
+        serde_json::to_value(found).map_err(|error| ClusterError::Agent(error.to_string()))
     }
 }
