@@ -48,6 +48,7 @@ impl Job {
         log(&decided, &report);
         let logged = LoggedDecision {
             time: clock::now(),
+            uid: decided.pod.uid.clone(),
             source: decided.source.name(),
             took_microseconds: u64::try_from(decided.took.as_micros()).unwrap_or(u64::MAX),
             kubelet: None,

@@ -8,7 +8,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use node_agent::Snapshot;
 use node_input::{LoadedNode, Requests};
 use parking_lot::Mutex;
-use pod_spec::Pod;
+use pod_spec::{Pod, PodUid};
 use serde::Serialize;
 use tokio::sync::Notify;
 
@@ -218,6 +218,9 @@ pub(super) struct Log(Mutex<VecDeque<Arc<LoggedDecision>>>);
 pub(super) struct LoggedDecision {
     /// In UTC, by the clock on the wall.
     pub(super) time: String,
+    /// That of the pod: another one may have had its name.
+    #[serde(serialize_with = "text")]
+    pub(super) uid: PodUid,
     /// `folder` or `request`; `kubelet` where the kubelet decided, and this is what is to be said of it.
     pub(super) source: &'static str,
     /// From the first look to safe files; of a kubelet's decision the time to explain it.
@@ -227,6 +230,10 @@ pub(super) struct LoggedDecision {
     pub(super) kubelet: Option<KubeletDecision>,
     #[serde(flatten)]
     pub(super) report: Arc<Report>,
+}
+
+fn text<S: serde::Serializer>(uid: &PodUid, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(uid.as_str())
 }
 
 /// A kubelet's refusal, beside the decision that is made of what is known here.
@@ -291,5 +298,11 @@ impl Log {
     pub(super) fn last_of(&self, pod: &str) -> Option<Arc<LoggedDecision>> {
         let log = self.0.lock();
         log.iter().rev().find(|logged| logged.report.pod == pod).cloned()
+    }
+
+    /// The last one on the pod of that UID.
+    pub(super) fn last_on(&self, uid: &PodUid) -> Option<Arc<LoggedDecision>> {
+        let log = self.0.lock();
+        log.iter().rev().find(|logged| logged.uid == *uid).cloned()
     }
 }

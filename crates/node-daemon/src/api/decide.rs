@@ -28,6 +28,18 @@ use crate::owner::Told;
 /// The parameter with which Kubernetes clients ask what would happen; its only value is `All`.
 const DRY_RUN: &str = "dryRun";
 
+/// The parameter with which pods that are here already are explained as if they came now; its only value is `true`.
+const ANEW: &str = "anew";
+
+/// What is done about pods that are here already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// They are answered with what they are.
+    Answered,
+    /// They are decided on as if they were not here, and held nothing.
+    Anew,
+}
+
 /// Decisions, as they are written.
 #[derive(Serialize)]
 struct Written<'a> {
@@ -174,7 +186,7 @@ fn decisions(node: &Node, decided: Decided, wholeness: Wholeness, shape: Shape) 
     Ok(with_outcome(outcome, response))
 }
 
-fn with_outcome(outcome: &'static str, mut response: Response) -> Response {
+pub(super) fn with_outcome(outcome: &'static str, mut response: Response) -> Response {
     response.headers_mut().insert(OUTCOME, HeaderValue::from_static(outcome));
     response
 }
@@ -187,9 +199,13 @@ pub(super) async fn explained(
     headers: HeaderMap,
     sent: Body,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, FIELD_VALIDATION])?;
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, FIELD_VALIDATION, ANEW])?;
     let reading = Reading::of(&query, &headers, node.limit(who))?;
-    asked(&node, who, reading, sent, explanation).await
+    match query.get(ANEW) {
+        None => asked(&node, who, reading, sent, explanation).await,
+        Some("true") => asked(&node, who, reading, sent, explanation_anew).await,
+        Some(_) => Err(Failure::wrong("anew is true, or is not given")),
+    }
 }
 
 /// Answers what would be decided; nothing changes. The body is read when there is a place for all that it may become.
@@ -212,13 +228,22 @@ async fn asked(
 
 /// What [`admit`] would answer now.
 fn dry_run(node: &Node, sent: Sent, shape: Shape, client: &Client) -> Answered {
-    let (decided, wholeness) = would_be_decided(node, Detail::Short, sent, client)?;
+    let (decided, wholeness) = would_be_decided(node, Detail::Short, Known::Answered, sent, client)?;
     decisions(node, Decided { dry_run: true, ..decided }, wholeness, shape)
 }
 
 /// What [`explained`] answers.
 fn explanation(node: &Node, sent: Sent, shape: Shape, client: &Client) -> Answered {
-    let (decided, wholeness) = would_be_decided(node, Detail::Merges, sent, client)?;
+    explanation_of(node, Known::Answered, sent, shape, client)
+}
+
+/// The same of pods that may be here already.
+fn explanation_anew(node: &Node, sent: Sent, shape: Shape, client: &Client) -> Answered {
+    explanation_of(node, Known::Anew, sent, shape, client)
+}
+
+fn explanation_of(node: &Node, known: Known, sent: Sent, shape: Shape, client: &Client) -> Answered {
+    let (decided, wholeness) = would_be_decided(node, Detail::Merges, known, sent, client)?;
     let outcome = decided.outcome(wholeness);
     let written = Written { node: node.line(), decided };
     let draw = |written: &Written<'_>, page| written.draw(page, node_output::explanation);
@@ -229,6 +254,7 @@ fn explanation(node: &Node, sent: Sent, shape: Shape, client: &Client) -> Answer
 fn would_be_decided(
     node: &Node,
     detail: Detail,
+    known: Known,
     sent: Sent,
     client: &Client,
 ) -> Result<(Decided, Wholeness), Failure> {
@@ -237,16 +263,24 @@ fn would_be_decided(
     let snapshot = node.snapshot();
     let mut decided = Decided::new(warnings);
     let mut open = Vec::new();
+    let mut ledger = snapshot.ledger.clone();
     for pod in pods {
         let name = || format!("{}/{}", pod.namespace, pod.name);
-        match snapshot.answer_to(&pod) {
+        let answer = match known {
+            Known::Answered => snapshot.answer_to(&pod),
+            Known::Anew => {
+                ledger = ledger.release(&pod.uid);
+                None
+            }
+        };
+        match answer {
             None => open.push(pod),
             Some(Answer::Failed(error)) if only => return Err(failed(&error)),
             Some(Answer::Failed(error)) => decided.failed.push(Failed::new(name(), failed(&error))),
             Some(Answer::Done | Answer::Unchanged) => decided.unchanged.push(name()),
         }
     }
-    let before = Before { ledger: &snapshot.ledger, requests: node.shared.requests() };
+    let before = Before { ledger: &ledger, requests: node.shared.requests() };
     let explained = explain::explain(&node.shared.node, detail, &before, &open, || client.is_gone());
     let each = open.iter().zip(explained);
     let each = each.map(|(pod, report)| owned(Arc::new(report), owners.get(&pod.uid)));

@@ -11,12 +11,13 @@ use node_agent::Snapshot;
 use node_input::LoadedNode;
 use node_output::{NodeLine, NodeStatus, NotRunning, PodGroup, Usage};
 use node_state::{PodNames, StateFolder, files, manifest};
-use pod_spec::Pod;
+use pod_spec::{Pod, PodUid};
 use serde::Serialize;
 
+use super::decide::with_outcome;
 use super::pods;
 use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
-use super::reply::{Failure, Shape};
+use super::reply::{DONE, Failure, SOME_REFUSED, Shape};
 use super::routes::{Answered, Node, find, no_pod};
 use super::segments::Segments;
 use crate::metrics::Exposition;
@@ -195,8 +196,11 @@ pub(super) async fn decisions(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "limit"])?;
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "limit", "uid"])?;
     let shape = Shape::of(&query, &headers)?;
+    if let Some(uid) = query.get("uid").map(PodUid::new) {
+        return node.look(who, move |node| on_one(node, &uid, shape)).await;
+    }
     let count = match query.get("limit") {
         None => DECISIONS,
         Some(limit) => limit.parse().map_err(|_| Failure::wrong("limit is a number"))?,
@@ -222,6 +226,27 @@ fn last(node: &Node, count: usize, shape: Shape) -> Answered {
         });
         format!("{}{}", noted(&last.notes), each.collect::<Vec<_>>().join("\n"))
     })
+}
+
+/// The last decision on a pod, with everything that led to it.
+fn on_one(node: &Node, uid: &PodUid, shape: Shape) -> Answered {
+    let none = || {
+        let text = format!("no decision on the pod of UID {} is known", uid.as_str());
+        Failure::new(StatusCode::NOT_FOUND, text)
+    };
+    let logged = node.shared.log.last_on(uid).ok_or_else(none)?;
+    let outcome = if logged.report.is_admitted() { DONE } else { SOME_REFUSED };
+    let last = LastDecisions { node: node.line(), notes: node.shared.notes.all(), decisions: vec![logged] };
+    let document = shape.document("Decisions", last, |last, page| {
+        let line = last.node.line(page);
+        let each = last.decisions.iter().map(|logged| {
+            let report = PodGroup::from(Report::clone(&logged.report));
+            let drawn = node_output::explanation(&report, Some(&line), page);
+            format!("{} {}\n{drawn}", logged.time, origin(logged))
+        });
+        format!("{}{}", noted(&last.notes), each.collect::<String>())
+    });
+    Ok(with_outcome(outcome, document?))
 }
 
 /// Whose decision it is, and what the kubelet's was where that is another.

@@ -75,6 +75,7 @@ pub(super) fn explain(shared: &Shared, earlier: &Earlier, refusal: &Refusal) {
     }
     let logged = LoggedDecision {
         time: clock::now(),
+        uid: asked.uid.clone(),
         source: "kubelet",
         took_microseconds: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
         kubelet: Some(KubeletDecision {
