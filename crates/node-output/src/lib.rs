@@ -13,6 +13,9 @@ mod decision_picture;
 mod held;
 mod state;
 mod status;
+mod outlook;
+mod pod_outlook;
+mod pending;
 mod machine_view;
 mod topology;
 mod quotes;
@@ -28,7 +31,10 @@ pub use held::{ContainerLine, DevicesHeld, FileLine, Held, MemoryHeld, Shown, sh
 pub use legend::legend;
 pub use machine_view::MachineView;
 pub use node_line::NodeLine;
+pub use outlook::{BoundLine, NodeOutlook, PolicyLine, PublishedCell, PublishedRoom, WholeLine};
+pub use pending::PendingPod;
 pub use pod_group::{PodGroup, PodGroups, Workload, workload};
+pub use pod_outlook::{KubeletWord, PodOutlook, ResourceOutlook, UnitOutlook};
 pub use quotes::{
     QuotedError, in_one_line, is_quoted, locale_glyphs, manifest_error, manifest_style, quoted_error,
 };

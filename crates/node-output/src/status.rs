@@ -94,7 +94,7 @@ impl NodeStatus {
             text.push('\n');
             text.push_str(&usage.holders(self.source.as_deref(), page));
         }
-        text.push_str(&self.without_place(page));
+        text.push_str(&NotRunning::lines(&self.not_running, page));
         for problem in &self.problems {
             text.push_str(&page.wrapped(&format!("{} {problem}", page.no()), 2));
         }
@@ -103,10 +103,13 @@ impl NodeStatus {
         }
         text
     }
+}
 
-    fn without_place(&self, page: Page) -> String {
+impl NotRunning {
+    /// A line for each reason.
+    pub(crate) fn lines(all: &[Self], page: Page) -> String {
         let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for NotRunning { pod, reason } in &self.not_running {
+        for Self { pod, reason } in all {
             by_reason.entry(reason).or_default().push(pod);
         }
         let lines = by_reason.into_iter().map(|(reason, names)| {
