@@ -1,7 +1,9 @@
 //! Talking to a running daemon: HTTP on its socket, one request for each connection.
 
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+#[cfg(feature = "kubernetes")]
+use std::net::TcpStream;
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
@@ -32,6 +34,19 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
+    /// Of a status, the fields of a head, and a body.
+    #[cfg(feature = "kubernetes")]
+    pub(crate) fn new(status: u16, fields: &[(String, String)], body: String) -> Self {
+        let fields = fields.iter().map(|(name, value)| format!("\r\n{name}: {value}"));
+        Self { status, head: format!("HTTP/1.1 {status}{}", fields.collect::<String>()), body }
+    }
+
+    /// Of HTTP.
+    #[cfg(feature = "kubernetes")]
+    pub(crate) const fn status(&self) -> u16 {
+        self.status
+    }
+
     /// A field of the head.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
@@ -64,14 +79,37 @@ pub(crate) struct Sent<'a> {
 
 /// Sends a request to the daemon at `socket`, and waits for its answer.
 pub(crate) fn send(socket: &Path, method: &str, path: &str, body: Sent<'_>) -> anyhow::Result<Reply> {
+    let stream = UnixStream::connect(socket).map_err(|error| not_reached(socket, error))?;
+    let failed = || format!("failed to talk to topolet at {}", socket.display());
+    stream.set_read_timeout(Some(PATIENCE)).with_context(failed)?;
+    exchanged(stream, method, path, body).with_context(failed)
+}
+
+/// The same over TCP, where `address` is `HOST:PORT`.
+#[cfg(feature = "kubernetes")]
+pub(crate) fn send_over_tcp(
+    address: &str,
+    method: &str,
+    path: &str,
+    body: Sent<'_>,
+) -> anyhow::Result<Reply> {
+    let failed = || format!("failed to reach topolet at http://{address}");
+    let stream = TcpStream::connect(address).with_context(failed)?;
+    stream.set_read_timeout(Some(PATIENCE)).with_context(failed)?;
+    exchanged(stream, method, path, body).with_context(failed)
+}
+
+/// One request on a connection that is closed afterwards.
+fn exchanged(
+    mut stream: impl Read + Write,
+    method: &str,
+    path: &str,
+    body: Sent<'_>,
+) -> anyhow::Result<Reply> {
     let Sent { name, bytes: body } = body;
     // A name that would break the head is left out.
     let name = name.filter(|name| !name.chars().any(char::is_control));
     let name = name.map_or_else(String::new, |name| format!("{FILE}: {name}\r\n"));
-    let shown = socket.display();
-    let mut stream = UnixStream::connect(socket).map_err(|error| not_reached(socket, error))?;
-    let failed = || format!("failed to talk to topolet at {shown}");
-    stream.set_read_timeout(Some(PATIENCE)).with_context(failed)?;
     let head = format!(
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{name}Content-Length: {}\r\n\r\n",
         body.len()
@@ -82,14 +120,14 @@ pub(crate) fn send(socket: &Path, method: &str, path: &str, body: Sent<'_>) -> a
     let mut answer = Vec::new();
     let read = stream.take(LARGEST).read_to_end(&mut answer);
     if answer.is_empty() {
-        sent.with_context(failed)?;
+        sent?;
     }
     match (parsed(&answer), read) {
         (Ok(reply), Ok(_)) => Ok(reply),
         // With its length it shows that it is whole.
         (Ok(reply), Err(_)) if reply.field("content-length").is_some() => Ok(reply),
-        (_, Err(error)) => Err(error).with_context(failed),
-        (Err(error), Ok(_)) => Err(error).with_context(failed),
+        (_, Err(error)) => Err(error.into()),
+        (Err(error), Ok(_)) => Err(error),
     }
 }
 

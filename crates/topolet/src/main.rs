@@ -45,16 +45,15 @@ const FAILED: u8 = 1;
 
 #[cfg(not(fuzzing))]
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
+    let (screen, result) = match started() {
+        Ok(done) => done,
         Err(error) => {
             // Nothing is left to be told if the terminal is gone.
             let _ = error.print();
             return if error.use_stderr() { ExitCode::from(FAILED) } else { ExitCode::SUCCESS };
         }
     };
-    let screen = Screen::new(arguments.color);
-    match command::run(&arguments, screen) {
+    match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::SomeRefused | Outcome::SomethingWrong) => ExitCode::from(SOME_REFUSED),
         Ok(Outcome::Partial | Outcome::Failed) => ExitCode::from(FAILED),
@@ -63,4 +62,31 @@ fn main() -> ExitCode {
             ExitCode::from(FAILED)
         }
     }
+}
+
+/// Does what the command line says, by the name under which this was started.
+#[cfg(not(fuzzing))]
+fn started() -> Result<(Screen, anyhow::Result<Outcome>), clap::Error> {
+    #[cfg(feature = "kubernetes")]
+    {
+        use command::kubectl::{self, Called, CompleteArguments, KubectlCommand, PluginArguments};
+        let mut words = std::env::args_os();
+        let called = Called::by(words.next().as_deref().map(std::path::Path::new));
+        let command = match called {
+            Called::Topolet => None,
+            Called::Plugin => Some(PluginArguments::try_parse().map(|given| (given.color, given.command))?),
+            Called::Completion => {
+                let words = words.map(|word| word.to_string_lossy().into_owned()).collect();
+                let command = KubectlCommand::Complete(CompleteArguments { words });
+                Some((clap::ColorChoice::Never, command))
+            }
+        };
+        if let Some((color, command)) = command {
+            let screen = Screen::new(color);
+            return Ok((screen, kubectl::run(&command, screen)));
+        }
+    }
+    let arguments = Arguments::try_parse()?;
+    let screen = Screen::new(arguments.color);
+    Ok((screen, command::run(&arguments, screen)))
 }

@@ -459,7 +459,7 @@ fn shape_of(format: Format, screen: Screen) -> String {
 }
 
 /// A name or UID without what would need escapes in a path: they have nothing of it.
-fn checked(name: &str) -> anyhow::Result<&str> {
+pub(super) fn checked(name: &str) -> anyhow::Result<&str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     if !name.is_empty() && name.bytes().all(is_plain) {
         return Ok(name);

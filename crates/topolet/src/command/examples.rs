@@ -146,9 +146,26 @@ Examples:
   # The pods of a folder
   topolet delete -f manifests/";
 
+#[cfg(feature = "kubernetes")]
+pub(super) const KUBECTL_EXPLAIN: &str = "\
+Examples:
+  # Why does the node refuse this pod? A link kubectl-topolet makes it a plugin
+  kubectl topolet explain web-0
+  # For programs, and without kubectl
+  topolet kubectl explain web-0 -n default -o json";
+
+#[cfg(feature = "kubernetes")]
+pub(super) const KUBECTL_NODE: &str = "\
+Examples:
+  # What is free on each NUMA node, and who holds what?
+  kubectl topolet node worker-1
+  topolet kubectl node worker-1 -o yaml";
+
 pub(super) const COMPLETIONS: &str = "\
 Examples:
-  topolet completions bash > topolet.bash";
+  topolet completions bash > topolet.bash
+  # For kubectl topolet: a script for a folder of PATH
+  topolet completions kubectl > kubectl_complete-topolet";
 
 pub(super) const MAN: &str = "\
 Examples:

@@ -11,6 +11,8 @@ mod events;
 mod explain;
 mod examples;
 mod export;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod kubectl;
 mod man;
 mod simulate;
 mod serve;
@@ -31,6 +33,8 @@ use self::demo::DemoArguments;
 use self::diff::DiffArguments;
 use self::explain::ExplainArguments;
 use self::export::ExportArguments;
+#[cfg(feature = "kubernetes")]
+use self::kubectl::KubectlArguments;
 use self::man::ManArguments;
 use self::serve::ServeArguments;
 use self::simulate::SimulateArguments;
@@ -106,6 +110,9 @@ pub(crate) enum Command {
     /// Asks a running topolet to let go of a pod.
     #[command(after_help = examples::DELETE)]
     Delete(DeleteArguments),
+    /// Explains pods and nodes of a cluster, as `kubectl topolet` does.
+    #[cfg(feature = "kubernetes")]
+    Kubectl(KubectlArguments),
     /// Prints what a shell needs to complete commands of topolet.
     #[command(after_help = examples::COMPLETIONS)]
     Completions(CompletionsArguments),
@@ -134,6 +141,8 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Describe(arguments) => agent::describe(arguments, screen),
         Command::Apply(arguments) => agent::apply(arguments, screen),
         Command::Delete(arguments) => agent::delete(arguments, screen),
+        #[cfg(feature = "kubernetes")]
+        Command::Kubectl(arguments) => kubectl::run(&arguments.command, screen),
         Command::Completions(arguments) => completions::run(arguments, Arguments::command(), screen),
         Command::Man(arguments) => man::run(arguments, Arguments::command(), screen),
     }
