@@ -30,6 +30,7 @@ fn main() -> anyhow::Result<()> {
         pods: PodSources::default(),
         #[cfg(feature = "kubernetes")]
         topology: None,
+        disagreements: None,
         cgroups: CgroupRoot::Off,
     })?;
     anyhow::ensure!(ended == Ended::Stop, "SIGHUP: start this again, with what the files say now");

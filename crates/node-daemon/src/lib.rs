@@ -136,6 +136,8 @@ pub struct Setup<'a> {
     /// Where schedulers are told what is free on each NUMA node; `None`: they are not.
     #[cfg(feature = "kubernetes")]
     pub topology: Option<TopologyPublication>,
+    /// With a kubelet: where node files of pods are written that are decided otherwise here; `None`: nowhere.
+    pub disagreements: Option<PathBuf>,
     /// Where cgroups of containers are written, or with a kubelet read.
     pub cgroups: CgroupRoot,
 }
@@ -199,6 +201,7 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let missing = Arc::<Missing>::default();
     let listeners = listen(setup, &runtime, missing.clone())?;
     let assumed = observe::assumed(setup, &machine);
+    let disagreements = observe::disagreements(setup, &machine)?;
     let first = observe::first(&setup.root, &node)?;
     for note in &assumed {
         tracing::warn!("{note}");
@@ -206,7 +209,7 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let notes = Notes::new(assumed);
     let shared = Arc::new(shared(node, &machine, first.snapshot.clone(), Mode::Observe, notes, missing)?);
     shared.metrics.loses_lines(setup.log.lost());
-    observe::start(setup, shared.clone(), first)?;
+    observe::start(setup, shared.clone(), first, disagreements)?;
     #[cfg(feature = "kubernetes")]
     nrt::start(setup.topology.as_ref(), &shared)?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");

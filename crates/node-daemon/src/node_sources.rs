@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use node_input::{
-    DeviceText, IdentitySource, LoadedMachine, LoadedNode, MachineSource, ResidentsSource, RulesSource,
+    DeviceText, IdentitySource, LoadedMachine, LoadedNode, MachineSource, NodeRecorder, ResidentsSource,
+    RulesSource,
 };
 
 use super::Setup;
@@ -37,9 +38,21 @@ impl NodeSources {
     pub(super) fn load(&self) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
         let machine = LoadedMachine::load(&self.machine)?;
         let devices = DeviceText::of(&self.rules)?;
-        let state = ResidentsSource { state: Some(self.root.clone()), ..ResidentsSource::default() };
-        let rules = self.rules.clone().of_node(&self.identity, &state, None)?;
-        let node = LoadedNode::on(&machine, &rules, devices)?.with_identity(&self.identity)?;
+        let node = LoadedNode::on(&machine, &self.rules()?, devices)?.with_identity(&self.identity)?;
         Ok((node, machine))
+    }
+
+    /// The rules, of the release whose state files are there.
+    fn rules(&self) -> anyhow::Result<RulesSource> {
+        let state = ResidentsSource { state: Some(self.root.clone()), ..ResidentsSource::default() };
+        self.rules.clone().of_node(&self.identity, &state, None)
+    }
+
+    /// What makes node files of the node on this machine.
+    ///
+    /// # Errors
+    /// The machine has no files to pack, or something cannot be read.
+    pub(super) fn recorder(&self, machine: &LoadedMachine) -> anyhow::Result<NodeRecorder> {
+        NodeRecorder::new(&self.machine, machine, &self.rules()?, &self.identity)
     }
 }

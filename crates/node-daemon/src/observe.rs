@@ -2,9 +2,9 @@
 //!
 //! The kubelet writes its three files one after the other, and one of them in two steps. They are taken when all have
 //! stood still ([`look`]) and fit together ([`fit`]); until then what was known before stays. A kubelet that starts anew may
-//! decide by other rules ([`rules`]). What a kubelet tells of its
-//! pods ([`pods`]) says what they are called and request, which it admitted ([`admissions`]) and which it refused
-//! ([`refusals`]); where its containers run is compared with its files ([`drift`]). Files that do not fit
+//! decide by other rules ([`rules`]). What a kubelet tells of its pods ([`pods`]) says what they are called and request,
+//! which it admitted ([`admissions`]) and which it refused ([`refusals`]); those that are decided otherwise here can be
+//! packed ([`disagreements`]). Where its containers run is compared with its files ([`drift`]). Files that do not fit
 //! together and do not change any more are served all the same, with a note, so that nothing is hidden for good.
 
 mod look;
@@ -14,6 +14,7 @@ mod sources;
 mod pods;
 mod admissions;
 mod refusals;
+mod disagreements;
 mod drift;
 #[cfg(feature = "kubernetes")]
 mod told;
@@ -34,6 +35,7 @@ use node_input::{LoadedMachine, LoadedNode, PINNED, Requests};
 use node_state::{PodNames, Quarantine, Record, Source, StateFolder, files};
 use pod_spec::{ContainerName, PodUid, ResourceName};
 
+use self::disagreements::Disagreements;
 use self::look::Look;
 use self::pods::{KubeletPods, Version};
 use self::refusals::{Earlier, Past};
@@ -110,8 +112,21 @@ pub(super) fn first(root: &Path, node: &LoadedNode) -> anyhow::Result<Seen> {
     Ok(seen)
 }
 
+/// Where node files are written of pods that are decided otherwise here; `None`: nowhere.
+pub(super) fn disagreements(
+    setup: &Setup<'_>,
+    machine: &LoadedMachine,
+) -> anyhow::Result<Option<Disagreements>> {
+    setup.disagreements.as_deref().map(|folder| Disagreements::new(folder, setup, machine)).transpose()
+}
+
 /// Goes on reading for the rest of the program.
-pub(super) fn start(setup: &Setup<'_>, shared: Arc<Shared>, first: Seen) -> anyhow::Result<()> {
+pub(super) fn start(
+    setup: &Setup<'_>,
+    shared: Arc<Shared>,
+    first: Seen,
+    disagreements: Option<Disagreements>,
+) -> anyhow::Result<()> {
     let root = &setup.root;
     drift::start(&setup.cgroups, shared.clone())?;
     #[cfg(feature = "kubernetes")]
@@ -132,6 +147,7 @@ pub(super) fn start(setup: &Setup<'_>, shared: Arc<Shared>, first: Seen) -> anyh
         past: None,
         odd: None,
         earlier: Earlier::default(),
+        disagreements,
     };
     watching.serve(first);
     thread::Builder::new().name("observe".to_owned()).spawn(move || watching.run(&changes))?;
@@ -150,6 +166,8 @@ struct Watching {
     /// What was found last and is not served.
     odd: Option<Odd>,
     earlier: Earlier,
+    /// Where node files are written of pods that are decided otherwise here.
+    disagreements: Option<Disagreements>,
 }
 
 /// Files that cannot be served, or do not fit together.
@@ -168,7 +186,7 @@ impl Watching {
             let (refusals, admissions) = (self.pods.take_refusals(), self.pods.take_admissions());
             self.look();
             for refusal in &refusals {
-                refusals::explain(&self.shared, &self.earlier, refusal);
+                refusals::explain(&self.shared, &self.earlier, self.disagreements.as_ref(), refusal);
             }
             for admission in &admissions {
                 admissions::tell(&self.shared, admission);

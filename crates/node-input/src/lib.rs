@@ -16,6 +16,7 @@ mod identity;
 mod packed;
 mod device_names;
 mod gather;
+mod recorder;
 mod this_node;
 mod residents;
 mod resume;
@@ -48,6 +49,7 @@ pub use pod_names::{
 };
 pub use pods::{Wholeness, manifest_files, manifests_in};
 pub use quarantine::{parse_quarantine, quarantine_in, still_quarantined, write_quarantine};
+pub use recorder::NodeRecorder;
 pub use residents::{Known, Residents};
 pub use resume::{Requests, ledger};
 pub use source::{Resident, of_node};

@@ -4,6 +4,8 @@
 mod daemon;
 
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use daemon::{Daemon, Folder, pod, until};
 use pods_api::{KubeletPod, PodsServer, SOCKET};
@@ -43,11 +45,16 @@ struct Node {
 
 impl Node {
     fn start() -> Self {
+        Self::with(&[])
+    }
+
+    /// The same with more options of the watcher.
+    fn with(more: &[&str]) -> Self {
         let (root, own) = (Folder::new(), Folder::new());
         let owner = Daemon::start(root.path(), &[]);
         let socket = own.path().join("observe.sock");
         let config = ["--socket", socket.to_str().unwrap(), "--config", "pinned"];
-        let watcher = Daemon::observe(root.path(), &config).at(&socket);
+        let watcher = Daemon::observe(root.path(), &[&config, more].concat()).at(&socket);
         until("a watcher", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
         Self { owner, watcher, root, _own: own }
     }
@@ -183,6 +190,95 @@ fn a_refusal_that_is_not_understood_is_said_to_be_so() {
     server.put(KubeletPod::from_json(&json).unwrap());
     until("a line", || node.is_logged(&["default/bare", "what it requests is not known"]).then_some(()));
     node.counts("topolet_observe_disagreements_total", 1);
+}
+
+/// The node files in a folder.
+fn node_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "zst")).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn what_is_decided_otherwise_is_packed_and_can_be_decided_again() {
+    let own = Folder::new();
+    let folder = own.path().join("new/disagreements");
+    let node = Node::with(&["--disagreements", folder.to_str().unwrap()]);
+    let server = node.pods_api();
+    assert_eq!(node.admit("first", "cpu: 44, memory: 1Gi"), 200);
+    server.put(told("first", "cpu: 44, memory: 1Gi", RUNNING));
+    until("names", || node.watcher.pods().contains("first").then_some(()));
+
+    // What the kubelet decides as we do is not packed.
+    assert_eq!(node.admit("big", "cpu: 48, memory: 1Gi"), 422);
+    server.put(told("big", "cpu: 48, memory: 1Gi", &refused("TopologyAffinityError", NOT_ALIGNED)));
+    until("big", || node.watcher.get("/v1/decisions").body.contains("default/big").then_some(()));
+    assert_eq!(node_files(&folder), Vec::<PathBuf>::new());
+
+    server.put(told("odd", "cpu: 46, memory: 2Gi", &refused("TopologyAffinityError", NOT_ALIGNED)));
+    until("a node file", || node.is_logged(&["the node is packed", "default/odd", "replay="]).then_some(()));
+    let [file] = node_files(&folder).try_into().unwrap();
+    let pod = fs::read_to_string(file.with_added_extension("pod.yaml")).unwrap();
+    let lines: Vec<&str> = pod.lines().take(3).collect();
+    let replay = lines[2].strip_prefix("# ").unwrap();
+    assert_eq!(lines[0], format!("# refused by the kubelet: TopologyAffinityError: {NOT_ALIGNED}"));
+    assert_eq!(lines[1], "# decided here: admitted");
+    assert!(replay.contains(&format!("topolet explain -m {} -f ", file.display())), "{replay}");
+    let log = node.watcher.log();
+    let line = log.iter().find(|line| line.contains("the node is packed")).unwrap();
+    assert!(line.contains(replay), "{line}");
+
+    // The command makes the same decision on the same node, elsewhere.
+    let program = Path::new(env!("CARGO_BIN_EXE_topolet")).parent().unwrap().display();
+    let path = format!("{program}:{}", std::env::var("PATH").unwrap());
+    let again =
+        Command::new("sh").args(["-c", &format!("{replay} -o json")]).env("PATH", path).output().unwrap();
+    assert_eq!(again.status.code(), Some(0), "{}", String::from_utf8_lossy(&again.stderr));
+    let again: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
+    let here = node.watcher.get("/v1/decisions").json("Decisions");
+    let (again, here) = (&again["pods"][0], &here["decisions"][1]);
+    assert_eq!(here["pod"], "default/odd");
+    for field in ["pod", "admitted", "containers", "units"] {
+        assert!(!here[field].is_null(), "{here}");
+        assert_eq!(again[field], here[field], "{field}");
+    }
+
+    // The oldest make room.
+    for count in 0..21 {
+        let name = format!("odd-{count}");
+        server.put(told(&name, "cpu: 1, memory: 1Gi", &refused("TopologyAffinityError", NOT_ALIGNED)));
+        until(&name, || {
+            node.is_logged(&["the node is packed", &format!("pod=\"default/{name}\"")]).then_some(())
+        });
+    }
+    until("a line", || node.is_logged(&["the oldest node files", "20 are kept"]).then_some(()));
+    until("the last 20", || (node_files(&folder).len() == 20).then_some(()));
+    assert!(!file.exists() && !file.with_added_extension("pod.yaml").exists());
+}
+
+#[test]
+fn nothing_is_packed_into_the_folder_of_a_kubelet() {
+    let (root, own) = (Folder::new(), Folder::new());
+    assert!(Daemon::start(root.path(), &[]).terminate());
+    let link = own.path().join("link");
+    std::os::unix::fs::symlink(root.path(), &link).unwrap();
+    for folder in [root.path().join("odd"), link.join("a/b")] {
+        let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
+            .args(["serve", "--observe", "-m", daemon::MACHINE, "--config", "pinned", "--root"])
+            .arg(root.path())
+            .arg("--socket")
+            .arg(own.path().join("observe.sock"))
+            .arg("--disagreements")
+            .arg(&folder)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("error: --disagreements ") && said.contains("name another folder"), "{said}");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(!folder.exists());
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ use node_state::{PodNames, StateFolder};
 use pod_spec::Pod;
 use topology_admission::{Detail, Ledger};
 
+use super::disagreements::Disagreements;
 use super::pods::{Heard, Refusal};
 use crate::clock;
 use crate::explain::{self, Before};
@@ -31,7 +32,12 @@ const RECENT: Duration = Duration::from_secs(30);
 const STATES: usize = 64;
 
 /// Logs, counts and keeps why.
-pub(super) fn explain(shared: &Shared, earlier: &Earlier, refusal: &Refusal) {
+pub(super) fn explain(
+    shared: &Shared,
+    earlier: &Earlier,
+    disagreements: Option<&Disagreements>,
+    refusal: &Refusal,
+) {
     let Refusal { name: pod, reason, message: text, .. } = refusal;
     if !EXPLAINED.contains(&reason.as_str()) && !reason.starts_with("OutOf") {
         tracing::warn!(pod, reason, text, "pod refused by the kubelet");
@@ -72,6 +78,9 @@ pub(super) fn explain(shared: &Shared, earlier: &Earlier, refusal: &Refusal) {
             why,
             "pod refused by the kubelet, and decided otherwise here"
         );
+        if let Some(disagreements) = disagreements {
+            disagreements.pack(shared, refusal, asked, &here);
+        }
     }
     let logged = LoggedDecision {
         time: clock::now(),

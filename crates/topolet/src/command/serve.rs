@@ -80,6 +80,11 @@ pub(crate) struct ServeArguments {
     /// --observe they are only read, and `off` reads none.
     #[arg(long, value_name = "DIR|off")]
     cgroup_root: Option<CgroupRoot>,
+    /// With --observe: a folder for node files of pods that the kubelet refused and that are decided otherwise here, with
+    /// the pods; the log has the command that decides on each again. The last 20 are kept. It is not in the kubelet's
+    /// root folder.
+    #[arg(long, value_name = "DIR", requires = "observe", value_hint = ValueHint::DirPath)]
+    disagreements: Option<PathBuf>,
     #[command(flatten)]
     pods: PodSourceArguments,
     #[command(flatten)]
@@ -247,6 +252,7 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         pods: arguments.pods.sources(arguments.identity.node_name.as_deref())?,
         #[cfg(feature = "kubernetes")]
         topology: arguments.pods.publication(arguments.identity.node_name.as_deref())?,
+        disagreements: arguments.disagreements.clone(),
         cgroups: arguments.cgroup_root.clone().unwrap_or(CgroupRoot::Usual),
     };
     if arguments.observe { node_daemon::observe(&setup) } else { node_daemon::serve(&setup) }
