@@ -202,7 +202,7 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let listeners = listen(setup, &runtime, missing.clone())?;
     let assumed = observe::assumed(setup, &machine);
     let disagreements = observe::disagreements(setup, &machine)?;
-    let first = observe::first(&setup.root, &node)?;
+    let first = observe::first(&observe::Kubelet::of(setup), &node)?;
     for note in &assumed {
         tracing::warn!("{note}");
     }

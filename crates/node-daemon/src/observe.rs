@@ -11,6 +11,7 @@ mod look;
 mod rules;
 mod fit;
 mod sources;
+mod static_pods;
 mod pods;
 mod admissions;
 mod refusals;
@@ -32,7 +33,7 @@ use device_plugin::{ClientError, PodEntry, PodResourcesClient};
 use kubelet_checkpoint::store::StateFile;
 use node_agent::{Enforcement, Pinning, Snapshot};
 use node_input::{LoadedMachine, LoadedNode, PINNED, Requests};
-use node_state::{PodNames, Quarantine, Record, Source, StateFolder, files};
+use node_state::{Quarantine, Record, Source, StateFolder, files};
 use pod_spec::{ContainerName, PodUid, ResourceName};
 
 use self::disagreements::Disagreements;
@@ -72,6 +73,21 @@ pub(super) fn assumed(setup: &Setup<'_>, machine: &LoadedMachine) -> Vec<String>
     )]
 }
 
+/// Whose node it is.
+pub(super) struct Kubelet {
+    /// Its root folder.
+    root: PathBuf,
+    /// What it calls its node; empty: not known.
+    node_name: String,
+}
+
+impl Kubelet {
+    /// The one that is watched.
+    pub(super) fn of(setup: &Setup<'_>) -> Self {
+        Self { root: setup.root.clone(), node_name: setup.pods.node_name.clone() }
+    }
+}
+
 /// The state of a kubelet's node at one moment.
 pub(super) struct Seen {
     look: Look,
@@ -95,17 +111,18 @@ pub(super) struct Observed {
 }
 
 /// The first look that fits together, or that has not changed for [`LASTING`].
-pub(super) fn first(root: &Path, node: &LoadedNode) -> anyhow::Result<Seen> {
+pub(super) fn first(kubelet: &Kubelet, node: &LoadedNode) -> anyhow::Result<Seen> {
+    let root = &kubelet.root;
     // What the kubelet tells of its pods is asked for once this is served.
     let pods = KubeletPods::default();
     let nothing = BTreeMap::new();
-    let mut seen = see(root, Look::settled(root)?, node, &pods, &nothing)?;
+    let mut seen = see(kubelet, Look::settled(root)?, node, &pods, &nothing)?;
     let mut since = Instant::now();
     while seen.misfit.is_some() && since.elapsed() < LASTING {
         thread::sleep(QUIET);
         let look = Look::settled(root)?;
         if look != seen.look {
-            seen = see(root, look, node, &pods, &nothing)?;
+            seen = see(kubelet, look, node, &pods, &nothing)?;
             since = Instant::now();
         }
     }
@@ -139,7 +156,7 @@ pub(super) fn start(
     let pods = Arc::<KubeletPods>::default();
     pods::listen(sources::all(root, &setup.pods), shared.clone(), pods.clone(), changes.announcer())?;
     let mut watching = Watching {
-        root: root.clone(),
+        kubelet: Kubelet::of(setup),
         rules: Rules::new(setup.sources(), &first.look),
         shared,
         pods,
@@ -155,7 +172,7 @@ pub(super) fn start(
 }
 
 struct Watching {
-    root: PathBuf,
+    kubelet: Kubelet,
     rules: Rules,
     shared: Arc<Shared>,
     pods: Arc<KubeletPods>,
@@ -196,7 +213,7 @@ impl Watching {
     }
 
     fn look(&mut self) {
-        let look = match Look::settled(&self.root) {
+        let look = match Look::settled(&self.kubelet.root) {
             Ok(look) => look,
             Err(error) => return self.stale(&error),
         };
@@ -218,7 +235,7 @@ impl Watching {
         }
         let was_there = self.odd.as_ref().is_some_and(|odd| odd.look == look);
         let known = self.shared.snapshot.load().pods.clone();
-        let seen = see(&self.root, look.clone(), &self.shared.node, &self.pods, &known);
+        let seen = see(&self.kubelet, look.clone(), &self.shared.node, &self.pods, &known);
         self.odd(look);
         let lasts = self.odd.as_ref().is_some_and(|odd| odd.since.elapsed() >= LASTING);
         match seen {
@@ -278,12 +295,13 @@ impl Watching {
 /// What the files and the kubelet say. `known` are the records of a look before, which are kept for pods that are as they
 /// were.
 fn see(
-    root: &Path,
+    kubelet: &Kubelet,
     look: Look,
     node: &LoadedNode,
     pods: &KubeletPods,
     known: &BTreeMap<PodUid, Arc<Record>>,
 ) -> anyhow::Result<Seen> {
+    let root = &kubelet.root;
     let version = pods.version();
     let folder = &look.folder;
     if let Some(unknown) = folder.unknown().into_iter().next() {
@@ -299,8 +317,12 @@ fn see(
         Some(_) => Told::ask(root, node, Wanted::Devices),
         None => Told::ask(root, node, Wanted::DevicesAndPods),
     };
-    if let (None, Ok(told)) = (names.known(), &told) {
-        names = told.names(folder);
+    if names.known().is_none() {
+        let own = told.as_ref().map(|told| told.names(folder)).unwrap_or_default();
+        names = names.with_names(own);
+        let unnamed = holders.iter().flatten().filter(|uid| !names.is_named(uid)).cloned().collect();
+        let manifests = static_pods::names(node.static_pods.as_deref(), &kubelet.node_name, &unnamed);
+        names = names.with_names(manifests);
     }
     let quarantine = node_input::parse_quarantine(root, look.quarantine.as_deref())?.still(folder, &names);
     let inventory = match told {
@@ -416,14 +438,14 @@ impl Told {
 
     /// Names of the pods in the files, which are known by UID there and by name here: what a container of that name
     /// holds is the same, and there is only one such pod.
-    fn names(&self, folder: &StateFolder) -> PodNames {
+    fn names(&self, folder: &StateFolder) -> BTreeMap<PodUid, String> {
         let held = held(folder);
         let names = held.iter().filter_map(|(uid, containers)| {
             let mut same = self.pods.iter().filter(|pod| is_same(pod, containers));
             let pod = same.next().filter(|_| same.next().is_none())?;
             Some((uid.clone(), format!("{}/{}", pod.namespace, pod.name)))
         });
-        PodNames::some(names.collect())
+        names.collect()
     }
 }
 

@@ -44,10 +44,21 @@ impl PodNames {
         Self { some: self.all.unwrap_or_default(), all: None, specs: self.specs }
     }
 
-    /// The names of these pods; of others nothing is known.
+    /// With names of pods that have none.
     #[must_use]
-    pub const fn some(some: BTreeMap<PodUid, String>) -> Self {
-        Self { all: None, some, specs: BTreeMap::new() }
+    pub fn with_names(mut self, more: BTreeMap<PodUid, String>) -> Self {
+        for (uid, name) in more {
+            if !self.is_named(&uid) {
+                self.some.insert(uid, name);
+            }
+        }
+        self
+    }
+
+    /// Whether it is known what the pod is called.
+    #[must_use]
+    pub fn is_named(&self, uid: &PodUid) -> bool {
+        self.all.as_ref().is_some_and(|all| all.contains_key(uid)) || self.some.contains_key(uid)
     }
 
     /// The pods, if they are known.

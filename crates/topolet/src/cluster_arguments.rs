@@ -60,7 +60,11 @@ impl PodSourceArguments {
             );
             anyhow::Ok(KubeletAccess { url, token: token.clone(), certificate: kubelet_certificate.clone() })
         });
-        Ok(PodSources { cluster: self.node(node_name), kubelet: kubelet.transpose()? })
+        Ok(PodSources {
+            node_name: named(node_name),
+            cluster: self.node(node_name),
+            kubelet: kubelet.transpose()?,
+        })
     }
 
     /// Where the node of that name is published; `None`: nowhere.
@@ -76,17 +80,18 @@ impl PodSourceArguments {
     fn node(&self, name: Option<&str>) -> Option<NodeInCluster> {
         let access = self.kubeconfig.clone().map(Access::Kubeconfig);
         let access = access.or_else(|| self.in_cluster.then_some(Access::InCluster))?;
-        let node = match name {
-            Some(name) => name.to_owned(),
-            None => crate::arguments::host_name().unwrap_or_default(),
-        };
-        Some(NodeInCluster { access, node })
+        Some(NodeInCluster { access, node: named(name) })
     }
 
     /// Whether there is an API server, which knows what the node is called.
     pub(crate) const fn has_cluster(&self) -> bool {
         self.kubeconfig.is_some() || self.in_cluster
     }
+}
+
+/// What the kubelet calls its node: as it is said, else as this host is called.
+fn named(node_name: Option<&str>) -> String {
+    node_name.map(str::to_owned).or_else(crate::arguments::host_name).unwrap_or_default()
 }
 
 /// Nobody does.
@@ -98,8 +103,8 @@ pub(crate) struct PodSourceArguments {}
 impl PodSourceArguments {
     /// None.
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with the feature")]
-    pub(crate) fn sources(&self, _: Option<&str>) -> anyhow::Result<PodSources> {
-        Ok(PodSources {})
+    pub(crate) fn sources(&self, node_name: Option<&str>) -> anyhow::Result<PodSources> {
+        Ok(PodSources { node_name: named(node_name) })
     }
 
     /// There is none.

@@ -272,3 +272,50 @@ fn get_state_of_a_watched_node_is_what_state_show_says() {
     until("a watcher", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
     assert_eq!(lines(&watcher.prints(&["get", "state"])), shown);
 }
+
+#[test]
+fn static_pods_are_named_by_their_manifests_where_nobody_tells_of_them() {
+    let (served, root, own) = (Folder::new(), Folder::new(), Folder::new());
+    let manifests = own.path().join("manifests");
+    let config = own.path().join("kubelet.yaml");
+    fs::write(&config, with_static_pods(&manifests)).unwrap();
+    let owner = Daemon::with_config(served.path(), config.to_str().unwrap());
+    let with_uid = |name: &str, uid: &str| {
+        pod(name, "cpu: 2, memory: 1Gi")
+            .replace(&format!("name: {name}"), &format!("name: {name}, uid: {uid}"))
+    };
+    for (name, uid) in [("etcd", "0a0a"), ("web", "0b0b")] {
+        assert_eq!(owner.ask("POST", "/v1/pods", &with_uid(name, uid)).status, 200);
+    }
+    // A kubelet that tells nobody of its pods.
+    for file in ["cpu_manager_state", "memory_manager_state"] {
+        fs::copy(served.path().join(file), root.path().join(file)).unwrap();
+    }
+    fs::create_dir(&manifests).unwrap();
+    fs::write(manifests.join("etcd.yaml"), with_uid("etcd", "0a0a")).unwrap();
+    // Nothing says that these hold anything, so they are not here.
+    fs::write(manifests.join("idle.yaml"), with_uid("idle", "0c0c")).unwrap();
+    fs::write(manifests.join("bare.yaml"), pod("bare", "cpu: 2, memory: 1Gi")).unwrap();
+    let socket = own.path().join("observe.sock");
+    let more = ["--socket", socket.to_str().unwrap(), "--config", config.to_str().unwrap()];
+    let more: Vec<&str> = more.into_iter().chain(["--node-name", "worker-1"]).collect();
+    let watcher = Daemon::observe(root.path(), &more).at(&socket);
+    until("a watcher", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
+    let listed = watcher.pods();
+    assert!(listed.contains("default    etcd-worker-1 "), "{listed}");
+    assert!(listed.contains(" 0b0b "), "nobody says what it is called:\n{listed}");
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+    let asked = watcher.ask("POST", "/v1/explain?output=table", &pod("new", "cpu: 2, memory: 1Gi")).body;
+    assert!(asked.contains("fit the node was not looked at"), "other pods may run:\n{asked}");
+}
+
+/// A configuration that pins, with a folder of static pods.
+fn with_static_pods(manifests: &Path) -> String {
+    format!(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncpuManagerPolicy: static\n\
+         reservedSystemCPUs: 0,24,48,72\nmemoryManagerPolicy: Static\nevictionHard: {{memory.available: 1Gi}}\n\
+         reservedMemory: [{{numaNode: 0, limits: {{memory: 1Gi}}}}]\ntopologyManagerPolicy: restricted\n\
+         staticPodPath: {}\n",
+        manifests.display()
+    )
+}

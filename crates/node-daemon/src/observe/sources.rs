@@ -1,4 +1,7 @@
 //! Who tells of a kubelet's pods: the kubelet's pods API, else an API server, else the kubelet's HTTPS endpoint.
+//!
+//! Where none of them does, the manifests of static pods name some of them (`static_pods` beside this), and tell nothing
+//! else.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,6 +21,8 @@ const ANSWER: Duration = Duration::from_secs(2);
 /// Who may be asked for the pods of a kubelet beside its pods API. Without feature `kubernetes` nobody.
 #[derive(Clone, Debug, Default)]
 pub struct PodSources {
+    /// What the kubelet calls its node, as the names of its static pods end; empty: not known.
+    pub node_name: String,
     /// An API server, which is told of refusals too.
     #[cfg(feature = "kubernetes")]
     pub cluster: Option<NodeInCluster>,
@@ -96,7 +101,7 @@ pub(super) fn all(root: &std::path::Path, given: &PodSources) -> Vec<Box<dyn Sou
     #[cfg(feature = "kubernetes")]
     all.extend(cluster::all(given));
     #[cfg(not(feature = "kubernetes"))]
-    let PodSources {} = given;
+    let PodSources { node_name: _ } = given;
     all.shrink_to_fit();
     all
 }
