@@ -82,6 +82,8 @@ pub enum Source {
         root: PathBuf,
         /// The path of its configuration, if one was found.
         config: Option<String>,
+        /// The folder that names its pods, if one was found.
+        pods: Option<String>,
     },
 }
 
@@ -254,6 +256,14 @@ impl Packed {
     pub fn state_root(&self) -> Option<&Path> {
         match &self.source {
             Source::Kubelet { root, .. } => Some(root),
+            Source::File => None,
+        }
+    }
+
+    /// The folder that names the pods; `None`: none does, or a node file.
+    pub fn pods_root(&self) -> Option<&str> {
+        match &self.source {
+            Source::Kubelet { pods, .. } => pods.as_deref(),
             Source::File => None,
         }
     }

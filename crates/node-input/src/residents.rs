@@ -108,7 +108,7 @@ impl Residents {
     /// # Errors
     /// The files cannot be read, or a kubelet with this configuration would not start from them.
     pub fn new(node: &LoadedNode, given: &ResidentsSource, resident: &Resident) -> anyhow::Result<Self> {
-        let Resident { folder, names, from, .. } = resident;
+        let Resident { folder, names, from, names_from, .. } = resident;
         let devices_left_out = devices_left_out(node, folder);
         let restored = ledger(folder, node, names, &devices_left_out);
         let (restored, way_out) = match given.state {
@@ -121,7 +121,8 @@ impl Residents {
         let (ledger, requests) = restored?;
         let count = ledger.pods().count();
         let pods = if count == 1 { "pod" } else { "pods" };
-        let line = Some(format!("beside {count} {pods} of {from}{way_out}"));
+        let named = names_from.as_ref().map(|place| format!(", named by {place}")).unwrap_or_default();
+        let line = Some(format!("beside {count} {pods} of {from}{named}{way_out}"));
         let mut notes = if given.state.is_none() { node.resident_gaps() } else { Vec::new() };
         notes.extend(devices_left_out.iter().map(|(resource, count)| {
             format!(

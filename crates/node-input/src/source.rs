@@ -16,6 +16,8 @@ pub struct Resident {
     pub names: PodNames,
     /// Where they are from, as text to be shown.
     pub from: String,
+    /// What names the pods, as text to be shown, where nobody has said what does.
+    pub names_from: Option<String>,
     /// The kubelet's root folder; `None`: a node file.
     pub root: Option<PathBuf>,
 }
@@ -33,7 +35,7 @@ pub fn of_node(
         let folder = state_of(path)?;
         let names = pod_names_of_state(pods, path, folder.holders().as_ref())?;
         let from = path.display().to_string();
-        return Ok(Some(Resident { folder, names, from, root: Some(path.to_path_buf()) }));
+        return Ok(Some(Resident { folder, names, from, names_from: None, root: Some(path.to_path_buf()) }));
     }
     let Some((packed, folder)) = packed.and_then(|packed| Some((packed, packed.state.as_ref()?))) else {
         anyhow::ensure!(
@@ -48,5 +50,7 @@ pub fn of_node(
     };
     let root = packed.state_root();
     let from = root.map_or_else(|| "the node file".to_owned(), |root| root.display().to_string());
-    Ok(Some(Resident { folder: folder.clone(), names, from, root: root.map(Path::to_path_buf) }))
+    let names_from = packed.pods_root().filter(|_| pods.is_none()).map(str::to_owned);
+    let root = root.map(Path::to_path_buf);
+    Ok(Some(Resident { folder: folder.clone(), names, from, names_from, root }))
 }

@@ -43,7 +43,8 @@ impl Packed {
             )));
         }
         let (config_name, config) = config.unzip();
-        let source = Source::Kubelet { root: kubelet, config: config_name };
+        let named = pods.known().is_some().then(|| below(POD_LOGS).display().to_string());
+        let source = Source::Kubelet { root: kubelet, config: config_name, pods: named };
         Some(Self { config, own_config: None, state, pods, devices: None, source, gaps })
     }
 }

@@ -26,6 +26,9 @@ pub struct NodeStatus {
     /// Which files say what runs; `None`: the program that was asked decided it itself, or nothing runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// What names the pods, where those files do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names_from: Option<String>,
     /// What each NUMA node has, and what runs; `None`: not known.
     #[serde(flatten)]
     pub usage: Option<Usage>,
@@ -77,6 +80,7 @@ impl NodeStatus {
             node: line,
             notes: Vec::new(),
             source: None,
+            names_from: None,
             usage: None,
             not_running: Vec::new(),
             problems: Vec::new(),
@@ -92,7 +96,9 @@ impl NodeStatus {
         if let Some(usage) = &self.usage {
             text.push_str(&usage.rooms(page));
             text.push('\n');
-            text.push_str(&usage.holders(self.source.as_deref(), page));
+            let said = self.source.as_ref().map(|source| format!(", as {source} says")).unwrap_or_default();
+            let named = self.names_from.as_ref().map(|place| format!(", named by {place}"));
+            text.push_str(&usage.holders(&(said + &named.unwrap_or_default()), page));
         }
         text.push_str(&NotRunning::lines(&self.not_running, page));
         for problem in &self.problems {
@@ -158,7 +164,7 @@ impl Usage {
         page.columns(std::iter::once(head.collect()).chain(rows), "")
     }
 
-    fn holders(&self, source: Option<&str>, page: Page) -> String {
+    fn holders(&self, said: &str, page: Page) -> String {
         let (holding, sharing): (Vec<_>, Vec<_>) =
             self.pods.iter().partition(|pod| pod.containers.iter().any(|held| !holds_nothing(held)));
         let mut text = String::new();
@@ -168,7 +174,6 @@ impl Usage {
             text.push_str(&page.columns(std::iter::once(head).chain(rows), ""));
             text.push('\n');
         }
-        let said = source.map_or_else(String::new, |source| format!(", as {source} says"));
         let run = match (sharing.len(), holding.len()) {
             (0, 0) => "no pods run".to_owned(),
             (0, 1) => "1 pod runs".to_owned(),

@@ -17,6 +17,12 @@ use topology_manifest::{
 pub(crate) struct Checked {
     pub(crate) machine: String,
     pub(crate) configuration: String,
+    /// The kubelet release whose rules apply; documents name it themselves.
+    #[serde(skip)]
+    pub(crate) rules_of: String,
+    /// Which pods hold something on the node, by which files, as text to be shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) beside: Option<String>,
     /// For whom it is proposed.
     #[serde(rename = "for")]
     pub(crate) target: Target,

@@ -111,8 +111,9 @@ fn admit_and_explain_decide_beside_what_runs_there_by_the_nodes_own_rules() {
         assert_eq!(own["node"]["configuration"], root.path("var/lib/kubelet/config.yaml"));
     }
     let (text, _) = topolet(&[&["admit"], &asked[..]].concat());
-    let kubelet = root.path("var/lib/kubelet");
-    assert!(text.contains(&format!("beside 3 pods of {kubelet}; --empty leaves them out")), "{text}");
+    let beside =
+        format!("beside 3 pods of {}, named by {};", root.path("var/lib/kubelet"), root.path("var/log/pods"));
+    assert!(text.contains(&format!("{beside} --empty leaves them out")), "{text}");
     assert!(text.contains("\n  testpmd    0     7-10,55-58"), "{text}");
     let (text, _) = topolet(&[&["admit", "--empty"], &asked[..]].concat());
     assert!(!text.contains("beside") && text.contains("\n  testpmd    0     1-4,49-52"), "{text}");
@@ -124,13 +125,28 @@ fn every_other_command_is_about_the_node_as_well() {
     let machine = root.0.display().to_string();
     let config = root.path("var/lib/kubelet/config.yaml");
     let pod = fixture("pods/aligned.yaml");
-    let (text, _) = topolet(&["simulate", "--find-max", "-f", &pod, "-m", &machine]);
-    assert!(
-        text.contains(&format!("configuration {config}")) && text.contains("fit the empty node"),
-        "{text}"
-    );
+    let places = format!("{}, named by {}", root.path("var/lib/kubelet"), root.path("var/log/pods"));
+    let find_max = ["simulate", "--find-max", "-f", &pod, "-m", &machine];
+    let (text, _) = topolet(&find_max);
+    let head =
+        format!("configuration {config} · how many of default/numa-aligned fit\nbeside 3 pods of {places};");
+    assert!(text.contains(&head), "{text}");
+    // Of 46 pods with 2 CPUs on 2 nodes the pods that run leave room for 32.
+    let fits = |text: &str| {
+        let line = text.lines().find(|line| line.starts_with("as configured")).unwrap();
+        line.split_whitespace().last().unwrap().to_owned()
+    };
+    assert_eq!(fits(&text), "32");
+    let (text, _) = topolet(&[&find_max[..], &["--empty"]].concat());
+    assert!(text.contains("fit the empty node"), "{text}");
+    assert_eq!(fits(&text), "46");
     let (text, _) = topolet(&["config", "check", "-m", &machine]);
-    assert!(text.contains(&config), "{text}");
+    assert!(text.contains(&config) && text.contains(&format!("3 pods hold something by {places}")), "{text}");
+    let (text, _) = topolet(&["status", "-m", &machine]);
+    let kubelet = root.path("var/lib/kubelet");
+    assert!(text.contains(&format!("configuration {config} ·")) && text.contains("ran/dpdk-7"), "{text}");
+    let says = format!("3 pods run, as {kubelet} says, named by {}", root.path("var/log/pods"));
+    assert!(text.contains(&says), "{text}");
     let (text, _) = topolet(&["topology", "-m", &machine]);
     assert!(text.contains("ran/dpdk-7"), "{text}");
     let (text, _) = topolet(&["topology", "--empty", "-m", &machine]);
@@ -142,9 +158,33 @@ fn every_other_command_is_about_the_node_as_well() {
         warning.contains("intel.com/sriov_vf, of which the kubelet's checkpoint names 4 devices"),
         "{warning}"
     );
+    let head = format!("configuration {config} · CPUs static, memory Static, beside 3 pods of {places};");
+    assert!(warning.contains(&head), "{warning}");
     let state = root.path("var/lib/kubelet");
     let given = ["--state", &state, "--pods", &root.path("var/log/pods"), "--config", &config, "-m", MACHINE];
     assert_eq!(own, topolet(&[&["export", "nrt", "--node-name", "a"], &given[..]].concat()).0);
+}
+
+#[test]
+fn a_configuration_is_checked_with_the_state_of_the_node() {
+    let root = Root::node("check");
+    let machine = root.0.display().to_string();
+    let check = |config: &str| {
+        root.write("other.yaml", config);
+        let output = run(&["config", "check", "-m", &machine, "--config", &root.path("other.yaml")]);
+        (String::from_utf8(output.stdout).unwrap(), output.status.code())
+    };
+    // Pods hold what this reserves.
+    let (text, status) = check(&CONFIG.replace("0,24,48,72", "0-3,48-51"));
+    assert!(text.contains("! the kubelet would not start from this state: "), "{text}");
+    assert!(text.contains("`topolet state check` says more") && status == Some(2), "{text}");
+    let (text, status) = check(&CONFIG.replace("static", "none"));
+    assert!(text.contains("would not start from this state") && status == Some(2), "{text}");
+    // Strict reservation is proposed, and the state has reserved CPUs among the shared ones.
+    let (text, status) = check(CONFIG);
+    assert!(!text.contains("! the kubelet would not start") && status == Some(0), "{text}");
+    assert!(text.contains("! with what is proposed the kubelet would not start from this state: "), "{text}");
+    assert!(text.contains("drain the node first"), "{text}");
 }
 
 #[test]

@@ -2,9 +2,13 @@
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use config_advice::{Severity, Target, changes, check as find_faults, held_back, notes, propose};
-use node_input::{IdentitySource, KubeletVersion, LoadedMachine, ResidentsSource, RulesSource};
+use config_advice::{Change, Severity, Target, changes, check as find_faults, held_back, notes, propose};
+use node_config::KubeletConfiguration;
+use node_input::{
+    IdentitySource, KubeletVersion, LoadedMachine, LoadedNode, Residents, ResidentsSource, RulesSource,
+};
 use node_output::{Document, Format};
+use topology_admission::Compat;
 use topology_manifest::ConfigKind;
 use topology_model::KubeletView;
 
@@ -82,6 +86,61 @@ pub(super) fn run(arguments: &ConfigArguments, screen: Screen) -> anyhow::Result
     }
 }
 
+/// What the node's state files are to a configuration, and to the one that is proposed.
+struct StateBeside {
+    /// Which files, and which pods they are about.
+    beside: String,
+    /// Why a kubelet does not start from them with the configuration; `None`: it does.
+    refused: Option<String>,
+    /// The same with what is proposed.
+    refused_later: Option<String>,
+}
+
+impl StateBeside {
+    /// `None`: the machine has no state, or a kubelet does not get so far with the configuration.
+    fn look(
+        machine: &LoadedMachine,
+        rules: &RulesSource,
+        config: &KubeletConfiguration,
+        proposal: &KubeletConfiguration,
+    ) -> anyhow::Result<Option<Self>> {
+        let own = ResidentsSource::default();
+        let Some(resident) = own.of_node(machine.packed.as_deref())? else { return Ok(None) };
+        let with = |config: &KubeletConfiguration| {
+            let change = |own: &mut KubeletConfiguration| own.clone_from(config);
+            let node = LoadedNode::changed(machine, rules, None, Compat::default(), change).ok()?;
+            Some(Residents::new(&node, &own, &resident))
+        };
+        let why = |error: anyhow::Error| {
+            let text = error.root_cause().to_string();
+            text.lines().next().unwrap_or_default().to_owned()
+        };
+        let Some(now) = with(config) else { return Ok(None) };
+        let pods = resident.folder.holders().map_or(0, |holders| holders.len());
+        let named =
+            resident.names_from.as_ref().map(|place| format!(", named by {place}")).unwrap_or_default();
+        let pods = if pods == 1 { "1 pod holds".to_owned() } else { format!("{pods} pods hold") };
+        Ok(Some(Self {
+            beside: format!("{pods} something by {}{named}", resident.from),
+            refused: now.err().map(why),
+            refused_later: with(proposal).and_then(Result::err).map(why),
+        }))
+    }
+
+    fn note(&self, changes: &[Change]) -> Option<String> {
+        let later = |why: &String| {
+            format!(
+                "with what is proposed {why}: drain the node first, and remove the state files before the kubelet starts again"
+            )
+        };
+        match (&self.refused, &self.refused_later) {
+            (Some(why), _) => Some(format!("{why}; `topolet state check` says more")),
+            (None, Some(why)) if !changes.is_empty() => Some(later(why)),
+            (None, _) => None,
+        }
+    }
+}
+
 fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let machine = LoadedMachine::load_node(&arguments.machine.source())?;
     if arguments.config.is_none() {
@@ -89,13 +148,18 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     }
     let view = KubeletView::new(&machine.info)
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
-    let rules = RulesSource { kubelet: arguments.kubelet, ..RulesSource::default() };
+    let rules = RulesSource {
+        config: arguments.config.clone(),
+        kubelet: arguments.kubelet,
+        ..RulesSource::default()
+    };
     let rules =
         rules.of_node(&IdentitySource::default(), &ResidentsSource::default(), machine.packed.as_deref())?;
     if let Some(doubt) = rules.kubelet.and_then(|version| version.doubt("--kubelet")) {
         screen.warn(doubt);
     }
-    let rules = rules.kubelet_rules();
+    let source = rules;
+    let rules = source.kubelet_rules();
     let (read, text) =
         node_input::configuration_to_check(arguments.config.as_deref(), &machine, &view, rules)?;
     if let Some(warning) = node_input::memory_must_be_known_by(&machine, &read.config)? {
@@ -113,7 +177,8 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     let refused = findings.iter().filter(|finding| finding.severity == Severity::Refused).count();
     let without_effect = read.warnings.iter().map(|warning| Finding::without_effect(warning, &read.name));
     findings.splice(refused..refused, without_effect);
-    let is_wrong = !findings.is_empty();
+    let state = StateBeside::look(&machine, &source, &read.config, &proposal)?;
+    let is_wrong = !findings.is_empty() || state.as_ref().is_some_and(|state| state.refused.is_some());
     let changes = changes(&read.config, &proposal);
     let given = Given { name: &read.name, text: &text, kind: read.kind };
     if arguments.propose {
@@ -142,21 +207,24 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     let snippet =
         if text.is_empty() { serde_saphyr::to_string(&proposal)? } else { advice::drop_in(&changes)? };
     let held_back = held_back(&read.config, &proposal, &view, target);
-    let notes = held_back.iter().chain(&notes(&proposal, &view)).map(ToString::to_string).collect();
+    let mut notes: Vec<String> =
+        held_back.iter().chain(&notes(&proposal, &view)).map(ToString::to_string).collect();
+    notes.extend(state.as_ref().and_then(|state| state.note(&changes)));
     let checked = Checked {
         machine: machine.name.clone(),
         configuration: read.name.clone(),
+        rules_of: format!("v{}", rules.release.verified()),
+        beside: state.as_ref().map(|state| state.beside.clone()),
         target,
         findings,
         changes,
         notes,
         proposal: serde_json::to_value(&proposal)?,
     };
-    let rules_of = format!("v{}", rules.release.verified());
     let format = arguments.output.output;
     if format == Format::Table {
         screen.show(&render::checked(&checked, given, &snippet, screen.page))?;
-    } else if let Some(text) = Document::new("ConfigCheck", &checked).of(&rules_of).text(format)? {
+    } else if let Some(text) = Document::new("ConfigCheck", &checked).of(&checked.rules_of).text(format)? {
         screen.print(&text)?;
     }
     Ok(outcome(is_wrong))

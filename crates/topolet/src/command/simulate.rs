@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use node_input::{DeviceText, IdentitySource, LIVE, LoadedMachine, ResidentsSource, Wholeness};
+use node_input::{DeviceText, IdentitySource, LIVE, LoadedMachine, Wholeness};
 use node_output::{Document, Format};
 use pod_spec::{PodLevelResources, PodRules};
 
-use crate::arguments::{DeviceArguments, MachineArguments, ReadingArguments, RulesArguments};
+use crate::arguments::{
+    DeviceArguments, MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments,
+};
 use crate::outcome::Outcome;
 use crate::pods::{self, Asked, Reading};
 use crate::render::{self, Screen};
@@ -19,7 +21,7 @@ pub(crate) struct SimulateArguments {
     /// A scenario (`kind: Scenario`); with --find-max one pod. `-` reads standard input.
     #[arg(short, long = "filename", value_name = "FILE", required = true)]
     pub(crate) file: PathBuf,
-    /// Finds out how many of the pod fit on one machine, under each policy, scope and option, and with which
+    /// Finds out how many of the pod fit on one machine, beside what runs there (--empty leaves that out), under each policy, scope and option, and with which
     /// reservation for the system the most fit.
     #[arg(long)]
     pub(crate) find_max: bool,
@@ -35,6 +37,8 @@ pub(crate) struct SimulateArguments {
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
     pub(crate) rules: RulesArguments,
+    #[command(flatten)]
+    pub(crate) residents: ResidentsArguments,
     /// How to print.
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: SimulateFormat,
@@ -105,6 +109,9 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
         ("--scope", scope.is_some()),
         ("--devices", devices.is_some()),
         ("--device", !selected.is_empty()),
+        ("--state", arguments.residents.state.is_some()),
+        ("--pods", arguments.residents.pods.is_some()),
+        ("--empty", arguments.residents.empty),
     ];
     match said.into_iter().find(|(_, is_said)| *is_said) {
         Some((name, _)) => {
@@ -119,8 +126,8 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     let reading = Reading { arguments: arguments.reading, static_pods: None };
     let source = arguments.machine.source();
     let machine = LoadedMachine::load_node(&source)?;
-    let (nobody, nothing) = (IdentitySource::default(), ResidentsSource::default());
-    let rules = arguments.rules.source().of_node(&nobody, &nothing, machine.packed.as_deref())?;
+    let (nobody, residents) = (IdentitySource::default(), arguments.residents.source());
+    let rules = arguments.rules.source().of_node(&nobody, &residents, machine.packed.as_deref())?;
     let pod_rules = PodRules::of(&rules.kubelet_rules(), PodLevelResources::Count);
     let Asked { pods: found, wholeness, .. } = pods::from_files(files, reading, pod_rules, screen)?;
     // The copies of a workload are one kind of pod.
@@ -129,8 +136,8 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     }) else {
         bail!("--find-max is for one kind of pod, and {} has {}", arguments.file.display(), found.len());
     };
-    let devices = DeviceText::on(&rules, &source, &nothing)?;
-    let question = Question { machine: &machine, rules: &rules, devices };
+    let devices = DeviceText::on(&rules, &source, &residents)?;
+    let question = Question { machine: &machine, rules: &rules, devices, residents: &residents };
     let found = simulation::find_max(&question, pod)?;
     for warning in &found.warnings {
         screen.warn(warning);

@@ -83,7 +83,10 @@ fn read(arguments: &StatusArguments, screen: Screen) -> anyhow::Result<NodeStatu
         Ok(residents) => {
             status.usage = Some(Usage::new(&node.node, &node.cpus, &residents.ledger));
             status.notes = residents.notes;
-            status.source = resident.map(|resident| resident.from);
+            if let Some(resident) = resident {
+                status.source = Some(resident.from);
+                status.names_from = resident.names_from;
+            }
         }
         // What is wrong with the files is said.
         Err(_) if !status.problems.is_empty() => {

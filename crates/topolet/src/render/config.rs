@@ -1,7 +1,6 @@
 //! What is wrong with a configuration, and what is proposed.
 
 use config_advice::{Severity, Target};
-use node_output::RELEASE;
 use serde_json::Value;
 use topology_manifest::ConfigKind;
 
@@ -11,9 +10,11 @@ use crate::advice::{Checked, Expected, Given};
 /// The check for a person; `snippet` is what is proposed for the `given` text, as a file.
 pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, page: Page) -> String {
     let dot = page.dot();
-    let Checked { machine, configuration, findings, changes, .. } = checked;
+    let Checked { machine, configuration, rules_of, beside, findings, changes, .. } = checked;
     let mut text =
-        format!("{machine} {dot} configuration {configuration} {dot} rules of kubelet {RELEASE}\n\n");
+        format!("{machine} {dot} configuration {configuration} {dot} rules of kubelet {rules_of}\n");
+    text.extend(beside.iter().map(|beside| format!("{beside}\n")));
+    text.push('\n');
     for finding in findings {
         let (mark, what) = match finding.severity {
             Severity::Refused => (page.no(), "the kubelet does not start"),

@@ -219,10 +219,12 @@ const MOST_RESERVATIONS: usize = 8;
 /// The tables of --find-max, ending in a newline.
 pub(crate) fn found_max(found: &FoundMax, page: Page) -> String {
     let dot = page.dot();
-    let FoundMax { pod, machine, configuration, .. } = found;
-    let head =
-        format!("{machine} {dot} configuration {configuration} {dot} how many of {pod} fit the empty node");
-    let mut text = page.wrapped(&head, 2) + "\n";
+    let FoundMax { pod, machine, configuration, beside, .. } = found;
+    let whereto = if beside.is_some() { "" } else { " the empty node" };
+    let head = format!("{machine} {dot} configuration {configuration} {dot} how many of {pod} fit{whereto}");
+    let mut text = page.wrapped(&head, 2);
+    text.extend(beside.iter().map(|beside| page.wrapped(beside, 2)));
+    text.push('\n');
     let notes = notes(&found.variants);
     let mut policies = vec!["POLICY".to_owned()];
     let mut scopes = vec!["SCOPE".to_owned()];

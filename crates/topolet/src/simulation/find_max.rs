@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use admission_report::unchecked_notice;
 use node_config::KubeletConfiguration;
-use node_input::{ADVICE, DeviceText, LoadedMachine, LoadedNode, RulesSource};
+use node_input::{ADVICE, DeviceText, LoadedMachine, LoadedNode, ResidentsSource, RulesSource};
 use node_simulation::{POLICIES_AND_SCOPES, PolicyOption, ReservationPlace, SystemReservation};
 use pod_spec::Pod;
 use rayon::prelude::*;
@@ -20,6 +20,9 @@ pub(crate) struct FoundMax {
     pub(crate) pod: String,
     pub(crate) machine: String,
     pub(crate) configuration: String,
+    /// Beside which pods, as text to be shown; `None`: nothing runs there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) beside: Option<String>,
     /// Each option with each policy and scope.
     pub(crate) variants: Vec<Variant>,
     /// Other places for what is reserved for the system, with the configuration's own policy, scope and options: the
@@ -69,8 +72,10 @@ impl Capacity {
         }
     }
 
+    /// The first line says why.
     fn no_start(error: &anyhow::Error) -> Self {
-        Self::NoStart { no_start: format!("{error:#}") }
+        let text = format!("{error:#}");
+        Self::NoStart { no_start: text.lines().next().unwrap_or_default().to_owned() }
     }
 }
 
@@ -79,6 +84,7 @@ pub(crate) struct Question<'a> {
     pub(crate) machine: &'a LoadedMachine,
     pub(crate) rules: &'a RulesSource,
     pub(crate) devices: Option<DeviceText>,
+    pub(crate) residents: &'a ResidentsSource,
 }
 
 impl Question<'_> {
@@ -86,14 +92,18 @@ impl Question<'_> {
     fn node(&self, change: impl FnOnce(&mut KubeletConfiguration)) -> anyhow::Result<LoadedNode> {
         LoadedNode::changed(self.machine, self.rules, self.devices.clone(), Compat::default(), change)
     }
+
+    /// The node with what runs on it.
+    fn startable(&self, node: anyhow::Result<LoadedNode>) -> Startable {
+        let node = node?;
+        // What pods hold that are gone is free.
+        let ledger = node.residents(self.residents)?.ledger.collect();
+        Ok((node.node, ledger))
+    }
 }
 
-/// A node and its empty ledger, or why there is none: what can be handed to another thread.
+/// A node and its ledger, or why there is none: what can be handed to another thread.
 type Startable = Result<(Arc<Node>, Ledger), anyhow::Error>;
-
-fn startable(node: anyhow::Result<LoadedNode>) -> Startable {
-    node.map(|node| (node.empty_ledger(), node)).map(|(ledger, node)| (node.node, ledger))
-}
 
 fn capacity(node: &Startable, pod: &Pod) -> Capacity {
     match node {
@@ -133,7 +143,7 @@ fn reservations(
     let nodes: Vec<(SystemReservation, Startable)> = candidates
         .map(|candidate| {
             let node = question.node(|config| candidate.set(config));
-            (candidate, startable(node))
+            (candidate, question.startable(node))
         })
         .collect();
     let fits = nodes.par_iter().map(|(candidate, node)| ReservationFit {
@@ -151,6 +161,7 @@ fn reservations(
 /// Looks at every policy, scope and option, and at every reservation.
 pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<FoundMax> {
     let base = question.node(|_| ())?;
+    let residents = base.residents(question.residents)?;
     let mut config = KubeletConfiguration::default();
     question.node(|given| config = given.clone())?;
     let options = PolicyOption::unset(&config, &base.node);
@@ -164,7 +175,7 @@ pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<Fou
                     option.set(config);
                 }
             });
-            nodes.push((option.map(PolicyOption::name), policy, scope, startable(node)));
+            nodes.push((option.map(PolicyOption::name), policy, scope, question.startable(node)));
         }
     }
     let variants = nodes.par_iter().map(|(option, policy, scope, node)| Variant {
@@ -178,12 +189,14 @@ pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<Fou
         pod: format!("{}/{}", pod.namespace, pod.name),
         machine: base.line.machine.clone(),
         configuration: base.line.configuration.clone(),
+        beside: residents.line,
         variants: variants.collect(),
         reservations: reservations(question, &base, &config, pod),
         warnings: unchecked
             .iter()
             .map(ToString::to_string)
             .chain(base.warnings.iter().map(ToString::to_string))
+            .chain(residents.notes)
             .collect(),
     })
 }
@@ -266,8 +279,8 @@ spec: {containers: [{name: a, resources: {limits: {cpu: 9, memory: 9Gi}}}, {name
         for name in machine_fixtures::names() {
             let arguments = MachineSource::named(name);
             let machine = LoadedMachine::load(&arguments).unwrap();
-            let (rules, pods) = (rules(), pods());
-            let question = Question { machine: &machine, rules: &rules, devices: None };
+            let (rules, pods, nothing) = (rules(), pods(), ResidentsSource::default());
+            let question = Question { machine: &machine, rules: &rules, devices: None, residents: &nothing };
             // Of a large machine one kind of pod is enough.
             let some = if machine.info.num_cpus > 256 { &pods[1..] } else { &pods[..] };
             for pod in some {
@@ -276,7 +289,7 @@ spec: {containers: [{name: a, resources: {limits: {cpu: 9, memory: 9Gi}}}, {name
                         config.topology_manager_policy = Some(policy.name().to_owned());
                         config.topology_manager_scope = Some(scope.name().to_owned());
                     });
-                    let found = capacity(&startable(node), pod).fit().unwrap();
+                    let found = capacity(&question.startable(node), pod).fit().unwrap();
                     let expected = one_by_one(&machine, policy.name(), scope.name(), pod);
                     assert_eq!(found, expected, "{name} {} {} {}", pod.name, policy.name(), scope.name());
                     *seen.entry(policy.name()).or_insert(0) += found;
