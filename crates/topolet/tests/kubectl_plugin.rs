@@ -63,22 +63,7 @@ kind: Node
 metadata: {name: worker-1, labels: {disk: ssd}}
 ";
 
-const TOPOLOGIES: &str = "
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: noderesourcetopologies.topology.node.k8s.io
-  annotations: {api-approved.kubernetes.io: 'https://github.com/kubernetes/enhancements/pull/1870'}
-spec:
-  group: topology.node.k8s.io
-  scope: Cluster
-  names: {kind: NodeResourceTopology, listKind: NodeResourceTopologyList, plural: noderesourcetopologies, singular: noderesourcetopology}
-  versions:
-  - name: v1alpha2
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-";
+const TOPOLOGIES: &str = include_str!("../../../deploy/crd/topology.node.k8s.io_noderesourcetopologies.yaml");
 
 /// NUMA node 0 is almost full. It publishes no memory.
 const TOPOLOGY: &str = "
