@@ -10,6 +10,7 @@
 mod look;
 mod rules;
 mod fit;
+mod resources;
 mod sources;
 mod static_pods;
 mod pods;
@@ -20,26 +21,25 @@ mod drift;
 #[cfg(feature = "kubernetes")]
 mod told;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
-use cpuset::CpuSet;
-use device_manager::{Device, DeviceId, Inventory, Moment};
-use device_plugin::{ClientError, PodEntry, PodResourcesClient};
+use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::store::StateFile;
 use node_agent::{Enforcement, Pinning, Snapshot};
 use node_input::{LoadedMachine, LoadedNode, PINNED, Requests};
-use node_state::{Quarantine, Record, Source, StateFolder, files};
-use pod_spec::{ContainerName, PodUid, ResourceName};
+use node_state::{Contents, Quarantine, Record, Source, StateFolder, files};
+use pod_spec::PodUid;
 
 use self::disagreements::Disagreements;
 use self::look::Look;
 use self::pods::{KubeletPods, Version};
 use self::refusals::{Earlier, Past};
+use self::resources::{Told, Wanted};
 use self::rules::Rules;
 #[cfg(feature = "kubernetes")]
 pub use self::sources::NodeInCluster;
@@ -57,8 +57,6 @@ const PACE: Pace =
 const LASTING: Duration = Duration::from_secs(5);
 /// That what is served is out of date is told after so long, even if the files change all the time.
 const LATE: Duration = Duration::from_secs(1);
-/// How long the kubelet may take to answer.
-const ANSWER: Duration = Duration::from_secs(2);
 
 /// What is taken for true of the kubelet without having been told: its configuration, if nothing names one.
 pub(super) fn assumed(setup: &Setup<'_>, machine: &LoadedMachine) -> Vec<String> {
@@ -304,11 +302,12 @@ fn see(
     let root = &kubelet.root;
     let version = pods.version();
     let folder = &look.folder;
-    if let Some(unknown) = folder.unknown().into_iter().next() {
-        return Err(unknown.into());
+    let mut contents = folder.contents_of_any();
+    if !contents.unknown.is_empty() {
+        return Err(contents.unknown.swap_remove(0).into());
     }
-    of_same_policies(folder, node)?;
-    let holders = folder.holders();
+    of_same_policies(&contents, node)?;
+    let holders = contents.holders();
     let mut names = match pods.names(holders.as_ref()) {
         Some(names) => names,
         None => node_input::pod_names(None, root, holders.as_ref())?,
@@ -318,7 +317,7 @@ fn see(
         None => Told::ask(root, node, Wanted::DevicesAndPods),
     };
     if names.known().is_none() {
-        let own = told.as_ref().map(|told| told.names(folder)).unwrap_or_default();
+        let own = told.as_ref().map(|told| told.names(&contents)).unwrap_or_default();
         names = names.with_names(own);
         let unnamed = holders.iter().flatten().filter(|uid| !names.is_named(uid)).cloned().collect();
         let manifests = static_pods::names(node.static_pods.as_deref(), &kubelet.node_name, &unnamed);
@@ -326,13 +325,13 @@ fn see(
     }
     let quarantine = node_input::parse_quarantine(root, look.quarantine.as_deref())?.still(folder, &names);
     let inventory = match told {
-        Ok(told) => Some(with_registered(told.inventory, folder)),
+        Ok(told) => Some(with_registered(told.inventory, &contents)),
         Err(error) => {
             tracing::warn!("names of pods and free devices are not known: {error}");
             None
         }
     };
-    let misfit = fit::misfit(folder, node, &names);
+    let misfit = fit::misfit(&contents, node, &names);
     let past = Past { folder: folder.clone(), names, inventory };
     let (ledger, requests) = past.ledger(node)?;
     let mut arrivals = known.values().map(|record| record.arrival + 1).max().unwrap_or(0)..;
@@ -371,28 +370,27 @@ fn see(
 
 /// The devices that the kubelet told of, and the resources of which it has none that is healthy: their plugins have
 /// registered, by its file.
-fn with_registered(mut inventory: Inventory, folder: &StateFolder) -> Inventory {
-    let file = folder.contents_of_any().device.filter(|read| read.fault.is_none());
-    let registered = file.and_then(|read| read.state.registered).unwrap_or_default();
-    for (resource, _) in registered {
-        if !inventory.is_registered(&resource) {
-            inventory.remember(&resource, Moment::default());
+fn with_registered(mut inventory: Inventory, contents: &Contents) -> Inventory {
+    let file = contents.device.as_ref().filter(|read| read.fault.is_none());
+    let registered = file.and_then(|read| read.state.registered.as_ref());
+    for (resource, _) in registered.into_iter().flatten() {
+        if !inventory.is_registered(resource) {
+            inventory.remember(resource, Moment::default());
         }
     }
     inventory
 }
 
 /// Whether the files are of the policies that the configuration has.
-fn of_same_policies(folder: &StateFolder, node: &LoadedNode) -> anyhow::Result<()> {
-    let contents = folder.contents_of_any();
-    let cpu = contents.cpu.and_then(|read| Some(read.ok()?.policy));
-    let memory = contents.memory.and_then(|read| Some(read.ok()?.state.policy));
+fn of_same_policies(contents: &Contents, node: &LoadedNode) -> anyhow::Result<()> {
+    let cpu = contents.cpu.as_ref().and_then(|read| Some(read.as_ref().ok()?.policy.as_str()));
+    let memory = contents.memory.as_ref().and_then(|read| Some(read.as_ref().ok()?.state.policy.as_str()));
     let policies = [
         (StateFile::Cpu, "CPU", cpu, files::cpu_policy(&node.node)),
         (StateFile::Memory, "memory", memory, files::memory_policy(&node.node)),
     ];
     for (file, manager, stored, configured) in policies {
-        if let Some(stored) = stored.filter(|stored| stored != configured) {
+        if let Some(stored) = stored.filter(|stored| *stored != configured) {
             bail!(
                 "{} is of {manager} manager policy \"{stored}\", and configuration {} has \"{configured}\": \
                  --config names the one that the kubelet has",
@@ -402,84 +400,4 @@ fn of_same_policies(folder: &StateFolder, node: &LoadedNode) -> anyhow::Result<(
         }
     }
     Ok(())
-}
-
-/// What the kubelet answers about itself.
-struct Told {
-    pods: Vec<PodEntry>,
-    inventory: Inventory,
-}
-
-/// What the kubelet is asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Wanted {
-    Devices,
-    /// Its pods too, since nobody else has told of them.
-    DevicesAndPods,
-}
-
-impl Told {
-    fn ask(root: &Path, node: &LoadedNode, wanted: Wanted) -> Result<Self, ClientError> {
-        let socket = root.join(look::SOCKET);
-        let mut client = PodResourcesClient::connect(&socket, ANSWER)?;
-        let pods = if wanted == Wanted::DevicesAndPods { client.list()? } else { Vec::new() };
-        let mut devices: BTreeMap<ResourceName, BTreeMap<DeviceId, Vec<i64>>> = BTreeMap::new();
-        for entry in client.allocatable()?.devices {
-            let nodes = devices.entry(entry.resource).or_default().entry(entry.device).or_default();
-            nodes.extend(entry.node.map(|node| node.0));
-        }
-        let mut inventory = Inventory::new(node.node.nodes().clone());
-        for (resource, devices) in devices {
-            let each = devices.iter().map(|(id, nodes)| Device::new(id.as_str(), nodes));
-            inventory = inventory.with(resource, each.collect::<Vec<_>>());
-        }
-        Ok(Self { pods, inventory })
-    }
-
-    /// Names of the pods in the files, which are known by UID there and by name here: what a container of that name
-    /// holds is the same, and there is only one such pod.
-    fn names(&self, folder: &StateFolder) -> BTreeMap<PodUid, String> {
-        let held = held(folder);
-        let names = held.iter().filter_map(|(uid, containers)| {
-            let mut same = self.pods.iter().filter(|pod| is_same(pod, containers));
-            let pod = same.next().filter(|_| same.next().is_none())?;
-            Some((uid.clone(), format!("{}/{}", pod.namespace, pod.name)))
-        });
-        names.collect()
-    }
-}
-
-/// Exclusive CPUs and devices by container.
-type Held = BTreeMap<ContainerName, (CpuSet, BTreeSet<DeviceId>)>;
-
-/// What the files have of each pod.
-fn held(folder: &StateFolder) -> BTreeMap<PodUid, Held> {
-    let contents = folder.contents_of_any();
-    let mut held: BTreeMap<PodUid, Held> = BTreeMap::new();
-    if let Some(state) = contents.cpu.and_then(|read| read.ok()?.state().ok()) {
-        for (pod, containers) in state.containers {
-            for (container, cpus) in containers {
-                held.entry(pod.clone()).or_default().entry(container).or_default().0 = cpus;
-            }
-        }
-    }
-    if let Some(read) = contents.device.filter(|read| read.fault.is_none()) {
-        for (pod, container, _, of) in files::devices(&read.state).iter() {
-            let devices = &mut held.entry(pod.clone()).or_default().entry(container.clone()).or_default().1;
-            devices.extend(of.devices());
-        }
-    }
-    held
-}
-
-/// Whether a pod's containers hold that.
-fn is_same(pod: &PodEntry, containers: &Held) -> bool {
-    let holds_it = |(name, (cpus, devices)): (&ContainerName, &(CpuSet, BTreeSet<DeviceId>))| {
-        pod.containers.iter().any(|container| {
-            let own: BTreeSet<DeviceId> =
-                container.amounts.devices.iter().map(|entry| entry.device.clone()).collect();
-            container.name == *name && container.amounts.cpus == *cpus && own == *devices
-        })
-    };
-    !containers.is_empty() && containers.iter().all(holds_it)
 }

@@ -30,49 +30,59 @@ impl StateFolder {
     #[must_use]
     pub fn contents(&self, pod_level: PodLevel) -> Contents {
         Contents {
-            cpu: self
-                .cpu
-                .as_deref()
-                .map(|file| CpuFile::read(file, files::found(file, pod_level), &ContainerIds::new())),
-            memory: self
-                .memory
-                .as_deref()
-                .map(|file| Ok(MemoryFile::read(file, files::found(file, pod_level))?)),
+            cpu: self.parsed_cpu(pod_level),
+            memory: self.parsed_memory(pod_level),
             device: self.device.as_deref().map(DeviceFile::read),
             unknown: self.unknown(),
         }
     }
 
+    fn parsed_cpu(&self, pod_level: PodLevel) -> Option<Result<CpuFile, CpuError>> {
+        let file = self.cpu.as_deref()?;
+        Some(CpuFile::read(file, files::found(file, pod_level), &ContainerIds::new()))
+    }
+
+    fn parsed_memory(&self, pod_level: PodLevel) -> Option<Result<MemoryFile, MemoryError>> {
+        let file = self.memory.as_deref()?;
+        Some(MemoryFile::read(file, files::found(file, pod_level)).map_err(Into::into))
+    }
+
     /// The files, with either value of the gate.
     #[must_use]
     pub fn contents_of_any(&self) -> Contents {
-        let off = self.contents(PodLevel::Off);
-        let on = self.contents(PodLevel::On);
         Contents {
-            cpu: either(off.cpu, on.cpu),
-            memory: either(off.memory, on.memory),
-            device: off.device,
-            unknown: off.unknown,
+            cpu: either(|pod_level| self.parsed_cpu(pod_level)),
+            memory: either(|pod_level| self.parsed_memory(pod_level)),
+            device: self.device.as_deref().map(DeviceFile::read),
+            unknown: self.unknown(),
         }
     }
 
     /// The pods that hold anything by the state files; `None`: a file cannot be parsed.
     #[must_use]
     pub fn holders(&self) -> Option<BTreeSet<PodUid>> {
-        let contents = self.contents_of_any();
-        if !contents.unknown.is_empty() {
+        self.contents_of_any().holders()
+    }
+}
+
+impl Contents {
+    /// The pods that hold anything; `None`: a file cannot be parsed.
+    #[must_use]
+    pub fn holders(&self) -> Option<BTreeSet<PodUid>> {
+        let Self { cpu, memory, device, unknown } = self;
+        if !unknown.is_empty() {
             return None;
         }
         let mut all = BTreeSet::new();
-        if let Some(read) = contents.cpu {
-            let read = read.ok()?;
-            all.extend(read.entries.into_keys().chain(read.pod_entries.into_keys()));
+        if let Some(read) = cpu {
+            let read = read.as_ref().ok()?;
+            all.extend(read.entries.keys().chain(read.pod_entries.keys()).cloned());
         }
-        if let Some(read) = contents.memory {
-            let state = read.ok()?.state;
-            all.extend(state.entries.into_keys().chain(state.pod_entries.into_keys()));
+        if let Some(read) = memory {
+            let state = &read.as_ref().ok()?.state;
+            all.extend(state.entries.keys().chain(state.pod_entries.keys()).cloned());
         }
-        if let Some(read) = contents.device {
+        if let Some(read) = device {
             if read.fault.is_some() {
                 return None;
             }
@@ -84,9 +94,9 @@ impl StateFolder {
 
 /// What could be parsed, with the gate on if either way will do: with it off, what pods have as a whole is not read. Of
 /// two errors that with the gate off.
-fn either<T, E>(off: Option<Result<T, E>>, on: Option<Result<T, E>>) -> Option<Result<T, E>> {
-    match (off, on) {
-        (_, Some(Ok(read))) => Some(Ok(read)),
-        (off, _) => off,
+fn either<T, E>(parsed: impl Fn(PodLevel) -> Option<Result<T, E>>) -> Option<Result<T, E>> {
+    match parsed(PodLevel::On) {
+        Some(Ok(read)) => Some(Ok(read)),
+        _ => parsed(PodLevel::Off),
     }
 }

@@ -14,20 +14,19 @@ use std::collections::BTreeSet;
 
 use kubelet_checkpoint::store::StateFile;
 use node_input::LoadedNode;
-use node_state::{PodNames, StateFolder};
+use node_state::{Contents, PodNames};
 use pod_spec::{ContainerName, PodUid};
 
 /// So many containers are named.
 const MOST_NAMED: usize = 3;
 
 /// Why the files are not of one moment; `None`: they may well be. Files that cannot be read are for others to judge.
-pub(super) fn misfit(folder: &StateFolder, node: &LoadedNode, names: &PodNames) -> Option<String> {
+pub(super) fn misfit(contents: &Contents, node: &LoadedNode, names: &PodNames) -> Option<String> {
     node.node.cpus()?;
     node.node.memory()?;
-    let contents = folder.contents_of_any();
-    let cpus = contents.cpu?.ok()?;
-    let memory = match contents.memory {
-        Some(read) => Some(read.ok()?.state),
+    let cpus = contents.cpu.as_ref()?.as_ref().ok()?;
+    let memory = match &contents.memory {
+        Some(read) => Some(&read.as_ref().ok()?.state),
         None => None,
     };
     let is_whole = |pod: &PodUid| {
