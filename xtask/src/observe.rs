@@ -54,8 +54,13 @@ pub(crate) struct Observe {
     write: bool,
 }
 
-/// Pods of them that have CPUs of their own, of which one comes and goes every two seconds.
-const PINNED: usize = 20;
+/// Pods that get CPUs of their own: all that there are but a few.
+const PINNED: usize = 44;
+/// Every second one of the first of them leaves, so that some CPUs are free on each NUMA node. Of the others one comes and
+/// goes every two seconds.
+const LEFT: usize = 40;
+/// What they ask for.
+const OWN: &str = "cpu: 2, memory: 1Gi";
 /// A refused pod is deleted after so long.
 const DELETED: Duration = Duration::from_mins(1);
 /// How often what the daemon uses is looked at.
@@ -78,8 +83,15 @@ topologyManagerPolicy: single-numa-node
 maxPods: 1000
 ";
 
-/// What is refused: more CPUs than one NUMA node has, more than the node has, and part of a CPU more than is free.
-const WISHES: [&str; 3] = ["cpu: 47, memory: 1Gi", "cpu: 90, memory: 1Gi", "cpu: 44, memory: 200Gi"];
+/// What is refused: more CPUs than a NUMA node has; more than are free on one until a pod leaves, until two do, and until
+/// more do; more memory than the node has.
+const WISHES: [&str; 5] = [
+    "cpu: 47, memory: 1Gi",
+    "cpu: 24, memory: 1Gi",
+    "cpu: 26, memory: 1Gi",
+    "cpu: 34, memory: 1Gi",
+    "cpu: 4, memory: 200Gi",
+];
 
 impl Observe {
     pub(crate) fn run(self) -> anyhow::Result<()> {
@@ -95,7 +107,7 @@ impl Observe {
         }
         let node = Node::start(&place, self.trace)?;
         let report = self.drive(&node);
-        let report = node.end(report?)?;
+        let report = node.finish(report?)?;
         print(&serde_json::to_string_pretty(&report)?);
         if self.write {
             let name = if self.trace { "observe-trace" } else { "observe" };
@@ -117,12 +129,19 @@ impl Observe {
     /// Pods come and go; gives the figures.
     fn drive(&self, node: &Node) -> anyhow::Result<Value> {
         let server = PodsServer::listen(&node.root.join(SOCKET)).context("failed to serve pods")?;
-        for number in 0..self.pods {
-            let limits = if number < PINNED { "cpu: 2, memory: 1Gi" } else { "cpu: 50m, memory: 64Mi" };
-            node.admit(&server, &format!("pod-{number}"), limits)?;
+        for number in 0..PINNED {
+            node.admit(&server, &format!("pod-{number}"), OWN)?;
         }
+        for number in (1..LEFT).step_by(2) {
+            node.end(&server, &format!("pod-{number}"))?;
+        }
+        let shared = self.pods.saturating_sub(PINNED - LEFT / 2);
+        for number in 0..shared {
+            node.admit(&server, &format!("shared-{number}"), "cpu: 10m, memory: 64Mi")?;
+        }
+        let pods = PINNED - LEFT / 2 + shared;
         until("all pods are known", || {
-            Ok(node.watcher.get("/v1/pods?output=table")?.body.lines().count() > self.pods)
+            Ok(node.watcher.get("/v1/pods?output=table")?.body.lines().count() > pods)
         })?;
         let heard = Heard::listen(&node.socket)?;
         let told = Arc::<Mutex<BTreeMap<String, Instant>>>::default();
@@ -148,10 +167,9 @@ impl Observe {
             }
             if began.elapsed() >= Duration::from_secs(2) * (churned + 1) {
                 churned += 1;
-                let name = format!("pod-{}", usize::try_from(churned)? % PINNED);
-                node.owner.ask("DELETE", &format!("/v1/pods/default/{name}"), "")?;
-                server.remove(&format!("default_{name}"));
-                node.admit(&server, &name, "cpu: 2, memory: 1Gi")?;
+                let name = format!("pod-{}", usize::try_from(churned)? * 2 % PINNED);
+                node.end(&server, &name)?;
+                node.admit(&server, &name, OWN)?;
             }
             if sampled.elapsed() >= SAMPLE {
                 sampled = Instant::now();
@@ -266,6 +284,13 @@ impl Node {
         Ok(())
     }
 
+    /// A pod ends.
+    fn end(&self, server: &PodsServer, name: &str) -> anyhow::Result<()> {
+        self.owner.ask("DELETE", &format!("/v1/pods/default/{name}"), "")?;
+        server.remove(&format!("default_{name}"));
+        Ok(())
+    }
+
     /// The status of a pod that the kubelet refuses.
     fn refuse(&self, name: &str, limits: &str) -> anyhow::Result<Value> {
         let reply = self.owner.ask("POST", "/v1/pods", &manifest(name, limits))?;
@@ -278,7 +303,7 @@ impl Node {
     }
 
     /// Ends both; the report gains what the trace has seen.
-    fn end(mut self, mut report: Value) -> anyhow::Result<Value> {
+    fn finish(mut self, mut report: Value) -> anyhow::Result<Value> {
         if let Some(trace) = self.observer.trace.take() {
             trace.end(&mut self.observer.child)?.add_to(&mut report);
         }

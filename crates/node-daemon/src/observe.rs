@@ -109,22 +109,27 @@ pub(super) struct Observed {
 }
 
 /// The first look that fits together, or that has not changed for [`LASTING`].
+///
+/// # Errors
+/// There are no files, or for as long they are such that a kubelet would not start from them.
 pub(super) fn first(kubelet: &Kubelet, node: &LoadedNode) -> anyhow::Result<Seen> {
     let root = &kubelet.root;
     // What the kubelet tells of its pods is asked for once this is served.
     let pods = KubeletPods::default();
     let nothing = BTreeMap::new();
-    let mut seen = see(kubelet, Look::settled(root)?, node, &pods, &nothing)?;
+    let mut look = Look::settled(root)?;
+    let mut seen = see(kubelet, look.clone(), node, &pods, &nothing);
     let mut since = Instant::now();
-    while seen.misfit.is_some() && since.elapsed() < LASTING {
+    // Between two writes of the kubelet's it may be that not even a kubelet would start from the files.
+    while !seen.as_ref().is_ok_and(|seen| seen.misfit.is_none()) && since.elapsed() < LASTING {
         thread::sleep(QUIET);
-        let look = Look::settled(root)?;
-        if look != seen.look {
-            seen = see(kubelet, look, node, &pods, &nothing)?;
-            since = Instant::now();
+        let now = Look::settled(root)?;
+        if now != look {
+            seen = see(kubelet, now.clone(), node, &pods, &nothing);
+            (look, since) = (now, Instant::now());
         }
     }
-    Ok(seen)
+    seen
 }
 
 /// Where node files are written of pods that are decided otherwise here; `None`: nowhere.

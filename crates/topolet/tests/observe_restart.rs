@@ -66,3 +66,25 @@ fn a_kubelet_that_starts_anew_with_another_configuration_is_watched_by_it() {
     until("it is ready", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
     drop(again);
 }
+
+#[test]
+fn a_start_between_two_writes_of_the_kubelet_waits_for_the_next() {
+    let (root, other, own) = (Folder::new(), Folder::new(), Folder::new());
+    for (machine, folder) in [(daemon::MACHINE, &root), ("xeon-cxl-4node", &other)] {
+        let kubelet = Daemon::on_machine(machine, folder.path());
+        assert_eq!(kubelet.ask("POST", "/v1/pods", &pod("a", "cpu: 2, memory: 1Gi")).status, 200);
+        assert!(kubelet.terminate());
+    }
+    // Its shared pool is not what this machine has without the CPUs that pods hold.
+    let file = root.path().join("cpu_manager_state");
+    let whole = fs::read(&file).unwrap();
+    fs::copy(other.path().join("cpu_manager_state"), &file).unwrap();
+    let socket = own.path().join("observe.sock");
+    let more = ["--socket", socket.to_str().unwrap(), "--config", "pinned"];
+    let watcher = Daemon::observe(root.path(), &more).at(&socket);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(watcher.try_get("/readyz").is_none_or(|reply| reply.status != 200));
+    fs::write(&file, whole).unwrap();
+    until("it is ready", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
+    assert!(watcher.get("/v1/state").body.contains("default_a"));
+}
