@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use node_config::{Duration, KubeletConfiguration, PodSysctls, ReservedMemory, Rules};
+use node_config::{
+    Duration, KubeletConfiguration, NodeReporting, PodSysctls, RegisteredTaint, ReservedMemory, Rules,
+};
 
 use crate::kubelet_fields::{IGNORED, POD_SYSCTLS, READ};
 use crate::node::{Field, MapEntry, Node, Value};
@@ -262,6 +264,12 @@ impl Decoder<'_, '_> {
                 PodSysctls::Gated => self.strings(POD_SYSCTLS)?.unwrap_or_default(),
             },
             feature_gates: self.gates()?,
+            reporting: NodeReporting {
+                register_with_taints: self.taints()?,
+                node_status_update_frequency: self.duration("nodeStatusUpdateFrequency")?,
+                node_status_report_frequency: self.duration("nodeStatusReportFrequency")?,
+                node_lease_duration_seconds: self.integer("nodeLeaseDurationSeconds")?,
+            },
         })
     }
 
@@ -319,6 +327,23 @@ impl Decoder<'_, '_> {
         let Some(field) = self.body.get(NAME)? else { return Ok(BTreeMap::new()) };
         let entries = mapping(&field, NAME, "map[string]bool")?;
         entries.into_iter().map(|entry| Ok((entry.key.to_owned(), boolean(&entry.value, NAME)?))).collect()
+    }
+
+    fn taints(&mut self) -> Result<Vec<RegisteredTaint>, ManifestError> {
+        const NAME: &str = "registerWithTaints";
+        let Some(field) = self.body.get(NAME)? else { return Ok(Vec::new()) };
+        let mut taints = Vec::new();
+        for item in members(&field, NAME, "[]v1.Taint")? {
+            mapping(&item, NAME, "v1.Taint")?;
+            warn_of_unknown(&item, &["key", "value", "effect", "timeAdded"], self.warnings)?;
+            let text = |name: &str| item.get(name)?.map(|field| string(&field, NAME)).transpose();
+            taints.push(RegisteredTaint {
+                key: text("key")?.unwrap_or_default(),
+                value: text("value")?.unwrap_or_default(),
+                effect: text("effect")?.unwrap_or_default(),
+            });
+        }
+        Ok(taints)
     }
 
     fn reserved_memory(&mut self) -> Result<Vec<ReservedMemory>, ManifestError> {

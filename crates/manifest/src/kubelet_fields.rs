@@ -1,6 +1,6 @@
 //! The fields of `KubeletConfiguration` (`kubelet.config.k8s.io/v1beta1`), by whether they are read here.
 
-/// Those that the resource managers look at, and the header.
+/// Those that the resource managers look at, those about the Node object, and the header.
 pub(crate) const READ: &[&str] = &[
     "apiVersion",
     "kind",
@@ -27,6 +27,10 @@ pub(crate) const READ: &[&str] = &[
     "podsPerCore",
     "featureGates",
     "memoryThrottlingFactor",
+    "nodeLeaseDurationSeconds",
+    "nodeStatusReportFrequency",
+    "nodeStatusUpdateFrequency",
+    "registerWithTaints",
 ];
 
 /// One that some releases do not know.
@@ -92,10 +96,7 @@ pub(crate) const IGNORED: &[&str] = &[
     "maxParallelImagePulls",
     "memoryReservationPolicy",
     "memorySwap",
-    "nodeLeaseDurationSeconds",
     "nodeStatusMaxImages",
-    "nodeStatusReportFrequency",
-    "nodeStatusUpdateFrequency",
     "oomScoreAdj",
     "podCIDR",
     "podLogsDir",
@@ -107,7 +108,6 @@ pub(crate) const IGNORED: &[&str] = &[
     "qosReserved",
     "readOnlyPort",
     "registerNode",
-    "registerWithTaints",
     "registryBurst",
     "registryPullQPS",
     "resolvConf",

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use node_config::{Duration, KubeletConfiguration, Release, Rules};
+use node_config::{Duration, KubeletConfiguration, NodeReporting, RegisteredTaint, Release, Rules};
 use topology_manifest::{
     ConfigKind, KubeletConfigRead, Source, Style, read_kubelet_config, read_kubelet_config_of,
 };
@@ -44,7 +44,11 @@ const FIELDS: &str = r#"{
   "maxPods": 250,
   "podsPerCore": 10,
   "memoryThrottlingFactor": 0.95,
-  "featureGates": {"PodLevelResources": false}
+  "featureGates": {"PodLevelResources": false},
+  "registerWithTaints": [{"key": "gpu", "effect": "NoSchedule"}],
+  "nodeStatusUpdateFrequency": "10s",
+  "nodeStatusReportFrequency": "1m",
+  "nodeLeaseDurationSeconds": 40
 }"#;
 
 #[test]
@@ -81,6 +85,16 @@ fn every_field_in_every_wrapping() {
         memory_throttling_factor: Some(0.95),
         default_pod_sysctls: [].into(),
         feature_gates: [("PodLevelResources".to_owned(), false)].into(),
+        reporting: NodeReporting {
+            register_with_taints: vec![RegisteredTaint {
+                key: "gpu".to_owned(),
+                value: String::new(),
+                effect: "NoSchedule".to_owned(),
+            }],
+            node_status_update_frequency: Some(Duration::from_seconds(10)),
+            node_status_report_frequency: Some(Duration::from_seconds(60)),
+            node_lease_duration_seconds: Some(40),
+        },
     };
     assert_eq!(
         from_configz,

@@ -8,11 +8,11 @@ use alloc::vec::Vec;
 use kubelet_release::{MemoryThrottling, Rules};
 
 use crate::{
-    CpuPolicyName, Duration, FeatureGates, GateError, MemoryPolicyName, ReservedMemory, Scope,
+    CpuPolicyName, Duration, FeatureGates, GateError, MemoryPolicyName, NodeReporting, ReservedMemory, Scope,
     TopologyPolicyName,
 };
 
-/// The fields of a `KubeletConfiguration` that the resource managers look at.
+/// The fields of a `KubeletConfiguration` that the resource managers look at, and those about the Node object.
 ///
 /// `None` and empty maps are what was not said; the methods say what that means. Nothing is checked: see
 /// [`validate`](Self::validate) and the `check` functions of the parts.
@@ -68,6 +68,8 @@ pub struct KubeletConfiguration {
     pub default_pod_sysctls: BTreeMap<String, String>,
     /// `featureGates`.
     pub feature_gates: BTreeMap<String, bool>,
+    /// How the node is registered and reported on.
+    pub reporting: NodeReporting,
 }
 
 /// Thresholds of `evictionHard` that hold where the configuration names none, by signal.

@@ -17,6 +17,7 @@ mod own;
 mod reserved_memory;
 mod allocatable;
 mod eviction;
+mod reporting;
 mod sysctl;
 mod boolean;
 mod go_float;
@@ -37,6 +38,7 @@ pub use go_float::go_float;
 pub use kubelet_release::{GateTable, PluginsPerResource, PodSysctls, Release, Rule, Rules, UnknownRelease};
 pub use memory::{MemoryConfigError, MemoryPolicyName};
 pub use own::{CacheAlignment, Drift, MemoryNodes, OwnOptions, Regroup};
+pub use reporting::{NodeReporting, RegisteredTaint};
 pub use reserved_memory::{ReservedMemory, ReservedMemoryFlag, ReservedMemoryFlagError};
 pub use topology::{
     DistanceRows, NodeCountCheck, Scope, TieBreak, TopologyConfig, TopologyConfigError, TopologyFacts,

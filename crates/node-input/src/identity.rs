@@ -25,20 +25,30 @@ impl IdentitySource {
             return Ok(Some(Identity { name, labels, taints }));
         }
         let Some(name) = self.node_name.clone() else { return Ok(None) };
-        if let Err(wrong) = check_node_name(&name) {
-            anyhow::bail!("--node-name {name} cannot be a node's name: {wrong}");
-        }
         // A kubelet gives itself these.
         let own = [("kubernetes.io/hostname", name.as_str()), ("kubernetes.io/os", "linux")];
         let own = own.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let mut labels = BTreeMap::from(own);
-        for label in &self.node_labels {
+        let labels = own.into_iter().chain(self.labels()?).collect();
+        Ok(Some(Identity { name, labels, taints: Vec::new() }))
+    }
+
+    /// The labels that are given beside those that a kubelet gives itself.
+    ///
+    /// # Errors
+    /// One is no label, or the name that is given is none of a node.
+    pub fn labels(&self) -> anyhow::Result<BTreeMap<String, String>> {
+        if let Some(name) = &self.node_name
+            && let Err(wrong) = check_node_name(name)
+        {
+            anyhow::bail!("--node-name {name} cannot be a node's name: {wrong}");
+        }
+        let labels = self.node_labels.iter().map(|label| {
             let Some((key, value)) = label.split_once('=').filter(|(key, _)| !key.is_empty()) else {
                 anyhow::bail!("--node-labels has {label:?}; expected KEY=VALUE, several with commas between");
             };
-            labels.insert(key.to_owned(), value.to_owned());
-        }
-        Ok(Some(Identity { name, labels, taints: Vec::new() }))
+            Ok((key.to_owned(), value.to_owned()))
+        });
+        labels.collect()
     }
 }
 

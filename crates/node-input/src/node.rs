@@ -10,7 +10,9 @@ use anyhow::Context;
 use config_advice::hazards_of_kubelet;
 use cpu_manager::QuotaWithExclusiveCpus;
 use device_manager::Inventory;
-use node_config::{Gate, KubeletConfiguration, OwnOptions, Rules};
+use node_config::{
+    Amounts, CapacityFacts, Gate, KubeletConfiguration, OwnOptions, Rules, capacity,
+};
 use node_output::{NodeLine, manifest_style};
 use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_manifest::Warning;
@@ -143,6 +145,18 @@ impl LoadedNode {
     #[must_use]
     pub fn config(&self) -> &KubeletConfiguration {
         &self.rules.config
+    }
+
+    /// What the node has in all, devices left out. Its disk is not known.
+    pub fn capacity(&self) -> Amounts {
+        let DecidesBy { view, config, .. } = &*self.rules;
+        let facts = CapacityFacts {
+            cpus: view.cpus().num_cpus(),
+            memory: view.memory_capacity(),
+            hugepages: view.hugepages().iter().map(|pages| (pages.page_size_kib, pages.num_pages)).collect(),
+            root_file_system: None,
+        };
+        capacity(&facts, config)
     }
 
     /// The node with its devices, on which nothing runs.
