@@ -38,6 +38,8 @@ pub enum Event {
 pub enum Request {
     /// That a pod may run.
     Admit(Arc<Pod>),
+    /// The same of a pod that an API server has bound to the node.
+    AdmitBound(Arc<Pod>),
     /// That a pod holds nothing any more.
     Delete(PodUid),
     /// A container has been created, and its process is about to start.

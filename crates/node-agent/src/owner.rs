@@ -149,7 +149,10 @@ impl Owner {
     /// Takes an event in. What follows comes from [`Owner::next`] and [`Owner::take_effects`].
     pub fn handle(&mut self, now: Moment, event: Event) {
         match event {
-            Event::Request(ticket, Request::Admit(pod)) => self.ask_to_admit(ticket, pod),
+            Event::Request(ticket, Request::Admit(pod)) => self.ask_to_admit(ticket, pod, Source::Request),
+            Event::Request(ticket, Request::AdmitBound(pod)) => {
+                self.ask_to_admit(ticket, pod, Source::Cluster);
+            }
             Event::Request(ticket, Request::Delete(uid)) => self.ask_to_delete(ticket, &uid),
             Event::Request(ticket, Request::Started { container, id, cgroup }) => {
                 self.ask_to_start(ticket, container, id, cgroup);

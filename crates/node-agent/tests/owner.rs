@@ -13,6 +13,7 @@ use device_manager::{
 use node_agent::{
     Answer, Effect, EndReason, Event, PluginEvent, Request, RequestError, Ticket, WriteOutcome,
 };
+use node_state::Source;
 use pod_spec::{ContainerKey, ContainerName};
 use topology_admission::Verdict;
 
@@ -97,6 +98,19 @@ fn a_container_keeps_its_place_over_a_restart_and_is_written_again() {
     let (node, effects) = node.restarted();
     assert_eq!(told(&effects), ["o1 on 1-2"]);
     assert_eq!(node.owner.pods().map(|record| record.pod.name.as_str()).collect::<Vec<_>>(), ["own"]);
+}
+
+#[test]
+fn a_pod_of_an_api_server_is_one_after_a_restart_and_no_folder_ends_it() {
+    let mut node = Node1::new();
+    let bound = Event::Request(Ticket(1), Request::AdmitBound(pod("bound", 2, 0)));
+    assert_eq!(told(&node.handle(bound)), ["bound admitted"]);
+    let (mut node, _) = node.restarted();
+    let _ = node.handle(listed([], []));
+    let sources: Vec<_> = node.owner.pods().map(|record| record.source.clone()).collect();
+    assert_eq!(sources, [Source::Cluster]);
+    let again = Event::Request(Ticket(2), Request::AdmitBound(pod("bound", 2, 0)));
+    assert_eq!(told(&node.handle(again)), ["2: unchanged"]);
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub enum Source {
     Folder(Option<ManifestFile>),
     /// Somebody who asked: it goes when somebody says so.
     Request,
+    /// An API server that has bound it to the node: it goes when its object goes or has ended.
+    Cluster,
 }
 
 impl Source {
@@ -40,12 +42,13 @@ impl Source {
         matches!(self, Self::Folder(_))
     }
 
-    /// `folder` or `request`.
+    /// `folder`, `request` or `cluster`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Folder(_) => "folder",
             Self::Request => "request",
+            Self::Cluster => "cluster",
         }
     }
 
@@ -54,7 +57,7 @@ impl Source {
     pub const fn file(&self) -> Option<&ManifestFile> {
         match self {
             Self::Folder(file) => file.as_ref(),
-            Self::Request => None,
+            Self::Request | Self::Cluster => None,
         }
     }
 }
@@ -65,6 +68,7 @@ impl Source {
 enum Kind {
     Folder,
     Request,
+    Cluster,
 }
 
 /// A container that runs.
@@ -177,7 +181,11 @@ impl Record {
         let own = Own {
             arrival: self.arrival,
             admitted: self.admitted.map(|since| since.as_secs()),
-            source: if self.source.is_folder() { Kind::Folder } else { Kind::Request },
+            source: match self.source {
+                Source::Folder(_) => Kind::Folder,
+                Source::Request => Kind::Request,
+                Source::Cluster => Kind::Cluster,
+            },
             manifest_file: self.source.file().map(ToString::to_string),
             running: running.collect(),
             grants: self.grants.as_ref().map(Wire::from),
@@ -233,6 +241,7 @@ impl Record {
             source: match own.source {
                 Kind::Folder => Source::Folder(own.manifest_file.as_deref().map(ManifestFile::new)),
                 Kind::Request => Source::Request,
+                Kind::Cluster => Source::Cluster,
             },
             arrival: own.arrival,
             admitted: own.admitted.map(Duration::from_secs),

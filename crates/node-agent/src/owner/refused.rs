@@ -3,19 +3,18 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use node_state::Source;
 use pod_spec::PodUid;
 
 use crate::snapshot::RefusedPod;
 
-/// So many refused pods of requests are remembered.
+/// So many refused pods that are not from the folder are remembered.
 const LARGEST: usize = 1000;
 
-/// Refused pods by UID: all of the folder, and the newest of requests.
+/// Refused pods by UID: all of the folder, and the newest of others.
 #[derive(Debug, Default)]
 pub(super) struct RefusedPods {
     pods: BTreeMap<PodUid, Arc<RefusedPod>>,
-    /// UIDs of refused pods of requests, oldest first.
+    /// UIDs of refused pods that are not from the folder, oldest first.
     order: VecDeque<PodUid>,
 }
 
@@ -28,10 +27,10 @@ impl RefusedPods {
         self.pods.get(uid).map(AsRef::as_ref)
     }
 
-    /// Adds one, and forgets the oldest of requests if there are too many.
+    /// Adds one, and forgets the oldest that is not from the folder if there are too many.
     pub(super) fn insert(&mut self, pod: RefusedPod) {
         let uid = pod.pod.uid.clone();
-        if pod.source == Source::Request {
+        if !pod.source.is_folder() {
             self.order.push_back(uid.clone());
         }
         self.pods.insert(uid, Arc::new(pod));

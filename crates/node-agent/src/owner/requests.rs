@@ -12,11 +12,11 @@ use crate::event::Ticket;
 use crate::known::known;
 
 impl Owner {
-    pub(super) fn ask_to_admit(&mut self, ticket: Ticket, pod: Arc<Pod>) {
+    pub(super) fn ask_to_admit(&mut self, ticket: Ticket, pod: Arc<Pod>, source: Source) {
         let running = self.pods.values().map(AsRef::as_ref);
         let waiting = self.admissions.iter().map(|waiting| waiting.pod.as_ref());
         let Some(answer) = known(running, waiting, &pod) else {
-            self.admissions.push_back(PendingPod::new(pod, Source::Request, Some(ticket)));
+            self.admissions.push_back(PendingPod::new(pod, source, Some(ticket)));
             return;
         };
         self.effects.push(Effect::Answer(ticket, answer));

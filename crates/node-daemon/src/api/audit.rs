@@ -82,7 +82,7 @@ impl Drop for Asked<'_> {
 /// What a request asks for.
 pub(super) const fn what(request: &Request) -> &'static str {
     match request {
-        Request::Admit(_) => "admit",
+        Request::Admit(_) | Request::AdmitBound(_) => "admit",
         Request::Delete(_) => "delete",
         Request::Started { .. } => "started",
         Request::Exited(_) => "exited",
