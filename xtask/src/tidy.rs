@@ -68,7 +68,7 @@ const ROWS: &[Row] = &[
     row("whole pod", Pure, &["topology-admission"]),
     row("reports", Pure, &["admission-report"]),
     row("many pods", Pure, &["node-simulation"]),
-    row("node as a value", Pure, &["config-advice", "node-resource-topology"]),
+    row("node as a value", Pure, &["config-advice", "node-resource-topology", "kubelet-status"]),
     row("sockets", Outside, &["kept-socket"]),
     row(
         "effects",

@@ -1,0 +1,29 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Where things are
+//!
+//! [`PodObject`] reads a pod as the API server has it. [`Draft`] is the status of a pod as its node has it: it follows
+//! the pod's [`Life`] and becomes a patch wherever the API server has something else. [`Step`] says what is to be done
+//! next about a pod. [`NodeFacts`] becomes the Node object and its status.
+//!
+//! Times are texts (RFC 3339): whoever calls has the clock.
+#![no_std]
+
+extern crate alloc;
+
+mod object;
+mod container;
+mod phase;
+mod conditions;
+mod draft;
+mod patch;
+mod step;
+mod node;
+mod node_status;
+
+pub use container::{Containers, Exit, RunningContainer, Simulated};
+pub use draft::{Draft, Life, Refusal};
+pub use node::{HostFacts, NodeFacts, labels, registered, relabelled};
+pub use node_status::{Readiness, node_status, without_heartbeat};
+pub use object::{PodObject, Stage};
+pub use step::{Hold, Known, Step};
