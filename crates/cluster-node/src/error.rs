@@ -78,6 +78,9 @@ pub enum ClusterError {
     /// What came is no pod.
     #[error(transparent)]
     NotAPod(#[from] NotAPod),
+    /// What came is no object, or what was to be sent.
+    #[error("no object of Kubernetes: {0}")]
+    NotAnObject(#[source] serde_json::Error),
     /// A file with a token or certificate cannot be read, or is none.
     #[error("{path} cannot be used: {reason}")]
     File {

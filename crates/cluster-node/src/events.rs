@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 pub use kube::runtime::events::EventType;
-use kube::runtime::events::{Event, Recorder, Reporter};
+use kube::runtime::events::{Event, Recorder, Reporter as Controller};
 
 use crate::connection::Cluster;
 use crate::error::ClusterError;
@@ -14,7 +14,22 @@ use crate::pace::EventPace;
 /// The longest text of an event, in bytes; an API server refuses a longer one.
 const LONGEST: usize = 1024;
 /// Who reports, as `kubectl describe` shows it.
-const CONTROLLER: &str = "topolet";
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reporter {
+    /// What topolet alone has to say.
+    Topolet,
+    /// What a kubelet says in the same words.
+    Kubelet,
+}
+
+impl Reporter {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Topolet => "topolet",
+            Self::Kubelet => "kubelet",
+        }
+    }
+}
 
 /// Writes events on pods: equal ones within six minutes become one with a count, and floods are cut
 /// ([`EventPace`]).
@@ -44,9 +59,10 @@ pub struct PodReference {
 impl Cluster {
     /// Events on pods of the node of that name.
     #[must_use]
-    pub fn recorder(self, node: &str) -> EventRecorder {
-        let reporter = Reporter { controller: CONTROLLER.to_owned(), instance: Some(node.to_owned()) };
-        let recorder = Recorder::new(self.client.clone(), reporter);
+    pub fn recorder(self, node: &str, reporter: Reporter) -> EventRecorder {
+        let controller =
+            Controller { controller: reporter.name().to_owned(), instance: Some(node.to_owned()) };
+        let recorder = Recorder::new(self.client.clone(), controller);
         EventRecorder { cluster: self, recorder, pace: EventPace::new(Instant::now()) }
     }
 }

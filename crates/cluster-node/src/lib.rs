@@ -6,10 +6,18 @@
 //! node in the form in which a kubelet's pods API does, so that either can be listened to. [`EventRecorder`] writes
 //! events on pods, no more than [`EventPace`] lets through. [`Cluster::ask_agent`] asks the agent of another node.
 //! [`TopologyWriter`] writes what schedulers read of the node.
+//!
+//! Who owns a node has [`BoundPods`], which it has to run, [`Cluster::patch_pod_status`] and [`Cluster::finalise_pod`] for
+//! what becomes of them, [`Cluster::create_node`] and [`Cluster::patch_node_status`] for the node's object, and
+//! [`Cluster::renew_lease`], by which the cluster knows that it lives.
 
 mod connection;
 mod error;
+mod watch;
 mod pods;
+mod bound;
+mod node;
+mod lease;
 mod kubelet;
 mod events;
 mod pace;
@@ -18,10 +26,12 @@ mod look;
 mod topology;
 
 pub use agent::{AgentAnswer, AgentPod};
+pub use bound::{BoundPodEvent, BoundPods};
 pub use connection::{Access, Cluster, KubectlAccess};
 pub use error::ClusterError;
-pub use events::{EventRecorder, EventType, PodReference};
+pub use events::{EventRecorder, EventType, PodReference, Reporter};
 pub use kubelet::{KubeletAccess, KubeletPods};
+pub use lease::{NodeLease, OtherHolder};
 pub use look::{BoundPod, PodName};
 pub use pace::EventPace;
 pub use pods::PodWatch;

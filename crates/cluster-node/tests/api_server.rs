@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cluster_node::pods_api::Event;
-use cluster_node::{Access, Cluster, ClusterError, EventType, PodName, PodReference, PodWatch};
+use cluster_node::{Access, Cluster, ClusterError, EventType, PodName, PodReference, PodWatch, Reporter};
 use local_cluster::{Cluster as Local, Parts, Programs, RELEASE, User};
 
 const AGENT: User<'static> = User { name: "agent", groups: &[] };
@@ -111,7 +111,7 @@ fn events_are_shown_with_the_pod() {
     let found = cluster.pod(&name).unwrap();
     assert_eq!(found.node.as_deref(), Some("here"));
     let on = PodReference { namespace: name.namespace, name: name.name, uid: found.pod.uid().to_owned() };
-    let mut recorder = cluster.recorder("here");
+    let mut recorder = cluster.recorder("here", Reporter::Topolet);
     for _ in 0..30 {
         let why = "NUMA 0 has 1 free CPU of 22, and 2 are asked for; would fit: wait until a leaves: NUMA 0";
         recorder.record(&on, EventType::Warning, "TopologyAffinityError", why).unwrap();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use cluster_node::{Cluster, ClusterError, EventRecorder, EventType, PodReference};
+use cluster_node::{Cluster, ClusterError, EventRecorder, EventType, PodReference, Reporter};
 
 use super::sources::NodeInCluster;
 use crate::events::{Kind, NodeEvent, reason};
@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// # Errors
 /// The API server's address or credentials cannot be read.
 pub(super) fn start(node: &NodeInCluster, shared: Arc<Shared>) -> anyhow::Result<()> {
-    let recorder = Cluster::new(&node.access)?.recorder(&node.node);
+    let recorder = Cluster::new(&node.access)?.recorder(&node.node, Reporter::Topolet);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let telling = Telling { recorder, shared, said: None };
     thread::Builder::new().name("told".to_owned()).spawn(move || telling.run(&runtime))?;

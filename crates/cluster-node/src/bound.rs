@@ -1,0 +1,87 @@
+//! The pods that a node has to run, and what it says of them.
+//!
+//! Here a pod is its whole object, and one that is not listed does not exist: who owns a node gives back what it held.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
+use serde_json::Value;
+
+use crate::connection::Cluster;
+use crate::error::ClusterError;
+use crate::events::PodReference;
+use crate::watch::{Freshness, ObjectEvent, ObjectWatch};
+
+/// Who writes fields, as `managedFields` has it.
+pub(crate) const WRITER: &str = "topolet";
+
+/// The pods that a node has to run.
+pub struct BoundPods(ObjectWatch);
+
+/// What has happened to a pod that is bound to a node.
+#[derive(Clone, PartialEq, Debug)]
+pub enum BoundPodEvent {
+    /// It is there as it is here: new, or changed.
+    Is(Value),
+    /// All pods that there were at the start have been told.
+    Complete,
+    /// The object of that UID is gone.
+    Gone(String),
+}
+
+impl Cluster {
+    /// All pods that are bound to the node of that name, and each change from then on.
+    ///
+    /// # Errors
+    /// The API server cannot be reached, or the right to list pods is missing.
+    pub fn pods_bound_to(self, node: &str) -> Result<BoundPods, ClusterError> {
+        Ok(BoundPods(ObjectWatch::of(self, node, Freshness::Latest)?))
+    }
+
+    /// Patches the status of a pod by a strategic merge. Gives the pod as it is then.
+    ///
+    /// # Errors
+    /// There is no such pod, it is another pod of that name ([`ClusterError::Refused`] with 409), or the right to patch
+    /// `pods/status` is missing.
+    pub fn patch_pod_status(&self, pod: &PodReference, patch: &Value) -> Result<Value, ClusterError> {
+        let pods = self.pods_in(&pod.namespace);
+        let patched =
+            self.wait(pods.patch_status(&pod.name, &PatchParams::default(), &Patch::Strategic(patch)))?;
+        serde_json::to_value(patched).map_err(|error| pods_api::NotAPod::Text(error).into())
+    }
+
+    /// Removes the object of a pod of which nothing runs any more.
+    ///
+    /// # Errors
+    /// There is no such pod, it is another pod of that name ([`ClusterError::Refused`] with 409), or the right to delete
+    /// pods is missing.
+    pub fn finalise_pod(&self, pod: &PodReference) -> Result<(), ClusterError> {
+        let preconditions = Preconditions { uid: Some(pod.uid.clone()), resource_version: None };
+        let how = DeleteParams::default().grace_period(0).preconditions(preconditions);
+        self.wait(self.pods_in(&pod.namespace).delete(&pod.name, &how)).map(drop)
+    }
+
+    fn pods_in(&self, namespace: &str) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), namespace, &ApiResource::erase::<Pod>(&()))
+    }
+}
+
+impl BoundPods {
+    /// The next event; `None`: nothing has happened within that time. After an error the watch is over.
+    ///
+    /// # Errors
+    /// The API server cannot be reached any more, or has forgotten what came in between.
+    pub fn next(&mut self, within: Duration) -> Result<Option<BoundPodEvent>, ClusterError> {
+        Ok(match self.0.next(within)? {
+            Some(ObjectEvent::Is(pod)) => {
+                let pod = serde_json::to_value(pod).map_err(pods_api::NotAPod::Text)?;
+                Some(BoundPodEvent::Is(pod))
+            }
+            Some(ObjectEvent::Gone(pod)) => Some(BoundPodEvent::Gone(pod.metadata.uid.unwrap_or_default())),
+            Some(ObjectEvent::Complete) => Some(BoundPodEvent::Complete),
+            None => None,
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! The pods of a node as objects: all of them, and then each change.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject, ListParams, WatchEvent, WatchParams};
+use tokio::time::timeout;
+use tokio_stream::{Stream, StreamExt as _};
+
+use crate::connection::Cluster;
+use crate::error::ClusterError;
+
+type Events = Pin<Box<dyn Stream<Item = Result<WatchEvent<DynamicObject>, kube::Error>> + Send>>;
+
+/// How new the first list has to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Freshness {
+    /// What the API server has in its memory is enough: the watch goes on from there.
+    Any,
+    /// A pod that is not in the list is not there: it is asked for in etcd.
+    Latest,
+}
+
+/// The pods of a node.
+pub(crate) struct ObjectWatch {
+    pub(crate) cluster: Cluster,
+    pods: Api<DynamicObject>,
+    watched: WatchParams,
+    /// The first pods, which are told before anything else, last first.
+    first: Vec<DynamicObject>,
+    is_complete: bool,
+    version: String,
+    events: Option<Events>,
+}
+
+/// What has happened to a pod.
+pub(crate) enum ObjectEvent {
+    Is(DynamicObject),
+    Complete,
+    Gone(DynamicObject),
+}
+
+impl ObjectWatch {
+    pub(crate) fn of(cluster: Cluster, node: &str, freshness: Freshness) -> Result<Self, ClusterError> {
+        let pods = Api::<DynamicObject>::all_with(cluster.client.clone(), &ApiResource::erase::<Pod>(&()));
+        let selector = format!("spec.nodeName={node}");
+        let list = ListParams::default().fields(&selector);
+        let list = match freshness {
+            Freshness::Any => list.match_any(),
+            Freshness::Latest => list,
+        };
+        let listed = cluster.wait(pods.list(&list))?;
+        let version = listed.metadata.resource_version.unwrap_or_default();
+        let mut first = listed.items;
+        first.reverse();
+        let watched = WatchParams::default().fields(&selector);
+        Ok(Self { cluster, pods, watched, first, is_complete: false, version, events: None })
+    }
+
+    /// The next event; `None`: nothing has happened within that time. After an error the watch is over.
+    pub(crate) fn next(&mut self, within: Duration) -> Result<Option<ObjectEvent>, ClusterError> {
+        if let Some(pod) = self.first.pop() {
+            return Ok(Some(ObjectEvent::Is(pod)));
+        }
+        if !self.is_complete {
+            self.is_complete = true;
+            return Ok(Some(ObjectEvent::Complete));
+        }
+        let mut events = match self.events.take() {
+            Some(events) => events,
+            // An API server ends a watch after some minutes; it is made anew from the last version on.
+            None => Box::pin(self.cluster.wait(self.pods.watch(&self.watched, &self.version))?),
+        };
+        let runtime = &self.cluster.runtime;
+        let event = match runtime.block_on(async { timeout(within, events.next()).await }) {
+            Err(_) => None,
+            Ok(None) => return Ok(None),
+            Ok(Some(event)) => Some(event.map_err(|error| ClusterError::of(&self.cluster.server, error))?),
+        };
+        self.events = Some(events);
+        let Some(event) = event else { return Ok(None) };
+        match event {
+            WatchEvent::Added(pod) | WatchEvent::Modified(pod) => {
+                self.is_at(&pod);
+                Ok(Some(ObjectEvent::Is(pod)))
+            }
+            WatchEvent::Deleted(pod) => {
+                self.is_at(&pod);
+                Ok(Some(ObjectEvent::Gone(pod)))
+            }
+            WatchEvent::Bookmark(bookmark) => {
+                self.version = bookmark.metadata.resource_version;
+                Ok(None)
+            }
+            WatchEvent::Error(status) => {
+                Err(ClusterError::of(&self.cluster.server, kube::Error::Api(status)))
+            }
+        }
+    }
+
+    fn is_at(&mut self, pod: &DynamicObject) {
+        if let Some(version) = &pod.metadata.resource_version {
+            self.version.clone_from(version);
+        }
+    }
+}
