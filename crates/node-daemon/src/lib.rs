@@ -15,6 +15,7 @@
 //! | pods | hears which pods the kubelet has (`observe/pods`) |
 //! | told | tells an API server of refused pods (`observe/told`) |
 //! | nrt | publishes what schedulers read of the node (`nrt`) |
+//! | node-object, bound, statuses | make the node a member of a cluster in the place of a kubelet (`member`) |
 //! | log | writes the log (`log`) |
 //! | cgroups | keeps running containers on their CPUs (`enforce`) |
 //! | device-plugin, 2 | serve the sockets of plugins and of pod resources, and make them again (`plugins`) |
@@ -24,15 +25,21 @@ mod scribe;
 mod shared;
 mod events;
 mod watch;
+mod news;
 mod changes;
 mod changed;
 mod unpublished;
 mod manifests;
 mod plugins;
 mod open_files;
+mod kubelet_pod;
+#[cfg(feature = "kubernetes")]
+mod api_server;
 mod observe;
 #[cfg(feature = "kubernetes")]
 mod nrt;
+#[cfg(feature = "kubernetes")]
+mod member;
 mod explain;
 mod metrics;
 mod api;
@@ -81,12 +88,12 @@ use self::shared::{Mode, Notes, Shared};
 use self::unpublished::Unpublished;
 
 pub use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED};
+#[cfg(feature = "kubernetes")]
+pub use self::api_server::{ContainerReports, Membership, NodeInCluster};
 pub use self::enforce::CgroupRoot;
 pub use self::log::{Log, LogLevel, LoggingFormat};
 #[cfg(feature = "kubernetes")]
 pub use self::nrt::TopologyPublication;
-#[cfg(feature = "kubernetes")]
-pub use self::observe::NodeInCluster;
 pub use self::observe::PodSources;
 pub use self::reload::{Ended, reload_waits};
 pub use self::start::Damaged;
@@ -150,6 +157,8 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let began = Instant::now();
     let (node, machine) = load(setup)?;
     root::make(&setup.root, setup.damaged)?;
+    #[cfg(feature = "kubernetes")]
+    let candidate = member::candidate(setup)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
     let missing = Arc::<Missing>::default();
@@ -181,6 +190,9 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     kept::start(&setup.root, shared.clone(), sender.clone())?;
     #[cfg(feature = "kubernetes")]
     nrt::start(setup.topology.as_ref(), &shared)?;
+    if let Some(candidate) = candidate {
+        candidate.start(&shared, sender.clone(), now)?;
+    }
     tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
     let routes = api::service(api::router(shared.clone(), Some(sender.clone()), setup.explained));
     let told = Told { setup, shared: &shared };
@@ -255,6 +267,9 @@ fn shared(
         drifted: ArcSwap::default(),
         changed: Changed::default(),
         unpublished: Unpublished::default(),
+        news: news::News::default(),
+        #[cfg(feature = "kubernetes")]
+        troubles: member::Troubles::default(),
     })
 }
 

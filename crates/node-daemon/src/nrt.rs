@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use self::counted::Counted;
 use self::others::{Answer, Before, Overruled};
-use crate::observe::NodeInCluster;
+use crate::api_server::NodeInCluster;
 use crate::shared::Shared;
 
 /// Between two writes.

@@ -41,8 +41,6 @@ use self::pods::{KubeletPods, Version};
 use self::refusals::{Earlier, Past};
 use self::resources::{Told, Wanted};
 use self::rules::Rules;
-#[cfg(feature = "kubernetes")]
-pub use self::sources::NodeInCluster;
 pub use self::sources::PodSources;
 use super::Setup;
 use super::changes::{Changes, Pace};

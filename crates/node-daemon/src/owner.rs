@@ -123,12 +123,22 @@ impl<F: Fs> OwnerThread<F> {
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
             };
             let effects = self.agent.handle(&*self.clock, event);
+            self.announce(&effects);
             // Who is answered sees what it was told.
             self.publish();
             if let Some(then) = then {
                 then();
             }
             self.apply(effects);
+        }
+    }
+
+    /// Who sees that a pod is gone knows why.
+    fn announce(&self, effects: &[Effect]) {
+        for effect in effects {
+            if let Effect::Ended(uid, why) = effect {
+                self.shared.news.ended(uid, why);
+            }
         }
     }
 

@@ -16,7 +16,10 @@ use super::changed::Changed;
 use super::events::{Events, Kind, reason};
 use super::kept::Missing;
 use super::manifests::Manifests;
+#[cfg(feature = "kubernetes")]
+use super::member::Troubles;
 use super::metrics::{Exposition, Metrics, Now};
+use super::news::News;
 use super::observe::Observed;
 use super::unpublished::Unpublished;
 
@@ -46,6 +49,11 @@ pub(super) struct Shared {
     pub(super) changed: Changed,
     /// Why schedulers do not read what is there.
     pub(super) unpublished: Unpublished,
+    /// For who reports on pods.
+    pub(super) news: News,
+    /// What is wrong between the node and its API server.
+    #[cfg(feature = "kubernetes")]
+    pub(super) troubles: Troubles,
     /// What was wrong with the node when it was looked at last.
     pub(super) problems: Mutex<Vec<String>>,
     /// Whether the log says that demands of pods are not looked at.
@@ -89,13 +97,18 @@ impl Shared {
                 self.events.add(Some((&*record.pod).into()), Kind::Normal, reason::ENDED, String::new());
             }
         }
+        self.news.changed();
     }
 
     /// What is wrong with the node, each in one sentence.
     pub(super) fn problems(&self, snapshot: &Snapshot) -> Vec<String> {
         let behind = snapshot.behind.iter().map(|why| format!("state is behind on disk: {why}"));
-        let unready =
-            [self.notes.why_stale(), self.manifests.why_not_ready(snapshot), self.missing.why_not_ready()];
+        let unready = [
+            self.notes.why_stale(),
+            self.manifests.why_not_ready(snapshot),
+            self.missing.why_not_ready(),
+            self.why_no_member(),
+        ];
         let unpublished = self.unpublished.problems();
         let quarantined = snapshot.pods.values().filter_map(|record| {
             let (why, Pod { namespace, name, .. }) = (record.quarantine.as_ref()?, &*record.pod);
@@ -109,6 +122,19 @@ impl Shared {
             .chain(quarantined)
             .chain(drifted)
             .collect()
+    }
+
+    /// Why the node is not a member of its cluster as it should be; `None`: it is, or is of none.
+    #[cfg(feature = "kubernetes")]
+    pub(super) fn why_no_member(&self) -> Option<String> {
+        self.troubles.why_not_ready()
+    }
+
+    /// It is of none.
+    #[cfg(not(feature = "kubernetes"))]
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(super) const fn why_no_member(&self) -> Option<String> {
+        None
     }
 
     /// Looks for problems; those that are new and those that are solved become events.

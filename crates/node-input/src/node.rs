@@ -10,9 +10,7 @@ use anyhow::Context;
 use config_advice::hazards_of_kubelet;
 use cpu_manager::QuotaWithExclusiveCpus;
 use device_manager::Inventory;
-use node_config::{
-    Amounts, CapacityFacts, Gate, KubeletConfiguration, OwnOptions, Rules, capacity,
-};
+use node_config::{Amounts, CapacityFacts, Gate, KubeletConfiguration, OwnOptions, Rules, capacity};
 use node_output::{NodeLine, manifest_style};
 use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_manifest::Warning;

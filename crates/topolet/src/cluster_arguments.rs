@@ -6,31 +6,40 @@ use {
     anyhow::Context as _,
     clap::ValueHint,
     node_daemon::cluster_node::{Access, KubeletAccess, OthersFields},
-    node_daemon::{NodeInCluster, TopologyPublication},
+    node_daemon::{ContainerReports, Membership, NodeInCluster, TopologyPublication},
     std::path::PathBuf,
     topology_manifest::check_node_name,
 };
 
 use node_daemon::PodSources;
+use node_input::IdentitySource;
 
-/// Flags that need an API server.
-pub(crate) const CLUSTER_USER: &str = "cluster_user";
-
-/// Who tells of a kubelet's pods where the kubelet's pods API does not.
+/// Whose cluster the node is a member of; with a kubelet, who tells of its pods where its pods API does not.
 #[cfg(feature = "kubernetes")]
 #[derive(Args, Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct PodSourceArguments {
-    /// With --observe: how the API server is reached. It tells of the node's pods where the kubelet does not (before
-    /// 1.37), and gets an event on each pod that is refused. The node is --node-name, else this host's name.
-    #[arg(long, value_name = "FILE", group = "cluster", requires = CLUSTER_USER, value_hint = ValueHint::FilePath)]
+    /// How the API server is reached. The node, --node-name or else this host's name, becomes a member of its cluster: it
+    /// is registered, runs the pods that are bound to it, and reports their statuses. With --observe it is its kubelet's:
+    /// the API server tells of the node's pods where the kubelet does not (before 1.37), and gets an event on each pod
+    /// that is refused.
+    #[arg(long, value_name = "FILE", group = "cluster", value_hint = ValueHint::FilePath)]
     kubeconfig: Option<PathBuf>,
     /// The same, as the service account of the pod that this runs in.
-    #[arg(long, group = "cluster", requires = CLUSTER_USER, conflicts_with = "kubeconfig")]
+    #[arg(long, group = "cluster", conflicts_with = "kubeconfig")]
     in_cluster: bool,
+    /// Containers of pods that are bound to the node count as running once their pod is admitted, though nobody starts
+    /// them. Without it a runtime reports them (`POST …/containers/CONTAINER/started` and `…/exited`).
+    #[arg(long, requires = "cluster", conflicts_with = "observe")]
+    simulate_containers: bool,
     /// Keeps the node's `NodeResourceTopology` at the API server (--kubeconfig, --in-cluster), for schedulers that know
-    /// NUMA nodes: as `export nrt` prints it, written within a second of each change.
-    #[arg(long, group = CLUSTER_USER, requires = "cluster")]
+    /// NUMA nodes: as `export nrt` prints it, written within a second of each change. Without --join and
+    /// --simulate-containers the node does nothing else there.
+    #[arg(long, requires = "cluster")]
     publish_nrt: bool,
+    /// With --publish-nrt: the node is a member of the cluster too.
+    #[arg(long, requires = "publish_nrt", conflicts_with = "observe")]
+    join: bool,
     /// With --publish-nrt: overwrites what another producer has written there. Without it such an object is left alone.
     #[arg(long, requires = "publish_nrt")]
     take_over_nrt: bool,
@@ -48,8 +57,9 @@ pub(crate) struct PodSourceArguments {
 
 #[cfg(feature = "kubernetes")]
 impl PodSourceArguments {
-    /// Those of the node of that name; `None`: that of this host.
-    pub(crate) fn sources(&self, node_name: Option<&str>) -> anyhow::Result<PodSources> {
+    /// Those of a node, which is called as this host if it has no name. A member of a cluster is known there by its labels
+    /// too.
+    pub(crate) fn sources(&self, identity: &IdentitySource) -> anyhow::Result<PodSources> {
         let Self { kubelet_url, kubelet_token_file, kubelet_certificate, .. } = self;
         let kubelet = kubelet_url.as_ref().zip(kubelet_token_file.as_ref()).map(|(url, token)| {
             let text = url;
@@ -60,10 +70,14 @@ impl PodSourceArguments {
             );
             anyhow::Ok(KubeletAccess { url, token: token.clone(), certificate: kubelet_certificate.clone() })
         });
+        let containers =
+            if self.simulate_containers { ContainerReports::Simulated } else { ContainerReports::Awaited };
+        let labels = identity.labels()?;
         Ok(PodSources {
-            node_name: named(node_name),
-            cluster: self.node(node_name),
+            node_name: named(identity.node_name.as_deref()),
+            cluster: self.node(identity.node_name.as_deref()),
             kubelet: kubelet.transpose()?,
+            membership: self.joins().then_some(Membership { labels, containers }),
         })
     }
 
@@ -81,6 +95,11 @@ impl PodSourceArguments {
         let access = self.kubeconfig.clone().map(Access::Kubeconfig);
         let access = access.or_else(|| self.in_cluster.then_some(Access::InCluster))?;
         Some(NodeInCluster { access, node: named(name) })
+    }
+
+    /// Whether the node is a member of a cluster, unless it has a kubelet.
+    pub(crate) const fn joins(&self) -> bool {
+        self.has_cluster() && (!self.publish_nrt || self.join || self.simulate_containers)
     }
 
     /// Whether there is an API server, which knows what the node is called.
@@ -103,8 +122,14 @@ pub(crate) struct PodSourceArguments {}
 impl PodSourceArguments {
     /// None.
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with the feature")]
-    pub(crate) fn sources(&self, node_name: Option<&str>) -> anyhow::Result<PodSources> {
-        Ok(PodSources { node_name: named(node_name) })
+    pub(crate) fn sources(&self, identity: &IdentitySource) -> anyhow::Result<PodSources> {
+        Ok(PodSources { node_name: named(identity.node_name.as_deref()) })
+    }
+
+    /// There is none.
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    pub(crate) const fn joins(&self) -> bool {
+        false
     }
 
     /// There is none.

@@ -21,6 +21,16 @@ topologyManagerPolicy: restricted
 systemReserved: {memory: 1948Mi}
 ";
 
+/// Nobody answers there.
+const KUBECONFIG: &str = "\
+apiVersion: v1
+kind: Config
+current-context: nowhere
+clusters: [{name: nowhere, cluster: {server: https://127.0.0.1:1}}]
+contexts: [{name: nowhere, context: {cluster: nowhere, user: nobody}}]
+users: [{name: nobody, user: {token: none}}]
+";
+
 /// A folder with all files that examples name.
 fn files() -> Folder {
     let folder = Folder::new();
@@ -45,6 +55,7 @@ fn files() -> Folder {
         fs::copy(state.join(file), root.join("kubelet").join(file)).unwrap();
     }
     fs::write(root.join("kubelet/config.yaml"), CONFIG).unwrap();
+    fs::write(root.join("node.conf"), KUBECONFIG).unwrap();
     works(
         &format!("topolet capture --node node.tar.zst -m {MACHINE} --state kubelet/ --config kubelet.yaml"),
         root,

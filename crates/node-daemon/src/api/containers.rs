@@ -5,10 +5,11 @@ use std::path::{Component, Path as FsPath, PathBuf};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use bounded_http::Peer;
 use cpu_manager::ContainerId;
 use node_agent::{Request, RequestError};
+use node_state::Source;
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +26,14 @@ pub(super) async fn delete(
 ) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
     let changer = node.changeable(&peer, &headers)?;
-    let uid = find(&node.snapshot(), &namespace, &name)?.uid.clone();
+    let snapshot = node.snapshot();
+    let uid = find(&snapshot, &namespace, &name)?.uid.clone();
     let done = Done { pod: format!("{namespace}/{name}"), container: None };
+    let is_bound = snapshot.pods.get(&uid).is_some_and(|record| record.source == Source::Cluster);
+    if is_bound && node.shared.news.is_heard() {
+        let text = format!("pod {} is bound to this node by the API server: delete it there", done.pod);
+        return Err(Failure::new(StatusCode::CONFLICT, text));
+    }
     node.change(changer, &done.pod, Request::Delete(uid)).await?;
     shape.document("PodDeleted", done, |done, _| format!("pod {} deleted\n", done.pod))
 }
@@ -47,6 +54,9 @@ struct StartedBody {
 #[serde(deny_unknown_fields)]
 struct ExitedBody {
     id: String,
+    /// As its process ended.
+    #[serde(default, rename = "exitCode")]
+    exit_code: i32,
 }
 
 /// What has been done, and with what.
@@ -136,7 +146,7 @@ pub(super) async fn exited(
     let shape = Shape::alone(query.as_deref(), &headers)?;
     let changer = node.changeable(&peer, &headers)?;
     let sent = body(sent).await?;
-    let ExitedBody { id } = parsed(&sent)?;
+    let ExitedBody { id, exit_code } = parsed(&sent)?;
     let id = container_id(&id)?;
     let snapshot = node.snapshot();
     let uid = find(&snapshot, &namespace, &name)?.uid.clone();
@@ -145,6 +155,9 @@ pub(super) async fn exited(
         return Err(failed(&RequestError::NoContainerId(id)));
     }
     let done = Done::container(&namespace, &name, &container, &id);
+    let key = ContainerKey { pod: uid, container: ContainerName::new(&container) };
+    // Said before: who sees that it runs no more knows how it ended.
+    node.shared.news.exited(key, id.clone(), exit_code);
     node.change(changer, &done.on(), Request::Exited(id)).await?;
     shape.document("ContainerExited", done, |done, _| done.line("exited"))
 }

@@ -247,6 +247,9 @@ async fn ready(State(node): State<Node>, RawQuery(query): RawQuery, headers: Hea
     if let Some(why) = node.shared.missing.why_not_ready() {
         return not(why);
     }
+    if let Some(why) = node.shared.why_no_member() {
+        return not(why);
+    }
     match &snapshot.behind {
         Some(why) => not(format!("state is behind on disk: {why}")),
         None if node.shared.mode == Mode::Serve && snapshot.ledger.sources() == SourcesReady::No => {

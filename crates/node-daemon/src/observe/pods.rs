@@ -18,9 +18,9 @@ use parking_lot::Mutex;
 use pod_spec::{ContainerKey, ContainerName, Phase, Pod, PodRules, PodUid};
 use pods_api::{Event, KubeletPod};
 use topology_admission::Reason;
-use topology_manifest::{Source as Text, read_pods_with};
 
 use super::sources::{Silence, Source, Teller};
+use crate::kubelet_pod::spec;
 use crate::shared::Shared;
 
 /// Between two tries to reach it.
@@ -179,15 +179,6 @@ impl ToldPod {
             refused,
         }
     }
-}
-
-/// What the pod requests, as if it had not been decided on.
-fn spec(pod: &KubeletPod, rules: PodRules) -> Result<Pod, String> {
-    let text = pod.clone().without_status().to_json().map_err(|error| error.to_string())?;
-    let read = Text::from_bytes("the kubelet's pod", text.as_bytes())
-        .and_then(|text| read_pods_with(&text, rules))
-        .map_err(|error| error.to_string())?;
-    read.into_iter().next().ok_or_else(|| "it is empty".to_owned())
 }
 
 impl KubeletPods {

@@ -7,13 +7,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+#[cfg(feature = "kubernetes")]
+use crate::api_server::{Membership, NodeInCluster};
 use pods_api::{Event, PodsClient, PodsError, SOCKET, Watch};
 
 #[cfg(feature = "kubernetes")]
 mod cluster;
-
-#[cfg(feature = "kubernetes")]
-pub use cluster::NodeInCluster;
 
 /// How long a kubelet may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -26,6 +25,10 @@ pub struct PodSources {
     /// An API server, which is told of refusals too.
     #[cfg(feature = "kubernetes")]
     pub cluster: Option<NodeInCluster>,
+    /// What the node brings with it where it is a member of that server's cluster, without a kubelet; `None`: it is not
+    /// to be one.
+    #[cfg(feature = "kubernetes")]
+    pub membership: Option<Membership>,
     /// The kubelet's HTTPS endpoint.
     #[cfg(feature = "kubernetes")]
     pub kubelet: Option<cluster_node::KubeletAccess>,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cluster_node::{Cluster, ClusterError, EventRecorder, EventType, PodReference, Reporter};
 
-use super::sources::NodeInCluster;
+use crate::api_server::NodeInCluster;
 use crate::events::{Kind, NodeEvent, reason};
 use crate::shared::Shared;
 

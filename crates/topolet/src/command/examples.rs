@@ -98,6 +98,8 @@ Examples:
   topolet serve --init --root node --config node/config.yaml
   # A node on a built-in machine
   topolet serve -m xeon-2s-96cpu-sriov --root node -c pinned
+  # A node of a cluster, whose containers nobody starts
+  topolet serve --kubeconfig node.conf --simulate-containers --root node
   # Beside a kubelet, of which nothing is changed
   topolet serve --observe --root kubelet --socket topolet.sock";
 

@@ -8,24 +8,23 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use bounded_http::{Open, SocketGroup};
-use clap::{ArgGroup, Args, ValueEnum, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use config_advice::{Target, changes, propose};
 use node_config::{KubeletConfiguration, Rules};
 use node_daemon::{CgroupRoot, Damaged, Ended, Log, LogLevel, LoggingFormat, SOCKET, Setup};
-use node_input::LoadedMachine;
+use node_input::{IdentitySource, LoadedMachine};
 use topology_manifest::ConfigKind;
 use topology_model::KubeletView;
 
 use crate::advice::{self, Given};
 use crate::arguments::{BackupArguments, IdentityArguments, MachineArguments, RulesArguments};
-use crate::cluster_arguments::{CLUSTER_USER, PodSourceArguments};
+use crate::cluster_arguments::PodSourceArguments;
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
 #[derive(Args, Debug)]
-#[command(group = ArgGroup::new(CLUSTER_USER).multiple(true))]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct ServeArguments {
     /// The folder with state and sockets, laid out as the kubelet's. Made if missing. With --observe that of the
@@ -34,7 +33,7 @@ pub(crate) struct ServeArguments {
     root: PathBuf,
     /// Reads what a running kubelet writes, and writes nothing: what would be decided can be asked, and metrics read.
     /// Without --config its config.yaml in the root folder is used.
-    #[arg(long, group = CLUSTER_USER, conflicts_with = "manifests")]
+    #[arg(long, conflicts_with = "manifests")]
     observe: bool,
     /// A folder with manifests; their pods run as long as they are there. Pods of a file that cannot be read stay as
     /// they are until it can be.
@@ -228,7 +227,15 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         rules.config = config.symlink_metadata().is_ok().then(|| config.display().to_string());
     }
     let mut identity = arguments.identity.source();
-    if arguments.pods.has_cluster() && identity.node_labels.is_empty() {
+    let pods = arguments.pods.sources(&identity)?;
+    if !arguments.observe && arguments.pods.joins() {
+        ensure!(
+            identity.node.is_none(),
+            "--node is for a node whose object somebody else writes: a member of a cluster has --node-name and --node-labels"
+        );
+        // Its object has others too, at which the scheduler has looked.
+        identity = IdentitySource::default();
+    } else if arguments.pods.has_cluster() && identity.node_labels.is_empty() {
         // It is that of the node at the API server, which has other labels. The kubelet has looked at them.
         identity.node_name = None;
     }
@@ -249,7 +256,7 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         log,
         damaged: if arguments.strict { Damaged::Refuse } else { Damaged::Repair },
         keep: arguments.backups.kept(),
-        pods: arguments.pods.sources(arguments.identity.node_name.as_deref())?,
+        pods,
         #[cfg(feature = "kubernetes")]
         topology: arguments.pods.publication(arguments.identity.node_name.as_deref())?,
         disagreements: arguments.disagreements.clone(),

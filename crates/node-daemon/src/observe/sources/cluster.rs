@@ -4,22 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cluster_node::{Access, Cluster, ClusterError, KubeletAccess, KubeletPods, PodWatch};
+use cluster_node::{Cluster, ClusterError, KubeletAccess, KubeletPods, PodWatch};
 use pods_api::{Event, KubeletPod};
 
 use super::{PodSources, Silence, Source, Teller, Telling};
+use crate::api_server::NodeInCluster;
 
 /// How often a kubelet that tells no changes is asked.
 const PERIOD: Duration = Duration::from_secs(5);
-
-/// A node as an API server knows it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NodeInCluster {
-    /// How the API server is reached.
-    pub access: Access,
-    /// The node's name there.
-    pub node: String,
-}
 
 pub(super) fn all(given: &PodSources) -> Vec<Box<dyn Source>> {
     let cluster = given.cluster.clone().map(|node| Box::new(node) as Box<dyn Source>);

@@ -90,6 +90,9 @@ impl Day {
             drifted: ArcSwap::default(),
             changed: Changed::default(),
             unpublished: Unpublished::default(),
+            news: crate::news::News::default(),
+            #[cfg(feature = "kubernetes")]
+            troubles: crate::member::Troubles::default(),
         });
         let owner = Channel::new();
         let (jobs, written_up) = mpsc::sync_channel::<Job>(1);

@@ -1,0 +1,33 @@
+//! A node as an API server knows it.
+
+use std::collections::BTreeMap;
+
+use cluster_node::Access;
+
+/// A node as an API server knows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeInCluster {
+    /// How the API server is reached.
+    pub access: Access,
+    /// The node's name there.
+    pub node: String,
+}
+
+/// What a node brings with it that is a member of a cluster by itself, without a kubelet.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Membership {
+    /// Labels of the node beside a kubelet's.
+    pub labels: BTreeMap<String, String>,
+    /// Who starts containers.
+    pub containers: ContainerReports,
+}
+
+/// Who starts the containers of pods, and says so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ContainerReports {
+    /// A runtime, which reports each start and end.
+    #[default]
+    Awaited,
+    /// Nobody: containers of an admitted pod count as running, and end when it is deleted.
+    Simulated,
+}

@@ -1,0 +1,118 @@
+//! The node as a member of a cluster, in the place of a kubelet: it registers itself, runs the pods that are bound to it
+//! and tells the API server what becomes of them.
+//!
+//! | thread | does |
+//! |---|---|
+//! | node-object | registers the node, then keeps its status and its Lease ([`node_object`]) |
+//! | bound | hears which pods are bound to the node ([`bound`]) |
+//! | statuses | has them admitted and released, and patches their statuses ([`statuses`]) |
+//!
+//! What is on disk decides. A pod that is in the ledger is admitted, whatever the API server has heard of it; one that is
+//! not is decided on, unless it has ended. So a daemon that is killed goes on where it was, and nothing that an API server
+//! misses while it is away is lost: each status is worked out anew and compared with what the API server has.
+
+mod host;
+mod holder;
+mod trouble;
+mod bound;
+mod one_pod;
+mod sending;
+mod statuses;
+mod telling;
+mod node_object;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::bail;
+use cluster_node::Cluster;
+use crossbeam::channel::{self, Sender};
+use device_manager::Moment;
+
+use self::node_object::{Keeping, Starting};
+pub(super) use self::trouble::Troubles;
+use crate::Setup;
+use crate::api_server::{Membership, NodeInCluster};
+use crate::owner::Message;
+use crate::shared::Shared;
+
+/// A node that may be a member: nobody else is it.
+pub(super) struct Candidate {
+    node: NodeInCluster,
+    membership: Membership,
+    cluster: Cluster,
+    /// Who renews the node's Lease.
+    holder: String,
+}
+
+/// The node that is asked for; `None`: it is of no cluster.
+///
+/// # Errors
+/// The way to the API server cannot be read, or another agent of that name lives.
+pub(super) fn candidate(setup: &Setup<'_>) -> anyhow::Result<Option<Candidate>> {
+    let (Some(node), Some(membership)) = (setup.pods.cluster.clone(), setup.pods.membership.clone()) else {
+        return Ok(None);
+    };
+    let cluster = Cluster::new(&node.access)?;
+    let holder = holder::of(&setup.root, &node.node)?;
+    // An API server that does not answer is tried again later.
+    if let Ok(Some(other)) = cluster.other_holder(&node.node, &holder) {
+        bail!("{}", holder::taken(&node.node, &other));
+    }
+    Ok(Some(Candidate { node, membership, cluster, holder }))
+}
+
+impl Candidate {
+    /// Makes it a member, for the rest of the program.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
+    pub(super) fn start(
+        self,
+        shared: &Arc<Shared>,
+        owner: Sender<Message>,
+        clock: impl Fn() -> Moment + Send + 'static,
+    ) -> anyhow::Result<()> {
+        let Self { node, membership, cluster, holder } = self;
+        let host = host::read(cluster.server());
+        let statuses = Cluster::new(&node.access)?;
+        let recorders = sending::Recorders::new(&node)?;
+        let (wake, woken) = channel::bounded(1);
+        shared.news.listen(wake);
+        let starting = Starting {
+            addresses: host.addresses.clone(),
+            containers: membership.containers,
+            cluster: statuses,
+            recorders,
+            owner,
+            woken,
+        };
+        Keeping::new(node, cluster, holder, membership.labels, host, shared.clone(), Box::new(clock))
+            .start(starting)
+    }
+}
+
+/// The pause after a failure, which doubles with each.
+#[derive(Clone, Copy, Debug)]
+struct Backoff {
+    next: Duration,
+    longest: Duration,
+}
+
+impl Backoff {
+    const FIRST: Duration = Duration::from_millis(500);
+
+    const fn up_to(longest: Duration) -> Self {
+        Self { next: Self::FIRST, longest }
+    }
+
+    fn pause(&mut self) -> Duration {
+        let pause = self.next;
+        self.next = (pause * 2).min(self.longest);
+        pause
+    }
+
+    const fn reset(&mut self) {
+        self.next = Self::FIRST;
+    }
+}

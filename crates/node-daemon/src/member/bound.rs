@@ -1,0 +1,67 @@
+//! Which pods are bound to the node: all of them after each break, and then each change.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use cluster_node::{BoundPodEvent, Cluster, ClusterError};
+use crossbeam::channel::Sender;
+
+use super::Backoff;
+use super::trouble::Work;
+use crate::api_server::NodeInCluster;
+use crate::shared::Shared;
+
+/// How long nothing may happen until the connection is looked at.
+const SILENCE: Duration = Duration::from_mins(1);
+/// The longest pause between two tries.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// What the thread hears.
+pub(super) enum Heard {
+    /// A list of all pods begins.
+    Listing,
+    /// One of them, its end, or a change after it.
+    Event(BoundPodEvent),
+}
+
+/// Starts the thread, for the rest of the program.
+pub(super) fn start(node: NodeInCluster, shared: Arc<Shared>, to: Sender<Heard>) -> anyhow::Result<()> {
+    thread::Builder::new().name("bound".to_owned()).spawn(move || {
+        let mut backoff = Backoff::up_to(PAUSE);
+        loop {
+            let mut has_listed = false;
+            match listen(&node, &to, || {
+                has_listed = true;
+                shared.troubles.works(Work::Pods);
+            }) {
+                Ok(()) => return,
+                // An API server that stops or forgets is no fault.
+                Err(ClusterError::Ended(_) | ClusterError::Expired(_)) => {}
+                Err(error) => shared.troubles.fails(Work::Pods, &error.to_string()),
+            }
+            if has_listed {
+                backoff.reset();
+            }
+            thread::sleep(backoff.pause());
+        }
+    })?;
+    Ok(())
+}
+
+/// Hands on what is heard until the watch is over; `Ok`: nobody listens any more.
+fn listen(node: &NodeInCluster, to: &Sender<Heard>, mut is_listed: impl FnMut()) -> Result<(), ClusterError> {
+    let mut pods = Cluster::new(&node.access)?.pods_bound_to(&node.node)?;
+    if to.send(Heard::Listing).is_err() {
+        return Ok(());
+    }
+    loop {
+        let Some(event) = pods.next(SILENCE)? else { continue };
+        if event == BoundPodEvent::Complete {
+            is_listed();
+        }
+        if to.send(Heard::Event(event)).is_err() {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The node's object at the API server: registered, kept up to date, and proved alive by its Lease.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cluster_node::{Cluster, ClusterError, NodeLease};
+use crossbeam::channel::{self, Receiver, Sender};
+use device_manager::Moment;
+use kubelet_status::{
+    HostFacts, NodeFacts, Readiness, node_status, registered, relabelled, without_heartbeat,
+};
+use node_config::Amounts;
+use serde_json::{Value, json};
+
+use super::bound::{self, Heard};
+use super::sending::{Gate, Recorders};
+use super::statuses::Statuses;
+use super::trouble::Work;
+use super::{Backoff, holder};
+use crate::api_server::{ContainerReports, NodeInCluster};
+use crate::clock;
+use crate::owner::Message;
+use crate::shared::Shared;
+
+/// How often it is looked whether something has changed, or is due.
+const LOOK: Duration = Duration::from_secs(1);
+/// The longest pause between two tries to register.
+const PAUSE: Duration = Duration::from_secs(7);
+/// Events about pods that may wait for the thread that takes them.
+const WAITING: usize = 1024;
+/// What runs containers, as nodes report it.
+const RUNTIME: &str = concat!("topolet://", env!("CARGO_PKG_VERSION"));
+
+/// What is started once the node is registered.
+pub(super) struct Starting {
+    pub(super) addresses: Vec<String>,
+    pub(super) containers: ContainerReports,
+    pub(super) cluster: Cluster,
+    pub(super) recorders: Recorders,
+    pub(super) owner: Sender<Message>,
+    pub(super) woken: Receiver<()>,
+}
+
+/// The thread that keeps the node's object.
+pub(super) struct Keeping {
+    node: NodeInCluster,
+    cluster: Cluster,
+    holder: String,
+    labels: BTreeMap<String, String>,
+    host: HostFacts,
+    shared: Arc<Shared>,
+    clock: Box<dyn Fn() -> Moment + Send>,
+    /// What was sent last.
+    sent: Value,
+    sent_at: Instant,
+    renewed: Option<Instant>,
+    /// The UID of the object.
+    uid: String,
+}
+
+/// Why the node is not registered.
+enum NotRegistered {
+    /// Another agent is.
+    Taken(String),
+    Failed(ClusterError),
+}
+
+impl From<ClusterError> for NotRegistered {
+    fn from(error: ClusterError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Keeping {
+    pub(super) fn new(
+        node: NodeInCluster,
+        cluster: Cluster,
+        holder: String,
+        labels: BTreeMap<String, String>,
+        host: HostFacts,
+        shared: Arc<Shared>,
+        clock: Box<dyn Fn() -> Moment + Send>,
+    ) -> Self {
+        let (sent, sent_at) = (Value::Null, Instant::now());
+        Self {
+            node,
+            cluster,
+            holder,
+            labels,
+            host,
+            shared,
+            clock,
+            sent,
+            sent_at,
+            renewed: None,
+            uid: String::new(),
+        }
+    }
+
+    pub(super) fn start(self, starting: Starting) -> anyhow::Result<()> {
+        self.shared.troubles.is_open(Work::Registration, "it has just started");
+        thread::Builder::new().name("node-object".to_owned()).spawn(move || self.run(starting))?;
+        Ok(())
+    }
+
+    fn run(mut self, starting: Starting) {
+        let mut backoff = Backoff::up_to(PAUSE);
+        while let Err(why) = self.register() {
+            let why = match why {
+                NotRegistered::Taken(why) => why,
+                NotRegistered::Failed(error) => error.to_string(),
+            };
+            self.shared.troubles.fails(Work::Registration, &why);
+            thread::sleep(backoff.pause());
+        }
+        tracing::info!(node = self.node.node, server = self.cluster.server(), "node is registered");
+        if let Err(error) = self.begin(starting) {
+            self.shared.troubles.fails(Work::Pods, &format!("{error:#}"));
+        }
+        self.shared.troubles.works(Work::Registration);
+        loop {
+            self.renew();
+            self.report();
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Pods are run from now on.
+    fn begin(&self, starting: Starting) -> anyhow::Result<()> {
+        let Starting { addresses, containers, cluster, recorders, owner, woken } = starting;
+        let (to, heard) = channel::bounded::<Heard>(WAITING);
+        self.shared.troubles.is_open(Work::Pods, "they have just been asked for");
+        bound::start(self.node.clone(), self.shared.clone(), to)?;
+        let shared = self.shared.clone();
+        let (pods, listing) = (BTreeMap::new(), std::collections::BTreeSet::new());
+        let gate = Gate::open();
+        Statuses {
+            cluster,
+            recorders,
+            owner,
+            shared,
+            addresses,
+            containers,
+            heard,
+            woken,
+            pods,
+            listing,
+            gate,
+        }
+        .start()
+    }
+
+    fn register(&mut self) -> Result<(), NotRegistered> {
+        let name = &self.node.node;
+        if let Some(other) = self.cluster.other_holder(name, &self.holder)? {
+            return Err(NotRegistered::Taken(holder::taken(name, &other)));
+        }
+        let found = self.cluster.node_object(name)?;
+        let before = found.as_ref().map(|object| json!({ "conditions": object["status"]["conditions"] }));
+        let status = self.status_after(&before.unwrap_or_default());
+        let object = if let Some(object) = found {
+            if let Some(labels) = self.with_facts(|facts| relabelled(facts, &object)) {
+                self.cluster.patch_node(name, &labels)?;
+            }
+            self.cluster.patch_node_status(name, &status)?;
+            object
+        } else {
+            self.cluster.create_node(&self.with_facts(|facts| registered(facts, &status)))?
+        };
+        self.sent = status;
+        self.sent_at = Instant::now();
+        object["metadata"]["uid"].as_str().unwrap_or_default().clone_into(&mut self.uid);
+        Ok(())
+    }
+
+    /// Sends the status if it has changed, or has not been sent for long.
+    fn report(&mut self) {
+        let status = self.status_after(&self.sent);
+        let is_due = self.sent_at.elapsed() >= self.shared.node.config().reporting.status_report_period();
+        if !is_due && without_heartbeat(&status) == without_heartbeat(&self.sent) {
+            return;
+        }
+        match self.cluster.patch_node_status(&self.node.node, &status) {
+            Ok(()) => {
+                (self.sent, self.sent_at) = (status, Instant::now());
+                self.shared.troubles.works(Work::NodeStatus);
+            }
+            Err(error @ ClusterError::NotFound(_)) => {
+                let why = format!("somebody has deleted the node: {error}; a restart registers it again");
+                self.shared.troubles.fails(Work::NodeStatus, &why);
+            }
+            Err(error) => self.shared.troubles.fails(Work::NodeStatus, &error.to_string()),
+        }
+    }
+
+    /// Renews the Lease if it is due.
+    fn renew(&mut self) {
+        let reporting = &self.shared.node.config().reporting;
+        if self.renewed.is_some_and(|at| at.elapsed() < reporting.lease_renewal_period()) {
+            return;
+        }
+        let lease = NodeLease {
+            node: self.node.node.clone(),
+            node_uid: self.uid.clone(),
+            holder: self.holder.clone(),
+            duration: reporting.lease_duration(),
+        };
+        match self.cluster.renew_lease(&lease) {
+            Ok(None) => {
+                self.renewed = Some(Instant::now());
+                self.shared.troubles.works(Work::Lease);
+            }
+            Ok(Some(other)) => {
+                self.shared.troubles.fails(Work::Lease, &holder::taken(&self.node.node, &other));
+            }
+            Err(error) => self.shared.troubles.fails(Work::Lease, &error.to_string()),
+        }
+    }
+
+    /// The status as it is now; `before` is the one that was sent last.
+    fn status_after(&self, before: &Value) -> Value {
+        self.with_facts(|facts| node_status(facts, &self.readiness(), before, &clock::in_seconds()))
+    }
+
+    fn readiness(&self) -> Readiness {
+        match &self.shared.snapshot.load().behind {
+            None => Readiness::Ready,
+            Some(why) => Readiness::NotReady { why: vec![format!("state is behind on disk: {why}")] },
+        }
+    }
+
+    fn with_facts<T>(&self, make: impl FnOnce(&NodeFacts<'_>) -> T) -> T {
+        let node = &self.shared.node;
+        let text = |amounts: &Amounts| -> BTreeMap<String, String> {
+            amounts
+                .iter()
+                .map(|(resource, amount)| (resource.clone(), amount.canonical().to_string()))
+                .collect()
+        };
+        let (mut capacity, mut allocatable) = (text(&node.capacity()), text(node.node.allocatable()));
+        let mut inventory = self.shared.snapshot.load().ledger.inventory().clone();
+        let devices = inventory.capacity((self.clock)());
+        for (resource, count) in &devices.capacity {
+            let healthy = devices.allocatable.get(resource).copied().unwrap_or_default();
+            capacity.insert(resource.to_string(), count.to_string());
+            allocatable.insert(resource.to_string(), healthy.to_string());
+        }
+        make(&NodeFacts {
+            name: &self.node.node,
+            labels: &self.labels,
+            taints: &node.config().reporting.register_with_taints,
+            host: &self.host,
+            kubelet_version: &node.line.rules_of,
+            runtime: RUNTIME,
+            capacity,
+            allocatable,
+        })
+    }
+}

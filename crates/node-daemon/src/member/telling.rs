@@ -1,0 +1,85 @@
+//! What the API server is told of pods: the status of each, and that its object can go.
+
+use std::time::{Duration, Instant};
+
+use cluster_node::{ClusterError, PodReference};
+use kubelet_status::{PodObject, Step};
+
+use super::sending::is_of_server;
+use super::statuses::Statuses;
+use super::trouble::Work;
+
+/// The API server is told for so long until the node is looked at again.
+const TELLING: Duration = Duration::from_millis(200);
+
+impl Statuses {
+    /// Tells the API server what it does not know; whether there is nothing more that could be told at once.
+    pub(super) fn tell(&mut self) -> bool {
+        let began = Instant::now();
+        for pod in self.pods.values_mut() {
+            let now = Instant::now();
+            if pod.is_paused(now) {
+                continue;
+            }
+            let patch = pod.patch();
+            let deletes = patch.is_none() && pod.step == Step::Finalise;
+            if patch.is_none() && !deletes {
+                continue;
+            }
+            let Some(reference) = pod.reference() else { continue };
+            if !self.gate.is_open(now) {
+                return true;
+            }
+            if began.elapsed() > TELLING {
+                return false;
+            }
+            let work = if deletes { Work::PodDeletions } else { Work::PodStatuses };
+            let answer = match &patch {
+                Some(patch) => self.cluster.patch_pod_status(&reference, patch).map(Some),
+                None => self.cluster.finalise_pod(&reference).map(|()| None),
+            };
+            let now = Instant::now();
+            self.gate.heard(answer.as_ref().err(), now);
+            match answer {
+                Ok(object) => {
+                    self.shared.troubles.works(work);
+                    let is_taken = object.and_then(PodObject::new);
+                    match is_taken {
+                        Some(object) => {
+                            pod.is(object);
+                            pod.goes_on();
+                            // The server has made something else of it: it is not told again and again.
+                            if pod.patch().is_some() {
+                                pod.pause(now);
+                            }
+                        }
+                        // It is going: the watch tells when.
+                        None => pod.pause(now),
+                    }
+                }
+                // There is nothing to be told of any more; the watch tells so.
+                Err(ClusterError::NotFound(_)) => pod.pause(now),
+                Err(error) if is_of_server(&error) => {
+                    self.shared.troubles.fails(work, &error.to_string());
+                    return true;
+                }
+                Err(error @ ClusterError::Forbidden(_)) => {
+                    self.shared.troubles.fails(work, &error.to_string());
+                    pod.pause(now);
+                }
+                Err(error) => {
+                    let why = error.to_string();
+                    if pod.said.as_ref() != Some(&why) {
+                        let PodReference { namespace, name, .. } = &reference;
+                        tracing::warn!(
+                            "the API server does not take what is said of pod {namespace}/{name}: {why}"
+                        );
+                    }
+                    pod.said = Some(why);
+                    pod.pause(now);
+                }
+            }
+        }
+        true
+    }
+}
