@@ -4,6 +4,8 @@ mod certificates;
 mod programs;
 mod processes;
 mod kubelet;
+mod nodes;
+mod outages;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -18,6 +20,8 @@ use tempfile::TempDir;
 
 use self::certificates::{Authority, Signed};
 pub use self::kubelet::ForwardingKubelet;
+pub use self::nodes::{Containers, NODES, Node, NodeOptions, RIGHTS};
+pub use self::outages::{Figures, Outages};
 use self::processes::Process;
 pub use self::programs::{Program, Programs, RELEASE, package};
 

@@ -12,14 +12,14 @@ const LINES: usize = 12;
 /// A process that is killed when this is dropped, or when the process that started it ends.
 #[derive(Debug)]
 pub(crate) struct Process {
-    name: &'static str,
+    name: String,
     child: Child,
     log: PathBuf,
 }
 
 impl Process {
     /// Starts it; what it writes goes to `NAME.log` in `folder`, after what it wrote before.
-    pub(crate) fn start(name: &'static str, command: &Command, folder: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn start(name: &str, command: &Command, folder: &Path) -> anyhow::Result<Self> {
         let log = folder.join(format!("{name}.log"));
         let file = File::options().create(true).append(true).open(&log)?;
         // The kernel ends it with the thread that starts it, however that ends.
@@ -27,7 +27,7 @@ impl Process {
         child.args(["--pdeathsig", "KILL", "--"]).arg(command.get_program()).args(command.get_args());
         child.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         let child = child.spawn().with_context(|| format!("failed to start {name}"))?;
-        Ok(Self { name, child, log })
+        Ok(Self { name: name.to_owned(), child, log })
     }
 
     /// If it has ended: that, and its last words.

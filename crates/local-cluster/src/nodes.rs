@@ -1,0 +1,213 @@
+//! Nodes of the cluster: `topolet serve` as a process for each, with simulated machines and containers.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::processes::Process;
+use crate::{Cluster, PATIENCE, User};
+
+/// What a node needs of an API server to be a member of its cluster, and no more, for the group [`NODES`]. The reasons are
+/// in the README of `cluster-node`.
+pub const RIGHTS: &str = "
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: topolet-node}
+rules:
+- {apiGroups: [''], resources: [nodes], verbs: [get, create, patch]}
+- {apiGroups: [''], resources: [nodes/status], verbs: [patch]}
+- {apiGroups: [''], resources: [pods], verbs: [list, watch, delete]}
+- {apiGroups: [''], resources: [pods/status], verbs: [patch]}
+- {apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: topolet-node}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: topolet-node}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: topolet-nodes}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: topolet-node, namespace: kube-node-lease}
+rules:
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, update]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: topolet-node, namespace: kube-node-lease}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: topolet-node}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: topolet-nodes}]
+";
+
+/// The group of users that nodes are.
+pub const NODES: &str = "topolet-nodes";
+
+/// The node's own folder, below the one with its log.
+const ROOT: &str = "root";
+
+/// Who starts the containers of pods.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Containers {
+    /// They count as running at once.
+    Simulated,
+    /// Whoever reports them to the node.
+    Reported,
+}
+
+/// What a node is started with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeOptions<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its machine, as of `--machine`.
+    pub machine: &'a str,
+    /// Who starts containers there.
+    pub containers: Containers,
+}
+
+/// How long the certificate of a node is valid.
+const VALID: Duration = Duration::from_hours(24);
+
+/// A node that runs until this is dropped.
+#[derive(Debug)]
+pub struct Node {
+    name: String,
+    program: PathBuf,
+    arguments: Vec<String>,
+    folder: PathBuf,
+    process: Option<Process>,
+}
+
+impl Node {
+    /// Starts one in a folder of the cluster, and waits until it is ready. [`RIGHTS`] have to be there.
+    ///
+    /// # Errors
+    /// It does not get ready, with the last lines of its log.
+    pub fn start(cluster: &Cluster, program: &Path, options: NodeOptions<'_>) -> anyhow::Result<Self> {
+        let mut node = Self::new(cluster, program, options)?;
+        node.restart()?;
+        Ok(node)
+    }
+
+    /// One that has not been started.
+    ///
+    /// # Errors
+    /// Its folder or kubeconfig cannot be written.
+    pub fn new(cluster: &Cluster, program: &Path, options: NodeOptions<'_>) -> anyhow::Result<Self> {
+        let NodeOptions { name, machine, containers } = options;
+        let user = User { name: &format!("node:{name}"), groups: &[NODES] };
+        let kubeconfig = cluster.kubeconfig_of(user, VALID)?;
+        let folder = cluster.folder.path().join(name);
+        fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        let text = |path: &Path| path.display().to_string();
+        let mut arguments = vec!["serve".to_owned()];
+        let given = [
+            ("--root", text(&folder.join(ROOT))),
+            ("--machine", machine.to_owned()),
+            ("--config", "pinned".to_owned()),
+            ("--node-name", name.to_owned()),
+            ("--kubeconfig", text(&kubeconfig)),
+            ("--cgroup-root", "off".to_owned()),
+        ];
+        arguments.extend(given.into_iter().flat_map(|(option, value)| [option.to_owned(), value]));
+        if containers == Containers::Simulated {
+            arguments.push("--simulate-containers".to_owned());
+        }
+        Ok(Self { name: name.to_owned(), program: program.to_path_buf(), arguments, folder, process: None })
+    }
+
+    /// Ends it as a power cut would.
+    pub fn kill(&mut self) {
+        self.process = None;
+    }
+
+    /// Starts it in its folder, without waiting for anything.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    pub fn spawn(&mut self) -> anyhow::Result<()> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments);
+        self.process = Some(Process::start(&self.name, &command, &self.folder)?);
+        Ok(())
+    }
+
+    /// Starts it in its folder, and waits until it is ready.
+    ///
+    /// # Errors
+    /// It does not get ready, with the last lines of its log.
+    pub fn restart(&mut self) -> anyhow::Result<()> {
+        self.spawn()?;
+        let start = Instant::now();
+        while let Err(error) = self.is_ready() {
+            if let Some(why) = self.why_ended() {
+                bail!("{why}");
+            }
+            ensure!(start.elapsed() < PATIENCE, "node {} is not ready: {error:#}\n{}", self.name, self.log());
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    /// If it has ended: that, and its last words.
+    pub fn why_ended(&mut self) -> Option<String> {
+        self.process.as_mut()?.why_ended()
+    }
+
+    /// Whether it answers that it is ready; else what it answers.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn is_ready(&self) -> anyhow::Result<()> {
+        let mut stream = UnixStream::connect(self.socket())?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        ensure!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        Ok(())
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The folder with its state and sockets.
+    #[must_use]
+    pub fn root(&self) -> PathBuf {
+        self.folder.join(ROOT)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.root().join("topolet.sock")
+    }
+
+    /// All that it has logged.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.join(format!("{}.log", self.name))).unwrap_or_default()
+    }
+
+    /// What a command of topolet about it prints.
+    ///
+    /// # Errors
+    /// It fails, with what it says.
+    pub fn topolet(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let mut command = Command::new(&self.program);
+        let output = command.args(arguments).env("TOPOLET_SOCKET", self.socket()).output()?;
+        let (said, printed) =
+            (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+        ensure!(output.status.success(), "topolet {}: {}{printed}", arguments.join(" "), said.trim());
+        Ok(printed.into_owned())
+    }
+}
