@@ -1,15 +1,17 @@
-//! `cargo xtask cluster`: a Kubernetes control plane on loopback.
+//! `cargo xtask cluster`: a Kubernetes control plane on loopback, and nodes for it.
 
 use std::io::Read as _;
+use std::path::PathBuf;
 
-use local_cluster::{Parts, Program, Programs, RELEASE, package};
+use local_cluster::{Containers, Node, NodeOptions, Parts, Program, Programs, RELEASE, RIGHTS, package};
 
 use crate::kubernetes::Release;
-use crate::target;
+use crate::{cargo, run, target};
 
 /// Starts etcd, kube-apiserver and kube-scheduler on loopback, prints how to use them, and ends them with Enter or Ctrl-C.
 ///
-/// They are built from Kubernetes' Go module first: some minutes, once for each release.
+/// They are built from Kubernetes' Go module first: some minutes, once for each release. With `--nodes 3` three nodes of
+/// topolet join, whose machines and containers are simulated: `kubectl apply` pods, and see where they are placed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Cluster {
     /// The release of Kubernetes.
@@ -21,7 +23,16 @@ pub(crate) struct Cluster {
     /// Without kube-scheduler: pods are bound by whoever creates them.
     #[arg(long)]
     without_scheduler: bool,
+    /// Nodes that join, `node-1` and so on, each a process of `topolet serve --simulate-containers`.
+    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=100))]
+    nodes: u16,
+    /// The machine of each node.
+    #[arg(long, value_name = "MACHINE", default_value = MACHINE)]
+    machine: String,
 }
+
+/// Two NUMA nodes of 48 CPUs.
+pub(crate) const MACHINE: &str = "xeon-2s-96cpu-sriov";
 
 impl Cluster {
     pub(crate) fn run(self) -> anyhow::Result<()> {
@@ -29,16 +40,32 @@ impl Cluster {
         if self.build {
             return Ok(());
         }
+        let topolet = if self.nodes > 0 { Some(topolet()?) } else { None };
         let programs = Programs::built(&target(), &self.kubelet_version)?;
         let parts = if self.without_scheduler { Parts::Storage } else { Parts::Scheduler };
         let cluster = local_cluster::Cluster::start(&programs, parts)?;
+        let nodes = topolet.map_or_else(|| Ok(Vec::new()), |topolet| self.join(&cluster, &topolet))?;
         println!("Kubernetes {} answers at {}", self.kubelet_version, cluster.server());
         println!("export KUBECONFIG={}", cluster.kubeconfig().display());
         println!("alias kubectl={}", programs.path(Program::Kubectl).display());
+        for node in &nodes {
+            println!("{}: TOPOLET_SOCKET={}", node.name(), node.socket().display());
+        }
         println!("Enter ends it.");
         // Whatever comes, or the end of it.
         let _ = std::io::stdin().read(&mut [0])?;
         Ok(())
+    }
+
+    fn join(&self, cluster: &local_cluster::Cluster, topolet: &std::path::Path) -> anyhow::Result<Vec<Node>> {
+        cluster.apply(RIGHTS)?;
+        let each = (1..=self.nodes).map(|number| {
+            let name = format!("node-{number}");
+            let options =
+                NodeOptions { name: &name, machine: &self.machine, containers: Containers::Simulated };
+            Node::start(cluster, topolet, options)
+        });
+        each.collect()
     }
 }
 
@@ -46,4 +73,10 @@ impl Cluster {
 pub(crate) fn build(release: &str) -> anyhow::Result<()> {
     let programs = Release(release);
     Program::ALL.into_iter().try_for_each(|program| programs.build(program.name(), &package(program)))
+}
+
+/// Builds topolet.
+pub(crate) fn topolet() -> anyhow::Result<PathBuf> {
+    run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
+    Ok(target().join("debug/topolet"))
 }

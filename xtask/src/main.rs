@@ -6,6 +6,7 @@ mod chaos;
 mod debian;
 mod ci;
 mod cluster;
+mod cluster_chaos;
 mod codegen;
 mod fixtures;
 mod fuzz;
@@ -45,6 +46,7 @@ enum Command {
     Chaos(chaos::Chaos),
     Ci(ci::Ci),
     Cluster(cluster::Cluster),
+    ClusterChaos(cluster_chaos::ClusterChaos),
     Codegen(codegen::Codegen),
     Conformance(conformance::Conformance),
     Fixtures(fixtures::Fixtures),
@@ -86,6 +88,7 @@ impl Command {
             Self::Chaos(chaos) => chaos.run(),
             Self::Ci(ci) => ci.run(),
             Self::Cluster(cluster) => cluster.run(),
+            Self::ClusterChaos(chaos) => chaos.run(),
             Self::Codegen(codegen) => codegen.run(),
             Self::Conformance(conformance) => conformance.run(),
             Self::Fixtures(fixtures) => fixtures.run(),
