@@ -101,7 +101,7 @@ impl Observe {
         }
         run(&mut cargo(&["build", "--release", "--quiet", "--package", "topolet"]))?;
         // Their logs can be read afterwards.
-        let place = target().join("observe");
+        let place = target().join(if self.trace { "observe-trace" } else { "observe" });
         if place.exists() {
             fs::remove_dir_all(&place).context("failed to remove what the last run left")?;
         }

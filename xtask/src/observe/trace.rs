@@ -72,8 +72,9 @@ impl Trace {
         below: &Path,
     ) -> anyhow::Result<(Child, Self)> {
         File::create(log)?;
-        let calls =
-            ["open", "openat", "openat2", "connect"].into_iter().chain(CHANGES).collect::<Vec<_>>().join(",");
+        let calls = ["open", "openat", "openat2", "connect"].into_iter().chain(CHANGES);
+        // An older strace does not know each of them, and then the kernel's older ones are all that there are.
+        let calls = calls.map(|call| format!("?{call}")).collect::<Vec<_>>().join(",");
         let mut command = Command::new("strace");
         command.args(["--follow-forks", "--decode-fds=path", "--string-limit=300", "--quiet=all"]);
         command.arg(format!("--trace={calls}")).args(["sh", "-c", "exec \"$@\" 2>\"$0\""]).arg(log);
@@ -109,7 +110,12 @@ impl Seen {
         let Some((name, rest)) = line.split_once('(') else { return };
         let name = name.trim_start_matches("<... ").to_owned();
         let (arguments, _) = rest.rsplit_once(" = ").unwrap_or((rest, ""));
-        let is_there = arguments.contains(below);
+        // What is written may say anything; the file that it is written to comes first. A request to a socket is written to
+        // that, and not to the file that it is found by.
+        let place = match name.as_str() {
+            "write" | "writev" | "pwrite64" => arguments.split(',').next().unwrap_or_default(),
+            _ => arguments,
+        };
         let changes = match name.as_str() {
             "open" | "openat" | "openat2" => {
                 ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"].iter().any(|flag| arguments.contains(flag))
@@ -118,9 +124,7 @@ impl Seen {
             "connect" => false,
             _ => true,
         };
-        // A request to a socket is written to it, and not to the file that it is found by.
-        let is_to_socket = matches!(name.as_str(), "write" | "writev") && arguments.contains("socket:[");
-        if is_there && changes && !is_to_socket && self.writes.len() < LISTED {
+        if place.contains(below) && changes && self.writes.len() < LISTED {
             self.writes.push(line.to_owned());
         }
         *self.calls.entry(name).or_default() += 1;
@@ -143,7 +147,8 @@ mod tests {
             "[pid 12] openat(AT_FDCWD</>, \"/root/k/cpu_manager_state\", O_RDONLY|O_CLOEXEC) = 9</root/k/cpu_manager_state>",
             "[pid 12] connect(9<socket:[1]>, {sa_family=AF_UNIX, sun_path=\"/root/k/pods-api/pods-api.sock\"}, 33) = 0",
             "openat(AT_FDCWD</>, \"/tmp/own/x\", O_WRONLY|O_CREAT, 0666) = 9</tmp/own/x>",
-            "write(1</tmp/own/x>, \"/root\", 5) = 5",
+            "write(1</tmp/own/x>, \"/root/k/x\", 9) = 9",
+            "write(8<socket:[7]>, \"/root/k/x\", 9) = 9",
             "exit_group(0) = ?",
         ] {
             seen.call(line, "/root/k");
