@@ -1,7 +1,7 @@
 //! `cargo xtask pictures`: the pictures of machines and of a decision that the documentation shows.
 //!
 //! Each is what `topolet topology -o svg` or `admit -o svg` draws, made an image by `rsvg-convert` with the font in `xtask/font`, so that
-//! it is the same wherever it is made. What a terminal shows has Debian's DejaVu Sans Mono (fonts-dejavu-core).
+//! it is the same wherever it is made. What a terminal shows has the font of Debian's package `fonts-dejavu-core`.
 
 mod described;
 mod terminal;

@@ -13,7 +13,7 @@ use super::{Session, did};
 use crate::machine::{put, text};
 
 /// The observer looks every two seconds, and believes what it sees twice.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const METRIC: &str = "topolet_observe_drifted_containers";
 
 pub(super) fn all(session: &mut Session<'_>) -> anyhow::Result<()> {

@@ -37,7 +37,7 @@ metadata: {name: worker-1}
 ";
 
 const MACHINE: &str = "xeon-2s-96cpu-sriov";
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A daemon; it ends with this.
 struct Daemon(Child, Client);

@@ -140,7 +140,7 @@ impl About {
     const fn limit(self) -> Duration {
         match self {
             Self::Pods { count, .. } => Duration::from_secs(300 + 20 * count as u64),
-            Self::Refusals => Duration::from_mins(60),
+            Self::Refusals => Duration::from_hours(1),
         }
     }
 }
