@@ -23,6 +23,6 @@ mod fuzzing;
 
 #[cfg(fuzzing)]
 pub use fuzzing::clients;
-pub use reply::{OUTCOME, PARTIAL, SOME_REFUSED};
+pub use reply::{OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
 pub(super) use routes::{router, service};
 pub use sent::FILE;

@@ -87,7 +87,7 @@ use self::scribe::Scribe;
 use self::shared::{Mode, Notes, Shared};
 use self::unpublished::Unpublished;
 
-pub use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED};
+pub use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
 #[cfg(feature = "kubernetes")]
 pub use self::api_server::{ContainerReports, Membership, NodeInCluster};
 pub use self::enforce::CgroupRoot;

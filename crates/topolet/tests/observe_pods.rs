@@ -362,6 +362,7 @@ fn containers_that_run_elsewhere_than_the_files_say_are_found() {
     until("a line of the log", || watcher.log().iter().any(|line| is_said(line)).then_some(()));
     let status = watcher.get("/v1/status").json("NodeStatus");
     assert!(status["problems"].to_string().contains(sentence), "{status}");
+    assert_eq!(watcher.topolet(&["status"]).status.code(), Some(2), "something is wrong");
 
     set("1,49", "0");
     drifted(0);

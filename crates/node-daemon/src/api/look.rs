@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::decide::with_outcome;
 use super::pods;
 use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
-use super::reply::{DONE, Failure, SOME_REFUSED, Shape};
+use super::reply::{DONE, Failure, SOME_REFUSED, SOMETHING_WRONG, Shape};
 use super::routes::{Answered, Node, find, no_pod};
 use super::segments::Segments;
 use crate::metrics::Exposition;
@@ -161,7 +161,9 @@ pub(super) async fn status(
 ) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
     let make = move |node: &Node| {
-        shape.document("NodeStatus", status_of(&node.shared, &node.snapshot()), NodeStatus::text)
+        let status = status_of(&node.shared, &node.snapshot());
+        let outcome = if status.problems.is_empty() { DONE } else { SOMETHING_WRONG };
+        Ok(with_outcome(outcome, shape.document("NodeStatus", status, NodeStatus::text)?))
     };
     node.look(who, make).await
 }

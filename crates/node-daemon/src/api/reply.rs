@@ -13,7 +13,7 @@ use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
 const MIN_WIDTH: usize = 40;
 const MAX_WIDTH: usize = 10_000;
 
-/// Says what has become of pods.
+/// Says what has become of pods, or how the node is.
 pub const OUTCOME: &str = "topolet-outcome";
 /// All are admitted, or were already.
 pub(super) const DONE: &str = "done";
@@ -21,6 +21,8 @@ pub(super) const DONE: &str = "done";
 pub const SOME_REFUSED: &str = "some-refused";
 /// Some of what was sent was left out.
 pub const PARTIAL: &str = "partial";
+/// Something is wrong with the node.
+pub const SOMETHING_WRONG: &str = "something-wrong";
 
 /// How an answer is written: `?output=json|yaml|table`, else what `Accept` prefers, else JSON.
 #[derive(Clone, Copy, Debug)]

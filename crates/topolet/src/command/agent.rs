@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use node_daemon::{OUTCOME, PARTIAL, SOME_REFUSED};
+use node_daemon::{OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
 use node_input::{manifest_files, manifests_in, shown_name};
 use node_output::Format;
 use pod_spec::PodRules;
@@ -475,6 +475,7 @@ pub(super) fn show(reply: &Reply, format: Format, screen: Screen) -> anyhow::Res
     Ok(match reply.field(OUTCOME) {
         Some(SOME_REFUSED) => Outcome::SomeRefused,
         Some(PARTIAL) => Outcome::Partial,
+        Some(SOMETHING_WRONG) => Outcome::SomethingWrong,
         _ => Outcome::Done,
     })
 }
