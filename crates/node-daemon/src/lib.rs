@@ -190,6 +190,7 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     kept::start(&setup.root, shared.clone(), sender.clone())?;
     #[cfg(feature = "kubernetes")]
     nrt::start(setup.topology.as_ref(), &shared)?;
+    #[cfg(feature = "kubernetes")]
     if let Some(candidate) = candidate {
         candidate.start(&shared, sender.clone(), now)?;
     }

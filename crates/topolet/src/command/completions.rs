@@ -55,21 +55,26 @@ const SCRIPT: &str = "\
 exec kubectl-topolet __complete \"$@\"
 ";
 
+impl Completed {
+    /// The script that is to be installed.
+    fn script(self, mut command: Command) -> String {
+        match self {
+            Self::By(shell) => {
+                let mut script = Vec::new();
+                clap_complete::generate(shell, &mut command, "topolet", &mut script);
+                String::from_utf8_lossy(&script).into_owned()
+            }
+            #[cfg(feature = "kubernetes")]
+            Self::ByKubectl => SCRIPT.to_owned(),
+        }
+    }
+}
+
 pub(super) fn run(
     arguments: &CompletionsArguments,
-    mut command: Command,
+    command: Command,
     screen: Screen,
 ) -> anyhow::Result<Outcome> {
-    let shell = match arguments.completed {
-        Completed::By(shell) => shell,
-        #[cfg(feature = "kubernetes")]
-        Completed::ByKubectl => {
-            screen.print(SCRIPT)?;
-            return Ok(Outcome::Done);
-        }
-    };
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut command, "topolet", &mut script);
-    screen.print(&String::from_utf8_lossy(&script))?;
+    screen.print(&arguments.completed.script(command))?;
     Ok(Outcome::Done)
 }
