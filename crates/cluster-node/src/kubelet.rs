@@ -21,7 +21,7 @@ use crate::pods::told;
 pub struct KubeletAccess {
     /// `https://127.0.0.1:10250`.
     pub url: Uri,
-    /// A file with the token of a service account; it is read again when it changes.
+    /// A file with the token of a service account, which is read with each [`KubeletPods::new`].
     pub token: PathBuf,
     /// A file with the certificate that signed the kubelet's own. `None`: the kubelet's is not checked, as most kubelets
     /// sign their own.
@@ -41,10 +41,12 @@ impl KubeletPods {
         let KubeletAccess { url, token, certificate } = access;
         let mut config = Config::new(url.clone());
         let unreadable = |path: &PathBuf, reason: String| ClusterError::File { path: path.clone(), reason };
-        if let Err(error) = fs::File::open(token) {
-            return Err(unreadable(token, error.to_string()));
-        }
-        config.auth_info = AuthInfo { token_file: Some(token.display().to_string()), ..AuthInfo::default() };
+        let read = fs::read_to_string(token).map_err(|error| unreadable(token, error.to_string()))?;
+        // An editor ends a line, and a token has none.
+        let Some(read) = Some(read.trim()).filter(|read| !read.is_empty()) else {
+            return Err(unreadable(token, "it is empty".to_owned()));
+        };
+        config.auth_info = AuthInfo { token: Some(read.into()), ..AuthInfo::default() };
         match certificate {
             None => {
                 config.accept_invalid_certs = true;

@@ -5,22 +5,17 @@
 //! of the first port and channel 1 what goes wrong with it, and each begins with the port's number.
 
 use std::net::SocketAddr;
-use std::thread;
 
 use anyhow::Context as _;
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring::default_provider;
-use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 
 use crate::certificates::Signed;
+use crate::tls;
 
 const PROTOCOL: &str = "v4.channel.k8s.io";
 /// The channels of the first port.
@@ -43,28 +38,7 @@ impl ForwardingKubelet {
     /// Starts one with a certificate that the API server trusts. Connections are made to `forwarded`, whatever pod and
     /// port are asked for.
     pub(crate) fn start(signed: &Signed, forwarded: SocketAddr) -> anyhow::Result<Self> {
-        let certificate = CertificateDer::from_pem_slice(signed.certificate.as_bytes())?;
-        let key = PrivateKeyDer::from_pem_slice(signed.key.as_bytes())?;
-        let config = ServerConfig::builder_with_provider(default_provider().into())
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)?;
-        let acceptor = TlsAcceptor::from(std::sync::Arc::new(config));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
-        let port = listener.local_addr()?.port();
-        thread::Builder::new().name("kubelet".to_owned()).spawn(move || {
-            runtime.block_on(async {
-                while let Ok((stream, _)) = listener.accept().await {
-                    let acceptor = acceptor.clone();
-                    // A client sees by itself that its connection is closed.
-                    tokio::spawn(async move {
-                        let stream = acceptor.accept(stream).await?;
-                        forward(stream, forwarded).await
-                    });
-                }
-            });
-        })?;
+        let port = tls::serve(signed, move |stream| forward(stream, forwarded))?;
         Ok(Self { port })
     }
 }

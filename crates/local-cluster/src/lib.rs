@@ -4,6 +4,8 @@ mod certificates;
 mod programs;
 mod processes;
 mod kubelet;
+mod pods_endpoint;
+mod tls;
 mod nodes;
 mod outages;
 
@@ -22,6 +24,7 @@ use self::certificates::{Authority, Signed};
 pub use self::kubelet::ForwardingKubelet;
 pub use self::nodes::{Containers, NODES, Node, NodeOptions, RIGHTS};
 pub use self::outages::{Figures, Outages};
+pub use self::pods_endpoint::PodsEndpoint;
 use self::processes::Process;
 pub use self::programs::{Program, Programs, RELEASE, package};
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use daemon::{Daemon, Folder, until};
-use local_cluster::{Cluster, Parts, Programs, RELEASE, User};
+use local_cluster::{Cluster, Parts, PodsEndpoint, Programs, RELEASE, User};
 
 /// A cluster, where its programs are built; in CI it is a failure if they are not.
 fn cluster() -> Option<Cluster> {
@@ -162,4 +162,42 @@ fn a_kubeconfig_that_cannot_be_used_is_said_at_the_start() {
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("error: kubeconfig /nowhere/admin.conf cannot be used: "), "{said}");
+}
+
+#[test]
+fn a_kubelet_before_1_37_is_asked_for_its_pods() {
+    let (root, own) = (Folder::new(), Folder::new());
+    let owner = Daemon::start(root.path(), &[]);
+    let endpoint = PodsEndpoint::start("kubelet-token").unwrap();
+    let (socket, token) = (own.path().join("observe.sock"), own.path().join("token"));
+    std::fs::write(&token, "another\n").unwrap();
+    let arguments =
+        ["--socket", socket.to_str().unwrap(), "--config", "pinned", "--kubelet-url", &endpoint.url()]
+            .map(str::to_owned);
+    let token_file = ["--kubelet-token-file".to_owned(), token.to_str().unwrap().to_owned()];
+    let more: Vec<&str> = arguments.iter().chain(&token_file).map(String::as_str).collect();
+    // The endpoint's certificate is its own, and the host has none that could have signed it.
+    let watcher = Daemon::observe_without_authorities(root.path(), &more).at(&socket);
+    let is_logged = |what: &str| watcher.log().iter().any(|line| line.contains(what));
+    until("a wrong token", || is_logged("does not accept the credentials").then_some(()));
+
+    let pod = |name: &str, limits: &str, status: &str| {
+        format!(
+            r#"{{"metadata":{{"name":"{name}","namespace":"default","uid":"default_{name}"}},
+                "spec":{{"containers":[{{"name":"app","resources":{{"limits":{{{limits}}},"requests":{{{limits}}}}}}}]}},
+                "status":{status}}}"#
+        )
+    };
+    let small = pod("first", r#""cpu":"44","memory":"1Gi""#, r#"{"phase":"Running"}"#);
+    let limits = "cpu: 44, memory: 1Gi";
+    assert_eq!(owner.ask("POST", "/v1/pods", &daemon::pod("first", limits)).status, 200);
+    endpoint.lists(&small);
+    std::fs::write(&token, "kubelet-token\n").unwrap();
+    until("its name", || watcher.pods().contains(" first ").then_some(()));
+    let big = pod("big", r#""cpu":"48","memory":"1Gi""#, REFUSED);
+    endpoint.lists(&format!("{small},{big}"));
+    until("why", || watcher.get("/v1/decisions").body.contains("default/big").then_some(()));
+    assert!(watcher.get("/metrics").body.contains("topolet_observe_disagreements_total 0\n"));
+    endpoint.lists(&small);
+    until("its end", || (!watcher.pods().contains(" big ")).then_some(()));
 }

@@ -106,6 +106,13 @@ impl Daemon {
         Self::spawned(&mut command, root)
     }
 
+    /// The same on a host without certificates of authorities.
+    pub fn observe_without_authorities(root: &Path, more: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_topolet"));
+        command.args(["serve", "--observe", "--machine", MACHINE]).arg("--root").arg(root).args(more);
+        Self::spawned(command.env("SSL_CERT_FILE", "/dev/null").env("SSL_CERT_DIR", "/nowhere"), root)
+    }
+
     /// The same on another machine.
     pub fn on_machine(machine: &str, root: &Path) -> Self {
         Self::spawn(machine, root, "pinned", &[]).ready()
