@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::PathBuf;
 
-use local_cluster::{Containers, Node, NodeOptions, Parts, Program, Programs, RELEASE, RIGHTS, package};
+use local_cluster::{Containers, NODE_RIGHTS, Node, NodeOptions, Parts, Program, Programs, RELEASE, package};
 
 use crate::kubernetes::Release;
 use crate::{cargo, run, target};
@@ -58,7 +58,7 @@ impl Cluster {
     }
 
     fn join(&self, cluster: &local_cluster::Cluster, topolet: &std::path::Path) -> anyhow::Result<Vec<Node>> {
-        cluster.apply(RIGHTS)?;
+        cluster.apply(NODE_RIGHTS)?;
         let each = (1..=self.nodes).map(|number| {
             let name = format!("node-{number}");
             let options =

@@ -6,22 +6,13 @@ use std::time::{Duration, Instant};
 
 use cluster_node::pods_api::Event;
 use cluster_node::{Access, Cluster, ClusterError, EventType, PodName, PodReference, PodWatch, Reporter};
-use local_cluster::{Cluster as Local, Parts, Programs, RELEASE, User};
+use local_cluster::{Cluster as Local, Parts, User};
 
 const AGENT: User<'static> = User { name: "agent", groups: &[] };
 const DAY: Duration = Duration::from_hours(24);
 
-/// A cluster, where its programs are built; in CI it is a failure if they are not.
 fn cluster() -> Option<Local> {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    match Programs::built(target, RELEASE) {
-        Ok(programs) => Some(Local::start(&programs, Parts::Storage).unwrap()),
-        Err(why) => {
-            assert!(std::env::var_os("CI").is_none(), "{why}");
-            println!("skipped: {why}");
-            None
-        }
-    }
+    Local::for_test(Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap(), Parts::Storage)
 }
 
 fn pod(name: &str, node: &str) -> String {

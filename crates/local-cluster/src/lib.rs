@@ -5,6 +5,7 @@ mod programs;
 mod processes;
 mod kubelet;
 mod pods_endpoint;
+mod rights;
 mod tls;
 mod nodes;
 mod outages;
@@ -22,11 +23,12 @@ use tempfile::TempDir;
 
 use self::certificates::{Authority, Signed};
 pub use self::kubelet::ForwardingKubelet;
-pub use self::nodes::{Containers, NODES, Node, NodeOptions, RIGHTS};
+pub use self::nodes::{Containers, Node, NodeOptions};
 pub use self::outages::{Figures, Outages};
 pub use self::pods_endpoint::PodsEndpoint;
 use self::processes::Process;
 pub use self::programs::{Program, Programs, RELEASE, package};
+pub use self::rights::{NODE_RIGHTS, NODES, WATCHER, WATCHER_RIGHTS};
 
 /// How long a program may take until it answers.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -97,6 +99,23 @@ impl Cluster {
             cluster.start_scheduler()?;
         }
         Ok(cluster)
+    }
+
+    /// One for a test, of the programs that are built in the folder `target`. `None`: they are not, which is said; in CI it
+    /// is a failure.
+    ///
+    /// # Panics
+    /// It does not start, or CI has not built it.
+    #[must_use]
+    pub fn for_test(target: &Path, parts: Parts) -> Option<Self> {
+        match Programs::built(target, RELEASE) {
+            Ok(programs) => Some(Self::start(&programs, parts).unwrap_or_else(|error| panic!("{error:#}"))),
+            Err(why) => {
+                assert!(std::env::var_os("CI").is_none(), "{why}");
+                println!("skipped: {why}");
+                None
+            }
+        }
     }
 
     /// A kubeconfig of somebody who may do everything.

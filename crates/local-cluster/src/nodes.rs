@@ -11,42 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 
 use crate::processes::Process;
-use crate::{Cluster, PATIENCE, User};
-
-/// What a node needs of an API server to be a member of its cluster, and no more, for the group [`NODES`]. The reasons are
-/// in the README of `cluster-node`.
-pub const RIGHTS: &str = "
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: topolet-node}
-rules:
-- {apiGroups: [''], resources: [nodes], verbs: [get, create, patch]}
-- {apiGroups: [''], resources: [nodes/status], verbs: [patch]}
-- {apiGroups: [''], resources: [pods], verbs: [list, watch, delete]}
-- {apiGroups: [''], resources: [pods/status], verbs: [patch]}
-- {apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: topolet-node}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: topolet-node}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: topolet-nodes}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: topolet-node, namespace: kube-node-lease}
-rules:
-- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, update]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: topolet-node, namespace: kube-node-lease}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: topolet-node}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: topolet-nodes}]
-";
-
-/// The group of users that nodes are.
-pub const NODES: &str = "topolet-nodes";
+use crate::{Cluster, NODES, PATIENCE, User};
 
 /// The node's own folder, below the one with its log.
 const ROOT: &str = "root";
@@ -85,7 +50,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts one in a folder of the cluster, and waits until it is ready. [`RIGHTS`] have to be there.
+    /// Starts one in a folder of the cluster, and waits until it is ready. [`NODE_RIGHTS`] have to be there.
     ///
     /// # Errors
     /// It does not get ready, with the last lines of its log.

@@ -13,7 +13,8 @@ use anyhow::{Context as _, bail, ensure};
 use cpuset::CpuSet;
 use serde_json::Value;
 
-use crate::nodes::{Containers, Node, NodeOptions, RIGHTS};
+use crate::NODE_RIGHTS;
+use crate::nodes::{Containers, Node, NodeOptions};
 use crate::{Cluster, PATIENCE};
 
 /// How many pods are created at once.
@@ -75,7 +76,7 @@ impl Outages<'_> {
     /// # Errors
     /// Something is lost, doubled or not settled in time; or a program does not start.
     pub fn run(&self, cluster: &mut Cluster, program: &Path) -> anyhow::Result<Figures> {
-        cluster.apply(RIGHTS)?;
+        cluster.apply(NODE_RIGHTS)?;
         let mut nodes = Vec::new();
         for number in 1..=self.nodes {
             let name = format!("node-{number}");

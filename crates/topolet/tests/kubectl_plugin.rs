@@ -12,22 +12,14 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use daemon::{Daemon, Folder, until};
-use local_cluster::{Cluster, Parts, Programs, RELEASE, User};
+use local_cluster::{Cluster, Parts, User, WATCHER, WATCHER_RIGHTS};
 
-/// A cluster, where its programs are built; in CI it is a failure if they are not.
 fn cluster() -> Option<Cluster> {
     let target = Path::new(env!("CARGO_BIN_EXE_topolet")).parent().unwrap().parent().unwrap();
-    match Programs::built(target, RELEASE) {
-        Ok(programs) => Some(Cluster::start(&programs, Parts::Storage).unwrap()),
-        Err(why) => {
-            assert!(std::env::var_os("CI").is_none(), "{why}");
-            println!("skipped: {why}");
-            None
-        }
-    }
+    Cluster::for_test(target, Parts::Storage)
 }
 
-/// What a person needs for the plugin, and no more; and what an agent needs.
+/// What a person needs for the plugin, and no more.
 const RIGHTS: &str = "
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -44,19 +36,6 @@ kind: ClusterRoleBinding
 metadata: {name: looks}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: looks}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: person}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: agent}
-rules:
-- {apiGroups: [''], resources: [pods], verbs: [list, watch]}
-- {apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: agent}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: agent}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: agent}]
 ---
 apiVersion: v1
 kind: Node
@@ -90,7 +69,7 @@ struct Desk {
 
 impl Desk {
     fn new(cluster: Cluster) -> Self {
-        cluster.apply(RIGHTS).unwrap();
+        cluster.apply(&format!("{WATCHER_RIGHTS}{RIGHTS}")).unwrap();
         let programs = Folder::new();
         for name in ["kubectl-topolet", "kubectl_complete-topolet"] {
             symlink(env!("CARGO_BIN_EXE_topolet"), programs.path().join(name)).unwrap();
@@ -178,8 +157,7 @@ impl Node {
         let (root, own) = (Folder::new(), Folder::new());
         let owner = Daemon::start(root.path(), &[]);
         let socket = own.path().join("observe.sock");
-        let agent =
-            cluster.kubeconfig_of(User { name: "agent", groups: &[] }, Duration::from_hours(1)).unwrap();
+        let agent = cluster.kubeconfig_of(WATCHER, Duration::from_hours(1)).unwrap();
         let more = ["--socket", socket.to_str().unwrap(), "--config", "pinned", "--node-name", "worker-1"];
         let more = more.into_iter().chain(["--kubeconfig", agent.to_str().unwrap(), "--tcp", "127.0.0.1:0"]);
         let watcher = Daemon::observe(root.path(), &more.collect::<Vec<_>>()).at(&socket);

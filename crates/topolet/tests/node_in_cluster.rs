@@ -9,9 +9,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use local_cluster::{
-    Cluster, Containers, NODES, Node, NodeOptions, Outages, Parts, Programs, RELEASE, RIGHTS, User,
-};
+use local_cluster::{Cluster, Containers, NODE_RIGHTS, NODES, Node, NodeOptions, Outages, Parts, User};
 use plugin::{Plugin, Script, device, register, request};
 use serde_json::Value;
 
@@ -22,17 +20,8 @@ fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_topolet"))
 }
 
-/// A cluster, where its programs are built; in CI it is a failure if they are not.
 fn cluster(parts: Parts) -> Option<Cluster> {
-    let target = program().parent().unwrap().parent().unwrap();
-    match Programs::built(target, RELEASE) {
-        Ok(programs) => Some(Cluster::start(&programs, parts).unwrap()),
-        Err(why) => {
-            assert!(std::env::var_os("CI").is_none(), "{why}");
-            println!("skipped: {why}");
-            None
-        }
-    }
+    Cluster::for_test(program().parent().unwrap().parent().unwrap(), parts)
 }
 
 fn until<T>(what: &str, mut is_so: impl FnMut() -> Result<T, String>) -> T {
@@ -86,7 +75,7 @@ fn conditions(status: &Value) -> Vec<String> {
 #[test]
 fn three_nodes_run_what_the_scheduler_sends_them() {
     let Some(cluster) = cluster(Parts::Scheduler) else { return };
-    cluster.apply(RIGHTS).unwrap();
+    cluster.apply(NODE_RIGHTS).unwrap();
     let names = ["worker-1", "worker-2", "worker-3"];
     let nodes = names.map(|name| node(&cluster, name, Containers::Simulated));
     let registered = object(&cluster, "node", "worker-1").unwrap();
@@ -176,7 +165,7 @@ fn report(node: &Node, pod: &str, what: &str, body: &str) {
 #[test]
 fn pods_live_and_end_as_a_runtime_reports() {
     let Some(cluster) = cluster(Parts::Storage) else { return };
-    cluster.apply(RIGHTS).unwrap();
+    cluster.apply(NODE_RIGHTS).unwrap();
     let mut node = node(&cluster, "worker-1", Containers::Reported);
     let bound = |name: &str| pod(name, Some("worker-1"), "limits: {cpu: 4, memory: 1Gi}");
     let waiting = |name: &str| {
@@ -268,7 +257,7 @@ fn nothing_is_lost_or_doubled_while_api_server_and_nodes_are_killed() {
 fn devices_of_plugins_are_the_nodes_while_their_plugin_lives() {
     const CARD: &str = "example.com/card";
     let Some(cluster) = cluster(Parts::Scheduler) else { return };
-    cluster.apply(RIGHTS).unwrap();
+    cluster.apply(NODE_RIGHTS).unwrap();
     let node = node(&cluster, "worker-1", Containers::Simulated);
     let amounts = |expected: [Value; 2]| {
         until("devices", || {
@@ -291,7 +280,7 @@ fn devices_of_plugins_are_the_nodes_while_their_plugin_lives() {
 #[test]
 fn an_expired_certificate_is_said_and_a_new_one_goes_on() {
     let Some(cluster) = cluster(Parts::Storage) else { return };
-    cluster.apply(RIGHTS).unwrap();
+    cluster.apply(NODE_RIGHTS).unwrap();
     let options = NodeOptions { name: "worker-1", machine: MACHINE, containers: Containers::Simulated };
     let mut node = Node::new(&cluster, program(), options).unwrap();
     let user = User { name: "node:worker-1", groups: &[NODES] };
@@ -313,7 +302,7 @@ fn an_expired_certificate_is_said_and_a_new_one_goes_on() {
 #[test]
 fn a_missing_right_is_named() {
     let Some(cluster) = cluster(Parts::Storage) else { return };
-    let without = RIGHTS.replace("- {apiGroups: [''], resources: [pods/status], verbs: [patch]}\n", "");
+    let without = NODE_RIGHTS.replace("- {apiGroups: [''], resources: [pods/status], verbs: [patch]}\n", "");
     cluster.apply(&without).unwrap();
     let mut node = node(&cluster, "worker-1", Containers::Simulated);
     for name in ["a", "b"] {
@@ -328,7 +317,7 @@ fn a_missing_right_is_named() {
     let lines = node.log().lines().filter(|line| line.contains("a right is missing")).count();
     assert_eq!(lines, 1, "{}", node.log());
     // Once it is there everything is told.
-    cluster.apply(RIGHTS).unwrap();
+    cluster.apply(NODE_RIGHTS).unwrap();
     in_phase(&cluster, "a", "Running");
     node.kill();
 }
@@ -336,7 +325,7 @@ fn a_missing_right_is_named() {
 #[test]
 fn another_agent_of_that_name_keeps_a_node_from_starting() {
     let Some(cluster) = cluster(Parts::Storage) else { return };
-    cluster.apply(RIGHTS).unwrap();
+    cluster.apply(NODE_RIGHTS).unwrap();
     let now = cluster
         .kubectl(&["get", "namespace", "default", "-o", "jsonpath={.metadata.creationTimestamp}"])
         .unwrap();
@@ -357,7 +346,7 @@ fn another_agent_of_that_name_keeps_a_node_from_starting() {
 #[test]
 fn the_object_keeps_what_others_have_written() {
     let Some(cluster) = cluster(Parts::Storage) else { return };
-    cluster.apply(RIGHTS).unwrap();
+    cluster.apply(NODE_RIGHTS).unwrap();
     let before = "apiVersion: v1\nkind: Node\nmetadata:\n  name: worker-1\n  labels: {team: red}\n  annotations: {note: mine}\n\
                   spec:\n  taints: [{key: drained, effect: NoSchedule}]\n";
     cluster.apply(before).unwrap();

@@ -7,40 +7,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use daemon::{Daemon, Folder, until};
-use local_cluster::{Cluster, Parts, PodsEndpoint, Programs, RELEASE, User};
+use local_cluster::{Cluster, Parts, PodsEndpoint, WATCHER, WATCHER_RIGHTS};
 
-/// A cluster, where its programs are built; in CI it is a failure if they are not.
 fn cluster() -> Option<Cluster> {
     let target = Path::new(env!("CARGO_BIN_EXE_topolet")).parent().unwrap().parent().unwrap();
-    match Programs::built(target, RELEASE) {
-        Ok(programs) => Some(Cluster::start(&programs, Parts::Storage).unwrap()),
-        Err(why) => {
-            assert!(std::env::var_os("CI").is_none(), "{why}");
-            println!("skipped: {why}");
-            None
-        }
-    }
+    Cluster::for_test(target, Parts::Storage)
 }
 
-/// What an agent needs, and no more.
-const RIGHTS: &str = "
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: topolet}
-rules:
-- {apiGroups: [''], resources: [pods], verbs: [list, watch]}
-- {apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: topolet}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: topolet}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: agent}]
----
-apiVersion: v1
-kind: Node
-metadata: {name: worker-1}
-";
+const NODE: &str = "{apiVersion: v1, kind: Node, metadata: {name: worker-1}}";
 
 struct Node {
     cluster: Cluster,
@@ -51,12 +25,11 @@ struct Node {
 
 impl Node {
     fn start(cluster: Cluster) -> Self {
-        cluster.apply(RIGHTS).unwrap();
+        cluster.apply(&format!("{WATCHER_RIGHTS}{NODE}")).unwrap();
         let (root, own) = (Folder::new(), Folder::new());
         let owner = Daemon::start(root.path(), &[]);
         let socket = own.path().join("observe.sock");
-        let agent =
-            cluster.kubeconfig_of(User { name: "agent", groups: &[] }, Duration::from_hours(1)).unwrap();
+        let agent = cluster.kubeconfig_of(WATCHER, Duration::from_hours(1)).unwrap();
         let more = ["--socket", socket.to_str().unwrap(), "--config", "pinned", "--node-name", "worker-1"];
         let more: Vec<&str> = more.into_iter().chain(["--kubeconfig", agent.to_str().unwrap()]).collect();
         let watcher = Daemon::observe(root.path(), &more).at(&socket);
@@ -134,7 +107,7 @@ fn a_missing_right_is_named_and_the_node_is_watched_all_the_same() {
     let (root, own) = (Folder::new(), Folder::new());
     let owner = Daemon::start(root.path(), &[]);
     let socket = own.path().join("observe.sock");
-    let agent = cluster.kubeconfig_of(User { name: "agent", groups: &[] }, Duration::from_hours(1)).unwrap();
+    let agent = cluster.kubeconfig_of(WATCHER, Duration::from_hours(1)).unwrap();
     let more = ["--socket", socket.to_str().unwrap(), "--kubeconfig", agent.to_str().unwrap()];
     let watcher = Daemon::observe(root.path(), &more).at(&socket);
     until("a line", || {

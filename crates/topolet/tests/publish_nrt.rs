@@ -9,36 +9,22 @@ use std::time::Duration;
 
 use daemon::{Daemon, Folder, MACHINE, pod, until};
 use exported::{DEFINITION, export};
-use local_cluster::{Cluster, Parts, Programs, RELEASE, User};
+use local_cluster::{Cluster, Parts, User, WATCHER, WATCHER_RIGHTS};
 use serde_json::Value;
 
-const AGENT: User<'static> = User { name: "agent", groups: &[] };
 const HOUR: Duration = Duration::from_hours(1);
 
-/// A cluster, where its programs are built; in CI it is a failure if they are not.
 fn cluster() -> Option<Cluster> {
     let target = Path::new(env!("CARGO_BIN_EXE_topolet")).parent().unwrap().parent().unwrap();
-    match Programs::built(target, RELEASE) {
-        Ok(programs) => Some(Cluster::start(&programs, Parts::Storage).unwrap()),
-        Err(why) => {
-            assert!(std::env::var_os("CI").is_none(), "{why}");
-            println!("skipped: {why}");
-            None
-        }
-    }
+    Cluster::for_test(target, Parts::Storage)
 }
 
-/// What a publisher needs, and these rights alone.
+/// What an agent needs, and these rights to publish.
 fn rights(verbs: &str) -> String {
-    format!(
-        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: topolet}}\nrules:\n\
-         - {{apiGroups: [topology.node.k8s.io], resources: [noderesourcetopologies], verbs: [{verbs}]}}\n\
-         - {{apiGroups: [''], resources: [pods], verbs: [list, watch]}}\n\
-         - {{apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}}\n---\n\
-         apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {{name: topolet}}\n\
-         roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: topolet}}\n\
-         subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: agent}}]\n"
-    )
+    let publish = format!(
+        "rules:\n- {{apiGroups: [topology.node.k8s.io], resources: [noderesourcetopologies], verbs: [{verbs}]}}\n"
+    );
+    WATCHER_RIGHTS.replacen("rules:\n", &publish, 1)
 }
 
 const ALL_RIGHTS: &str = "create, patch, watch";
@@ -50,7 +36,7 @@ fn install(cluster: &Cluster) {
 }
 
 fn agent(cluster: &Cluster) -> PathBuf {
-    cluster.kubeconfig_of(AGENT, HOUR).unwrap()
+    cluster.kubeconfig_of(WATCHER, HOUR).unwrap()
 }
 
 fn flags(kubeconfig: &Path) -> [&str; 5] {

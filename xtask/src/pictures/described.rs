@@ -10,32 +10,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use local_cluster::{Cluster, Parts, Programs, RELEASE, User};
+use local_cluster::{Cluster, Parts, Programs, RELEASE, WATCHER, WATCHER_RIGHTS};
 use serde_json::{Value, json};
 
 use crate::node::Client;
 use crate::{cargo, cluster, run, target};
 
-/// What an agent may do.
-const RIGHTS: &str = "
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: topolet}
-rules:
-- {apiGroups: [''], resources: [pods], verbs: [list, watch]}
-- {apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: topolet}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: topolet}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: agent}]
----
-apiVersion: v1
-kind: Node
-metadata: {name: worker-1}
-";
-
+const NODE: &str = "{apiVersion: v1, kind: Node, metadata: {name: worker-1}}";
 const MACHINE: &str = "xeon-2s-96cpu-sriov";
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -55,11 +36,8 @@ pub(super) fn text(work: &Path) -> anyhow::Result<String> {
     run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
     cluster::build(RELEASE)?;
     let cluster = Cluster::start(&Programs::built(&target(), RELEASE)?, Parts::Storage)?;
-    cluster.apply(RIGHTS)?;
-    let agent = cluster
-        .kubeconfig_of(User { name: "agent", groups: &[] }, Duration::from_hours(1))?
-        .display()
-        .to_string();
+    cluster.apply(&format!("{WATCHER_RIGHTS}{NODE}"))?;
+    let agent = cluster.kubeconfig_of(WATCHER, Duration::from_hours(1))?.display().to_string();
     let kubelet = start(work, "kubelet", &[])?;
     admit(&cluster, &kubelet, "forwarder", "cpu: 44, memory: 16Gi")?;
     let watch = ["--observe", "--node-name", "worker-1", "--kubeconfig", &agent];
