@@ -218,7 +218,7 @@ impl Watching {
             Ok(look) => look,
             Err(error) => return self.stale(&error),
         };
-        if let Some(unknown) = self.rules.why_unknown(&self.shared, &self.pods, &look) {
+        if let Some(unknown) = self.rules.why_unknown(&self.shared, &look) {
             return self.stale(&anyhow!(unknown));
         }
         let version = self.pods.version();

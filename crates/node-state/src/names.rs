@@ -1,6 +1,6 @@
 //! The pods of a node, which the kubelet's files know by UID only: what they are called and what they request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pod_spec::{Pod, PodUid};
@@ -14,6 +14,8 @@ pub struct PodNames {
     some: BTreeMap<PodUid, String>,
     /// The manifests of running pods, as far as they are known.
     specs: BTreeMap<PodUid, Arc<Pod>>,
+    /// Pods that hold nothing, whatever else is known.
+    gone: BTreeSet<PodUid>,
 }
 
 impl PodNames {
@@ -34,14 +36,24 @@ impl PodNames {
     /// With the names of pods that have ended, and hold nothing.
     #[must_use]
     pub fn with_ended<'p>(self, ended: impl IntoIterator<Item = &'p Pod>) -> Self {
-        let some = ended.into_iter().map(|pod| (pod.uid.clone(), name(pod))).collect();
-        Self { some, ..self }
+        let some: BTreeMap<PodUid, String> =
+            ended.into_iter().map(|pod| (pod.uid.clone(), name(pod))).collect();
+        let gone = some.keys().cloned().collect();
+        Self { some, gone, ..self }
+    }
+
+    /// With pods that are not there any more.
+    #[must_use]
+    pub fn with_gone(mut self, gone: impl IntoIterator<Item = PodUid>) -> Self {
+        self.gone.extend(gone);
+        self
     }
 
     /// The same, but others may run too.
     #[must_use]
-    pub fn with_unknown(self) -> Self {
-        Self { some: self.all.unwrap_or_default(), all: None, specs: self.specs }
+    pub fn with_unknown(mut self) -> Self {
+        self.some.extend(self.all.take().unwrap_or_default());
+        self
     }
 
     /// With names of pods that have none.
@@ -86,10 +98,10 @@ impl PodNames {
         known.cloned().unwrap_or_else(|| uid.to_string())
     }
 
-    /// Whether the pods are known, and this one is not among them.
+    /// Whether the pod is known to hold nothing: all that run are known, and it is none of them; or it has ended.
     #[must_use]
     pub fn is_gone(&self, uid: &PodUid) -> bool {
-        self.all.as_ref().is_some_and(|known| !known.contains_key(uid))
+        self.gone.contains(uid) || self.all.as_ref().is_some_and(|known| !known.contains_key(uid))
     }
 }
 

@@ -125,6 +125,36 @@ fn what_the_kubelet_refuses_is_explained() {
 }
 
 #[test]
+fn what_the_files_still_list_of_a_refused_pod_is_free() {
+    let node = Node::start();
+    let server = node.pods_api();
+    assert_eq!(node.admit("other", "cpu: 2, memory: 1Gi"), 200);
+    server.put(told("other", "cpu: 2, memory: 1Gi", RUNNING));
+    // A kubelet books the first containers of a pod before it refuses another, and writes that before it tells of the pod.
+    assert_eq!(node.admit("half", "cpu: 40, memory: 1Gi"), 200);
+    let fits = || {
+        let twice = ["wide", "next"].map(|name| pod(name, "cpu: 44, memory: 1Gi")).join("---\n");
+        let explained = node.watcher.ask("POST", "/v1/explain", &twice).json("Explanation");
+        let decisions = explained["decisions"].as_array().unwrap();
+        decisions.iter().all(|decision| decision["admitted"] == true)
+    };
+    until("it is booked, though nobody has told of it", || (!fits()).then_some(()));
+    server.put(told("half", "cpu: 40, memory: 1Gi", &refused("TopologyAffinityError", NOT_ALIGNED)));
+    until("its CPUs are free", || fits().then_some(()));
+
+    // It is deleted, and listed all the same until the next admission.
+    server.remove("default_half");
+    until("it is gone", || (!node.watcher.pods().contains("half")).then_some(()));
+    server.put(told(
+        "other",
+        "cpu: 2, memory: 1Gi",
+        r#"{"phase":"Running","containerStatuses":[{"name":"app"}]}"#,
+    ));
+    until("a look", || node.watcher.get("/v1/events").body.contains("Admitted").then_some(()));
+    assert!(fits() && !node.watcher.pods().contains("half"), "{}", node.watcher.pods());
+}
+
+#[test]
 fn what_is_admitted_without_cpus_of_its_own_is_explained_once() {
     let node = Node::start();
     let server = node.pods_api();

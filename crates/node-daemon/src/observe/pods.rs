@@ -19,7 +19,7 @@ use pod_spec::{ContainerKey, ContainerName, Phase, Pod, PodRules, PodUid};
 use pods_api::{Event, KubeletPod};
 use topology_admission::Reason;
 
-use super::sources::{Silence, Source, Teller};
+use super::sources::{Silence, Source};
 use crate::kubelet_pod::spec;
 use crate::shared::Shared;
 
@@ -29,6 +29,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 const SILENCE: Duration = Duration::from_mins(1);
 /// How often it is looked whether there is a better source than the one that tells.
 const BETTER: Duration = Duration::from_secs(30);
+/// A kubelet's files list a pod that is gone for some seconds. What they have not listed for so long is forgotten.
+const FORGOTTEN: Duration = Duration::from_mins(5);
 /// So many refusals wait to be explained. If there are more at once, the rest of them is only listed.
 const WAITING: usize = 256;
 /// What the kubelet puts before the message of a pod that it does not admit.
@@ -42,14 +44,14 @@ pub(super) struct KubeletPods(Mutex<Told>);
 struct Told {
     /// By UID. `None`: the kubelet has not told of all its pods yet.
     pods: Option<BTreeMap<PodUid, ToldPod>>,
-    /// Pods that the kubelet says are gone.
-    gone: BTreeSet<PodUid>,
+    /// Pods that the kubelet says are gone, and since when.
+    gone: BTreeMap<PodUid, Instant>,
+    /// Pods that hold something by its files, and that it has not told of.
+    untold: BTreeSet<PodUid>,
     /// One more with each change of the pods that run.
     version: u64,
     /// One more with each change of those that were refused.
     refused_version: u64,
-    /// How often the kubelet itself has begun to tell.
-    tellings: u64,
     refusals: Vec<Refusal>,
     admissions: Vec<Admission>,
 }
@@ -188,24 +190,25 @@ impl KubeletPods {
         Version { running: told.version, refused: told.refused_version }
     }
 
-    /// One more whenever the kubelet itself begins to tell: it may have started anew.
-    pub(super) fn tellings(&self) -> u64 {
-        self.0.lock().tellings
-    }
-
     /// Which of these pods, and of others, run; `None`: the kubelet has not told of its pods.
     pub(super) fn names(&self, holders: Option<&BTreeSet<PodUid>>) -> Option<PodNames> {
-        let told = self.0.lock();
+        let told = &mut *self.0.lock();
         let pods = told.pods.as_ref()?;
+        if let Some(holders) = holders {
+            told.gone.retain(|uid, since| holders.contains(uid) || since.elapsed() < FORGOTTEN);
+            let is_told = |uid: &&PodUid| pods.contains_key(*uid) || told.gone.contains_key(*uid);
+            told.untold = holders.iter().filter(|uid| !is_told(uid)).cloned().collect();
+        }
         let (ended, running): (Vec<_>, Vec<_>) = pods.iter().partition(|(_, pod)| pod.has_ended);
         let known = |pods: &[(&PodUid, &ToldPod)]| -> Vec<Arc<Pod>> {
             pods.iter().filter_map(|(_, told)| told.pod.as_ref().ok().cloned()).collect()
         };
         let (running_pods, ended_pods) = (known(&running), known(&ended));
         let all_are_known = running_pods.len() == running.len();
-        let names = PodNames::running(running_pods).with_ended(ended_pods.iter().map(AsRef::as_ref));
-        let is_told = |uid: &PodUid| pods.contains_key(uid) || told.gone.contains(uid);
-        let all_are_told = holders.is_some_and(|holders| holders.iter().all(is_told));
+        let gone = ended.iter().map(|(uid, _)| *uid).chain(told.gone.keys()).cloned();
+        let names =
+            PodNames::running(running_pods).with_ended(ended_pods.iter().map(AsRef::as_ref)).with_gone(gone);
+        let all_are_told = holders.is_some() && told.untold.is_empty();
         Some(if all_are_told && all_are_known { names } else { names.with_unknown() })
     }
 
@@ -246,11 +249,12 @@ impl KubeletPods {
     fn is(&self, pod: &KubeletPod, rules: PodRules) {
         let (uid, new) = (PodUid::new(pod.uid()), ToldPod::new(pod, rules));
         let mut told = self.0.lock();
-        let was_gone = told.gone.remove(&uid);
+        let held_nothing = told.gone.remove(&uid).is_some() || !told.untold.contains(&uid);
         let Some(pods) = &mut told.pods else { return };
         let before = pods.insert(uid, new.clone());
-        let was_refused = before.as_ref().is_none_or(|before| before.refused.is_some());
-        if new.refused.is_some() && was_refused && !was_gone {
+        // Then it has not been among those that run, and is not now.
+        let was_refused = before.as_ref().map_or(held_nothing, |before| before.refused.is_some());
+        if new.refused.is_some() && was_refused {
             told.refused_version += 1;
         } else {
             told.version += 1;
@@ -260,10 +264,9 @@ impl KubeletPods {
     }
 
     /// These are all.
-    fn are(&self, pods: BTreeMap<PodUid, ToldPod>, by: Teller) {
+    fn are(&self, pods: BTreeMap<PodUid, ToldPod>) {
         let mut told = self.0.lock();
         told.version += 1;
-        told.tellings += u64::from(by == Teller::Kubelet);
         let is_first = told.pods.is_none();
         for (uid, new) in &pods {
             let before = told.pods.as_ref().and_then(|before| before.get(uid));
@@ -274,22 +277,22 @@ impl KubeletPods {
             told.admit(admission);
         }
         let gone = told.pods.iter().flatten().map(|(uid, _)| uid).filter(|uid| !pods.contains_key(*uid));
-        let gone: Vec<PodUid> = gone.cloned().collect();
+        let now = Instant::now();
+        let gone: Vec<(PodUid, Instant)> = gone.map(|uid| (uid.clone(), now)).collect();
+        told.gone.retain(|uid, _| !pods.contains_key(uid));
         told.gone.extend(gone);
         told.pods = Some(pods);
     }
 
-    fn gone(&self, uid: &PodUid, holders: &BTreeSet<PodUid>) {
+    fn gone(&self, uid: PodUid) {
         let mut told = self.0.lock();
-        let was = told.pods.as_mut().and_then(|pods| pods.remove(uid));
-        if was.is_some_and(|was| was.refused.is_some()) && !holders.contains(uid) {
+        let was = told.pods.as_mut().and_then(|pods| pods.remove(&uid));
+        if was.is_some_and(|was| was.refused.is_some()) {
             told.refused_version += 1;
-            return;
+        } else {
+            told.version += 1;
         }
-        told.version += 1;
-        // What has left the kubelet's files too need not be remembered.
-        told.gone.retain(|gone| holders.contains(gone));
-        told.gone.insert(uid.clone());
+        told.gone.insert(uid, Instant::now());
     }
 }
 
@@ -374,15 +377,14 @@ impl Listener {
                         let pods = told.take().unwrap_or_default();
                         tracing::info!(pods = pods.len(), "{} tells of its pods", source.name());
                         *said = None;
-                        self.pods.are(pods, source.teller());
+                        self.pods.are(pods);
                     }
                     (Event::Gone(pod), told) => {
                         let uid = PodUid::new(pod.uid());
                         if let Some(first) = told {
                             first.remove(&uid);
                         }
-                        let served = self.shared.snapshot.load();
-                        self.pods.gone(&uid, &served.pods.keys().cloned().collect());
+                        self.pods.gone(uid);
                     }
                 }
                 (self.changed)();

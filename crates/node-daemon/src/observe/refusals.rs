@@ -137,22 +137,23 @@ impl Earlier {
     }
 
     /// Latest first.
-    fn recent(&self, node: &LoadedNode) -> impl Iterator<Item = Ledger> {
+    fn recent(&self, node: &LoadedNode) -> impl Iterator<Item = (Ledger, Requests)> {
         let recent = self.0.iter().rev().take_while(|(until, _)| until.elapsed() < RECENT);
         // It has been made once before.
-        recent.filter_map(|(_, past)| Some(past.ledger(node).ok()?.0))
+        recent.filter_map(|(_, past)| past.ledger(node).ok())
     }
 }
 
 /// The decision on the pod, and whether it is the kubelet's.
 fn decided_again(shared: &Shared, earlier: &Earlier, refusal: &Refusal, pod: &Pod) -> (Report, bool) {
-    let now = shared.snapshot.load_full().ledger.clone();
-    let is_same = |ledger: &Ledger| {
+    let now = (shared.snapshot.load_full().ledger.clone(), shared.requests());
+    let is_same = |(ledger, _): &(Ledger, Requests)| {
         let reason = explain::reason(&shared.node, ledger, pod);
         reason.is_some_and(|reason| reason.to_string() == refusal.reason)
     };
     let same = iter::once(now.clone()).chain(earlier.recent(&shared.node)).find(is_same);
     let agrees = same.is_some();
-    let before = Before { ledger: &same.unwrap_or(now), requests: shared.requests() };
+    let (ledger, requests) = same.unwrap_or(now);
+    let before = Before { ledger: &ledger, requests };
     (explain::one(&shared.node, Detail::Merges, &before, pod).0, agrees)
 }

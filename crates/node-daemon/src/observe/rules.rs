@@ -1,13 +1,13 @@
 //! Whether a kubelet that has started anew decides by other rules than those that are known.
 //!
 //! A kubelet reads its configuration, the machine and its devices when it starts, and never again. So a file that
-//! changes while the kubelet runs means nothing yet. When the kubelet has started, they are read again: if any of them
-//! is another, the program starts anew with them. Until then nothing is explained.
+//! changes while the kubelet runs means nothing yet. A kubelet that starts makes its pod resources socket anew, before it
+//! admits pods. Then they are read again: if one has changed, the program restarts with it. Until then no refusal is
+//! explained.
 
 use std::time::{Duration, Instant};
 
 use super::look::{KubeletStart, Look};
-use super::pods::KubeletPods;
 use crate::node_sources::NodeSources;
 use crate::shared::Shared;
 
@@ -18,8 +18,6 @@ const AGAIN: Duration = Duration::from_secs(5);
 pub(super) struct Rules {
     sources: NodeSources,
     started: Option<KubeletStart>,
-    /// How often the kubelet had begun to tell of its pods by then.
-    tellings: u64,
     known: Known,
 }
 
@@ -38,14 +36,14 @@ enum Known {
 impl Rules {
     /// Those that were read before the kubelet's files were.
     pub(super) fn new(sources: NodeSources, first: &Look) -> Self {
-        Self { sources, started: first.kubelet(), tellings: 0, known: Known::Yes }
+        Self { sources, started: first.kubelet(), known: Known::Yes }
     }
 
     /// Why they are not known, once the kubelet may have started anew; `None`: they are as they were.
-    pub(super) fn why_unknown(&mut self, shared: &Shared, pods: &KubeletPods, look: &Look) -> Option<String> {
-        let (started, tellings) = (look.kubelet().or(self.started), pods.tellings());
-        let is_new = started != self.started || tellings != self.tellings;
-        (self.started, self.tellings) = (started, tellings);
+    pub(super) fn why_unknown(&mut self, shared: &Shared, look: &Look) -> Option<String> {
+        let started = look.kubelet().or(self.started);
+        let is_new = started != self.started;
+        self.started = started;
         let is_due = matches!(&self.known, Known::Unreadable { since, .. } if since.elapsed() >= AGAIN);
         if is_new || is_due {
             self.known = self.read(shared);

@@ -66,23 +66,10 @@ impl From<PodsError> for Silence {
     }
 }
 
-/// Whether the one who tells lives as long as the kubelet does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Teller {
-    /// The kubelet tells: when it begins anew, it may have started anew.
-    Kubelet,
-    /// Somebody else does.
-    #[cfg(feature = "kubernetes")]
-    Other,
-}
-
 /// Somebody who can be asked.
 pub(super) trait Source: Send {
     /// As a log names it.
     fn name(&self) -> &'static str;
-
-    /// What it means that it begins to tell.
-    fn teller(&self) -> Teller;
 
     /// Whether it may be worth asking.
     fn may_be_there(&self) -> bool;
@@ -115,10 +102,6 @@ struct PodsApi(PathBuf);
 impl Source for PodsApi {
     fn name(&self) -> &'static str {
         "the kubelet"
-    }
-
-    fn teller(&self) -> Teller {
-        Teller::Kubelet
     }
 
     fn may_be_there(&self) -> bool {

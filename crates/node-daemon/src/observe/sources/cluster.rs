@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use cluster_node::{Cluster, ClusterError, KubeletAccess, KubeletPods, PodWatch};
 use pods_api::{Event, KubeletPod};
 
-use super::{PodSources, Silence, Source, Teller, Telling};
+use super::{PodSources, Silence, Source, Telling};
 use crate::api_server::NodeInCluster;
 
 /// How often a kubelet that tells no changes is asked.
@@ -34,10 +34,6 @@ impl Source for NodeInCluster {
         "the API server"
     }
 
-    fn teller(&self) -> Teller {
-        Teller::Other
-    }
-
     fn may_be_there(&self) -> bool {
         true
     }
@@ -59,10 +55,6 @@ struct Endpoint(KubeletAccess);
 impl Source for Endpoint {
     fn name(&self) -> &'static str {
         "the kubelet's HTTPS endpoint"
-    }
-
-    fn teller(&self) -> Teller {
-        Teller::Kubelet
     }
 
     fn may_be_there(&self) -> bool {
