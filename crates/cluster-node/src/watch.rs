@@ -1,7 +1,8 @@
 //! The pods of a node as objects: all of them, and then each change.
 
 use std::pin::Pin;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
@@ -13,6 +14,12 @@ use crate::connection::Cluster;
 use crate::error::ClusterError;
 
 type Events = Pin<Box<dyn Stream<Item = Result<WatchEvent<DynamicObject>, kube::Error>> + Send>>;
+
+/// An API server ends a watch after 290 s, the default of kube's client. One that goes on for longer is a connection of
+/// which the other end is gone.
+const LONGEST: Duration = Duration::from_mins(5);
+/// Between a watch that has ended and the next.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// How new the first list has to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +39,8 @@ pub(crate) struct ObjectWatch {
     first: Vec<DynamicObject>,
     is_complete: bool,
     version: String,
-    events: Option<Events>,
+    /// The watch that goes on, and since when.
+    events: Option<(Events, Instant)>,
 }
 
 /// What has happened to a pod.
@@ -68,18 +76,25 @@ impl ObjectWatch {
             self.is_complete = true;
             return Ok(Some(ObjectEvent::Complete));
         }
-        let mut events = match self.events.take() {
-            Some(events) => events,
-            // An API server ends a watch after some minutes; it is made anew from the last version on.
-            None => Box::pin(self.cluster.wait(self.pods.watch(&self.watched, &self.version))?),
+        let (mut events, since): (Events, Instant) = if let Some(events) = self.events.take() {
+            events
+        } else {
+            // It is made anew from the last version on.
+            let watch = self.cluster.wait(self.pods.watch(&self.watched, &self.version))?;
+            (Box::pin(watch), Instant::now())
         };
         let runtime = &self.cluster.runtime;
         let event = match runtime.block_on(async { timeout(within, events.next()).await }) {
+            Err(_) if since.elapsed() >= LONGEST => return Ok(None),
             Err(_) => None,
-            Ok(None) => return Ok(None),
+            Ok(None) => {
+                // An API server, or a proxy before it, may end each one at once.
+                thread::sleep(PAUSE.min(within));
+                return Ok(None);
+            }
             Ok(Some(event)) => Some(event.map_err(|error| ClusterError::of(&self.cluster.server, error))?),
         };
-        self.events = Some(events);
+        self.events = Some((events, since));
         let Some(event) = event else { return Ok(None) };
         match event {
             WatchEvent::Added(pod) | WatchEvent::Modified(pod) => {

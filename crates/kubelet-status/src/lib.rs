@@ -24,6 +24,6 @@ mod node_status;
 pub use container::{Containers, Exit, RunningContainer, Simulated};
 pub use draft::{Draft, Life, Refusal};
 pub use node::{HostFacts, NodeFacts, labels, registered, relabelled};
-pub use node_status::{Readiness, node_status, without_heartbeat};
+pub use node_status::{Readiness, has_conditions, node_status, without_heartbeat};
 pub use object::{PodObject, Stage};
 pub use step::{Hold, Known, Step};

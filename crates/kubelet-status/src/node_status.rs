@@ -1,5 +1,6 @@
 //! The status of a node.
 
+use alloc::borrow::ToOwned as _;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -28,7 +29,8 @@ const CALM: [(&str, &str, &str); 3] = [
     ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
 ];
 
-/// The status of a node as of `now`. `before` is the one that was sent last, or that of the object that was found.
+/// The status of a node as of `now`. `before` is the one that was sent last; at first it has the conditions of
+/// the object that was found.
 #[must_use]
 pub fn node_status(facts: &NodeFacts<'_>, readiness: &Readiness, before: &Value, now: &str) -> Value {
     let calm = CALM.map(|(kind, reason, message)| condition(kind, "False", reason, message, before, now));
@@ -73,6 +75,21 @@ pub fn without_heartbeat(status: &Value) -> Value {
     status
 }
 
+/// Whether the `found` status has all conditions of another one, with the same status and reason.
+#[must_use]
+pub fn has_conditions(found: &Value, sent: &Value) -> bool {
+    let of = |status: &Value| -> BTreeMap<String, (Value, Value)> {
+        let conditions = status["conditions"].as_array().into_iter().flatten();
+        let named = conditions.map(|condition| {
+            let name = condition["type"].as_str().unwrap_or_default().to_owned();
+            (name, (condition["status"].clone(), condition["reason"].clone()))
+        });
+        named.collect()
+    };
+    let found = of(found);
+    of(sent).iter().all(|(name, condition)| found.get(name) == Some(condition))
+}
+
 /// Amounts by resource. One that the node had and has no more is zero, as with a kubelet whose device plugin is gone for
 /// good.
 fn amounts(now: &BTreeMap<String, String>, before: &Value) -> Map<String, Value> {
@@ -99,4 +116,26 @@ fn condition(kind: &str, status: &str, reason: &str, message: &str, before: &Val
         "lastHeartbeatTime": now,
         "lastTransitionTime": since,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::has_conditions;
+
+    #[test]
+    fn a_condition_that_a_controller_has_written_is_another() {
+        let ready = |status, reason, time| json!({"type": "Ready", "status": status, "reason": reason, "lastHeartbeatTime": time});
+        let network = json!({"type": "NetworkUnavailable", "status": "False", "reason": "Route"});
+        let sent = json!({"conditions": [ready("True", "KubeletReady", "1")]});
+        for (found, expected) in [
+            (json!({"conditions": [network, ready("True", "KubeletReady", "2")]}), true),
+            (json!({"conditions": [ready("Unknown", "NodeStatusUnknown", "1")]}), false),
+            (json!({"conditions": [network]}), false),
+            (json!({}), false),
+        ] {
+            assert_eq!(has_conditions(&found, &sent), expected, "{found}");
+        }
+    }
 }

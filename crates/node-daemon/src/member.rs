@@ -75,18 +75,10 @@ impl Candidate {
     ) -> anyhow::Result<()> {
         let Self { node, membership, cluster, holder } = self;
         let host = host::read(cluster.server());
-        let statuses = Cluster::new(&node.access)?;
-        let recorders = sending::Recorders::new(&node)?;
         let (wake, woken) = channel::bounded(1);
         shared.news.listen(wake);
-        let starting = Starting {
-            addresses: host.addresses.clone(),
-            containers: membership.containers,
-            cluster: statuses,
-            recorders,
-            owner,
-            woken,
-        };
+        let starting =
+            Starting { addresses: host.addresses.clone(), containers: membership.containers, owner, woken };
         Keeping::new(node, cluster, holder, membership.labels, host, shared.clone(), Box::new(clock))
             .start(starting)
     }

@@ -136,6 +136,27 @@ fn three_nodes_run_what_the_scheduler_sends_them() {
         let is_it = |line: &&str| parts.iter().all(|part| line.contains(part));
         assert!(described.lines().any(|line| is_it(&line)), "{parts:?} in {described}");
     }
+
+    // A controller that has not heard of the node for long writes this.
+    let unknown =
+        r#"{"status":{"conditions":[{"type":"Ready","status":"Unknown","reason":"NodeStatusUnknown"}]}}"#;
+    cluster
+        .kubectl(&["patch", "node", "worker-1", "--subresource=status", "--type=strategic", "-p", unknown])
+        .unwrap();
+    let now = conditions(&object(&cluster, "node", "worker-1").unwrap()["status"]);
+    assert!(now.contains(&"Ready=Unknown NodeStatusUnknown".to_owned()), "{now:?}");
+    is_ready(&cluster);
+
+    // Somebody looks at what has become of the pod before it goes.
+    let kept = pod("kept", Some("worker-2"), "limits: {cpu: 2, memory: 1Gi}")
+        .replace("name: kept", "name: kept, finalizers: [example.com/keep]");
+    cluster.apply(&kept).unwrap();
+    in_phase(&cluster, "kept", "Running");
+    cluster.kubectl(&["delete", "pod", "kept", "--wait=false"]).unwrap();
+    let status = in_phase(&cluster, "kept", "Succeeded");
+    assert_eq!(status["containerStatuses"][0]["state"]["terminated"]["exitCode"], 0, "{status}");
+    let free = r#"{"metadata":{"finalizers":null}}"#;
+    cluster.kubectl(&["patch", "pod", "kept", "--type=merge", "-p", free]).unwrap();
     drop(nodes);
 }
 
@@ -292,11 +313,17 @@ fn an_expired_certificate_is_said_and_a_new_one_goes_on() {
         if answer.contains("the node is not registered: https") { Ok(answer) } else { Err(answer) }
     });
     assert!(said.contains("does not accept the credentials (401 Unauthorized)"), "{said}");
-    node.kill();
+    // It is read again by the daemon that runs.
     cluster.kubeconfig_of(user, Duration::from_hours(1)).unwrap();
-    node.restart().unwrap();
-    let ready = conditions(&object(&cluster, "node", "worker-1").unwrap()["status"]);
-    assert!(ready.contains(&"Ready=True KubeletReady".to_owned()), "{ready:?}");
+    is_ready(&cluster);
+}
+
+/// Waits until the API server has the node as ready.
+fn is_ready(cluster: &Cluster) {
+    until("a node that is ready", || {
+        let now = conditions(&object(cluster, "node", "worker-1")?["status"]);
+        if now.contains(&"Ready=True KubeletReady".to_owned()) { Ok(()) } else { Err(format!("{now:?}")) }
+    });
 }
 
 #[test]

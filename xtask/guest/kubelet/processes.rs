@@ -15,7 +15,7 @@ use super::did::{self, Did, ROOT};
 use super::http::http;
 use super::upgrade::UpgradeSaid;
 use super::wish::{DEVICE, PodWish};
-use crate::client::Client;
+use crate::client::{Client, Reply};
 use crate::machine::{Guest, json_of_line};
 
 const MANIFESTS: &str = "/etc/kubernetes/manifests";
@@ -188,7 +188,13 @@ impl Processes {
 
     /// What `serve --observe` lists.
     pub(crate) fn observed(&self) -> anyhow::Result<Value> {
-        Ok(self.observer.client.get("/v1/state").context("no answer of serve --observe")?.json())
+        Ok(self.answer("/v1/state")?.json())
+    }
+
+    /// It answers, once it has started anew with the kubelet's rules.
+    fn answer(&self, path: &str) -> anyhow::Result<Reply> {
+        until("serve --observe", || self.observer.client.get(path).ok())
+            .with_context(|| self.observer.process.end())
     }
 
     /// What it has to say of the kubelet's refusal of a pod, once it says anything.
@@ -204,7 +210,7 @@ impl Processes {
 
     /// A number that it counts.
     pub(crate) fn counted(&self, metric: &str) -> anyhow::Result<f64> {
-        let text = self.observer.client.get("/metrics").context("no answer of serve --observe")?.body;
+        let text = self.answer("/metrics")?.body;
         let line = text.lines().find_map(|line| line.strip_prefix(metric)?.strip_prefix(' '));
         line.and_then(|value| value.parse().ok()).with_context(|| format!("{metric} is not counted"))
     }

@@ -1,6 +1,6 @@
 //! The node's object at the API server: registered, kept up to date, and proved alive by its Lease.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use cluster_node::{Cluster, ClusterError, NodeLease};
 use crossbeam::channel::{self, Receiver, Sender};
 use device_manager::Moment;
 use kubelet_status::{
-    HostFacts, NodeFacts, Readiness, node_status, registered, relabelled, without_heartbeat,
+    HostFacts, NodeFacts, Readiness, has_conditions, node_status, registered, relabelled, without_heartbeat,
 };
 use node_config::Amounts;
 use serde_json::{Value, json};
@@ -37,8 +37,6 @@ const RUNTIME: &str = concat!("topolet://", env!("CARGO_PKG_VERSION"));
 pub(super) struct Starting {
     pub(super) addresses: Vec<String>,
     pub(super) containers: ContainerReports,
-    pub(super) cluster: Cluster,
-    pub(super) recorders: Recorders,
     pub(super) owner: Sender<Message>,
     pub(super) woken: Receiver<()>,
 }
@@ -55,6 +53,8 @@ pub(super) struct Keeping {
     /// What was sent last.
     sent: Value,
     sent_at: Instant,
+    /// When the API server was asked last whether it has it so.
+    compared: Instant,
     renewed: Option<Instant>,
     /// The UID of the object.
     uid: String,
@@ -94,6 +94,7 @@ impl Keeping {
             clock,
             sent,
             sent_at,
+            compared: sent_at,
             renewed: None,
             uid: String::new(),
         }
@@ -108,11 +109,10 @@ impl Keeping {
     fn run(mut self, starting: Starting) {
         let mut backoff = Backoff::up_to(PAUSE);
         while let Err(why) = self.register() {
-            let why = match why {
-                NotRegistered::Taken(why) => why,
-                NotRegistered::Failed(error) => error.to_string(),
-            };
-            self.shared.troubles.fails(Work::Registration, &why);
+            match why {
+                NotRegistered::Taken(why) => self.shared.troubles.fails(Work::Registration, &why),
+                NotRegistered::Failed(error) => self.fails(Work::Registration, &error),
+            }
             thread::sleep(backoff.pause());
         }
         tracing::info!(node = self.node.node, server = self.cluster.server(), "node is registered");
@@ -129,16 +129,18 @@ impl Keeping {
 
     /// Pods are run from now on.
     fn begin(&self, starting: Starting) -> anyhow::Result<()> {
-        let Starting { addresses, containers, cluster, recorders, owner, woken } = starting;
+        let Starting { addresses, containers, owner, woken } = starting;
         let (to, heard) = channel::bounded::<Heard>(WAITING);
         self.shared.troubles.is_open(Work::Pods, "they have just been asked for");
         bound::start(self.node.clone(), self.shared.clone(), to)?;
         let shared = self.shared.clone();
-        let (pods, listing) = (BTreeMap::new(), std::collections::BTreeSet::new());
+        let (pods, listing) = (BTreeMap::new(), Some(BTreeSet::new()));
         let gate = Gate::open();
         Statuses {
-            cluster,
-            recorders,
+            // Each user of the API server has its own connection.
+            cluster: Cluster::new(&self.node.access)?,
+            recorders: Recorders::new(&self.node)?,
+            node: self.node.clone(),
             owner,
             shared,
             addresses,
@@ -175,11 +177,12 @@ impl Keeping {
         Ok(())
     }
 
-    /// Sends the status if it has changed, or has not been sent for long.
+    /// Sends the status if it has changed, has not been sent for long, or is another at the API server.
     fn report(&mut self) {
+        let is_overwritten = self.is_overwritten();
         let status = self.status_after(&self.sent);
         let is_due = self.sent_at.elapsed() >= self.shared.node.config().reporting.status_report_period();
-        if !is_due && without_heartbeat(&status) == without_heartbeat(&self.sent) {
+        if !is_due && !is_overwritten && without_heartbeat(&status) == without_heartbeat(&self.sent) {
             return;
         }
         match self.cluster.patch_node_status(&self.node.node, &status) {
@@ -191,7 +194,37 @@ impl Keeping {
                 let why = format!("somebody has deleted the node: {error}; a restart registers it again");
                 self.shared.troubles.fails(Work::NodeStatus, &why);
             }
-            Err(error) => self.shared.troubles.fails(Work::NodeStatus, &error.to_string()),
+            Err(error) => self.fails(Work::NodeStatus, &error),
+        }
+    }
+
+    /// Whether somebody has written other conditions: the API server's controllers do when a node is not heard of for long.
+    /// Transitions are dated from what they wrote.
+    fn is_overwritten(&mut self) -> bool {
+        if self.compared.elapsed() < self.shared.node.config().reporting.status_update_period() {
+            return false;
+        }
+        self.compared = Instant::now();
+        match self.cluster.node_object(&self.node.node) {
+            Ok(Some(object)) if !has_conditions(&object["status"], &self.sent) => {
+                self.sent["conditions"] = object["status"]["conditions"].clone();
+                true
+            }
+            Ok(_) => false,
+            Err(error) => {
+                self.fails(Work::NodeStatus, &error);
+                false
+            }
+        }
+    }
+
+    /// Says so; credentials that are not accepted are read again.
+    fn fails(&mut self, work: Work, error: &ClusterError) {
+        self.shared.troubles.fails(work, &error.to_string());
+        if let ClusterError::Unauthorized { .. } = error
+            && let Ok(renewed) = Cluster::new(&self.node.access)
+        {
+            self.cluster = renewed;
         }
     }
 
@@ -215,7 +248,7 @@ impl Keeping {
             Ok(Some(other)) => {
                 self.shared.troubles.fails(Work::Lease, &holder::taken(&self.node.node, &other));
             }
-            Err(error) => self.shared.troubles.fails(Work::Lease, &error.to_string()),
+            Err(error) => self.fails(Work::Lease, &error),
         }
     }
 

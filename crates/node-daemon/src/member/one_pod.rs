@@ -288,9 +288,10 @@ impl OnePod {
         let running: BTreeMap<_, _> = running.collect();
         let simulated = match reports {
             // One that a runtime reports all the same is no simulated one.
-            ContainerReports::Simulated if running.is_empty() && object.stage() == Stage::Active => {
-                Simulated::Running
-            }
+            ContainerReports::Simulated if running.is_empty() => match object.stage() {
+                Stage::Active => Simulated::Running,
+                Stage::Deleted | Stage::Ended => Simulated::Ended,
+            },
             ContainerReports::Simulated | ContainerReports::Awaited => Simulated::No,
         };
         Containers { running, exits: self.exits.clone(), simulated }

@@ -55,6 +55,9 @@ pub(super) fn is_of_server(error: &ClusterError) -> bool {
     )
 }
 
+/// The API server is told for so long until the node is looked at again.
+pub(super) const TELLING: Duration = Duration::from_millis(200);
+
 /// An event that is to be written on a pod.
 pub(super) struct PodEvent {
     pub(super) reporter: Reporter,
@@ -78,6 +81,11 @@ impl Recorders {
         Ok(Self { kubelet, topolet, waiting: VecDeque::new() })
     }
 
+    /// With new connections, and the events that wait.
+    pub(super) fn go_on_with(&mut self, renewed: Self) {
+        (self.kubelet, self.topolet) = (renewed.kubelet, renewed.topolet);
+    }
+
     pub(super) fn add(&mut self, event: PodEvent) {
         if self.waiting.len() == EVENTS {
             self.waiting.pop_front();
@@ -85,11 +93,12 @@ impl Recorders {
         self.waiting.push_back(event);
     }
 
-    /// Writes those that wait, as long as the server takes them.
+    /// Writes those that wait, as long as the server takes them, and no longer than a turn may take.
     pub(super) fn send(&mut self, gate: &mut Gate, troubles: &Troubles) {
+        let began = Instant::now();
         while let Some(event) = self.waiting.front() {
             let now = Instant::now();
-            if !gate.is_open(now) {
+            if !gate.is_open(now) || began.elapsed() > TELLING {
                 return;
             }
             let PodEvent { pod, kind, reason, message, .. } = event;

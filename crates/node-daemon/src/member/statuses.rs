@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 use super::bound::Heard;
 use super::one_pod::{Answered, Asking, Attention, OnePod, Stopping, Surroundings};
 use super::sending::{Gate, PodEvent, Recorders};
-use crate::api_server::ContainerReports;
+use crate::api_server::{ContainerReports, NodeInCluster};
 use crate::clock;
 use crate::events::{Kind, PodName};
 use crate::kubelet_pod;
@@ -38,6 +38,7 @@ const BUSY: Duration = Duration::from_millis(20);
 
 /// The thread that has pods admitted and reports on them.
 pub(super) struct Statuses {
+    pub(super) node: NodeInCluster,
     pub(super) cluster: Cluster,
     pub(super) recorders: Recorders,
     pub(super) owner: Sender<Message>,
@@ -47,8 +48,8 @@ pub(super) struct Statuses {
     pub(super) heard: Receiver<Heard>,
     pub(super) woken: Receiver<()>,
     pub(super) pods: BTreeMap<String, OnePod>,
-    /// The UIDs of a list that is not complete.
-    pub(super) listing: BTreeSet<String>,
+    /// The UIDs of a list that is not complete; `None`: all pods are known.
+    pub(super) listing: Option<BTreeSet<String>>,
     pub(super) gate: Gate,
 }
 
@@ -84,6 +85,10 @@ impl Statuses {
 
     /// Gives how long there is nothing to do, unless something happens.
     fn turn(&mut self) -> Result<Duration, Over> {
+        if self.listing.is_some() {
+            // A pod that is not heard of yet may be the older one, or gone: what it holds would be in the way of others.
+            return Ok(IDLE);
+        }
         self.take_answers()?;
         // It is at least as new as the answers, and all that led to it has been told.
         let snapshot = self.shared.snapshot.load_full();
@@ -99,7 +104,7 @@ impl Statuses {
 
     fn hear(&mut self, heard: Heard) {
         match heard {
-            Heard::Listing => self.listing.clear(),
+            Heard::Listing => self.listing = Some(BTreeSet::new()),
             Heard::Event(BoundPodEvent::Is(object)) => self.is(object),
             Heard::Event(BoundPodEvent::Gone(uid)) => {
                 if let Some(pod) = self.pods.get_mut(&uid) {
@@ -113,7 +118,9 @@ impl Statuses {
     fn is(&mut self, object: Value) {
         let Some(object) = PodObject::new(object).filter(|object| !object.is_mirror()) else { return };
         let uid = object.uid().to_owned();
-        self.listing.insert(uid.clone());
+        if let Some(listing) = &mut self.listing {
+            listing.insert(uid.clone());
+        }
         match self.pods.get_mut(&uid) {
             Some(pod) => pod.is(object),
             None => {
@@ -124,7 +131,7 @@ impl Statuses {
 
     /// Pods that are not in the list are gone, those too of which only the disk knows.
     fn are_all(&mut self) {
-        let listed = std::mem::take(&mut self.listing);
+        let Some(listed) = self.listing.take() else { return };
         for (uid, pod) in &mut self.pods {
             if !listed.contains(uid) {
                 pod.is_gone();

@@ -1,16 +1,13 @@
 //! What the API server is told of pods: the status of each, and that its object can go.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use cluster_node::{ClusterError, PodReference};
+use cluster_node::{Cluster, ClusterError, PodReference};
 use kubelet_status::{PodObject, Step};
 
-use super::sending::is_of_server;
+use super::sending::{Recorders, TELLING, is_of_server};
 use super::statuses::Statuses;
 use super::trouble::Work;
-
-/// The API server is told for so long until the node is looked at again.
-const TELLING: Duration = Duration::from_millis(200);
 
 impl Statuses {
     /// Tells the API server what it does not know; whether there is nothing more that could be told at once.
@@ -47,10 +44,11 @@ impl Statuses {
                     match is_taken {
                         Some(object) => {
                             pod.is(object);
-                            pod.goes_on();
-                            // The server has made something else of it: it is not told again and again.
+                            // The server has made something else of it: it is told less and less often.
                             if pod.patch().is_some() {
                                 pod.pause(now);
+                            } else {
+                                pod.goes_on();
                             }
                         }
                         // It is going: the watch tells when.
@@ -58,9 +56,13 @@ impl Statuses {
                     }
                 }
                 // There is nothing to be told of any more; the watch tells so.
-                Err(ClusterError::NotFound(_)) => pod.pause(now),
+                Err(ClusterError::NotFound(_)) => {
+                    self.shared.troubles.works(work);
+                    pod.pause(now);
+                }
                 Err(error) if is_of_server(&error) => {
                     self.shared.troubles.fails(work, &error.to_string());
+                    self.reconnect(&error);
                     return true;
                 }
                 Err(error @ ClusterError::Forbidden(_)) => {
@@ -81,5 +83,16 @@ impl Statuses {
             }
         }
         true
+    }
+
+    /// Credentials that are not accepted are read again, for events too.
+    fn reconnect(&mut self, error: &ClusterError) {
+        if let ClusterError::Unauthorized { .. } = error
+            && let (Ok(cluster), Ok(recorders)) =
+                (Cluster::new(&self.node.access), Recorders::new(&self.node))
+        {
+            self.cluster = cluster;
+            self.recorders.go_on_with(recorders);
+        }
     }
 }
