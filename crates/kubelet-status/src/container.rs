@@ -10,12 +10,11 @@ use alloc::vec::Vec;
 
 use serde_json::{Value, json};
 
-use crate::object::{Part, PodObject, SpecContainer, text};
+use crate::object::{Part, PodObject, SpecContainer, Stage, text};
+use crate::terminate::{USED_TO_RUN, unknown};
 
 /// The scheme of container ids, in the place of a runtime's name.
 const SCHEME: &str = "topolet";
-/// Killed by a signal, as far as anybody knows.
-const KILLED: i32 = 137;
 
 /// What is known of the containers of a pod, by name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -71,14 +70,13 @@ pub(crate) fn statuses(
     of: &[SpecContainer<'_>],
     before: &Value,
     known: &Containers,
-    course: Course,
     now: &str,
 ) -> Vec<Value> {
     let waits_for = if pod.init_containers().is_empty() { "ContainerCreating" } else { "PodInitializing" };
     let each = of.iter().map(|container| {
         let statuses = before.as_array().into_iter().flatten();
         let before = statuses.into_iter().find(|status| status["name"] == container.name);
-        let next = Next { pod, container, before, known, course, now };
+        let next = Next { pod, container, before, known, now };
         next.status(waits_for)
     });
     each.collect()
@@ -90,7 +88,6 @@ struct Next<'a> {
     container: &'a SpecContainer<'a>,
     before: Option<&'a Value>,
     known: &'a Containers,
-    course: Course,
     now: &'a str,
 }
 
@@ -101,13 +98,19 @@ impl Next<'_> {
         let before = self.before.unwrap_or(&nothing);
         let id_before = text(&before["containerID"]);
         let (state, id) = self.state(before, waits_for);
-        let was_another = !id_before.is_empty() && id != id_before;
-        let count = before["restartCount"].as_i64().unwrap_or_default() + i64::from(was_another);
+        let was_another = !id.is_empty() && !id_before.is_empty() && id != id_before;
+        let mut count = before["restartCount"].as_i64().unwrap_or_default() + i64::from(was_another);
         let last = if was_another { terminated_of(&before["state"]) } else { None };
-        let last = last.unwrap_or_else(|| match &before["lastState"] {
+        let mut last = last.unwrap_or_else(|| match &before["lastState"] {
             Value::Object(last) => Value::Object(last.clone()),
             _ => json!({}),
         });
+        // It ran, and nobody knows what has become of it.
+        let is_lost = before["state"]["running"].is_object() && state["waiting"].is_object();
+        if is_lost && !last["terminated"].is_object() {
+            last = unknown(USED_TO_RUN);
+            count += i64::from(self.pod.stage() != Stage::Deleted);
+        }
         let runs = state["running"].is_object();
         let has_succeeded = state["terminated"]["exitCode"] == 0;
         let mut status = json!({
@@ -167,17 +170,7 @@ impl Next<'_> {
             let since = since(&id);
             return (self.terminated(exit.code, &since, &id), id);
         }
-        if running.is_object() {
-            let message = "The container could not be located when the pod was deleted.  The container used to be Running";
-            return (self.lost(message, &since(&id_before), &id_before), id_before);
-        }
-        match self.course {
-            Course::GoesOn => (json!({ "waiting": { "reason": waits_for } }), id_before),
-            Course::IsOver => {
-                let message = "The container could not be located when the pod was terminated";
-                (self.lost(message, self.now, &id_before), id_before)
-            }
-        }
+        (json!({ "waiting": { "reason": waits_for } }), String::new())
     }
 
     fn terminated(&self, code: i32, since: &str, id: &str) -> Value {
@@ -189,18 +182,6 @@ impl Next<'_> {
             "finishedAt": self.now,
             "containerID": id,
         } })
-    }
-
-    fn lost(&self, message: &str, since: &str, id: &str) -> Value {
-        let mut state = self.terminated(KILLED, since, id);
-        state["terminated"]["reason"] = json!("ContainerStatusUnknown");
-        state["terminated"]["message"] = json!(message);
-        if id.is_empty()
-            && let Some(terminated) = state["terminated"].as_object_mut()
-        {
-            terminated.remove("containerID");
-        }
-        state
     }
 }
 

@@ -11,6 +11,7 @@ use crate::container::{Containers, Course, Simulated, statuses};
 use crate::object::{PodObject, is_terminal};
 use crate::patch;
 use crate::phase::phase;
+use crate::terminate::terminate;
 
 /// What the node has done with a pod.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -94,9 +95,12 @@ impl Draft {
             Life::Over(known) => (known, Course::IsOver),
             Life::Refused(_) | Life::Preempted => (&nothing, Course::IsOver),
         };
-        let of = |list: &str, of: &[_]| statuses(pod, of, &before[list], known, course, now);
-        let inits = of("initContainerStatuses", &pod.init_containers());
-        let apps = of("containerStatuses", &pod.containers());
+        let of = |list: &str, of: &[_]| statuses(pod, of, &before[list], known, now);
+        let mut inits = of("initContainerStatuses", &pod.init_containers());
+        let mut apps = of("containerStatuses", &pod.containers());
+        if course == Course::IsOver {
+            terminate(pod, &mut inits, &mut apps);
+        }
         let mut phase = phase(pod, &inits, &apps, course);
         let was = before["phase"].as_str().unwrap_or_default();
         if is_terminal(was) {

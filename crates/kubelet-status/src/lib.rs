@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod object;
 mod container;
+mod terminate;
 mod phase;
 mod conditions;
 mod draft;

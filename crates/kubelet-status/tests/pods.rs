@@ -217,11 +217,40 @@ fn containers_that_nobody_has_seen_end_are_lost() {
     let there = patched(&start, &first);
     let lost = Draft::of(&there).next(&there, &Life::Over(Containers::default()), &[], NOW);
     assert_eq!(lost.phase(), "Failed");
-    let state = &lost.patch(&there).unwrap()["status"]["containerStatuses"][0]["state"]["terminated"];
-    let expected = ("ContainerStatusUnknown", 137, "topolet://1", BEFORE, NOW);
-    let text = |field: &str| state[field].as_str().unwrap();
-    let code = state["exitCode"].as_i64().unwrap();
-    assert_eq!((text("reason"), code, text("containerID"), text("startedAt"), text("finishedAt")), expected);
+    // As `convertToAPIContainerStatuses` and then `TerminatePod` of the kubelet have it.
+    let unknown = |message: &str| {
+        json!({ "terminated": { "exitCode": 137, "reason": "ContainerStatusUnknown", "message": message,
+            "startedAt": null, "finishedAt": null } })
+    };
+    let status =
+        |draft: &Draft, of: &PodObject| draft.patch(of).unwrap()["status"]["containerStatuses"][0].clone();
+    let deleted =
+        "The container could not be located when the pod was deleted.  The container used to be Running";
+    let over = "The container could not be located when the pod was terminated";
+    let app = status(&lost, &there);
+    assert_eq!(app["lastState"], unknown(deleted));
+    assert_eq!((&app["state"]["terminated"]["message"], &app["restartCount"]), (&json!(over), &json!(1)));
+
+    // While the pod goes on the container is waited for.
+    let goes_on = Draft::of(&there).next(&there, &Life::Admitted(Containers::default()), &[], NOW);
+    let app = status(&goes_on, &there);
+    assert_eq!(app["state"]["waiting"]["reason"], "ContainerCreating");
+    assert_eq!((&app["lastState"], &app["restartCount"]), (&unknown(deleted), &json!(1)));
+}
+
+#[test]
+fn containers_that_a_pod_never_came_to_stay_waiting() {
+    let start = pod("first:init second:init app", "Never");
+    let first = Draft::of(&start).next(&start, &Life::Admitted(known("first=1")), &[], BEFORE);
+    let there = patched(&start, &first);
+    let over = Draft::of(&there).next(&there, &Life::Over(Containers::default()), &[], NOW);
+    let after = patched(&there, &over);
+    let state = |list: &str, at: usize| after.json()["status"][list][at]["state"].clone();
+    assert_eq!(state("initContainerStatuses", 0)["terminated"]["exitCode"], 137);
+    for untried in [state("initContainerStatuses", 1), state("containerStatuses", 0)] {
+        assert_eq!(untried, json!({ "waiting": { "reason": "PodInitializing" } }));
+    }
+    assert_eq!(over.phase(), "Failed");
 }
 
 #[test]
