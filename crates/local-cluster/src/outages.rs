@@ -147,7 +147,7 @@ impl Outages<'_> {
     /// One in three has CPUs of its own, and one in five goes past the scheduler to a node that refuses it.
     fn pod(&self, number: usize) -> String {
         let (node, limits) = match number {
-            number if number % 5 == 4 => {
+            number if asks_too_much(number) => {
                 (format!("  nodeName: node-{}\n", number % self.nodes + 1), "limits: {cpu: 60, memory: 1Gi}")
             }
             number if number.is_multiple_of(3) => (String::new(), "limits: {cpu: 2, memory: 256Mi}"),
@@ -185,6 +185,9 @@ impl Outages<'_> {
                 "Failed" => {
                     let (reason, message) = (text(&status["reason"]), text(&status["message"]));
                     ensure!(message.starts_with("Pod was rejected: "), "pod {name} has failed: {status}");
+                    let wanted =
+                        (0..self.pods).any(|number| asks_too_much(number) && self::name(number) == *name);
+                    ensure!(wanted, "pod {name} fits, and is refused: {status}");
                     *figures.refused.entry(reason.to_owned()).or_default() += 1;
                 }
                 phase => bail!("pod {name} is {phase}"),
@@ -202,6 +205,11 @@ impl Outages<'_> {
         }
         Ok(figures)
     }
+}
+
+/// Whether a pod asks for more CPUs than a NUMA node has. All others fit.
+const fn asks_too_much(number: usize) -> bool {
+    number % 5 == 4
 }
 
 /// Calls again what fails: an API server that has just been started may let a request time out.

@@ -1,5 +1,5 @@
 //! The node as a member of a cluster, in the place of a kubelet: it registers itself, runs the pods that are bound to it
-//! and tells the API server what becomes of them.
+//! and reports their status to the API server.
 //!
 //! | thread | does |
 //! |---|---|
@@ -8,8 +8,9 @@
 //! | statuses | has them admitted and released, and patches their statuses ([`statuses`]) |
 //!
 //! What is on disk decides. A pod that is in the ledger is admitted, whatever the API server has heard of it; one that is
-//! not is decided on, unless it has ended. So a daemon that is killed goes on where it was, and nothing that an API server
-//! misses while it is away is lost: each status is worked out anew and compared with what the API server has.
+//! not is decided on, unless it has ended. So a daemon that is killed goes on where it was, and a status that an API server
+//! misses while it is away is worked out anew and compared with what it has. How a container ended is known to the process
+//! alone: after a restart it is not known, unless the API server has heard of it.
 
 mod host;
 mod holder;

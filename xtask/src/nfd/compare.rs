@@ -9,6 +9,8 @@ use serde_json::Value;
 pub(super) struct Comparison {
     pub(super) equal: usize,
     pub(super) differences: Vec<Difference>,
+    /// Zones that only one of the objects has.
+    lonely: BTreeSet<String>,
 }
 
 /// One field.
@@ -24,8 +26,9 @@ pub(super) struct Difference {
 
 impl Comparison {
     pub(super) fn of(theirs: &Value, ours: &Value) -> Self {
+        let lonely = zones(theirs).symmetric_difference(&zones(ours)).cloned().collect();
         let (theirs, ours) = (fields(theirs), fields(ours));
-        let mut found = Self::default();
+        let mut found = Self { lonely, ..Self::default() };
         for field in theirs.keys().chain(ours.keys()).collect::<BTreeSet<_>>() {
             match (theirs.get(field), ours.get(field)) {
                 (one, other) if one == other => found.equal += 1,
@@ -38,6 +41,17 @@ impl Comparison {
         }
         found
     }
+
+    /// Whether the field is of a zone that only one object has, or of the way to one.
+    pub(super) fn is_of_lonely_zone(&self, field: &str) -> bool {
+        let mut words = field.split(' ');
+        let (zone, to) = (words.next(), words.nth(1).filter(|_| field.contains(" cost ")));
+        zone.into_iter().chain(to).any(|name| self.lonely.contains(name))
+    }
+}
+
+fn zones(object: &Value) -> BTreeSet<String> {
+    object["zones"].as_array().into_iter().flatten().map(|zone| text(&zone["name"])).collect()
 }
 
 /// Values by what they are of.
@@ -101,5 +115,23 @@ mod tests {
         let expected =
             [difference("attribute a", None, "b"), difference("node-0 cpu available", Some("5"), "7")];
         assert_eq!(found.differences, expected);
+        assert!(!found.is_of_lonely_zone("node-0 cpu available"));
+    }
+
+    #[test]
+    fn fields_of_zones_that_one_object_has_are_told_apart() {
+        let zones =
+            |names: [&str; 2]| json!({"zones": names.map(|name| json!({"name": name, "type": "Node"}))});
+        let found = Comparison::of(&zones(["node-0", "node-1"]), &zones(["node-0", "node-8"]));
+        for (field, expected) in [
+            ("node-1 cpu available", true),
+            ("node-8 type", true),
+            ("node-0 cost node-8", true),
+            ("node-0 cost node-0", false),
+            ("node-0 cpu available", false),
+            ("attribute a", false),
+        ] {
+            assert_eq!(found.is_of_lonely_zone(field), expected, "{field}");
+        }
     }
 }

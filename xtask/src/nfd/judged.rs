@@ -51,10 +51,7 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         name: "NUMA nodes whose ids have gaps",
-        is_it: |outcome, found| {
-            let is_node_0 = found.field.starts_with("node-0 ") && !found.field.contains(" cost ");
-            outcome.machine == WITH_GAPS && found.field.starts_with("node-") && !is_node_0
-        },
+        is_it: |outcome, found| outcome.comparison.is_of_lonely_zone(&found.field),
         verdict: "here: the updater takes the place of a node for its id, names nodes that the machine lacks, and leaves \
                   out those that it has",
     },
@@ -87,9 +84,6 @@ const KINDS: &[Kind] = &[
         verdict: "both: 0 there, no such resource here",
     },
 ];
-
-/// The machine of which the ids of NUMA nodes are not 0, 1, 2 and so on.
-const WITH_GAPS: &str = "power9-ac922-gpunodes-empty-6node";
 
 /// All of it.
 pub(super) fn text(outcomes: &[Outcome], latency: &Latency) -> anyhow::Result<String> {

@@ -1,7 +1,7 @@
 //! Who renews the node's Lease: this root folder's daemon, before a restart and after it.
 
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -15,7 +15,12 @@ const UUIDS: &str = "/proc/sys/kernel/random/uuid";
 /// The name of the holder, which is made with the first start.
 pub(super) fn of(root: &Path, node: &str) -> anyhow::Result<String> {
     let path = root.join(FILE);
-    let known = fs::read_to_string(&path).unwrap_or_default();
+    let known = match fs::read_to_string(&path) {
+        Ok(known) => known,
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        // With another name the Lease of this very folder would be somebody else's.
+        Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
+    };
     let known = known.trim();
     let id = if known.is_empty() {
         let failed = || format!("failed to write {}", path.display());
