@@ -10,6 +10,9 @@ use crate::proto::core;
 #[derive(Clone, PartialEq, Debug)]
 pub struct KubeletPod(core::Pod);
 
+/// What the kubelet puts before the message of a pod that it does not admit.
+const REJECTED: &str = "Pod was rejected: ";
+
 /// Bytes or text that are no pod.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -97,6 +100,12 @@ impl KubeletPod {
     #[must_use]
     pub fn message(&self) -> &str {
         self.status(|status| status.message.as_deref())
+    }
+
+    /// Why the kubelet did not admit it, without what it puts before each such message; `None`: it has not refused it.
+    #[must_use]
+    pub fn rejection(&self) -> Option<&str> {
+        self.message().strip_prefix(REJECTED).filter(|_| self.phase() == "Failed")
     }
 
     /// The names of containers, init containers too, with the ids under which the runtime runs them or ran them last, as

@@ -320,6 +320,11 @@ fn without_an_agent_amounts_are_compared() {
     );
     assert_eq!(status, Some(0), "{said}");
 
+    // What runs holds what is not left any more.
+    let (text, _, status) = desk.plugin(&["explain", "runs"]);
+    has(&text, &["kubelet   Running", "so nothing is compared, since the kubelet has admitted it"]);
+    assert!(!text.contains('✘') && status == Some(0), "{text}");
+
     desk.bind("wide", "cpu: 8, memory: 1Gi");
     let (text, _, status) = desk.plugin(&["explain", "wide"]);
     has(&text, &["✘ no NUMA node alone has enough, all together have; policy single-numa-node refuses that"]);

@@ -33,8 +33,6 @@ const BETTER: Duration = Duration::from_secs(30);
 const FORGOTTEN: Duration = Duration::from_mins(5);
 /// So many refusals wait to be explained. If there are more at once, the rest of them is only listed.
 const WAITING: usize = 256;
-/// What the kubelet puts before the message of a pod that it does not admit.
-const REJECTED: &str = "Pod was rejected: ";
 
 /// All that is known of the kubelet's pods.
 #[derive(Default)]
@@ -84,8 +82,7 @@ struct ToldRefusal {
 impl ToldRefusal {
     /// `None`: it did admit the pod.
     fn of(told: &KubeletPod, pod: Option<&Arc<Pod>>) -> Option<Self> {
-        let message = told.message().strip_prefix(REJECTED).filter(|_| told.phase() == "Failed")?;
-        let (reason, message) = (told.reason().to_owned(), message.to_owned());
+        let (reason, message) = (told.reason().to_owned(), told.rejection()?.to_owned());
         let listed = pod.map(|pod| {
             Arc::new(RefusedPod {
                 pod: Arc::new(Pod { phase: Phase::Ended, ..Pod::clone(pod) }),

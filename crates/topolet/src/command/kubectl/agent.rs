@@ -1,6 +1,5 @@
 //! The agent of a node: where it is, and what it answers.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -26,13 +25,14 @@ pub(super) enum AgentPlace {
 }
 
 impl FromStr for AgentPlace {
-    type Err = Infallible;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(match text.strip_prefix("http://") {
-            Some(address) => Self::Tcp(address.trim_end_matches('/').to_owned()),
-            None => Self::Socket(PathBuf::from(text)),
-        })
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        match text.split_once("://") {
+            Some(("http", address)) => Ok(Self::Tcp(address.trim_end_matches('/').to_owned())),
+            None if text.contains('/') => Ok(Self::Socket(PathBuf::from(text))),
+            _ => Err("expected a socket's path, with a / in it, or http://HOST:PORT"),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::super::agent::checked;
 use super::ExplainPod;
 use super::agent::{Agent, NoAnswer};
-use super::seen::{Seen, read_pod};
+use super::seen::{Seen, read_pod, was_admitted};
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
@@ -123,7 +123,7 @@ fn compared(
         Err(why) => bail!("what pod {}/{} asks for cannot be read: {why}", told.namespace(), told.name()),
     };
     let outlook = outlook(&mut seen, told, &pod);
-    let refused = outlook.shows_refusal() || told.phase() == "Failed";
+    let refused = outlook.shows_refusal() || told.rejection().is_some();
     match Document::new("PodOutlook", &outlook).text(arguments.output.output)? {
         Some(text) => screen.print(&text)?,
         None => screen.show(&outlook.text(screen.page))?,
@@ -136,11 +136,12 @@ fn compared(
 
 fn outlook(seen: &mut Seen, told: &KubeletPod, pod: &Pod) -> PodOutlook {
     seen.of_pod(told, pod);
-    let units = seen.zones.as_ref().map(|zones| {
+    let is_open = !was_admitted(told);
+    let units = seen.zones.as_ref().filter(|_| is_open).map(|zones| {
         let compared = zones.compare(pod, seen.policies);
         compared.iter().map(|unit| UnitOutlook::new(unit, seen.policies.policy)).collect()
     });
-    let others = seen.whole(|other| other.uid != pod.uid);
+    let others = seen.whole(|other| other.uid != pod.uid).filter(|_| is_open);
     let whole = others.map(|whole| {
         whole.asked_by(pod).map(|(asked, amount)| WholeLine::new(&amount, Some(&asked))).collect()
     });

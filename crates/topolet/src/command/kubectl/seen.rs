@@ -13,9 +13,6 @@ use topology_manifest::{NodeObject, Source, read_kubelet_config_of, read_node, r
 
 use super::agent::NoAnswer;
 
-/// What the kubelet puts before the message of a pod that it does not admit.
-const REJECTED: &str = "Pod was rejected: ";
-
 /// A node as far as it could be seen.
 pub(super) struct Seen {
     /// Its name.
@@ -45,6 +42,11 @@ pub(super) fn read_pod(told: &KubeletPod) -> anyhow::Result<Pod> {
         .and_then(|text| read_pods_with(&text, PodRules::default()))
         .map_err(|error| anyhow!("{error}"))?;
     read.into_iter().next().ok_or_else(|| anyhow!("it is empty"))
+}
+
+/// Whether a kubelet has admitted the pod: what it holds is not among what is left.
+pub(super) fn was_admitted(told: &KubeletPod) -> bool {
+    told.has_container_statuses() && told.rejection().is_none()
 }
 
 impl Seen {
@@ -125,7 +127,7 @@ impl Seen {
         let mut pods = Vec::new();
         for one in told {
             let name = format!("{}/{}", one.namespace(), one.name());
-            if one.phase() == "Failed" && one.message().starts_with(REJECTED) {
+            if one.rejection().is_some() {
                 self.refused.push((name.clone(), one.reason().to_owned()));
             }
             match read_pod(one) {
@@ -216,10 +218,8 @@ impl Seen {
         if pod.has_pod_level_resources() {
             add("resources of the pod as a whole by NUMA node; so those of its containers are compared");
         }
-        if told.has_container_statuses() && !matches!(told.phase(), "Failed" | "Succeeded") {
-            add(
-                "what the pod itself holds; so it is compared with what is left beside it, since it runs already",
-            );
+        if was_admitted(told) {
+            add("what the pod itself holds; so nothing is compared, since the kubelet has admitted it");
         }
     }
 
