@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::error::ClusterError;
 
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(1);
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
 
@@ -75,6 +78,19 @@ impl Cluster {
     #[must_use]
     pub fn server(&self) -> &str {
         &self.server
+    }
+
+    /// Whether somebody listens at the address of the API server. Nothing is asked.
+    #[must_use]
+    pub fn is_listening(&self) -> bool {
+        let address = self.server.parse::<hyper::Uri>().ok();
+        let address = address.and_then(|address| {
+            let port = address.port_u16().unwrap_or(443);
+            Some((address.host()?.trim_matches(['[', ']']).to_owned(), port))
+        });
+        let Some((host, port)) = address else { return false };
+        let connect = async { timeout(CONNECT, TcpStream::connect((host, port))).await };
+        matches!(self.runtime.block_on(connect), Ok(Ok(_)))
     }
 
     /// Waits for an answer.

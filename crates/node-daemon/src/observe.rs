@@ -206,6 +206,7 @@ impl Watching {
             for refusal in &refusals {
                 refusals::explain(&self.shared, &self.earlier, self.disagreements.as_ref(), refusal);
             }
+            self.earlier.forget_ledgers();
             for admission in &admissions {
                 admissions::tell(&self.shared, admission);
             }

@@ -27,6 +27,8 @@ const PREFIX: &str = "disagreement-";
 const NODE: &str = ".tar.zst";
 /// How the names of those beside it end: the pod, and the pods that ran.
 const POD: &str = ".tar.zst.pod.yaml";
+/// So many letters of a pod's names are in the names of its files, which have 255 bytes at most.
+const LONGEST: usize = 150;
 const PODS: &str = ".tar.zst.pods.json";
 
 /// A folder of node files.
@@ -91,8 +93,8 @@ impl Disagreements {
         here: &str,
     ) -> anyhow::Result<(PathBuf, String)> {
         let moment = Moment::of(shared, pod);
-        // Names of pods have no `_`.
-        let name = refusal.name.replace('/', "_");
+        // Names of pods have no `_`. Two long ones are told apart by the time, and by what is in the files.
+        let name: String = refusal.name.replace('/', "_").chars().take(LONGEST).collect();
         let time = clock::now().replace(':', "");
         let path = |end: &str| self.folder.join(format!("{PREFIX}{time}-{name}{end}"));
         let (node, pod_file, pods_file) = (path(NODE), path(POD), path(PODS));

@@ -4,6 +4,7 @@
 //! have come in between. If the decision is not the kubelet's, the latest state of the last [`RECENT`] counts on which it
 //! is. Of a pod that was refused before the kubelet was listened to nothing is said unless there is such a state.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::iter;
 use std::sync::Arc;
@@ -100,7 +101,15 @@ pub(super) fn explain(
 
 /// The states of the node before the one that is served.
 #[derive(Default)]
-pub(super) struct Earlier(VecDeque<(Instant, Past)>);
+pub(super) struct Earlier(VecDeque<State>);
+
+/// A state that was served until then.
+struct State {
+    until: Instant,
+    past: Past,
+    /// Its ledger, while refusals are explained; `None`: there is none.
+    ledger: OnceCell<Option<(Ledger, Requests)>>,
+}
 
 /// What a ledger is made of: a tenth of its size, and few are ever asked for.
 pub(super) struct Past {
@@ -129,18 +138,25 @@ impl Earlier {
     /// One that is not served any more from now on.
     pub(super) fn add(&mut self, past: Past) {
         let now = Instant::now();
-        self.0.retain(|(until, _)| now.duration_since(*until) < RECENT);
+        self.0.retain(|state| now.duration_since(state.until) < RECENT);
         if self.0.len() == STATES {
             self.0.pop_front();
         }
-        self.0.push_back((now, past));
+        self.0.push_back(State { until: now, past, ledger: OnceCell::new() });
     }
 
     /// Latest first.
     fn recent(&self, node: &LoadedNode) -> impl Iterator<Item = (Ledger, Requests)> {
-        let recent = self.0.iter().rev().take_while(|(until, _)| until.elapsed() < RECENT);
+        let recent = self.0.iter().rev().take_while(|state| state.until.elapsed() < RECENT);
         // It has been made once before.
-        recent.filter_map(|(_, past)| past.ledger(node).ok())
+        recent.filter_map(|state| state.ledger.get_or_init(|| state.past.ledger(node).ok()).clone())
+    }
+
+    /// The refusals of a look are explained: their ledgers are not needed any more.
+    pub(super) fn forget_ledgers(&mut self) {
+        for state in &mut self.0 {
+            state.ledger.take();
+        }
     }
 }
 

@@ -35,7 +35,7 @@ impl Source for NodeInCluster {
     }
 
     fn may_be_there(&self) -> bool {
-        true
+        Cluster::new(&self.access).is_ok_and(|cluster| cluster.is_listening())
     }
 
     fn watch(&self) -> Result<Box<dyn Telling>, Silence> {
