@@ -27,9 +27,12 @@ const REFUSALS: &str = "
 
 With `--refusals` the kubelet gets pods that it refuses, kind by kind. `topolet serve --observe` hears of each from the
 kubelet (from 1.37 on by its pods API, before by its HTTPS endpoint), and explains it: with the kubelet's own reason, or
-it is a disagreement. Then what it says would fit is tried on that kubelet: the first change of each kind of refusal, and
-each kind of change until it has been tried once. At the end somebody else changes the CPUs of a container, which has to be
-found too.
+it is a disagreement. Then what it says would fit is tried on that kubelet: of the first pod of each cause the first
+change that can be made there, and each kind of change until it has been tried once. At the end the test changes the CPUs
+of a container in its cgroup, and back: the observer has to find one container that drifted, and then none.
+
+Static pods count as critical, so what the node as a whole lacks ends as a failed preemption (`UnexpectedAdmissionError`)
+and not as `OutOfcpu`, which no pod here has.
 ";
 
 /// Writes `docs/guest/VERSION.json`, and `docs/guest.md` of all such files.
@@ -128,11 +131,12 @@ fn of_refusals(run: &Outcome) -> String {
         }
     }
     let mut page = format!(
-        "\n### Kubelet {}: {} refusals of {} kinds, {} changes tried, {} disagreements, {} s\n\n",
+        "\n### Kubelet {}: {} refusals for {} causes, {} changes tried, {} steps of drift, {} disagreements, {} s\n\n",
         run.kubelet,
         run.steps("refusal"),
         kinds.len(),
         run.steps("try"),
+        run.steps("drift"),
         run.disagreements(),
         run.seconds
     );
