@@ -113,7 +113,7 @@ impl Cluster {
 
 async fn config(access: &Access) -> Result<Config, ClusterError> {
     let in_cluster = || Config::incluster().map_err(|error| ClusterError::NotInCluster(Box::new(error)));
-    let of = |path: PathBuf| move |source| ClusterError::Kubeconfig { path, source: Box::new(source) };
+    let of = |path: PathBuf| move |error| ClusterError::of_kubeconfig(path, &error);
     match access {
         Access::InCluster => in_cluster(),
         Access::Kubeconfig(path) => from_file(path, &KubeConfigOptions::default()).await,
@@ -131,7 +131,7 @@ async fn config(access: &Access) -> Result<Config, ClusterError> {
 }
 
 async fn from_file(path: &Path, options: &KubeConfigOptions) -> Result<Config, ClusterError> {
-    let of = |source| ClusterError::Kubeconfig { path: path.to_path_buf(), source: Box::new(source) };
+    let of = |error| ClusterError::of_kubeconfig(path.to_path_buf(), &error);
     let read = Kubeconfig::read_from(path).map_err(of)?;
     Config::from_custom_kubeconfig(read, options).await.map_err(of)
 }

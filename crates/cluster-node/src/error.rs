@@ -12,13 +12,12 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ClusterError {
     /// The file is no kubeconfig, or names files that cannot be read.
-    #[error("kubeconfig {path} cannot be used: {source}")]
+    #[error("kubeconfig {path} cannot be used: {reason}")]
     Kubeconfig {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
-        #[source]
-        source: Box<KubeconfigError>,
+        /// The innermost cause.
+        reason: String,
     },
     /// The program does not run in a pod with a service account.
     #[error(
@@ -106,6 +105,11 @@ pub enum ClusterError {
 }
 
 impl ClusterError {
+    /// What is wrong with a kubeconfig.
+    pub(crate) fn of_kubeconfig(path: PathBuf, error: &KubeconfigError) -> Self {
+        Self::Kubeconfig { path, reason: innermost(error) }
+    }
+
     /// What went wrong in a request to `server`.
     pub(crate) fn of(server: &str, error: kube::Error) -> Self {
         let server = server.to_owned();

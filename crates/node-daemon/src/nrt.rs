@@ -1,9 +1,9 @@
 //! What schedulers read of the node, kept at an API server: its `NodeResourceTopology`.
 //!
 //! The object is made of the latest snapshot and written when it is another than the one that was written last, at most
-//! once a second: the first change goes out at once, and those that follow within the second together. Somebody who
-//! deletes or changes the object finds it put back ([`others`] says when it is left to them). While the API server
-//! cannot be reached nothing is kept but the time of the first change: what is written then is what the node is then.
+//! once a second: the first change goes out at once, and those that follow within the second together. An object that
+//! somebody deletes or changes is written again ([`others`] says when it is left to them). While the API server cannot be
+//! reached only the time of the first change is kept: afterwards the node is written as it is then.
 
 mod counted;
 mod others;

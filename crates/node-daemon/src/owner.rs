@@ -124,7 +124,7 @@ impl<F: Fs> OwnerThread<F> {
             };
             let effects = self.agent.handle(&*self.clock, event);
             self.announce(&effects);
-            // Who is answered sees what it was told.
+            // The snapshot is there before the answer.
             self.publish();
             if let Some(then) = then {
                 then();

@@ -19,10 +19,10 @@ use node_input::IdentitySource;
 #[derive(Args, Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct PodSourceArguments {
-    /// How the API server is reached. The node, --node-name or else this host's name, becomes a member of its cluster: it
-    /// is registered, runs the pods that are bound to it, and reports their statuses. With --observe it is its kubelet's:
-    /// the API server tells of the node's pods where the kubelet does not (before 1.37), and gets an event on each pod
-    /// that is refused.
+    /// How the API server is reached. The node, --node-name or else this host's name, joins the cluster in the place of a
+    /// kubelet: it registers itself, runs the pods that are bound to it, and reports their statuses. With --observe the
+    /// kubelet does that: the API server lists the node's pods where the kubelet does not (before 1.37), and gets an event
+    /// on each pod that is refused.
     #[arg(long, value_name = "FILE", group = "cluster", value_hint = ValueHint::FilePath)]
     kubeconfig: Option<PathBuf>,
     /// The same, as the service account of the pod that this runs in.
@@ -33,11 +33,11 @@ pub(crate) struct PodSourceArguments {
     #[arg(long, requires = "cluster", conflicts_with = "observe")]
     simulate_containers: bool,
     /// Keeps the node's `NodeResourceTopology` at the API server (--kubeconfig, --in-cluster), for schedulers that know
-    /// NUMA nodes: as `export nrt` prints it, written within a second of each change. Without --join and
-    /// --simulate-containers the node does nothing else there.
+    /// NUMA nodes: as `export nrt` prints it, written within a second of each change. The node joins the cluster only with
+    /// --join or --simulate-containers.
     #[arg(long, requires = "cluster")]
     publish_nrt: bool,
-    /// With --publish-nrt: the node is a member of the cluster too.
+    /// With --publish-nrt: the node joins the cluster too.
     #[arg(long, requires = "publish_nrt", conflicts_with = "observe")]
     join: bool,
     /// With --publish-nrt: overwrites what another producer has written there. Without it such an object is left alone.

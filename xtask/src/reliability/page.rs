@@ -63,9 +63,12 @@ fn observe_trace(run: &Value) -> String {
     let calls: u64 =
         run["calls"].as_object().into_iter().flatten().filter_map(|(_, count)| count.as_u64()).sum();
     format!(
-        "### Its system calls\n\nOver {minutes} minutes of the same with strace: {calls} calls that open, change, remove or write a\n\
-         file or connect somewhere, {writes} of which change anything below the kubelet's root.\n\n{ran}.\n\n",
+        "### Its system calls\n\n`topolet serve --observe` under strace for {minutes} minutes, beside {pods} pods and {rate} refusals a minute: {calls} calls that\n\
+         open, change, remove or write a file or connect somewhere, {writes} of which change anything below the kubelet's\n\
+         root.\n\n{ran}.\n\n",
         minutes = run["minutes"],
+        pods = number(&run["pods"]),
+        rate = number(&run["refusalsPerMinute"]),
         calls = number(&calls.into()),
         writes = run["writes"].as_array().map_or(0, Vec::len),
         ran = ran(run),

@@ -37,27 +37,41 @@ impl Work {
     }
 }
 
-/// What does not work now, and why.
+/// What does not work now.
 #[derive(Default)]
-pub(crate) struct Troubles(Mutex<BTreeMap<Work, String>>);
+pub(crate) struct Troubles(Mutex<BTreeMap<Work, Trouble>>);
+
+/// Why something does not work.
+struct Trouble {
+    why: String,
+    /// Whether anything has failed: what has just begun is no fault.
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Begun,
+    Failed,
+}
 
 impl Troubles {
     /// It does not work. The log has a line, unless that is known.
     pub(crate) fn fails(&self, work: Work, why: &str) {
-        let before = self.0.lock().insert(work, why.to_owned());
-        if before.as_deref().map(gist) != Some(gist(why)) {
+        let trouble = Trouble { why: why.to_owned(), state: State::Failed };
+        let before = self.0.lock().insert(work, trouble);
+        if before.as_ref().map(|before| gist(&before.why)) != Some(gist(why)) {
             tracing::warn!("{}: {why}", work.failed());
         }
     }
 
     /// It has not been done yet, and nothing has failed.
     pub(crate) fn is_open(&self, work: Work, why: &str) {
-        self.0.lock().insert(work, why.to_owned());
+        self.0.lock().insert(work, Trouble { why: why.to_owned(), state: State::Begun });
     }
 
     /// It works.
     pub(crate) fn works(&self, work: Work) {
-        if self.0.lock().remove(&work).is_some() {
+        if self.0.lock().remove(&work).is_some_and(|trouble| trouble.state == State::Failed) {
             tracing::info!("no longer: {}", work.failed());
         }
     }
@@ -67,7 +81,7 @@ impl Troubles {
         let troubles = self.0.lock();
         // What an API server says of one call it says of others too.
         let mut all: Vec<String> = Vec::new();
-        for (work, why) in troubles.iter() {
+        for (work, Trouble { why, .. }) in troubles.iter() {
             match all.iter_mut().find(|told| told.ends_with(&format!(": {why}"))) {
                 Some(told) => *told = format!("{}, {told}", work.failed()),
                 None => all.push(format!("{}: {why}", work.failed())),

@@ -37,9 +37,9 @@ pub struct PodSources {
 /// Why nothing is told.
 #[derive(Debug)]
 pub(super) enum Silence {
-    /// Nobody is there, which is no fault.
+    /// Nobody listens there, as before kubelet 1.37.
     NotServed(String),
-    /// Soon something will be.
+    /// The kubelet is starting.
     Starting(String),
     /// Who told has stopped.
     Ended(String),
