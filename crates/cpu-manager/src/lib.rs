@@ -30,6 +30,7 @@ extern crate alloc;
 
 mod config;
 mod policy;
+mod room;
 mod guaranteed;
 mod hints;
 mod decision;
@@ -69,6 +70,7 @@ pub use pod_spec::PodLevel;
 pub use policy::{ConfigError, Static};
 pub use reconcile::{ContainerState, Status, Update};
 pub use restore::StateError;
+pub use room::Within;
 pub use take::{Allocator, TakeError};
 
 /// The examples of the README are tests too.

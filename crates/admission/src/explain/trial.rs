@@ -32,7 +32,7 @@ pub(crate) struct Trial<'a> {
     /// As it came.
     pub(crate) pod: &'a Pod,
     /// The same with its QoS class.
-    classified: Arc<Pod>,
+    pub(crate) classified: Arc<Pod>,
     pub(crate) refused: &'a Refused,
     pub(crate) trace: &'a Trace,
     replies: &'a Replies,

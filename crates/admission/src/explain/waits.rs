@@ -7,8 +7,10 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+use cpu_manager::Within;
 use device_manager::AllocateError;
 use pod_spec::{Pod, PodUid, ResourceName};
+use topology_policy::KubeletPolicy;
 
 use crate::attempt::refusal::Cause;
 use crate::explain::change::Change;
@@ -56,9 +58,27 @@ impl<'a> Trial<'a> {
 
     /// `ledger` is that of now.
     fn wait(&mut self, ledger: &Ledger, gone: &[&PodUid]) -> Option<WouldFit> {
+        if !self.could_have_cpus(ledger, gone) {
+            return None;
+        }
         let without = gone.iter().fold(ledger.clone(), |ledger, uid| ledger.release(uid));
         let gone = gone.iter().map(|uid| (*uid).clone()).collect();
         self.attempt_beside(without).with(Change::Wait(gone))
+    }
+
+    /// Whether there could be enough CPUs without these pods: an attempt costs a thousand times as much.
+    fn could_have_cpus(&self, ledger: &Ledger, gone: &[&PodUid]) -> bool {
+        let (Some(policy), Some(held)) = (self.node.cpus(), ledger.cpus()) else { return true };
+        let mut free = policy.available(held);
+        for uid in gone {
+            held.of_pod(uid).for_each(|(_, cpus)| free |= cpus);
+            held.whole_pod(uid).into_iter().for_each(|cpus| free |= cpus);
+        }
+        let within = match self.node.policy() {
+            KubeletPolicy::SingleNumaNode => Within::OneNode,
+            KubeletPolicy::Restricted | KubeletPolicy::BestEffort | KubeletPolicy::None => Within::AllNodes,
+        };
+        policy.could_have_room(&self.classified, &free, within)
     }
 
     /// The pods that have something of what was lacking, those that ask for least first.
