@@ -87,7 +87,10 @@ impl Quarantine {
     /// read, nobody knows better.
     #[must_use]
     pub fn still(mut self, folder: &StateFolder, names: &PodNames) -> Self {
-        if let Some(holders) = folder.holders() {
+        // The files are not parsed for nobody.
+        if !self.pods.is_empty()
+            && let Some(holders) = folder.holders()
+        {
             self.pods.retain(|uid, quarantined| {
                 let uid = PodUid::new(uid);
                 (quarantined.left == Left::Nothing || holders.contains(&uid)) && !names.is_gone(&uid)
