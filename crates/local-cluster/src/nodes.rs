@@ -50,7 +50,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts one in a folder of the cluster, and waits until it is ready. [`NODE_RIGHTS`] have to be there.
+    /// Starts one in a folder of the cluster, and waits until it is ready. [`NODE_RIGHTS`](crate::NODE_RIGHTS) have to be there.
     ///
     /// # Errors
     /// It does not get ready, with the last lines of its log.
