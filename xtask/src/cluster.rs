@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use local_cluster::{Containers, NODE_RIGHTS, Node, NodeOptions, Parts, Program, Programs, RELEASE, package};
 
 use crate::kubernetes::Release;
+use crate::schedulers::{self, Scheduler};
 use crate::{cargo, run, target};
 
 /// Starts etcd, kube-apiserver and kube-scheduler on loopback, prints how to use them, and ends them with Enter or Ctrl-C.
@@ -23,6 +24,10 @@ pub(crate) struct Cluster {
     /// Without kube-scheduler: pods are bound by whoever creates them.
     #[arg(long)]
     without_scheduler: bool,
+    /// The scheduler of the scheduler plugins in the place of kube-scheduler, with `NodeResourceTopologyMatch`; nodes publish
+    /// what it reads.
+    #[arg(long, conflicts_with = "without_scheduler")]
+    topology_match: bool,
     /// Nodes that join, `node-1` and so on, each a process of `topolet serve --simulate-containers`.
     #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=100))]
     nodes: u16,
@@ -42,8 +47,15 @@ impl Cluster {
         }
         let topolet = if self.nodes > 0 { Some(topolet()?) } else { None };
         let programs = Programs::built(&target(), &self.kubelet_version)?;
-        let parts = if self.without_scheduler { Parts::Storage } else { Parts::Scheduler };
-        let cluster = local_cluster::Cluster::start(&programs, parts)?;
+        let parts =
+            if self.without_scheduler || self.topology_match { Parts::Storage } else { Parts::Scheduler };
+        let mut cluster = local_cluster::Cluster::start(&programs, parts)?;
+        if self.topology_match {
+            let scheduler = Scheduler::TopologyMatch;
+            scheduler.build()?;
+            schedulers::prepare(&cluster)?;
+            cluster.start_scheduler(&scheduler.program(), scheduler.configuration())?;
+        }
         let nodes = topolet.map_or_else(|| Ok(Vec::new()), |topolet| self.join(&cluster, &topolet))?;
         println!("Kubernetes {} answers at {}", self.kubelet_version, cluster.server());
         println!("export KUBECONFIG={}", cluster.kubeconfig().display());
@@ -59,10 +71,15 @@ impl Cluster {
 
     fn join(&self, cluster: &local_cluster::Cluster, topolet: &std::path::Path) -> anyhow::Result<Vec<Node>> {
         cluster.apply(NODE_RIGHTS)?;
+        let arguments: &[&str] = if self.topology_match { &["--publish-nrt"] } else { &[] };
         let each = (1..=self.nodes).map(|number| {
             let name = format!("node-{number}");
-            let options =
-                NodeOptions { name: &name, machine: &self.machine, containers: Containers::Simulated };
+            let options = NodeOptions {
+                name: &name,
+                machine: &self.machine,
+                containers: Containers::Simulated,
+                arguments,
+            };
             Node::start(cluster, topolet, options)
         });
         each.collect()

@@ -1,4 +1,4 @@
-//! Programs of Kubernetes, built from its Go module.
+//! Programs of Kubernetes and its neighbours, built from their Go modules.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,52 +27,79 @@ impl Release<'_> {
     /// # Errors
     /// Go is missing, or there is no such release.
     pub(crate) fn build(&self, name: &str, package: &str) -> anyhow::Result<()> {
-        let program = self.program(name);
+        let version = self.0;
+        let minor = version.strip_prefix("1.").context("a version is as 1.36.3")?;
+        let published = |line: &str| {
+            let replaced = line.split_once("=> ./staging/src/");
+            replaced.map_or_else(|| line.to_owned(), |(of, path)| format!("{of}=> {path} v0.{minor}"))
+        };
+        let names = "k8s.io/component-base/version";
+        let number = minor.split('.').next().unwrap_or(minor);
+        let variables =
+            format!("-X {names}.gitVersion=v{version} -X {names}.gitMajor=1 -X {names}.gitMinor={number}");
+        let module = GoModule { folder: self.module(), path: "k8s.io/kubernetes", version };
+        module.build(package, &self.program(name), &variables, published)
+    }
+}
+
+/// A Go module of which programs are built, in a module of our own that has its dependencies.
+pub(crate) struct GoModule<'a> {
+    /// Where that is.
+    pub(crate) folder: PathBuf,
+    /// The module.
+    pub(crate) path: &'a str,
+    /// Its version, without `v`.
+    pub(crate) version: &'a str,
+}
+
+impl GoModule<'_> {
+    /// Builds a package of it, unless the program is there. `variables` are the linker's `-X`; `line` changes the lines of
+    /// the module's `go.mod`, whose replacements hold only where it is the main module.
+    ///
+    /// # Errors
+    /// Go is missing, or there is no such version.
+    pub(crate) fn build(
+        &self,
+        package: &str,
+        program: &Path,
+        variables: &str,
+        line: impl Fn(&str) -> String,
+    ) -> anyhow::Result<()> {
         if program.is_file() {
             return Ok(());
         }
         let has_go = Command::new("go").arg("version").output().is_ok_and(|output| output.status.success());
-        ensure!(has_go, "Go is missing, which builds {name}: https://go.dev/dl, 1.26 or later");
-        let minor = self.prepare()?;
-        let number = minor.split('.').next().unwrap_or(&minor);
-        let names = "k8s.io/component-base/version";
-        let version = self.0;
-        let flags = format!(
-            "-s -w -X {names}.gitVersion=v{version} -X {names}.gitMajor=1 -X {names}.gitMinor={number}"
-        );
+        let shown = program.file_name().unwrap_or_default().display();
+        ensure!(has_go, "Go is missing, which builds {shown}: https://go.dev/dl, 1.26 or later");
+        self.prepare(line)?;
         let mut go = Command::new("nice");
-        go.args(["-n", "5", "go", "build", "-mod=mod", "-ldflags", &flags, "-o"]).arg(&program).arg(package);
-        run(go.env("CGO_ENABLED", "0").current_dir(self.module()))
+        go.args(["-n", "5", "go", "build", "-mod=mod", "-ldflags", &format!("-s -w {variables}"), "-o"]);
+        run(go.arg(program).arg(package).env("CGO_ENABLED", "0").current_dir(&self.folder))
     }
 
-    /// Writes the module. Gives `36.3` of `1.36.3`.
-    fn prepare(&self) -> anyhow::Result<String> {
-        let version = self.0;
-        let minor = version.strip_prefix("1.").context("a version is as 1.36.3")?;
-        let module = self.module();
-        fs::create_dir_all(module.join("bin"))?;
-        let from = source(&format!("k8s.io/kubernetes@v{version}"))?;
-        let own = fs::read_to_string(from.join("go.mod")).context("failed to read Kubernetes' go.mod")?;
-        let mut wrapper = "module programs\n".to_owned();
-        for line in own.lines().filter(|line| !line.starts_with("module ")) {
-            let replaced = line.split_once("=> ./staging/src/");
-            let line =
-                replaced.map_or_else(|| line.to_owned(), |(of, path)| format!("{of}=> {path} v0.{minor}"));
-            wrapper += &line;
-            wrapper.push('\n');
+    /// Writes the module. What was resolved for another program stays.
+    fn prepare(&self, line: impl Fn(&str) -> String) -> anyhow::Result<()> {
+        let Self { folder, path, version } = self;
+        if folder.join("go.sum").is_file() {
+            return Ok(());
         }
-        wrapper += &format!("require k8s.io/kubernetes v{version}\n");
-        // What was resolved for another program stays.
-        if !module.join("go.sum").is_file() {
-            fs::write(module.join("go.mod"), wrapper)?;
-            fs::write(module.join("go.sum"), fs::read(from.join("go.sum"))?)?;
+        fs::create_dir_all(folder)?;
+        let from = source(&format!("{path}@v{version}"))?;
+        let own = fs::read_to_string(from.join("go.mod"))
+            .with_context(|| format!("failed to read go.mod of {path}"))?;
+        let mut text = "module programs\n".to_owned();
+        for one in own.lines().filter(|line| !line.starts_with("module ")) {
+            text += &line(one);
+            text.push('\n');
         }
-        Ok(minor.to_owned())
+        text += &format!("require {path} v{version}\n");
+        fs::write(folder.join("go.mod"), text)?;
+        fs::write(folder.join("go.sum"), fs::read(from.join("go.sum"))?).context("failed to write go.sum")
     }
 }
 
 /// Where Go has put the source of a module, `PATH@VERSION`.
-pub(crate) fn source(module: &str) -> anyhow::Result<PathBuf> {
+fn source(module: &str) -> anyhow::Result<PathBuf> {
     let output = Command::new("go").args(["mod", "download", "-json", module]).output();
     let text = String::from_utf8_lossy(&output.context("failed to start Go")?.stdout).into_owned();
     let downloaded: serde_json::Value =

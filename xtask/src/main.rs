@@ -4,6 +4,7 @@ mod bench;
 mod conformance;
 mod chaos;
 mod debian;
+mod document;
 mod ci;
 mod cluster;
 mod cluster_chaos;
@@ -25,6 +26,7 @@ mod pictures;
 mod plugins;
 mod proposals;
 mod reliability;
+mod schedulers;
 mod soak;
 mod test;
 mod tidy;
@@ -65,6 +67,7 @@ enum Command {
     Plugins(plugins::Plugins),
     Proposals(proposals::Proposals),
     Reliability(reliability::Reliability),
+    Schedulers(schedulers::Schedulers),
     Soak(soak::Soak),
     Test(test::Test),
     Tidy(tidy::Tidy),
@@ -107,6 +110,7 @@ impl Command {
             Self::Plugins(plugins) => plugins.run(),
             Self::Proposals(proposals) => proposals.run(),
             Self::Reliability(reliability) => reliability.run(),
+            Self::Schedulers(schedulers) => schedulers.run(),
             Self::Soak(soak) => soak.run(),
             Self::Test(test) => test.run(),
             Self::Tidy(tidy) => tidy.run(),

@@ -13,7 +13,7 @@ mod updater;
 
 use std::fs;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use local_cluster::{Cluster, Parts, Programs, RELEASE};
 
 use self::cases::{CONFIGURATIONS, MACHINES};
@@ -21,6 +21,7 @@ use self::compare::Comparison;
 use self::latency::Latency;
 use self::node::Node;
 use self::updater::Updater;
+use crate::document::write_figures;
 use crate::{cargo, root, run, target};
 
 /// Compares what is published of a node with what Node Feature Discovery's topology updater publishes, and measures how
@@ -37,9 +38,6 @@ pub(crate) struct Nfd {
 
 /// The definition of the kind.
 const DEFINITION: &str = "deploy/crd/topology.node.k8s.io_noderesourcetopologies.yaml";
-/// Between these lines the document is written by this command.
-const BEGIN: &str = "<!-- cargo xtask nfd -->\n";
-const END: &str = "<!-- end -->\n";
 
 /// A machine with a configuration, and what came of it.
 struct Outcome {
@@ -70,7 +68,7 @@ impl Nfd {
         let latency = Latency::measure(&cluster, self.admissions)?;
         let text = judged::text(&outcomes, &latency)?;
         print!("{text}");
-        if self.write { write(&text) } else { Ok(()) }
+        if self.write { write_figures("docs/nrt.md", "cargo xtask nfd", &text) } else { Ok(()) }
     }
 }
 
@@ -82,13 +80,4 @@ fn compared(cluster: &Cluster, updater: &Updater, machine: &str, config: &str) -
     let comparison = Comparison::of(&theirs, &ours);
     node.end()?;
     Ok(comparison)
-}
-
-fn write(text: &str) -> anyhow::Result<()> {
-    let path = root().join("docs/nrt.md");
-    let document = fs::read_to_string(&path).context("failed to read docs/nrt.md")?;
-    let parts = document.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let (before, after) = parts.context("docs/nrt.md lacks the lines between which the figures are")?;
-    ensure!(!text.contains(END), "the figures contain the line that ends them");
-    fs::write(&path, format!("{before}{BEGIN}{text}{END}{after}")).context("failed to write docs/nrt.md")
 }

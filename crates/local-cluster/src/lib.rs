@@ -28,7 +28,7 @@ pub use self::outages::{Figures, Outages};
 pub use self::pods_endpoint::PodsEndpoint;
 use self::processes::Process;
 pub use self::programs::{Program, Programs, RELEASE, package};
-pub use self::rights::{NODE_RIGHTS, NODES, WATCHER, WATCHER_RIGHTS};
+pub use self::rights::{NODE_RIGHTS, NODES, TOPOLOGY_RIGHTS, WATCHER, WATCHER_RIGHTS};
 
 /// How long a program may take until it answers.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -50,6 +50,9 @@ pub struct User<'a> {
     /// Groups that it belongs to.
     pub groups: &'a [&'a str],
 }
+
+/// Schedulers. The API server gives this user the rights of kube-scheduler by itself.
+const SCHEDULER: User<'static> = User { name: "system:kube-scheduler", groups: &[] };
 
 /// Who may do everything.
 const ADMIN: User<'static> = User { name: "admin", groups: &["system:masters"] };
@@ -96,7 +99,7 @@ impl Cluster {
         cluster.prepare()?;
         cluster.start_api_server()?;
         if parts == Parts::Scheduler {
-            cluster.start_scheduler()?;
+            cluster.start_scheduler(&programs.path(Program::Scheduler), "")?;
         }
         Ok(cluster)
     }
@@ -212,13 +215,31 @@ impl Cluster {
         })
     }
 
-    fn start_scheduler(&mut self) -> anyhow::Result<()> {
-        let user = User { name: "system:kube-scheduler", groups: &[] };
-        let config = self.kubeconfig_of(user, Duration::from_hours(24))?;
-        let mut command = Command::new(self.programs.path(Program::Scheduler));
-        command.arg("--kubeconfig").arg(config).args(["--leader-elect=false", "--secure-port=0"]);
+    /// Starts a scheduler, in the place of the one that may run. `configuration` is what its
+    /// `KubeSchedulerConfiguration` has beside the way to the API server, as lines of YAML. It has the rights of
+    /// kube-scheduler.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start_scheduler(&mut self, program: &Path, configuration: &str) -> anyhow::Result<()> {
+        self.scheduler = None;
+        let kubeconfig = self.kubeconfig_of(SCHEDULER, Duration::from_hours(24))?;
+        let path = self.folder.path().join("scheduler.yaml");
+        let text = format!(
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+             leaderElection: {{leaderElect: false}}\nclientConnection: {{kubeconfig: {}}}\n{configuration}",
+            serde_json::Value::from(kubeconfig.display().to_string())
+        );
+        fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))?;
+        let mut command = Command::new(program);
+        command.arg("--config").arg(path).arg("--secure-port=0");
         self.scheduler = Some(Process::start("kube-scheduler", &command, self.folder.path())?);
         Ok(())
+    }
+
+    /// If the scheduler has ended: that, and its last words.
+    pub fn why_scheduler_ended(&mut self) -> Option<String> {
+        self.scheduler.as_mut()?.why_ended()
     }
 
     /// Certificates, keys and kubeconfigs.

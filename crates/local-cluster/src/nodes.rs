@@ -34,6 +34,8 @@ pub struct NodeOptions<'a> {
     pub machine: &'a str,
     /// Who starts containers there.
     pub containers: Containers,
+    /// More arguments of `topolet serve`.
+    pub arguments: &'a [&'a str],
 }
 
 /// How long the certificate of a node is valid.
@@ -50,7 +52,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts one in a folder of the cluster, and waits until it is ready. [`NODE_RIGHTS`](crate::NODE_RIGHTS) have to be there.
+    /// Starts one in a folder of the cluster, and waits until it is ready. [`NODE_RIGHTS`](crate::NODE_RIGHTS) have to be
+    /// there.
     ///
     /// # Errors
     /// It does not get ready, with the last lines of its log.
@@ -65,7 +68,7 @@ impl Node {
     /// # Errors
     /// Its folder or kubeconfig cannot be written.
     pub fn new(cluster: &Cluster, program: &Path, options: NodeOptions<'_>) -> anyhow::Result<Self> {
-        let NodeOptions { name, machine, containers } = options;
+        let NodeOptions { name, machine, containers, arguments: more } = options;
         let user = User { name: &format!("node:{name}"), groups: &[NODES] };
         let kubeconfig = cluster.kubeconfig_of(user, VALID)?;
         let folder = cluster.folder.path().join(name);
@@ -84,6 +87,7 @@ impl Node {
         if containers == Containers::Simulated {
             arguments.push("--simulate-containers".to_owned());
         }
+        arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
         Ok(Self { name: name.to_owned(), program: program.to_path_buf(), arguments, folder, process: None })
     }
 

@@ -80,8 +80,12 @@ impl Outages<'_> {
         let mut nodes = Vec::new();
         for number in 1..=self.nodes {
             let name = format!("node-{number}");
-            let options =
-                NodeOptions { name: &name, machine: self.machine, containers: Containers::Simulated };
+            let options = NodeOptions {
+                name: &name,
+                machine: self.machine,
+                containers: Containers::Simulated,
+                arguments: &[],
+            };
             nodes.push(Node::start(cluster, program, options)?);
         }
         let began = Instant::now();

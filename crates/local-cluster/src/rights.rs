@@ -55,3 +55,30 @@ metadata: {name: topolet-node, namespace: kube-node-lease}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: topolet-node}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: topolet-nodes}]
 ";
+
+/// What nodes of the group [`NODES`] need to publish `NodeResourceTopology` objects, and schedulers to read them.
+pub const TOPOLOGY_RIGHTS: &str = "
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: topolet-publisher}
+rules:
+- {apiGroups: [topology.node.k8s.io], resources: [noderesourcetopologies], verbs: [create, patch, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: topolet-publisher}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: topolet-publisher}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: topolet-nodes}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: topology-reader}
+rules:
+- {apiGroups: [topology.node.k8s.io], resources: [noderesourcetopologies], verbs: [get, list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: topology-reader}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: topology-reader}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: 'system:kube-scheduler'}]
+";

@@ -36,7 +36,8 @@ fn until<T>(what: &str, mut is_so: impl FnMut() -> Result<T, String>) -> T {
 }
 
 fn node(cluster: &Cluster, name: &str, containers: Containers) -> Node {
-    Node::start(cluster, program(), NodeOptions { name, machine: MACHINE, containers }).unwrap()
+    Node::start(cluster, program(), NodeOptions { name, machine: MACHINE, containers, arguments: &[] })
+        .unwrap()
 }
 
 fn object(cluster: &Cluster, kind: &str, name: &str) -> Result<Value, String> {
@@ -302,7 +303,8 @@ fn devices_of_plugins_are_the_nodes_while_their_plugin_lives() {
 fn an_expired_certificate_is_said_and_a_new_one_goes_on() {
     let Some(cluster) = cluster(Parts::Storage) else { return };
     cluster.apply(NODE_RIGHTS).unwrap();
-    let options = NodeOptions { name: "worker-1", machine: MACHINE, containers: Containers::Simulated };
+    let options =
+        NodeOptions { name: "worker-1", machine: MACHINE, containers: Containers::Simulated, arguments: &[] };
     let mut node = Node::new(&cluster, program(), options).unwrap();
     let user = User { name: "node:worker-1", groups: &[NODES] };
     // The file that the node reads.
@@ -362,7 +364,8 @@ fn another_agent_of_that_name_keeps_a_node_from_starting() {
         now.replace('Z', ".000000Z")
     );
     cluster.apply(&lease).unwrap();
-    let options = NodeOptions { name: "worker-1", machine: MACHINE, containers: Containers::Simulated };
+    let options =
+        NodeOptions { name: "worker-1", machine: MACHINE, containers: Containers::Simulated, arguments: &[] };
     let mut second = Node::new(&cluster, program(), options).unwrap();
     second.spawn().unwrap();
     let why = until("its end", || second.why_ended().ok_or_else(|| second.log()));

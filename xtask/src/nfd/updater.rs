@@ -10,8 +10,8 @@ use local_cluster::Cluster;
 use serde_json::Value;
 
 use super::node::{Node, object};
-use crate::kubernetes::source;
-use crate::{run, target};
+use crate::kubernetes::GoModule;
+use crate::target;
 
 /// The release.
 pub(super) const RELEASE: &str = "0.18.3";
@@ -28,24 +28,13 @@ impl Updater {
     pub(super) fn build() -> anyhow::Result<Self> {
         let folder = target().join("nfd").join(RELEASE);
         let program = folder.join("bin/nfd-topology-updater");
-        if !program.is_file() {
-            fs::create_dir_all(folder.join("bin"))?;
-            let from = source(&format!("{MODULE}@v{RELEASE}"))?;
-            let own =
-                fs::read_to_string(from.join("go.mod")).context("failed to read the module's go.mod")?;
-            let own = own.replacen(&format!("module {MODULE}"), "module programs", 1);
-            let own = own.replace("=> ./api/nfd", &format!("=> {MODULE}/api/nfd v{RELEASE}"));
-            fs::write(folder.join("go.mod"), format!("{own}\nrequire {MODULE} v{RELEASE}\n"))?;
-            fs::write(folder.join("go.sum"), fs::read(from.join("go.sum"))?)?;
-            let flags = format!(
-                "-s -w -X {MODULE}/pkg/version.version=v{RELEASE} -X {MODULE}/pkg/utils/hostpath.pathPrefix={}/host-",
-                folder.display()
-            );
-            let mut go = Command::new("nice");
-            go.args(["-n", "5", "go", "build", "-mod=mod", "-ldflags", &flags, "-o"]).arg(&program);
-            go.arg(format!("{MODULE}/cmd/nfd-topology-updater"));
-            run(go.env("CGO_ENABLED", "0").current_dir(&folder))?;
-        }
+        let variables = format!(
+            "-X {MODULE}/pkg/version.version=v{RELEASE} -X {MODULE}/pkg/utils/hostpath.pathPrefix={}/host-",
+            folder.display()
+        );
+        let published = |line: &str| line.replace("=> ./api/nfd", &format!("=> {MODULE}/api/nfd v{RELEASE}"));
+        let module = GoModule { folder: folder.clone(), path: MODULE, version: RELEASE };
+        module.build(&format!("{MODULE}/cmd/nfd-topology-updater"), &program, &variables, published)?;
         Ok(Self { folder })
     }
 

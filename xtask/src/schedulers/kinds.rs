@@ -1,0 +1,85 @@
+//! Schedulers: how they are built, and what they are told.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use local_cluster::RELEASE;
+
+use crate::kubernetes::{GoModule, Release};
+use crate::target;
+
+/// The release of the scheduler plugins.
+const PLUGINS: &str = "0.34.7";
+const MODULE: &str = "sigs.k8s.io/scheduler-plugins";
+
+/// A scheduler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Scheduler {
+    /// Kubernetes' own, which knows sums.
+    Default,
+    /// That of the scheduler plugins with `NodeResourceTopologyMatch`, which reads the objects as they are.
+    TopologyMatch,
+    /// The same with its cache: what it has sent to a node counts there until the node's object tells so.
+    TopologyMatchReserve,
+}
+
+impl Scheduler {
+    pub(crate) const ALL: [Self; 3] = [Self::Default, Self::TopologyMatch, Self::TopologyMatchReserve];
+
+    /// Builds it, unless it is built.
+    pub(crate) fn build(self) -> anyhow::Result<()> {
+        if self == Self::Default {
+            return Release(RELEASE).build("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler");
+        }
+        let minor = PLUGINS.trim_start_matches("0.");
+        let names = "k8s.io/component-base/version";
+        let number = minor.split('.').next().unwrap_or(minor);
+        let variables =
+            format!("-X {names}.gitVersion=v1.{minor} -X {names}.gitMajor=1 -X {names}.gitMinor={number}");
+        // Its module names a patch release of a library of volumes that module proxies do not all have.
+        let published =
+            |line: &str| line.replace("csi-translation-lib v0.34.7", "csi-translation-lib v0.34.5");
+        let module = GoModule { folder: folder(), path: MODULE, version: PLUGINS };
+        module.build(&format!("{MODULE}/cmd/scheduler"), &self.program(), &variables, published)
+    }
+
+    /// The program that [`Self::build`] has built.
+    pub(crate) fn program(self) -> PathBuf {
+        match self {
+            Self::Default => Release(RELEASE).program("kube-scheduler"),
+            Self::TopologyMatch | Self::TopologyMatchReserve => folder().join("bin/kube-scheduler"),
+        }
+    }
+
+    /// What its `KubeSchedulerConfiguration` has, as its documentation does it.
+    pub(crate) const fn configuration(self) -> &'static str {
+        match self {
+            Self::Default => "",
+            Self::TopologyMatch => {
+                "profiles:\n- schedulerName: default-scheduler\n  plugins:\n    multiPoint:\n      enabled:\n      - name: \
+                 NodeResourceTopologyMatch\n    reserve:\n      disabled:\n      - name: NodeResourceTopologyMatch\n  \
+                 pluginConfig:\n  - name: NodeResourceTopologyMatch\n    args:\n      scoringStrategy: {type: \
+                 LeastAllocated}\n"
+            }
+            Self::TopologyMatchReserve => {
+                "profiles:\n- schedulerName: default-scheduler\n  plugins:\n    multiPoint:\n      enabled:\n      - name: \
+                 NodeResourceTopologyMatch\n  pluginConfig:\n  - name: NodeResourceTopologyMatch\n    args:\n      \
+                 scoringStrategy: {type: LeastAllocated}\n      cacheResyncPeriodSeconds: 5\n"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Scheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => write!(f, "kube-scheduler {RELEASE}"),
+            Self::TopologyMatch => write!(f, "scheduler-plugins {PLUGINS}"),
+            Self::TopologyMatchReserve => write!(f, "scheduler-plugins {PLUGINS}, with its cache"),
+        }
+    }
+}
+
+fn folder() -> PathBuf {
+    target().join("kubernetes").join(format!("scheduler-plugins-{PLUGINS}"))
+}

@@ -1,0 +1,34 @@
+//! The figures as a table of `docs/schedulers.md`.
+
+use std::fmt::Write as _;
+
+use super::kinds::Scheduler;
+use super::play::Figures;
+
+/// The table, below a sentence that says of what it is.
+pub(super) fn table(what: &str, outcomes: &[(Scheduler, Figures)]) -> String {
+    let mut text = format!(
+        "{what}\nMade by `cargo xtask schedulers --write`.\n\n\
+         | scheduler | pods that ran | at the first node | refusals by nodes | until half ran | until 90 % ran |\n\
+         |---|---|---|---|---|---|\n"
+    );
+    for (scheduler, figures) in outcomes {
+        let reasons: Vec<String> =
+            figures.refusals.iter().map(|(reason, count)| format!("{count} `{reason}`")).collect();
+        let refusals = if reasons.is_empty() { "0".to_owned() } else { reasons.join(", ") };
+        let within = |percent| {
+            figures
+                .within(percent)
+                .map_or_else(|| "–".to_owned(), |time| format!("{:.1} s", time.as_secs_f64()))
+        };
+        let Figures { pods, placed, placed_at_once, .. } = figures;
+        // A String takes everything.
+        let _ = writeln!(
+            text,
+            "| {scheduler} | {placed} of {pods} | {placed_at_once} | {refusals} | {} | {} |",
+            within(50),
+            within(90)
+        );
+    }
+    text
+}
