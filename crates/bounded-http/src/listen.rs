@@ -100,13 +100,7 @@ impl Listeners {
         let unix = socket::listen(unix, tell)?;
         let tcp = match tcp {
             None => None,
-            Some((address, token)) => {
-                let listener = std::net::TcpListener::bind(address).and_then(|listener| {
-                    listener.set_nonblocking(true)?;
-                    TcpListener::from_std(listener)
-                });
-                Some((listener.map_err(|source| ListenError::Tcp { address, source })?, token))
-            }
+            Some((address, token)) => Some((bind(address)?, token)),
         };
         let user = Box::new(|stream: &UnixStream| Ok(stream.peer_cred()?.uid()));
         Ok(Self { unix, user, tcp })
@@ -147,19 +141,58 @@ pub async fn serve(listeners: Listeners, service: Service, connections: usize) {
     };
     let on_tcp = async {
         let Some((listener, token)) = &tcp else { return std::future::pending().await };
-        loop {
-            match listener.accept().await {
-                Ok((stream, _)) => {
-                    seats.start(stream, Peer::Tcp { token: token.clone() }, &service).await;
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "failed to accept a connection");
-                    tokio::time::sleep(PAUSE).await;
-                }
-            }
-        }
+        accept_tcp(listener, &seats, &Peer::Tcp { token: token.clone() }, &service).await;
     };
     let _: ((), (), ()) = tokio::join!(on_unix, on_tcp, seats.keep_sweeping());
+}
+
+/// Where anybody may ask who can reach the address, from other hosts too: for answers that everybody may read. No request
+/// that comes in there may change anything.
+#[derive(Debug)]
+pub struct OpenListener(TcpListener);
+
+impl OpenListener {
+    /// Listens at the address. To be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// The address cannot be had.
+    pub fn open(address: SocketAddr) -> Result<Self, ListenError> {
+        Ok(Self(bind(address)?))
+    }
+
+    /// Its address, with the port that was chosen if 0 was asked for.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.0.local_addr().ok()
+    }
+}
+
+/// Serves until the future that this is raced with is done. Connections from other hosts are those of one user.
+pub async fn serve_openly(listener: OpenListener, service: Service, connections: usize) {
+    let seats = Seats::new(connections);
+    let peer = Peer::Tcp { token: None };
+    let _: ((), ()) = tokio::join!(accept_tcp(&listener.0, &seats, &peer, &service), seats.keep_sweeping());
+}
+
+fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    let listener = std::net::TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        TcpListener::from_std(listener)
+    });
+    listener.map_err(|source| ListenError::Tcp { address, source })
+}
+
+/// Accepts connections for ever.
+async fn accept_tcp(listener: &TcpListener, seats: &Seats, peer: &Peer, service: &Service) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => seats.start(stream, peer.clone(), service).await,
+            Err(error) => {
+                tracing::warn!(%error, "failed to accept a connection");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
 }
 
 impl Seats {

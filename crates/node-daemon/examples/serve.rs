@@ -20,6 +20,7 @@ fn main() -> anyhow::Result<()> {
         open: Open::ToGroup(None),
         explained: NonZeroUsize::MIN.saturating_add(99),
         tcp: None,
+        metrics: None,
         token_file: None,
         machine: MachineSource::named("xeon-cxl-4node"),
         rules: RulesSource::default(),

@@ -24,5 +24,5 @@ mod fuzzing;
 #[cfg(fuzzing)]
 pub use fuzzing::clients;
 pub use reply::{OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
-pub(super) use routes::{router, service};
+pub(super) use routes::{for_monitoring, router, service};
 pub use sent::FILE;

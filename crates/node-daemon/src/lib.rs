@@ -68,7 +68,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use arc_swap::{ArcSwap, ArcSwapOption};
-use bounded_http::{Listeners, Open, Service};
+use bounded_http::{Listeners, Open, OpenListener};
 use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
@@ -126,6 +126,8 @@ pub struct Setup<'a> {
     pub tcp: Option<SocketAddr>,
     /// A file whose first line is the token that TCP needs to change something.
     pub token_file: Option<PathBuf>,
+    /// An address at which anybody may read metrics, and whether the node is well.
+    pub metrics: Option<SocketAddr>,
     /// The node's machine.
     pub machine: MachineSource,
     /// The rules by which it decides.
@@ -162,7 +164,7 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
     let missing = Arc::<Missing>::default();
-    let listeners = listen(setup, &runtime, missing.clone())?;
+    let places = Places::listen(setup, &runtime, missing.clone(), files.clients)?;
     let store = Store::open(&setup.root)?;
     let shown = setup.root.display();
     let now = move || Moment(began.elapsed());
@@ -195,9 +197,9 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
         candidate.start(&shared, sender.clone(), now)?;
     }
     tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
-    let routes = api::service(api::router(shared.clone(), Some(sender.clone()), setup.explained));
+    let routes = api::router(shared.clone(), Some(sender.clone()), setup.explained);
     let told = Told { setup, shared: &shared };
-    let result = runtime.block_on(told.wait(listeners, routes, files.clients, || thread.is_finished()));
+    let result = runtime.block_on(told.wait(places.serve(routes, &shared), || thread.is_finished()));
     stop(&sender, thread)?;
     drop(sockets);
     result
@@ -212,7 +214,7 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
     let missing = Arc::<Missing>::default();
-    let listeners = listen(setup, &runtime, missing.clone())?;
+    let places = Places::listen(setup, &runtime, missing.clone(), files.clients)?;
     let assumed = observe::assumed(setup, &machine);
     let disagreements = observe::disagreements(setup, &machine)?;
     let first = observe::first(&observe::Kubelet::of(setup), &node)?;
@@ -226,9 +228,9 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     #[cfg(feature = "kubernetes")]
     nrt::start(setup.topology.as_ref(), &shared)?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
-    let routes = api::service(api::router(shared.clone(), None, setup.explained));
+    let routes = api::router(shared.clone(), None, setup.explained);
     let told = Told { setup, shared: &shared };
-    runtime.block_on(told.wait(listeners, routes, files.clients, || false))
+    runtime.block_on(told.wait(places.serve(routes, &shared), || false))
 }
 
 fn load(setup: &Setup<'_>) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
@@ -283,19 +285,47 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .context("failed to start")
 }
 
-fn listen(
-    setup: &Setup<'_>,
-    runtime: &tokio::runtime::Runtime,
-    missing: Arc<Missing>,
-) -> anyhow::Result<Listeners> {
-    let _inside = runtime.enter();
-    let token = setup.token_file.as_deref().map(listening::token).transpose()?;
-    let tcp = setup.tcp.map(|address| (address, token));
-    let listeners = listening::listen((&setup.socket, setup.open), tcp, missing)?;
-    if let Some(address) = listeners.tcp_address() {
-        tracing::info!(%address, "listening on TCP");
+/// Where requests come in.
+struct Places {
+    listeners: Listeners,
+    metrics: Option<OpenListener>,
+    /// Connections that the listeners may have open.
+    connections: usize,
+}
+
+/// Connections for metrics: a few scrapers, and none of them keeps others waiting.
+const SCRAPERS: usize = 16;
+
+impl Places {
+    /// Listens, for so many connections in all.
+    fn listen(
+        setup: &Setup<'_>,
+        runtime: &tokio::runtime::Runtime,
+        missing: Arc<Missing>,
+        connections: usize,
+    ) -> anyhow::Result<Self> {
+        let _inside = runtime.enter();
+        let token = setup.token_file.as_deref().map(listening::token).transpose()?;
+        let tcp = setup.tcp.map(|address| (address, token));
+        let listeners = listening::listen((&setup.socket, setup.open), tcp, missing)?;
+        if let Some(address) = listeners.tcp_address() {
+            tracing::info!(%address, "listening on TCP");
+        }
+        let metrics = setup.metrics.map(OpenListener::open).transpose()?;
+        if let Some(address) = metrics.as_ref().and_then(OpenListener::address) {
+            tracing::info!(%address, "metrics can be read over TCP");
+        }
+        let connections = if metrics.is_some() { connections.saturating_sub(SCRAPERS) } else { connections };
+        Ok(Self { listeners, metrics, connections })
     }
-    Ok(listeners)
+
+    /// Serves for ever.
+    async fn serve(self, routes: axum::Router, shared: &Arc<Shared>) {
+        let served = bounded_http::serve(self.listeners, api::service(routes), self.connections);
+        let Some(metrics) = self.metrics else { return served.await };
+        let routes = api::service(api::for_monitoring(shared.clone()));
+        tokio::join!(served, bounded_http::serve_openly(metrics, routes, SCRAPERS));
+    }
 }
 
 /// Who hears signals.
@@ -305,13 +335,10 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// Serves over at most so many `connections` until a signal says to stop or to reload, or `is_over` says that there is
-    /// nothing to be served any more.
+    /// Serves until a signal says to stop or to reload, or `is_over` says that there is nothing to be served any more.
     async fn wait(
         &self,
-        listeners: Listeners,
-        routes: Service,
-        connections: usize,
+        serving: impl Future<Output = ()>,
         is_over: impl Fn() -> bool,
     ) -> anyhow::Result<Ended> {
         const LOOK: Duration = Duration::from_secs(1);
@@ -323,7 +350,7 @@ impl Told<'_> {
         systemd::notify(systemd::State::Ready);
         let mut look = tokio::time::interval(LOOK);
         let mut reload = std::pin::pin!(self.shared.reload.notified());
-        let mut serving = std::pin::pin!(bounded_http::serve(listeners, routes, connections));
+        let mut serving = std::pin::pin!(serving);
         let ended = std::future::poll_fn(|context| {
             if terminate.poll_recv(context).is_ready() || interrupt.poll_recv(context).is_ready() {
                 return Poll::Ready(Some(Ended::Stop));

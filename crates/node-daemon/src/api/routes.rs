@@ -60,6 +60,21 @@ pub(crate) fn router(shared: Arc<Shared>, owner: Option<Sender<Message>>, explai
     routes(Node::new(shared, owner, explained))
 }
 
+/// What anybody may ask who can reach the node over the network: whether it is well, and its metrics.
+pub(crate) fn for_monitoring(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/metrics", get(look::metrics))
+        .route("/healthz", get(alive))
+        .route("/readyz", get(ready))
+        .fallback(async || {
+            Failure::new(
+                StatusCode::NOT_FOUND,
+                "there is nothing under this path; here are /metrics, /healthz and /readyz",
+            )
+        })
+        .with_state(Node::new(shared, None, NonZeroUsize::MIN))
+}
+
 /// The routes as they are served: `/healthz` and `/readyz` are answered whatever else is in progress.
 pub(crate) fn service(router: Router) -> Service {
     let busy = |Busy(text)| Failure::busy(text).into_response();

@@ -60,6 +60,10 @@ pub(crate) struct ServeArguments {
     /// A file whose first line is the token, 16 characters or more, that TCP needs to change something.
     #[arg(long, value_name = "FILE", requires = "tcp")]
     token_file: Option<PathBuf>,
+    /// An address, of any interface, at which everybody who can reach it may read /metrics, /healthz and /readyz, and
+    /// nothing else: for Prometheus.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics_address: Option<SocketAddr>,
     /// How the log on standard error is written.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     logging_format: LogFormat,
@@ -249,6 +253,7 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         },
         explained: arguments.explain_limit,
         tcp: arguments.tcp,
+        metrics: arguments.metrics_address,
         token_file: arguments.token_file.clone(),
         machine: arguments.machine.source(),
         rules,
