@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use local_cluster::{
-    Cluster, Containers, NODE_RIGHTS, Node, NodeOptions, Parts, Programs, RELEASE, TOPOLOGY_RIGHTS,
+    Cluster, Containers, NODE_RIGHTS, Node, NodeOptions, PUBLISHER_RIGHTS, Parts, Programs, READER_RIGHTS,
+    RELEASE,
 };
 
 pub(crate) use self::kinds::Scheduler;
@@ -135,7 +136,8 @@ pub(crate) fn prepare(cluster: &Cluster) -> anyhow::Result<()> {
         .with_context(|| format!("failed to read {}", definition.display()))?;
     cluster.apply(&definition)?;
     cluster.kubectl(&["wait", "--for=condition=Established", KIND, "--timeout=30s"])?;
-    cluster.apply(NODE_RIGHTS)?;
-    cluster.apply(TOPOLOGY_RIGHTS)?;
+    for rights in [NODE_RIGHTS, PUBLISHER_RIGHTS, READER_RIGHTS] {
+        cluster.apply(rights)?;
+    }
     Ok(())
 }

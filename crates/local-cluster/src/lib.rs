@@ -28,7 +28,7 @@ pub use self::outages::{Figures, Outages};
 pub use self::pods_endpoint::PodsEndpoint;
 use self::processes::Process;
 pub use self::programs::{Program, Programs, RELEASE, package};
-pub use self::rights::{NODE_RIGHTS, NODES, TOPOLOGY_RIGHTS, WATCHER, WATCHER_RIGHTS};
+pub use self::rights::{NODE_RIGHTS, NODES, PUBLISHER_RIGHTS, READER_RIGHTS, WATCHER, WATCHER_RIGHTS};
 
 /// How long a program may take until it answers.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -141,7 +141,22 @@ impl Cluster {
     pub fn kubeconfig_of(&self, user: User<'_>, valid: Duration) -> anyhow::Result<PathBuf> {
         let path = self.folder.path().join(format!("{}.conf", user.name.replace([':', '/'], "-")));
         let signed = self.authority.client(user.name, user.groups, valid)?;
-        fs::write(&path, self.kubeconfig_text(user, &signed))?;
+        let (certificate, key) =
+            (certificates::base64(&signed.certificate), certificates::base64(&signed.key));
+        let credentials = format!("client-certificate-data: {certificate}\n    client-key-data: {key}");
+        fs::write(&path, self.kubeconfig_text(user.name, &credentials))?;
+        Ok(path)
+    }
+
+    /// A kubeconfig of a service account, with a token that is valid for an hour.
+    ///
+    /// # Errors
+    /// There is no such account, or it cannot be written.
+    pub fn kubeconfig_of_account(&self, namespace: &str, name: &str) -> anyhow::Result<PathBuf> {
+        let token = self.kubectl(&["create", "token", name, "--namespace", namespace, "--duration", "1h"])?;
+        let path = self.folder.path().join(format!("{namespace}-{name}.conf"));
+        let credentials = format!("token: {}", token.trim());
+        fs::write(&path, self.kubeconfig_text(name, &credentials))?;
         Ok(path)
     }
 
@@ -263,7 +278,7 @@ impl Cluster {
         Ok(())
     }
 
-    fn kubeconfig_text(&self, user: User<'_>, signed: &Signed) -> String {
+    fn kubeconfig_text(&self, user: &str, credentials: &str) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let mut text = String::new();
         // Writing to a String cannot fail.
@@ -272,12 +287,10 @@ impl Cluster {
             "apiVersion: v1\nkind: Config\ncurrent-context: local\n\
              clusters: [{{name: local, cluster: {{server: {server}, certificate-authority: {authority}}}}}]\n\
              contexts: [{{name: local, context: {{cluster: local, user: {name}}}}}]\n\
-             users:\n- name: {name}\n  user:\n    client-certificate-data: {certificate}\n    client-key-data: {key}\n",
+             users:\n- name: {name}\n  user:\n    {credentials}\n",
             server = quoted(&self.server()),
             authority = quoted(&self.folder.path().join("ca.pem").display().to_string()),
-            name = quoted(user.name),
-            certificate = certificates::base64(&signed.certificate),
-            key = certificates::base64(&signed.key),
+            name = quoted(user),
         );
         text
     }

@@ -26,50 +26,13 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: agent}]
 pub const NODES: &str = "topolet-nodes";
 
 /// What a node needs of an API server to be a member of its cluster, and no more, for the group [`NODES`].
-pub const NODE_RIGHTS: &str = "
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: topolet-node}
-rules:
-- {apiGroups: [''], resources: [nodes], verbs: [get, create, patch]}
-- {apiGroups: [''], resources: [nodes/status], verbs: [patch]}
-- {apiGroups: [''], resources: [pods], verbs: [list, watch, delete]}
-- {apiGroups: [''], resources: [pods/status], verbs: [patch]}
-- {apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: topolet-node}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: topolet-node}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: topolet-nodes}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: topolet-node, namespace: kube-node-lease}
-rules:
-- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, update]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: topolet-node, namespace: kube-node-lease}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: topolet-node}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: topolet-nodes}]
-";
+pub const NODE_RIGHTS: &str = include_str!("../../../deploy/node/rights.yaml");
 
-/// What nodes of the group [`NODES`] need to publish `NodeResourceTopology` objects, and schedulers to read them.
-pub const TOPOLOGY_RIGHTS: &str = "
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: topolet-publisher}
-rules:
-- {apiGroups: [topology.node.k8s.io], resources: [noderesourcetopologies], verbs: [create, patch, watch]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: topolet-publisher}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: topolet-publisher}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: topolet-nodes}]
----
+/// What nodes of the group [`NODES`] need to publish `NodeResourceTopology` objects.
+pub const PUBLISHER_RIGHTS: &str = include_str!("../../../deploy/node/publisher.yaml");
+
+/// What schedulers need to read them.
+pub const READER_RIGHTS: &str = "
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: topology-reader}

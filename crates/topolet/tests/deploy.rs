@@ -1,0 +1,163 @@
+//! The files of `deploy/`, at the unmodified API server: what is in them is taken, and the rights are enough.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod daemon;
+
+use std::path::{Path, PathBuf};
+
+use daemon::{Daemon, Folder, pod, until};
+use local_cluster::{Cluster, Parts};
+use serde_json::{Value, json};
+
+const NODE: &str = "worker-1";
+
+fn deploy(folder: &str) -> String {
+    let root: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../deploy", folder].iter().collect();
+    root.to_str().unwrap().to_owned()
+}
+
+fn cluster() -> Option<Cluster> {
+    let target = Path::new(env!("CARGO_BIN_EXE_topolet")).parent().unwrap().parent().unwrap();
+    Cluster::for_test(target, Parts::Storage)
+}
+
+fn get(cluster: &Cluster, arguments: &[&str]) -> Value {
+    serde_json::from_str(&cluster.kubectl(&[arguments, &["-o", "json"]].concat()).unwrap()).unwrap()
+}
+
+/// Applies what a user applies; the definition may not be served yet when objects of the kind come.
+fn apply(cluster: &Cluster, folder: &str) {
+    cluster.kubectl(&["apply", "--server-side", "-k", &deploy(folder)]).unwrap();
+    let definition = "crd/noderesourcetopologies.topology.node.k8s.io";
+    cluster.kubectl(&["wait", "--for=condition=Established", definition, "--timeout=30s"]).unwrap();
+}
+
+/// The container of the DaemonSet, and its pod's `spec`.
+fn template(cluster: &Cluster) -> Value {
+    get(cluster, &["get", "daemonset", "topolet", "-n", "topolet"])["spec"]["template"].clone()
+}
+
+#[test]
+fn the_agent_of_the_daemon_set_has_all_rights_that_it_needs() {
+    let Some(cluster) = cluster() else { return };
+    apply(&cluster, "observe");
+    let template = template(&cluster);
+    let account = template["spec"]["serviceAccountName"].as_str().unwrap();
+    let kubeconfig = cluster.kubeconfig_of_account("topolet", account).unwrap();
+
+    // Its arguments, but for what a test has elsewhere: the kubelet, and the way to the API server.
+    let (root, own) = (Folder::new(), Folder::new());
+    let owner = Daemon::start(root.path(), &[]);
+    let socket = own.path().join("topolet.sock");
+    let arguments = template["spec"]["containers"][0]["args"].as_array().unwrap().iter();
+    let arguments = arguments.map(|argument| match argument.as_str().unwrap() {
+        "serve" | "--observe" => String::new(),
+        argument if argument.starts_with("--root=") => String::new(),
+        argument if argument.starts_with("--cgroup-root=") => "--cgroup-root=off".to_owned(),
+        argument if argument.starts_with("--socket=") => format!("--socket={}", socket.display()),
+        argument if argument.starts_with("--tcp=") => "--tcp=127.0.0.1:0".to_owned(),
+        argument if argument.starts_with("--metrics-address=") => "--metrics-address=127.0.0.1:0".to_owned(),
+        "--in-cluster" => format!("--kubeconfig={}", kubeconfig.display()),
+        argument => argument.replace("$(NODE_NAME)", NODE),
+    });
+    let arguments: Vec<String> = arguments.filter(|argument| !argument.is_empty()).collect();
+    let more: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let agent = Daemon::observe(root.path(), &more).at(&socket);
+
+    // It publishes, hears of pods, and writes events.
+    until("its object", || cluster.kubectl(&["get", "noderesourcetopologies", NODE]).ok());
+    let bound =
+        pod("big", "cpu: 48, memory: 1Gi").replace("spec:\n", &format!("spec:\n  nodeName: {NODE}\n"));
+    cluster.apply(&bound).unwrap();
+    assert_eq!(owner.ask("POST", "/v1/pods", &get(&cluster, &["get", "pod", "big"]).to_string()).status, 422);
+    let refused = json!({"status": {
+        "phase": "Failed", "reason": "TopologyAffinityError",
+        "message": "Pod was rejected: Resources cannot be allocated with Topology locality",
+    }});
+    let patch = ["patch", "pod", "big", "--subresource=status", "--type=merge", "-p", &refused.to_string()];
+    cluster.kubectl(&patch).unwrap();
+    until("its event", || {
+        let events = cluster.kubectl(&["get", "events"]).unwrap();
+        (events.contains("TopologyAffinityError") && events.contains("would fit: ")).then_some(())
+    });
+    let refusals: Vec<String> =
+        agent.log().into_iter().filter(|line| line.contains("a right is missing")).collect();
+    assert!(refusals.is_empty(), "{refusals:?}");
+}
+
+#[test]
+fn its_pods_are_allowed_and_found_by_the_plugin_and_the_service() {
+    let Some(cluster) = cluster() else { return };
+    apply(&cluster, "observe");
+    let template = template(&cluster);
+    // What the controller of DaemonSets makes of it, which no local cluster has.
+    let mut made = json!({"apiVersion": "v1", "kind": "Pod", "spec": template["spec"]});
+    made["metadata"] =
+        json!({"name": "topolet-1", "namespace": "topolet", "labels": template["metadata"]["labels"]});
+    made["spec"]["nodeName"] = NODE.into();
+    cluster.apply(&made.to_string()).unwrap();
+
+    let service = get(&cluster, &["get", "service", "topolet", "-n", "topolet"]);
+    let labels = template["metadata"]["labels"].as_object().unwrap();
+    for (name, value) in service["spec"]["selector"].as_object().unwrap() {
+        assert_eq!(labels.get(name), Some(value), "the service selects another {name}");
+    }
+    let container = &template["spec"]["containers"][0];
+    let ports = container["ports"].as_array().unwrap();
+    let argument = |option: &str| {
+        let arguments = container["args"].as_array().unwrap().iter().filter_map(Value::as_str);
+        arguments.filter_map(|argument| argument.strip_prefix(option)).next().unwrap().to_owned()
+    };
+    for (name, option) in [("topolet", "--tcp="), ("metrics", "--metrics-address=")] {
+        let port = ports.iter().find(|port| port["name"] == name).unwrap();
+        assert!(argument(option).ends_with(&format!(":{}", port["containerPort"])), "{name}");
+    }
+    // By this the plugin finds it.
+    assert_eq!(labels["app.kubernetes.io/name"], "topolet");
+}
+
+#[test]
+fn the_other_folders_are_taken_too() {
+    let Some(cluster) = cluster() else { return };
+    apply(&cluster, "node");
+    // The Prometheus operator's kind is not installed here, so that its object is only written out.
+    let monitor = cluster.kubectl(&["kustomize", &deploy("prometheus")]).unwrap();
+    assert!(monitor.contains("kind: ServiceMonitor"), "{monitor}");
+    apply(&cluster, "observe");
+    let service = get(&cluster, &["get", "service", "topolet", "-n", "topolet"]);
+    assert_eq!(service["metadata"]["labels"]["app.kubernetes.io/name"], "topolet");
+    assert_eq!(service["spec"]["ports"][0]["name"], "metrics");
+}
+
+#[test]
+fn metrics_alone_are_answered_to_everybody() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &["--metrics-address=0.0.0.0:0"]);
+    let address = until("its address", || {
+        let log = daemon.log();
+        let line = log.iter().find(|line| line.contains("metrics can be read over TCP"))?;
+        let (_, rest) = line.split_once("0.0.0.0:")?;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u16>().ok()
+    });
+    let ask = |request: &str| {
+        use std::io::{Read as _, Write as _};
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", address)).unwrap();
+        let text = format!("{request} HTTP/1.1\r\nHost: node.example.com:9478\r\nConnection: close\r\n\r\n");
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    for path in ["/metrics", "/healthz", "/readyz"] {
+        assert!(ask(&format!("GET {path}")).starts_with("HTTP/1.1 200 "), "{path}");
+    }
+    for request in ["GET /v1/pods", "GET /v1/state", "GET /v1/events", "POST /v1/pods", "POST /v1/explain"] {
+        assert!(ask(request).starts_with("HTTP/1.1 404 "), "{request}");
+    }
+    assert!(ask("POST /metrics").starts_with("HTTP/1.1 405 "));
+    let taken = format!("--metrics-address=127.0.0.1:{address}");
+    let own = Folder::new();
+    let other = Daemon::spawn(daemon::MACHINE, own.path(), "pinned", &[&taken]);
+    let is_said = |line: &String| line.contains("failed to listen at 127.0.0.1:");
+    until("why it does not start", || other.log().iter().any(is_said).then_some(()));
+}
