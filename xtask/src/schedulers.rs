@@ -53,7 +53,7 @@ pub(crate) struct Schedulers {
     write: bool,
 }
 
-const SCENARIO: &str = "fixtures/scenarios/telco.yaml";
+const SCENARIO: &str = "fixtures/scenarios/edge.yaml";
 /// How long everything may take once the last pod has come.
 const SETTLE: Duration = Duration::from_mins(1);
 

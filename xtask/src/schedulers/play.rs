@@ -11,16 +11,19 @@ use futures_util::StreamExt as _;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::runtime::wait::{await_condition, conditions};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, Config};
 use local_cluster::Cluster;
 use serde_json::json;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::pods::Coming;
 
 /// How long a controller waits before it makes another pod in the place of a refused one.
 const AGAIN: Duration = Duration::from_secs(1);
+/// How long a scheduler may take to begin.
+const PATIENCE: Duration = Duration::from_mins(1);
 /// By which label a pod is known.
 const LABEL: &str = "topolet.dev/comes-as";
 
@@ -108,7 +111,9 @@ impl Play<'_> {
         let config = Kubeconfig::read_from(cluster.kubeconfig())?;
         runtime.block_on(async {
             let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
-            self.play(Api::default_namespaced(Client::try_from(config)?)).await
+            let api = Api::default_namespaced(Client::try_from(config)?);
+            until_scheduled(&api).await?;
+            self.play(api).await
         })
     }
 
@@ -143,6 +148,18 @@ impl Play<'_> {
         playing.figures.times.sort_unstable();
         Ok(playing.figures)
     }
+}
+
+/// Waits until the scheduler sends pods to nodes, which a new one does after a while.
+async fn until_scheduled(api: &Api<Pod>) -> anyhow::Result<()> {
+    const NAME: &str = "first";
+    let container = json!({"name": "app", "image": "none"});
+    let first = json!({"metadata": {"name": NAME}, "spec": {"containers": [container]}});
+    api.create(&PostParams::default(), &serde_json::from_value(first)?).await.context("no pod can be created")?;
+    let runs = await_condition(api.clone(), NAME, conditions::is_pod_running());
+    timeout(PATIENCE, runs).await.context("the scheduler sends no pod to a node")??;
+    api.delete(NAME, &DeleteParams::default()).await?;
+    Ok(())
 }
 
 impl Playing<'_> {
