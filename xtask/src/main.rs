@@ -28,6 +28,7 @@ mod proposals;
 mod reliability;
 mod schedulers;
 mod soak;
+mod static_build;
 mod test;
 mod tidy;
 mod vm;
@@ -69,6 +70,7 @@ enum Command {
     Reliability(reliability::Reliability),
     Schedulers(schedulers::Schedulers),
     Soak(soak::Soak),
+    Static(static_build::Static),
     Test(test::Test),
     Tidy(tidy::Tidy),
     Vm(vm::Vm),
@@ -112,6 +114,7 @@ impl Command {
             Self::Reliability(reliability) => reliability.run(),
             Self::Schedulers(schedulers) => schedulers.run(),
             Self::Soak(soak) => soak.run(),
+            Self::Static(build) => build.run(),
             Self::Test(test) => test.run(),
             Self::Tidy(tidy) => tidy.run(),
             Self::Vm(vm) => vm.run(),
