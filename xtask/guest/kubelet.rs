@@ -7,6 +7,7 @@ mod drift;
 mod http;
 mod processes;
 mod refusals;
+mod statuses;
 mod upgrade;
 mod wish;
 
@@ -49,6 +50,8 @@ pub(crate) enum About {
     Pods { count: usize, seed: u64 },
     /// Those that it refuses, kind by kind.
     Refusals,
+    /// A few, of which everything is kept that it writes about them.
+    Statuses,
 }
 
 /// A run: the processes, the pods that run, and what was compared.
@@ -82,6 +85,7 @@ pub(crate) fn run(guest: &Guest, plan: &Plan) -> anyhow::Result<()> {
             refusals::all(&mut session)?;
             drift::all(&mut session)
         }
+        About::Statuses => statuses::all(&mut session),
     }
 }
 
@@ -209,6 +213,16 @@ impl Session<'_> {
         });
         println!("row {row}");
     }
+
+    /// A row of what the kubelet wrote about a pod.
+    #[expect(clippy::print_stdout, reason = "its result")]
+    fn seen(&self, pod: &str, asked: &str, seen: &Value) {
+        let configuration = self.processes.configuration().to_string();
+        let row = json!({
+            "step": "status", "pod": pod, "asked": asked, "configuration": configuration, "seen": seen, "differences": [],
+        });
+        println!("row {row}");
+    }
 }
 
 impl Plan {
@@ -221,6 +235,8 @@ impl Plan {
         let number = |name: &str| word(name).with_context(|| format!("guest.{name} is missing"));
         let about = if word("refusals").is_some() {
             About::Refusals
+        } else if word("statuses").is_some() {
+            About::Statuses
         } else {
             let count = number("pods")?.parse().context("guest.pods")?;
             About::Pods { count, seed: number("seed")?.parse().context("guest.seed")? }

@@ -76,6 +76,10 @@ pub(crate) struct Vm {
     /// and what would fit is tried.
     #[arg(long, requires = "kubelet", conflicts_with_all = ["pods", "seed"])]
     refusals: bool,
+    /// Instead of drawn pods the kubelet gets a few, and all that it writes about them is kept: `--write` writes it to
+    /// fixtures/kubelet-statuses, with which a node in the place of a kubelet is compared by tests.
+    #[arg(long, requires = "kubelet", conflicts_with_all = ["pods", "seed", "refusals", "wrong_answers"])]
+    statuses: bool,
     /// Writes the figures to docs/guest and docs/guest.md.
     #[arg(long, requires = "kubelet")]
     write: bool,
@@ -123,6 +127,8 @@ impl Vm {
             releases: self.kubelet.iter().map(|release| release.trim_start_matches('v').to_owned()).collect(),
             about: if self.refusals {
                 kubelet::About::Refusals
+            } else if self.statuses {
+                kubelet::About::Statuses
             } else {
                 kubelet::About::Pods { count: self.pods, seed: self.seed }
             },

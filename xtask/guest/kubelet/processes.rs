@@ -128,6 +128,11 @@ impl Processes {
         Ok(())
     }
 
+    /// All that the kubelet has logged.
+    pub(crate) fn kubelet_log(&self) -> anyhow::Result<String> {
+        super::statuses::log_of(&self.kubelet.1)
+    }
+
     /// Of the kubelet that runs.
     pub(crate) const fn configuration(&self) -> &Configuration {
         &self.configuration
@@ -245,7 +250,8 @@ fn list_of_pods() -> anyhow::Result<[&'static str; 2]> {
 fn start_kubelet(version: &str) -> anyhow::Result<Running> {
     // That of the kubelet before, which `start_plugin` would take for the next one's.
     let _ = fs::remove_file(format!("{PLUGINS}/kubelet.sock"));
-    let arguments = ["--config", CONFIG, "--hostname-override=node1", "--node-ip=10.0.0.2"];
+    // From verbosity 3 on it logs the events that it has nobody to send to.
+    let arguments = ["--config", CONFIG, "--hostname-override=node1", "--node-ip=10.0.0.2", "--v=3"];
     let mut kubelet = Running::start(&format!("/bin/kubelet-{version}"), &arguments)?;
     let began = Instant::now();
     loop {

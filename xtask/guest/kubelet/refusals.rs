@@ -373,7 +373,7 @@ impl Changed {
 
 impl Session<'_> {
     /// The kubelet has that configuration, on an empty node.
-    fn configure(&mut self, configuration: &Configuration) -> anyhow::Result<()> {
+    pub(super) fn configure(&mut self, configuration: &Configuration) -> anyhow::Result<()> {
         self.empty()?;
         self.configure_beside(configuration)
     }

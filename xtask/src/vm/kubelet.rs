@@ -34,7 +34,12 @@ pub(crate) enum About {
     Pods { count: usize, seed: u64 },
     /// Those that it refuses, kind by kind.
     Refusals,
+    /// A few, of which everything is kept that it writes about them.
+    Statuses,
 }
+
+/// Pods whose statuses are kept.
+const STATUSES: usize = 7;
 
 /// What one boot came to.
 #[derive(Debug, Serialize, Deserialize)]
@@ -60,6 +65,9 @@ pub(crate) struct Row {
     pub(crate) said: Option<String>,
     #[serde(default)]
     pub(crate) did: Option<String>,
+    /// What the kubelet wrote about a pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) seen: Option<serde_json::Value>,
     pub(crate) differences: Vec<String>,
 }
 
@@ -80,6 +88,7 @@ impl Session {
         let about = match self.about {
             About::Pods { count, seed } => format!("guest.pods={count} guest.seed={seed}"),
             About::Refusals => "guest.refusals=all".to_owned(),
+            About::Statuses => "guest.statuses=all".to_owned(),
         };
         let releases = self.releases.join(",");
         let mut line = format!("{} guest.kubelet={releases} {about}", kernel_line(&self.shape));
@@ -89,6 +98,7 @@ impl Session {
         let log = folder().join(match self.about {
             About::Pods { seed, .. } => format!("kubelet-{name}-{seed}.log"),
             About::Refusals => format!("kubelet-{name}-refusals.log"),
+            About::Statuses => format!("kubelet-{name}-statuses.log"),
         });
         let machine = [arguments(&self.shape), disk(&root, "root")].concat();
         let limit = self.limit.unwrap_or_else(|| self.about.limit());
@@ -124,6 +134,7 @@ impl Session {
             About::Pods { count, .. } => outcome.steps("add") == count,
             // Its last steps.
             About::Refusals => outcome.steps("drift") == 2,
+            About::Statuses => outcome.steps("status") == STATUSES,
         };
         ensure!(
             is_whole,
@@ -141,6 +152,7 @@ impl About {
         match self {
             Self::Pods { count, .. } => Duration::from_secs(300 + 20 * count as u64),
             Self::Refusals => Duration::from_hours(1),
+            Self::Statuses => Duration::from_mins(20),
         }
     }
 }

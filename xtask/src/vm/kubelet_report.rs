@@ -35,18 +35,30 @@ Static pods count as critical, so what the node as a whole lacks ends as a faile
 and not as `OutOfcpu`, which no pod here has.
 ";
 
-/// Writes `docs/guest/VERSION.json`, and `docs/guest.md` of all such files.
+/// Writes `docs/guest/VERSION.json`, and `docs/guest.md` of all such files; statuses go to fixtures.
 pub(crate) fn write(outcome: &Outcome) -> anyhow::Result<()> {
     let folder = root().join("docs/guest");
     fs::create_dir_all(&folder)?;
     let about = match outcome.about {
         About::Pods { .. } => "",
         About::Refusals => "-refusals",
+        About::Statuses => return write_statuses(outcome),
     };
     let file = folder.join(format!("{}{about}.json", outcome.kubelet.replace(", ", "-")));
     fs::write(&file, serde_json::to_string_pretty(outcome)? + "\n")
         .with_context(|| format!("failed to write {}", file.display()))?;
     report()
+}
+
+/// Writes what the kubelet wrote about pods to `fixtures/kubelet-statuses/VERSION.json`.
+fn write_statuses(outcome: &Outcome) -> anyhow::Result<()> {
+    let folder = root().join("fixtures/kubelet-statuses");
+    fs::create_dir_all(&folder)?;
+    let seen: BTreeMap<&str, &serde_json::Value> =
+        outcome.rows.iter().filter_map(|row| Some((row.pod.as_str(), row.seen.as_ref()?))).collect();
+    let file = folder.join(format!("{}.json", outcome.kubelet));
+    fs::write(&file, serde_json::to_string_pretty(&seen)? + "\n")
+        .with_context(|| format!("failed to write {}", file.display()))
 }
 
 /// Writes `docs/guest.md` of the figures in `docs/guest`.
