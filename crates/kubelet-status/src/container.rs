@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use serde_json::{Value, json};
 
 use crate::object::{Part, PodObject, SpecContainer, Stage, text};
+use crate::resources::{Given, Repeated};
 use crate::terminate::{USED_TO_RUN, unknown};
 
 /// The scheme of container ids, in the place of a runtime's name.
@@ -25,6 +26,8 @@ pub struct Containers {
     pub exits: BTreeMap<String, Exit>,
     /// Whether containers are simulated.
     pub simulated: Simulated,
+    /// What the pod has been given.
+    pub given: Given,
 }
 
 /// A container that runs.
@@ -93,7 +96,7 @@ struct Next<'a> {
 
 impl Next<'_> {
     fn status(&self, waits_for: &str) -> Value {
-        let SpecContainer { name, image, part } = *self.container;
+        let SpecContainer { name, image, part, resources } = *self.container;
         let nothing = Value::Null;
         let before = self.before.unwrap_or(&nothing);
         let id_before = text(&before["containerID"]);
@@ -123,8 +126,20 @@ impl Next<'_> {
             "started": runs,
             "restartCount": count,
         });
+        let given = &self.known.given;
         if !id.is_empty() {
             status["containerID"] = json!(id);
+            if given.of_containers == Repeated::Yes {
+                status["resources"] = if resources.is_object() { resources.clone() } else { json!({}) };
+                if let requests @ Value::Object(_) = &resources["requests"] {
+                    status["allocatedResources"] = requests.clone();
+                }
+            }
+        }
+        if part == Part::App
+            && let Some(devices) = given.devices_of(name)
+        {
+            status["allocatedResourcesStatus"] = devices;
         }
         status
     }

@@ -122,6 +122,14 @@ impl Draft {
             set("initContainerStatuses", json!(inits));
         }
         set("containerStatuses", json!(apps));
+        let (resources, allocated) = known.given.of_pod(pod);
+        for (field, value) in [("resources", resources), ("allocatedResources", allocated)] {
+            // What is not known any more stays as it was said.
+            let value = if known.given.whole.is_some() { value } else { before[field].clone() };
+            if !value.is_null() {
+                set(field, value);
+            }
+        }
         Self(Value::Object(status))
     }
 

@@ -12,6 +12,7 @@
 extern crate alloc;
 
 mod object;
+mod resources;
 mod container;
 mod terminate;
 mod phase;
@@ -27,4 +28,5 @@ pub use draft::{Draft, Life, Refusal};
 pub use node::{HostFacts, NodeFacts, labels, registered, relabelled};
 pub use node_status::{Readiness, has_conditions, node_status, without_heartbeat};
 pub use object::{PodObject, Stage};
+pub use resources::{DeviceHealth, Given, GivenDevice, Repeated, Whole};
 pub use step::{Hold, Known, Step};

@@ -144,6 +144,7 @@ impl PodObject {
             name: container["name"].as_str().unwrap_or_default(),
             image: container["image"].as_str().unwrap_or_default(),
             part: part(container),
+            resources: &container["resources"],
         });
         each.collect()
     }
@@ -159,6 +160,8 @@ pub(crate) struct SpecContainer<'a> {
     pub(crate) name: &'a str,
     pub(crate) image: &'a str,
     pub(crate) part: Part,
+    /// Null if the manifest has none.
+    pub(crate) resources: &'a Value,
 }
 
 /// When a container runs.

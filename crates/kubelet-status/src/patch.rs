@@ -21,6 +21,8 @@ const PLAIN: [&str; 9] = [
 ];
 /// One that pods without init containers do not have.
 const INITS: &str = "initContainerStatuses";
+/// Amounts, of which those are taken away that are gone.
+const AMOUNTS: [&str; 2] = ["resources", "allocatedResources"];
 /// Lists of addresses, which are merged by the address.
 const ADDRESSES: [&str; 2] = ["hostIPs", "podIPs"];
 
@@ -36,6 +38,11 @@ pub(crate) fn status(before: &Value, after: &Value) -> Option<Map<String, Value>
             patch.insert(field.into(), new.clone());
         }
     }
+    for field in AMOUNTS {
+        if before[field] != after[field] {
+            patch.insert(field.into(), replaced(&before[field], &after[field]));
+        }
+    }
     for field in ADDRESSES {
         if !after[field].is_null() && before[field] != after[field] {
             patch.insert(field.into(), merged(&before[field], &after[field], "ip", |_| true));
@@ -47,6 +54,17 @@ pub(crate) fn status(before: &Value, after: &Value) -> Option<Map<String, Value>
         patch.insert("conditions".into(), conditions);
     }
     (!patch.is_empty()).then_some(patch)
+}
+
+/// An object that is merged, with nulls for what is gone.
+fn replaced(before: &Value, after: &Value) -> Value {
+    let (Value::Object(old), Value::Object(new)) = (before, after) else { return after.clone() };
+    let mut patch: Map<String, Value> =
+        new.iter().map(|(name, value)| (name.clone(), replaced(&before[name], value))).collect();
+    for name in old.keys().filter(|name| !new.contains_key(*name)) {
+        patch.insert(name.clone(), Value::Null);
+    }
+    patch.into()
 }
 
 /// A list that is merged by a key: members that are new or others, and the mark of those of ours that are gone.

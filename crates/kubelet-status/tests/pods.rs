@@ -1,7 +1,10 @@
 //! Statuses of pods as a kubelet writes them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use kubelet_status::{Containers, Draft, Exit, Life, PodObject, Refusal, RunningContainer, Simulated, Stage};
+use kubelet_status::{
+    Containers, DeviceHealth, Draft, Exit, Given, GivenDevice, Life, PodObject, Refusal, Repeated,
+    RunningContainer, Simulated, Stage, Whole,
+};
 use serde_json::{Value, json};
 
 const BEFORE: &str = "2026-01-01T00:00:00Z";
@@ -317,4 +320,64 @@ fn stages_follow_the_object() {
     assert!(version("9").is_older_than(&version("10")));
     assert!(!version("10").is_older_than(&version("9")) && !version("a").is_older_than(&version("9")));
     assert_eq!(PodObject::new(json!({ "metadata": {} })), None);
+}
+
+#[test]
+fn statuses_say_what_was_given_and_drop_what_a_kubelet_reads_from_cgroups() {
+    let mut object = pod("app", "Always").json().clone();
+    let amounts = json!({ "cpu": "2", "example.com/fn": "1", "memory": "64Mi" });
+    object["spec"]["containers"][0]["resources"] = json!({ "limits": amounts, "requests": amounts });
+    let texts = |amounts: &Value| -> std::collections::BTreeMap<String, String> {
+        amounts
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(name, text)| (name.clone(), text.as_str().unwrap().into()))
+            .collect()
+    };
+    let device = GivenDevice { id: "fn-0".into(), health: DeviceHealth::Unhealthy };
+    let given = Given {
+        whole: Some(Whole { requests: texts(&amounts), limits: texts(&amounts) }),
+        devices: [("app".into(), [("example.com/fn".into(), vec![device])].into())].into(),
+        ..Given::default()
+    };
+    let waiting = Life::Admitted(Containers { given: given.clone(), ..Containers::default() });
+    let running = Life::Admitted(Containers { given: given.clone(), ..known("app=1") });
+    let status = |object: &Value, life: &Life| -> Value {
+        let pod = PodObject::new(object.clone()).unwrap();
+        let draft = Draft::of(&pod).next(&pod, life, &[], NOW);
+        draft.patch(&pod).map(|patch| patch["status"].clone()).unwrap_or_default()
+    };
+    let both = json!({ "limits": amounts, "requests": amounts });
+
+    // A container that has not run repeats no amounts, but has its devices.
+    let first = status(&object, &waiting);
+    assert_eq!((&first["resources"], &first["allocatedResources"]), (&both, &amounts));
+    let container = &first["containerStatuses"][0];
+    assert_eq!((&container["resources"], &container["allocatedResources"]), (&Value::Null, &Value::Null));
+    let devices =
+        json!([{ "name": "example.com/fn", "resources": [{ "resourceID": "fn-0", "health": "Unhealthy" }] }]);
+    assert_eq!(container["allocatedResourcesStatus"], devices);
+    let second = status(&object, &running);
+    let container = &second["containerStatuses"][0];
+    assert_eq!((&container["resources"], &container["allocatedResources"]), (&both, &amounts));
+
+    // Once the API server says that it runs, only CPUs and memory are those of its cgroup.
+    object["status"] = second;
+    let third = status(&object, &running);
+    let gone = json!({ "cpu": "2", "example.com/fn": null, "memory": "64Mi" });
+    assert_eq!(third["resources"], json!({ "limits": gone, "requests": gone }));
+    assert_eq!(third.get("allocatedResources"), None, "{third}");
+
+    // Who does not know it any more leaves what was said.
+    let over = status(&object, &Life::Over(Containers::default()));
+    assert_eq!((over.get("resources"), over.get("allocatedResources")), (None, None), "{over}");
+    // Gates that are off.
+    let silent = Given { of_containers: Repeated::No, ..Given::default() };
+    let plain = status(
+        &pod("app", "Always").json().clone(),
+        &Life::Admitted(Containers { given: silent, ..known("app=1") }),
+    );
+    assert_eq!(plain.get("resources"), None);
+    assert_eq!(plain["containerStatuses"][0].get("resources"), None);
 }

@@ -114,6 +114,10 @@ pub enum Gate {
     PodLevelResourcesFixKubeletQosClass,
     /// Containers with CPUs of their own have no quota.
     DisableCpuQuotaWithExclusiveCpus,
+    /// Containers can be resized, and their statuses say what they have.
+    InPlacePodVerticalScaling,
+    /// Pods can be resized as a whole, and their statuses say what they have.
+    InPlacePodLevelResourcesVerticalScaling,
     /// Containers with CPUs of their own can be resized.
     InPlacePodVerticalScalingExclusiveCpus,
     /// Memory requests protect memory and throttle its use.
@@ -151,6 +155,8 @@ impl Gate {
             Self::PodLevelResourcesFixDefaulting => "PodLevelResourcesFixDefaulting",
             Self::PodLevelResourcesFixKubeletQosClass => "PodLevelResourcesFixKubeletQOSClass",
             Self::DisableCpuQuotaWithExclusiveCpus => "DisableCPUQuotaWithExclusiveCPUs",
+            Self::InPlacePodVerticalScaling => "InPlacePodVerticalScaling",
+            Self::InPlacePodLevelResourcesVerticalScaling => "InPlacePodLevelResourcesVerticalScaling",
             Self::InPlacePodVerticalScalingExclusiveCpus => "InPlacePodVerticalScalingExclusiveCPUs",
             Self::MemoryQos => "MemoryQoS",
             Self::DefaultPodSysctls => "DefaultPodSysctls",

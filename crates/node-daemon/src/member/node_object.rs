@@ -15,6 +15,7 @@ use node_config::Amounts;
 use serde_json::{Value, json};
 
 use super::bound::{self, Heard};
+use super::given::Reported;
 use super::sending::{Gate, Recorders};
 use super::statuses::Statuses;
 use super::trouble::Work;
@@ -142,6 +143,7 @@ impl Keeping {
             recorders: Recorders::new(&self.node)?,
             node: self.node.clone(),
             owner,
+            reported: Reported::of(&shared),
             shared,
             addresses,
             containers,

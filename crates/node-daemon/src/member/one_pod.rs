@@ -13,8 +13,10 @@ use node_state::Record;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
+use topology_admission::Ledger;
 
 use super::Backoff;
+use super::given::Reported;
 use crate::api_server::ContainerReports;
 use crate::owner::Told;
 
@@ -92,6 +94,8 @@ pub(super) enum Answered {
 pub(super) struct Surroundings<'a> {
     pub(super) addresses: &'a [String],
     pub(super) containers: ContainerReports,
+    pub(super) reported: Reported,
+    pub(super) ledger: &'a Ledger,
     /// RFC 3339, in whole seconds.
     pub(super) time: &'a str,
 }
@@ -236,7 +240,7 @@ impl OnePod {
                 Known::Ended
             }
             (Verdict::Admitted, Some(record)) => {
-                let containers = self.containers(record, around.containers, &object);
+                let containers = self.containers(record, around, &object);
                 let runs = !containers.running.is_empty();
                 self.draft(&object, &Life::Admitted(containers), around);
                 match () {
@@ -281,12 +285,12 @@ impl OnePod {
         self.draft = Some(before.next(object, life, around.addresses, around.time));
     }
 
-    fn containers(&self, record: &Record, reports: ContainerReports, object: &PodObject) -> Containers {
+    fn containers(&self, record: &Record, around: Surroundings<'_>, object: &PodObject) -> Containers {
         let running = record.running.iter().map(|(id, running)| {
             (running.container.as_str().to_owned(), RunningContainer { id: id.to_string() })
         });
         let running: BTreeMap<_, _> = running.collect();
-        let simulated = match reports {
+        let simulated = match around.containers {
             // One that a runtime reports all the same is no simulated one.
             ContainerReports::Simulated if running.is_empty() => match object.stage() {
                 Stage::Active => Simulated::Running,
@@ -294,7 +298,8 @@ impl OnePod {
             },
             ContainerReports::Simulated | ContainerReports::Awaited => Simulated::No,
         };
-        Containers { running, exits: self.exits.clone(), simulated }
+        let given = around.reported.given(record, around.ledger);
+        Containers { running, exits: self.exits.clone(), simulated, given }
     }
 
     /// The names of its containers that run, by what is on disk.

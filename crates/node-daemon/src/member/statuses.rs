@@ -21,6 +21,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::bound::Heard;
+use super::given::Reported;
 use super::one_pod::{Answered, Asking, Attention, OnePod, Stopping, Surroundings};
 use super::sending::{Gate, PodEvent, Recorders};
 use crate::api_server::{ContainerReports, NodeInCluster};
@@ -45,6 +46,7 @@ pub(super) struct Statuses {
     pub(super) shared: Arc<Shared>,
     pub(super) addresses: Vec<String>,
     pub(super) containers: ContainerReports,
+    pub(super) reported: Reported,
     pub(super) heard: Receiver<Heard>,
     pub(super) woken: Receiver<()>,
     pub(super) pods: BTreeMap<String, OnePod>,
@@ -217,7 +219,13 @@ impl Statuses {
     /// What the node does by itself, the oldest pods first.
     fn act(&mut self, snapshot: &Snapshot) -> Result<(), Over> {
         let (now, time) = (Instant::now(), clock::in_seconds());
-        let around = Surroundings { addresses: &self.addresses, containers: self.containers, time: &time };
+        let around = Surroundings {
+            addresses: &self.addresses,
+            containers: self.containers,
+            reported: self.reported,
+            ledger: &snapshot.ledger,
+            time: &time,
+        };
         let mut open: Vec<(String, String)> = Vec::new();
         for (uid, pod) in &mut self.pods {
             let record = snapshot.pods.get(&PodUid::new(uid));

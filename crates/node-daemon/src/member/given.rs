@@ -1,0 +1,75 @@
+//! What the status of a pod says that it has been given, by the feature gates of the node's kubelet.
+
+use std::collections::BTreeMap;
+
+use kubelet_status::{DeviceHealth, Given, GivenDevice, Repeated, Whole};
+use node_config::{Gate, KubeletConfiguration};
+use node_state::Record;
+use pod_spec::{Amounts, Overhead, PodLevelResources, ResourceList};
+use topology_admission::Ledger;
+
+use crate::shared::Shared;
+
+/// What a kubelet reports.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reported {
+    of_containers: Repeated,
+    /// `None`: amounts of a pod as a whole are not reported; else whether those of its manifest count.
+    whole: Option<PodLevelResources>,
+    devices: Devices,
+}
+
+/// Whether devices are reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Devices {
+    Reported,
+    NotReported,
+}
+
+impl Reported {
+    pub(super) fn of(shared: &Shared) -> Self {
+        let config: &KubeletConfiguration = shared.node.config();
+        let gates = config.gates().unwrap_or_default();
+        let repeats = gates.is_on(Gate::InPlacePodVerticalScaling);
+        let devices = gates.is_on(Gate::ResourceHealthStatus);
+        Self {
+            of_containers: if repeats { Repeated::Yes } else { Repeated::No },
+            whole: gates
+                .is_on(Gate::InPlacePodLevelResourcesVerticalScaling)
+                .then(|| shared.node.node.pod_level().counts()),
+            devices: if devices { Devices::Reported } else { Devices::NotReported },
+        }
+    }
+
+    /// What an admitted pod has.
+    pub(super) fn given(self, record: &Record, ledger: &Ledger) -> Given {
+        let Self { of_containers, whole, devices } = self;
+        let amounts = |which, counts| texts(&record.pod.effective(which, counts, Overhead::Added));
+        let whole = whole.map(|counts| Whole {
+            requests: amounts(Amounts::Requests, counts),
+            limits: amounts(Amounts::Limits, counts),
+        });
+        let devices = if devices == Devices::Reported { devices_of(record, ledger) } else { BTreeMap::new() };
+        Given { of_containers, whole, devices }
+    }
+}
+
+fn texts(list: &ResourceList) -> BTreeMap<String, String> {
+    list.iter().map(|(name, amount)| (name.to_string(), amount.to_string())).collect()
+}
+
+fn devices_of(record: &Record, ledger: &Ledger) -> BTreeMap<String, BTreeMap<String, Vec<GivenDevice>>> {
+    let inventory = ledger.inventory();
+    let mut all: BTreeMap<String, BTreeMap<String, Vec<GivenDevice>>> = BTreeMap::new();
+    for (container, resource, held) in ledger.devices().of_pod(&record.pod.uid) {
+        let device = |id: &device_manager::DeviceId| {
+            let device = inventory.device(resource, id);
+            let works = device.is_none_or(|device| device.health == device_manager::Health::Healthy);
+            let health = if works { DeviceHealth::Healthy } else { DeviceHealth::Unhealthy };
+            GivenDevice { id: id.as_str().to_owned(), health }
+        };
+        let devices: Vec<GivenDevice> = held.devices().iter().map(device).collect();
+        all.entry(container.as_str().to_owned()).or_default().insert(resource.to_string(), devices);
+    }
+    all
+}
