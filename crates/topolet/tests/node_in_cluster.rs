@@ -331,7 +331,8 @@ fn is_ready(cluster: &Cluster) {
 #[test]
 fn a_missing_right_is_named() {
     let Some(cluster) = cluster(Parts::Storage) else { return };
-    let without = NODE_RIGHTS.replace("- apiGroups: ['']\n  resources: [pods/status]\n  verbs: [patch]\n", "");
+    let without =
+        NODE_RIGHTS.replace("- apiGroups: ['']\n  resources: [pods/status]\n  verbs: [patch]\n", "");
     assert_ne!(without, NODE_RIGHTS);
     cluster.apply(&without).unwrap();
     let mut node = node(&cluster, "worker-1", Containers::Simulated);

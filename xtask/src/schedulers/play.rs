@@ -155,7 +155,9 @@ async fn until_scheduled(api: &Api<Pod>) -> anyhow::Result<()> {
     const NAME: &str = "first";
     let container = json!({"name": "app", "image": "none"});
     let first = json!({"metadata": {"name": NAME}, "spec": {"containers": [container]}});
-    api.create(&PostParams::default(), &serde_json::from_value(first)?).await.context("no pod can be created")?;
+    api.create(&PostParams::default(), &serde_json::from_value(first)?)
+        .await
+        .context("no pod can be created")?;
     let runs = await_condition(api.clone(), NAME, conditions::is_pod_running());
     timeout(PATIENCE, runs).await.context("the scheduler sends no pod to a node")??;
     api.delete(NAME, &DeleteParams::default()).await?;
