@@ -268,6 +268,8 @@ impl Node {
             (child, Some(trace))
         } else {
             let mut command = Command::new(&program);
+            // As the unit and the DaemonSet start it.
+            command.env("MIMALLOC_PURGE_DELAY", "0");
             command.args(observing).stdout(Stdio::null()).stderr(log("observe.log")?);
             (command.spawn().context("failed to start topolet")?, None)
         };

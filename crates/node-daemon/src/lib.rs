@@ -30,6 +30,7 @@ mod changes;
 mod changed;
 mod unpublished;
 mod manifests;
+mod memory;
 mod plugins;
 mod open_files;
 mod kubelet_pod;
@@ -156,6 +157,7 @@ pub struct Setup<'a> {
 /// # Errors
 /// The node cannot be read or started, a socket or folder cannot be had, or the owner has failed.
 pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
+    memory::in_small_pages();
     let began = Instant::now();
     let (node, machine) = load(setup)?;
     root::make(&setup.root, setup.damaged)?;
@@ -210,6 +212,7 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
 /// # Errors
 /// The node or its state cannot be read, or a socket cannot be had.
 pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
+    memory::in_small_pages();
     let (node, machine) = load(setup)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;

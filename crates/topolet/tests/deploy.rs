@@ -32,7 +32,7 @@ fn apply(cluster: &Cluster, folder: &str) {
     cluster.kubectl(&["wait", "--for=condition=Established", definition, "--timeout=30s"]).unwrap();
 }
 
-/// The container of the DaemonSet, and its pod's `spec`.
+/// The container of the `DaemonSet`, and its pod's `spec`.
 fn template(cluster: &Cluster) -> Value {
     get(cluster, &["get", "daemonset", "topolet", "-n", "topolet"])["spec"]["template"].clone()
 }
@@ -105,8 +105,8 @@ fn its_pods_are_allowed_and_found_by_the_plugin_and_the_service() {
     let container = &template["spec"]["containers"][0];
     let ports = container["ports"].as_array().unwrap();
     let argument = |option: &str| {
-        let arguments = container["args"].as_array().unwrap().iter().filter_map(Value::as_str);
-        arguments.filter_map(|argument| argument.strip_prefix(option)).next().unwrap().to_owned()
+        let mut arguments = container["args"].as_array().unwrap().iter().filter_map(Value::as_str);
+        arguments.find_map(|argument| argument.strip_prefix(option)).unwrap().to_owned()
     };
     for (name, option) in [("topolet", "--tcp="), ("metrics", "--metrics-address=")] {
         let port = ports.iter().find(|port| port["name"] == name).unwrap();
