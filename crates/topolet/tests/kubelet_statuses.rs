@@ -86,6 +86,7 @@ fn kubelets() -> Vec<(String, BTreeMap<String, Value>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/kubelet-statuses");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut all: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
         .map(|path| {
             let text = std::fs::read_to_string(&path).unwrap();
             (path.file_stem().unwrap().to_str().unwrap().to_owned(), serde_json::from_str(&text).unwrap())
