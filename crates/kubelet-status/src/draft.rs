@@ -122,10 +122,10 @@ impl Draft {
             set("initContainerStatuses", json!(inits));
         }
         set("containerStatuses", json!(apps));
-        let (resources, allocated) = known.given.of_pod(pod);
+        // What is not known any more stays as it was said.
+        let said = || (before["resources"].clone(), before["allocatedResources"].clone());
+        let (resources, allocated) = known.given.of_pod(pod).unwrap_or_else(said);
         for (field, value) in [("resources", resources), ("allocatedResources", allocated)] {
-            // What is not known any more stays as it was said.
-            let value = if known.given.whole.is_some() { value } else { before[field].clone() };
             if !value.is_null() {
                 set(field, value);
             }

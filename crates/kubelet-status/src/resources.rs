@@ -73,11 +73,11 @@ impl Given {
         (!resources.is_empty()).then(|| resources.into())
     }
 
-    /// The status's `resources` and `allocatedResources`; null where there is none. Of a pod that runs by the API server's
-    /// word a kubelet reports what it reads of the pod's cgroup: CPUs and memory. Other resources stay only if the manifest
-    /// names them for the pod as a whole.
-    pub(crate) fn of_pod(&self, pod: &PodObject) -> (Value, Value) {
-        let Some(Whole { requests, limits }) = &self.whole else { return (Value::Null, Value::Null) };
+    /// The status's `resources` and `allocatedResources`, the second null if it is empty; `None`: not known. Of a pod whose
+    /// object says that it runs, a kubelet reports CPUs and memory, as it reads them of the pod's cgroup, and otherwise only
+    /// what the manifest names for the pod as a whole.
+    pub(crate) fn of_pod(&self, pod: &PodObject) -> Option<(Value, Value)> {
+        let Whole { requests, limits } = self.whole.as_ref()?;
         let own = &pod.json()["spec"]["resources"];
         let runs = pod.phase() == "Running";
         let mut resources = Map::new();
@@ -95,6 +95,6 @@ impl Given {
             }
         }
         let allocated = if requests.is_empty() { Value::Null } else { json!(requests) };
-        (resources.into(), allocated)
+        Some((resources.into(), allocated))
     }
 }
