@@ -72,17 +72,13 @@ impl Cluster {
     fn join(&self, cluster: &local_cluster::Cluster, topolet: &std::path::Path) -> anyhow::Result<Vec<Node>> {
         cluster.apply(NODE_RIGHTS)?;
         let arguments: &[&str] = if self.topology_match { &["--publish-nrt"] } else { &[] };
-        let each = (1..=self.nodes).map(|number| {
-            let name = format!("node-{number}");
-            let options = NodeOptions {
-                name: &name,
-                machine: &self.machine,
-                containers: Containers::Simulated,
-                arguments,
-            };
-            Node::start(cluster, topolet, options)
-        });
-        each.collect()
+        let options = NodeOptions {
+            name: "node",
+            machine: &self.machine,
+            containers: Containers::Simulated,
+            arguments,
+        };
+        Node::start_several(cluster, topolet, options, usize::from(self.nodes))
     }
 }
 

@@ -33,12 +33,15 @@ impl Release<'_> {
             let replaced = line.split_once("=> ./staging/src/");
             replaced.map_or_else(|| line.to_owned(), |(of, path)| format!("{of}=> {path} v0.{minor}"))
         };
-        let names = "k8s.io/component-base/version";
-        let number = minor.split('.').next().unwrap_or(minor);
-        let variables =
-            format!("-X {names}.gitVersion=v{version} -X {names}.gitMajor=1 -X {names}.gitMinor={number}");
         let module = GoModule { folder: self.module(), path: "k8s.io/kubernetes", version };
-        module.build(package, &self.program(name), &variables, published)
+        module.build(package, &self.program(name), &self.variables(), published)
+    }
+
+    /// The linker's `-X` by which a program says that it is of this release.
+    pub(crate) fn variables(&self) -> String {
+        let names = "k8s.io/component-base/version";
+        let number = self.0.split('.').nth(1).unwrap_or_default();
+        format!("-X {names}.gitVersion=v{} -X {names}.gitMajor=1 -X {names}.gitMinor={number}", self.0)
     }
 }
 

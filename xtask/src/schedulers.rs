@@ -96,17 +96,13 @@ impl Schedulers {
         let program = target().join("release/topolet");
         let mut arguments = vec!["--policy", self.policy.as_str(), "--publish-nrt"];
         arguments.extend(workload.machine_arguments.iter().map(String::as_str));
-        let each = (1..=self.nodes).map(|number| {
-            let name = format!("node-{number}");
-            let options = NodeOptions {
-                name: &name,
-                machine: &workload.machine,
-                containers: Containers::Simulated,
-                arguments: &arguments,
-            };
-            Node::start(cluster, &program, options)
-        });
-        let nodes: Vec<Node> = each.collect::<anyhow::Result<_>>()?;
+        let options = NodeOptions {
+            name: "node",
+            machine: &workload.machine,
+            containers: Containers::Simulated,
+            arguments: &arguments,
+        };
+        let nodes = Node::start_several(cluster, &program, options, usize::from(self.nodes))?;
         for node in &nodes {
             cluster.kubectl(&[
                 "wait",

@@ -63,6 +63,23 @@ impl Node {
         Ok(node)
     }
 
+    /// Starts so many that are alike: `NAME-1`, `NAME-2` and so on, after the name of the options.
+    ///
+    /// # Errors
+    /// As of [`Self::start`].
+    pub fn start_several(
+        cluster: &Cluster,
+        program: &Path,
+        options: NodeOptions<'_>,
+        count: usize,
+    ) -> anyhow::Result<Vec<Self>> {
+        let numbered = |number: usize| {
+            let name = format!("{}-{number}", options.name);
+            Self::start(cluster, program, NodeOptions { name: &name, ..options })
+        };
+        (1..=count).map(numbered).collect()
+    }
+
     /// One that has not been started.
     ///
     /// # Errors

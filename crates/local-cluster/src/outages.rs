@@ -77,17 +77,13 @@ impl Outages<'_> {
     /// Something is lost, doubled or not settled in time; or a program does not start.
     pub fn run(&self, cluster: &mut Cluster, program: &Path) -> anyhow::Result<Figures> {
         cluster.apply(NODE_RIGHTS)?;
-        let mut nodes = Vec::new();
-        for number in 1..=self.nodes {
-            let name = format!("node-{number}");
-            let options = NodeOptions {
-                name: &name,
-                machine: self.machine,
-                containers: Containers::Simulated,
-                arguments: &[],
-            };
-            nodes.push(Node::start(cluster, program, options)?);
-        }
+        let options = NodeOptions {
+            name: "node",
+            machine: self.machine,
+            containers: Containers::Simulated,
+            arguments: &[],
+        };
+        let mut nodes = Node::start_several(cluster, program, options, self.nodes)?;
         let began = Instant::now();
         let deleted = self.disturb(cluster, &mut nodes)?;
         let last = Instant::now();

@@ -10,6 +10,8 @@ use crate::target;
 
 /// The release of the scheduler plugins.
 const PLUGINS: &str = "0.34.7";
+/// The release of Kubernetes that they are built on.
+const KUBERNETES: &str = "1.34.7";
 const MODULE: &str = "sigs.k8s.io/scheduler-plugins";
 
 /// A scheduler.
@@ -31,16 +33,16 @@ impl Scheduler {
         if self == Self::Default {
             return Release(RELEASE).build("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler");
         }
-        let minor = PLUGINS.trim_start_matches("0.");
-        let names = "k8s.io/component-base/version";
-        let number = minor.split('.').next().unwrap_or(minor);
-        let variables =
-            format!("-X {names}.gitVersion=v1.{minor} -X {names}.gitMajor=1 -X {names}.gitMinor={number}");
         // Its module names a patch release of a library of volumes that module proxies do not all have.
         let published =
             |line: &str| line.replace("csi-translation-lib v0.34.7", "csi-translation-lib v0.34.5");
         let module = GoModule { folder: folder(), path: MODULE, version: PLUGINS };
-        module.build(&format!("{MODULE}/cmd/scheduler"), &self.program(), &variables, published)
+        module.build(
+            &format!("{MODULE}/cmd/scheduler"),
+            &self.program(),
+            &Release(KUBERNETES).variables(),
+            published,
+        )
     }
 
     /// The program that [`Self::build`] has built.
