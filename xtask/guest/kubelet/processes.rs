@@ -130,7 +130,9 @@ impl Processes {
 
     /// All that the kubelet has logged.
     pub(crate) fn kubelet_log(&self) -> anyhow::Result<String> {
-        super::statuses::log_of(&self.kubelet.1)
+        let path = &self.kubelet.1;
+        let bytes = fs::read(path).with_context(|| format!("failed to read {path}"))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Of the kubelet that runs.

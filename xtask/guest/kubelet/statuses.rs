@@ -1,9 +1,8 @@
 //! What the kubelet writes about pods: the status of each once it runs or was refused, and the events on it.
 
-use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
 use super::Session;
@@ -29,8 +28,12 @@ const PODS: &[Pods] = &[
     ("best-effort", &[("too-many", Class::Guaranteed, "cpu=1 memory=64Mi example.com/fn=9")]),
 ];
 
-/// Nothing more comes after so long.
+/// How long nothing may have changed, which is longer than a kubelet's round takes here (`syncFrequency`).
 const SETTLED: Duration = Duration::from_secs(12);
+/// How often it is looked.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long a pod may take.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Prints a row for each pod, with its manifest, status and events.
 pub(super) fn all(session: &mut Session<'_>) -> anyhow::Result<()> {
@@ -40,20 +43,43 @@ pub(super) fn all(session: &mut Session<'_>) -> anyhow::Result<()> {
             let wish = PodWish::of(name, *class, amounts);
             session.processes.put(&wish)?;
             session.processes.wait_for(name)?;
-            std::thread::sleep(SETTLED);
-            let pods = did::pods()?;
-            let full = format!("{name}-node1");
-            let items = pods.0["items"].as_array().into_iter().flatten();
-            let pod = items.into_iter().find(|pod| pod["metadata"]["name"] == *full);
-            let status = pod.context("the pod is gone")?["status"].clone();
-            let events = events(&session.processes.kubelet_log()?, &format!("default/{full}"));
+            let (status, events) = at_rest(session, name)?;
             let seen =
                 json!({"policy": policy, "manifest": wish.manifest(), "status": status, "events": events});
             session.seen(name, &wish.summary(), &seen);
             session.processes.take(name)?;
         }
     }
+    session.row("end", "", "", &json!({}), &[]);
     Ok(())
+}
+
+/// The status of a pod that is ready or has failed, and the events on it, once both have been the same for a while.
+fn at_rest(session: &Session<'_>, name: &str) -> anyhow::Result<(Value, Vec<Value>)> {
+    let full = format!("{name}-node1");
+    let look = || -> anyhow::Result<(Value, Vec<Value>)> {
+        let pods = did::pods()?;
+        let items = pods.0["items"].as_array().into_iter().flatten();
+        let pod = items.into_iter().find(|pod| pod["metadata"]["name"] == *full);
+        let status = pod.context("the pod is gone")?["status"].clone();
+        Ok((status, events(&session.processes.kubelet_log()?, &format!("default/{full}"))))
+    };
+    let is_done = |status: &Value| {
+        let conditions = status["conditions"].as_array().into_iter().flatten();
+        let is_ready = |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
+        status["phase"] == "Failed" || conditions.into_iter().any(is_ready)
+    };
+    let (began, mut last, mut since) = (Instant::now(), look()?, Instant::now());
+    loop {
+        std::thread::sleep(LOOK);
+        let now = look()?;
+        if now != last {
+            (last, since) = (now, Instant::now());
+        } else if is_done(&last.0) && !last.1.is_empty() && since.elapsed() >= SETTLED {
+            return Ok(last);
+        }
+        ensure!(began.elapsed() < PATIENCE, "{name} does not come to rest: {}", last.0);
+    }
 }
 
 /// The events on a pod that the kubelet has logged, as it logs them from verbosity 3 on.
@@ -83,10 +109,4 @@ fn value(line: &str, name: &str) -> Option<String> {
             other => text.push(other),
         }
     }
-}
-
-/// The log of a process.
-pub(super) fn log_of(path: &str) -> anyhow::Result<String> {
-    let bytes = fs::read(path).with_context(|| format!("failed to read {path}"))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
