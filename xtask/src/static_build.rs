@@ -14,13 +14,12 @@ use crate::{cargo, run, target};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Static {}
 
-/// The library that is linked into it is that of the build machine.
-const TARGET: &str = "x86_64-unknown-linux-gnu";
-
 impl Static {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let Self {} = self;
-        let flags = format!("target.{TARGET}.rustflags=['-C','target-feature=+crt-static']");
+        // The C library that is linked into it is that of this machine.
+        let host = host()?;
+        let flags = format!("target.{host}.rustflags=['-C','target-feature=+crt-static']");
         run(&mut cargo(&[
             "build",
             "--release",
@@ -28,7 +27,7 @@ impl Static {
             "--package",
             "topolet",
             "--target",
-            TARGET,
+            &host,
             "--config",
             &flags,
         ]))?;
@@ -37,7 +36,7 @@ impl Static {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder)?;
         let program = folder.join("topolet");
-        fs::copy(target().join(TARGET).join("release/topolet"), &program)?;
+        fs::copy(target().join(&host).join("release/topolet"), &program)?;
         run(Command::new("strip").arg(&program))?;
         is_alone(&program)?;
         runs_alone(&folder)?;
@@ -45,6 +44,14 @@ impl Static {
         println!("{}: {} MiB", program.display(), size >> 20);
         Ok(())
     }
+}
+
+/// What this machine's programs are built for, such as `x86_64-unknown-linux-gnu`.
+fn host() -> anyhow::Result<String> {
+    let output =
+        Command::new("rustc").args(["--print", "host-tuple"]).output().context("failed to start rustc")?;
+    ensure!(output.status.success(), "rustc does not say what it builds for");
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// It names no loader of libraries.
