@@ -1,9 +1,9 @@
-//! How the daemon's memory is had.
+//! The size of the daemon's memory.
 
 use nix::sys::prctl;
 
-/// Small pages from now on, for all threads and after a reload too. Huge ones hold on to what is free in them, and a daemon
-/// that answers a few requests a second gains nothing by them: beside 500 pods they made it a third larger.
+/// Switches transparent huge pages off for the process, and for what it executes at a reload. A huge page stays resident
+/// while anything in it is in use: `cargo xtask observe` measured 53 MiB with them and 42 MiB without, at the same CPU time.
 pub(super) fn in_small_pages() {
     // A kernel without huge pages has nothing to switch off.
     let _ = prctl::set_thp_disable(true);

@@ -87,7 +87,7 @@ impl Quarantine {
     /// read, nobody knows better.
     #[must_use]
     pub fn still(mut self, folder: &StateFolder, names: &PodNames) -> Self {
-        // The files are not parsed for nobody.
+        // Parsing the files is worth it only if somebody is quarantined.
         if !self.pods.is_empty()
             && let Some(holders) = folder.holders()
         {

@@ -25,9 +25,9 @@ fn get(cluster: &Cluster, arguments: &[&str]) -> Value {
     serde_json::from_str(&cluster.kubectl(&[arguments, &["-o", "json"]].concat()).unwrap()).unwrap()
 }
 
-/// Applies what a user applies; the definition may not be served yet when objects of the kind come.
+/// As the README of `deploy` says it.
 fn apply(cluster: &Cluster, folder: &str) {
-    cluster.kubectl(&["apply", "--server-side", "-k", &deploy(folder)]).unwrap();
+    cluster.kubectl(&["apply", "-k", &deploy(folder)]).unwrap();
     let definition = "crd/noderesourcetopologies.topology.node.k8s.io";
     cluster.kubectl(&["wait", "--for=condition=Established", definition, "--timeout=30s"]).unwrap();
 }

@@ -40,10 +40,11 @@ fn ran(run: &Value) -> String {
 fn observe(run: &Value) -> String {
     let took = &run["explainMilliseconds"];
     format!(
-        "## Beside a kubelet\n\n`topolet serve --observe` beside {pods} pods, of which one comes and goes every two seconds, and\n\
-         {rate} refusals a minute: {share} % of a core, {memory} MiB resident at most. {explained} refusals were explained, {left}\n\
-         were not, {differ} differently from the daemon that stood for the kubelet. From the kubelet's word to the\n\
-         explanation at a client: median {median} ms, 99 % within {late} ms, at most {most} ms.\n\n{ran}.\n\n",
+        "## Beside a kubelet\n\n`topolet serve --observe`, started with `MIMALLOC_PURGE_DELAY=0` as its unit and the DaemonSet do,\n\
+         beside {pods} pods, of which one comes and goes every two seconds, and {rate} refusals a minute:\n\
+         {share} % of a core, {memory} MiB resident at most. {explained} refusals were explained, {left} were not, {differ}\n\
+         differently from the daemon that stood for the kubelet. From the kubelet's word to the explanation at a\n\
+         client: median {median} ms, 99 % within {late} ms, at most {most} ms.\n\n{ran}.\n\n",
         pods = number(&run["pods"]),
         rate = number(&run["refusalsPerMinute"]),
         share = run["percentOfACore"],
