@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use cpuset::CpuSet;
 use serde_json::Value;
 
 use super::http::http;
@@ -94,4 +95,20 @@ pub(crate) fn pods() -> anyhow::Result<Pods> {
 pub(crate) fn state() -> anyhow::Result<Value> {
     let file = |name: &str| json_of_line(&text(Path::new(ROOT).join(name))?).with_context(|| name.to_owned());
     Ok(serde_json::json!({"cpu": file("cpu_manager_state")?, "memory": file("memory_manager_state")?}))
+}
+
+/// Whether each CPU is in the shared pool or a container's own. A kubelet that releases CPUs writes its file twice, without
+/// them first: one that is killed in between does not start any more.
+pub(crate) fn has_all_cpus(state: &Value) -> anyhow::Result<bool> {
+    let cpu = &state["cpu"];
+    let pods = cpu["entries"].as_object().into_iter().flatten();
+    let own =
+        pods.flat_map(|(_, containers)| containers.as_object().into_iter().flatten()).map(|(_, cpus)| cpus);
+    let mut all = CpuSet::default();
+    for cpus in own.chain([&cpu["defaultCpuSet"]]) {
+        let cpus: CpuSet = cpus.as_str().unwrap_or_default().parse().context("CPUs in the kubelet's file")?;
+        all = &all | &cpus;
+    }
+    let online: CpuSet = text("/sys/devices/system/cpu/online")?.trim().parse().context("online CPUs")?;
+    Ok(all == online)
 }

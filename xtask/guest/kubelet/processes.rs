@@ -178,8 +178,9 @@ impl Processes {
         fs::remove_file(format!("{MANIFESTS}/{pod}.json"))?;
         until(&format!("deletion of {pod}"), || {
             // Memory and devices of a pod that is gone stay in their files until they are next looked at.
-            let state = did::state().ok()?["cpu"].to_string();
-            (did::pods().ok()?.find(pod).is_none() && (uid.is_empty() || !state.contains(&uid))).then_some(())
+            let state = did::state().ok()?;
+            let is_out = uid.is_empty() || !state["cpu"].to_string().contains(&uid);
+            (did::pods().ok()?.find(pod).is_none() && is_out && did::has_all_cpus(&state).ok()?).then_some(())
         })
     }
 
