@@ -24,8 +24,8 @@ pub(crate) struct Cluster {
     /// Without kube-scheduler: pods are bound by whoever creates them.
     #[arg(long)]
     without_scheduler: bool,
-    /// The scheduler of the scheduler plugins in the place of kube-scheduler, with `NodeResourceTopologyMatch`; nodes publish
-    /// what it reads.
+    /// The scheduler of the scheduler plugins in the place of kube-scheduler, with `NodeResourceTopologyMatch`; nodes have
+    /// the policy `single-numa-node` and publish what it reads.
     #[arg(long, conflicts_with = "without_scheduler")]
     topology_match: bool,
     /// Nodes that join, `node-1` and so on, each a process of `topolet serve --simulate-containers`.
@@ -71,7 +71,9 @@ impl Cluster {
 
     fn join(&self, cluster: &local_cluster::Cluster, topolet: &std::path::Path) -> anyhow::Result<Vec<Node>> {
         cluster.apply(NODE_RIGHTS)?;
-        let arguments: &[&str] = if self.topology_match { &["--publish-nrt"] } else { &[] };
+        // The only policy by which that scheduler filters.
+        let of_match = ["--publish-nrt", "--policy", "single-numa-node"];
+        let arguments: &[&str] = if self.topology_match { &of_match } else { &[] };
         let options = NodeOptions {
             name: "node",
             machine: &self.machine,
