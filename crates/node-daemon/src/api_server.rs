@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cluster_node::Access;
+use kubelet_status::ContainerReports;
 
 /// A node as an API server knows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,14 +21,4 @@ pub struct Membership {
     pub labels: BTreeMap<String, String>,
     /// Who starts containers.
     pub containers: ContainerReports,
-}
-
-/// Who starts the containers of pods, and says so.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum ContainerReports {
-    /// A runtime, which reports each start and end.
-    #[default]
-    Awaited,
-    /// Nobody: containers of an admitted pod count as running, and end when it is deleted.
-    Simulated,
 }

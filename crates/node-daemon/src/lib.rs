@@ -90,7 +90,7 @@ use self::unpublished::Unpublished;
 
 pub use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
 #[cfg(feature = "kubernetes")]
-pub use self::api_server::{ContainerReports, Membership, NodeInCluster};
+pub use self::api_server::{Membership, NodeInCluster};
 pub use self::enforce::CgroupRoot;
 pub use self::log::{Log, LogLevel, LoggingFormat};
 #[cfg(feature = "kubernetes")]
@@ -102,6 +102,8 @@ pub use self::start::Damaged;
 pub use self::{api::clients, fuzzing::requests};
 #[cfg(feature = "kubernetes")]
 pub use cluster_node;
+#[cfg(feature = "kubernetes")]
+pub use kubelet_status::ContainerReports;
 
 /// Where the socket is, below the root.
 pub const SOCKET: &str = "topolet.sock";

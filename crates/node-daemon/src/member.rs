@@ -16,7 +16,6 @@ mod host;
 mod holder;
 mod trouble;
 mod bound;
-mod given;
 mod one_pod;
 mod sending;
 mod statuses;

@@ -1,5 +1,6 @@
 //! What is decided on: a machine, the rules, the devices.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use admission_report::Notice;
 use anyhow::Context;
 use config_advice::hazards_of_kubelet;
 use cpu_manager::QuotaWithExclusiveCpus;
-use device_manager::Inventory;
+use device_manager::{Inventory, Moment};
 use node_config::{Amounts, CapacityFacts, Gate, KubeletConfiguration, OwnOptions, Rules, capacity};
 use node_output::{NodeLine, manifest_style};
 use topology_admission::{Compat, Ledger, Node, StartError};
@@ -155,6 +156,30 @@ impl LoadedNode {
             root_file_system: None,
         };
         capacity(&facts, config)
+    }
+
+    /// What the node has and what of it pods may have, by resource, as its object says it: devices too, as `ledger` has
+    /// them now.
+    pub fn reported_amounts(
+        &self,
+        ledger: &Ledger,
+        now: Moment,
+    ) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+        let text = |amounts: &Amounts| -> BTreeMap<String, String> {
+            amounts
+                .iter()
+                .map(|(resource, amount)| (resource.clone(), amount.canonical().to_string()))
+                .collect()
+        };
+        let (mut capacity, mut allocatable) = (text(&self.capacity()), text(self.node.allocatable()));
+        let mut inventory = ledger.inventory().clone();
+        let devices = inventory.capacity(now);
+        for (resource, count) in &devices.capacity {
+            let healthy = devices.allocatable.get(resource).copied().unwrap_or_default();
+            capacity.insert(resource.to_string(), count.to_string());
+            allocatable.insert(resource.to_string(), healthy.to_string());
+        }
+        (capacity, allocatable)
     }
 
     /// The node with its devices, on which nothing runs.

@@ -9,18 +9,17 @@ use cluster_node::{Cluster, ClusterError, NodeLease};
 use crossbeam::channel::{self, Receiver, Sender};
 use device_manager::Moment;
 use kubelet_status::{
-    HostFacts, NodeFacts, Readiness, has_conditions, node_status, registered, relabelled, without_heartbeat,
+    ContainerReports, HostFacts, NodeFacts, Readiness, Reported, has_conditions, node_status, registered,
+    relabelled, without_heartbeat,
 };
-use node_config::Amounts;
 use serde_json::{Value, json};
 
 use super::bound::{self, Heard};
-use super::given::Reported;
 use super::sending::{Gate, Recorders};
 use super::statuses::Statuses;
 use super::trouble::Work;
 use super::{Backoff, holder};
-use crate::api_server::{ContainerReports, NodeInCluster};
+use crate::api_server::NodeInCluster;
 use crate::clock;
 use crate::owner::Message;
 use crate::shared::Shared;
@@ -143,7 +142,7 @@ impl Keeping {
             recorders: Recorders::new(&self.node)?,
             node: self.node.clone(),
             owner,
-            reported: Reported::of(&shared),
+            reported: Reported::by(shared.node.config(), shared.node.node.pod_level()),
             shared,
             addresses,
             containers,
@@ -268,20 +267,8 @@ impl Keeping {
 
     fn with_facts<T>(&self, make: impl FnOnce(&NodeFacts<'_>) -> T) -> T {
         let node = &self.shared.node;
-        let text = |amounts: &Amounts| -> BTreeMap<String, String> {
-            amounts
-                .iter()
-                .map(|(resource, amount)| (resource.clone(), amount.canonical().to_string()))
-                .collect()
-        };
-        let (mut capacity, mut allocatable) = (text(&node.capacity()), text(node.node.allocatable()));
-        let mut inventory = self.shared.snapshot.load().ledger.inventory().clone();
-        let devices = inventory.capacity((self.clock)());
-        for (resource, count) in &devices.capacity {
-            let healthy = devices.allocatable.get(resource).copied().unwrap_or_default();
-            capacity.insert(resource.to_string(), count.to_string());
-            allocatable.insert(resource.to_string(), healthy.to_string());
-        }
+        let snapshot = self.shared.snapshot.load();
+        let (capacity, allocatable) = node.reported_amounts(&snapshot.ledger, (self.clock)());
         make(&NodeFacts {
             name: &self.node.node,
             labels: &self.labels,

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use cluster_node::PodReference;
 use kubelet_status::{
-    Containers, Draft, Exit, Hold, Known, Life, PodObject, Refusal, RunningContainer, Simulated, Stage, Step,
+    Containers, Exit, History, Hold, PodObject, Refusal, Reported, RunningContainer, Simulated, Step,
+    Surroundings, Verdict,
 };
 use node_agent::Answer;
 use node_state::Record;
@@ -16,8 +17,6 @@ use tokio::sync::oneshot::error::TryRecvError;
 use topology_admission::Ledger;
 
 use super::Backoff;
-use super::given::Reported;
-use crate::api_server::ContainerReports;
 use crate::owner::Told;
 
 /// The longest pause until something about a pod is tried again.
@@ -27,12 +26,10 @@ const PAUSE: Duration = Duration::from_secs(30);
 pub(super) struct OnePod {
     /// `None`: the API server has it no more.
     pub(super) object: Option<PodObject>,
-    verdict: Verdict,
+    history: History,
     pub(super) asking: Asking,
     /// What is on disk of it, as of the last look.
     record: Option<Arc<Record>>,
-    exits: BTreeMap<String, Exit>,
-    draft: Option<Draft>,
     /// Whether its containers have been told to end.
     pub(super) told_to_stop: Stopping,
     /// What is to be done, as of the last look.
@@ -59,15 +56,6 @@ pub(super) enum Stopping {
     Told,
 }
 
-/// What was decided on a pod.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Verdict {
-    Undecided,
-    Refused(Refusal),
-    Preempted,
-    Admitted,
-}
-
 /// What the owner was asked.
 pub(super) enum Asking {
     Nothing,
@@ -89,26 +77,21 @@ pub(super) enum Answered {
     Stopped,
 }
 
-/// What all pods of the node have in common.
+/// The node of the pod.
 #[derive(Clone, Copy)]
-pub(super) struct Surroundings<'a> {
-    pub(super) addresses: &'a [String],
-    pub(super) containers: ContainerReports,
+pub(super) struct OfNode<'a> {
+    pub(super) around: Surroundings<'a>,
     pub(super) reported: Reported,
     pub(super) ledger: &'a Ledger,
-    /// RFC 3339, in whole seconds.
-    pub(super) time: &'a str,
 }
 
 impl OnePod {
-    pub(super) const fn new(object: Option<PodObject>) -> Self {
+    pub(super) fn new(object: Option<PodObject>) -> Self {
         Self {
             object,
-            verdict: Verdict::Undecided,
+            history: History::default(),
             asking: Asking::Nothing,
             record: None,
-            exits: BTreeMap::new(),
-            draft: None,
             told_to_stop: Stopping::NotTold,
             step: Step::Wait,
             attention: Attention::Needed,
@@ -132,12 +115,12 @@ impl OnePod {
     }
 
     pub(super) fn exited(&mut self, container: &str, exit: Exit) {
-        self.exits.insert(container.to_owned(), exit);
+        self.history.exited(container, exit);
         self.attention = Attention::Needed;
     }
 
     pub(super) fn is_preempted(&mut self) {
-        self.verdict = Verdict::Preempted;
+        self.history.decided(Verdict::Preempted);
         self.attention = Attention::Needed;
     }
 
@@ -166,13 +149,13 @@ impl OnePod {
         match told {
             Told::Decided(report) => match report.refusal() {
                 None => {
-                    self.verdict = Verdict::Admitted;
+                    self.history.decided(Verdict::Admitted);
                     Answered::Done
                 }
                 Some(refused) => {
                     let refusal =
                         Refusal { reason: refused.reason.to_string(), message: refused.message.clone() };
-                    self.verdict = Verdict::Refused(refusal.clone());
+                    self.history.decided(Verdict::Refused(refusal.clone()));
                     Answered::Refused(refusal, refused.in_one_line())
                 }
             },
@@ -209,7 +192,7 @@ impl OnePod {
     }
 
     /// Looks at it with what is on disk now, and works out what is to be done.
-    pub(super) fn look(&mut self, record: Option<&Arc<Record>>, around: Surroundings<'_>) {
+    pub(super) fn look(&mut self, record: Option<&Arc<Record>>, node: OfNode<'_>) {
         self.record = record.cloned();
         self.attention = Attention::NotNeeded;
         let stage = self.object.as_ref().map(PodObject::stage);
@@ -219,87 +202,25 @@ impl OnePod {
             (Asking::Nothing, Some(_)) => Hold::Holds,
             (Asking::Nothing, None) => Hold::Nothing,
         };
-        let known = self.known(record, around);
+        let held =
+            record.zip(self.object.as_ref()).map(|(record, object)| self.containers(record, node, object));
+        let known = self.history.known(self.object.as_ref(), held, node.around);
         self.step = Step::next(stage, hold, known);
     }
 
-    /// What is known of it, with its draft brought up to date.
-    fn known(&mut self, record: Option<&Arc<Record>>, around: Surroundings<'_>) -> Known {
-        let Some(object) = self.object.clone() else { return Known::Undecided };
-        if record.is_some() && self.verdict == Verdict::Undecided {
-            self.verdict = Verdict::Admitted;
-        }
-        let was_over = self.draft.as_ref().is_some_and(Draft::is_terminal);
-        match (&self.verdict, record) {
-            (Verdict::Refused(refusal), _) => {
-                self.draft(&object, &Life::Refused(refusal.clone()), around);
-                Known::Ended
-            }
-            (Verdict::Preempted, _) => {
-                self.draft(&object, &Life::Preempted, around);
-                Known::Ended
-            }
-            (Verdict::Admitted, Some(record)) => {
-                let containers = self.containers(record, around, &object);
-                let runs = !containers.running.is_empty();
-                self.draft(&object, &Life::Admitted(containers), around);
-                match () {
-                    () if self.draft.as_ref().is_some_and(Draft::is_terminal) => Known::Over,
-                    () if runs => Known::Runs,
-                    () => Known::Rests,
-                }
-            }
-            (Verdict::Admitted, None) if was_over || object.stage() != Stage::Active => {
-                self.is_over(&object, around)
-            }
-            // It is never admitted: its containers have ended already, or have never run.
-            (Verdict::Undecided, None) if object.stage() == Stage::Deleted => self.is_over(&object, around),
-            // Its containers ran, and nobody knows what has become of them.
-            (Verdict::Undecided, None)
-                if object.stage() == Stage::Active && object.has_run() && object.never_restarts() =>
-            {
-                self.draft(&object, &Life::Over(Containers::default()), around);
-                Known::Over
-            }
-            (Verdict::Undecided | Verdict::Admitted, _) => {
-                self.verdict = Verdict::Undecided;
-                Known::Undecided
-            }
-        }
-    }
-
-    /// Nothing of it runs any more.
-    fn is_over(&mut self, object: &PodObject, around: Surroundings<'_>) -> Known {
-        let has_run = self.verdict == Verdict::Admitted || object.has_run();
-        let simulated = match around.containers {
-            ContainerReports::Simulated if has_run => Simulated::Ended,
-            ContainerReports::Simulated | ContainerReports::Awaited => Simulated::No,
-        };
-        let containers = Containers { exits: self.exits.clone(), simulated, ..Containers::default() };
-        self.draft(object, &Life::Over(containers), around);
-        Known::Over
-    }
-
-    fn draft(&mut self, object: &PodObject, life: &Life, around: Surroundings<'_>) {
-        let before = self.draft.take().unwrap_or_else(|| Draft::of(object));
-        self.draft = Some(before.next(object, life, around.addresses, around.time));
-    }
-
-    fn containers(&self, record: &Record, around: Surroundings<'_>, object: &PodObject) -> Containers {
+    fn containers(&self, record: &Record, node: OfNode<'_>, object: &PodObject) -> Containers {
         let running = record.running.iter().map(|(id, running)| {
             (running.container.as_str().to_owned(), RunningContainer { id: id.to_string() })
         });
         let running: BTreeMap<_, _> = running.collect();
-        let simulated = match around.containers {
-            // One that a runtime reports all the same is no simulated one.
-            ContainerReports::Simulated if running.is_empty() => match object.stage() {
-                Stage::Active => Simulated::Running,
-                Stage::Deleted | Stage::Ended => Simulated::Ended,
-            },
-            ContainerReports::Simulated | ContainerReports::Awaited => Simulated::No,
+        // One that a runtime reports all the same is no simulated one.
+        let simulated = if running.is_empty() {
+            node.around.containers.of_admitted(object.stage())
+        } else {
+            Simulated::No
         };
-        let given = around.reported.given(record, around.ledger);
-        Containers { running, exits: self.exits.clone(), simulated, given }
+        let given = node.reported.given(&record.pod, node.ledger);
+        Containers { running, exits: self.history.exits().clone(), simulated, given }
     }
 
     /// The names of its containers that run, by what is on disk.
@@ -310,11 +231,6 @@ impl OnePod {
 
     /// What the API server has to be told of its status; `None`: nothing.
     pub(super) fn patch(&self) -> Option<Value> {
-        let is_told = match self.step {
-            // An object goes only once it says that its pod has ended: others may wait for that.
-            Step::Report | Step::Stop | Step::Finalise => true,
-            Step::Admit | Step::Release | Step::Forget | Step::Wait => false,
-        };
-        self.draft.as_ref().filter(|_| is_told)?.patch(self.object.as_ref()?)
+        self.history.patch(self.object.as_ref()?, self.step)
     }
 }

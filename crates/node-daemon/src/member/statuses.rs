@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use cluster_node::{BoundPodEvent, Cluster, EventType, Reporter};
 use crossbeam::channel::{Receiver, Sender};
 use crossbeam::select;
-use kubelet_status::{Exit, PodObject, Step};
+use kubelet_status::{ContainerReports, Exit, PodObject, Reported, Step, Surroundings};
 use node_agent::{Request, Snapshot};
 use node_state::Source;
 use pod_spec::PodUid;
@@ -21,10 +21,9 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::bound::Heard;
-use super::given::Reported;
-use super::one_pod::{Answered, Asking, Attention, OnePod, Stopping, Surroundings};
+use super::one_pod::{Answered, Asking, Attention, OfNode, OnePod, Stopping};
 use super::sending::{Gate, PodEvent, Recorders};
-use crate::api_server::{ContainerReports, NodeInCluster};
+use crate::api_server::NodeInCluster;
 use crate::clock;
 use crate::events::{Kind, PodName};
 use crate::kubelet_pod;
@@ -219,20 +218,15 @@ impl Statuses {
     /// What the node does by itself, the oldest pods first.
     fn act(&mut self, snapshot: &Snapshot) -> Result<(), Over> {
         let (now, time) = (Instant::now(), clock::in_seconds());
-        let around = Surroundings {
-            addresses: &self.addresses,
-            containers: self.containers,
-            reported: self.reported,
-            ledger: &snapshot.ledger,
-            time: &time,
-        };
+        let around = Surroundings { addresses: &self.addresses, containers: self.containers, time: &time };
+        let node = OfNode { around, reported: self.reported, ledger: &snapshot.ledger };
         let mut open: Vec<(String, String)> = Vec::new();
         for (uid, pod) in &mut self.pods {
             let record = snapshot.pods.get(&PodUid::new(uid));
             if pod.attention == Attention::NotNeeded && pod.is_record(record) {
                 continue;
             }
-            pod.look(record, around);
+            pod.look(record, node);
             let created = pod.object.as_ref().map(|object| object.created().to_owned());
             open.push((created.unwrap_or_default(), uid.clone()));
         }
