@@ -10,6 +10,7 @@ mod cluster;
 mod cluster_chaos;
 mod codegen;
 mod fixtures;
+mod fleet;
 mod fuzz;
 mod hint_costs;
 mod hwloc;
@@ -31,6 +32,7 @@ mod soak;
 mod static_build;
 mod test;
 mod tidy;
+mod usage;
 mod vm;
 
 use clap::{Parser, Subcommand};
@@ -53,6 +55,7 @@ enum Command {
     Codegen(codegen::Codegen),
     Conformance(conformance::Conformance),
     Fixtures(fixtures::Fixtures),
+    Fleet(fleet::Fleet),
     Fuzz(fuzz::Fuzz),
     HintCosts(hint_costs::HintCosts),
     Hwloc(hwloc::Hwloc),
@@ -97,6 +100,7 @@ impl Command {
             Self::Codegen(codegen) => codegen.run(),
             Self::Conformance(conformance) => conformance.run(),
             Self::Fixtures(fixtures) => fixtures.run(),
+            Self::Fleet(fleet) => fleet.run(),
             Self::Fuzz(fuzz) => fuzz.run(),
             Self::HintCosts(costs) => costs.run(),
             Self::Hwloc(hwloc) => hwloc.run(),

@@ -28,6 +28,7 @@ use self::trace::Trace;
 use crate::node::Client;
 use crate::reliability::{self, percentile};
 use crate::soak::minutes;
+use crate::usage::Usage;
 use crate::{cargo, debian, run, target};
 
 /// Measures `topolet serve --observe` beside 500 pods and a steady stream of refusals.
@@ -68,8 +69,6 @@ const DELETED: Duration = Duration::from_mins(1);
 const SAMPLE: Duration = Duration::from_secs(1);
 /// How long a start and a last explanation may take.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Ticks of processor time in a second (`getconf CLK_TCK`, which is the same on all that Linux runs on).
-const TICKS: f64 = 100.0;
 
 /// The node's rules: static managers that pin, and room for many pods.
 const CONFIG: &str = "apiVersion: kubelet.config.k8s.io/v1beta1
@@ -379,44 +378,6 @@ impl Heard {
     fn since(&self, told: &Mutex<BTreeMap<String, Instant>>) -> Vec<u128> {
         let mut told = told.lock();
         self.0.try_iter().filter_map(|(name, at)| Some((at - told.remove(&name)?).as_micros())).collect()
-    }
-}
-
-/// What a process uses.
-struct Usage {
-    folder: PathBuf,
-    ticks: f64,
-    /// The most memory that was seen, in KiB.
-    largest: u64,
-}
-
-impl Usage {
-    fn new(process: u32) -> anyhow::Result<Self> {
-        let mut usage = Self { folder: PathBuf::from(format!("/proc/{process}")), ticks: 0.0, largest: 0 };
-        usage.ticks = usage.now()?;
-        Ok(usage)
-    }
-
-    /// User and system time, in ticks.
-    fn now(&self) -> anyhow::Result<f64> {
-        let text = fs::read_to_string(self.folder.join("stat")).context("the daemon has ended")?;
-        // The name of the program may have anything in it.
-        let (_, rest) = text.rsplit_once(')').context("/proc/PID/stat has no name")?;
-        let times = rest.split_whitespace().skip(11).take(2).map(str::parse::<f64>);
-        Ok(times.collect::<Result<Vec<_>, _>>()?.into_iter().sum())
-    }
-
-    fn sample(&mut self) -> anyhow::Result<()> {
-        let text = fs::read_to_string(self.folder.join("status")).context("the daemon has ended")?;
-        let resident = text
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse().ok());
-        self.largest = self.largest.max(resident.unwrap_or(0));
-        Ok(())
-    }
-
-    fn percent_of_a_core(&self, over: Duration) -> anyhow::Result<f64> {
-        Ok((self.now()? - self.ticks) / TICKS / over.as_secs_f64() * 100.0)
     }
 }
 

@@ -12,12 +12,12 @@ use serde_json::Value;
 use crate::connection::Cluster;
 use crate::error::ClusterError;
 use crate::events::PodReference;
-use crate::watch::{Freshness, ObjectEvent, ObjectWatch};
+use crate::watch::{Bound, Freshness, ObjectEvent, ObjectWatch};
 
 /// Who writes fields, as `managedFields` has it.
 pub(crate) const WRITER: &str = "topolet";
 
-/// The pods that a node has to run.
+/// The pods that a node, or several, have to run.
 pub struct BoundPods(ObjectWatch);
 
 /// What has happened to a pod that is bound to a node.
@@ -37,7 +37,15 @@ impl Cluster {
     /// # Errors
     /// The API server cannot be reached, or the right to list pods is missing.
     pub fn pods_bound_to(self, node: &str) -> Result<BoundPods, ClusterError> {
-        Ok(BoundPods(ObjectWatch::of(self, node, Freshness::Latest)?))
+        Ok(BoundPods(ObjectWatch::of(self, Bound::To(node), Freshness::Latest)?))
+    }
+
+    /// The same of the pods that are bound to any node.
+    ///
+    /// # Errors
+    /// The API server cannot be reached, or the right to list pods is missing.
+    pub fn bound_pods(self) -> Result<BoundPods, ClusterError> {
+        Ok(BoundPods(ObjectWatch::of(self, Bound::Anywhere, Freshness::Latest)?))
     }
 
     /// Patches the status of a pod by a strategic merge. Gives the pod as it is then.

@@ -98,6 +98,14 @@ fn written(wanted: &NodeLease, lease: Lease, now: SystemTime) -> Lease {
     Lease { metadata, spec: Some(spec) }
 }
 
+/// Now, in whole seconds, as API servers keep times: `2026-03-01T12:00:00Z`.
+#[must_use]
+pub fn now_in_seconds() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let at = i64::try_from(since.as_secs()).ok().and_then(|at| Timestamp::from_second(at).ok());
+    at.map(|at| at.to_string()).unwrap_or_default()
+}
+
 /// In whole microseconds.
 fn timestamp(at: SystemTime) -> Option<Timestamp> {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -9,7 +9,8 @@
 //!
 //! Who owns a node has [`BoundPods`], which it has to run, [`Cluster::patch_pod_status`] and [`Cluster::finalise_pod`] for
 //! what becomes of them, [`Cluster::create_node`] and [`Cluster::patch_node_status`] for the node's object, and
-//! [`Cluster::renew_lease`], by which the cluster knows that it lives.
+//! [`Cluster::renew_lease`], by which the cluster knows that it lives. Who simulates many nodes has [`Cluster::bound_pods`] and
+//! [`Cluster::overwrite_topology`].
 
 mod connection;
 mod error;
@@ -31,7 +32,7 @@ pub use connection::{Access, Cluster, KubectlAccess};
 pub use error::ClusterError;
 pub use events::{EventRecorder, EventType, PodReference, Reporter};
 pub use kubelet::{KubeletAccess, KubeletPods};
-pub use lease::{NodeLease, OtherHolder};
+pub use lease::{NodeLease, OtherHolder, now_in_seconds};
 pub use look::{BoundPod, PodName};
 pub use pace::EventPace;
 pub use pods::PodWatch;

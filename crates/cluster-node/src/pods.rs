@@ -10,7 +10,7 @@ use pods_api::{Event, KubeletPod};
 
 use crate::connection::Cluster;
 use crate::error::ClusterError;
-use crate::watch::{Freshness, ObjectEvent, ObjectWatch};
+use crate::watch::{Bound, Freshness, ObjectEvent, ObjectWatch};
 
 /// In which a mirror pod has the UID of the static pod.
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -24,7 +24,7 @@ impl Cluster {
     /// # Errors
     /// The API server cannot be reached, or the right to list pods is missing.
     pub fn pods_of(self, node: &str) -> Result<PodWatch, ClusterError> {
-        Ok(PodWatch(ObjectWatch::of(self, node, Freshness::Any)?))
+        Ok(PodWatch(ObjectWatch::of(self, Bound::To(node), Freshness::Any)?))
     }
 }
 

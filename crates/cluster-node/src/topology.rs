@@ -10,6 +10,7 @@ use std::time::Duration;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, WatchEvent, WatchParams};
 use kube::core::Status;
+use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 use tokio::time::{sleep, timeout};
@@ -130,9 +131,7 @@ impl Cluster {
     /// Writes the `NodeResourceTopology` of the node of that name. Nothing is sent yet.
     #[must_use]
     pub fn topology_of(self, node: &str) -> TopologyWriter {
-        let kind = GroupVersionKind::gvk("topology.node.k8s.io", "v1alpha2", "NodeResourceTopology");
-        let all = ApiResource::from_gvk_with_plural(&kind, "noderesourcetopologies");
-        let objects = Api::all_with(self.client.clone(), &all);
+        let objects = self.topologies();
         TopologyWriter {
             cluster: self,
             objects,
@@ -141,6 +140,28 @@ impl Cluster {
             version: None,
             events: None,
         }
+    }
+
+    /// Writes the `NodeResourceTopology` of the node of that name, whatever others have set of it, and looks at no answer:
+    /// for who writes those of many nodes that are all their own.
+    ///
+    /// # Errors
+    /// The kind is not installed, a right is missing, or the API server cannot be reached.
+    pub fn overwrite_topology(
+        &self,
+        node: &str,
+        object: &(impl Serialize + fmt::Debug),
+    ) -> Result<(), ApplyError> {
+        let (parameters, patch) = (PatchParams::apply(MANAGER).force(), Patch::Apply(object));
+        let objects = self.topologies();
+        let written = self.ask(objects.patch_metadata(node, &parameters, &patch))?;
+        written.map(drop).map_err(|error| refused(&self.server, error))
+    }
+
+    fn topologies(&self) -> Api<DynamicObject> {
+        let kind = GroupVersionKind::gvk("topology.node.k8s.io", "v1alpha2", "NodeResourceTopology");
+        let all = ApiResource::from_gvk_with_plural(&kind, "noderesourcetopologies");
+        Api::all_with(self.client.clone(), &all)
     }
 }
 

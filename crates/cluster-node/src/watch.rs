@@ -1,4 +1,4 @@
-//! The pods of a node as objects: all of them, and then each change.
+//! Pods that are bound to nodes as objects: all of them, and then each change.
 
 use std::pin::Pin;
 use std::thread;
@@ -30,7 +30,25 @@ pub(crate) enum Freshness {
     Latest,
 }
 
-/// The pods of a node.
+/// Which pods are told of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Bound<'a> {
+    /// Those that are bound to the node of that name.
+    To(&'a str),
+    /// Those that are bound to any node.
+    Anywhere,
+}
+
+impl Bound<'_> {
+    fn selector(self) -> String {
+        match self {
+            Self::To(node) => format!("spec.nodeName={node}"),
+            Self::Anywhere => "spec.nodeName!=".to_owned(),
+        }
+    }
+}
+
+/// Pods that are bound.
 pub(crate) struct ObjectWatch {
     pub(crate) cluster: Cluster,
     pods: Api<DynamicObject>,
@@ -51,9 +69,9 @@ pub(crate) enum ObjectEvent {
 }
 
 impl ObjectWatch {
-    pub(crate) fn of(cluster: Cluster, node: &str, freshness: Freshness) -> Result<Self, ClusterError> {
+    pub(crate) fn of(cluster: Cluster, bound: Bound<'_>, freshness: Freshness) -> Result<Self, ClusterError> {
         let pods = Api::<DynamicObject>::all_with(cluster.client.clone(), &ApiResource::erase::<Pod>(&()));
-        let selector = format!("spec.nodeName={node}");
+        let selector = bound.selector();
         let list = ListParams::default().fields(&selector);
         let list = match freshness {
             Freshness::Any => list.match_any(),

@@ -8,6 +8,7 @@ mod pods_endpoint;
 mod rights;
 mod tls;
 mod nodes;
+mod fleet;
 mod outages;
 
 use std::fmt::Write as _;
@@ -22,6 +23,7 @@ use anyhow::{Context as _, bail, ensure};
 use tempfile::TempDir;
 
 use self::certificates::{Authority, Signed};
+pub use self::fleet::Fleet;
 pub use self::kubelet::ForwardingKubelet;
 pub use self::nodes::{Containers, Node, NodeOptions};
 pub use self::outages::{Figures, Outages};

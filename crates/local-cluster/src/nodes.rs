@@ -39,7 +39,7 @@ pub struct NodeOptions<'a> {
 }
 
 /// How long the certificate of a node is valid.
-const VALID: Duration = Duration::from_hours(24);
+pub(crate) const VALID: Duration = Duration::from_hours(24);
 
 /// A node that runs until this is dropped.
 #[derive(Debug)]

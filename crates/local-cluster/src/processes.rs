@@ -30,6 +30,10 @@ impl Process {
         Ok(Self { name: name.to_owned(), child, log })
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// If it has ended: that, and its last words.
     pub(crate) fn why_ended(&mut self) -> Option<String> {
         let status = self.child.try_wait().ok().flatten()?;

@@ -46,13 +46,6 @@ pub(super) fn now() -> String {
     shown(SystemTime::now())
 }
 
-/// Now, in whole seconds, as API servers keep times: `2026-03-01T12:00:00Z`.
-#[cfg(feature = "kubernetes")]
-pub(super) fn in_seconds() -> String {
-    let now = now();
-    format!("{}Z", now.split('.').next().unwrap_or_default())
-}
-
 /// Now, in microseconds since 1970.
 pub(super) fn microseconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

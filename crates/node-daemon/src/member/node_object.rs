@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cluster_node::{Cluster, ClusterError, NodeLease};
+use cluster_node::{Cluster, ClusterError, NodeLease, now_in_seconds};
 use crossbeam::channel::{self, Receiver, Sender};
 use device_manager::Moment;
 use kubelet_status::{
@@ -20,7 +20,6 @@ use super::statuses::Statuses;
 use super::trouble::Work;
 use super::{Backoff, holder};
 use crate::api_server::NodeInCluster;
-use crate::clock;
 use crate::owner::Message;
 use crate::shared::Shared;
 
@@ -255,7 +254,7 @@ impl Keeping {
 
     /// The status as it is now; `before` is the one that was sent last.
     fn status_after(&self, before: &Value) -> Value {
-        self.with_facts(|facts| node_status(facts, &self.readiness(), before, &clock::in_seconds()))
+        self.with_facts(|facts| node_status(facts, &self.readiness(), before, &now_in_seconds()))
     }
 
     fn readiness(&self) -> Readiness {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cluster_node::{BoundPodEvent, Cluster, EventType, Reporter};
+use cluster_node::{BoundPodEvent, Cluster, EventType, Reporter, now_in_seconds};
 use crossbeam::channel::{Receiver, Sender};
 use crossbeam::select;
 use kubelet_status::{ContainerReports, Exit, PodObject, Reported, Step, Surroundings};
@@ -24,7 +24,6 @@ use super::bound::Heard;
 use super::one_pod::{Answered, Asking, Attention, OfNode, OnePod, Stopping};
 use super::sending::{Gate, PodEvent, Recorders};
 use crate::api_server::NodeInCluster;
-use crate::clock;
 use crate::events::{Kind, PodName};
 use crate::kubelet_pod;
 use crate::news::Told;
@@ -217,7 +216,7 @@ impl Statuses {
 
     /// What the node does by itself, the oldest pods first.
     fn act(&mut self, snapshot: &Snapshot) -> Result<(), Over> {
-        let (now, time) = (Instant::now(), clock::in_seconds());
+        let (now, time) = (Instant::now(), now_in_seconds());
         let around = Surroundings { addresses: &self.addresses, containers: self.containers, time: &time };
         let node = OfNode { around, reported: self.reported, ledger: &snapshot.ledger };
         let mut open: Vec<(String, String)> = Vec::new();

@@ -103,6 +103,14 @@ Examples:
   # Beside a kubelet, of which nothing is changed
   topolet serve --observe --root kubelet --socket topolet.sock";
 
+#[cfg(feature = "kubernetes")]
+pub(super) const FLEET: &str = "\
+Examples:
+  # A hundred nodes of eight NUMA nodes each
+  topolet fleet --kubeconfig node.conf --nodes 100 -m spr-8480-snc4-8node -c pinned --publish-nrt
+  # The same, to each of which five pods come in a second
+  topolet fleet --kubeconfig node.conf --nodes 100 -m spr-8480-snc4-8node -c pinned --publish-nrt -f pods.yaml --pods-a-second 5";
+
 pub(super) const GET_PODS: &str = "\
 Examples:
   # All pods, and what each container holds

@@ -12,6 +12,8 @@ mod explain;
 mod examples;
 mod export;
 #[cfg(feature = "kubernetes")]
+mod fleet;
+#[cfg(feature = "kubernetes")]
 pub(crate) mod kubectl;
 mod man;
 mod simulate;
@@ -33,6 +35,8 @@ use self::demo::DemoArguments;
 use self::diff::DiffArguments;
 use self::explain::ExplainArguments;
 use self::export::ExportArguments;
+#[cfg(feature = "kubernetes")]
+use self::fleet::FleetArguments;
 #[cfg(feature = "kubernetes")]
 use self::kubectl::KubectlArguments;
 use self::man::ManArguments;
@@ -100,6 +104,10 @@ pub(crate) enum Command {
     /// Runs as a node's agent: pods from a folder and over a socket, state on disk, metrics.
     #[command(after_help = examples::SERVE)]
     Serve(ServeArguments),
+    /// Runs as many simulated nodes of a cluster, which decide as kubelets do: for tests of schedulers and control planes.
+    #[cfg(feature = "kubernetes")]
+    #[command(after_help = examples::FLEET)]
+    Fleet(FleetArguments),
     /// Lists what a running topolet knows.
     Get(GetArguments),
     /// Tells all about one pod of a running topolet.
@@ -137,6 +145,8 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Config(arguments) => config::run(arguments, screen),
         Command::Upgrade(arguments) => upgrade::run(arguments, screen),
         Command::Serve(arguments) => serve::run(arguments, screen),
+        #[cfg(feature = "kubernetes")]
+        Command::Fleet(arguments) => fleet::run(arguments, screen),
         Command::Get(arguments) => agent::get(arguments, screen),
         Command::Describe(arguments) => agent::describe(arguments, screen),
         Command::Apply(arguments) => agent::apply(arguments, screen),

@@ -1,0 +1,216 @@
+//! A node of the fleet: its ledger, and the pods that are bound to it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use device_manager::{Replies, Reply, RpcCode, RpcError};
+use kubelet_status::{PodObject, Refusal, Step, Surroundings, Verdict as Decided};
+use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeResourceTopology};
+use pod_spec::{Pod, PodRules, PodUid, Role};
+use pods_api::KubeletPod;
+use serde_json::Value;
+use topology_admission::{ContainerId, Ledger, Placement, Refused, Verdict};
+use topology_manifest::{Source, read_pods_with};
+
+use crate::fleet_pod::{FleetPod, Sending};
+use crate::state::{Counters, Kind};
+
+/// What is answered to who asks a plugin: there are none.
+const UNAVAILABLE: RpcCode = RpcCode(14);
+
+/// A node of the fleet.
+pub(crate) struct FleetNode {
+    pub(crate) name: String,
+    pub(crate) ledger: Ledger,
+    /// By UID.
+    pub(crate) pods: BTreeMap<String, FleetPod>,
+    /// Pods that only this node knows, the oldest first.
+    pub(crate) churning: VecDeque<PodUid>,
+    /// How many there have been.
+    pub(crate) churned: u64,
+    /// The UID of its object; empty until it is registered.
+    pub(crate) uid: String,
+    /// The status that was sent last.
+    pub(crate) status: Value,
+    pub(crate) topology: TopologyState,
+    /// When writing it began last.
+    pub(crate) written: Option<Instant>,
+    /// Since when it has been another one than what was written.
+    pub(crate) changed: Option<Instant>,
+}
+
+/// How what schedulers read of a node compares with the node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TopologyState {
+    /// It is the same.
+    Same,
+    /// It will be written.
+    Queued,
+    /// It is being written.
+    Sending,
+    /// It is being written, and another one already.
+    Outdated,
+}
+
+/// What was decided on a pod.
+pub(crate) enum Outcome {
+    Admitted(Placement),
+    Refused(Refused),
+}
+
+impl FleetNode {
+    pub(crate) fn new(name: String, kind: &Kind) -> Self {
+        Self {
+            name,
+            ledger: kind.node.empty_ledger(),
+            pods: BTreeMap::new(),
+            churning: VecDeque::new(),
+            churned: 0,
+            uid: String::new(),
+            status: Value::Null,
+            topology: TopologyState::Same,
+            written: None,
+            changed: None,
+        }
+    }
+
+    /// The API server has a pod so.
+    pub(crate) fn is(&mut self, object: PodObject) {
+        match self.pods.get_mut(object.uid()) {
+            Some(pod) => pod.is(object),
+            None => {
+                self.pods.insert(object.uid().to_owned(), FleetPod::new(object));
+            }
+        }
+    }
+
+    /// Does what the node can do by itself about the pod. Gives the pods of which the API server has to be told.
+    pub(crate) fn act(&mut self, uid: &str, kind: &Kind, around: Surroundings<'_>) -> Vec<String> {
+        let mut open = vec![uid.to_owned()];
+        let mut news = Vec::new();
+        while let Some(uid) = open.pop() {
+            let Some(pod) = self.pods.get_mut(&uid) else { continue };
+            pod.look(&self.ledger, kind.reported, around);
+            match pod.step {
+                Step::Admit => {
+                    if let Some(ended) = self.admit(&uid, kind) {
+                        open.extend(ended);
+                        open.push(uid);
+                    }
+                }
+                Step::Release => {
+                    pod.held = None;
+                    self.ledger = self.ledger.release(&PodUid::new(&uid));
+                    open.push(uid);
+                }
+                Step::Forget => {
+                    self.pods.remove(&uid);
+                }
+                Step::Report | Step::Finalise | Step::Stop | Step::Wait => {
+                    if pod.sending == Sending::Idle && pod.has_news() {
+                        pod.sending = Sending::Queued;
+                        news.push(uid);
+                    }
+                }
+            }
+        }
+        news
+    }
+
+    /// Decides on a pod. Gives the pods that have ended for it; `None`: it cannot be read, and waits.
+    fn admit(&mut self, uid: &str, kind: &Kind) -> Option<Vec<String>> {
+        let object = self.pods.get(uid)?.object.as_ref()?;
+        let pod = match spec(object, kind.node.node.pod_rules()) {
+            Ok(pod) => Arc::new(pod),
+            Err(why) => {
+                tracing::warn!(uid, node = self.name, "pod of the API server cannot be read: {why}");
+                return None;
+            }
+        };
+        let mut ended = Vec::new();
+        let (decided, held) = match self.decide(&pod, kind) {
+            Outcome::Admitted(placement) => {
+                for victim in &placement.preempted {
+                    self.end_for_another(victim);
+                    ended.push(victim.as_str().to_owned());
+                }
+                (Decided::Admitted, Some(pod))
+            }
+            Outcome::Refused(refused) => {
+                let refusal = Refusal { reason: refused.reason.to_string(), message: refused.message };
+                (Decided::Refused(refusal), None)
+            }
+        };
+        let own = self.pods.get_mut(uid)?;
+        own.history.decided(decided);
+        own.held = held;
+        Some(ended)
+    }
+
+    fn end_for_another(&mut self, victim: &PodUid) {
+        self.ledger = self.ledger.release(victim);
+        self.churning.retain(|uid| uid != victim);
+        if let Some(pod) = self.pods.get_mut(victim.as_str()) {
+            pod.held = None;
+            pod.history.decided(Decided::Preempted);
+        }
+    }
+
+    /// Decides on a pod, which is on the ledger if it is admitted.
+    pub(crate) fn decide(&mut self, pod: &Pod, kind: &Kind) -> Outcome {
+        let mut replies = Replies::new();
+        let attempt = loop {
+            let attempt = kind.node.node.admission(&self.ledger, pod).with(&replies).attempt();
+            let Verdict::NeedsPlugin(question) = &attempt.verdict else { break attempt };
+            let error = RpcError { code: UNAVAILABLE, message: "there is no device plugin".into() };
+            replies.insert(question.clone(), Reply::Failed(error));
+        };
+        let verdict = attempt.verdict.clone();
+        match self.ledger.commit(attempt) {
+            Ok(after) => self.ledger = after,
+            Err(stale) => unreachable!("the attempt was made against this very ledger: {stale}"),
+        }
+        match verdict {
+            Verdict::Admitted(placement) => {
+                Counters::add(&kind.counters.admitted);
+                self.start(pod);
+                Outcome::Admitted(placement)
+            }
+            Verdict::Refused(refused) => {
+                Counters::add(&kind.counters.refused);
+                Outcome::Refused(refused)
+            }
+            Verdict::NeedsPlugin(question) => unreachable!("{question:?} is answered"),
+        }
+    }
+
+    /// Starts the containers of a pod: what init containers hand on is handed on when the next one starts.
+    fn start(&mut self, pod: &Pod) {
+        if pod.containers.iter().any(|container| container.role == Role::Init) {
+            for container in &pod.containers {
+                let id = ContainerId::from(format!("{}/{}", pod.uid, container.name).as_str());
+                self.ledger = self.ledger.create(&pod.key(container), id);
+            }
+        }
+    }
+
+    /// What schedulers read of the node.
+    pub(crate) fn object(&self, kind: &Kind) -> NodeResourceTopology {
+        let node = &kind.node;
+        let fingerprint = Fingerprint::of_pods(FingerprintMethod::All, self.ledger.pods()).ok();
+        let facts =
+            NodeFacts { node: &node.node, view: node.view(), config: node.config(), ledger: &self.ledger };
+        NodeResourceTopology::new(&self.name, facts, fingerprint.as_ref())
+    }
+}
+
+/// What a pod requests, as if it had not been decided on.
+fn spec(object: &PodObject, rules: PodRules) -> Result<Pod, String> {
+    let told = KubeletPod::from_json(&object.json().to_string()).map_err(|error| error.to_string())?;
+    let text = told.without_status().to_json().map_err(|error| error.to_string())?;
+    let read = Source::from_bytes("the API server's pod", text.as_bytes())
+        .and_then(|text| read_pods_with(&text, rules))
+        .map_err(|error| error.to_string())?;
+    read.into_iter().next().ok_or_else(|| "it is empty".to_owned())
+}

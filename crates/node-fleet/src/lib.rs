@@ -1,0 +1,23 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Threads
+//!
+//! | thread | does |
+//! |---|---|
+//! | pods | hears which pods are bound to nodes ([`pods`]) |
+//! | senders | send what nodes have to say, one call at a time each ([`sender`]) |
+//! | the caller's | decides on pods, and sees what is due ([`run`](fn@run)) |
+//!
+//! What is to be sent are [`Job`](job::Job)s. Each says of which node or pod something is to be sent, and not what: a
+//! sender looks at the node when its turn has come, so that changes that follow each other are sent together.
+
+mod run;
+mod fleet_node;
+mod fleet_pod;
+mod churn;
+mod job;
+mod pods;
+mod sender;
+mod state;
+
+pub use run::{Churn, Fleet, Published, run};

@@ -1,0 +1,131 @@
+//! A fleet that runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cluster_node::{Access, Cluster};
+use crossbeam::channel;
+use node_input::LoadedNode;
+use pod_spec::Pod;
+
+use crate::churn::Pace;
+use crate::job::{Job, Jobs};
+use crate::pods;
+use crate::sender::Sender;
+use crate::state::{Counters, Shared};
+
+/// So many calls to the API server are under way at once.
+const SENDERS: usize = 8;
+/// How often it is looked at what is due.
+const LOOK: Duration = Duration::from_millis(20);
+/// How often the log says what has been done.
+const TOLD: Duration = Duration::from_secs(10);
+
+/// Nodes that are simulated.
+pub struct Fleet {
+    /// How the API server is reached.
+    pub access: Access,
+    /// What nodes are called: `node` makes `node-1`, `node-2` and so on.
+    pub name: String,
+    /// How many there are.
+    pub count: usize,
+    /// The machine and configuration of each.
+    pub node: LoadedNode,
+    /// What schedulers can read of them.
+    pub published: Published,
+    /// Pods that come to each by themselves.
+    pub churn: Churn,
+}
+
+/// What schedulers can read of the nodes, beside their objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Published {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Their `NodeResourceTopology`.
+    Topology,
+}
+
+/// Pods that come to each node by themselves, and of which no API server knows. The oldest goes when there is no room.
+#[derive(Clone, Debug, Default)]
+pub struct Churn {
+    /// The kinds of pods, which take turns.
+    pub kinds: Vec<Pod>,
+    /// How many come to each node in a second; none if this is 0.
+    pub a_second: f64,
+}
+
+/// Runs the fleet until the program ends.
+///
+/// # Errors
+/// The API server's address or credentials cannot be read, or a thread cannot be started. Whatever fails later is in the
+/// log, and tried again.
+pub fn run(fleet: &Fleet) -> anyhow::Result<()> {
+    let (to, due) = channel::unbounded();
+    let names = (1..=fleet.count).map(|number| format!("{}-{number}", fleet.name));
+    let shared = Arc::new(Shared::new(
+        fleet.access.clone(),
+        fleet.node.clone(),
+        fleet.published,
+        names,
+        Jobs::new(to),
+    ));
+    for number in 1..=SENDERS {
+        let cluster = Cluster::new(&fleet.access)?;
+        Sender { shared: shared.clone(), cluster, due: due.clone() }.start(number)?;
+    }
+    for at in 0..fleet.count {
+        shared.jobs.add(Job::Register(at));
+    }
+    pods::start(shared.clone())?;
+    let churns = fleet.churn.a_second > 0.0 && !fleet.churn.kinds.is_empty();
+    let mut pace = churns.then(|| Pace::new(fleet.churn.a_second, Instant::now()));
+    let mut told = Instant::now();
+    loop {
+        let now = Instant::now();
+        if let Some(pace) = &mut pace {
+            churn(&shared, fleet, pace.due(now));
+        }
+        shared.jobs.hand_out(Instant::now());
+        if told.elapsed() >= TOLD {
+            told = Instant::now();
+            tell(&shared.kind.counters);
+        }
+        let rest = pace.as_ref().map_or(LOOK, |pace| pace.next().min(LOOK));
+        thread::sleep(rest.saturating_sub(now.elapsed()));
+    }
+}
+
+/// So many pods come to each node.
+fn churn(shared: &Shared, fleet: &Fleet, due: u64) {
+    if due == 0 {
+        return;
+    }
+    for (at, node) in shared.nodes.iter().enumerate() {
+        let mut node = node.lock();
+        for _ in 0..due {
+            node.churn(&fleet.churn.kinds, &shared.kind);
+        }
+        shared.changed(at, &mut node);
+        drop(node);
+        shared.jobs.hand_out(Instant::now());
+    }
+}
+
+/// What has been done since the start, as a line of the log.
+fn tell(counters: &Counters) {
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let topologies = count(&counters.topologies);
+    tracing::info!(
+        admitted = count(&counters.admitted),
+        refused = count(&counters.refused),
+        topologies,
+        mean_delay_milliseconds = count(&counters.delay) / topologies.max(1) / 1000,
+        pods = count(&counters.pods),
+        failures = count(&counters.failures),
+        "so far"
+    );
+}

@@ -1,0 +1,220 @@
+//! A thread that sends what nodes have to say.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cluster_node::{ApplyError, Cluster, ClusterError, NodeLease, PodReference, now_in_seconds};
+use crossbeam::channel::Receiver;
+use kubelet_status::{NodeFacts, PodObject, Readiness, Step, node_status, registered, relabelled};
+use serde_json::{Value, json};
+
+use crate::fleet_node::{FleetNode, TopologyState};
+use crate::fleet_pod::Sending;
+use crate::job::{Job, NodeNumber};
+use crate::state::{Counters, Shared};
+
+/// Until something that has failed is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Until a pod is looked at again of which the API server makes something else than it was told.
+const REST: Duration = Duration::from_secs(10);
+/// What runs containers, as nodes report it.
+const RUNTIME: &str = concat!("topolet://", env!("CARGO_PKG_VERSION"));
+
+/// A thread that sends.
+pub(crate) struct Sender {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) cluster: Cluster,
+    pub(crate) due: Receiver<Job>,
+}
+
+impl Sender {
+    /// Starts it, for the rest of the program.
+    pub(crate) fn start(mut self, number: usize) -> anyhow::Result<()> {
+        thread::Builder::new().name(format!("sender-{number}")).spawn(move || {
+            while let Ok(job) = self.due.recv() {
+                self.send(job);
+            }
+        })?;
+        Ok(())
+    }
+
+    fn send(&mut self, job: Job) {
+        let sent = match &job {
+            Job::Register(at) => self.register(*at),
+            Job::Lease(at) => self.lease(*at),
+            Job::Status(at) => self.status(*at),
+            Job::Topology(at) => self.topology(*at),
+            Job::Pod(at, uid) => self.pod(*at, uid),
+        };
+        match sent {
+            Ok(()) => self.shared.works(),
+            Err(error) => {
+                if let ApplyError::Cluster(ClusterError::Unauthorized { .. }) = error
+                    && let Ok(renewed) = Cluster::new(&self.shared.access)
+                {
+                    self.cluster = renewed;
+                }
+                self.shared.fails(error.to_string());
+                self.shared.jobs.add_at(Instant::now() + AGAIN, job);
+            }
+        }
+    }
+
+    fn register(&self, at: NodeNumber) -> Result<(), ApplyError> {
+        let Some(node) = self.shared.nodes.get(at) else { return Ok(()) };
+        let name = node.lock().name.clone();
+        let found = self.cluster.node_object(&name)?;
+        let before = found.as_ref().map(|object| json!({ "conditions": object["status"]["conditions"] }));
+        let status = self.status_after(&node.lock(), &before.unwrap_or_default());
+        let object = if let Some(object) = found {
+            let labels = self.with_facts(&node.lock(), |facts| relabelled(facts, &object));
+            if let Some(labels) = labels {
+                self.cluster.patch_node(&name, &labels)?;
+            }
+            self.cluster.patch_node_status(&name, &status)?;
+            object
+        } else {
+            let made = self.with_facts(&node.lock(), |facts| registered(facts, &status));
+            self.cluster.create_node(&made)?
+        };
+        let config = &self.shared.kind.node.config().reporting;
+        let now = Instant::now();
+        let mut node = node.lock();
+        node.status = status;
+        object["metadata"]["uid"].as_str().unwrap_or_default().clone_into(&mut node.uid);
+        self.shared.jobs.add(Job::Lease(at));
+        self.shared.jobs.add_at(now + config.status_report_period(), Job::Status(at));
+        self.shared.changed(at, &mut node);
+        Ok(())
+    }
+
+    fn lease(&self, at: NodeNumber) -> Result<(), ApplyError> {
+        let Some(node) = self.shared.nodes.get(at) else { return Ok(()) };
+        let config = &self.shared.kind.node.config().reporting;
+        let lease = {
+            let node = node.lock();
+            NodeLease {
+                node: node.name.clone(),
+                node_uid: node.uid.clone(),
+                holder: format!("topolet-fleet_{}", node.name),
+                duration: config.lease_duration(),
+            }
+        };
+        if let Some(other) = self.cluster.renew_lease(&lease)? {
+            let (node, holder) = (&lease.node, &other.holder);
+            self.shared.fails(format!(
+                "node {node} is alive already: {holder} has renewed its Lease; stop that agent, or give the fleet another --name"
+            ));
+        }
+        self.shared.jobs.add_at(Instant::now() + config.lease_renewal_period(), Job::Lease(at));
+        Ok(())
+    }
+
+    fn status(&self, at: NodeNumber) -> Result<(), ApplyError> {
+        let Some(node) = self.shared.nodes.get(at) else { return Ok(()) };
+        let (name, status) = {
+            let node = node.lock();
+            (node.name.clone(), self.status_after(&node, &node.status))
+        };
+        self.cluster.patch_node_status(&name, &status)?;
+        node.lock().status = status;
+        let period = self.shared.kind.node.config().reporting.status_report_period();
+        self.shared.jobs.add_at(Instant::now() + period, Job::Status(at));
+        Ok(())
+    }
+
+    fn topology(&self, at: NodeNumber) -> Result<(), ApplyError> {
+        let Some(node) = self.shared.nodes.get(at) else { return Ok(()) };
+        let (name, object, changed) = {
+            let mut node = node.lock();
+            node.topology = TopologyState::Sending;
+            node.written = Some(Instant::now());
+            (node.name.clone(), node.object(&self.shared.kind), node.changed.take())
+        };
+        let sent = self.cluster.overwrite_topology(&name, &object);
+        let mut node = node.lock();
+        if let Err(error) = sent {
+            node.topology = TopologyState::Queued;
+            node.changed = changed;
+            return Err(error);
+        }
+        let counters = &self.shared.kind.counters;
+        Counters::add(&counters.topologies);
+        let delay = changed.map_or(0, |since| since.elapsed().as_micros());
+        counters.delay.fetch_add(u64::try_from(delay).unwrap_or(u64::MAX), Ordering::Relaxed);
+        if node.topology == TopologyState::Outdated {
+            node.topology = TopologyState::Queued;
+            self.shared.write_again(at, &node);
+        } else {
+            node.topology = TopologyState::Same;
+        }
+        Ok(())
+    }
+
+    fn pod(&self, at: NodeNumber, uid: &str) -> Result<(), ApplyError> {
+        let Some(node) = self.shared.nodes.get(at) else { return Ok(()) };
+        let Some((reference, patch)) = told_of(&node.lock(), uid) else {
+            if let Some(pod) = node.lock().pods.get_mut(uid) {
+                pod.sending = Sending::Idle;
+            }
+            return Ok(());
+        };
+        let answer = match &patch {
+            Some(patch) => self.cluster.patch_pod_status(&reference, patch).map(PodObject::new),
+            None => self.cluster.finalise_pod(&reference).map(|()| None),
+        };
+        let is = match answer {
+            Ok(is) => is,
+            // There is nothing to be told of any more; the watch tells so.
+            Err(ClusterError::NotFound(_)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        Counters::add(&self.shared.kind.counters.pods);
+        let mut node = node.lock();
+        let Some(pod) = node.pods.get_mut(uid) else { return Ok(()) };
+        let Some(is) = is else {
+            // It is going: the watch tells when.
+            self.shared.jobs.add_at(Instant::now() + REST, Job::Pod(at, uid.to_owned()));
+            return Ok(());
+        };
+        pod.is(is);
+        if pod.has_news() && pod.step != Step::Finalise {
+            // The server has made something else of it.
+            self.shared.jobs.add_at(Instant::now() + REST, Job::Pod(at, uid.to_owned()));
+        } else {
+            pod.sending = Sending::Idle;
+            self.shared.act(at, &mut node, uid);
+        }
+        Ok(())
+    }
+
+    fn status_after(&self, node: &FleetNode, before: &Value) -> Value {
+        self.with_facts(node, |facts| node_status(facts, &Readiness::Ready, before, &now_in_seconds()))
+    }
+
+    fn with_facts<T>(&self, node: &FleetNode, make: impl FnOnce(&NodeFacts<'_>) -> T) -> T {
+        let kind = &self.shared.kind.node;
+        // Devices of no plugin are there from the start.
+        let (capacity, allocatable) =
+            kind.reported_amounts(&node.ledger, device_manager::Moment(Duration::ZERO));
+        make(&NodeFacts {
+            name: &node.name,
+            labels: &std::collections::BTreeMap::new(),
+            taints: &kind.config().reporting.register_with_taints,
+            host: &self.shared.host(&node.name),
+            kubelet_version: &kind.line.rules_of,
+            runtime: RUNTIME,
+            capacity,
+            allocatable,
+        })
+    }
+}
+
+/// What the API server is to be told of a pod: a patch of its status, or without one that its object can go.
+fn told_of(node: &FleetNode, uid: &str) -> Option<(PodReference, Option<Value>)> {
+    let pod = node.pods.get(uid)?;
+    let patch = pod.history.patch(pod.object.as_ref()?, pod.step);
+    (patch.is_some() || pod.step == Step::Finalise).then_some((pod.reference()?, patch))
+}

@@ -1,0 +1,170 @@
+//! What all threads share.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use cluster_node::{Access, now_in_seconds};
+use kubelet_status::{ContainerReports, HostFacts, Reported, Surroundings};
+use node_input::LoadedNode;
+use parking_lot::Mutex;
+
+use crate::fleet_node::{FleetNode, TopologyState};
+use crate::job::{Job, Jobs, NodeNumber};
+use crate::run::Published;
+
+/// Between two writes of what schedulers read of a node.
+const PACE: Duration = Duration::from_secs(1);
+
+/// What all nodes of the fleet have in common.
+pub(crate) struct Kind {
+    pub(crate) node: LoadedNode,
+    pub(crate) reported: Reported,
+    pub(crate) counters: Counters,
+}
+
+/// What all threads share.
+pub(crate) struct Shared {
+    pub(crate) access: Access,
+    pub(crate) kind: Kind,
+    pub(crate) published: Published,
+    pub(crate) nodes: Vec<Mutex<FleetNode>>,
+    by_name: HashMap<String, NodeNumber>,
+    pub(crate) jobs: Jobs,
+    /// What does not work; empty: everything does.
+    pub(crate) trouble: Mutex<String>,
+    pub(crate) addresses: Vec<String>,
+}
+
+/// What has been done since the start.
+#[derive(Default)]
+pub(crate) struct Counters {
+    /// Pods that nodes admitted.
+    pub(crate) admitted: AtomicU64,
+    pub(crate) refused: AtomicU64,
+    /// Objects that schedulers read.
+    pub(crate) topologies: AtomicU64,
+    /// How long they were another one than their node, in all, in microseconds.
+    pub(crate) delay: AtomicU64,
+    /// Statuses of pods, and objects of pods that are deleted.
+    pub(crate) pods: AtomicU64,
+    /// Calls that the API server did not carry out.
+    pub(crate) failures: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn add(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(
+        access: Access,
+        node: LoadedNode,
+        published: Published,
+        names: impl IntoIterator<Item = String>,
+        jobs: Jobs,
+    ) -> Self {
+        let reported = Reported::by(node.config(), node.node.pod_level());
+        let kind = Kind { node, reported, counters: Counters::default() };
+        let nodes: Vec<Mutex<FleetNode>> =
+            names.into_iter().map(|name| Mutex::new(FleetNode::new(name, &kind))).collect();
+        let by_name = nodes.iter().enumerate().map(|(at, node)| (node.lock().name.clone(), at)).collect();
+        Self {
+            access,
+            kind,
+            published,
+            nodes,
+            by_name,
+            jobs,
+            trouble: Mutex::default(),
+            addresses: vec!["127.0.0.1".to_owned()],
+        }
+    }
+
+    /// The node of that name; `None`: it is none of the fleet.
+    pub(crate) fn node_of(&self, name: &str) -> Option<NodeNumber> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Looks at a pod, and has sent what follows.
+    pub(crate) fn act(&self, at: NodeNumber, node: &mut FleetNode, uid: &str) {
+        let time = now_in_seconds();
+        let around =
+            Surroundings { addresses: &self.addresses, containers: ContainerReports::Simulated, time: &time };
+        let before = node.ledger.version();
+        for uid in node.act(uid, &self.kind, around) {
+            self.jobs.add(Job::Pod(at, uid));
+        }
+        if node.ledger.version() != before {
+            self.changed(at, node);
+        }
+    }
+
+    /// What schedulers read of a node is to be written, soon and not too often.
+    pub(crate) fn changed(&self, at: NodeNumber, node: &mut FleetNode) {
+        if self.published == Published::Nothing {
+            return;
+        }
+        let now = Instant::now();
+        node.changed.get_or_insert(now);
+        node.topology = match node.topology {
+            TopologyState::Same => {
+                self.write_again(at, node);
+                TopologyState::Queued
+            }
+            TopologyState::Queued => TopologyState::Queued,
+            TopologyState::Sending | TopologyState::Outdated => TopologyState::Outdated,
+        };
+    }
+
+    /// It is written when its time has come.
+    pub(crate) fn write_again(&self, at: NodeNumber, node: &FleetNode) {
+        let now = Instant::now();
+        let from = node.written.map_or(now, |written| (written + PACE).max(now));
+        self.jobs.add_at(from, Job::Topology(at));
+    }
+
+    /// What a simulated host is.
+    pub(crate) fn host(&self, node: &str) -> HostFacts {
+        HostFacts {
+            machine_id: node.to_owned(),
+            system_uuid: String::new(),
+            boot_id: node.to_owned(),
+            kernel: "simulated".to_owned(),
+            os_image: "simulated".to_owned(),
+            architecture: architecture().to_owned(),
+            addresses: self.addresses.clone(),
+        }
+    }
+
+    /// Something does not work: the log has a line, unless that is known.
+    pub(crate) fn fails(&self, why: String) {
+        Counters::add(&self.kind.counters.failures);
+        let mut trouble = self.trouble.lock();
+        if *trouble != why {
+            tracing::warn!("{why}");
+            *trouble = why;
+        }
+    }
+
+    /// It works.
+    pub(crate) fn works(&self) {
+        let mut trouble = self.trouble.lock();
+        if !trouble.is_empty() {
+            tracing::info!("the API server takes what it is told again");
+            trouble.clear();
+        }
+    }
+}
+
+/// As Go calls what this program was built for: pods of this host's images are bound to it.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "386",
+        other => other,
+    }
+}

@@ -1,0 +1,168 @@
+//! `cargo xtask fleet`: what many nodes in one process cost, each of which admits pods and publishes itself.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use local_cluster::{Cluster, Parts, Programs, RELEASE};
+use serde_json::Value;
+
+use crate::document::write_figures;
+use crate::soak::minutes;
+use crate::usage::Usage;
+use crate::{cargo, cluster, run, schedulers, target};
+
+/// Runs `topolet fleet` with pods that come to each node by themselves, and measures its share of a core and its memory.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Fleet {
+    /// Nodes.
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    nodes: u16,
+    /// The machine of each.
+    #[arg(long, value_name = "MACHINE", default_value = "spr-8480-snc4-8node")]
+    machine: String,
+    /// Pods that come to each node in a second.
+    #[arg(long, value_name = "NUMBER", default_value_t = 5.0)]
+    pods_a_second: f64,
+    /// How long it is measured once all nodes are registered, in minutes; parts of one are possible.
+    #[arg(long, default_value_t = 2.0, value_parser = minutes)]
+    minutes: f64,
+    /// Writes the figures to docs/nrt.md.
+    #[arg(long)]
+    write: bool,
+}
+
+/// How long registration may take for each node.
+const EACH: Duration = Duration::from_millis(500);
+/// The kinds of pods that come.
+const PODS: &str = "\
+apiVersion: v1
+kind: Pod
+metadata: {name: small}
+spec: {containers: [{name: app, image: none, resources: {limits: {cpu: 2, memory: 2Gi}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: pair}
+spec:
+  containers:
+  - {name: app, image: none, resources: {limits: {cpu: 2, memory: 2Gi}}}
+  - {name: proxy, image: none, resources: {limits: {cpu: 500m, memory: 256Mi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: shared}
+spec: {containers: [{name: app, image: none, resources: {requests: {cpu: 500m, memory: 512Mi}}}]}
+";
+
+/// What the fleet has done, by its last line.
+#[derive(Clone, Copy, Debug)]
+struct Done {
+    admitted: u64,
+    refused: u64,
+    topologies: u64,
+    mean_delay: u64,
+    failures: u64,
+}
+
+impl Fleet {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        cluster::build(RELEASE)?;
+        run(&mut cargo(&["build", "--release", "--quiet", "--package", "topolet"]))?;
+        let cluster = Cluster::start(&Programs::built(&target(), RELEASE)?, Parts::Storage)?;
+        schedulers::prepare(&cluster)?;
+        let folder = tempfile::tempdir()?;
+        let pods = folder.path().join("pods.yaml");
+        fs::write(&pods, PODS)?;
+        let (text, report) = self.measure(&cluster, &pods)?;
+        print!("{text}");
+        if let Some(why) = report {
+            bail!("{why}");
+        }
+        if self.write { write_figures("docs/nrt.md", "cargo xtask fleet", &text) } else { Ok(()) }
+    }
+
+    /// The figures; and what is wrong with them.
+    fn measure(&self, cluster: &Cluster, pods: &Path) -> anyhow::Result<(String, Option<String>)> {
+        let (pace, pods) = (self.pods_a_second.to_string(), pods.display().to_string());
+        let arguments =
+            [["--machine", &self.machine], ["--config", "pinned"], ["-f", &pods], ["--pods-a-second", &pace]];
+        let mut arguments: Vec<&str> = arguments.iter().flatten().copied().collect();
+        arguments.push("--publish-nrt");
+        let program = target().join("release/topolet");
+        let mut fleet = local_cluster::Fleet::start(cluster, &program, self.nodes, &arguments)?;
+        self.wait_for_all(cluster, &mut fleet)?;
+        let mut usage = Usage::new(fleet.id())?;
+        let before = done(&fleet.log())?;
+        let began = Instant::now();
+        let all = Duration::from_secs_f64(self.minutes * 60.0);
+        while began.elapsed() < all {
+            thread::sleep(Duration::from_secs(1));
+            usage.sample()?;
+            if let Some(why) = fleet.why_ended() {
+                bail!("{why}");
+            }
+        }
+        let (after, percent) = (done(&fleet.log())?, usage.percent_of_a_core(began.elapsed())?);
+        let object = cluster.kubectl(&["get", "noderesourcetopologies", "node-1", "-o", "json"])?;
+        // As kubectl prints it without spaces; the API server's own bookkeeping is not ours.
+        let object: Value = serde_json::from_str(&object)?;
+        let bytes = object.to_string().len();
+        let Self { nodes, machine, .. } = self;
+        let decided = after.admitted + after.refused - before.admitted - before.refused;
+        let milliseconds = u64::try_from(all.as_millis())?.max(1);
+        let a_second = |count: u64| count * 1000 / milliseconds;
+        let text = format!(
+            "`cargo xtask fleet --nodes {nodes} --machine {machine} --pods-a-second {pace} --minutes {} --write`, with etcd and \
+             the API server on the same two cores: {percent:.0} % of a core and {} MiB in all, {} decisions and {} \
+             objects a second, {} ms from a change until the API server has it (the mean; it and etcd have the rest of the \
+             cores), {bytes} bytes an object, {} failed calls.\n",
+            self.minutes,
+            usage.largest / 1024,
+            a_second(decided),
+            a_second(after.topologies - before.topologies),
+            after.mean_delay,
+            after.failures,
+        );
+        let wrong = (after.topologies == before.topologies).then(|| "no object was written".to_owned());
+        Ok((text, wrong))
+    }
+
+    /// Waits until the API server has the object of each node.
+    fn wait_for_all(&self, cluster: &Cluster, fleet: &mut local_cluster::Fleet) -> anyhow::Result<()> {
+        let began = Instant::now();
+        let patience = Duration::from_secs(30) + EACH * u32::from(self.nodes);
+        loop {
+            let names = cluster.kubectl(&["get", "noderesourcetopologies", "-o", "name"])?;
+            let there = names.lines().collect::<BTreeSet<_>>().len();
+            if there == usize::from(self.nodes) && done(&fleet.log()).is_ok() {
+                eprintln!("{there} nodes are registered after {:.0} s", began.elapsed().as_secs_f64());
+                return Ok(());
+            }
+            if let Some(why) = fleet.why_ended() {
+                bail!("{why}");
+            }
+            ensure!(began.elapsed() < patience, "{there} of {} nodes have published themselves", self.nodes);
+            thread::sleep(Duration::from_secs(1));
+        }
+    }
+}
+
+/// The last line of a fleet's log about what it has done.
+fn done(log: &str) -> anyhow::Result<Done> {
+    let lines = log.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let said = |line: &Value| line["fields"]["message"] == "so far" || line["message"] == "so far";
+    let line = lines.into_iter().find(said).context("the fleet has not said yet what it has done")?;
+    let fields = if line["fields"].is_object() { &line["fields"] } else { &line };
+    let count = |name: &str| fields[name].as_u64().with_context(|| format!("{line} has no {name}"));
+    Ok(Done {
+        admitted: count("admitted")?,
+        refused: count("refused")?,
+        topologies: count("topologies")?,
+        mean_delay: count("mean_delay_milliseconds")?,
+        failures: count("failures")?,
+    })
+}
