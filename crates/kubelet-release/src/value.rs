@@ -41,7 +41,7 @@ pub enum DefaultedBy {
 }
 
 /// What the QoS class of a pod is worked out from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum QosBy {
     /// Sums over the containers; an empty `resources` of the pod hides them.
     Sums,

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use serde::{Serialize, Serializer};
 
-use crate::KubeletConfiguration;
+use crate::{CacheAlignment, Drift, KubeletConfiguration, MemoryNodes, OwnOptions, Regroup};
 
 /// With `apiVersion` and `kind`; fields that are not set are left out.
 impl Serialize for KubeletConfiguration {
@@ -115,4 +115,55 @@ fn fields(config: &KubeletConfiguration) -> Fields<'_> {
         default_pod_sysctls: config.default_pod_sysctls.iter().collect(),
         feature_gates: config.feature_gates.iter().map(|(name, on)| (name, *on)).collect(),
     }
+}
+
+/// As the `TopoletConfiguration` that says the same, with every option.
+impl Serialize for OwnOptions {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { cache_alignment, memory_nodes, regroup, drift } = self;
+        OwnFields {
+            api_version: "topolet.dev/v1alpha1",
+            kind: "TopoletConfiguration",
+            cpu: CpuFields {
+                cache_alignment: match cache_alignment {
+                    CacheAlignment::BestEffort => "bestEffort",
+                    CacheAlignment::Required => "required",
+                },
+            },
+            memory: MemoryFields {
+                nodes: match memory_nodes {
+                    MemoryNodes::All => "all",
+                    MemoryNodes::WithCpus => "withCPUs",
+                },
+                regroup: *regroup == Regroup::WhenUnneeded,
+                drift: match drift {
+                    Drift::Refuse => "refuse",
+                    Drift::Absorb => "absorb",
+                },
+            },
+        }
+        .serialize(serializer)
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OwnFields {
+    api_version: &'static str,
+    kind: &'static str,
+    cpu: CpuFields,
+    memory: MemoryFields,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CpuFields {
+    cache_alignment: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct MemoryFields {
+    nodes: &'static str,
+    regroup: bool,
+    drift: &'static str,
 }

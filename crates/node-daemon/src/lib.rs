@@ -93,6 +93,7 @@ pub use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
 pub use self::api_server::{Membership, NodeInCluster};
 pub use self::enforce::CgroupRoot;
 pub use self::log::{Log, LogLevel, LoggingFormat};
+pub use self::memory::in_small_pages;
 #[cfg(feature = "kubernetes")]
 pub use self::nrt::TopologyPublication;
 pub use self::observe::PodSources;
@@ -159,7 +160,7 @@ pub struct Setup<'a> {
 /// # Errors
 /// The node cannot be read or started, a socket or folder cannot be had, or the owner has failed.
 pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
-    memory::in_small_pages();
+    in_small_pages();
     let began = Instant::now();
     let (node, machine) = load(setup)?;
     root::make(&setup.root, setup.damaged)?;
@@ -214,7 +215,7 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
 /// # Errors
 /// The node or its state cannot be read, or a socket cannot be had.
 pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
-    memory::in_small_pages();
+    in_small_pages();
     let (node, machine) = load(setup)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;

@@ -14,6 +14,7 @@ mod configuration;
 mod devices;
 mod identity;
 mod packed;
+mod published;
 mod device_names;
 mod gather;
 mod recorder;
@@ -48,6 +49,9 @@ pub use pod_names::{
     read as pod_names,
 };
 pub use pods::{Wholeness, manifest_files, manifests_in};
+pub use published::{
+    NodeDescription, NodeHoldings, NodeState, PodShapes, PublishedPod, PublishedRefusal, StartedNode,
+};
 pub use quarantine::{parse_quarantine, quarantine_in, still_quarantined, write_quarantine};
 pub use recorder::NodeRecorder;
 pub use residents::{Known, Residents};

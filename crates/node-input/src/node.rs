@@ -146,6 +146,12 @@ impl LoadedNode {
         &self.rules.config
     }
 
+    /// The options of this project's own that it decides by.
+    #[must_use]
+    pub fn options(&self) -> OwnOptions {
+        self.rules.options
+    }
+
     /// What the node has in all, devices left out. Its disk is not known.
     pub fn capacity(&self) -> Amounts {
         let DecidesBy { view, config, .. } = &*self.rules;

@@ -17,7 +17,7 @@ pub enum QosClass {
 }
 
 /// Whether resources at pod level count: the feature gate `PodLevelResources`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum PodLevelResources {
     /// They do.
     #[default]

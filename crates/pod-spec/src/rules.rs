@@ -5,7 +5,7 @@ use kubelet_release::{DefaultedBy, QosBy, Rules};
 use crate::PodLevelResources;
 
 /// What is filled in at pod level when a pod is read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PodLevelDefaults {
     /// Limits of huge pages and, where there is a limit, requests: whoever decodes a pod does it.
     Requests,
@@ -17,7 +17,7 @@ pub enum PodLevelDefaults {
 }
 
 /// What `spec.resources` says that names no resource for the pod as a whole.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum EmptyPodResources {
     /// The pod asks for nothing, whatever its containers ask for.
     BestEffort,
@@ -28,7 +28,7 @@ pub enum EmptyPodResources {
 /// How pods are read and classified, by the kubelet's release and feature gates.
 ///
 /// [`PodLevelResources`] becomes those of the default release.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PodRules {
     /// Whether resources at pod level count.
     pub pod_level: PodLevelResources,

@@ -71,21 +71,29 @@ impl KubeletView {
     pub fn new(info: &MachineInfo) -> Result<Self, ViewError> {
         let cpus = CpuTable::new(info)?;
         let listed = info.topology.as_deref().unwrap_or_default();
-        let machine_order: Vec<_> = listed.iter().map(|node| NodeId(node.id)).collect();
+        let memory = listed.iter().map(NodeMemory::from).collect();
+        Self::from_parts(cpus, memory, info.memory_capacity, info.hugepages.clone().unwrap_or_default())
+    }
+
+    /// The view that has these parts: `memory` is that of the nodes in the order in which the machine lists them, and says
+    /// which there are.
+    ///
+    /// # Errors
+    /// There are too many nodes, or one is listed twice.
+    pub fn from_parts(
+        cpus: CpuTable,
+        memory: Vec<NodeMemory>,
+        memory_capacity: u64,
+        hugepages: Vec<HugePages>,
+    ) -> Result<Self, ViewError> {
+        let machine_order: Vec<_> = memory.iter().map(|node| node.id).collect();
         let nodes = Nodes::new(machine_order.iter().copied())?;
-        let mut memory: Vec<_> = listed.iter().map(NodeMemory::from).collect();
+        let mut memory = memory;
         memory.sort_by_key(|node| node.id);
         if let Some(pair) = memory.windows(2).find(|pair| pair[0].id == pair[1].id) {
             return Err(ViewError::RepeatedNode(pair[0].id));
         }
-        Ok(Self {
-            nodes,
-            machine_order,
-            cpus,
-            memory,
-            memory_capacity: info.memory_capacity,
-            hugepages: info.hugepages.clone().unwrap_or_default(),
-        })
+        Ok(Self { nodes, machine_order, cpus, memory, memory_capacity, hugepages })
     }
 
     /// All NUMA nodes, those without CPUs or memory included.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::{Args, ValueHint};
-use node_daemon::Log;
 use node_daemon::cluster_node::Access;
+use node_daemon::{Log, in_small_pages};
 use node_fleet::{Churn, Fleet, Published};
 use node_input::{LoadedNode, manifest_files, manifests_in};
 use node_output::manifest_style;
@@ -73,6 +73,7 @@ pub(super) fn run(arguments: &FleetArguments, screen: Screen) -> anyhow::Result<
         published: if arguments.publish_nrt { Published::Topology } else { Published::Nothing },
         churn,
     };
+    in_small_pages();
     let log = Log::start(arguments.logging_format.into(), arguments.log_level.into())?;
     if let Err(error) = node_fleet::run(&fleet) {
         log.end_with(move || screen.error(&error));

@@ -1,0 +1,153 @@
+//! Who reads a node's published state decides on pods as the node does.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::sync::Arc;
+
+use node_input::{
+    DeviceText, LoadedMachine, LoadedNode, MachineSource, NodeDescription, NodeHoldings, NodeState,
+    PodShapes, PublishedRefusal, ResidentsSource, RulesSource,
+};
+use pod_spec::{Container, Pod, PodUid, ResourceList, ResourceName, Role};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use topology_admission::{Ledger, Node, Verdict};
+
+/// Machines with a policy and a scope: two sockets, sub-NUMA clusters, caches as NUMA nodes, nodes of memory alone.
+const NODES: [(&str, &str, &str); 4] = [
+    ("xeon-2s-96cpu-sriov", "single-numa-node", "container"),
+    ("spr-8480-snc4-8node", "restricted", "pod"),
+    ("genoa-9654-l3numa-24node", "best-effort", "container"),
+    ("xeon-cxl-4node", "restricted", "container"),
+];
+
+fn load(machine: &str, policy: &str, scope: &str) -> LoadedNode {
+    let source = MachineSource::named(machine);
+    let (policy, scope) = (Some(policy.to_owned()), Some(scope.to_owned()));
+    let rules = RulesSource { policy, scope, ..RulesSource::default() };
+    let machine = LoadedMachine::load(&source).unwrap();
+    let devices = DeviceText::on(&rules, &source, &ResidentsSource::default()).unwrap();
+    LoadedNode::on(&machine, &rules, devices).unwrap()
+}
+
+/// What each container of a pod asks for: whole CPUs, GiB, and devices of the node's first resource.
+#[derive(Clone, Copy, Debug)]
+struct Wish {
+    cpus: i64,
+    gibibytes: i64,
+    devices: i64,
+    limits: bool,
+    containers: usize,
+}
+
+fn wishes() -> impl Strategy<Value = Wish> {
+    let parts = (1..40_i64, 1..60_i64, 0..3_i64, prop::bool::weighted(0.8), 1..4_usize);
+    parts.prop_map(|(cpus, gibibytes, devices, limits, containers)| Wish {
+        cpus,
+        gibibytes,
+        devices,
+        limits,
+        containers,
+    })
+}
+
+fn pod(number: usize, wish: Wish, device: Option<&ResourceName>) -> Pod {
+    let mut amounts = ResourceList::new();
+    let mut add = |name: ResourceName, text: String| amounts.insert(name, text.parse().unwrap());
+    add(ResourceName::new("cpu"), wish.cpus.to_string());
+    add(ResourceName::new("memory"), format!("{}Gi", wish.gibibytes));
+    let mut limits = ResourceList::new();
+    if let (Some(device), 1..) = (device, wish.devices) {
+        // Devices have limits in any case.
+        limits.insert(device.clone(), wish.devices.to_string().parse().unwrap());
+        amounts.extend(limits.clone());
+    }
+    if wish.limits {
+        limits.clone_from(&amounts);
+    }
+    let container = |at: usize| Container {
+        name: format!("c{at}").as_str().into(),
+        role: Role::App,
+        requests: amounts.clone(),
+        limits: limits.clone(),
+    };
+    let mut pod = Pod::new("default", &format!("p{number}"), (0..wish.containers).map(container).collect());
+    pod.uid = PodUid::new(&format!("uid-{number}"));
+    pod
+}
+
+fn decide(node: &Node, ledger: &Ledger, pod: &Pod) -> (Verdict, Ledger) {
+    let attempt = node.admission(ledger, pod).attempt();
+    let verdict = attempt.verdict.clone();
+    (verdict, ledger.commit(attempt).unwrap())
+}
+
+fn read(text: &str) -> (NodeState, Arc<Node>, Ledger) {
+    let state: NodeState = serde_json::from_str(text).unwrap();
+    let started = state.node.start().unwrap();
+    let ledger = state.holdings.ledger(&started.node, &mut PodShapes::default()).unwrap();
+    (state, started.node, ledger)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn who_reads_the_state_decides_as_the_node(
+        which in 0..NODES.len(),
+        before in prop::collection::vec(wishes(), 0..30),
+        gone in prop::collection::vec(0..30_usize, 0..10),
+        after in prop::collection::vec(wishes(), 1..10),
+    ) {
+        let (machine, policy, scope) = NODES[which];
+        let own = load(machine, policy, scope);
+        let mut ledger = own.empty_ledger();
+        let device = ledger.inventory().registered().next().cloned();
+        for (number, wish) in before.iter().enumerate() {
+            ledger = decide(&own.node, &ledger, &pod(number, *wish, device.as_ref())).1;
+        }
+        for number in gone {
+            ledger = ledger.release(&PodUid::new(&format!("uid-{number}")));
+        }
+        let refused = PublishedRefusal { uid: "a".to_owned(), reason: "TopologyAffinityError".to_owned() };
+        let holdings = NodeHoldings::of(&own.node, &ledger, vec![refused]);
+        let state = NodeState::new("worker-1", NodeDescription::of(&own), holdings);
+        let (again, node, mut found_ledger) = read(&serde_json::to_string(&state).unwrap());
+        prop_assert_eq!(&again, &state);
+        for (number, wish) in after.iter().enumerate() {
+            let pod = pod(100 + number, *wish, device.as_ref());
+            let (expected, next) = decide(&own.node, &ledger, &pod);
+            let (found, found_next) = decide(&node, &found_ledger, &pod);
+            prop_assert_eq!(&found, &expected, "{} {:?}", machine, wish);
+            (ledger, found_ledger) = (next, found_next);
+        }
+    }
+}
+
+#[test]
+fn a_state_that_cannot_be_read_says_where() {
+    let own = load("xeon-2s-96cpu-sriov", "restricted", "container");
+    let holdings = NodeHoldings::of(&own.node, &own.empty_ledger(), Vec::new());
+    let state = NodeState::new("worker-1", NodeDescription::of(&own), holdings);
+    let good = serde_json::to_value(&state).unwrap();
+    let with = |path: &str, value: Value| {
+        let mut bad = good.clone();
+        *bad.pointer_mut(path).unwrap() = value;
+        let state: NodeState = serde_json::from_value(bad).map_err(|error| error.to_string())?;
+        let started = state.node.start().map_err(|error| format!("{error:#}"))?;
+        let ledger = state.holdings.ledger(&started.node, &mut PodShapes::default());
+        ledger.map(drop).map_err(|error| format!("{error:#}"))
+    };
+    assert_eq!(with("/holdings/pods", json!([])), Ok(()));
+    let unknown_shape = json!([{ "uid": "a", "namespace": "d", "name": "a", "shape": 3 }]);
+    for (path, value, expected) in [
+        ("/node/rulesOf", json!("v2"), "node.rulesOf \"v2\""),
+        ("/node/configuration/cpuManagerPolicy", json!("statik"), "statik"),
+        ("/node/machine/cpus/0/0", json!(-1), "outside the kernel's range"),
+        ("/holdings/cpu", json!("{\"policyName\":\"none\"}"), "cpu"),
+        ("/holdings/pods", unknown_shape, "there is no shape 3"),
+    ] {
+        let why = with(path, value).unwrap_err();
+        assert!(why.contains(expected), "{path}: {why}");
+        println!("{path}: {why}");
+    }
+}
