@@ -63,7 +63,7 @@ spec: {containers: [{name: app, image: none, resources: {requests: {cpu: 500m, m
 struct Done {
     admitted: u64,
     refused: u64,
-    topologies: u64,
+    publications: u64,
     mean_delay: u64,
     failures: u64,
 }
@@ -123,11 +123,11 @@ impl Fleet {
             self.minutes,
             usage.largest / 1024,
             a_second(decided),
-            a_second(after.topologies - before.topologies),
+            a_second(after.publications - before.publications),
             after.mean_delay,
             after.failures,
         );
-        let wrong = (after.topologies == before.topologies).then(|| "no object was written".to_owned());
+        let wrong = (after.publications == before.publications).then(|| "no object was written".to_owned());
         Ok((text, wrong))
     }
 
@@ -161,7 +161,7 @@ fn done(log: &str) -> anyhow::Result<Done> {
     Ok(Done {
         admitted: count("admitted")?,
         refused: count("refused")?,
-        topologies: count("topologies")?,
+        publications: count("publications")?,
         mean_delay: count("mean_delay_milliseconds")?,
         failures: count("failures")?,
     })

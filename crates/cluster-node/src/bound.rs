@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::connection::Cluster;
 use crate::error::ClusterError;
 use crate::events::PodReference;
-use crate::watch::{Bound, Freshness, ObjectEvent, ObjectWatch};
+use crate::watch::{Freshness, ObjectEvent, ObjectWatch, Selected};
 
 /// Who writes fields, as `managedFields` has it.
 pub(crate) const WRITER: &str = "topolet";
@@ -37,7 +37,7 @@ impl Cluster {
     /// # Errors
     /// The API server cannot be reached, or the right to list pods is missing.
     pub fn pods_bound_to(self, node: &str) -> Result<BoundPods, ClusterError> {
-        Ok(BoundPods(ObjectWatch::of(self, Bound::To(node), Freshness::Latest)?))
+        Ok(BoundPods(ObjectWatch::of(self, &pod_kind(), Selected::BoundTo(node), Freshness::Latest)?))
     }
 
     /// The same of the pods that are bound to any node.
@@ -45,7 +45,15 @@ impl Cluster {
     /// # Errors
     /// The API server cannot be reached, or the right to list pods is missing.
     pub fn bound_pods(self) -> Result<BoundPods, ClusterError> {
-        Ok(BoundPods(ObjectWatch::of(self, Bound::Anywhere, Freshness::Latest)?))
+        Ok(BoundPods(ObjectWatch::of(self, &pod_kind(), Selected::Bound, Freshness::Latest)?))
+    }
+
+    /// The same of those of which their node has not said yet that they run, or that it refuses them: then they are gone here.
+    ///
+    /// # Errors
+    /// The API server cannot be reached, or the right to list pods is missing.
+    pub fn bound_pending_pods(self) -> Result<BoundPods, ClusterError> {
+        Ok(BoundPods(ObjectWatch::of(self, &pod_kind(), Selected::BoundAndPending, Freshness::Latest)?))
     }
 
     /// Patches the status of a pod by a strategic merge. Gives the pod as it is then.
@@ -72,7 +80,7 @@ impl Cluster {
     }
 
     fn pods_in(&self, namespace: &str) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), namespace, &ApiResource::erase::<Pod>(&()))
+        Api::namespaced_with(self.client.clone(), namespace, &pod_kind())
     }
 }
 
@@ -92,4 +100,8 @@ impl BoundPods {
             None => None,
         })
     }
+}
+
+pub(crate) fn pod_kind() -> ApiResource {
+    ApiResource::erase::<Pod>(&())
 }

@@ -11,6 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::error::ClusterError;
+use crate::topology::Woken;
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(1);
@@ -91,6 +92,12 @@ impl Cluster {
         let Some((host, port)) = address else { return false };
         let connect = async { timeout(CONNECT, TcpStream::connect((host, port))).await };
         matches!(self.runtime.block_on(connect), Ok(Ok(_)))
+    }
+
+    /// Waits until `woken` is there, or the time is over.
+    pub fn rest(&self, woken: impl Future<Output = ()>, within: Duration) -> Woken {
+        let waited = self.runtime.block_on(async { timeout(within, woken).await });
+        if waited.is_ok() { Woken::ByUs } else { Woken::ByTime }
     }
 
     /// Waits for an answer.

@@ -11,6 +11,9 @@
 //! what becomes of them, [`Cluster::create_node`] and [`Cluster::patch_node_status`] for the node's object, and
 //! [`Cluster::renew_lease`], by which the cluster knows that it lives. Who simulates many nodes has [`Cluster::bound_pods`] and
 //! [`Cluster::overwrite_topology`].
+//!
+//! [`Cluster::write_state`] publishes what a node is and what its pods hold, for schedulers that decide as the node does;
+//! they have [`Cluster::node_states`], [`Cluster::node_topologies`] and [`Cluster::bound_pending_pods`].
 
 mod connection;
 mod error;
@@ -25,6 +28,7 @@ mod pace;
 mod agent;
 mod look;
 mod topology;
+mod state;
 
 pub use agent::{AgentAnswer, AgentPod};
 pub use bound::{BoundPodEvent, BoundPods};
@@ -36,6 +40,7 @@ pub use lease::{NodeLease, OtherHolder, now_in_seconds};
 pub use look::{BoundPod, PodName};
 pub use pace::EventPace;
 pub use pods::PodWatch;
+pub use state::{Found, NodeObjects, StateError, StatePart, WatchedObject};
 pub use topology::{ApplyError, FieldConflict, OthersFields, TopologyWriter, Woken, Written};
 
 // The crate whose types are in the signatures here.

@@ -8,9 +8,10 @@ use std::time::Duration;
 use kube::api::DynamicObject;
 use pods_api::{Event, KubeletPod};
 
+use crate::bound::pod_kind;
 use crate::connection::Cluster;
 use crate::error::ClusterError;
-use crate::watch::{Bound, Freshness, ObjectEvent, ObjectWatch};
+use crate::watch::{Freshness, ObjectEvent, ObjectWatch, Selected};
 
 /// In which a mirror pod has the UID of the static pod.
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -24,7 +25,7 @@ impl Cluster {
     /// # Errors
     /// The API server cannot be reached, or the right to list pods is missing.
     pub fn pods_of(self, node: &str) -> Result<PodWatch, ClusterError> {
-        Ok(PodWatch(ObjectWatch::of(self, Bound::To(node), Freshness::Any)?))
+        Ok(PodWatch(ObjectWatch::of(self, &pod_kind(), Selected::BoundTo(node), Freshness::Any)?))
     }
 }
 

@@ -13,7 +13,7 @@ use kube::core::Status;
 use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_stream::{Stream, StreamExt as _};
 
 use crate::connection::Cluster;
@@ -159,9 +159,7 @@ impl Cluster {
     }
 
     fn topologies(&self) -> Api<DynamicObject> {
-        let kind = GroupVersionKind::gvk("topology.node.k8s.io", "v1alpha2", "NodeResourceTopology");
-        let all = ApiResource::from_gvk_with_plural(&kind, "noderesourcetopologies");
-        Api::all_with(self.client.clone(), &all)
+        Api::all_with(self.client.clone(), &kind())
     }
 }
 
@@ -195,8 +193,7 @@ impl TopologyWriter {
 
     /// Waits until `woken` is there, or the time is over.
     pub fn rest(&self, woken: impl Future<Output = ()>, within: Duration) -> Woken {
-        let waited = self.cluster.runtime.block_on(async { timeout(within, woken).await });
-        if waited.is_ok() { Woken::ByUs } else { Woken::ByTime }
+        self.cluster.rest(woken, within)
     }
 
     /// Waits until `woken` is there, somebody else has changed or deleted the object, or the time is over.
@@ -256,6 +253,12 @@ impl TopologyWriter {
             error
         })
     }
+}
+
+/// `NodeResourceTopology`.
+pub(crate) fn kind() -> ApiResource {
+    let kind = GroupVersionKind::gvk("topology.node.k8s.io", "v1alpha2", "NodeResourceTopology");
+    ApiResource::from_gvk_with_plural(&kind, "noderesourcetopologies")
 }
 
 /// Versions are numbers that grow, of which a reader of one kind may know so much.

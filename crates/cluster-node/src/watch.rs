@@ -1,10 +1,9 @@
-//! Pods that are bound to nodes as objects: all of them, and then each change.
+//! Objects of a kind: all that are selected, and then each change.
 
 use std::pin::Pin;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams, WatchEvent, WatchParams};
 use tokio::time::timeout;
@@ -21,39 +20,52 @@ const LONGEST: Duration = Duration::from_mins(5);
 /// Between a watch that has ended and the next.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How new the first list has to be.
+/// How the first list is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Freshness {
     /// What the API server has in its memory is enough: the watch goes on from there.
     Any,
-    /// A pod that is not in the list is not there: it is asked for in etcd.
+    /// An object that is not in the list is not there: it is asked for in etcd.
     Latest,
+    /// The same in pages, of objects that are too many and too large for one answer.
+    LatestByPages,
 }
 
-/// Which pods are told of.
+/// So many objects are a page.
+const PAGE: u32 = 200;
+
+/// Which objects are told of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Bound<'a> {
-    /// Those that are bound to the node of that name.
-    To(&'a str),
-    /// Those that are bound to any node.
-    Anywhere,
+pub(crate) enum Selected<'a> {
+    /// All.
+    All,
+    /// Pods that are bound to the node of that name.
+    BoundTo(&'a str),
+    /// Pods that are bound to any node.
+    Bound,
+    /// Pods that are bound to any node, and of which the node has not said yet that they run or are refused.
+    BoundAndPending,
 }
 
-impl Bound<'_> {
-    fn selector(self) -> String {
+impl Selected<'_> {
+    /// A field selector.
+    fn fields(self) -> Option<String> {
         match self {
-            Self::To(node) => format!("spec.nodeName={node}"),
-            Self::Anywhere => "spec.nodeName!=".to_owned(),
+            Self::All => None,
+            Self::BoundTo(node) => Some(format!("spec.nodeName={node}")),
+            Self::Bound => Some("spec.nodeName!=".to_owned()),
+            Self::BoundAndPending => Some("spec.nodeName!=,status.phase=Pending".to_owned()),
         }
     }
 }
 
-/// Pods that are bound.
+/// Objects of a kind.
 pub(crate) struct ObjectWatch {
     pub(crate) cluster: Cluster,
-    pods: Api<DynamicObject>,
+    objects: Api<DynamicObject>,
     watched: WatchParams,
-    /// The first pods, which are told before anything else, last first.
+    listed: ListParams,
+    /// Objects of the first list, which are told before anything else, last first.
     first: Vec<DynamicObject>,
     is_complete: bool,
     version: String,
@@ -61,7 +73,7 @@ pub(crate) struct ObjectWatch {
     events: Option<(Events, Instant)>,
 }
 
-/// What has happened to a pod.
+/// What has happened to an object.
 pub(crate) enum ObjectEvent {
     Is(DynamicObject),
     Complete,
@@ -69,26 +81,53 @@ pub(crate) enum ObjectEvent {
 }
 
 impl ObjectWatch {
-    pub(crate) fn of(cluster: Cluster, bound: Bound<'_>, freshness: Freshness) -> Result<Self, ClusterError> {
-        let pods = Api::<DynamicObject>::all_with(cluster.client.clone(), &ApiResource::erase::<Pod>(&()));
-        let selector = bound.selector();
-        let list = ListParams::default().fields(&selector);
-        let list = match freshness {
-            Freshness::Any => list.match_any(),
-            Freshness::Latest => list,
+    pub(crate) fn of(
+        cluster: Cluster,
+        kind: &ApiResource,
+        selected: Selected<'_>,
+        freshness: Freshness,
+    ) -> Result<Self, ClusterError> {
+        let objects = Api::<DynamicObject>::all_with(cluster.client.clone(), kind);
+        let (mut listed, mut watched) = (ListParams::default(), WatchParams::default());
+        if let Some(fields) = selected.fields() {
+            (listed, watched) = (listed.fields(&fields), watched.fields(&fields));
+        }
+        let listed = match freshness {
+            Freshness::Any => listed.match_any(),
+            Freshness::Latest => listed,
+            Freshness::LatestByPages => listed.limit(PAGE),
         };
-        let listed = cluster.wait(pods.list(&list))?;
-        let version = listed.metadata.resource_version.unwrap_or_default();
-        let mut first = listed.items;
-        first.reverse();
-        let watched = WatchParams::default().fields(&selector);
-        Ok(Self { cluster, pods, watched, first, is_complete: false, version, events: None })
+        let mut watch = Self {
+            cluster,
+            objects,
+            watched,
+            listed,
+            first: Vec::new(),
+            is_complete: false,
+            version: String::new(),
+            events: None,
+        };
+        watch.list()?;
+        Ok(watch)
+    }
+
+    /// Asks for the first page, or the next.
+    fn list(&mut self) -> Result<(), ClusterError> {
+        let page = self.cluster.wait(self.objects.list(&self.listed))?;
+        self.version = page.metadata.resource_version.unwrap_or_default();
+        self.listed.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
+        self.first = page.items;
+        self.first.reverse();
+        Ok(())
     }
 
     /// The next event; `None`: nothing has happened within that time. After an error the watch is over.
     pub(crate) fn next(&mut self, within: Duration) -> Result<Option<ObjectEvent>, ClusterError> {
-        if let Some(pod) = self.first.pop() {
-            return Ok(Some(ObjectEvent::Is(pod)));
+        if self.first.is_empty() && self.listed.continue_token.is_some() {
+            self.list()?;
+        }
+        if let Some(object) = self.first.pop() {
+            return Ok(Some(ObjectEvent::Is(object)));
         }
         if !self.is_complete {
             self.is_complete = true;
@@ -98,7 +137,7 @@ impl ObjectWatch {
             events
         } else {
             // It is made anew from the last version on.
-            let watch = self.cluster.wait(self.pods.watch(&self.watched, &self.version))?;
+            let watch = self.cluster.wait(self.objects.watch(&self.watched, &self.version))?;
             (Box::pin(watch), Instant::now())
         };
         let runtime = &self.cluster.runtime;
@@ -115,13 +154,13 @@ impl ObjectWatch {
         self.events = Some((events, since));
         let Some(event) = event else { return Ok(None) };
         match event {
-            WatchEvent::Added(pod) | WatchEvent::Modified(pod) => {
-                self.is_at(&pod);
-                Ok(Some(ObjectEvent::Is(pod)))
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                self.is_at(&object);
+                Ok(Some(ObjectEvent::Is(object)))
             }
-            WatchEvent::Deleted(pod) => {
-                self.is_at(&pod);
-                Ok(Some(ObjectEvent::Gone(pod)))
+            WatchEvent::Deleted(object) => {
+                self.is_at(&object);
+                Ok(Some(ObjectEvent::Gone(object)))
             }
             WatchEvent::Bookmark(bookmark) => {
                 self.version = bookmark.metadata.resource_version;
@@ -133,8 +172,8 @@ impl ObjectWatch {
         }
     }
 
-    fn is_at(&mut self, pod: &DynamicObject) {
-        if let Some(version) = &pod.metadata.resource_version {
+    fn is_at(&mut self, object: &DynamicObject) {
+        if let Some(version) = &object.metadata.resource_version {
             self.version.clone_from(version);
         }
     }

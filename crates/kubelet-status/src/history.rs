@@ -77,6 +77,15 @@ impl History {
         self.exits.insert(container.to_owned(), exit);
     }
 
+    /// Why the pod was refused; `None`: it was not.
+    #[must_use]
+    pub const fn refusal(&self) -> Option<&Refusal> {
+        match &self.verdict {
+            Verdict::Refused(refusal) => Some(refusal),
+            Verdict::Undecided | Verdict::Preempted | Verdict::Admitted => None,
+        }
+    }
+
     /// How its containers ended that have ended last.
     #[must_use]
     pub const fn exits(&self) -> &BTreeMap<String, Exit> {

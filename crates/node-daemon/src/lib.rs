@@ -40,6 +40,8 @@ mod observe;
 #[cfg(feature = "kubernetes")]
 mod nrt;
 #[cfg(feature = "kubernetes")]
+mod state;
+#[cfg(feature = "kubernetes")]
 mod member;
 mod explain;
 mod metrics;
@@ -149,6 +151,9 @@ pub struct Setup<'a> {
     /// Where schedulers are told what is free on each NUMA node; `None`: they are not.
     #[cfg(feature = "kubernetes")]
     pub topology: Option<TopologyPublication>,
+    /// Where schedulers read the node itself, if anywhere.
+    #[cfg(feature = "kubernetes")]
+    pub state: Option<NodeInCluster>,
     /// With a kubelet: where node files of pods are written that are decided otherwise here; `None`: nowhere.
     pub disagreements: Option<PathBuf>,
     /// Where cgroups of containers are written, or with a kubelet read.
@@ -198,6 +203,8 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     #[cfg(feature = "kubernetes")]
     nrt::start(setup.topology.as_ref(), &shared)?;
     #[cfg(feature = "kubernetes")]
+    state::start(setup.state.as_ref(), &shared)?;
+    #[cfg(feature = "kubernetes")]
     if let Some(candidate) = candidate {
         candidate.start(&shared, sender.clone(), now)?;
     }
@@ -233,6 +240,8 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     observe::start(setup, shared.clone(), first, disagreements)?;
     #[cfg(feature = "kubernetes")]
     nrt::start(setup.topology.as_ref(), &shared)?;
+    #[cfg(feature = "kubernetes")]
+    state::start(setup.state.as_ref(), &shared)?;
     tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
     let routes = api::router(shared.clone(), None, setup.explained);
     let told = Told { setup, shared: &shared };
@@ -275,6 +284,7 @@ fn shared(
         reload: tokio::sync::Notify::new(),
         drifted: ArcSwap::default(),
         changed: Changed::default(),
+        state_changed: Changed::default(),
         unpublished: Unpublished::default(),
         news: news::News::default(),
         #[cfg(feature = "kubernetes")]

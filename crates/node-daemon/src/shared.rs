@@ -47,6 +47,8 @@ pub(super) struct Shared {
     pub(super) drifted: ArcSwap<Vec<String>>,
     /// Whether there is a snapshot that has not been published.
     pub(super) changed: Changed,
+    /// The same, for who publishes the node itself.
+    pub(super) state_changed: Changed,
     /// Why schedulers do not read what is there.
     pub(super) unpublished: Unpublished,
     /// For who reports on pods.
@@ -90,6 +92,7 @@ impl Shared {
     pub(super) fn becomes(&self, snapshot: Snapshot) {
         let before = self.snapshot.swap(Arc::new(snapshot));
         self.changed.mark();
+        self.state_changed.mark();
         let now = self.snapshot.load();
         for (uid, record) in before.pods.iter().filter(|(uid, _)| !now.pods.contains_key(*uid)) {
             // One that state files alone list has its UID for a name.

@@ -1,4 +1,4 @@
-//! What is wrong with the object that schedulers read of the node, each in a sentence. The log has it once.
+//! What is wrong with the objects that schedulers read of the node, each in a sentence. The log has it once.
 
 use parking_lot::Mutex;
 
@@ -7,18 +7,19 @@ use parking_lot::Mutex;
 pub(super) struct Unpublished {
     written: Mutex<Option<String>>,
     watched: Mutex<Option<String>>,
+    state: Mutex<Option<String>>,
 }
 
 impl Unpublished {
     pub(super) fn problems(&self) -> Vec<String> {
-        let (written, watched) = (self.written.lock().clone(), self.watched.lock().clone());
-        written.into_iter().chain(watched).collect()
+        let all = [&self.written, &self.watched, &self.state];
+        all.into_iter().filter_map(|wrong| wrong.lock().clone()).collect()
     }
 }
 
 #[cfg(feature = "kubernetes")]
 impl Unpublished {
-    /// The object is not written.
+    /// The object with its amounts is not written.
     pub(super) fn not_written(&self, why: String) {
         say(&self.written, why);
     }
@@ -31,6 +32,16 @@ impl Unpublished {
     /// It is written; whether it was not before.
     pub(super) fn written(&self) -> bool {
         self.written.lock().take().is_some()
+    }
+
+    /// The node's state is not written.
+    pub(super) fn state_is_not_written(&self, why: String) {
+        say(&self.state, why);
+    }
+
+    /// It is written; whether it was not before.
+    pub(super) fn state_is_written(&self) -> bool {
+        self.state.lock().take().is_some()
     }
 
     /// It is watched.

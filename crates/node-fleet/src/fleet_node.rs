@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use device_manager::{Replies, Reply, RpcCode, RpcError};
 use kubelet_status::{PodObject, Refusal, Step, Surroundings, Verdict as Decided};
+use node_input::{NodeHoldings, PublishedRefusal};
 use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeResourceTopology};
 use pod_spec::{Pod, PodRules, PodUid, Role};
 use pods_api::KubeletPod;
@@ -33,7 +34,7 @@ pub(crate) struct FleetNode {
     pub(crate) uid: String,
     /// The status that was sent last.
     pub(crate) status: Value,
-    pub(crate) topology: TopologyState,
+    pub(crate) publication: PublicationState,
     /// When writing it began last.
     pub(crate) written: Option<Instant>,
     /// Since when it has been another one than what was written.
@@ -42,7 +43,7 @@ pub(crate) struct FleetNode {
 
 /// How what schedulers read of a node compares with the node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum TopologyState {
+pub(crate) enum PublicationState {
     /// It is the same.
     Same,
     /// It will be written.
@@ -69,7 +70,7 @@ impl FleetNode {
             churned: 0,
             uid: String::new(),
             status: Value::Null,
-            topology: TopologyState::Same,
+            publication: PublicationState::Same,
             written: None,
             changed: None,
         }
@@ -195,8 +196,17 @@ impl FleetNode {
         }
     }
 
-    /// What schedulers read of the node.
-    pub(crate) fn object(&self, kind: &Kind) -> NodeResourceTopology {
+    /// What pods hold, and which pods were refused.
+    pub(crate) fn holdings(&self, kind: &Kind) -> NodeHoldings {
+        let refused = self.pods.iter().filter_map(|(uid, pod)| {
+            let reason = pod.history.refusal()?.reason.clone();
+            Some(PublishedRefusal { uid: uid.clone(), reason })
+        });
+        NodeHoldings::of(&kind.node.node, &self.ledger, refused.collect())
+    }
+
+    /// What is free on each NUMA node.
+    pub(crate) fn amounts(&self, kind: &Kind) -> NodeResourceTopology {
         let node = &kind.node;
         let fingerprint = Fingerprint::of_pods(FingerprintMethod::All, self.ledger.pods()).ok();
         let facts =

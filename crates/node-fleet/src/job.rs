@@ -20,7 +20,7 @@ pub(crate) enum Job {
     /// Its status is sent.
     Status(NodeNumber),
     /// What schedulers read of it is written.
-    Topology(NodeNumber),
+    Publish(NodeNumber),
     /// The API server is told of the pod of that UID.
     Pod(NodeNumber, String),
 }

@@ -41,12 +41,11 @@ pub struct Fleet {
 
 /// What schedulers can read of the nodes, beside their objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Published {
-    /// Nothing.
-    #[default]
-    Nothing,
+pub struct Published {
     /// Their `NodeResourceTopology`.
-    Topology,
+    pub topology: bool,
+    /// Their `NodeState`.
+    pub state: bool,
 }
 
 /// Pods that come to each node by themselves, and of which no API server knows. The oldest goes when there is no room.
@@ -118,12 +117,12 @@ fn churn(shared: &Shared, fleet: &Fleet, due: u64) {
 /// What has been done since the start, as a line of the log.
 fn tell(counters: &Counters) {
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    let topologies = count(&counters.topologies);
+    let publications = count(&counters.publications);
     tracing::info!(
         admitted = count(&counters.admitted),
         refused = count(&counters.refused),
-        topologies,
-        mean_delay_milliseconds = count(&counters.delay) / topologies.max(1) / 1000,
+        publications,
+        mean_delay_milliseconds = count(&counters.delay) / publications.max(1) / 1000,
         pods = count(&counters.pods),
         failures = count(&counters.failures),
         "so far"

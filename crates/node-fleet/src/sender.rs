@@ -5,12 +5,17 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cluster_node::{ApplyError, Cluster, ClusterError, NodeLease, PodReference, now_in_seconds};
+use cluster_node::{
+    ApplyError, Cluster, ClusterError, Found, NodeLease, PodReference, StateError, StatePart, now_in_seconds,
+};
 use crossbeam::channel::Receiver;
 use kubelet_status::{NodeFacts, PodObject, Readiness, Step, node_status, registered, relabelled};
+use node_input::NodeHoldings;
+use node_resource_topology::NodeResourceTopology;
 use serde_json::{Value, json};
+use thiserror::Error;
 
-use crate::fleet_node::{FleetNode, TopologyState};
+use crate::fleet_node::{FleetNode, PublicationState};
 use crate::fleet_pod::Sending;
 use crate::job::{Job, NodeNumber};
 use crate::state::{Counters, Shared};
@@ -21,6 +26,29 @@ const AGAIN: Duration = Duration::from_secs(1);
 const REST: Duration = Duration::from_secs(10);
 /// What runs containers, as nodes report it.
 const RUNTIME: &str = concat!("topolet://", env!("CARGO_PKG_VERSION"));
+
+/// Why something was not sent.
+#[derive(Debug, Error)]
+enum SendError {
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    #[error(transparent)]
+    Amounts(#[from] ApplyError),
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+impl SendError {
+    /// Whether the credentials are not accepted.
+    const fn is_of_credentials(&self) -> bool {
+        matches!(
+            self,
+            Self::Cluster(ClusterError::Unauthorized { .. })
+                | Self::Amounts(ApplyError::Cluster(ClusterError::Unauthorized { .. }))
+                | Self::State(StateError::Cluster(ClusterError::Unauthorized { .. }))
+        )
+    }
+}
 
 /// A thread that sends.
 pub(crate) struct Sender {
@@ -45,13 +73,13 @@ impl Sender {
             Job::Register(at) => self.register(*at),
             Job::Lease(at) => self.lease(*at),
             Job::Status(at) => self.status(*at),
-            Job::Topology(at) => self.topology(*at),
+            Job::Publish(at) => self.publish(*at),
             Job::Pod(at, uid) => self.pod(*at, uid),
         };
         match sent {
             Ok(()) => self.shared.works(),
             Err(error) => {
-                if let ApplyError::Cluster(ClusterError::Unauthorized { .. }) = error
+                if error.is_of_credentials()
                     && let Ok(renewed) = Cluster::new(&self.shared.access)
                 {
                     self.cluster = renewed;
@@ -62,7 +90,7 @@ impl Sender {
         }
     }
 
-    fn register(&self, at: NodeNumber) -> Result<(), ApplyError> {
+    fn register(&self, at: NodeNumber) -> Result<(), SendError> {
         let Some(node) = self.shared.nodes.get(at) else { return Ok(()) };
         let name = node.lock().name.clone();
         let found = self.cluster.node_object(&name)?;
@@ -79,6 +107,9 @@ impl Sender {
             let made = self.with_facts(&node.lock(), |facts| registered(facts, &status));
             self.cluster.create_node(&made)?
         };
+        if self.shared.published.state {
+            self.cluster.write_state(&name, StatePart::Node, &self.shared.kind.description)?;
+        }
         let config = &self.shared.kind.node.config().reporting;
         let now = Instant::now();
         let mut node = node.lock();
@@ -90,7 +121,7 @@ impl Sender {
         Ok(())
     }
 
-    fn lease(&self, at: NodeNumber) -> Result<(), ApplyError> {
+    fn lease(&self, at: NodeNumber) -> Result<(), SendError> {
         let Some(node) = self.shared.nodes.get(at) else { return Ok(()) };
         let config = &self.shared.kind.node.config().reporting;
         let lease = {
@@ -112,7 +143,7 @@ impl Sender {
         Ok(())
     }
 
-    fn status(&self, at: NodeNumber) -> Result<(), ApplyError> {
+    fn status(&self, at: NodeNumber) -> Result<(), SendError> {
         let Some(node) = self.shared.nodes.get(at) else { return Ok(()) };
         let (name, status) = {
             let node = node.lock();
@@ -125,35 +156,55 @@ impl Sender {
         Ok(())
     }
 
-    fn topology(&self, at: NodeNumber) -> Result<(), ApplyError> {
+    fn publish(&self, at: NodeNumber) -> Result<(), SendError> {
         let Some(node) = self.shared.nodes.get(at) else { return Ok(()) };
-        let (name, object, changed) = {
+        let (kind, published) = (&self.shared.kind, self.shared.published);
+        let (name, amounts, holdings, changed) = {
             let mut node = node.lock();
-            node.topology = TopologyState::Sending;
+            node.publication = PublicationState::Sending;
             node.written = Some(Instant::now());
-            (node.name.clone(), node.object(&self.shared.kind), node.changed.take())
+            let amounts = published.topology.then(|| node.amounts(kind));
+            let holdings = published.state.then(|| node.holdings(kind));
+            (node.name.clone(), amounts, holdings, node.changed.take())
         };
-        let sent = self.cluster.overwrite_topology(&name, &object);
+        let sent = self.write(&name, amounts.as_ref(), holdings.as_ref());
         let mut node = node.lock();
         if let Err(error) = sent {
-            node.topology = TopologyState::Queued;
+            node.publication = PublicationState::Queued;
             node.changed = changed;
             return Err(error);
         }
-        let counters = &self.shared.kind.counters;
-        Counters::add(&counters.topologies);
+        let counters = &kind.counters;
+        Counters::add(&counters.publications);
         let delay = changed.map_or(0, |since| since.elapsed().as_micros());
         counters.delay.fetch_add(u64::try_from(delay).unwrap_or(u64::MAX), Ordering::Relaxed);
-        if node.topology == TopologyState::Outdated {
-            node.topology = TopologyState::Queued;
+        if node.publication == PublicationState::Outdated {
+            node.publication = PublicationState::Queued;
             self.shared.write_again(at, &node);
         } else {
-            node.topology = TopologyState::Same;
+            node.publication = PublicationState::Same;
         }
         Ok(())
     }
 
-    fn pod(&self, at: NodeNumber, uid: &str) -> Result<(), ApplyError> {
+    fn write(
+        &self,
+        name: &str,
+        amounts: Option<&NodeResourceTopology>,
+        holdings: Option<&NodeHoldings>,
+    ) -> Result<(), SendError> {
+        if let Some(amounts) = amounts {
+            self.cluster.overwrite_topology(name, amounts)?;
+        }
+        if let Some(holdings) = holdings
+            && self.cluster.write_state(name, StatePart::Holdings, holdings)? == Found::Missing
+        {
+            self.cluster.write_state(name, StatePart::Node, &self.shared.kind.description)?;
+        }
+        Ok(())
+    }
+
+    fn pod(&self, at: NodeNumber, uid: &str) -> Result<(), SendError> {
         let Some(node) = self.shared.nodes.get(at) else { return Ok(()) };
         let Some((reference, patch)) = told_of(&node.lock(), uid) else {
             if let Some(pod) = node.lock().pods.get_mut(uid) {

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use cluster_node::{Access, now_in_seconds};
 use kubelet_status::{ContainerReports, HostFacts, Reported, Surroundings};
-use node_input::LoadedNode;
+use node_input::{LoadedNode, NodeDescription};
 use parking_lot::Mutex;
 
-use crate::fleet_node::{FleetNode, TopologyState};
+use crate::fleet_node::{FleetNode, PublicationState};
 use crate::job::{Job, Jobs, NodeNumber};
 use crate::run::Published;
 
@@ -20,6 +20,8 @@ const PACE: Duration = Duration::from_secs(1);
 pub(crate) struct Kind {
     pub(crate) node: LoadedNode,
     pub(crate) reported: Reported,
+    /// What its `NodeState` says that it is.
+    pub(crate) description: NodeDescription,
     pub(crate) counters: Counters,
 }
 
@@ -42,8 +44,8 @@ pub(crate) struct Counters {
     /// Pods that nodes admitted.
     pub(crate) admitted: AtomicU64,
     pub(crate) refused: AtomicU64,
-    /// Objects that schedulers read.
-    pub(crate) topologies: AtomicU64,
+    /// Times that what schedulers read of a node was written.
+    pub(crate) publications: AtomicU64,
     /// How long they were another one than their node, in all, in microseconds.
     pub(crate) delay: AtomicU64,
     /// Statuses of pods, and objects of pods that are deleted.
@@ -67,7 +69,8 @@ impl Shared {
         jobs: Jobs,
     ) -> Self {
         let reported = Reported::by(node.config(), node.node.pod_level());
-        let kind = Kind { node, reported, counters: Counters::default() };
+        let description = NodeDescription::of(&node);
+        let kind = Kind { node, reported, description, counters: Counters::default() };
         let nodes: Vec<Mutex<FleetNode>> =
             names.into_iter().map(|name| Mutex::new(FleetNode::new(name, &kind))).collect();
         let by_name = nodes.iter().enumerate().map(|(at, node)| (node.lock().name.clone(), at)).collect();
@@ -104,18 +107,18 @@ impl Shared {
 
     /// What schedulers read of a node is to be written, soon and not too often.
     pub(crate) fn changed(&self, at: NodeNumber, node: &mut FleetNode) {
-        if self.published == Published::Nothing {
+        if self.published == Published::default() {
             return;
         }
         let now = Instant::now();
         node.changed.get_or_insert(now);
-        node.topology = match node.topology {
-            TopologyState::Same => {
+        node.publication = match node.publication {
+            PublicationState::Same => {
                 self.write_again(at, node);
-                TopologyState::Queued
+                PublicationState::Queued
             }
-            TopologyState::Queued => TopologyState::Queued,
-            TopologyState::Sending | TopologyState::Outdated => TopologyState::Outdated,
+            PublicationState::Queued => PublicationState::Queued,
+            PublicationState::Sending | PublicationState::Outdated => PublicationState::Outdated,
         };
     }
 
@@ -123,7 +126,7 @@ impl Shared {
     pub(crate) fn write_again(&self, at: NodeNumber, node: &FleetNode) {
         let now = Instant::now();
         let from = node.written.map_or(now, |written| (written + PACE).max(now));
-        self.jobs.add_at(from, Job::Topology(at));
+        self.jobs.add_at(from, Job::Publish(at));
     }
 
     /// What a simulated host is.

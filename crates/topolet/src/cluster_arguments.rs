@@ -37,8 +37,12 @@ pub(crate) struct PodSourceArguments {
     /// --join or --simulate-containers.
     #[arg(long, requires = "cluster")]
     publish_nrt: bool,
-    /// With --publish-nrt: the node joins the cluster too.
-    #[arg(long, requires = "publish_nrt", conflicts_with = "observe")]
+    /// Keeps the node's `NodeState` at the API server: all that decisions on pods depend on, for `topolet scheduler`. The
+    /// node joins the cluster only with --join or --simulate-containers.
+    #[arg(long, requires = "cluster")]
+    publish_state: bool,
+    /// With --publish-nrt or --publish-state: the node joins the cluster too.
+    #[arg(long, requires = "cluster", conflicts_with = "observe")]
     join: bool,
     /// With --publish-nrt: overwrites what another producer has written there. Without it such an object is left alone.
     #[arg(long, requires = "publish_nrt")]
@@ -83,12 +87,27 @@ impl PodSourceArguments {
 
     /// Where the node of that name is published; `None`: nowhere.
     pub(crate) fn publication(&self, node_name: Option<&str>) -> anyhow::Result<Option<TopologyPublication>> {
-        let Some(node) = self.node(node_name).filter(|_| self.publish_nrt) else { return Ok(None) };
+        let Some(node) = self.named_node(node_name)?.filter(|_| self.publish_nrt) else { return Ok(None) };
+        let others = if self.take_over_nrt { OthersFields::Take } else { OthersFields::Keep };
+        Ok(Some(TopologyPublication { node, others }))
+    }
+
+    /// Where the node of that name publishes itself; `None`: nowhere.
+    pub(crate) fn state(&self, node_name: Option<&str>) -> anyhow::Result<Option<NodeInCluster>> {
+        Ok(self.named_node(node_name)?.filter(|_| self.publish_state))
+    }
+
+    /// A node that publishes something, if it is of a cluster.
+    fn named_node(&self, name: Option<&str>) -> anyhow::Result<Option<NodeInCluster>> {
+        let Some(node) = self.node(name).filter(|_| self.publishes()) else { return Ok(None) };
         check_node_name(&node.node).map_err(|wrong| {
             anyhow::anyhow!("no node can be called {:?}: {wrong}; --node-name gives another", node.node)
         })?;
-        let others = if self.take_over_nrt { OthersFields::Take } else { OthersFields::Keep };
-        Ok(Some(TopologyPublication { node, others }))
+        Ok(Some(node))
+    }
+
+    const fn publishes(&self) -> bool {
+        self.publish_nrt || self.publish_state
     }
 
     fn node(&self, name: Option<&str>) -> Option<NodeInCluster> {
@@ -99,7 +118,7 @@ impl PodSourceArguments {
 
     /// Whether the node is a member of a cluster, unless it has a kubelet.
     pub(crate) const fn joins(&self) -> bool {
-        self.has_cluster() && (!self.publish_nrt || self.join || self.simulate_containers)
+        self.has_cluster() && (!self.publishes() || self.join || self.simulate_containers)
     }
 
     /// Whether there is an API server, which knows what the node is called.

@@ -34,6 +34,9 @@ pub(crate) struct FleetArguments {
     /// Keeps the `NodeResourceTopology` of each node at the API server.
     #[arg(long)]
     publish_nrt: bool,
+    /// Keeps the `NodeState` of each node at the API server, for `topolet scheduler`.
+    #[arg(long)]
+    publish_state: bool,
     /// Pods that come to each node by themselves, with --pods-a-second, and of which the API server does not hear: the
     /// kinds take turns, and the oldest goes when there is no room.
     #[arg(short, long = "filename", value_name = "FILE", requires = "pods_a_second", value_hint = ValueHint::FilePath)]
@@ -70,7 +73,7 @@ pub(super) fn run(arguments: &FleetArguments, screen: Screen) -> anyhow::Result<
         name: arguments.name.clone(),
         count: arguments.nodes.into(),
         node,
-        published: if arguments.publish_nrt { Published::Topology } else { Published::Nothing },
+        published: Published { topology: arguments.publish_nrt, state: arguments.publish_state },
         churn,
     };
     in_small_pages();

@@ -264,6 +264,8 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         pods,
         #[cfg(feature = "kubernetes")]
         topology: arguments.pods.publication(arguments.identity.node_name.as_deref())?,
+        #[cfg(feature = "kubernetes")]
+        state: arguments.pods.state(arguments.identity.node_name.as_deref())?,
         disagreements: arguments.disagreements.clone(),
         cgroups: arguments.cgroup_root.clone().unwrap_or(CgroupRoot::Usual),
     };

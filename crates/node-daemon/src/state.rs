@@ -1,0 +1,119 @@
+//! The node itself, kept at an API server for schedulers that decide as the node does: its `NodeState`.
+//!
+//! What pods hold is written as soon as it changes and at most once a second; what the node is, when it starts and when
+//! somebody has deleted the object.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cluster_node::{Cluster, ClusterError, Found, StateError, StatePart};
+use node_agent::Snapshot;
+use node_input::{NodeDescription, NodeHoldings, PublishedRefusal};
+
+use crate::api_server::NodeInCluster;
+use crate::shared::Shared;
+
+/// Between two writes.
+const PACE: Duration = Duration::from_secs(1);
+/// Between two tries.
+const AGAIN: Duration = Duration::from_secs(5);
+/// So often the object is written though nothing has changed: somebody may have deleted it.
+const RESYNC: Duration = Duration::from_mins(1);
+
+/// Goes on publishing for the rest of the program, if somebody has said where.
+///
+/// # Errors
+/// The API server's address or credentials cannot be read.
+pub(super) fn start(to: Option<&NodeInCluster>, shared: &Arc<Shared>) -> anyhow::Result<()> {
+    let Some(to) = to else { return Ok(()) };
+    let cluster = Cluster::new(&to.access)?;
+    let publishing = Publishing {
+        description: NodeDescription::of(&shared.node),
+        to: to.clone(),
+        cluster,
+        shared: shared.clone(),
+        knows: Knows::Nothing,
+    };
+    thread::Builder::new().name("state".to_owned()).spawn(move || publishing.run())?;
+    Ok(())
+}
+
+struct Publishing {
+    description: NodeDescription,
+    to: NodeInCluster,
+    cluster: Cluster,
+    shared: Arc<Shared>,
+    knows: Knows,
+}
+
+/// What the API server knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Knows {
+    /// Nothing, as far as is known here.
+    Nothing,
+    /// What the node is.
+    Node,
+}
+
+impl Publishing {
+    fn run(mut self) {
+        loop {
+            let began = Instant::now();
+            // Taken before the snapshot: no later change is lost.
+            self.shared.state_changed.take();
+            match self.write() {
+                Ok(()) => {
+                    if self.shared.unpublished.state_is_written() {
+                        tracing::info!("NodeState {} is published", self.to.node);
+                    }
+                    thread::sleep(PACE.saturating_sub(began.elapsed()));
+                    let shared = self.shared.clone();
+                    self.cluster.rest(async move { shared.state_changed.wait().await }, RESYNC);
+                }
+                Err(error) => {
+                    let text = format!("NodeState {} is not published: {error}", self.to.node);
+                    self.shared.unpublished.state_is_not_written(text);
+                    self.reconnect(&error);
+                    thread::sleep(AGAIN);
+                }
+            }
+        }
+    }
+
+    fn write(&mut self) -> Result<(), StateError> {
+        let name = &self.to.node;
+        if self.knows == Knows::Nothing {
+            self.cluster.write_state(name, StatePart::Node, &self.description)?;
+            self.knows = Knows::Node;
+        }
+        let holdings = holdings(&self.shared, &self.shared.snapshot.load());
+        if self.cluster.write_state(name, StatePart::Holdings, &holdings)? == Found::Missing {
+            self.cluster.write_state(name, StatePart::Node, &self.description)?;
+        }
+        Ok(())
+    }
+
+    /// Credentials may have been renewed.
+    fn reconnect(&mut self, error: &StateError) {
+        let is_lost = matches!(
+            error,
+            StateError::Cluster(
+                ClusterError::Unauthorized { .. }
+                    | ClusterError::Unreachable { .. }
+                    | ClusterError::Late { .. }
+            )
+        );
+        if is_lost && let Ok(cluster) = Cluster::new(&self.to.access) {
+            self.cluster = cluster;
+        }
+    }
+}
+
+fn holdings(shared: &Shared, snapshot: &Snapshot) -> NodeHoldings {
+    let refused = snapshot
+        .refused
+        .iter()
+        .map(|(uid, refused)| PublishedRefusal { uid: uid.to_string(), reason: refused.reason.to_string() });
+    NodeHoldings::of(&shared.node.node, &snapshot.ledger, refused.collect())
+}
