@@ -67,8 +67,9 @@ const ROWS: &[Row] = &[
     row("state files", Pure, &["kubelet-checkpoint"]),
     row("whole pod", Pure, &["topology-admission"]),
     row("reports", Pure, &["admission-report"]),
-    row("many pods", Pure, &["node-simulation"]),
     row("node as a value", Pure, &["config-advice", "node-resource-topology", "kubelet-status"]),
+    row("many nodes", Pure, &["scheduler-extender"]),
+    row("many pods", Pure, &["node-simulation"]),
     row("sockets", Outside, &["kept-socket"]),
     row(
         "effects",

@@ -9,6 +9,7 @@
 //! - [`Conclusion`]: what came out. For an admitted pod one [`ContainerReport`] each: CPUs, memory, devices, NUMA nodes.
 //! - [`Refusal`]: the kubelet's reason and message, the [`Obstacle`]s behind them, and every [`Alternative`] under which
 //!   the pod was admitted when it was tried.
+//! - [`BriefReason`]: the same in so few words that many nodes say the same, from [`Facts::brief`].
 //! - [`UnitReport`]: one merge of topology hints, with what each NUMA node has of each resource.
 //! - [`Note`]: what the owner of the pod may not expect, with a [`Severity`].
 //!
@@ -25,6 +26,7 @@ mod report;
 mod refusal;
 mod why;
 mod obstacle;
+mod brief;
 mod lacks;
 mod grouped;
 mod handed_on;
@@ -44,6 +46,7 @@ mod json;
 mod words;
 
 pub use alternative::{Alternative, Ask, HintNodes, Place, Remedy};
+pub use brief::{BriefReason, Wanted};
 pub use container::{ContainerReport, DeviceSet, MemoryBlock};
 pub use facts::{Facts, NamedPod, UserAdvice};
 pub use grouped::{BoundNodes, GroupedMemory, HeldBackMemory, Sufficiency};

@@ -86,7 +86,7 @@ impl Facts<'_> {
     }
 
     /// The first resource of which the whole machine has too little.
-    fn machine_lack(&self, unit: Option<&UnitTrace>) -> Option<MachineLack> {
+    pub(crate) fn machine_lack(&self, unit: Option<&UnitTrace>) -> Option<MachineLack> {
         let rows = unit.map_or(&[][..], |unit| &unit.resources);
         let lacks = rows.iter().filter_map(|row| {
             let amounts = row.amounts.as_ref()?;
@@ -106,7 +106,7 @@ impl Facts<'_> {
     }
 }
 
-fn wider_sets(rows: &[ResourceTrace]) -> Vec<WiderSet> {
+pub(crate) fn wider_sets(rows: &[ResourceTrace]) -> Vec<WiderSet> {
     let wider = rows.iter().filter_map(|row| match row.answer {
         Answered::Sets { narrowest, preferred: Some(preferred), .. } if narrowest > preferred => {
             Some(WiderSet { resource: Resource::from(&row.resource), needed: narrowest, preferred })
@@ -117,7 +117,7 @@ fn wider_sets(rows: &[ResourceTrace]) -> Vec<WiderSet> {
 }
 
 /// How many nodes each resource prefers.
-fn set_sizes(rows: &[ResourceTrace]) -> Vec<SetSize> {
+pub(crate) fn set_sizes(rows: &[ResourceTrace]) -> Vec<SetSize> {
     let sizes = rows.iter().filter_map(|row| match row.answer {
         Answered::Sets { preferred: Some(nodes), .. } => {
             Some(SetSize { resource: Resource::from(&row.resource), nodes })

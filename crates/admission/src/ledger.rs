@@ -6,6 +6,8 @@ pub(crate) mod dead;
 mod collect;
 pub(crate) mod slices;
 pub(crate) mod runs;
+mod alike;
+mod lean;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -153,6 +155,12 @@ impl Ledger {
     /// The admitted pods, by UID.
     pub fn pods(&self) -> impl Iterator<Item = &Pod> {
         self.pods.iter()
+    }
+
+    /// Whether a pod of this UID is admitted.
+    #[must_use]
+    pub fn has_pod(&self, pod: &PodUid) -> bool {
+        self.pods.contains(pod)
     }
 
     /// The same, to be kept without copying them.

@@ -98,6 +98,12 @@ impl Holdings {
         self.books.position(resource).map(|at| self.books.amounts(node, at)).unwrap_or_default()
     }
 
+    /// Whether every node has the same booked, free and bound, whoever has booked it.
+    #[must_use]
+    pub fn is_booked_like(&self, other: &Self) -> bool {
+        self.books == other.books
+    }
+
     /// What the pod's init containers leave to its later containers: bytes by exact node set and resource.
     pub fn reusable(&self, pod: &PodUid) -> impl Iterator<Item = (NodeMask, &ResourceName, u64)> {
         let left = self.reusable_of(pod).into_iter().flatten();

@@ -34,6 +34,13 @@ impl<K: Ord + Clone, V: Clone + PartialEq> PartialEq for Layered<K, V> {
     }
 }
 
+impl<K: Ord, V> FromIterator<(K, V)> for Layered<K, V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let base: BTreeMap<K, V> = entries.into_iter().collect();
+        Self { len: base.len(), base: Arc::new(base), changes: Arc::default() }
+    }
+}
+
 impl<K: Ord + Clone, V: Clone> Layered<K, V> {
     pub(crate) const fn len(&self) -> usize {
         self.len

@@ -3,6 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::hash::{Hash as _, Hasher};
 
 use pod_spec::{ContainerName, Pod, PodUid, ResourceName};
 
@@ -90,6 +91,30 @@ impl Residents {
         let own = self.requests(pod).iter().find(|(of, _)| of == resource).map_or(0, |(_, own)| *own);
         let all = self.used.get(resource).copied().unwrap_or(0);
         i64::try_from(all - i128::from(own)).unwrap_or(i64::MAX)
+    }
+
+    /// The same with other values of the pods, which keep their UIDs, requests and order.
+    pub(crate) fn with_pods(&self, change: impl Fn(&Pod) -> Arc<Pod>) -> Self {
+        let residents = self.pods.iter().map(|(uid, resident)| {
+            let Resident { pod, requests, arrival } = resident;
+            let resident = Resident { pod: change(pod), requests: Arc::clone(requests), arrival: *arrival };
+            (uid.clone(), resident)
+        });
+        Self { pods: residents.collect(), used: Arc::clone(&self.used), arrivals: self.arrivals }
+    }
+
+    /// Whether the others ask for the same together.
+    pub(crate) fn has_sums_of(&self, others: &Self) -> bool {
+        self.sums().eq(others.sums())
+    }
+
+    pub(crate) fn hash_sums(&self, hasher: &mut impl Hasher) {
+        self.sums().for_each(|sum| sum.hash(hasher));
+    }
+
+    /// What all pods ask for together; a resource of which none asks for anything is left out.
+    fn sums(&self) -> impl Iterator<Item = (&ResourceName, &i128)> {
+        self.used.iter().filter(|(_, sum)| **sum != 0)
     }
 
     /// Whether the container is one of a pod that runs.

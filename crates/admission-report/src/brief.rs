@@ -1,0 +1,256 @@
+//! Why a pod does not fit, in so few words that many nodes say the same.
+//!
+//! A scheduler shows one line for thousands of nodes and counts those that say the same. So a brief reason has amounts
+//! that the pod asks for, and never what one node has left, nor the names of NUMA nodes and pods:
+//! `no NUMA node has 8 exclusive CPUs free`. The whole story of one node is in [`Refusal`](crate::Refusal).
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use cpu_manager::{AllocateError as CpusError, WholeCoresError};
+use device_manager::{AllocateError as DevicesError, Endpoint, Life};
+use memory_manager::AllocateError as MemoryError;
+use pod_spec::ResourceName;
+use topology_admission::{Cause, Mismatch, Reason, Refused, ResourceTrace, Standing, UnitTrace};
+use topology_policy::KubeletPolicy;
+
+use crate::facts::Facts;
+use crate::resource::Resource;
+use crate::why::{set_sizes, wider_sets};
+use crate::words::joined;
+
+/// Why a pod does not fit a node: equal, and shown alike, for equal causes on different nodes.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
+pub enum BriefReason {
+    /// No NUMA node alone has enough of any of these.
+    NoNode(Vec<Wanted>),
+    /// Each of these is on some NUMA node, and all are on none.
+    NotTogether(Vec<Wanted>),
+    /// All NUMA nodes together have too little of this.
+    Machine(Wanted),
+    /// These are free only on more NUMA nodes than the policy accepts.
+    WiderSets {
+        /// The policy's name.
+        policy: &'static str,
+        /// What is asked for; at least one.
+        wanted: Vec<Wanted>,
+    },
+    /// Resources prefer node sets of different sizes.
+    DifferentSizes {
+        /// The policy's name.
+        policy: &'static str,
+        /// The resources; at least two.
+        resources: Vec<Resource>,
+    },
+    /// Enough memory is free, on NUMA nodes that serve other pods in a group.
+    Grouped(Wanted),
+    /// CPUs that init containers of the pod left are on another NUMA node than free ones.
+    HandedOn,
+    /// Whole cores are required, and the number of CPUs is none of them.
+    PartOfCore(Wanted),
+    /// Whole cores are required, and too few are free.
+    WholeCores(Wanted),
+    /// The requests of all pods together would exceed what the node has.
+    NodeFull(ResourceName),
+    /// No device plugin of the resource has registered.
+    NoPlugin(Resource),
+    /// The device plugin of the resource is gone.
+    PluginGone(Resource),
+    /// The node is not what the pod demands.
+    Mismatch(&'static str),
+    /// The search for NUMA nodes was cut before it had an exact answer.
+    Cut,
+    /// Anything else: the kubelet's reason.
+    Other(String),
+}
+
+/// What a container, or a pod as a whole, asks for of one resource.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Wanted {
+    /// Which resource.
+    pub resource: Resource,
+    /// CPUs, bytes or devices; `None` where its provider tells no amounts.
+    pub amount: Option<u64>,
+}
+
+impl Facts<'_> {
+    /// Why the pod, which was `refused` with this trace, does not fit: without figures of this node.
+    #[must_use]
+    pub fn brief(&self, refused: &Refused) -> BriefReason {
+        let unit = self.trace.units.last();
+        if let Some(resource) = self.plugin_gone(unit) {
+            return BriefReason::PluginGone(resource);
+        }
+        let found = match &refused.cause {
+            Cause::MergeFailed(_) => Some(BriefReason::Cut),
+            Cause::NotAligned(_) => {
+                self.brief_sum(unit).or_else(|| unit.map(|unit| self.brief_not_aligned(unit)))
+            }
+            Cause::Shortage(shortages) => {
+                shortages.first().map(|first| BriefReason::NodeFull(first.resource.clone()))
+            }
+            Cause::Mismatch(mismatch) => Some(BriefReason::from(*mismatch)),
+            Cause::Cpus(CpusError::WholeCores(error)) => whole_cores(error),
+            Cause::Devices(DevicesError::Unregistered(resource)) => {
+                Some(BriefReason::NoPlugin(resource.into()))
+            }
+            Cause::Devices(DevicesError::Unavailable { resource, requested, .. }) => {
+                let resource = Resource::from(resource);
+                Some(BriefReason::Machine(Wanted { resource, amount: Some(*requested) }))
+            }
+            Cause::Memory(MemoryError::EmptySharedPool(_)) => None,
+            Cause::Memory(_) => self.brief_lack(unit).or_else(|| self.brief_held_back(unit)),
+            _ => self.brief_lack(unit),
+        };
+        found.unwrap_or_else(|| BriefReason::from(&refused.reason))
+    }
+
+    /// Where one NUMA node has to have all of it, what they have together makes no other cause.
+    fn brief_sum(&self, unit: Option<&UnitTrace>) -> Option<BriefReason> {
+        if self.node.policy() == KubeletPolicy::SingleNumaNode { None } else { self.brief_lack(unit) }
+    }
+
+    fn brief_lack(&self, unit: Option<&UnitTrace>) -> Option<BriefReason> {
+        let lack = self.machine_lack(unit)?;
+        Some(BriefReason::Machine(Wanted { resource: lack.resource, amount: Some(lack.asked) }))
+    }
+
+    fn brief_held_back(&self, unit: Option<&UnitTrace>) -> Option<BriefReason> {
+        self.trace.held_back.as_ref()?;
+        let memory = |row: &&ResourceTrace| Resource::from(&row.resource).is_memory();
+        unit?.resources.iter().find(memory).map(|row| BriefReason::Grouped(Wanted::of(row)))
+    }
+
+    fn brief_not_aligned(&self, unit: &UnitTrace) -> BriefReason {
+        let policy = self.node.policy();
+        if policy != KubeletPolicy::SingleNumaNode {
+            let wider = wider_sets(&unit.resources);
+            let is_wider =
+                |row: &&ResourceTrace| wider.iter().any(|set| set.resource.as_str() == row.resource.as_str());
+            let wanted: Vec<Wanted> = unit.resources.iter().filter(is_wider).map(Wanted::of).collect();
+            if !wanted.is_empty() {
+                return BriefReason::WiderSets { policy: policy.name(), wanted };
+            }
+            let sizes = set_sizes(&unit.resources);
+            if sizes.windows(2).any(|pair| matches!(pair, [one, other] if one.nodes != other.nodes)) {
+                let resources = sizes.into_iter().map(|size| size.resource).collect();
+                return BriefReason::DifferentSizes { policy: policy.name(), resources };
+            }
+        }
+        let standings = |row: &ResourceTrace| {
+            let each = self.nodes().iter().map(|(index, _)| unit.standing(row, index));
+            each.collect::<Vec<Standing>>()
+        };
+        let nowhere: Vec<(&ResourceTrace, Vec<Standing>)> = unit
+            .resources
+            .iter()
+            .map(|row| (row, standings(row)))
+            .filter(|(_, standings)| !standings.contains(&Standing::Fits))
+            .collect();
+        let closed = nowhere.iter().find(|(_, standings)| standings.contains(&Standing::Closed));
+        match closed.map(|(row, _)| (row, Resource::from(&row.resource))) {
+            Some((_, Resource::Cpu)) => return BriefReason::HandedOn,
+            Some((row, resource)) if resource.is_memory() => return BriefReason::Grouped(Wanted::of(row)),
+            _ => {}
+        }
+        if nowhere.is_empty() {
+            return BriefReason::NotTogether(unit.resources.iter().map(Wanted::of).collect());
+        }
+        BriefReason::NoNode(nowhere.into_iter().map(|(row, _)| Wanted::of(row)).collect())
+    }
+
+    /// A resource of the refused unit whose plugin is gone and of which too little is left.
+    fn plugin_gone(&self, unit: Option<&UnitTrace>) -> Option<Resource> {
+        let rows = unit.map_or(&[][..], |unit| &unit.resources);
+        let is_gone = |row: &&ResourceTrace| {
+            let endpoint = self.before.inventory().endpoint(&row.resource);
+            matches!(endpoint, Some(Endpoint::Plugin { life: Life::Stopped(_), .. }))
+                && row.amounts.as_ref().is_some_and(|amounts| amounts.free() < amounts.asked)
+        };
+        rows.iter().find(is_gone).map(|row| Resource::from(&row.resource))
+    }
+}
+
+fn whole_cores(error: &WholeCoresError) -> Option<BriefReason> {
+    let wanted = |cpus: usize| Wanted { resource: Resource::Cpu, amount: u64::try_from(cpus).ok() };
+    match error {
+        WholeCoresError::NotMultiple { requested, .. } => Some(BriefReason::PartOfCore(wanted(*requested))),
+        WholeCoresError::NotEnough { requested, .. } => Some(BriefReason::WholeCores(wanted(*requested))),
+        _ => None,
+    }
+}
+
+impl From<Mismatch> for BriefReason {
+    fn from(mismatch: Mismatch) -> Self {
+        Self::Mismatch(mismatch.reason())
+    }
+}
+
+impl From<&Reason> for BriefReason {
+    fn from(reason: &Reason) -> Self {
+        Self::Other(alloc::format!("{reason}"))
+    }
+}
+
+impl Wanted {
+    fn of(row: &ResourceTrace) -> Self {
+        let amount = row.amounts.as_ref().map(|amounts| amounts.asked);
+        Self { resource: Resource::from(&row.resource), amount }
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { resource, amount } = self;
+        match (resource, *amount) {
+            (Resource::Cpu, Some(1)) => f.write_str("1 exclusive CPU"),
+            (Resource::Cpu, Some(count)) => write!(f, "{count} exclusive CPUs"),
+            (Resource::Memory | Resource::HugePages(_), Some(bytes)) => {
+                write!(f, "{} of {resource}", resource.amount(bytes))
+            }
+            (_, Some(count)) => write!(f, "{count} {resource}"),
+            (_, None) => resource.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for BriefReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoNode(wanted) => write!(f, "no NUMA node has {} free", joined(wanted, " or ")),
+            Self::NotTogether(wanted) => {
+                write!(f, "no NUMA node has {} free together", joined(wanted, " and "))
+            }
+            Self::Machine(wanted) => write!(f, "all NUMA nodes together do not have {wanted} free"),
+            Self::WiderSets { policy, wanted } => {
+                write!(f, "free only on more NUMA nodes than {policy} accepts: {}", joined(wanted, " and "))
+            }
+            Self::DifferentSizes { policy, resources } => write!(
+                f,
+                "{} need different numbers of NUMA nodes, which {policy} refuses",
+                joined(resources, " and ")
+            ),
+            Self::Grouped(wanted) => {
+                write!(f, "{wanted} is free only in groups of NUMA nodes that serve together")
+            }
+            Self::HandedOn => f.write_str("CPUs that init containers left are on another NUMA node"),
+            Self::PartOfCore(wanted) => {
+                write!(f, "full-pcpus-only gives out whole cores, and {wanted} are no whole number of them")
+            }
+            Self::WholeCores(wanted) => write!(f, "too few whole cores are free for {wanted}"),
+            Self::NodeFull(resource) if resource.as_str() == "pods" => {
+                f.write_str("as many pods run as maxPods allows")
+            }
+            Self::NodeFull(resource) => {
+                write!(f, "pods would ask for more {resource} than the node has for them")
+            }
+            Self::NoPlugin(resource) => write!(f, "no device plugin of {resource} has registered"),
+            Self::PluginGone(resource) => write!(f, "the device plugin of {resource} is gone"),
+            Self::Mismatch(reason) => write!(f, "the kubelet refuses it: {reason}"),
+            Self::Cut => f.write_str("the search for NUMA nodes was cut before it had an exact answer"),
+            Self::Other(reason) => write!(f, "the kubelet refuses it: {reason}"),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What is known of a node, and whether a pod fits by it.
+
+use alloc::sync::Arc;
+
+use admission_report::{BriefReason, Facts};
+use device_manager::{AllocateReply, DeviceIds, Question as PluginQuestion, Replies, Reply};
+use pod_spec::{Pod, PodUid};
+use topology_admission::{Attempt, Detail, Ledger, Node, Verdict};
+
+use crate::judgement::Knowledge;
+use crate::score::{Score, score};
+use crate::zones::Zones;
+
+/// What is known of a node, with everything that holds something there.
+#[derive(Clone, Debug)]
+pub(crate) enum Basis {
+    Exact(Exact),
+    Approximate(Zones),
+}
+
+/// A node, and what its pods hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Exact {
+    pub(crate) node: Arc<Node>,
+    pub(crate) ledger: Ledger,
+}
+
+/// What came out for one pod.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Fits(Score),
+    Refused(BriefReason),
+}
+
+impl Basis {
+    pub(crate) const fn knowledge(&self) -> Knowledge {
+        match self {
+            Self::Exact(_) => Knowledge::Exact,
+            Self::Approximate(_) => Knowledge::Approximate,
+        }
+    }
+
+    /// Whether `pod`, which holds nothing there, fits.
+    pub(crate) fn outcome(&self, pod: &Pod) -> Outcome {
+        match self {
+            Self::Exact(exact) => exact.outcome(pod),
+            Self::Approximate(zones) => match zones.place(pod) {
+                Ok(placed) => Outcome::Fits(placed.score),
+                Err(reason) => Outcome::Refused(reason),
+            },
+        }
+    }
+
+    /// The node after `pod` has come; `None` if it is refused, and holds nothing.
+    pub(crate) fn with(&self, pod: &Pod) -> Option<Self> {
+        match self {
+            Self::Exact(exact) => exact.with(pod).map(Self::Exact),
+            Self::Approximate(zones) => zones.place(pod).ok().map(|placed| Self::Approximate(placed.after)),
+        }
+    }
+
+    /// The node on which nothing runs; `None` where that is not known.
+    pub(crate) fn empty(&self) -> Self {
+        match self {
+            Self::Exact(Exact { node, ledger }) => Self::Exact(Exact {
+                node: Arc::clone(node),
+                ledger: node.empty_ledger().with_inventory(ledger.inventory().clone()),
+            }),
+            Self::Approximate(zones) => Self::Approximate(zones.empty()),
+        }
+    }
+
+    /// Whether both give every pod the same verdict.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Exact(own), Self::Exact(theirs)) => {
+                Arc::ptr_eq(&own.node, &theirs.node) && own.ledger.decides_like(&theirs.ledger)
+            }
+            (Self::Approximate(own), Self::Approximate(theirs)) => own == theirs,
+            (Self::Exact(_), Self::Approximate(_)) | (Self::Approximate(_), Self::Exact(_)) => false,
+        }
+    }
+}
+
+impl Exact {
+    pub(crate) fn outcome(&self, pod: &Pod) -> Outcome {
+        let (attempt, replies) = self.attempt(pod);
+        match &attempt.verdict {
+            Verdict::Admitted(placement) => Outcome::Fits(score(self, pod, placement, &attempt.after)),
+            Verdict::Refused(_) | Verdict::NeedsPlugin(_) => self.refused(pod, &replies),
+        }
+    }
+
+    /// The same attempt once more, with everything that a reason is read off.
+    fn refused(&self, pod: &Pod, replies: &Replies) -> Outcome {
+        let (attempt, trace) = self.node.admission(&self.ledger, pod).with(replies).trace(Detail::Short);
+        let facts = Facts::new(&self.node, &self.ledger, pod, &attempt, &trace);
+        Outcome::Refused(match &attempt.verdict {
+            Verdict::Refused(refused) => facts.brief(refused),
+            Verdict::NeedsPlugin(question) => BriefReason::NoPlugin(question.resource().into()),
+            Verdict::Admitted(_) => BriefReason::Cut,
+        })
+    }
+
+    fn with(&self, pod: &Pod) -> Option<Self> {
+        let (attempt, _) = self.attempt(pod);
+        let Verdict::Admitted(_) = &attempt.verdict else { return None };
+        let ledger = self.ledger.commit(attempt).ok()?;
+        Some(Self { node: Arc::clone(&self.node), ledger })
+    }
+
+    /// Without some pods, all at once.
+    pub(crate) fn without<'a>(&self, pods: impl IntoIterator<Item = &'a PodUid>) -> Self {
+        let released = pods.into_iter().fold(self.ledger.clone(), |ledger, pod| ledger.release(pod));
+        Self { node: Arc::clone(&self.node), ledger: released }
+    }
+
+    /// With plugins that prefer no device and refuse none: they run on the node, and cannot be asked from afar.
+    fn attempt(&self, pod: &Pod) -> (Attempt, Replies) {
+        let mut replies = Replies::new();
+        loop {
+            let attempt = self.node.admission(&self.ledger, pod).with(&replies).attempt();
+            let Verdict::NeedsPlugin(question) = &attempt.verdict else { return (attempt, replies) };
+            // A question that has been answered is not asked again.
+            replies.insert(question.clone(), willing(question));
+        }
+    }
+}
+
+fn willing(question: &PluginQuestion) -> Reply {
+    match question {
+        PluginQuestion::Preferred { .. } => Reply::Preferred(DeviceIds::new()),
+        PluginQuestion::Allocate { .. } => Reply::Allocated(AllocateReply::default()),
+        PluginQuestion::PreStart { .. } => Reply::Started,
+    }
+}

@@ -1,0 +1,178 @@
+//! Which nodes a pod fits, and how good they are for it.
+//!
+//! Each node is asked one question, and more where pods are in flight. An answer is kept with the situation that a node
+//! is in, so that a question is decided once for nodes in the same state, and again only where something has changed.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use admission_report::BriefReason;
+use pod_spec::Pod;
+
+use crate::basis::{Basis, Outcome};
+use crate::judgement::{Judgement, Reason, Verdict};
+use crate::question::{Question, QuestionId};
+use crate::score::Score;
+use crate::shape::Shape;
+use crate::situation::SituationId;
+use crate::threads::Threads;
+use crate::view::View;
+
+/// What one node is asked.
+struct Row {
+    situation: SituationId,
+    /// The first is the one beside nobody.
+    questions: Arc<[QuestionId]>,
+}
+
+impl View {
+    /// Whether `pod` fits each of these nodes, in their order.
+    ///
+    /// A pod that is being offered to nodes again does not stand in its own way.
+    pub fn filter<N: AsRef<str>>(
+        &mut self,
+        pod: &Pod,
+        nodes: impl IntoIterator<Item = N>,
+        threads: &impl Threads,
+    ) -> Vec<Judgement> {
+        let rows = self.rows(pod, nodes);
+        self.decide(rows.iter().flatten().flat_map(Row::each).collect(), threads);
+        self.decide_on_empty_nodes(&rows, threads);
+        rows.iter().map(|row| row.as_ref().map_or(Judgement::UNKNOWN, |row| self.judgement(row))).collect()
+    }
+
+    /// How good each of these nodes is for `pod`, in their order: [`Score`] has the formula. A node that the pod does not
+    /// fit, or of which nothing is known, has 0. Pods in flight are not looked at.
+    pub fn score<N: AsRef<str>>(
+        &mut self,
+        pod: &Pod,
+        nodes: impl IntoIterator<Item = N>,
+        threads: &impl Threads,
+    ) -> Vec<Score> {
+        let rows = self.rows(pod, nodes);
+        self.decide(rows.iter().flatten().filter_map(|row| row.each().next()).collect(), threads);
+        let score = |row: &Row| match self.outcome(row.situation, *row.questions.first()?)? {
+            Outcome::Fits(score) => Some(*score),
+            Outcome::Refused(_) => None,
+        };
+        rows.iter().map(|row| row.as_ref().and_then(score).unwrap_or(Score::UNKNOWN)).collect()
+    }
+
+    fn rows<N: AsRef<str>>(&mut self, pod: &Pod, nodes: impl IntoIterator<Item = N>) -> Vec<Option<Row>> {
+        let forgotten = self.questions.trim();
+        self.situations.forget(&forgotten);
+        let shape = Shape::of(pod);
+        let mut by_offers: BTreeMap<Vec<usize>, Arc<[QuestionId]>> = BTreeMap::new();
+        nodes
+            .into_iter()
+            .map(|node| {
+                let place = self.by_name.get(node.as_ref()).copied()?;
+                let situation = self.members.get(place.0)?.situation?;
+                let offers: Vec<usize> = self.in_flight.at(place, &pod.uid).collect();
+                let questions = match by_offers.get(&offers) {
+                    Some(questions) => Arc::clone(questions),
+                    None => {
+                        let all = self.in_flight.questions(&offers, &shape);
+                        let ids: Arc<[QuestionId]> =
+                            all.into_iter().map(|question| self.questions.id(question)).collect();
+                        Arc::clone(by_offers.entry(offers).or_insert(ids))
+                    }
+                };
+                Some(Row { situation, questions })
+            })
+            .collect()
+    }
+
+    /// Decides what is not known yet, each once.
+    fn decide(&mut self, mut asked: Vec<(SituationId, QuestionId)>, threads: &impl Threads) {
+        asked.retain(|(situation, question)| self.outcome(*situation, *question).is_none());
+        asked.sort_unstable();
+        asked.dedup();
+        if asked.is_empty() {
+            return;
+        }
+        let ids: BTreeSet<QuestionId> = asked.iter().map(|(_, question)| *question).collect();
+        let questions: BTreeMap<QuestionId, &Question> =
+            ids.into_iter().filter_map(|id| Some((id, self.questions.get(id)?))).collect();
+        let situations = &self.situations;
+        let outcomes = threads.map(asked, |(situation, id)| {
+            let basis = &situations.get(situation)?.basis;
+            Some((situation, id, answer(basis, questions.get(&id)?)))
+        });
+        for (situation, question, outcome) in outcomes.into_iter().flatten() {
+            self.situations.keep(situation, question, outcome);
+        }
+    }
+
+    /// Whether pods that were refused would fit if nothing ran.
+    fn decide_on_empty_nodes(&mut self, rows: &[Option<Row>], threads: &impl Threads) {
+        let mut refused: Vec<(SituationId, QuestionId)> = rows
+            .iter()
+            .flatten()
+            .filter_map(|row| Some((row.situation, *row.questions.first()?)))
+            .filter(|(situation, question)| {
+                matches!(self.outcome(*situation, *question), Some(Outcome::Refused(_)))
+            })
+            .collect();
+        refused.sort_unstable();
+        refused.dedup();
+        let empty =
+            refused.into_iter().filter_map(|(situation, id)| Some((self.situations.empty(situation)?, id)));
+        let empty = empty.collect();
+        self.decide(empty, threads);
+    }
+
+    fn outcome(&self, situation: SituationId, question: QuestionId) -> Option<&Outcome> {
+        self.situations.get(situation)?.outcome(question)
+    }
+
+    fn judgement(&self, row: &Row) -> Judgement {
+        let Some(situation) = self.situations.get(row.situation) else { return Judgement::UNKNOWN };
+        let mut outcomes = row.questions.iter().filter_map(|question| situation.outcome(*question));
+        let verdict = match outcomes.next() {
+            None | Some(Outcome::Fits(_)) => match outcomes.any(|other| matches!(other, Outcome::Refused(_)))
+            {
+                true => Verdict::DoesNotFit(Reason::InFlight),
+                false => Verdict::Fits,
+            },
+            Some(Outcome::Refused(reason)) => {
+                let reason = reason.clone();
+                match self.refused_when_empty(row) {
+                    true if !depends_on_plugins(&reason) => Verdict::NeverFits(Reason::Node(reason)),
+                    _ => Verdict::DoesNotFit(Reason::Node(reason)),
+                }
+            }
+        };
+        Judgement { verdict, basis: situation.basis.knowledge() }
+    }
+
+    fn refused_when_empty(&self, row: &Row) -> bool {
+        let empty = self.situations.get(row.situation).and_then(|situation| situation.known_empty());
+        let outcome = empty.zip(row.questions.first()).and_then(|(empty, id)| self.outcome(empty, *id));
+        matches!(outcome, Some(Outcome::Refused(_)))
+    }
+}
+
+impl Row {
+    fn each(&self) -> impl Iterator<Item = (SituationId, QuestionId)> {
+        self.questions.iter().map(|question| (self.situation, *question))
+    }
+}
+
+/// The empty node lacks the devices of such plugins too, and a plugin may come back.
+const fn depends_on_plugins(reason: &BriefReason) -> bool {
+    matches!(reason, BriefReason::PluginGone(_) | BriefReason::NoPlugin(_))
+}
+
+/// Whether the pod fits after those beside it have come. One of those that does not fit will not be there.
+pub(crate) fn answer(basis: &Basis, question: &Question) -> Outcome {
+    let mut after: Option<Basis> = None;
+    for (number, shape) in question.beside.iter().enumerate() {
+        let before = after.as_ref().unwrap_or(basis);
+        if let Some(next) = before.with(&shape.numbered(number)) {
+            after = Some(next);
+        }
+    }
+    after.as_ref().unwrap_or(basis).outcome(question.shape.pod())
+}

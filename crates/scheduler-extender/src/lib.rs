@@ -1,0 +1,77 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # What a node is judged by
+//!
+//! 1. *Its own state* ([`NodeFacts::Exact`]): an attempt of `topology-admission` on the ledger that the node has
+//!    published. Pods that were bound to it and of which it has not told yet are *assumed*: they are admitted on that
+//!    ledger first, in the order of binding. Device plugins are taken to prefer no device and to refuse none.
+//! 2. *Published amounts* ([`NodeFacts::Approximate`]) where another producer publishes a `NodeResourceTopology`: see
+//!    [`Zones`].
+//! 3. *Nothing*: every pod passes, and [`Knowledge::Unknown`] says so.
+//!
+//! A pod that has passed a filter and is not bound yet is *in flight*: it may come to any of the nodes that it was
+//! offered. Another pod passes such a node only if it fits in both cases. With up to three pods in flight at a node every
+//! combination of them is tried; with more, all of them together and none.
+//!
+//! A pod that fits only because the kubelet would end other pods for it (a critical one) does not fit here: ending pods
+//! is for the scheduler's own preemption to decide.
+//!
+//! # The score
+//!
+//! From 0 to 10, in bands: alignment decides first, and only inside a band the node that becomes fuller wins. How full
+//! is the mean, over the resources that the pod asks for and that NUMA nodes have, of what is allocated after it.
+//!
+//! | band | the worst container of the pod lies |
+//! |---|---|
+//! | 7 to 10 | on one NUMA node, or it has nothing that has a place |
+//! | 4 to 6 | on one NUMA node, and a device of it is near another |
+//! | 2 to 3 | on two NUMA nodes |
+//! | 0 to 1 | on more |
+//!
+//! By published amounts a pod that fits one zone gets 5, another one 0.
+//!
+//! # What is decided when
+//!
+//! A verdict depends on the *shape* of a pod (everything but its name, UID, priority and what kube-scheduler itself
+//! checks) and on the state of a node. Nodes that share one [`Arc`](alloc::sync::Arc) of their `Node` and whose ledgers
+//! decide alike ([`Ledger::decides_like`](topology_admission::Ledger::decides_like)) are one *situation*, and a verdict
+//! is kept with the situation. So a filter decides each situation once for each shape, and after a change only what has
+//! changed. Verdicts of the last [64](View::remembering) shapes are kept. What is left to decide is divided among
+//! [`Threads`].
+//!
+//! The view is a value without locks: one thread owns it, and tells it what it hears. It knows no time, so whoever
+//! offers pods ends the offers that come to nothing ([`View::gone`]).
+#![no_std]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+mod view;
+mod member;
+mod shared_nodes;
+mod in_flight;
+mod filter;
+mod judgement;
+mod score;
+mod preempt;
+mod basis;
+mod zones;
+mod shape;
+mod question;
+mod situation;
+mod threads;
+
+pub use judgement::{Judgement, Knowledge, Reason, Verdict};
+pub use member::{NodeFacts, NodeState, StateVersion, Updated};
+pub use preempt::Sparing;
+pub use score::Score;
+pub use shared_nodes::SharedNodes;
+#[cfg(feature = "std")]
+pub use threads::ScopedThreads;
+pub use threads::{OneThread, Threads};
+pub use view::{Size, View};
+pub use zones::Zones;
+
+// What signatures name.
+pub use {admission_report, node_resource_topology, pod_spec, topology_admission};

@@ -1,0 +1,173 @@
+//! One node of the view: what was published of it, and the pods that it has not told of yet.
+
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use pod_spec::{Pod, PodUid};
+use topology_admission::{Ledger, Node};
+
+use crate::basis::{Basis, Exact};
+use crate::situation::SituationId;
+use crate::zones::Zones;
+
+/// Counts the states that a node has published: of two, the greater is the later one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct StateVersion {
+    /// Which run of the publisher: it counts from the beginning when it starts again. For example the time of its start.
+    pub run: u64,
+    /// The number of the change in that run.
+    pub change: u64,
+}
+
+/// What a node, or somebody for it, has published.
+#[derive(Clone, Debug)]
+pub struct NodeState {
+    /// Which state it is.
+    pub version: StateVersion,
+    /// What it says of the node.
+    pub facts: NodeFacts,
+    /// Pods of which the node knows besides those that it runs: those that it has refused and those that have ended. With
+    /// [`NodeFacts::Approximate`] those that the amounts count, too.
+    pub told: BTreeSet<PodUid>,
+}
+
+/// What is known of a node.
+#[derive(Clone, Debug)]
+pub enum NodeFacts {
+    /// The node's own state, by which its kubelet decides.
+    Exact {
+        /// The machine with its configuration. Nodes that are equal share one value ([`SharedNodes`](crate::SharedNodes));
+        /// names, labels and taints are kube-scheduler's business and do not belong into it.
+        node: Arc<Node>,
+        /// What the pods that run hold.
+        ledger: Ledger,
+    },
+    /// Amounts by NUMA node that another producer has published.
+    Approximate(Zones),
+}
+
+/// What became of a state that was published.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Updated {
+    /// It is the newest.
+    Applied,
+    /// A state of this version, or a later one, is there already.
+    Outdated,
+}
+
+/// A node of the view.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) name: Arc<str>,
+    published: Option<Published>,
+    /// Pods that were bound to the node and of which it has not told, in the order of binding.
+    assumed: Vec<Arc<Pod>>,
+    /// What is published, with the assumed pods that fit.
+    now: Option<Arc<Basis>>,
+    /// The situation of `now`, which the view keeps in step.
+    pub(crate) situation: Option<SituationId>,
+}
+
+#[derive(Debug)]
+struct Published {
+    version: StateVersion,
+    basis: Arc<Basis>,
+    told: BTreeSet<PodUid>,
+}
+
+impl Member {
+    pub(crate) const fn new(name: Arc<str>) -> Self {
+        Self { name, published: None, assumed: Vec::new(), now: None, situation: None }
+    }
+
+    /// The pods that are not assumed any more; `None` if the state is outdated.
+    pub(crate) fn update(&mut self, state: NodeState) -> Option<Vec<PodUid>> {
+        if self.published.as_ref().is_some_and(|before| before.version >= state.version) {
+            return None;
+        }
+        let basis = match state.facts {
+            NodeFacts::Exact { node, ledger } => Basis::Exact(Exact { node, ledger: ledger.lean() }),
+            NodeFacts::Approximate(zones) => Basis::Approximate(zones),
+        };
+        let published = Published { version: state.version, basis: Arc::new(basis), told: state.told };
+        let known = self.assumed.extract_if(.., |pod| published.knows(&pod.uid));
+        let known = known.map(|pod| pod.uid.clone()).collect();
+        self.published = Some(published);
+        self.assume_again();
+        Some(known)
+    }
+
+    /// Nothing is known of the node any more, except which pods were bound to it.
+    pub(crate) fn forget(&mut self) {
+        self.published = None;
+        self.now = None;
+    }
+
+    /// The pod is bound to this node.
+    pub(crate) fn assume(&mut self, pod: Arc<Pod>) -> Assumed {
+        let is_known = self.published.as_ref().is_some_and(|published| published.knows(&pod.uid));
+        if is_known || self.assumed.iter().any(|other| other.uid == pod.uid) {
+            return Assumed::Already;
+        }
+        if let Some(now) = &self.now
+            && let Some(after) = now.with(&pod)
+        {
+            self.now = Some(Arc::new(after));
+        }
+        self.assumed.push(pod);
+        Assumed::New
+    }
+
+    /// The pod is not bound to this node any more. Whether it was assumed.
+    pub(crate) fn unassume(&mut self, pod: &PodUid) -> bool {
+        let before = self.assumed.len();
+        self.assumed.retain(|assumed| assumed.uid != *pod);
+        let is_gone = self.assumed.len() < before;
+        if is_gone {
+            self.assume_again();
+        }
+        is_gone
+    }
+
+    pub(crate) fn assumed(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.assumed.iter()
+    }
+
+    pub(crate) const fn basis(&self) -> Option<&Arc<Basis>> {
+        self.now.as_ref()
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.published.is_none() && self.assumed.is_empty()
+    }
+
+    /// Admits the assumed pods one after the other on what is published. One that does not fit will be refused by the
+    /// node, and holds nothing.
+    fn assume_again(&mut self) {
+        let Some(published) = &self.published else { return };
+        let admit = |basis: Arc<Basis>, pod: &Arc<Pod>| match basis.with(pod) {
+            Some(after) => Arc::new(after),
+            None => basis,
+        };
+        self.now = Some(self.assumed.iter().fold(Arc::clone(&published.basis), admit));
+    }
+}
+
+/// Whether a binding is news.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Assumed {
+    New,
+    /// The node has told of the pod, or it is assumed already.
+    Already,
+}
+
+impl Published {
+    fn knows(&self, pod: &PodUid) -> bool {
+        let runs = match &*self.basis {
+            Basis::Exact(exact) => exact.ledger.has_pod(pod),
+            Basis::Approximate(_) => false,
+        };
+        runs || self.told.contains(pod)
+    }
+}

@@ -1,0 +1,150 @@
+//! How good a node is for a pod that fits it, from 0 to 10: alignment first, then how full it becomes.
+
+use device_manager::Topology;
+use numa_bitmask::NodeMask;
+use pod_spec::{Pod, ResourceName};
+use topology_admission::{Ledger, Node, Placed, Placement};
+
+use crate::basis::Exact;
+
+/// A score: 0 to [`Score::BEST`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Score(u8);
+
+impl Score {
+    /// kube-scheduler's greatest score of an extender.
+    pub const BEST: Self = Self(10);
+    /// A node by whose published amounts a pod fits one zone.
+    pub(crate) const ONE_ZONE: Self = Self(5);
+    /// A node of which nothing better is known.
+    pub(crate) const UNKNOWN: Self = Self(0);
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+}
+
+/// How a container lies, the best first. Every band is above the next, however full the nodes are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Alignment {
+    /// On one NUMA node, or it has nothing that has a place.
+    OneNode,
+    /// CPUs and memory on one, and a device that is near another.
+    RemoteDevices,
+    TwoNodes,
+    MoreNodes,
+}
+
+impl Alignment {
+    /// The lowest score, and by how much it rises with what is allocated.
+    const fn band(self) -> (u8, u32) {
+        match self {
+            Self::OneNode => (7, 3),
+            Self::RemoteDevices => (4, 2),
+            Self::TwoNodes => (2, 1),
+            Self::MoreNodes => (0, 1),
+        }
+    }
+}
+
+/// Of a pod that was given `placement`, after which the node's ledger is `after`.
+pub(crate) fn score(exact: &Exact, pod: &Pod, placement: &Placement, after: &Ledger) -> Score {
+    let node = &exact.node;
+    let each = placement.containers.iter().map(|placed| alignment(node, after, placed));
+    let (lowest, width) = each.max().unwrap_or(Alignment::OneNode).band();
+    let steps = (allocated(node, after, pod) * (width + 1) / WHOLE).min(width);
+    Score(lowest.saturating_add(u8::try_from(steps).unwrap_or(0)))
+}
+
+fn alignment(node: &Node, after: &Ledger, placed: &Placed) -> Alignment {
+    let mut nodes = NodeMask::EMPTY;
+    if let (Some(policy), Some(cpus)) =
+        (node.cpus(), placed.cpus.as_ref().and_then(|granted| granted.exclusive()))
+    {
+        nodes |= policy.nodes_of(cpus);
+    }
+    if let Some(memory_manager::Granted::Blocks(blocks)) = &placed.memory {
+        let booked = blocks.iter().filter(|block| block.size > 0);
+        nodes = booked.fold(nodes, |nodes, block| nodes | block.nodes.mask());
+    }
+    let near = |resource: &ResourceName, id| {
+        let device = after.inventory().device(resource, id)?;
+        let Topology::Nodes(ids) = &device.topology else { return None };
+        Some(node.nodes().mask_of(ids.iter().copied())).filter(|mask| !mask.is_empty())
+    };
+    let devices =
+        placed.devices.iter().flat_map(|(resource, ids)| ids.iter().filter_map(move |id| near(resource, id)));
+    let (mut is_remote, mut of_devices) = (false, NodeMask::EMPTY);
+    for device in devices {
+        is_remote |= !nodes.is_empty() && !device.meets(nodes);
+        // One that is near several nodes needs none of them in particular.
+        if device.len() == 1 {
+            of_devices |= device;
+        }
+    }
+    let own = if nodes.is_empty() { of_devices } else { nodes };
+    match (own.len(), is_remote) {
+        (0 | 1, false) => Alignment::OneNode,
+        (0 | 1, true) => Alignment::RemoteDevices,
+        (2, _) => Alignment::TwoNodes,
+        _ => Alignment::MoreNodes,
+    }
+}
+
+/// A share of everything, in thousandths.
+const WHOLE: u32 = 1000;
+
+/// The mean share that is allocated of exclusive CPUs, memory, huge pages and devices, of those that the pod asks for.
+fn allocated(node: &Node, after: &Ledger, pod: &Pod) -> u32 {
+    let asks = |resource: &str| {
+        pod.containers
+            .iter()
+            .any(|container| container.limits.get(resource).is_some_and(|amount| !amount.is_zero()))
+    };
+    let (mut sum, mut count) = (0, 0);
+    let mut add = |free: u64, all: u64| {
+        if all > 0 {
+            let taken = u128::from(all.saturating_sub(free)) * u128::from(WHOLE) / u128::from(all);
+            sum += u32::try_from(taken).unwrap_or(WHOLE);
+            count += 1;
+        }
+    };
+    if let (Some(policy), Some(held)) = (node.cpus(), after.cpus())
+        && asks("cpu")
+    {
+        add(policy.available(held).len() as u64, policy.allocatable().len() as u64);
+    }
+    if let (Some(policy), Some(held)) = (node.memory(), after.memory()) {
+        for resource in policy.resources().iter().filter(|resource| asks(resource.as_str())) {
+            let of = policy.allocatable().filter(|(_, other, _)| *other == resource);
+            let (free, all) = of.fold((0_u64, 0_u64), |(free, all), (index, _, bytes)| {
+                (free.saturating_add(held.amounts(index, resource).free), all.saturating_add(bytes))
+            });
+            add(free, all);
+        }
+    }
+    for resource in after.inventory().registered().filter(|resource| asks(resource.as_str())) {
+        let all = after.inventory().healthy(resource).count();
+        let taken = after.devices().taken(resource).map_or(0, |taken| taken.len());
+        add(all.saturating_sub(taken) as u64, all as u64);
+    }
+    sum.checked_div(count).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_better_alignment_is_never_outweighed() {
+        let all = [Alignment::OneNode, Alignment::RemoteDevices, Alignment::TwoNodes, Alignment::MoreNodes];
+        for pair in all.windows(2) {
+            let [(better, _), (worse, width)] = [pair[0].band(), pair[1].band()];
+            assert!(u32::from(worse) + width < u32::from(better), "{pair:?}");
+        }
+        let (lowest, width) = Alignment::OneNode.band();
+        assert_eq!(u32::from(lowest) + width, u32::from(Score::BEST.get()));
+    }
+}
