@@ -11,7 +11,7 @@ use core::fmt;
 use cpu_manager::{AllocateError as CpusError, WholeCoresError};
 use device_manager::{AllocateError as DevicesError, Endpoint, Life};
 use memory_manager::AllocateError as MemoryError;
-use pod_spec::ResourceName;
+use pod_spec::{ResourceName, Unit};
 use topology_admission::{Cause, Mismatch, Reason, Refused, ResourceTrace, Standing, UnitTrace};
 use topology_policy::KubeletPolicy;
 
@@ -93,6 +93,7 @@ impl Facts<'_> {
             }
             Cause::Mismatch(mismatch) => Some(BriefReason::from(*mismatch)),
             Cause::Cpus(CpusError::WholeCores(error)) => whole_cores(error),
+            Cause::Cpus(CpusError::Take(_)) => self.brief_lack(unit).or_else(|| self.brief_cpus(refused)),
             Cause::Devices(DevicesError::Unregistered(resource)) => {
                 Some(BriefReason::NoPlugin(resource.into()))
             }
@@ -101,7 +102,7 @@ impl Facts<'_> {
                 Some(BriefReason::Machine(Wanted { resource, amount: Some(*requested) }))
             }
             Cause::Memory(MemoryError::EmptySharedPool(_)) => None,
-            Cause::Memory(_) => self.brief_lack(unit).or_else(|| self.brief_held_back(unit)),
+            Cause::Memory(_) => self.brief_sum(unit).or_else(|| self.brief_memory(unit)),
             _ => self.brief_lack(unit),
         };
         found.unwrap_or_else(|| BriefReason::from(&refused.reason))
@@ -117,10 +118,31 @@ impl Facts<'_> {
         Some(BriefReason::Machine(Wanted { resource: lack.resource, amount: Some(lack.asked) }))
     }
 
-    fn brief_held_back(&self, unit: Option<&UnitTrace>) -> Option<BriefReason> {
-        self.trace.held_back.as_ref()?;
-        let memory = |row: &&ResourceTrace| Resource::from(&row.resource).is_memory();
-        unit?.resources.iter().find(memory).map(|row| BriefReason::Grouped(Wanted::of(row)))
+    /// Under policy `none` there is no merge, and the CPU manager itself runs out.
+    fn brief_cpus(&self, refused: &Refused) -> Option<BriefReason> {
+        let container = self.pod.container(refused.container.as_ref()?)?;
+        let asked = self.node.cpus()?.asked(Unit::Container(self.pod, container))?;
+        let amount = u64::try_from(asked).ok();
+        Some(BriefReason::Machine(Wanted { resource: Resource::Cpu, amount }))
+    }
+
+    /// Where the memory manager itself runs out: too little on each NUMA node, or bound otherwise.
+    fn brief_memory(&self, unit: Option<&UnitTrace>) -> Option<BriefReason> {
+        let unit = unit?;
+        let memory: Vec<&ResourceTrace> =
+            unit.resources.iter().filter(|row| Resource::from(&row.resource).is_memory()).collect();
+        let lacks = |row: &&&ResourceTrace| {
+            self.nodes().iter().all(|(index, _)| matches!(unit.standing(row, index), Standing::Lacks(_)))
+        };
+        match memory.iter().find(lacks) {
+            Some(row) if self.node.policy() == KubeletPolicy::SingleNumaNode => {
+                Some(BriefReason::NoNode(Vec::from([Wanted::of(row)])))
+            }
+            _ => {
+                self.trace.held_back.as_ref()?;
+                memory.first().map(|row| BriefReason::Grouped(Wanted::of(row)))
+            }
+        }
     }
 
     fn brief_not_aligned(&self, unit: &UnitTrace) -> BriefReason {

@@ -26,7 +26,7 @@ pub struct ScopedThreads(pub core::num::NonZeroUsize);
 #[cfg(feature = "std")]
 impl ScopedThreads {
     /// Fewer items are not worth a thread.
-    const FEW: usize = 32;
+    const FEW: usize = 16;
 }
 
 #[cfg(feature = "std")]
