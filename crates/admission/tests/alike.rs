@@ -86,6 +86,11 @@ fn equal_sums_in_other_places_are_not_alike() {
     assert_eq!(first.pods().count(), second.pods().count());
     assert!(!first.decides_like(&second), "{:?} {:?}", first.memory(), second.memory());
 
+    // As many CPUs, and others.
+    let first = after(&node, &[("a", asked(2, 1024, 0)), ("b", asked(2, 1024, 0))], &["a"]);
+    let second = after(&node, &[("b", asked(2, 1024, 0))], &[]);
+    assert!(!first.decides_like(&second), "{:?}", first.cpus());
+
     // The same number of devices, and others.
     let (vf, none) = (asked(0, 0, 1), asked(0, 0, 0));
     let first = after(&node, &[("a", vf), ("b", vf), ("c", none)], &["a"]);
