@@ -18,7 +18,7 @@ use topology_policy::KubeletPolicy;
 use crate::facts::Facts;
 use crate::resource::Resource;
 use crate::why::{set_sizes, wider_sets};
-use crate::words::joined;
+use crate::words::and_more;
 
 /// Why a pod does not fit a node: equal, and shown alike, for equal causes on different nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -241,18 +241,18 @@ impl fmt::Display for Wanted {
 impl fmt::Display for BriefReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoNode(wanted) => write!(f, "no NUMA node has {} free", joined(wanted, " or ")),
+            Self::NoNode(wanted) => write!(f, "no NUMA node has {} free", listed(wanted, " or ")),
             Self::NotTogether(wanted) => {
-                write!(f, "no NUMA node has {} free together", joined(wanted, " and "))
+                write!(f, "no NUMA node has {} free together", listed(wanted, " and "))
             }
             Self::Machine(wanted) => write!(f, "all NUMA nodes together do not have {wanted} free"),
             Self::WiderSets { policy, wanted } => {
-                write!(f, "free only on more NUMA nodes than {policy} accepts: {}", joined(wanted, " and "))
+                write!(f, "free only on more NUMA nodes than {policy} accepts: {}", listed(wanted, " and "))
             }
             Self::DifferentSizes { policy, resources } => write!(
                 f,
                 "{} need different numbers of NUMA nodes, which {policy} refuses",
-                joined(resources, " and ")
+                listed(resources, " and ")
             ),
             Self::Grouped(wanted) => {
                 write!(f, "{wanted} is free only in groups of NUMA nodes that serve together")
@@ -275,4 +275,9 @@ impl fmt::Display for BriefReason {
             Self::Other(reason) => write!(f, "the kubelet refuses it: {reason}"),
         }
     }
+}
+
+/// `a, b and c`.
+fn listed<T: fmt::Display>(items: &[T], last: &str) -> String {
+    and_more(items, items.len(), last)
 }

@@ -334,6 +334,115 @@ fn a_plugin_that_is_gone_is_the_reason_and_whether_waiting_helps_is_open() {
     assert_eq!((&json["admitted"], json.get("refusal")), (&false.into(), None));
 }
 
+/// Why the last of some pods does not fit, in brief.
+fn in_brief(node: &Node, mut ledger: Ledger, pods: &[&str]) -> String {
+    let mut brief = String::new();
+    for text in pods {
+        let pod = pod(text);
+        let (attempt, trace) = node.admission(&ledger, &pod).trace(Detail::Short);
+        brief = match &attempt.verdict {
+            Verdict::Refused(refused) => {
+                Facts::new(node, &ledger, &pod, &attempt, &trace).brief(refused).to_string()
+            }
+            _ => "it fits".to_owned(),
+        };
+        ledger = ledger.commit(attempt).unwrap();
+    }
+    brief
+}
+
+#[test]
+fn a_brief_reason_has_amounts_of_the_pod_alone() {
+    let check = |(policy, options): (&str, &[&str]), pods: &[&str], expected: &str| {
+        let node = node(SMALL, policy, options);
+        assert_eq!(in_brief(&node, node.empty_ledger(), pods), expected, "{policy} {options:?} {pods:?}");
+    };
+    let strict = || ("single-numa-node", &[][..]);
+    check(strict(), &["a cpu=10 memory=1Gi"], "no NUMA node has 10 exclusive CPUs free");
+    check(
+        strict(),
+        &["a cpu=6 memory=1Gi", "b cpu=10 memory=1Gi"],
+        "no NUMA node has 10 exclusive CPUs free",
+    );
+    check(
+        strict(),
+        &["a cpu=6 memory=1Gi", "b cpu=6 memory=1Gi", "c cpu=1 memory=9Gi"],
+        "no NUMA node has 9Gi of memory free",
+    );
+    check(
+        strict(),
+        &["a cpu=4 memory=1Gi", "b cpu=2 memory=8Gi", "c cpu=4 memory=7Gi"],
+        "no NUMA node has 7Gi of memory free",
+    );
+    check(
+        strict(),
+        &["a cpu=4 memory=5Gi", "b cpu=7 memory=1Gi", "c cpu=2 memory=6Gi"],
+        "no NUMA node has 2 exclusive CPUs and 6Gi of memory free together",
+    );
+    check(
+        ("restricted", &[]),
+        &["a cpu=6 memory=1Gi", "b cpu=6 memory=1Gi", "c cpu=3 memory=1Gi"],
+        "free only on more NUMA nodes than restricted accepts: 3 exclusive CPUs",
+    );
+    check(
+        ("restricted", &[]),
+        &["a cpu=10 memory=1Gi"],
+        "cpu and memory need different numbers of NUMA nodes, which restricted refuses",
+    );
+    check(
+        ("restricted", &[]),
+        &["a cpu=20 memory=1Gi"],
+        "all NUMA nodes together do not have 20 exclusive CPUs free",
+    );
+    check(
+        ("none", &[]),
+        &["a cpu=10 memory=1Gi", "b cpu=8500m memory=1Gi"],
+        "pods would ask for more cpu than the node has for them",
+    );
+    check(
+        ("none", &[]),
+        &["a cpu=20 memory=1Gi"],
+        "all NUMA nodes together do not have 20 exclusive CPUs free",
+    );
+    check(
+        ("none", &["full-pcpus-only"]),
+        &["a cpu=3 memory=1Gi"],
+        "full-pcpus-only gives out whole cores, and 3 exclusive CPUs are no whole number of them",
+    );
+    check(
+        ("none", &["full-pcpus-only"]),
+        &["a cpu=10 memory=1Gi", "b cpu=8 memory=1Gi"],
+        "too few whole cores are free for 8 exclusive CPUs",
+    );
+}
+
+#[test]
+fn brief_reasons_name_plugins_and_groups() {
+    let strict = node(SMALL, "single-numa-node", &[]);
+    let ask = &["a cpu=2 memory=1Gi acme.com/nic=1"];
+    let gone = with_nic(&strict, Life::Stopped(Moment::default()));
+    assert_eq!(in_brief(&strict, gone, ask), "the device plugin of acme.com/nic is gone");
+    let inventory = Inventory::new(strict.nodes().clone());
+    let with = |near: &[i64]| {
+        strict
+            .empty_ledger()
+            .with_inventory(inventory.clone().with("acme.com/nic", [Device::new("nic-0", near)]))
+    };
+    let far = ["a cpu=2 memory=1Gi", "b cpu=7 memory=1Gi acme.com/nic=1"];
+    assert_eq!(
+        in_brief(&strict, with(&[0]), &far),
+        "no NUMA node has 7 exclusive CPUs, 1Gi of memory and 1 acme.com/nic free together"
+    );
+    let two = ["a cpu=2 memory=1Gi acme.com/nic=2"];
+    assert_eq!(in_brief(&strict, with(&[0]), &two), "no NUMA node has 2 acme.com/nic free");
+    let loose = node(SMALL, "best-effort", &[]);
+    let (_, ledger) = report(&loose, &loose.empty_ledger(), &pod("wide cpu=2 memory=9Gi"));
+    assert_eq!(
+        in_brief(&strict, ledger, &["b cpu=2 memory=1Gi"]),
+        "1Gi of memory is free only in groups of NUMA nodes that serve together"
+    );
+}
+
 #[test]
 fn of_many_nodes_those_that_lack_least_are_listed() {
     let node = node("pack:8 [numa(memory=8GiB)] core:4 pu:1", "single-numa-node", &[]);

@@ -13,6 +13,7 @@ use crate::zones::Zones;
 
 /// What is known of a node, with everything that holds something there.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "it is shared, and most are of the large kind")]
 pub(crate) enum Basis {
     Exact(Exact),
     Approximate(Zones),
@@ -59,7 +60,7 @@ impl Basis {
         }
     }
 
-    /// The node on which nothing runs; `None` where that is not known.
+    /// The same node with nothing on it.
     pub(crate) fn empty(&self) -> Self {
         match self {
             Self::Exact(Exact { node, ledger }) => Self::Exact(Exact {

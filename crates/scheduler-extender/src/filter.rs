@@ -15,7 +15,7 @@ use crate::judgement::{Judgement, Reason, Verdict};
 use crate::question::{Question, QuestionId};
 use crate::score::Score;
 use crate::shape::Shape;
-use crate::situation::SituationId;
+use crate::situation::{Situation, SituationId};
 use crate::threads::Threads;
 use crate::view::View;
 
@@ -70,15 +70,11 @@ impl View {
                 let place = self.by_name.get(node.as_ref()).copied()?;
                 let situation = self.members.get(place.0)?.situation?;
                 let offers: Vec<usize> = self.in_flight.at(place, &pod.uid).collect();
-                let questions = match by_offers.get(&offers) {
-                    Some(questions) => Arc::clone(questions),
-                    None => {
-                        let all = self.in_flight.questions(&offers, &shape);
-                        let ids: Arc<[QuestionId]> =
-                            all.into_iter().map(|question| self.questions.id(question)).collect();
-                        Arc::clone(by_offers.entry(offers).or_insert(ids))
-                    }
-                };
+                let questions = by_offers.entry(offers).or_insert_with_key(|offers| {
+                    let all = self.in_flight.questions(offers, &shape).into_iter();
+                    all.map(|question| self.questions.id(question)).collect()
+                });
+                let questions = Arc::clone(questions);
                 Some(Row { situation, questions })
             })
             .collect()
@@ -131,24 +127,32 @@ impl View {
         let Some(situation) = self.situations.get(row.situation) else { return Judgement::UNKNOWN };
         let mut outcomes = row.questions.iter().filter_map(|question| situation.outcome(*question));
         let verdict = match outcomes.next() {
-            None | Some(Outcome::Fits(_)) => match outcomes.any(|other| matches!(other, Outcome::Refused(_)))
-            {
-                true => Verdict::DoesNotFit(Reason::InFlight),
-                false => Verdict::Fits,
-            },
             Some(Outcome::Refused(reason)) => {
-                let reason = reason.clone();
-                match self.refused_when_empty(row) {
-                    true if !depends_on_plugins(&reason) => Verdict::NeverFits(Reason::Node(reason)),
-                    _ => Verdict::DoesNotFit(Reason::Node(reason)),
+                let reason = Reason::Node(reason.clone());
+                if self.never_fits(row, &reason) {
+                    Verdict::NeverFits(reason)
+                } else {
+                    Verdict::DoesNotFit(reason)
+                }
+            }
+            None | Some(Outcome::Fits(_)) => {
+                if outcomes.any(|beside| matches!(beside, Outcome::Refused(_))) {
+                    Verdict::DoesNotFit(Reason::InFlight)
+                } else {
+                    Verdict::Fits
                 }
             }
         };
         Judgement { verdict, basis: situation.basis.knowledge() }
     }
 
-    fn refused_when_empty(&self, row: &Row) -> bool {
-        let empty = self.situations.get(row.situation).and_then(|situation| situation.known_empty());
+    /// Whether what was refused for this reason is refused by the empty node, too.
+    fn never_fits(&self, row: &Row, reason: &Reason) -> bool {
+        // The empty node lacks the devices of such plugins too, and a plugin may come back.
+        if matches!(reason, Reason::Node(BriefReason::PluginGone(_) | BriefReason::NoPlugin(_))) {
+            return false;
+        }
+        let empty = self.situations.get(row.situation).and_then(Situation::known_empty);
         let outcome = empty.zip(row.questions.first()).and_then(|(empty, id)| self.outcome(empty, *id));
         matches!(outcome, Some(Outcome::Refused(_)))
     }
@@ -158,11 +162,6 @@ impl Row {
     fn each(&self) -> impl Iterator<Item = (SituationId, QuestionId)> {
         self.questions.iter().map(|question| (self.situation, *question))
     }
-}
-
-/// The empty node lacks the devices of such plugins too, and a plugin may come back.
-const fn depends_on_plugins(reason: &BriefReason) -> bool {
-    matches!(reason, BriefReason::PluginGone(_) | BriefReason::NoPlugin(_))
 }
 
 /// Whether the pod fits after those beside it have come. One of those that does not fit will not be there.

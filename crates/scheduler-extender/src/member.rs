@@ -34,6 +34,7 @@ pub struct NodeState {
 
 /// What is known of a node.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "it is handed over once, and most are of the large kind")]
 pub enum NodeFacts {
     /// The node's own state, by which its kubelet decides.
     Exact {

@@ -1,6 +1,6 @@
 //! How good a node is for a pod that fits it, from 0 to 10: alignment first, then how full it becomes.
 
-use device_manager::Topology;
+use device_manager::{DeviceIds, Topology};
 use numa_bitmask::NodeMask;
 use pod_spec::{Pod, ResourceName};
 use topology_admission::{Ledger, Node, Placed, Placement};
@@ -127,7 +127,7 @@ fn allocated(node: &Node, after: &Ledger, pod: &Pod) -> u32 {
     }
     for resource in after.inventory().registered().filter(|resource| asks(resource.as_str())) {
         let all = after.inventory().healthy(resource).count();
-        let taken = after.devices().taken(resource).map_or(0, |taken| taken.len());
+        let taken = after.devices().taken(resource).map_or(0, DeviceIds::len);
         add(all.saturating_sub(taken) as u64, all as u64);
     }
     sum.checked_div(count).unwrap_or(0)

@@ -54,16 +54,11 @@ impl Situations {
             return id;
         }
         let situation = Situation { basis, users: 1, key, empty: None, outcomes: Vec::new() };
-        let id = match self.free.pop() {
-            Some(place) => SituationId(place),
-            None => {
-                self.places.push(None);
-                SituationId(self.places.len() - 1)
-            }
-        };
+        let id = SituationId(self.free.pop().unwrap_or(self.places.len()));
         of_key.push(id);
-        if let Some(place) = self.places.get_mut(id.0) {
-            *place = Some(situation);
+        match self.places.get_mut(id.0) {
+            Some(free) => *free = Some(situation),
+            None => self.places.push(Some(situation)),
         }
         id
     }

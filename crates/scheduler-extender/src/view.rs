@@ -161,10 +161,7 @@ impl View {
         }
         let name: Arc<str> = Arc::from(node);
         let member = Member::new(Arc::clone(&name));
-        let place = match self.free.pop() {
-            Some(place) => place,
-            None => Place(self.members.len()),
-        };
+        let place = self.free.pop().unwrap_or(Place(self.members.len()));
         match self.members.get_mut(place.0) {
             Some(free) => *free = member,
             None => self.members.push(member),

@@ -12,7 +12,7 @@ use core::hash::{Hash as _, Hasher};
 
 use admission_report::{BriefReason, Resource, Wanted};
 use node_config::Scope;
-use node_cover::{Cover, Row, Solution, Steps};
+use node_cover::{Cover, Row, Steps};
 use node_resource_topology::{NodeResourceTopology, PublishedPolicies, UnreadableZones, ZoneAmount};
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Container, Pod, PodLevelResources, ResourceList, ResourceName, Role};
@@ -153,7 +153,7 @@ impl Zones {
             let own = self.zones.iter().map(|zone| zone.get(resource).map_or(0, amount));
             Row::per_node(*needed, all.iter().zip(own))
         });
-        Some(Cover::new(all, rows)?.smallest(&mut Steps::default())).map(Solution::into_inner)
+        Some(Cover::new(all, rows)?.smallest(&mut Steps::default()).into_inner())
     }
 
     fn no_zone(&self, asked: &Asked) -> BriefReason {

@@ -10,14 +10,16 @@ use std::sync::Arc;
 use scheduler_extender::node_resource_topology::NodeResourceTopology;
 use scheduler_extender::pod_spec::{Pod, PodUid};
 use scheduler_extender::topology_admission::Node;
-use scheduler_extender::{NodeFacts, NodeState, OneThread, SharedNodes, Sparing, StateVersion, View, Zones};
+use scheduler_extender::{
+    NodeFacts, NodeState, OneThread, Score, SharedNodes, Sparing, StateVersion, View, Zones,
+};
 
 use fixture::{SMALL, judged, node, pod, running, state, uid, view, with_devices};
 
 const STRICT: &str = "single-numa-node";
 
 fn scores(view: &mut View, pod_text: &str, nodes: &[&str]) -> Vec<u8> {
-    view.score(&pod(pod_text), nodes, &OneThread).into_iter().map(|score| score.get()).collect()
+    view.score(&pod(pod_text), nodes, &OneThread).into_iter().map(Score::get).collect()
 }
 
 #[test]

@@ -168,7 +168,9 @@ impl Model {
                 let of_node = self.bound.iter().filter(|(_, at)| *at == node).map(|(pod, _)| Arc::clone(pod));
                 let new: Vec<Arc<Pod>> =
                     of_node.filter(|pod| !self.nodes[node].knows(&pod.uid)).take(count).collect();
-                new.iter().for_each(|pod| self.nodes[node].arrive(pod));
+                for pod in &new {
+                    self.nodes[node].arrive(pod);
+                }
                 self.publish(node);
             }
             Event::End { node } => {
