@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use scheduler_extender::pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
 use scheduler_extender::topology_admission::node_config::{KubeletConfiguration, ReservedMemory};
@@ -34,6 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         random: 1,
         change: 0,
         shapes: 0,
+        publishing: Duration::ZERO,
         fit: 0,
     };
     let before = resident_bytes()?;
@@ -43,10 +44,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         let new_by_two = fleet.new_shape(&ScopedThreads(NonZeroUsize::MIN.saturating_add(1)))?;
         let bytes = resident_bytes()?.saturating_sub(before);
         let (changed, unchanged, scored) = fleet.known_shape()?;
+        let in_flight = fleet.in_flight()?;
+        let published = fleet.publishing.as_micros() / u128::from(fleet.change.max(1));
         let fit = fleet.fit;
         println!(
             "{{\"nodes\":{count},\"fit\":{fit},\"new_shape_ms\":{new:.3},\"new_shape_two_threads_ms\":{new_by_two:.3},\
-             \"ten_changed_ms\":{changed:.3},\"unchanged_ms\":{unchanged:.3},\"score_ms\":{scored:.3},\
+             \"ten_changed_ms\":{changed:.3},\"unchanged_ms\":{unchanged:.3},\"score_ms\":{scored:.3},\"one_in_flight_ms\":{in_flight:.3},\"publish_us_per_node\":{published},\
              \"bytes\":{bytes},\"bytes_per_node\":{}}}",
             bytes / count.max(1)
         );
@@ -81,6 +84,8 @@ struct Fleet {
     random: u64,
     change: u64,
     shapes: u64,
+    /// How long the view took for everything that was published.
+    publishing: Duration,
     /// How many nodes the last new shape fits.
     fit: usize,
 }
@@ -109,7 +114,9 @@ impl Fleet {
             facts: NodeFacts::Exact { node: Arc::clone(&self.node), ledger },
             told: BTreeSet::new(),
         };
+        let began = Instant::now();
         self.view.update(&name(at), state);
+        self.publishing += began.elapsed();
     }
 
     /// A pod of a size that is drawn comes, if it fits.
@@ -162,6 +169,19 @@ impl Fleet {
         let began = Instant::now();
         self.view.score(&pod, &names, &OneThread);
         Ok((changed, unchanged, began.elapsed().as_secs_f64() * 1000.0))
+    }
+
+    /// A filter of a new shape while another pod may come to every node, by two threads; then it is bound.
+    fn in_flight(&mut self) -> Result<f64, Box<dyn Error>> {
+        let names: Vec<String> = (0..self.nodes).map(name).collect();
+        self.shapes += 1;
+        let (other, pod) = (pod("other", "8", 1024 + self.shapes)?, pod("new", "16", 1024 + self.shapes)?);
+        self.view.offered(&other, &names);
+        let began = Instant::now();
+        self.view.filter(&pod, &names, &ScopedThreads(NonZeroUsize::MIN.saturating_add(1)));
+        let took = began.elapsed().as_secs_f64() * 1000.0;
+        self.view.gone(&other.uid);
+        Ok(took)
     }
 
     /// A number below `limit`, the same in every run.

@@ -31,6 +31,8 @@ pub(crate) struct Exact {
 pub(crate) enum Outcome {
     Fits(Score),
     Refused(BriefReason),
+    /// It does not fit beside other pods that may come.
+    RefusedBeside,
 }
 
 impl Basis {
@@ -49,6 +51,14 @@ impl Basis {
                 Ok(placed) => Outcome::Fits(placed.score),
                 Err(reason) => Outcome::Refused(reason),
             },
+        }
+    }
+
+    /// The same in short.
+    pub(crate) fn fits(&self, pod: &Pod) -> bool {
+        match self {
+            Self::Exact(exact) => matches!(exact.attempt(pod).0.verdict, Verdict::Admitted(_)),
+            Self::Approximate(zones) => zones.place(pod).is_ok(),
         }
     }
 

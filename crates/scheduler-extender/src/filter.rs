@@ -37,7 +37,8 @@ impl View {
         threads: &impl Threads,
     ) -> Vec<Judgement> {
         let rows = self.rows(pod, nodes);
-        self.decide(rows.iter().flatten().flat_map(Row::each).collect(), threads);
+        self.decide(rows.iter().flatten().filter_map(|row| row.each().next()).collect(), threads);
+        self.decide_beside_others(&rows, threads);
         self.decide_on_empty_nodes(&rows, threads);
         rows.iter().map(|row| row.as_ref().map_or(Judgement::UNKNOWN, |row| self.judgement(row))).collect()
     }
@@ -54,7 +55,7 @@ impl View {
         self.decide(rows.iter().flatten().filter_map(|row| row.each().next()).collect(), threads);
         let score = |row: &Row| match self.outcome(row.situation, *row.questions.first()?)? {
             Outcome::Fits(score) => Some(*score),
-            Outcome::Refused(_) => None,
+            Outcome::Refused(_) | Outcome::RefusedBeside => None,
         };
         rows.iter().map(|row| row.as_ref().and_then(score).unwrap_or(Score::UNKNOWN)).collect()
     }
@@ -101,7 +102,15 @@ impl View {
         }
     }
 
-    /// Whether pods that were refused would fit if nothing ran.
+    /// Whether the pod fits beside those in flight, too, where it fits without them.
+    fn decide_beside_others(&mut self, rows: &[Option<Row>], threads: &impl Threads) {
+        let fits =
+            |(situation, question)| matches!(self.outcome(situation, question), Some(Outcome::Fits(_)));
+        let fitting = rows.iter().flatten().filter(|row| row.each().next().is_some_and(fits));
+        self.decide(fitting.flat_map(|row| row.each().skip(1)).collect(), threads);
+    }
+
+    /// Whether a pod that was refused would fit if nothing ran.
     fn decide_on_empty_nodes(&mut self, rows: &[Option<Row>], threads: &impl Threads) {
         let mut refused: Vec<(SituationId, QuestionId)> = rows
             .iter()
@@ -135,8 +144,8 @@ impl View {
                     Verdict::DoesNotFit(reason)
                 }
             }
-            None | Some(Outcome::Fits(_)) => {
-                if outcomes.any(|beside| matches!(beside, Outcome::Refused(_))) {
+            None | Some(Outcome::Fits(_) | Outcome::RefusedBeside) => {
+                if outcomes.any(|beside| *beside == Outcome::RefusedBeside) {
                     Verdict::DoesNotFit(Reason::InFlight)
                 } else {
                     Verdict::Fits
@@ -164,8 +173,16 @@ impl Row {
     }
 }
 
+/// What comes out for the pod after those beside it have come. Where it is refused only then, nobody asks why.
+fn answer(basis: &Basis, question: &Question) -> Outcome {
+    if question.beside.is_empty() {
+        return basis.outcome(question.shape.pod());
+    }
+    if fits(basis, question) { Outcome::Fits(Score::UNKNOWN) } else { Outcome::RefusedBeside }
+}
+
 /// Whether the pod fits after those beside it have come. One of those that does not fit will not be there.
-pub(crate) fn answer(basis: &Basis, question: &Question) -> Outcome {
+pub(crate) fn fits(basis: &Basis, question: &Question) -> bool {
     let mut after: Option<Basis> = None;
     for (number, shape) in question.beside.iter().enumerate() {
         let before = after.as_ref().unwrap_or(basis);
@@ -173,5 +190,5 @@ pub(crate) fn answer(basis: &Basis, question: &Question) -> Outcome {
             after = Some(next);
         }
     }
-    after.as_ref().unwrap_or(basis).outcome(question.shape.pod())
+    after.as_ref().unwrap_or(basis).fits(question.shape.pod())
 }

@@ -36,6 +36,11 @@ impl InFlight {
         self.0.retain(|offer| offer.pod != *pod);
     }
 
+    /// Some are known to be somewhere, though nobody has told of their binding.
+    pub(crate) fn end_known(&mut self, is_known: impl Fn(&PodUid) -> bool) {
+        self.0.retain(|offer| !is_known(&offer.pod));
+    }
+
     /// The node is no longer there.
     pub(crate) fn leave(&mut self, place: Place) {
         for offer in &mut self.0 {

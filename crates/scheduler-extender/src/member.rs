@@ -107,8 +107,7 @@ impl Member {
 
     /// The pod is bound to this node.
     pub(crate) fn assume(&mut self, pod: Arc<Pod>) -> Assumed {
-        let is_known = self.published.as_ref().is_some_and(|published| published.knows(&pod.uid));
-        if is_known || self.assumed.iter().any(|other| other.uid == pod.uid) {
+        if self.knows(&pod.uid) || self.assumed.iter().any(|other| other.uid == pod.uid) {
             return Assumed::Already;
         }
         if let Some(now) = &self.now
@@ -129,6 +128,11 @@ impl Member {
             self.assume_again();
         }
         is_gone
+    }
+
+    /// Whether the node has told of the pod.
+    pub(crate) fn knows(&self, pod: &PodUid) -> bool {
+        self.published.as_ref().is_some_and(|published| published.knows(pod))
     }
 
     pub(crate) fn assumed(&self) -> impl Iterator<Item = &Arc<Pod>> {

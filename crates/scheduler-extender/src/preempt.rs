@@ -11,8 +11,8 @@ use core::cmp::Reverse;
 
 use pod_spec::{Pod, PodUid};
 
-use crate::basis::{Basis, Exact, Outcome};
-use crate::filter::answer;
+use crate::basis::{Basis, Exact};
+use crate::filter::fits;
 use crate::question::Question;
 use crate::shape::Shape;
 use crate::view::View;
@@ -61,7 +61,7 @@ impl View {
         };
         let offers: Vec<usize> = self.in_flight.at(place, &pod.uid).collect();
         let questions = self.in_flight.questions(&offers, shape);
-        if !fits(exact.without(victims), &questions) {
+        if !makes_room(exact.without(victims), &questions) {
             return None;
         }
         if sparing == Sparing::Nobody {
@@ -70,7 +70,7 @@ impl View {
         let mut going = victims.to_vec();
         for victim in most_important_first(exact, victims) {
             let without_it: Vec<PodUid> = going.iter().filter(|other| **other != victim).cloned().collect();
-            if fits(exact.without(&without_it), &questions) {
+            if makes_room(exact.without(&without_it), &questions) {
                 going = without_it;
             }
         }
@@ -78,9 +78,9 @@ impl View {
     }
 }
 
-fn fits(exact: Exact, questions: &[Question]) -> bool {
+fn makes_room(exact: Exact, questions: &[Question]) -> bool {
     let basis = Basis::Exact(exact);
-    questions.iter().all(|question| matches!(answer(&basis, question), Outcome::Fits(_)))
+    questions.iter().all(|question| fits(&basis, question))
 }
 
 /// Those of which the node does not know come first: they hold nothing there.

@@ -76,7 +76,8 @@ impl View {
     }
 
     /// The node has published a state. Pods of which it tells (they run, were refused or have ended) are assumed no
-    /// longer; those of which it does not are admitted on the new state, in the order in which they were bound.
+    /// longer; those of which it does not are admitted on the new state, in the order in which they were bound. A pod of which it
+    /// tells is not in flight any more either.
     pub fn update(&mut self, node: &str, state: NodeState) -> Updated {
         let place = self.place(node);
         let Some(member) = self.members.get_mut(place.0) else { return Updated::Outdated };
@@ -84,6 +85,7 @@ impl View {
         for pod in &known {
             self.assumed.remove(pod);
         }
+        self.in_flight.end_known(|pod| member.knows(pod));
         self.enter(place);
         Updated::Applied
     }

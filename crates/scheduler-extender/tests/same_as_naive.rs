@@ -170,6 +170,7 @@ impl Model {
                     of_node.filter(|pod| !self.nodes[node].knows(&pod.uid)).take(count).collect();
                 for pod in &new {
                     self.nodes[node].arrive(pod);
+                    self.offers.retain(|(other, _)| other.uid != pod.uid);
                 }
                 self.publish(node);
             }
