@@ -89,7 +89,7 @@ const ROWS: &[Row] = &[
     row("owner of a node", Outside, &["node-agent"]),
     row("output", Outside, &["node-output"]),
     row("input", Outside, &["node-input"]),
-    row("daemon", Outside, &["node-daemon", "node-fleet"]),
+    row("daemon", Outside, &["node-daemon", "node-fleet", "scheduler-service"]),
     row("assembly", Outside, &["topolet", "conformance", "workloads", "local-cluster"]),
     row("commands", Outside, &["xtask"]),
 ];

@@ -20,6 +20,18 @@ pub(crate) const WRITER: &str = "topolet";
 /// The pods that a node, or several, have to run.
 pub struct BoundPods(ObjectWatch);
 
+/// Bound pods that end.
+pub struct PodEnds(ObjectWatch);
+
+/// A pod that has ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EndedPod {
+    /// Its UID.
+    pub uid: String,
+    /// The node that it was bound to.
+    pub node: String,
+}
+
 /// What has happened to a pod that is bound to a node.
 #[derive(Clone, PartialEq, Debug)]
 pub enum BoundPodEvent {
@@ -54,6 +66,14 @@ impl Cluster {
     /// The API server cannot be reached, or the right to list pods is missing.
     pub fn bound_pending_pods(self) -> Result<BoundPods, ClusterError> {
         Ok(BoundPods(ObjectWatch::of(self, &pod_kind(), Selected::BoundAndPending, Freshness::Latest)?))
+    }
+
+    /// Bound pods whose object is gone or says from now on that they have ended.
+    ///
+    /// # Errors
+    /// The API server cannot be reached, or the right to list pods is missing.
+    pub fn pod_ends(self) -> Result<PodEnds, ClusterError> {
+        Ok(PodEnds(ObjectWatch::of(self, &pod_kind(), Selected::BoundAndAlive, Freshness::Changes)?))
     }
 
     /// Patches the status of a pod by a strategic merge. Gives the pod as it is then.
@@ -99,6 +119,18 @@ impl BoundPods {
             Some(ObjectEvent::Complete) => Some(BoundPodEvent::Complete),
             None => None,
         })
+    }
+}
+
+impl PodEnds {
+    /// The next pod that ends; `None`: none has for a while, or another one has changed. After an error the watch is over.
+    ///
+    /// # Errors
+    /// The API server cannot be reached any more, or has forgotten what came in between.
+    pub fn next(&mut self, within: Duration) -> Result<Option<EndedPod>, ClusterError> {
+        let Some(ObjectEvent::Gone(pod)) = self.0.next(within)? else { return Ok(None) };
+        let node = pod.data["spec"]["nodeName"].as_str().unwrap_or_default().to_owned();
+        Ok(Some(EndedPod { uid: pod.metadata.uid.unwrap_or_default(), node }))
     }
 }
 

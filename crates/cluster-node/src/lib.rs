@@ -13,7 +13,8 @@
 //! [`Cluster::overwrite_topology`].
 //!
 //! [`Cluster::write_state`] publishes what a node is and what its pods hold, for schedulers that decide as the node does;
-//! they have [`Cluster::node_states`], [`Cluster::node_topologies`] and [`Cluster::bound_pending_pods`].
+//! they have [`Cluster::node_states`], [`Cluster::node_topologies`] [`Cluster::bound_pending_pods`] and
+//! [`Cluster::pod_ends`].
 
 mod connection;
 mod error;
@@ -31,7 +32,7 @@ mod topology;
 mod state;
 
 pub use agent::{AgentAnswer, AgentPod};
-pub use bound::{BoundPodEvent, BoundPods};
+pub use bound::{BoundPodEvent, BoundPods, EndedPod, PodEnds};
 pub use connection::{Access, Cluster, KubectlAccess};
 pub use error::ClusterError;
 pub use events::{EventRecorder, EventType, PodReference, Reporter};

@@ -29,6 +29,8 @@ pub(crate) enum Freshness {
     Latest,
     /// The same in pages, of objects that are too many and too large for one answer.
     LatestByPages,
+    /// Nothing is listed: only what changes from now on is told.
+    Changes,
 }
 
 /// So many objects are a page.
@@ -45,6 +47,8 @@ pub(crate) enum Selected<'a> {
     Bound,
     /// Pods that are bound to any node, and of which the node has not said yet that they run or are refused.
     BoundAndPending,
+    /// Pods that are bound to any node and have not ended.
+    BoundAndAlive,
 }
 
 impl Selected<'_> {
@@ -54,6 +58,9 @@ impl Selected<'_> {
             Self::All => None,
             Self::BoundTo(node) => Some(format!("spec.nodeName={node}")),
             Self::Bound => Some("spec.nodeName!=".to_owned()),
+            Self::BoundAndAlive => {
+                Some("spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed".to_owned())
+            }
             Self::BoundAndPending => Some("spec.nodeName!=,status.phase=Pending".to_owned()),
         }
     }
@@ -96,6 +103,8 @@ impl ObjectWatch {
             Freshness::Any => listed.match_any(),
             Freshness::Latest => listed,
             Freshness::LatestByPages => listed.limit(PAGE),
+            // One object tells how far the API server is.
+            Freshness::Changes => listed.limit(1),
         };
         let mut watch = Self {
             cluster,
@@ -108,6 +117,9 @@ impl ObjectWatch {
             events: None,
         };
         watch.list()?;
+        if freshness == Freshness::Changes {
+            (watch.first, watch.listed.continue_token) = (Vec::new(), None);
+        }
         Ok(watch)
     }
 

@@ -9,6 +9,7 @@ mod rights;
 mod tls;
 mod nodes;
 mod fleet;
+mod extender;
 mod outages;
 
 use std::fmt::Write as _;
@@ -23,6 +24,7 @@ use anyhow::{Context as _, bail, ensure};
 use tempfile::TempDir;
 
 use self::certificates::{Authority, Signed};
+pub use self::extender::{EXTENDER_RIGHTS, Extender};
 pub use self::fleet::Fleet;
 pub use self::kubelet::ForwardingKubelet;
 pub use self::nodes::{Containers, Node, NodeOptions};

@@ -85,7 +85,7 @@ fn read(text: &str) -> (NodeState, Arc<Node>, Ledger) {
     let state: NodeState = serde_json::from_str(text).unwrap();
     let started = state.node.start().unwrap();
     let ledger = state.holdings.ledger(&started.node, &mut PodShapes::default()).unwrap();
-    (state, started.node, ledger)
+    (state, Arc::new(started.node), ledger)
 }
 
 proptest! {

@@ -64,6 +64,8 @@ pub(crate) struct Member {
     published: Option<Published>,
     /// Pods that were bound to the node and of which it has not told, in the order of binding.
     assumed: Vec<Arc<Pod>>,
+    /// Pods that have ended and that the node still lists: it has let go of them, and has not said so yet.
+    ended: BTreeSet<PodUid>,
     /// What is published, with the assumed pods that fit.
     now: Option<Arc<Basis>>,
     /// The situation of `now`, which the view keeps in step.
@@ -79,7 +81,14 @@ struct Published {
 
 impl Member {
     pub(crate) const fn new(name: Arc<str>) -> Self {
-        Self { name, published: None, assumed: Vec::new(), now: None, situation: None }
+        Self {
+            name,
+            published: None,
+            assumed: Vec::new(),
+            ended: BTreeSet::new(),
+            now: None,
+            situation: None,
+        }
     }
 
     /// The pods that are not assumed any more; `None` if the state is outdated.
@@ -88,7 +97,11 @@ impl Member {
             return None;
         }
         let basis = match state.facts {
-            NodeFacts::Exact { node, ledger } => Basis::Exact(Exact { node, ledger: ledger.lean() }),
+            NodeFacts::Exact { node, ledger } => {
+                self.ended.retain(|pod| ledger.has_pod(pod));
+                let exact = Exact { node, ledger: ledger.lean() };
+                Basis::Exact(if self.ended.is_empty() { exact } else { exact.without(&self.ended) })
+            }
             NodeFacts::Approximate(zones) => Basis::Approximate(zones),
         };
         let published = Published { version: state.version, basis: Arc::new(basis), told: state.told };
@@ -128,6 +141,21 @@ impl Member {
             self.assume_again();
         }
         is_gone
+    }
+
+    /// The pod has ended. Whether the node still lists it.
+    pub(crate) fn end(&mut self, pod: &PodUid) -> bool {
+        let Some(published) = &mut self.published else { return false };
+        let Basis::Exact(exact) = &*published.basis else { return false };
+        if !exact.ledger.has_pod(pod) {
+            return false;
+        }
+        published.basis = Arc::new(Basis::Exact(exact.without([pod])));
+        // It is not assumed again if its binding is heard of late.
+        published.told.insert(pod.clone());
+        self.ended.insert(pod.clone());
+        self.assume_again();
+        true
     }
 
     /// Whether the node has told of the pod.

@@ -131,6 +131,16 @@ impl View {
         self.unassume(pod);
     }
 
+    /// The pod has run on the node and has ended, or its object is gone: a kubelet has let go of what it held by then, even
+    /// if the state that it published last lists the pod.
+    pub fn ended(&mut self, pod: &PodUid, node: &str) {
+        self.gone(pod);
+        let Some(place) = self.by_name.get(node).copied() else { return };
+        if self.members.get_mut(place.0).is_some_and(|member| member.end(pod)) {
+            self.enter(place);
+        }
+    }
+
     /// The pods that were offered nodes and are neither bound nor gone, in the order in which they were offered. While
     /// there are any, another pod passes a node only if it fits there with and without them; so it is worth waiting a
     /// moment for their binding.

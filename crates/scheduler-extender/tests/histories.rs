@@ -57,6 +57,28 @@ fn a_pod_that_its_node_refused_or_that_is_gone_holds_nothing() {
 }
 
 #[test]
+fn what_a_pod_held_is_free_once_it_has_ended_whatever_its_node_lists() {
+    let small = node(SMALL, STRICT, "container");
+    let four = "new cpu=4 memory=1Gi";
+    let running_first = || running(&small, &["first cpu=4 memory=1Gi"]);
+    let mut view = view(&[("a", &small, &[])]);
+    view.update("a", state(2, &small, running_first()));
+    assert_eq!(judged(&mut view, four, &["a"]), [NO_FOUR]);
+    view.ended(&uid("first"), "a");
+    assert_eq!(judged(&mut view, four, &["a"]), ["fits"]);
+    // Its binding is heard of late, and the node tells of something else first.
+    view.bound(pod("first cpu=4 memory=1Gi"), "a");
+    view.update("a", state(3, &small, running_first()));
+    assert_eq!(judged(&mut view, four, &["a"]), ["fits"]);
+    // Once it is not listed any more, it may come again under its old name.
+    view.update("a", state(4, &small, small.empty_ledger()));
+    view.update("a", state(5, &small, running_first()));
+    assert_eq!(judged(&mut view, four, &["a"]), [NO_FOUR]);
+    view.ended(&uid("first"), "b");
+    assert_eq!(judged(&mut view, four, &["a"]), [NO_FOUR]);
+}
+
+#[test]
 fn pods_are_assumed_in_the_order_of_binding() {
     let small = node(SMALL, STRICT, "container");
     let mut view = view(&[("a", &small, &[])]);

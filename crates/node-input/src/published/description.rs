@@ -1,7 +1,6 @@
 //! What a node is: its machine as the kubelet counts it, its configuration and options.
 
 use std::str::FromStr as _;
-use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use cpuset::CpuId;
@@ -75,7 +74,7 @@ struct Counts {
 #[derive(Clone, Debug)]
 pub struct StartedNode {
     /// Its rules.
-    pub node: Arc<Node>,
+    pub node: Node,
     /// Its machine.
     pub view: KubeletView,
     /// Its configuration.
@@ -109,7 +108,7 @@ impl NodeDescription {
         let options = configuration::own_options_of("node.options", self.options.to_string().as_bytes())?;
         let node = Node::start_with(&view, &read.config, None, Compat::default(), options)
             .map_err(|error| anyhow!("the kubelet would not start so: {error}"))?;
-        Ok(StartedNode { node: Arc::new(node), view, config: read.config })
+        Ok(StartedNode { node, view, config: read.config })
     }
 }
 

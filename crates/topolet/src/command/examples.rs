@@ -104,6 +104,14 @@ Examples:
   topolet serve --observe --root kubelet --socket topolet.sock";
 
 #[cfg(feature = "kubernetes")]
+pub(super) const SCHEDULER: &str = "\
+Examples:
+  # Beside kube-scheduler, whose configuration has
+  #   extenders: [{urlPrefix: http://127.0.0.1:10270, filterVerb: filter, prioritizeVerb: prioritize,
+  #     preemptVerb: preempt, weight: 10, nodeCacheCapable: true, ignorable: true}]
+  topolet scheduler --kubeconfig scheduler.conf";
+
+#[cfg(feature = "kubernetes")]
 pub(super) const FLEET: &str = "\
 Examples:
   # A hundred nodes of eight NUMA nodes each

@@ -16,6 +16,8 @@ mod fleet;
 #[cfg(feature = "kubernetes")]
 pub(crate) mod kubectl;
 mod man;
+#[cfg(feature = "kubernetes")]
+mod scheduler;
 mod simulate;
 mod serve;
 mod state;
@@ -40,6 +42,8 @@ use self::fleet::FleetArguments;
 #[cfg(feature = "kubernetes")]
 use self::kubectl::KubectlArguments;
 use self::man::ManArguments;
+#[cfg(feature = "kubernetes")]
+use self::scheduler::SchedulerArguments;
 use self::serve::ServeArguments;
 use self::simulate::SimulateArguments;
 use self::state::StateArguments;
@@ -108,6 +112,10 @@ pub(crate) enum Command {
     #[cfg(feature = "kubernetes")]
     #[command(after_help = examples::FLEET)]
     Fleet(FleetArguments),
+    /// Answers kube-scheduler which nodes a pod fits, by the rule of the nodes' own kubelets: an extender.
+    #[cfg(feature = "kubernetes")]
+    #[command(after_help = examples::SCHEDULER)]
+    Scheduler(SchedulerArguments),
     /// Lists what a running topolet knows.
     Get(GetArguments),
     /// Tells all about one pod of a running topolet.
@@ -147,6 +155,8 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Serve(arguments) => serve::run(arguments, screen),
         #[cfg(feature = "kubernetes")]
         Command::Fleet(arguments) => fleet::run(arguments, screen),
+        #[cfg(feature = "kubernetes")]
+        Command::Scheduler(arguments) => scheduler::run(arguments, screen),
         Command::Get(arguments) => agent::get(arguments, screen),
         Command::Describe(arguments) => agent::describe(arguments, screen),
         Command::Apply(arguments) => agent::apply(arguments, screen),

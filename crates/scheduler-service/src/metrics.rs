@@ -1,0 +1,136 @@
+//! What is counted.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use scheduler_extender::Knowledge;
+use scheduler_extender::Size;
+
+/// Upper bounds of times in seconds.
+const SECONDS: [f64; 12] = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0];
+
+/// All metrics.
+pub(crate) struct Metrics {
+    registry: Registry,
+    mispredictions: Family<ReasonLabel, Counter>,
+    filters: Histogram,
+    judged: Family<BasisLabel, Counter>,
+    failed: Family<BasisLabel, Counter>,
+    late: Counter,
+    nodes: Gauge,
+    situations: Gauge,
+    assumed: Gauge,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct ReasonLabel {
+    reason: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct BasisLabel {
+    basis: &'static str,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let mut metrics = Self {
+            registry: Registry::default(),
+            mispredictions: Family::default(),
+            filters: Histogram::new(SECONDS),
+            judged: Family::default(),
+            failed: Family::default(),
+            late: Counter::default(),
+            nodes: Gauge::default(),
+            situations: Gauge::default(),
+            assumed: Gauge::default(),
+        };
+        let registry = &mut metrics.registry;
+        // `_total` is added when they are written.
+        registry.register(
+            "topolet_scheduler_mispredictions",
+            "Pods that a node refused though they had passed here, by the kubelet's reason.",
+            metrics.mispredictions.clone(),
+        );
+        registry.register(
+            "topolet_scheduler_filter_seconds",
+            "Time to answer which nodes a pod fits, waiting for other pods' bindings included.",
+            metrics.filters.clone(),
+        );
+        registry.register(
+            "topolet_scheduler_nodes_judged",
+            "Answers on one node, by what is known of it.",
+            metrics.judged.clone(),
+        );
+        registry.register(
+            "topolet_scheduler_nodes_failed",
+            "Those of them that a pod does not fit.",
+            metrics.failed.clone(),
+        );
+        registry.register(
+            "topolet_scheduler_nodes_not_looked_at",
+            "Nodes for which there was no time.",
+            metrics.late.clone(),
+        );
+        registry.register(
+            "topolet_scheduler_nodes",
+            "Nodes of which something is known.",
+            metrics.nodes.clone(),
+        );
+        registry.register(
+            "topolet_scheduler_node_states",
+            "Different states that they are in.",
+            metrics.situations.clone(),
+        );
+        registry.register(
+            "topolet_scheduler_assumed_pods",
+            "Bound pods of which their node has not told yet.",
+            metrics.assumed.clone(),
+        );
+        metrics
+    }
+
+    pub(crate) fn mispredicted(&self, reason: &str) {
+        self.mispredictions.get_or_create(&ReasonLabel { reason: reason.to_owned() }).inc();
+    }
+
+    pub(crate) fn filtered(&self, took: Duration) {
+        self.filters.observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn judged(&self, basis: Knowledge, fits: bool) {
+        let label = BasisLabel {
+            basis: match basis {
+                Knowledge::Exact => "exact",
+                Knowledge::Approximate => "approximate",
+                Knowledge::Unknown => "unknown",
+            },
+        };
+        self.judged.get_or_create(&label).inc();
+        if !fits {
+            self.failed.get_or_create(&label).inc();
+        }
+    }
+
+    pub(crate) fn not_looked_at(&self, nodes: usize) {
+        self.late.inc_by(nodes as u64);
+    }
+
+    /// In the text format of Prometheus.
+    pub(crate) fn text(&self, size: Size) -> String {
+        let set = |gauge: &Gauge, number: usize| gauge.set(i64::try_from(number).unwrap_or(i64::MAX));
+        set(&self.nodes, size.nodes);
+        set(&self.situations, size.situations);
+        set(&self.assumed, size.assumed);
+        let mut text = String::new();
+        // Writing to a text does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}

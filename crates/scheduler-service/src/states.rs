@@ -1,0 +1,143 @@
+//! What agents publish of their nodes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use cluster_node::{Access, Cluster, ClusterError, WatchedObject};
+use node_input::{NodeState, PodShapes};
+use pod_spec::PodUid;
+use scheduler_extender::{NodeFacts, SharedNodes, StateVersion};
+use serde_json::Value;
+
+use crate::listening::{self, SILENCE, Troubles};
+use crate::metrics::Metrics;
+use crate::outlook::Outlook;
+
+const WHAT: &str = "states of nodes";
+
+/// Whose state is known exactly: what others publish of these nodes does not count.
+pub(crate) type ExactNodes = Arc<parking_lot::Mutex<BTreeSet<String>>>;
+
+/// Listens to them.
+pub(crate) struct States {
+    pub(crate) access: Access,
+    pub(crate) outlook: Arc<Outlook>,
+    pub(crate) exact: ExactNodes,
+    pub(crate) troubles: Arc<Troubles>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) reading: Reading,
+}
+
+/// What makes states quick to read.
+#[derive(Default)]
+pub(crate) struct Reading {
+    shared: SharedNodes<String>,
+    shapes: PodShapes,
+    /// How often all states have been listed.
+    listings: u64,
+    /// Why the state of a node cannot be read.
+    unreadable: BTreeMap<String, String>,
+    /// Pods that nodes have refused, which are told once.
+    refused: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl States {
+    /// Starts the thread, for the rest of the program.
+    pub(crate) fn start(mut self) -> anyhow::Result<()> {
+        listening::start("states", WHAT, self.troubles.clone(), move || self.listen())
+    }
+
+    fn listen(&mut self) -> ClusterError {
+        let mut states = match Cluster::new(&self.access).and_then(Cluster::node_states) {
+            Ok(states) => states,
+            Err(error) => return error,
+        };
+        self.reading.listings += 1;
+        let mut listed = Some(BTreeSet::new());
+        loop {
+            match states.next(SILENCE) {
+                Ok(None) => {}
+                Ok(Some(WatchedObject::Is(object))) => {
+                    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+                    if let Some(listed) = &mut listed {
+                        listed.insert(name.clone());
+                    }
+                    self.is(&name, object);
+                }
+                Ok(Some(WatchedObject::Gone(name))) => self.is_gone(&name),
+                Ok(Some(WatchedObject::Complete)) => {
+                    let Some(listed) = listed.take() else { continue };
+                    let gone: Vec<String> =
+                        self.exact.lock().iter().filter(|name| !listed.contains(*name)).cloned().collect();
+                    for name in &gone {
+                        self.is_gone(name);
+                    }
+                    self.outlook.lock().heard.states = true;
+                    self.troubles.works(WHAT);
+                    tracing::info!(nodes = listed.len(), "states of nodes are known");
+                }
+                Err(error) => return error,
+            }
+        }
+    }
+
+    fn is(&mut self, name: &str, object: Value) {
+        match self.reading.read(object) {
+            Ok((state, refused)) => {
+                self.reading.unreadable.remove(name);
+                self.exact.lock().insert(name.to_owned());
+                self.count_refused(name, refused);
+                self.outlook.update(name, state);
+            }
+            Err(why) => {
+                let why = format!("{why:#}");
+                if self.reading.unreadable.insert(name.to_owned(), why.clone()).as_ref() != Some(&why) {
+                    tracing::warn!("the state of node {name} cannot be read, and every pod passes it: {why}");
+                }
+                self.is_gone(name);
+            }
+        }
+    }
+
+    fn is_gone(&mut self, name: &str) {
+        self.exact.lock().remove(name);
+        self.reading.refused.remove(name);
+        self.outlook.lock().view.remove(name);
+    }
+
+    /// Pods that a node has refused though they passed here.
+    fn count_refused(&mut self, name: &str, refused: BTreeMap<String, String>) {
+        let before = self.reading.refused.remove(name).unwrap_or_default();
+        for (uid, reason) in refused.iter().filter(|(uid, _)| !before.contains(*uid)) {
+            if self.outlook.lock().was_sent(&PodUid::new(uid)) {
+                self.metrics.mispredicted(reason);
+                tracing::warn!(node = name, uid, reason, "a node has refused a pod that passed here");
+            }
+        }
+        if !refused.is_empty() {
+            self.reading.refused.insert(name.to_owned(), refused.into_keys().collect());
+        }
+    }
+}
+
+impl Reading {
+    /// A state, and the pods that the node has refused with the reason of each.
+    fn read(
+        &mut self,
+        object: Value,
+    ) -> anyhow::Result<(scheduler_extender::NodeState, BTreeMap<String, String>)> {
+        let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+        let change = version.parse().with_context(|| format!("metadata.resourceVersion {version:?}"))?;
+        let version = StateVersion { run: self.listings, change };
+        let state: NodeState = serde_json::from_value(object)?;
+        let key = serde_json::to_string(&state.node)?;
+        let node = self.shared.share(key, || state.node.start().map(|started| started.node))?;
+        let ledger = state.holdings.ledger(&node, &mut self.shapes)?;
+        let refused: BTreeMap<String, String> =
+            state.holdings.refused.into_iter().map(|refusal| (refusal.uid, refusal.reason)).collect();
+        let told = refused.keys().map(|uid| PodUid::new(uid)).collect();
+        let facts = NodeFacts::Exact { node, ledger };
+        Ok((scheduler_extender::NodeState { version, facts, told }, refused))
+    }
+}

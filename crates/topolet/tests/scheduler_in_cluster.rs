@@ -1,0 +1,173 @@
+//! `topolet scheduler` beside the real kube-scheduler: pods go where their node admits them, and nowhere else.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use local_cluster::{
+    Cluster, EXTENDER_RIGHTS, Extender, Fleet, NODE_RIGHTS, PUBLISHER_RIGHTS, Parts, Program, Programs,
+    RELEASE,
+};
+use serde_json::Value;
+
+const PATIENCE: Duration = Duration::from_mins(1);
+/// Two NUMA nodes, each with 46 CPUs that containers can have for themselves.
+const NODES: [&str; 6] =
+    ["--machine", "xeon-2s-96cpu-sriov", "--config", "pinned", "--policy", "single-numa-node"];
+
+fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_topolet"))
+}
+
+fn target() -> &'static Path {
+    program().parent().unwrap().parent().unwrap()
+}
+
+/// A cluster with the kinds and rights that all of it needs.
+fn cluster() -> Option<Cluster> {
+    let cluster = Cluster::for_test(target(), Parts::Storage)?;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/crd");
+    for (file, kind) in [
+        ("topology.node.k8s.io_noderesourcetopologies.yaml", "noderesourcetopologies.topology.node.k8s.io"),
+        ("topolet.dev_nodestates.yaml", "nodestates.topolet.dev"),
+    ] {
+        cluster.apply(&fs::read_to_string(folder.join(file)).unwrap()).unwrap();
+        let kind = format!("crd/{kind}");
+        cluster.kubectl(&["wait", "--for=condition=Established", &kind, "--timeout=30s"]).unwrap();
+    }
+    for rights in [NODE_RIGHTS, PUBLISHER_RIGHTS, EXTENDER_RIGHTS] {
+        cluster.apply(rights).unwrap();
+    }
+    Some(cluster)
+}
+
+fn until<T>(what: &str, mut is_so: impl FnMut() -> Result<T, String>) -> T {
+    let began = Instant::now();
+    loop {
+        match is_so() {
+            Ok(found) => return found,
+            Err(now) => assert!(began.elapsed() < PATIENCE, "{what} does not come: {now}"),
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// An answer: its status and its body.
+fn ask(address: SocketAddr, request: &str, body: &str) -> Result<(u16, String), String> {
+    let mut stream = TcpStream::connect(address).map_err(|error| error.to_string())?;
+    let length = body.len();
+    let head = format!(
+        "{request} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    let mut answer = String::new();
+    let sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+    sent.and_then(|()| stream.read_to_string(&mut answer)).map_err(|error| error.to_string())?;
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
+    status.zip(body).ok_or(answer)
+}
+
+/// An extender that knows its nodes, and kube-scheduler with it.
+fn schedule(cluster: &mut Cluster) -> Extender {
+    let extender = Extender::start(cluster, program()).unwrap();
+    until("its nodes", || match ask(extender.address(), "GET /readyz", "")? {
+        (200, _) => Ok(()),
+        (_, why) => Err(why),
+    });
+    let programs = Programs::built(target(), RELEASE).unwrap();
+    cluster.start_scheduler(&programs.path(Program::Scheduler), &extender.configuration()).unwrap();
+    extender
+}
+
+fn wait_for_states(cluster: &Cluster, count: usize) {
+    until("all states", || {
+        let names =
+            cluster.kubectl(&["get", "nodestates", "-o", "name"]).map_err(|error| error.to_string())?;
+        let there = names.lines().count();
+        if there == count { Ok(()) } else { Err(there.to_string()) }
+    });
+}
+
+fn pod(name: &str, cpus: u32) -> String {
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  containers:\n  - name: app\n    image: none\n    \
+         resources: {{limits: {{cpu: {cpus}, memory: 1Gi}}}}\n---\n"
+    )
+}
+
+fn phases(cluster: &Cluster) -> Vec<String> {
+    let text = cluster.kubectl(&["get", "pods", "-o", "json"]).unwrap();
+    let list: Value = serde_json::from_str(&text).unwrap();
+    let phase = |pod: &Value| pod["status"]["phase"].as_str().unwrap_or_default().to_owned();
+    list["items"].as_array().into_iter().flatten().map(phase).collect()
+}
+
+fn until_running(cluster: &Cluster, expected: usize) {
+    until("all pods", || {
+        let phases = phases(cluster);
+        let count = |wanted: &str| phases.iter().filter(|phase| *phase == wanted).count();
+        assert_eq!(count("Failed"), 0, "{phases:?}");
+        let events = || cluster.kubectl(&["get", "events"]).unwrap_or_default();
+        if count("Running") == expected { Ok(()) } else { Err(format!("{phases:?}\n{}", events())) }
+    });
+}
+
+#[test]
+fn pods_go_where_their_node_admits_them() {
+    let Some(mut cluster) = cluster() else { return };
+    let _fleet = Fleet::start(&cluster, program(), 3, &[&NODES[..], &["--publish-state"]].concat()).unwrap();
+    wait_for_states(&cluster, 3);
+    let extender = schedule(&mut cluster);
+    // By sums a node has room for four of these, and its NUMA nodes for two.
+    let pods: String = (1..=6).map(|number| pod(&format!("wide-{number}"), 24)).collect();
+    cluster.apply(&pods).unwrap();
+    until_running(&cluster, 6);
+    // What is left on each NUMA node is 22 CPUs.
+    cluster.apply(&pod("late", 24)).unwrap();
+    let why = until("why it waits", || {
+        let events = cluster
+            .kubectl(&["get", "events", "--field-selector", "reason=FailedScheduling", "-o", "json"])
+            .map_err(|error| error.to_string())?;
+        let events: Value = serde_json::from_str(&events).map_err(|error| error.to_string())?;
+        let message = events["items"][0]["message"].as_str().map(str::to_owned);
+        message.ok_or_else(|| "no event".to_owned())
+    });
+    assert!(why.contains("3 no NUMA node has 24 exclusive CPUs free"), "{why}");
+    cluster.kubectl(&["delete", "pod", "wide-3"]).unwrap();
+    until_running(&cluster, 6);
+    let (_, metrics) = ask(extender.address(), "GET /metrics", "").unwrap();
+    assert!(!metrics.contains("topolet_scheduler_mispredictions_total{"), "{metrics}");
+    assert!(metrics.contains("topolet_scheduler_nodes 3\n"), "{metrics}");
+}
+
+#[test]
+fn what_is_no_question_is_answered_with_what_is_wrong() {
+    let Some(mut cluster) = cluster() else { return };
+    let _fleet = Fleet::start(&cluster, program(), 1, &[&NODES[..], &["--publish-state"]].concat()).unwrap();
+    wait_for_states(&cluster, 1);
+    let extender = schedule(&mut cluster);
+    let pod = r#"{"metadata":{"name":"a","uid":"a"},"spec":{"containers":[{"name":"c","image":"x","resources":{"limits":{"cpu":"60","memory":"1Gi"}}}]}}"#;
+    for (body, expected) in [
+        ("{", "the request is not what kube-scheduler sends: EOF"),
+        (r#"{"NodeNames":[]}"#, "missing field `Pod`"),
+        (r#"{"Pod":{"spec":{"containers":7}},"NodeNames":[]}"#, "the pod cannot be read: "),
+    ] {
+        let (status, text) = ask(extender.address(), "POST /filter", body).unwrap();
+        assert!(status == 400 && text.contains(expected), "{body}: {status} {text}");
+    }
+    let asked = format!(r#"{{"Pod":{pod},"NodeNames":["node-1","other"]}}"#);
+    let (status, text) = ask(extender.address(), "POST /filter", &asked).unwrap();
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((status, &answer["NodeNames"]), (200, &serde_json::json!(["other"])), "{text}");
+    let never = answer["FailedAndUnresolvableNodes"]["node-1"].as_str().unwrap();
+    assert!(never.contains("60"), "{text}");
+    // By objects, as a scheduler asks that does not trust its extender to know the nodes.
+    let asked = format!(r#"{{"Pod":{pod},"Nodes":{{"items":[{{"metadata":{{"name":"other"}}}}]}}}}"#);
+    let (_, text) = ask(extender.address(), "POST /filter", &asked).unwrap();
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(answer["Nodes"]["items"][0]["metadata"]["name"], "other", "{text}");
+}
