@@ -23,14 +23,17 @@ pub(crate) enum Scheduler {
     TopologyMatch,
     /// The same with its cache: what it has sent to a node counts there until the node's object tells so.
     TopologyMatchReserve,
+    /// Kubernetes' own with `topolet scheduler` as its extender.
+    Topolet,
 }
 
 impl Scheduler {
-    pub(crate) const ALL: [Self; 3] = [Self::Default, Self::TopologyMatch, Self::TopologyMatchReserve];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Default, Self::TopologyMatch, Self::TopologyMatchReserve, Self::Topolet];
 
     /// Builds it, unless it is built.
     pub(crate) fn build(self) -> anyhow::Result<()> {
-        if self == Self::Default {
+        if matches!(self, Self::Default | Self::Topolet) {
             return Release(RELEASE).build("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler");
         }
         // Its module names a patch release of a library of volumes that module proxies do not all have.
@@ -48,15 +51,15 @@ impl Scheduler {
     /// The program that [`Self::build`] has built.
     pub(crate) fn program(self) -> PathBuf {
         match self {
-            Self::Default => Release(RELEASE).program("kube-scheduler"),
+            Self::Default | Self::Topolet => Release(RELEASE).program("kube-scheduler"),
             Self::TopologyMatch | Self::TopologyMatchReserve => folder().join("bin/kube-scheduler"),
         }
     }
 
-    /// What its `KubeSchedulerConfiguration` has, as its documentation does it.
+    /// What its `KubeSchedulerConfiguration` has, as its documentation does it; beside that of an extender.
     pub(crate) const fn configuration(self) -> &'static str {
         match self {
-            Self::Default => "",
+            Self::Default | Self::Topolet => "",
             Self::TopologyMatch => {
                 "profiles:\n- schedulerName: default-scheduler\n  plugins:\n    multiPoint:\n      enabled:\n      - name: \
                  NodeResourceTopologyMatch\n    reserve:\n      disabled:\n      - name: NodeResourceTopologyMatch\n  \
@@ -78,6 +81,7 @@ impl fmt::Display for Scheduler {
             Self::Default => write!(f, "kube-scheduler {RELEASE}"),
             Self::TopologyMatch => write!(f, "scheduler-plugins {PLUGINS}"),
             Self::TopologyMatchReserve => write!(f, "scheduler-plugins {PLUGINS}, with its cache"),
+            Self::Topolet => write!(f, "kube-scheduler {RELEASE} with `topolet scheduler`"),
         }
     }
 }

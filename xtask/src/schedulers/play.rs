@@ -49,6 +49,21 @@ pub(crate) struct Figures {
     pub(super) times: Vec<Duration>,
 }
 
+/// A round that has been played.
+#[derive(Clone, Debug)]
+pub(super) struct Played {
+    pub(super) figures: Figures,
+    /// How many processes were killed, where that was asked for.
+    pub(super) killed: Option<Killed>,
+}
+
+/// How many processes were killed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Killed {
+    pub(super) agents: usize,
+    pub(super) extenders: usize,
+}
+
 impl Figures {
     pub(super) fn refused(&self) -> usize {
         self.refusals.values().sum()

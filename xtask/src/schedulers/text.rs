@@ -3,16 +3,16 @@
 use std::fmt::Write as _;
 
 use super::kinds::Scheduler;
-use super::play::Figures;
+use super::play::{Figures, Killed, Played};
 
 /// The table, below a sentence that says of what it is.
-pub(super) fn table(what: &str, outcomes: &[(Scheduler, Figures)]) -> String {
+pub(super) fn table(what: &str, outcomes: &[(Scheduler, Played)]) -> String {
     let mut text = format!(
-        "{what}\nMade by `cargo xtask schedulers --write`.\n\n\
+        "{what}\n\n\
          | scheduler | pods that ran | at the first node | refusals by nodes | until half ran | until 90 % ran |\n\
          |---|---|---|---|---|---|\n"
     );
-    for (scheduler, figures) in outcomes {
+    for (scheduler, Played { figures, .. }) in outcomes {
         let reasons: Vec<String> =
             figures.refusals.iter().map(|(reason, count)| format!("{count} `{reason}`")).collect();
         let refusals = if reasons.is_empty() { "0".to_owned() } else { reasons.join(", ") };
@@ -30,5 +30,13 @@ pub(super) fn table(what: &str, outcomes: &[(Scheduler, Figures)]) -> String {
             within(90)
         );
     }
-    text
+    for killed in outcomes.iter().filter_map(|(_, played)| played.killed) {
+        let Killed { agents, extenders } = killed;
+        let _ = write!(
+            text,
+            "\nMeanwhile agents of nodes were killed {agents} times and `topolet scheduler` {extenders} times, each to start \
+             again a moment later.\n"
+        );
+    }
+    text + "\n"
 }
