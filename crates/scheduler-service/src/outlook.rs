@@ -202,3 +202,91 @@ impl Open {
         self.view.gone(pod);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use scheduler_extender::node_resource_topology::NodeResourceTopology;
+    use scheduler_extender::{NodeFacts, StateVersion, Zones};
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(name: &str) -> Pod {
+        let mut pod = Pod::new("default", name, Vec::new());
+        pod.uid = PodUid::new(name);
+        pod
+    }
+
+    /// The state of a node that is known by amounts.
+    fn state(change: u64) -> NodeState {
+        let object: NodeResourceTopology = serde_json::from_value(json!({
+            "apiVersion": "topology.node.k8s.io/v1alpha2", "kind": "NodeResourceTopology",
+            "metadata": { "name": "a" }, "zones": [{ "name": "node-0", "type": "Node" }],
+        }))
+        .unwrap_or_else(|error| panic!("{error}"));
+        let zones = Zones::read(&object).unwrap_or_else(|error| panic!("{error}"));
+        let version = StateVersion { run: 0, change };
+        NodeState { version, facts: NodeFacts::Approximate(zones), told: BTreeSet::new() }
+    }
+
+    #[test]
+    fn an_offer_that_comes_to_nothing_ends() {
+        let (outlook, now) = (Outlook::new(), Instant::now());
+        outlook.update("a", state(1));
+        outlook.lock().offer(&pod("one"), ["a"], now);
+        outlook.tidy(now + OFFER / 2);
+        assert_eq!(outlook.lock().view.in_flight().count(), 1);
+        outlook.tidy(now + OFFER);
+        assert_eq!(outlook.lock().view.in_flight().count(), 0);
+    }
+
+    #[test]
+    fn a_pod_that_its_node_never_tells_of_is_assumed_until_the_node_has_told_twice() {
+        let (outlook, now) = (Outlook::new(), Instant::now());
+        let assumed = || outlook.lock().view.assumed("a").count();
+        outlook.update("a", state(1));
+        outlook.bound(Arc::new(pod("one")), "a");
+        outlook.tidy(now + SETTLED);
+        assert_eq!(assumed(), 1, "it waits on the node as long as it likes");
+        outlook.left(&PodUid::new("one"), now);
+        outlook.update("a", state(2));
+        outlook.tidy(now);
+        assert_eq!(assumed(), 1, "this state may be older");
+        outlook.update("a", state(3));
+        outlook.tidy(now);
+        assert_eq!(assumed(), 0);
+    }
+
+    #[test]
+    fn a_filter_waits_for_a_binding_and_no_longer_than_a_moment() {
+        let outlook = Arc::new(Outlook::new());
+        outlook.update("a", state(1));
+        outlook.lock().offer(&pod("one"), ["a"], Instant::now());
+        let began = Instant::now();
+        drop(outlook.lock_settled(&PodUid::new("two")));
+        assert!(began.elapsed() >= BINDING);
+        // A pod does not wait for itself.
+        assert_eq!(outlook.lock_settled(&PodUid::new("one")).view.in_flight().count(), 1);
+        let other = outlook.clone();
+        let binding = std::thread::spawn(move || other.bound(Arc::new(pod("one")), "a"));
+        let open = outlook.lock_settled(&PodUid::new("two"));
+        assert_eq!(open.view.in_flight().count(), 0);
+        drop(open);
+        assert!(binding.join().is_ok());
+    }
+
+    #[test]
+    fn a_refusal_counts_once_and_for_pods_that_were_bound_lately() {
+        let (outlook, uid) = (Outlook::new(), PodUid::new("one"));
+        outlook.bound(Arc::new(pod("one")), "a");
+        outlook.tidy(Instant::now());
+        let mut open = outlook.lock();
+        assert_eq!([open.was_sent(&uid), open.was_sent(&uid)], [true, false]);
+        drop(open);
+        outlook.bound(Arc::new(pod("one")), "a");
+        outlook.tidy(Instant::now() + SENT);
+        assert!(!outlook.lock().was_sent(&uid));
+    }
+}
