@@ -21,12 +21,13 @@
 //! From 0 to 10, in bands: alignment decides first, and only inside a band the node that becomes fuller wins. How full
 //! is the mean, over the resources that the pod asks for and that NUMA nodes have, of what is allocated after it.
 //!
-//! | band | the worst container of the pod lies |
+//! | band | the pod lies |
 //! |---|---|
-//! | 7 to 10 | on one NUMA node, or it has nothing that has a place |
-//! | 4 to 6 | on one NUMA node, and a device of it is near another |
-//! | 2 to 3 | on two NUMA nodes |
-//! | 0 to 1 | on more |
+//! | 8 to 10 | on one NUMA node, or it has nothing that has a place |
+//! | 6 to 7 | each container on one NUMA node, not all on the same |
+//! | 4 to 5 | each container on one NUMA node, and a device of it is near another |
+//! | 2 to 3 | a container on two NUMA nodes |
+//! | 0 to 1 | a container on more |
 //!
 //! By published amounts a pod that fits one zone gets 5, another one 0.
 //!

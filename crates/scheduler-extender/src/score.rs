@@ -26,13 +26,16 @@ impl Score {
     }
 }
 
-/// How a container lies, the best first. Every band is above the next, however full the nodes are.
+/// How a pod lies, the best first. Every band is above the next, however full the nodes are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Alignment {
-    /// On one NUMA node, or it has nothing that has a place.
+    /// All of it on one NUMA node, or it has nothing that has a place.
     OneNode,
-    /// CPUs and memory on one, and a device that is near another.
+    /// Each container on one, and not all on the same.
+    OneNodeEach,
+    /// Each container on one, and a device of it is near another.
     RemoteDevices,
+    /// Some container on two.
     TwoNodes,
     MoreNodes,
 }
@@ -41,8 +44,9 @@ impl Alignment {
     /// The lowest score, and by how much it rises with what is allocated.
     const fn band(self) -> (u8, u32) {
         match self {
-            Self::OneNode => (7, 3),
-            Self::RemoteDevices => (4, 2),
+            Self::OneNode => (8, 2),
+            Self::OneNodeEach => (6, 1),
+            Self::RemoteDevices => (4, 1),
             Self::TwoNodes => (2, 1),
             Self::MoreNodes => (0, 1),
         }
@@ -52,13 +56,23 @@ impl Alignment {
 /// Of a pod that was given `placement`, after which the node's ledger is `after`.
 pub(crate) fn score(exact: &Exact, pod: &Pod, placement: &Placement, after: &Ledger) -> Score {
     let node = &exact.node;
-    let each = placement.containers.iter().map(|placed| alignment(node, after, placed));
-    let (lowest, width) = each.max().unwrap_or(Alignment::OneNode).band();
+    let mut all = NodeMask::EMPTY;
+    let mut worst = Alignment::OneNode;
+    for placed in &placement.containers {
+        let (nodes, alignment) = alignment(node, after, placed);
+        all |= nodes;
+        worst = worst.max(alignment);
+    }
+    if worst == Alignment::OneNode && all.len() > 1 {
+        worst = Alignment::OneNodeEach;
+    }
+    let (lowest, width) = worst.band();
     let steps = (allocated(node, after, pod) * (width + 1) / WHOLE).min(width);
     Score(lowest.saturating_add(u8::try_from(steps).unwrap_or(0)))
 }
 
-fn alignment(node: &Node, after: &Ledger, placed: &Placed) -> Alignment {
+/// The NUMA nodes of a container, and how it lies.
+fn alignment(node: &Node, after: &Ledger, placed: &Placed) -> (NodeMask, Alignment) {
     let mut nodes = NodeMask::EMPTY;
     if let (Some(policy), Some(cpus)) =
         (node.cpus(), placed.cpus.as_ref().and_then(|granted| granted.exclusive()))
@@ -85,12 +99,13 @@ fn alignment(node: &Node, after: &Ledger, placed: &Placed) -> Alignment {
         }
     }
     let own = if nodes.is_empty() { of_devices } else { nodes };
-    match (own.len(), is_remote) {
+    let alignment = match (own.len(), is_remote) {
         (0 | 1, false) => Alignment::OneNode,
         (0 | 1, true) => Alignment::RemoteDevices,
         (2, _) => Alignment::TwoNodes,
         _ => Alignment::MoreNodes,
-    }
+    };
+    (own, alignment)
 }
 
 /// A share of everything, in thousandths.
@@ -139,7 +154,13 @@ mod tests {
 
     #[test]
     fn a_better_alignment_is_never_outweighed() {
-        let all = [Alignment::OneNode, Alignment::RemoteDevices, Alignment::TwoNodes, Alignment::MoreNodes];
+        let all = [
+            Alignment::OneNode,
+            Alignment::OneNodeEach,
+            Alignment::RemoteDevices,
+            Alignment::TwoNodes,
+            Alignment::MoreNodes,
+        ];
         for pair in all.windows(2) {
             let [(better, _), (worse, width)] = [pair[0].band(), pair[1].band()];
             assert!(u32::from(worse) + width < u32::from(better), "{pair:?}");

@@ -33,9 +33,12 @@ fn alignment_comes_before_fullness() {
         ("full", &lax, &["x cpu=3 memory=1Gi", "y cpu=4 memory=1Gi"]),
     ]);
     let nodes = ["empty", "half", "torn", "full", "nobody"];
-    assert_eq!(scores(&mut view, "new cpu=2 memory=1Gi", &nodes), [7, 9, 3, 0, 0]);
+    assert_eq!(scores(&mut view, "new cpu=2 memory=1Gi", &nodes), [8, 9, 3, 0, 0]);
+    // Two containers: three and one CPUs on the NUMA nodes of the empty node, or all four on the one that is left.
+    let two = "new cpu=3 memory=1Gi + cpu=1 memory=1Gi";
+    assert_eq!(scores(&mut view, two, &["empty", "half"]), [6, 10]);
     // A pod without anything that has a place is aligned everywhere.
-    assert_eq!(scores(&mut view, "new cpu=500m memory=1Gi", &["empty", "half"]), [7, 8]);
+    assert_eq!(scores(&mut view, "new cpu=500m memory=1Gi", &["empty", "half"]), [8, 9]);
 }
 
 #[test]
@@ -48,7 +51,7 @@ fn a_remote_device_is_better_than_two_numa_nodes_and_worse_than_none() {
     view.update("remote", state(1, &none, with_devices(&none, gpu, &[1])));
     let new = "new cpu=2 memory=1Gi example.com/gpu=1";
     let found = scores(&mut view, new, &["near", "remote"]);
-    assert!((7..=10).contains(&found[0]) && (4..=6).contains(&found[1]), "{found:?}");
+    assert!((8..=10).contains(&found[0]) && (4..=5).contains(&found[1]), "{found:?}");
 }
 
 #[test]
