@@ -6,7 +6,8 @@ use core::time::Duration;
 use device_manager::Inventory;
 use node_config::KubeletConfiguration;
 use node_simulation::{
-    Distribution, Fleet, Host, Lifetime, NoObserver, NoPlugins, Scheduler, Template, Weight, arrivals, run,
+    Distribution, Fleet, Host, Lifetime, NoObserver, NoPlugins, Retry, Scheduler, Template, Weight, arrivals,
+    run,
 };
 use pod_spec::{Container, ContainerName, Pod, ResourceList, Role};
 use topology_admission::{Compat, Node};
@@ -23,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let view = KubeletView::new(&machine)?;
     let node = Node::start(&view, &config, None, Compat::default())?;
     let host = Host::new(&node, view.cpus(), Inventory::new(view.nodes().clone()), &NoPlugins);
-    let fleet = Fleet { hosts: vec![(host, 2)], scheduler: Scheduler::Spread };
+    let fleet = Fleet { hosts: vec![(host, 2)], scheduler: Scheduler::Spread, retry: Retry::Never };
 
     // One arrives each minute, asks for three CPUs and runs for about ten minutes.
     let amounts: ResourceList = [("cpu".into(), "3".parse()?), ("memory".into(), "1Gi".parse()?)].into();

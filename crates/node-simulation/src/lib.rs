@@ -8,7 +8,10 @@
 //! - *Fragmentation*: of the pods of the mix which the free resources of a machine would hold in sum, the share for
 //!   which no single NUMA node has room; averaged over time. Pods that need several nodes anyway do not count.
 //!
-//! Everything is averaged from the beginning to the last arrival, and what leaves after that is not looked at.
+//! - *Time to place*: from the arrival of a pod to its admission; only where pods are [tried again](Retry).
+//!
+//! Everything is averaged from the beginning to the last arrival. What leaves after that is looked at only where pods
+//! still wait for room.
 #![no_std]
 
 extern crate alloc;
@@ -21,6 +24,10 @@ mod random;
 mod host;
 mod site;
 mod scheduler;
+mod choice;
+mod published;
+mod extender;
+mod queue;
 mod levels;
 mod fewest;
 mod capacity;
@@ -31,6 +38,7 @@ pub use capacity::{Capacity, Limit, capacity};
 pub use distribution::{Distribution, DistributionError};
 pub use host::{Host, NoPlugins, Plugins};
 pub use outcome::{HostOutcome, NumaUse, Outcome, Step, TemplateOutcome};
+pub use queue::Retry;
 pub use random::Random;
 pub use reservation::{MemoryPlace, ReservationPlace, SystemReservation};
 pub use rules::{POLICIES_AND_SCOPES, PolicyOption};

@@ -38,8 +38,17 @@ pub struct TemplateOutcome {
     pub aligned: u64,
     /// How many of those are on several NUMA nodes and may be on the fewest: the search for the fewest was cut.
     pub undecided: u64,
-    /// The others: by the kubelet's reason, or [`Outcome::NO_ROOM`] for those that the scheduler sent nowhere.
+    /// The others: by the kubelet's reason, or [`Outcome::NO_ROOM`] for those that the scheduler sent nowhere. Where pods
+    /// are tried again, by the reason of the last try.
     pub refused: BTreeMap<String, u64>,
+    /// Every refusal by a node, by the kubelet's reason: a pod that is tried again can be refused more than once.
+    pub node_refusals: BTreeMap<String, u64>,
+    /// How often pods were tried after their first try.
+    pub retries: u64,
+    /// How many of the admitted pods were admitted at their first try.
+    pub at_first_try: u64,
+    /// How long each admitted pod waited from its arrival, in the order of admission; empty where none is tried again.
+    pub waits: Vec<Duration>,
 }
 
 /// How one kind of machine was used, on the average over its machines.
@@ -107,8 +116,30 @@ impl Outcome {
     /// The others by reason.
     #[must_use]
     pub fn refused(&self) -> BTreeMap<&str, u64> {
+        self.by_reason(|of| &of.refused)
+    }
+
+    /// Refusals by nodes, by reason.
+    #[must_use]
+    pub fn node_refusals(&self) -> BTreeMap<&str, u64> {
+        self.by_reason(|of| &of.node_refusals)
+    }
+
+    /// How often pods were tried after their first try.
+    #[must_use]
+    pub fn retries(&self) -> u64 {
+        self.sum(|of| of.retries)
+    }
+
+    /// How many pods were admitted at their first try.
+    #[must_use]
+    pub fn at_first_try(&self) -> u64 {
+        self.sum(|of| of.at_first_try)
+    }
+
+    fn by_reason(&self, of: impl Fn(&TemplateOutcome) -> &BTreeMap<String, u64>) -> BTreeMap<&str, u64> {
         let mut all = BTreeMap::new();
-        for (reason, count) in self.templates.iter().flat_map(|of| &of.refused) {
+        for (reason, count) in self.templates.iter().flat_map(of) {
             *all.entry(reason.as_str()).or_default() += count;
         }
         all

@@ -1,23 +1,25 @@
-//! A run, event by event: pods come and go in the order of time. What leaves at the moment in which something comes
-//! has left before.
+//! A run, event by event: pods come and go in the order of time. At the same moment pods leave first, then those that
+//! wait are tried again, then new ones come.
 
-use alloc::borrow::ToOwned;
+mod figures;
+
 use alloc::boxed::Box;
 use alloc::collections::BinaryHeap;
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use node_cover::Solution;
 use pod_spec::{Pod, PodUid};
 use topology_admission::{Placement, Refused, Verdict};
 
+use crate::choice::Choice;
 use crate::host::Host;
 use crate::levels::Demands;
-use crate::outcome::{HostOutcome, NumaUse, Outcome, Step, TemplateOutcome};
-use crate::scheduler::{Account, RequestSums, ResourceIndex, Scheduler};
+use crate::outcome::{Outcome, TemplateOutcome};
+use crate::queue::{Queue, Retry, Waiting};
+use crate::scheduler::{ResourceIndex, Scheduler};
 use crate::site::HostState;
 use crate::workload::{Arrival, Template};
 
@@ -28,6 +30,8 @@ pub struct Fleet<'a> {
     pub hosts: Vec<(Host<'a>, usize)>,
     /// How pods are sent to machines.
     pub scheduler: Scheduler,
+    /// Whether pods that did not run are tried again.
+    pub retry: Retry,
 }
 
 /// What was decided on one pod.
@@ -43,7 +47,7 @@ pub enum Decision<'a> {
 
 /// Somebody who is told of each decision.
 pub trait Observer {
-    /// The decision on the arrival at this position.
+    /// The decision on the arrival at this position; the last one where it is tried again.
     fn decided(&mut self, arrival: usize, decision: Decision<'_>);
 }
 
@@ -54,9 +58,6 @@ pub struct NoObserver;
 impl Observer for NoObserver {
     fn decided(&mut self, _: usize, _: Decision<'_>) {}
 }
-
-/// How many moments of the course of time are kept.
-const STEPS: u32 = 200;
 
 /// Sends every pod of `arrivals`, which are in the order of time, to the machines of `fleet`.
 ///
@@ -69,9 +70,10 @@ pub fn run(
 ) -> Outcome {
     let mut run = Run::new(fleet, templates, arrivals);
     for (at, arrival) in arrivals.iter().enumerate() {
-        run.until(arrival.at);
+        run.until(arrival.at, observer);
         run.arrive(at, *arrival, observer);
     }
+    run.drain(observer);
     run.finish()
 }
 
@@ -94,17 +96,18 @@ type Departure = Reverse<(Duration, usize, usize, PodUid)>;
 
 struct Run<'h> {
     templates: &'h [Template],
+    arrivals: &'h [Arrival],
     scheduler: Scheduler,
-    books: ResourceIndex,
+    retry: Retry,
+    choice: Choice<'h>,
     hosts: &'h [(Host<'h>, usize)],
     /// By kind of machine.
     demands: Vec<Demands>,
-    /// By kind of machine and template.
-    needs: Vec<Vec<RequestSums>>,
     sites: Vec<HostState<'h>>,
-    /// The machine after the last one, for a scheduler that looks at nothing.
-    next: usize,
     departures: BinaryHeap<Departure>,
+    queue: Queue,
+    /// Counts admissions and departures.
+    changes: u64,
     outcome: Outcome,
     /// CPUs that are held, and that could be, over all machines.
     cpus: (u64, u64),
@@ -112,18 +115,24 @@ struct Run<'h> {
     refused: u64,
 }
 
+/// What came of one try.
+enum Tried {
+    Runs,
+    NoRoom,
+    Refused(Refused),
+}
+
 impl<'h> Run<'h> {
-    fn new(fleet: &'h Fleet<'h>, templates: &'h [Template], arrivals: &[Arrival]) -> Self {
-        let books = ResourceIndex::new(templates);
+    fn new(fleet: &'h Fleet<'h>, templates: &'h [Template], arrivals: &'h [Arrival]) -> Self {
+        let mut choice = Choice::new(fleet, templates);
         let demands: Vec<Demands> =
             fleet.hosts.iter().map(|(host, _)| Demands::new(host, templates)).collect();
-        let of_host = |host| templates.iter().map(|template| books.needs(host, template)).collect();
-        let needs = fleet.hosts.iter().map(|(host, _)| of_host(host)).collect();
         let mut sites = Vec::new();
         for (kind, ((host, count), demands)) in fleet.hosts.iter().zip(&demands).enumerate() {
-            let account: Account = books.account(host);
+            let account = choice.account(host);
             sites.extend((0..*count).map(|_| HostState::new(kind, host, demands, account.clone())));
         }
+        choice.begin(&sites);
         let cpus = sites.iter().map(HostState::cpus).fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
         let named = |template: &Template| TemplateOutcome {
             name: template.name.clone(),
@@ -136,14 +145,16 @@ impl<'h> Run<'h> {
         };
         Self {
             templates,
+            arrivals,
             scheduler: fleet.scheduler,
-            books,
+            retry: fleet.retry,
+            choice,
             hosts: &fleet.hosts,
             demands,
-            needs,
             sites,
-            next: 0,
             departures: BinaryHeap::new(),
+            queue: Queue::default(),
+            changes: 0,
             outcome,
             cpus,
             running: 0,
@@ -151,41 +162,90 @@ impl<'h> Run<'h> {
         }
     }
 
-    /// Lets everything leave that does until `now`.
-    fn until(&mut self, now: Duration) {
-        while self.departures.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
-            let Some(Reverse((at, _, site, pod))) = self.departures.pop() else { break };
-            self.keep_steps(at);
-            let before = self.begin_change(site, at);
-            let left = self.sites.get_mut(site).is_some_and(|site| {
-                let runs = site.running.contains_key(&pod);
-                if runs {
-                    site.leave(&pod);
-                }
-                runs
-            });
-            if left {
-                self.forget(site, &pod);
+    /// Lets everything leave and be tried again that does until `now`.
+    fn until(&mut self, now: Duration, observer: &mut dyn Observer) {
+        loop {
+            let leaves = self.departures.peek().map(|Reverse((at, ..))| *at).filter(|at| *at <= now);
+            let tried = self.queue.next().filter(|at| *at <= now);
+            match (leaves, tried) {
+                (Some(leaves), tried) if tried.is_none_or(|tried| leaves <= tried) => self.depart(),
+                (_, Some(_)) => self.try_next(observer),
+                (_, None) => break,
             }
-            self.end_change(site, before);
         }
         self.keep_steps(now);
+    }
+
+    /// After the last arrival: pods that wait are tried until all run, or nothing changes any more.
+    fn drain(&mut self, observer: &mut dyn Observer) {
+        // Without departures nobody gets room that had none at the last change, on any machine that is tried.
+        let machines = if self.scheduler.knows_sums() { 1 } else { self.sites.len() };
+        let mut without_change = 0;
+        while let Some(tried) = self.queue.next() {
+            let before = self.changes;
+            let leaves = self.departures.peek().map(|Reverse((leaves, ..))| *leaves);
+            if leaves.is_some_and(|leaves| leaves <= tried) {
+                self.depart();
+            } else if leaves.is_none() && without_change > machines * self.queue.len() {
+                break;
+            } else {
+                self.try_next(observer);
+            }
+            without_change = if self.changes == before { without_change + 1 } else { 0 };
+        }
+        self.give_up(observer);
+    }
+
+    /// Those that still wait did not run.
+    fn give_up(&mut self, observer: &mut dyn Observer) {
+        while let Some((_, number, waiting)) = self.queue.pop() {
+            let Some(arrival) = self.arrivals.get(number) else { continue };
+            if let Some(refused) = waiting.refused {
+                self.count_refused(arrival.template, &refused.reason.to_string());
+                observer.decided(number, Decision::Refused(&refused));
+            } else {
+                self.count_refused(arrival.template, Outcome::NO_ROOM);
+                observer.decided(number, Decision::NoRoom);
+            }
+        }
+    }
+
+    fn depart(&mut self) {
+        let Some(Reverse((at, _, site, pod))) = self.departures.pop() else { return };
+        self.keep_steps(at);
+        let before = self.begin_change(site, at);
+        let left = self.sites.get_mut(site).is_some_and(|site| {
+            let runs = site.running.contains_key(&pod);
+            if runs {
+                site.leave(&pod);
+            }
+            runs
+        });
+        if left {
+            self.forget(site, &pod);
+            self.changes += 1;
+            self.queue.departed(at);
+        }
+        self.end_change(site, before);
     }
 
     /// Counts what a machine held until `now`, and says how many CPUs it holds.
     fn begin_change(&mut self, site: usize, now: Duration) -> u64 {
         let Some(site) = self.sites.get_mut(site) else { return 0 };
         if let Some((host, _)) = self.hosts.get(site.kind) {
-            site.levels.advance(&host.capacity, now);
+            // What is after the last arrival does not count.
+            site.levels.advance(&host.capacity, now.min(self.outcome.span));
         }
         site.cpus().0
     }
 
     fn end_change(&mut self, site: usize, before: u64) {
-        let Some(site) = self.sites.get_mut(site) else { return };
+        let at = site;
+        let Some(site) = self.sites.get_mut(at) else { return };
         if let (Some((host, _)), Some(demands)) = (self.hosts.get(site.kind), self.demands.get(site.kind)) {
             site.levels.changed(demands, host.numa());
         }
+        self.choice.publish(at, site);
         self.cpus.0 = self.cpus.0.saturating_sub(before).saturating_add(site.cpus().0);
     }
 
@@ -194,163 +254,122 @@ impl<'h> Run<'h> {
         let Some(site) = self.sites.get_mut(site) else { return };
         if let Some(template) = site.running.remove(pod) {
             self.running -= 1;
-            if let Some(needs) = self.needs.get(site.kind).and_then(|of| of.get(template)) {
-                site.account.leave(needs);
+            if let Some(sums) = self.choice.sums(site.kind, template) {
+                site.account.leave(sums);
             }
         }
     }
 
     fn arrive(&mut self, number: usize, arrival: Arrival, observer: &mut dyn Observer) {
-        let Some(template) = self.templates.get(arrival.template) else { return };
         let Some(own) = self.outcome.templates.get_mut(arrival.template) else { return };
         own.arrived += 1;
-        let Some(at) = self.choose(arrival.template) else {
-            self.count_refused(arrival.template, Outcome::NO_ROOM);
-            observer.decided(number, Decision::NoRoom);
-            return;
+        self.attempt(number, arrival.at, None, observer);
+    }
+
+    /// The next one that waits is tried.
+    fn try_next(&mut self, observer: &mut dyn Observer) {
+        let Some((at, number, waiting)) = self.queue.pop() else { return };
+        self.keep_steps(at);
+        let template = self.arrivals.get(number).map_or(0, |arrival| arrival.template);
+        if let Some(own) = self.outcome.templates.get_mut(template) {
+            own.retries += 1;
+        }
+        self.attempt(number, at, Some(waiting), observer);
+    }
+
+    /// Tries a pod, for the first time or again.
+    fn attempt(
+        &mut self,
+        number: usize,
+        now: Duration,
+        before: Option<Waiting>,
+        observer: &mut dyn Observer,
+    ) {
+        let Some(arrival) = self.arrivals.get(number).copied() else { return };
+        let tries = before.as_ref().map_or(0, |before| before.tries) + 1;
+        let tried = match before {
+            // The same comes out as long as nothing has changed, but for a scheduler that goes on to the next machine.
+            Some(Waiting { tried_at, refused, .. })
+                if tried_at == self.changes && self.scheduler.knows_sums() =>
+            {
+                refused.map_or(Tried::NoRoom, Tried::Refused)
+            }
+            _ => self.place(number, now, tries, arrival, observer),
         };
-        let pod = one_of(template, number);
-        let before = self.begin_change(at, arrival.at);
-        let Some(site) = self.sites.get_mut(at) else { return };
+        let waiting = |refused| Waiting { tries, tried_at: self.changes, refused };
+        match (tried, self.retry) {
+            (Tried::Runs, _) => {}
+            (Tried::NoRoom, Retry::Never) => {
+                self.count_refused(arrival.template, Outcome::NO_ROOM);
+                observer.decided(number, Decision::NoRoom);
+            }
+            (Tried::NoRoom, Retry::BackOff) => self.queue.park(number, waiting(None), now),
+            (Tried::Refused(refused), retry) => {
+                let reason = refused.reason.to_string();
+                if let Some(own) = self.outcome.templates.get_mut(arrival.template) {
+                    *own.node_refusals.entry(reason.clone()).or_default() += 1;
+                }
+                match retry {
+                    Retry::Never => {
+                        self.count_refused(arrival.template, &reason);
+                        observer.decided(number, Decision::Refused(&refused));
+                    }
+                    Retry::BackOff => self.queue.back_off(number, waiting(Some(refused)), now),
+                }
+            }
+        }
+    }
+
+    /// Sends a pod to a machine, which decides.
+    fn place(
+        &mut self,
+        number: usize,
+        now: Duration,
+        tries: u32,
+        arrival: Arrival,
+        observer: &mut dyn Observer,
+    ) -> Tried {
+        let Some(template) = self.templates.get(arrival.template) else { return Tried::NoRoom };
+        let pod = one_of(template, number, tries);
+        let Some(at) = self.choice.choose(&self.sites, arrival.template, &pod) else { return Tried::NoRoom };
+        let before = self.begin_change(at, now);
+        let Some(site) = self.sites.get_mut(at) else { return Tried::NoRoom };
         let kind = site.kind;
-        match site.arrive(&pod) {
+        let tried = match site.arrive(&pod) {
             Verdict::Admitted(placement) => {
                 site.running.insert(pod.uid.clone(), arrival.template);
-                if let Some(needs) = self.needs.get(kind).and_then(|of| of.get(arrival.template)) {
-                    site.account.enter(needs);
+                if let Some(sums) = self.choice.sums(kind, arrival.template) {
+                    site.account.enter(sums);
                 }
                 self.running += 1;
-                self.count_admitted(kind, arrival.template, &placement);
+                self.changes += 1;
+                self.count_admitted(kind, arrival, tries, now, &placement);
                 for gone in &placement.preempted {
                     self.outcome.preempted += 1;
                     self.forget(at, gone);
                 }
                 if let Some(stays) = arrival.stays {
-                    let leaves = arrival.at.saturating_add(stays);
+                    let leaves = now.saturating_add(stays);
                     self.departures.push(Reverse((leaves, number, at, pod.uid)));
                 }
                 observer.decided(number, Decision::Admitted(&placement));
+                Tried::Runs
             }
-            Verdict::Refused(refused) => {
-                self.count_refused(arrival.template, &refused.reason.to_string());
-                observer.decided(number, Decision::Refused(&refused));
-            }
+            Verdict::Refused(refused) => Tried::Refused(refused),
             // Every question has been answered.
-            Verdict::NeedsPlugin(_) => {}
-        }
+            Verdict::NeedsPlugin(_) => Tried::Runs,
+        };
         self.end_change(at, before);
-    }
-
-    fn count_admitted(&mut self, kind: usize, template: usize, placement: &Placement) {
-        let (Some((host, _)), Some(own)) = (self.hosts.get(kind), self.outcome.templates.get_mut(template))
-        else {
-            return;
-        };
-        own.admitted += 1;
-        let places = host.places(placement);
-        if places.is_empty() {
-            return;
-        }
-        own.placed += 1;
-        let fewest = self.demands.get(kind).and_then(|of| of.fewest.get(template).copied().flatten());
-        match fewest {
-            Some(Solution::Exact(fewest)) if places.len() <= fewest => own.aligned += 1,
-            Some(Solution::Cut(_)) if places.len() == 1 => own.aligned += 1,
-            Some(Solution::Cut(_)) => own.undecided += 1,
-            Some(Solution::Exact(_)) | None => {}
-        }
-    }
-
-    fn count_refused(&mut self, template: usize, reason: &str) {
-        self.refused += 1;
-        if let Some(own) = self.outcome.templates.get_mut(template) {
-            *own.refused.entry(reason.to_owned()).or_default() += 1;
-        }
-    }
-
-    /// The machine that a pod of the kind is sent to; the first of equal ones.
-    fn choose(&mut self, template: usize) -> Option<usize> {
-        if self.scheduler == Scheduler::Blind {
-            let at = self.next;
-            self.next = (at + 1) % self.sites.len().max(1);
-            return (at < self.sites.len()).then_some(at);
-        }
-        let left = |site: &HostState<'_>| {
-            let needs = self.needs.get(site.kind)?.get(template)?;
-            self.books.left(&site.account, needs)
-        };
-        let fitting = self.sites.iter().enumerate().filter_map(|(at, site)| Some((left(site)?, at)));
-        match self.scheduler {
-            Scheduler::Pack => fitting.min(),
-            Scheduler::Spread | Scheduler::Blind => fitting.max_by_key(|(left, at)| (*left, Reverse(*at))),
-        }
-        .map(|(_, at)| at)
-    }
-
-    /// Keeps the moments before `now` that have not been kept yet.
-    #[expect(clippy::cast_precision_loss, reason = "numbers of CPUs are small")]
-    fn keep_steps(&mut self, now: Duration) {
-        while let Some(at) = step(self.outcome.span, self.outcome.steps.len())
-            && at < now
-        {
-            let cpus_held = if self.cpus.1 == 0 { 0.0 } else { self.cpus.0 as f64 / self.cpus.1 as f64 };
-            let (running, refused) = (self.running, self.refused);
-            self.outcome.steps.push(Step { at, running, refused, cpus_held });
-        }
-    }
-
-    fn finish(mut self) -> Outcome {
-        let end = self.outcome.span;
-        self.keep_steps(Duration::MAX);
-        for site in &mut self.sites {
-            if let Some((host, _)) = self.hosts.get(site.kind) {
-                site.levels.advance(&host.capacity, end);
-            }
-        }
-        let hosts = self.hosts.iter().enumerate();
-        self.outcome.hosts =
-            hosts.map(|(kind, (host, count))| self.host_outcome(kind, host, *count)).collect();
-        self.outcome
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "numbers of machines are small")]
-    fn host_outcome(&self, kind: usize, host: &Host<'_>, machines: usize) -> HostOutcome {
-        let own = || self.sites.iter().filter(|site| site.kind == kind);
-        let mut held = alloc::vec![0.0; host.capacity.len()];
-        for site in own() {
-            for (sum, share) in held.iter_mut().zip(site.levels.held(&host.capacity)) {
-                *sum += share / machines as f64;
-            }
-        }
-        let numa = host.numa();
-        let of_node = |(at, id): (usize, _)| {
-            let shares = host.resources.iter().enumerate().filter_map(|(resource, name)| {
-                let cell = resource * numa + at;
-                let has_any = host.capacity.get(cell).is_some_and(|all| *all > 0);
-                held.get(cell).filter(|_| has_any).map(|share| (name.clone(), *share))
-            });
-            NumaUse { node: id, held: shares.collect() }
-        };
-        let fragmentation = own().map(|site| site.levels.fragmentation() / machines as f64).sum();
-        HostOutcome {
-            machines,
-            numa: host.node.nodes().ids().enumerate().map(of_node).collect(),
-            fragmentation,
-        }
+        tried
     }
 }
 
-/// The moment of a step; `None` after the last.
-fn step(span: Duration, number: usize) -> Option<Duration> {
-    let number = u32::try_from(number).ok().filter(|number| *number <= STEPS)?;
-    if number == STEPS { Some(span) } else { Some(span / STEPS * number) }
-}
-
-/// The pod of this number.
-fn one_of(template: &Template, number: usize) -> Pod {
+/// The pod of this number; made anew for each try.
+fn one_of(template: &Template, number: usize, tries: u32) -> Pod {
+    let again = if tries > 1 { format!(".{tries}") } else { String::new() };
     Pod {
-        uid: PodUid::new(&format!("{}-{number}", template.pod.uid)),
-        name: format!("{}-{number}", template.pod.name),
+        uid: PodUid::new(&format!("{}-{number}{again}", template.pod.uid)),
+        name: format!("{}-{number}{again}", template.pod.name),
         ..template.pod.clone()
     }
 }

@@ -1,4 +1,4 @@
-//! Which machine a pod is sent to: what a scheduler does that knows sums and no NUMA nodes.
+//! Which machine a pod is sent to. Every scheduler but [`Scheduler::Blind`] begins with sums, as kube-scheduler does.
 //!
 //! A resource that a machine does not have is zero there, as in kube-scheduler's `NodeResourcesFit`: extended resources
 //! and huge pages that a node does not report never attract the pods that ask for them. Ephemeral storage alone is not
@@ -24,6 +24,35 @@ pub enum Scheduler {
     /// To one machine after the other, whatever they have. A machine admits pods that ask for a resource without a
     /// device plugin there, as a kubelet does.
     Blind,
+    /// To the machine with the best score of `scheduler-extender`, among those that would admit the pod by the kubelet's own
+    /// rules.
+    Topolet,
+    /// As [`Scheduler::Spread`], among those that pass `NodeResourceTopologyMatch` of the scheduler plugins.
+    TopologyMatch,
+    /// Among those that pass plugin `numa` of KAI-Scheduler: to the one where the pod is on the fewest NUMA nodes, then as
+    /// [`Scheduler::Pack`].
+    Kai,
+}
+
+impl Scheduler {
+    /// The name in scenarios and outputs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Spread => "spread",
+            Self::Pack => "pack",
+            Self::Blind => "blind",
+            Self::Topolet => "topolet",
+            Self::TopologyMatch => "topology-match",
+            Self::Kai => "kai",
+        }
+    }
+
+    /// Whether it never sends a pod to a machine without a resource that the pod asks for.
+    #[must_use]
+    pub const fn knows_sums(self) -> bool {
+        !matches!(self, Self::Blind)
+    }
 }
 
 /// What a pod needs in sum, by position among the resources that any pod asks for. CPUs in thousandths.
@@ -117,8 +146,8 @@ impl Account {
     }
 }
 
-/// The resources of which a pod asks for some and a machine has none, so that [`Scheduler::Spread`] and
-/// [`Scheduler::Pack`] never send it there; in ascending order.
+/// The resources of which a pod asks for some and a machine has none, so that a scheduler that
+/// [knows sums](Scheduler::knows_sums) never sends it there; in ascending order.
 #[must_use]
 pub fn lacking(host: &Host<'_>, template: &Template) -> Vec<ResourceName> {
     let books = ResourceIndex::new(core::slice::from_ref(template));

@@ -54,6 +54,11 @@ impl<'h> HostState<'h> {
         verdict
     }
 
+    /// What the machine's pods hold.
+    pub(crate) const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
     /// `pod` is gone, and what it held is free.
     pub(crate) fn leave(&mut self, pod: &PodUid) {
         self.ledger = self.ledger.release(pod);

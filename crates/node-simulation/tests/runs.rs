@@ -8,7 +8,7 @@ use allocation_counter::measure;
 use device_manager::{Device, Inventory};
 use node_config::KubeletConfiguration;
 use node_simulation::{
-    Arrival, Distribution, Fleet, Host, Lifetime, NoObserver, NoPlugins, Outcome, Scheduler, Template,
+    Arrival, Distribution, Fleet, Host, Lifetime, NoObserver, NoPlugins, Outcome, Retry, Scheduler, Template,
     Weight, arrivals, fits_empty, lacking, run,
 };
 use pod_spec::{Container, Pod, PodLevelResources, ResourceList, ResourceName, Role};
@@ -63,9 +63,19 @@ type Traced = (u64, usize, Option<u64>);
 const SIZES: [usize; 4] = [4, 10, 5, 2];
 
 fn simulate(policy: &str, machines: usize, scheduler: Scheduler, pods: &[Traced]) -> Outcome {
+    simulate_with(policy, machines, scheduler, Retry::Never, pods)
+}
+
+fn simulate_with(
+    policy: &str,
+    machines: usize,
+    scheduler: Scheduler,
+    retry: Retry,
+    pods: &[Traced],
+) -> Outcome {
     let view = view();
     let node = node(&view, policy);
-    let fleet = Fleet { hosts: vec![(host(&node, &view), machines)], scheduler };
+    let fleet = Fleet { hosts: vec![(host(&node, &view), machines)], scheduler, retry };
     let kind = |size: usize| template(&format!("of-{size}"), &size.to_string(), Lifetime::Forever);
     let arrival = |(at, size, leaves): &Traced| Arrival {
         at: Duration::from_secs(*at),
@@ -155,7 +165,8 @@ fn a_machine_without_a_resource_gets_no_pods_that_ask_for_it() {
             list.insert(resource.into(), "1".parse().unwrap());
         }
         for scheduler in [Scheduler::Spread, Scheduler::Pack] {
-            let fleet = Fleet { hosts: vec![(host(&node, &view), 1), (with(), 1)], scheduler };
+            let fleet =
+                Fleet { hosts: vec![(host(&node, &view), 1), (with(), 1)], scheduler, retry: Retry::Never };
             let pods: Vec<Arrival> =
                 (0..5).map(|at| Arrival { at: Duration::from_secs(at), template: 0, stays: None }).collect();
             let outcome = run(&fleet, std::slice::from_ref(&template), &pods, &mut NoObserver);
@@ -168,11 +179,137 @@ fn a_machine_without_a_resource_gets_no_pods_that_ask_for_it() {
     }
 }
 
+/// Every scheduler, with those that look at NUMA nodes last.
+const ALL: [Scheduler; 6] = [
+    Scheduler::Spread,
+    Scheduler::Pack,
+    Scheduler::Blind,
+    Scheduler::TopologyMatch,
+    Scheduler::Kai,
+    Scheduler::Topolet,
+];
+
+#[test]
+fn a_pod_that_a_node_refuses_comes_again_and_one_without_room_waits_for_a_departure() {
+    // Five CPUs on each NUMA node leave two and three: in sum enough for four, and on no node. The first leaves after 50 s.
+    let pods = [(0, 5, Some(50)), (0, 5, None), (10, 4, None)];
+    let outcome = |scheduler| simulate_with("single-numa-node", 1, scheduler, Retry::BackOff, &pods);
+    for scheduler in [Scheduler::Spread, Scheduler::Pack, Scheduler::Blind] {
+        let outcome = outcome(scheduler);
+        // At 10, 11, 13, 17, 25, 35 and 45 s it is refused, at 55 s it runs.
+        assert_eq!(outcome.node_refusals().into_iter().collect::<Vec<_>>(), [("TopologyAffinityError", 7)]);
+        assert_eq!(
+            (outcome.admitted(), outcome.retries(), outcome.at_first_try()),
+            (3, 7, 2),
+            "{scheduler:?}"
+        );
+        assert_eq!(outcome.templates[0].waits, [Duration::from_secs(45)]);
+    }
+    for scheduler in [Scheduler::TopologyMatch, Scheduler::Kai, Scheduler::Topolet] {
+        let outcome = outcome(scheduler);
+        assert!(outcome.node_refusals().is_empty() && outcome.refused().is_empty(), "{scheduler:?}");
+        assert_eq!((outcome.admitted(), outcome.retries()), (3, 1), "{scheduler:?}");
+        assert_eq!(outcome.templates[0].waits, [Duration::from_secs(40)]);
+    }
+}
+
+#[test]
+fn a_pod_that_never_gets_room_is_given_up_when_nothing_changes_any_more() {
+    let pods = [(0, 5, None), (0, 5, None), (10, 4, None), (20, 4, None)];
+    for scheduler in ALL {
+        let outcome = simulate_with("single-numa-node", 1, scheduler, Retry::BackOff, &pods);
+        assert_eq!((outcome.arrived(), outcome.admitted()), (4, 2), "{scheduler:?}");
+        let refused: u64 = outcome.refused().values().sum();
+        assert_eq!(refused, 2, "{scheduler:?}");
+        let by_node = outcome.refused().contains_key("TopologyAffinityError");
+        assert_eq!(by_node, !outcome.node_refusals().is_empty(), "{scheduler:?}");
+    }
+}
+
+#[test]
+fn what_is_tried_once_comes_out_as_before() {
+    let pods = [(0, 5, Some(50)), (0, 5, None), (10, 4, None)];
+    let once = simulate("single-numa-node", 1, Scheduler::Spread, &pods);
+    assert_eq!((once.admitted(), once.retries(), once.at_first_try()), (2, 0, 2));
+    assert_eq!(once.refused(), once.node_refusals());
+    assert!(once.templates.iter().all(|own| own.waits.is_empty()));
+}
+
+/// Pods of all sizes, which come and go on three machines.
+fn mixed(policy: &str, scheduler: Scheduler, seed: u64) -> Outcome {
+    let (view, memory) = (view(), Inventory::new(view().nodes().clone()));
+    let node = node(&view, policy);
+    let host = Host::new(&node, view.cpus(), memory, &NoPlugins);
+    let fleet = Fleet { hosts: vec![(host, 3)], scheduler, retry: Retry::BackOff };
+    let hour = Lifetime::Drawn(Distribution::exponential(Duration::from_hours(1)).unwrap());
+    let kinds = [template("two", "2", hour), template("three", "3", hour), template("six", "6", hour)];
+    let pods = arrivals(&kinds, Distribution::exponential(Duration::from_mins(5)).unwrap(), 200, seed);
+    run(&fleet, &kinds, &pods, &mut NoObserver)
+}
+
+#[test]
+fn no_node_refuses_what_its_own_rules_have_chosen() {
+    for policy in ["single-numa-node", "restricted", "best-effort"] {
+        let refusals = |scheduler| {
+            let each = (0..2).map(|seed| mixed(policy, scheduler, seed));
+            each.map(|outcome| outcome.node_refusals().values().sum::<u64>()).sum::<u64>()
+        };
+        assert_eq!(refusals(Scheduler::Topolet), 0, "{policy}");
+        let spread = refusals(Scheduler::Spread);
+        match policy {
+            // CPUs alone, each container by itself: published amounts say all of it.
+            "single-numa-node" => {
+                assert!(spread > 0);
+                assert_eq!((refusals(Scheduler::TopologyMatch), refusals(Scheduler::Kai)), (0, 0));
+            }
+            // The scheduler plugins let every pod through.
+            "restricted" => {
+                assert!(spread > 0);
+                assert_eq!((refusals(Scheduler::TopologyMatch), refusals(Scheduler::Kai)), (spread, 0));
+            }
+            _ => assert_eq!(spread, 0),
+        }
+    }
+}
+
+#[test]
+fn whole_cores_are_no_published_amount() {
+    // Cores of two CPUs. The other CPUs of two cores that are reserved by half are free, and of no use where whole cores are
+    // required: six CPUs are published on NUMA node 0, and four can be given out.
+    let info: MachineInfo = "pack:2 [numa(memory=8GiB)] core:4 pu:2".parse().unwrap();
+    let view = KubeletView::new(&info).unwrap();
+    let text = |text: &str| Some(text.to_owned());
+    let mut config = KubeletConfiguration {
+        cpu_manager_policy: text("static"),
+        reserved_system_cpus: text("0,2"),
+        topology_manager_policy: text("single-numa-node"),
+        ..KubeletConfiguration::default()
+    };
+    config.cpu_manager_policy_options.insert("full-pcpus-only".to_owned(), "true".to_owned());
+    let node = Node::start(&view, &config, None, Compat::default()).unwrap();
+    let kinds = [template("four", "4", Lifetime::Forever), template("two", "2", Lifetime::Forever)];
+    let pods: Vec<Arrival> = [0, 0, 0, 1]
+        .into_iter()
+        .enumerate()
+        .map(|(at, template)| Arrival { at: Duration::from_secs(at as u64), template, stays: None })
+        .collect();
+    let refusals = |scheduler| {
+        let fleet = Fleet { hosts: vec![(host(&node, &view), 1)], scheduler, retry: Retry::Never };
+        let outcome = run(&fleet, &kinds, &pods, &mut NoObserver);
+        (outcome.admitted(), outcome.node_refusals().values().sum::<u64>())
+    };
+    for scheduler in [Scheduler::Spread, Scheduler::TopologyMatch, Scheduler::Kai] {
+        assert_eq!(refusals(scheduler), (3, 1), "{scheduler:?}");
+    }
+    assert_eq!(refusals(Scheduler::Topolet), (3, 0));
+}
+
 #[test]
 fn work_grows_with_the_number_of_pods_and_no_faster() {
     let view = view();
     let node = node(&view, "restricted");
-    let fleet = Fleet { hosts: vec![(host(&node, &view), 3)], scheduler: Scheduler::Spread };
+    let fleet =
+        Fleet { hosts: vec![(host(&node, &view), 3)], scheduler: Scheduler::Spread, retry: Retry::Never };
     let hour = Lifetime::Drawn(Distribution::exponential(Duration::from_hours(1)).unwrap());
     let kinds = [template("small", "2", hour), template("large", "6", hour)];
     let every = Distribution::exponential(Duration::from_mins(10)).unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use device_manager::{Inventory, Question, Reply, RpcCode, RpcError};
 use node_simulation::{
-    Arrival, Decision, Fleet, Host, Lifetime, Observer, Plugins, Scheduler, Template, Weight, run,
+    Arrival, Decision, Fleet, Host, Lifetime, Observer, Plugins, Retry, Scheduler, Template, Weight, run,
 };
 use serde_json::{Value, json};
 use topology_manifest::{Source, read_pods};
@@ -90,7 +90,7 @@ fn check(corpus: &Corpus, case: &Case) -> usize {
     let mut inventory = Inventory::new(node.nodes().clone());
     plugins.0.iter().for_each(|plugin| plugin.register(&mut inventory));
     let host = Host::new(&node, machine.view.cpus(), inventory, &plugins);
-    let fleet = Fleet { hosts: vec![(host, 1)], scheduler: Scheduler::Blind };
+    let fleet = Fleet { hosts: vec![(host, 1)], scheduler: Scheduler::Blind, retry: Retry::Never };
     let (templates, arrivals, numbers) = trace(case.input["steps"].as_array().unwrap());
     let mut decided = Decided::default();
     let outcome = run(&fleet, &templates, &arrivals, &mut decided);
