@@ -59,7 +59,7 @@ pub use pods::{read_pods, read_pods_with};
 pub use problem::Problem;
 pub use scenario::{
     Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,
-    SchedulerName, Spans, TracedPod, read_scenario,
+    ScenarioRetry, SchedulerName, Spans, TracedPod, read_scenario,
 };
 pub use source::{MAX_BYTES, MAX_LIST_BYTES, Source};
 

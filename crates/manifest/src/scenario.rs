@@ -25,6 +25,8 @@ pub struct Scenario {
     pub runs: u32,
     /// How pods are sent to machines.
     pub scheduler: SchedulerName,
+    /// Whether pods that did not run are tried again.
+    pub retry: ScenarioRetry,
     /// Kinds of machines, at least one.
     pub machines: Vec<ScenarioMachine>,
     /// Configurations, each of which is tried on all machines; their names differ. Maybe none.
@@ -52,6 +54,22 @@ pub enum SchedulerName {
     Pack,
     /// `blind`: to one machine after the other.
     Blind,
+    /// `topolet`: where the pod would be admitted by the kubelet's rules, and is aligned best.
+    Topolet,
+    /// `topology-match`: as `spread`, where the filter of the scheduler plugins lets it pass.
+    TopologyMatch,
+    /// `kai`: as `pack`, where the filter of KAI-Scheduler lets it pass, on the fewest NUMA nodes.
+    Kai,
+}
+
+/// Whether pods that did not run are tried again: `retry`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ScenarioRetry {
+    /// `false`: each is tried once.
+    #[default]
+    Never,
+    /// `true`: after a time that doubles from 1 s to 10 s, and when a pod has left.
+    BackOff,
 }
 
 /// A kind of machine.
@@ -76,6 +94,8 @@ pub struct ScenarioMachine {
 pub struct ScenarioConfiguration {
     /// What it is called in results.
     pub name: String,
+    /// How pods are sent to machines; `None`: as [`Scenario::scheduler`] says.
+    pub scheduler: Option<SchedulerName>,
     /// A built-in one, or the path of a file.
     pub config: Option<String>,
     /// The kubelet whose rules apply, as a version; `None`: the default release.
@@ -164,7 +184,8 @@ impl ScenarioPlace {
 /// kind: Scenario
 /// seed: 7                                # default 0
 /// runs: 3                                # with seeds 7, 8 and 9; default 1
-/// scheduler: spread                      # or pack, or blind: one machine after the other, whatever they have
+/// scheduler: spread                      # or pack, blind, topolet, topology-match, kai; also of one configuration
+/// retry: true                            # pods that did not run come again: 1 s later, doubling to 10 s; default false
 /// machines:
 /// - {machine: spr-8480-snc4-8node, count: 4, hugepages: "0:1Gi=16", memory: "0=64Gi", devices: devices.yaml}
 /// configurations:                        # default: the built-in one

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::spans::{SPAN, read_spans, span};
 use super::{
     Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,
-    SchedulerName, TracedPod,
+    ScenarioRetry, SchedulerName, TracedPod,
 };
 use crate::devices::known_fields;
 use crate::node::{Field, MapEntry, Value};
@@ -18,8 +18,18 @@ const MOST_MACHINES: u64 = 10_000;
 const MOST_RUNS: u64 = 1000;
 const MOST_WEIGHT: u64 = 1_000_000;
 
-const FIELDS: [&str; 9] =
-    ["apiVersion", "kind", "seed", "runs", "scheduler", "machines", "configurations", "pods", "arrivals"];
+const FIELDS: [&str; 10] = [
+    "apiVersion",
+    "kind",
+    "seed",
+    "runs",
+    "scheduler",
+    "retry",
+    "machines",
+    "configurations",
+    "pods",
+    "arrivals",
+];
 
 pub(super) fn document(document: &Field<'_>) -> Result<Scenario, ManifestError> {
     header(document, "kind", "Scenario", |found| Problem::Kind { found, expected: "kind Scenario" })?;
@@ -30,7 +40,7 @@ pub(super) fn document(document: &Field<'_>) -> Result<Scenario, ManifestError> 
     // After that: of another kind all fields are other ones.
     let mut known = FIELDS.to_vec();
     known.push("trace");
-    let expected = "seed, runs, scheduler, machines, configurations, pods, arrivals or trace";
+    let expected = "seed, runs, scheduler, retry, machines, configurations, pods, arrivals or trace";
     known_fields(document, &known, expected)?;
     let machines = at_least_one(document, "machines", "a list of at least one machine", read_machine)?;
     let configurations = match document.get("configurations")? {
@@ -72,7 +82,8 @@ pub(super) fn document(document: &Field<'_>) -> Result<Scenario, ManifestError> 
         runs: number(document, "runs", 1..=MOST_RUNS, "a number of runs, 1 to 1000")?
             .and_then(|runs| u32::try_from(runs).ok())
             .unwrap_or(1),
-        scheduler: read_scheduler(document)?,
+        scheduler: read_scheduler(document)?.unwrap_or_default(),
+        retry: read_retry(document)?,
         machines,
         configurations,
         pods,
@@ -105,14 +116,26 @@ fn at_least_one<T>(
     items.iter().map(read).collect()
 }
 
-fn read_scheduler(document: &Field<'_>) -> Result<SchedulerName, ManifestError> {
-    const EXPECTED: &str = "spread, pack or blind";
-    let Some(field) = document.get("scheduler")? else { return Ok(SchedulerName::default()) };
-    match field.text(EXPECTED)? {
-        "spread" => Ok(SchedulerName::Spread),
-        "pack" => Ok(SchedulerName::Pack),
-        "blind" => Ok(SchedulerName::Blind),
-        _ => Err(field.unexpected(EXPECTED)),
+fn read_scheduler(field: &Field<'_>) -> Result<Option<SchedulerName>, ManifestError> {
+    const EXPECTED: &str = "spread, pack, blind, topolet, topology-match or kai";
+    let Some(field) = field.get("scheduler")? else { return Ok(None) };
+    Ok(Some(match field.text(EXPECTED)? {
+        "spread" => SchedulerName::Spread,
+        "pack" => SchedulerName::Pack,
+        "blind" => SchedulerName::Blind,
+        "topolet" => SchedulerName::Topolet,
+        "topology-match" => SchedulerName::TopologyMatch,
+        "kai" => SchedulerName::Kai,
+        _ => return Err(field.unexpected(EXPECTED)),
+    }))
+}
+
+fn read_retry(document: &Field<'_>) -> Result<ScenarioRetry, ManifestError> {
+    let Some(field) = document.get("retry")? else { return Ok(ScenarioRetry::default()) };
+    match field.node.value {
+        Value::Bool(true) => Ok(ScenarioRetry::BackOff),
+        Value::Bool(false) => Ok(ScenarioRetry::Never),
+        _ => Err(field.unexpected("true or false")),
     }
 }
 
@@ -133,9 +156,19 @@ fn read_machine(field: &Field<'_>) -> Result<ScenarioMachine, ManifestError> {
 
 fn read_configuration(field: &Field<'_>) -> Result<ScenarioConfiguration, ManifestError> {
     const NAME: &str = "what the configuration is called";
-    const KNOWN: [&str; 8] =
-        ["name", "config", "kubelet", "topoletConfig", "policy", "scope", "cpuOptions", "topologyOptions"];
-    let expected = "name, config, kubelet, topoletConfig, policy, scope, cpuOptions or topologyOptions";
+    const KNOWN: [&str; 9] = [
+        "name",
+        "scheduler",
+        "config",
+        "kubelet",
+        "topoletConfig",
+        "policy",
+        "scope",
+        "cpuOptions",
+        "topologyOptions",
+    ];
+    let expected =
+        "name, scheduler, config, kubelet, topoletConfig, policy, scope, cpuOptions or topologyOptions";
     known_fields(field, &KNOWN, expected)?;
     let name = field.require("name", NAME)?;
     let text = name.text(NAME)?;
@@ -144,6 +177,7 @@ fn read_configuration(field: &Field<'_>) -> Result<ScenarioConfiguration, Manife
     }
     Ok(ScenarioConfiguration {
         name: text.to_owned(),
+        scheduler: read_scheduler(field)?,
         config: optional(field, "config", "pinned, kubelet-defaults, or the path of a file")?,
         kubelet: optional(field, "kubelet", "a release of the kubelet in quotes, such as \"1.37\"")?,
         topolet_config: optional(field, "topoletConfig", "the path of a file")?,

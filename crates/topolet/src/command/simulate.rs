@@ -79,8 +79,11 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()>
     let document = |format| Document::new("Simulation", &report).text(format).map(Option::unwrap_or_default);
     match arguments.output {
         SimulateFormat::Table => {
-            let legend =
-                if arguments.legend { render::simulation_legend(screen.page) } else { String::new() };
+            let legend = if arguments.legend {
+                render::simulation_legend(&report, screen.page)
+            } else {
+                String::new()
+            };
             screen.show(&(render::simulation(&report, screen.page) + &legend))
         }
         SimulateFormat::Json => screen.print(&document(Format::Json)?),

@@ -28,6 +28,7 @@ pub(crate) fn simulation(report: &Report, page: Page) -> String {
     }
     text.push('\n');
     text.push_str(&page.columns(rows, ""));
+    text.push_str(&retries(report, page));
     text.push_str(&kinds(report, page));
     for at in 0..report.machines.len() {
         text.push_str(&used(report, at, page));
@@ -36,10 +37,16 @@ pub(crate) fn simulation(report: &Report, page: Page) -> String {
 }
 
 /// What the columns of the tables mean.
-pub(crate) fn legend(page: Page) -> String {
-    let rows = [
+pub(crate) fn legend(report: &Report, page: Page) -> String {
+    let tries_again = report.configurations.iter().any(|own| own.tried_again.is_some());
+    let refused = if tries_again {
+        "the others, which had not run when nothing changed any more"
+    } else {
+        "the others; a refused pod is not tried again"
+    };
+    let mut rows = vec![
         ("ADMITTED", "pods that a node admitted, and which share of all that arrived they are"),
-        ("REFUSED", "the others; a refused pod is not tried again"),
+        ("REFUSED", refused),
         (
             "ALIGNED",
             "of the admitted pods with CPUs, memory or devices of their own the share that is on as few NUMA nodes as it \
@@ -60,7 +67,21 @@ pub(crate) fn legend(page: Page) -> String {
             "the share of what a NUMA node has that was held, on the average over time and machines of the kind",
         ),
     ];
-    let rows = rows.map(|(column, means)| vec![column.to_owned(), means.to_owned()]);
+    if tries_again {
+        rows.extend([
+            ("RAN AT ONCE", "pods that a node admitted at their first try"),
+            ("RETRIES", "tries after the first, by pods that ran in the end and by others"),
+            (
+                "HALF RAN IN",
+                "the time from arrival to admission that half of the pods that ran did not exceed",
+            ),
+            (
+                "REFUSED BY NODES",
+                "every refusal by a node; a pod that is tried again can be refused more than once",
+            ),
+        ]);
+    }
+    let rows = rows.into_iter().map(|(column, means)| vec![column.to_owned(), means.to_owned()]);
     format!("\nlegend\n{}", page.columns(rows, "  "))
 }
 
@@ -88,6 +109,29 @@ fn reasons(refused: &BTreeMap<String, u64>) -> String {
     let shown = sorted.into_iter().map(|(reason, count)| format!("{count} {reason}"));
     let shown = shown.collect::<Vec<_>>().join(", ");
     if shown.is_empty() { "-".to_owned() } else { shown }
+}
+
+/// What trying again came to, under each configuration; nothing where each pod is tried once.
+fn retries(report: &Report, page: Page) -> String {
+    if report.configurations.iter().all(|own| own.tried_again.is_none()) {
+        return String::new();
+    }
+    let head =
+        ["TRIED AGAIN", "SCHEDULER", "RAN AT ONCE", "RETRIES", "HALF RAN IN", "90% IN", "REFUSED BY NODES"];
+    let rows = report.configurations.iter().filter_map(|own| {
+        let tried = own.tried_again.as_ref()?;
+        Some(vec![
+            own.configuration.clone(),
+            own.scheduler.unwrap_or(report.scheduler).to_owned(),
+            tried.at_first_try.to_string(),
+            tried.retries.to_string(),
+            time(tried.seconds_to_place.half),
+            time(tried.seconds_to_place.ninety_percent),
+            reasons(&tried.node_refusals),
+        ])
+    });
+    let head = head.map(str::to_owned).to_vec();
+    format!("\n{}", page.columns(std::iter::once(head).chain(rows), ""))
 }
 
 /// Admitted of each kind of pod, under each configuration.

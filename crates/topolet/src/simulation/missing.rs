@@ -21,13 +21,12 @@ impl Missing {
         let (resources, pods) = (resources.join(" and "), self.pods.join(" and "));
         let (machines, have) =
             (self.machines.join(" and "), if self.machines.len() == 1 { "has" } else { "have" });
-        match scheduler {
-            Scheduler::Spread | Scheduler::Pack => {
-                format!("{machines} {have} no {resources}, so the scheduler never sends {pods} there")
-            }
-            Scheduler::Blind => format!(
+        if scheduler.knows_sums() {
+            format!("{machines} {have} no {resources}, so the scheduler never sends {pods} there")
+        } else {
+            format!(
                 "{machines} {have} no {resources}: {pods} may be sent there, and a kubelet does not check a resource without a device plugin"
-            ),
+            )
         }
     }
 }
@@ -67,7 +66,7 @@ pub(super) fn why_never(fleet: &Fleet<'_>, template: &Template) -> Option<String
     let mut lacked = BTreeSet::new();
     for (host, _) in &fleet.hosts {
         let lacking = lacking(host, template);
-        if fleet.scheduler != Scheduler::Blind && !lacking.is_empty() {
+        if fleet.scheduler.knows_sums() && !lacking.is_empty() {
             lacked.extend(lacking);
             continue;
         }

@@ -12,13 +12,14 @@ use node_input::{
 };
 use node_output::{manifest_error, manifest_style};
 use node_simulation::{
-    Arrival, Distribution, DistributionError, Fleet, Host, Lifetime, NoPlugins, Scheduler, Template, Weight,
+    Arrival, Distribution, DistributionError, Fleet, Host, Lifetime, NoPlugins, Retry, Scheduler, Template,
+    Weight,
 };
 use pod_spec::PodRules;
 use topology_admission::{Compat, Node};
 use topology_manifest::{
     Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,
-    SchedulerName, Source, Spans, read_scenario,
+    ScenarioRetry, SchedulerName, Source, Spans, read_scenario,
 };
 use topology_model::CpuTable;
 
@@ -30,7 +31,9 @@ pub(crate) struct Prepared {
     pub(crate) name: String,
     pub(crate) seed: u64,
     pub(crate) runs: u32,
+    /// Of configurations that name none.
     pub(crate) scheduler: Scheduler,
+    pub(crate) retry: Retry,
     /// Names of the machines, and how many there are of each.
     pub(crate) machines: Vec<(String, usize)>,
     pub(crate) configurations: Vec<PreparedConfiguration>,
@@ -42,6 +45,7 @@ pub(crate) struct Prepared {
 /// A configuration with the nodes that it makes of the machines.
 pub(crate) struct PreparedConfiguration {
     pub(crate) name: String,
+    pub(crate) scheduler: Scheduler,
     /// The kinds of pods, with what an API server of the release fills in.
     pub(crate) templates: Vec<Template>,
     nodes: Vec<PreparedNode>,
@@ -74,7 +78,7 @@ impl Prepared {
             (Host::new(&own.node, &own.cpus, own.inventory.clone(), &NoPlugins), *count)
         };
         let hosts = configuration.nodes.iter().zip(&self.machines).map(host).collect();
-        Fleet { hosts, scheduler: self.scheduler }
+        Fleet { hosts, scheduler: configuration.scheduler, retry: self.retry }
     }
 
     /// The pods of a run: the same for every configuration.
@@ -118,6 +122,7 @@ impl Reading<'_> {
         let mut warnings = Vec::new();
         let default = [ScenarioConfiguration {
             name: "pinned".to_owned(),
+            scheduler: None,
             config: None,
             kubelet: None,
             topolet_config: None,
@@ -138,7 +143,13 @@ impl Reading<'_> {
             let rules = nodes.first().map_or_else(PodRules::default, |own| own.node.pod_rules());
             let templates = scenario.pods.iter().map(|pod| template(pod, rules));
             let templates = templates.collect::<Result<Vec<_>, DistributionError>>()?;
-            configurations.push(PreparedConfiguration { name: own.name.clone(), templates, nodes });
+            let scheduler = scheduler(own.scheduler.unwrap_or(scenario.scheduler));
+            configurations.push(PreparedConfiguration {
+                name: own.name.clone(),
+                scheduler,
+                templates,
+                nodes,
+            });
         }
         let arrivals = match &scenario.arrivals {
             ScenarioArrivals::Drawn { count, every } => {
@@ -153,10 +164,10 @@ impl Reading<'_> {
             seed: scenario.seed,
             // A trace is the same in every run.
             runs: if matches!(arrivals, Arrivals::Trace(_)) { 1 } else { scenario.runs },
-            scheduler: match scenario.scheduler {
-                SchedulerName::Spread => Scheduler::Spread,
-                SchedulerName::Pack => Scheduler::Pack,
-                SchedulerName::Blind => Scheduler::Blind,
+            scheduler: scheduler(scenario.scheduler),
+            retry: match scenario.retry {
+                ScenarioRetry::Never => Retry::Never,
+                ScenarioRetry::BackOff => Retry::BackOff,
             },
             machines: loaded
                 .iter()
@@ -254,7 +265,8 @@ impl Reading<'_> {
         let warning = |missing: &Missing| {
             let place = &pods.get(missing.first_pod)?.place;
             let expected = "devices or hugepages of the machine, if it has them";
-            let warning = Scenario::warn(&self.source, place, missing.text(prepared.scheduler), expected);
+            let warning =
+                Scenario::warn(&self.source, place, missing.text(configuration.scheduler), expected);
             Some(warning.render(manifest_style()))
         };
         missing.iter().filter_map(warning).collect()
@@ -289,6 +301,17 @@ impl Reading<'_> {
         drop(fleets);
         prepared.warnings.extend(found);
         Ok(prepared)
+    }
+}
+
+const fn scheduler(name: SchedulerName) -> Scheduler {
+    match name {
+        SchedulerName::Spread => Scheduler::Spread,
+        SchedulerName::Pack => Scheduler::Pack,
+        SchedulerName::Blind => Scheduler::Blind,
+        SchedulerName::Topolet => Scheduler::Topolet,
+        SchedulerName::TopologyMatch => Scheduler::TopologyMatch,
+        SchedulerName::Kai => Scheduler::Kai,
     }
 }
 

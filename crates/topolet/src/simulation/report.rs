@@ -1,11 +1,13 @@
 //! What came of a simulation, as it is written: for each configuration the sums and means over its runs.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use node_simulation::{HostOutcome, Outcome, Scheduler};
+use node_simulation::{HostOutcome, Outcome, Retry};
 use serde::Serialize;
 
 use super::Prepared;
+use super::prepare::PreparedConfiguration;
 
 /// Everything that came of a scenario.
 #[derive(Debug, Serialize)]
@@ -30,10 +32,16 @@ pub(crate) struct MachineCount {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Summary {
     pub(crate) configuration: String,
+    /// Where it is not the scenario's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) scheduler: Option<&'static str>,
     pub(crate) pods: u64,
     pub(crate) admitted: u64,
     /// By the kubelet's reason; `NoRoom`: no machine has enough in sum.
     pub(crate) refused: BTreeMap<String, u64>,
+    /// Where pods that did not run were tried again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tried_again: Option<TriedAgain>,
     pub(crate) preempted: u64,
     /// Admitted pods that hold CPUs, memory or devices of their own.
     pub(crate) placed: u64,
@@ -47,6 +55,31 @@ pub(crate) struct Summary {
     pub(crate) machines: Vec<MachineUse>,
     pub(crate) steps: Vec<Moment>,
     pub(crate) each_run: Vec<RunLine>,
+}
+
+/// What trying again came to.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TriedAgain {
+    /// Pods that ran at their first try.
+    pub(crate) at_first_try: u64,
+    /// Tries after the first.
+    pub(crate) retries: u64,
+    /// Every refusal by a node, by the kubelet's reason.
+    pub(crate) node_refusals: BTreeMap<String, u64>,
+    /// From the arrival of a pod until it ran, over all that ran.
+    pub(crate) seconds_to_place: SecondsToPlace,
+}
+
+/// How long pods waited, in seconds.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SecondsToPlace {
+    pub(crate) mean: f64,
+    /// Half of the pods waited no longer.
+    pub(crate) half: f64,
+    pub(crate) ninety_percent: f64,
+    pub(crate) longest: f64,
 }
 
 /// One kind of pod.
@@ -103,11 +136,7 @@ impl Report {
             scenario: prepared.name.clone(),
             seed: prepared.seed,
             runs: prepared.runs,
-            scheduler: match prepared.scheduler {
-                Scheduler::Spread => "spread",
-                Scheduler::Pack => "pack",
-                Scheduler::Blind => "blind",
-            },
+            scheduler: prepared.scheduler.name(),
             machines: machines
                 .map(|(machine, count)| MachineCount { machine: machine.clone(), count: *count })
                 .collect(),
@@ -115,14 +144,14 @@ impl Report {
                 .configurations
                 .iter()
                 .zip(outcomes)
-                .map(|(own, runs)| Summary::new(prepared, &own.name, runs))
+                .map(|(own, runs)| Summary::new(prepared, own, runs))
                 .collect(),
         }
     }
 }
 
 impl Summary {
-    fn new(prepared: &Prepared, name: &str, runs: &[Outcome]) -> Self {
+    fn new(prepared: &Prepared, own: &PreparedConfiguration, runs: &[Outcome]) -> Self {
         let sum = |of: fn(&Outcome) -> u64| runs.iter().map(of).sum::<u64>();
         let (placed, aligned) = (sum(Outcome::placed), sum(Outcome::aligned));
         let mut refused = BTreeMap::new();
@@ -139,7 +168,9 @@ impl Summary {
             refused: run.refused().into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect(),
         });
         Self {
-            configuration: name.to_owned(),
+            configuration: own.name.clone(),
+            scheduler: (own.scheduler != prepared.scheduler).then(|| own.scheduler.name()),
+            tried_again: (prepared.retry == Retry::BackOff).then(|| TriedAgain::new(runs)),
             pods: sum(Outcome::arrived),
             admitted: sum(Outcome::admitted),
             refused,
@@ -168,6 +199,34 @@ impl Summary {
     /// The share of CPUs that containers had for themselves, on the average.
     pub(crate) fn cpus_held(&self) -> f64 {
         mean(&self.steps, |step| step.cpus_held)
+    }
+}
+
+impl TriedAgain {
+    fn new(runs: &[Outcome]) -> Self {
+        let mut node_refusals = BTreeMap::new();
+        for (reason, count) in runs.iter().flat_map(Outcome::node_refusals) {
+            *node_refusals.entry(reason.to_owned()).or_default() += count;
+        }
+        let waits = runs.iter().flat_map(|run| &run.templates).flat_map(|own| &own.waits);
+        let mut waits: Vec<f64> = waits.map(Duration::as_secs_f64).collect();
+        waits.sort_by(f64::total_cmp);
+        // The first that is not below so many hundredths of all.
+        let within = |percent: usize| {
+            let at = (waits.len() * percent).div_ceil(100).saturating_sub(1);
+            rounded(waits.get(at).copied().unwrap_or(0.0))
+        };
+        Self {
+            at_first_try: runs.iter().map(Outcome::at_first_try).sum(),
+            retries: runs.iter().map(Outcome::retries).sum(),
+            node_refusals,
+            seconds_to_place: SecondsToPlace {
+                mean: mean(&waits, |wait| *wait),
+                half: within(50),
+                ninety_percent: within(90),
+                longest: within(100),
+            },
+        }
     }
 }
 

@@ -1,0 +1,46 @@
+//! What a scenario says of schedulers, and of pods that come again.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use topology_manifest::{Scenario, ScenarioRetry, SchedulerName, Source, read_scenario};
+
+fn read(lines: &str) -> Result<Scenario, String> {
+    let text = format!(
+        "apiVersion: topolet.dev/v1alpha1\nkind: Scenario\n{lines}machines:\n- {{machine: a}}\npods:\n- pod: \
+         {{metadata: {{name: p}}, spec: {{containers: [{{name: c}}]}}}}\narrivals: {{count: 1, every: 1s}}\n"
+    );
+    read_scenario(&Source { name: "s.yaml", text: &text }).map_err(|error| error.to_string())
+}
+
+#[test]
+fn each_scheduler_has_a_name() {
+    for (name, expected) in [
+        ("spread", SchedulerName::Spread),
+        ("pack", SchedulerName::Pack),
+        ("blind", SchedulerName::Blind),
+        ("topolet", SchedulerName::Topolet),
+        ("topology-match", SchedulerName::TopologyMatch),
+        ("kai", SchedulerName::Kai),
+    ] {
+        assert_eq!(read(&format!("scheduler: {name}\n")).unwrap().scheduler, expected);
+        let of_one =
+            read(&format!("configurations:\n- {{name: one, scheduler: {name}}}\n- {{name: other}}\n"))
+                .unwrap();
+        let own: Vec<_> = of_one.configurations.iter().map(|own| own.scheduler).collect();
+        assert_eq!((of_one.scheduler, own), (SchedulerName::Spread, vec![Some(expected), None]));
+    }
+    let error = read("scheduler: volcano\n").unwrap_err();
+    assert!(error.contains("spread, pack, blind, topolet, topology-match or kai"), "{error}");
+}
+
+#[test]
+fn pods_are_tried_again_only_where_a_scenario_says_so() {
+    for (line, expected) in [
+        ("", ScenarioRetry::Never),
+        ("retry: false\n", ScenarioRetry::Never),
+        ("retry: true\n", ScenarioRetry::BackOff),
+    ] {
+        assert_eq!(read(line).unwrap().retry, expected, "{line:?}");
+    }
+    let error = read("retry: often\n").unwrap_err();
+    assert!(error.contains("true or false"), "{error}");
+}
