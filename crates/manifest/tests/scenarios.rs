@@ -1,5 +1,4 @@
 //! What a scenario says of schedulers, and of pods that come again.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use topology_manifest::{Scenario, ScenarioRetry, SchedulerName, Source, read_scenario};
 
