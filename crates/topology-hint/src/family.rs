@@ -101,6 +101,28 @@ impl<'a> Family<'a> {
         })
     }
 
+    /// The nodes each of which is accepted alone.
+    #[must_use]
+    pub fn single_nodes(self) -> NodeMask {
+        let exact = self.masks().iter().map(|(mask, _)| *mask).filter(|mask| mask.len() == 1);
+        exact.fold(self.open_single_nodes(), |all, mask| all | mask)
+    }
+
+    fn open_single_nodes(self) -> NodeMask {
+        let Some(open) = &self.record.open else { return NodeMask::EMPTY };
+        let nodes = match open.must.len() {
+            0 => open.within,
+            1 => open.within & open.must,
+            _ => return NodeMask::EMPTY,
+        };
+        let touched =
+            self.answers.touch[open.touch.clone()].iter().fold(nodes, |nodes, touch| nodes & *touch);
+        let needs = self.answers.needs[open.needs.clone()].iter();
+        needs.fold(touched, |nodes, need| {
+            nodes & reached_alone(&self.answers.supply[need.supply.clone()], nodes, need.at_least)
+        })
+    }
+
     /// Whether the family accepts no node set and has no hint without one: it then acts as
     /// [`Answer::Impossible`](crate::Answer::Impossible).
     #[must_use]
@@ -182,4 +204,22 @@ impl Preferred<'_> {
 /// What the entries of `supply` that meet `mask` sum to; wide enough never to wrap.
 fn reach(supply: &[(NodeMask, u64)], mask: NodeMask) -> u128 {
     supply.iter().filter(|(nodes, _)| nodes.meets(mask)).map(|(_, amount)| u128::from(*amount)).sum()
+}
+
+/// Those of `nodes` that have `at_least` alone: as one entry of `supply`, or where a node has several, as their sum.
+fn reached_alone(supply: &[(NodeMask, u64)], nodes: NodeMask, at_least: u64) -> NodeMask {
+    if at_least == 0 {
+        return nodes;
+    }
+    let (mut met, mut met_again, mut enough) = (NodeMask::EMPTY, NodeMask::EMPTY, NodeMask::EMPTY);
+    for (on, amount) in supply {
+        met_again |= met & *on;
+        met |= *on;
+        if *amount >= at_least {
+            enough |= *on;
+        }
+    }
+    let has_enough = |node: &NodeIndex| reach(supply, (*node).into()) >= u128::from(at_least);
+    let summed = ((met_again - enough) & nodes).iter().filter(has_enough);
+    summed.fold(enough & nodes, NodeMask::with)
 }

@@ -96,6 +96,8 @@ proptest! {
         let narrowest = (0..16_u64).filter(|bits| accepted(*bits)).map(u64::count_ones).min();
         prop_assert_eq!(family.narrowest(), narrowest.map(Solution::Exact));
         prop_assert_eq!(family.accepts_nothing(), narrowest.is_none());
+        let alone = (0..4).map(|node| 1 << node).filter(|bits| accepted(*bits)).sum();
+        prop_assert_eq!(family.single_nodes(), mask(alone));
         let first = NodeIndex::new(0).unwrap();
         prop_assert!(family.listed(NodeMask::all(4)).all(|hint| hint.foreign.0 == 0));
         prop_assert_eq!(family.accepts(first.into()).is_some(), accepted(1));

@@ -6,7 +6,8 @@
 //! not how often or in which order they are reached, so the same answer comes from two searches:
 //!
 //! 1. *Preferred*: a node set that every answer prefers (or has a preferred hint without a node set in its
-//!    place). The narrowest wins, then the closest, then the lowest number. See `preferred`.
+//!    place). The narrowest wins, then the closest, then the lowest number. See `preferred`; where all prefer single
+//!    nodes no search is needed (`one_node`).
 //! 2. *Otherwise*: the node sets that arise as intersections of one accepted set of each answer. Those of the
 //!    size that the most demanding answer needs win, then smaller ones, then larger ones. See `rooms`.
 //!
@@ -28,6 +29,7 @@ mod merge;
 mod part;
 mod single;
 mod dense;
+mod one_node;
 mod preferred;
 mod rooms;
 mod zone;

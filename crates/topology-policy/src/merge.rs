@@ -5,9 +5,10 @@ use topology_hint::{Affinity, Answers, Hint, Preference};
 
 use crate::dense::DenseOutcome;
 use crate::distance::{MissingDistance, Tie, Ties};
+use crate::one_node::OneNode;
 use crate::part::parts;
 use crate::work::{Stop, WorkLimit};
-use crate::{dense, preferred, rooms};
+use crate::{dense, one_node, preferred, rooms};
 
 /// How far a merge goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,21 +47,25 @@ pub(crate) fn merge(
     let preference = match found {
         DenseOutcome::Preferred => Preference::Preferred,
         DenseOutcome::Reached => Preference::Acceptable,
-        DenseOutcome::NotHere => {
-            let mut steps = limit.start();
-            let parts = parts(nodes, answers);
-            preferred::best(nodes, &parts, &mut tie, &mut steps)
-                .map_err(|stop| cut(stop, &tie, Preference::Preferred))?;
-            if tie.best().is_some() {
-                Preference::Preferred
-            } else {
-                if extent == Extent::Full {
-                    rooms::best(nodes, &parts, &mut tie, &mut steps)
-                        .map_err(|stop| cut(stop, &tie, Preference::Acceptable))?;
+        DenseOutcome::NotHere => match (one_node::merge(nodes, answers, &mut tie), extent) {
+            (OneNode::Preferred, _) => Preference::Preferred,
+            (OneNode::NothingPreferred, Extent::Preferred) => Preference::Acceptable,
+            (OneNode::NothingPreferred | OneNode::NotHere, _) => {
+                let mut steps = limit.start();
+                let parts = parts(nodes, answers);
+                preferred::best(nodes, &parts, &mut tie, &mut steps)
+                    .map_err(|stop| cut(stop, &tie, Preference::Preferred))?;
+                if tie.best().is_some() {
+                    Preference::Preferred
+                } else {
+                    if extent == Extent::Full {
+                        rooms::best(nodes, &parts, &mut tie, &mut steps)
+                            .map_err(|stop| cut(stop, &tie, Preference::Acceptable))?;
+                    }
+                    Preference::Acceptable
                 }
-                Preference::Acceptable
             }
-        }
+        },
     };
     if preference == Preference::Acceptable && extent == Extent::Preferred {
         return Ok(None);

@@ -52,7 +52,9 @@ pub(crate) fn leaves_open(answer: Answer<'_>) -> bool {
 fn singles(answer: Answer<'_>, nodes: NodeMask) -> NodeMask {
     match answer {
         Answer::NoOpinion | Answer::Impossible => NodeMask::EMPTY,
-        Answer::Family(family) => nodes.iter().filter(|node| prefers(family, (*node).into())).collect(),
+        Answer::Family(family) => {
+            (family.single_nodes() & nodes).iter().filter(|node| prefers(family, (*node).into())).collect()
+        }
         Answer::List(list) => {
             list.iter()
                 .filter(|listed| listed.hint.is_preferred() && listed.width() == Some(1))
