@@ -88,7 +88,7 @@ pub enum PlaceError {
         /// What the kernel made of it.
         effective: CpuSet,
         /// The highest cgroup that does not have all of it, `/` for the root.
-        above: String,
+        above: Box<str>,
     },
     /// The kernel says no.
     #[error("failed to write {text:?} to {}", path.display())]
@@ -252,7 +252,7 @@ impl<F: Files> Cgroups<F> {
                 break;
             }
         }
-        Err(PlaceError::NotEffective { cgroup: cgroup.clone(), set, wanted, effective, above })
+        Err(PlaceError::NotEffective { cgroup: cgroup.clone(), set, wanted, effective, above: above.into() })
     }
 }
 

@@ -32,7 +32,7 @@ impl BitOrAssign<&CpuSet> for CpuSet {
             if words.len() < other.words().len() {
                 words.resize(other.words().len(), 0);
             }
-            for (ours, theirs) in zip(words, other.words()) {
+            for (ours, theirs) in zip(words.as_mut_slice(), other.words()) {
                 *ours |= theirs;
             }
         });
@@ -43,7 +43,7 @@ impl BitAndAssign<&CpuSet> for CpuSet {
     fn bitand_assign(&mut self, other: &CpuSet) {
         self.update(|words| {
             words.truncate(other.words().len());
-            for (ours, theirs) in zip(words, other.words()) {
+            for (ours, theirs) in zip(words.as_mut_slice(), other.words()) {
                 *ours &= theirs;
             }
         });
@@ -53,7 +53,7 @@ impl BitAndAssign<&CpuSet> for CpuSet {
 impl SubAssign<&CpuSet> for CpuSet {
     fn sub_assign(&mut self, other: &CpuSet) {
         self.update(|words| {
-            for (ours, theirs) in zip(words, other.words()) {
+            for (ours, theirs) in zip(words.as_mut_slice(), other.words()) {
                 *ours &= !theirs;
             }
         });
@@ -74,7 +74,9 @@ impl BitAnd for &CpuSet {
     type Output = CpuSet;
 
     fn bitand(self, other: &CpuSet) -> CpuSet {
-        CpuSet::from_words(zip(self.words(), other.words()).map(|(ours, theirs)| ours & theirs).collect())
+        let mut common = self.clone();
+        common &= other;
+        common
     }
 }
 

@@ -4,8 +4,10 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::fmt;
 
+use smallvec::smallvec;
 use thiserror::Error;
 
+use crate::set::Words;
 use crate::{CpuId, CpuSet};
 
 /// Why a text is not a list as the kernel writes it.
@@ -64,7 +66,7 @@ impl CpuSet {
     /// # Ok::<(), cpuset::KernelMaskError>(())
     /// ```
     pub fn from_kernel_mask(text: &str) -> Result<Self, KernelMaskError> {
-        let mut words = alloc::vec![0u64; CpuId::LIMIT / 64];
+        let mut words: Words = smallvec![0; CpuId::LIMIT / 64];
         for (at, group) in text.trim_ascii().rsplit(',').enumerate() {
             let is_hex = (1..=8).contains(&group.len()) && group.bytes().all(|byte| byte.is_ascii_hexdigit());
             let bits = is_hex.then(|| u64::from_str_radix(group, 16).ok()).flatten();

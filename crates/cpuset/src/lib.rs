@@ -1,6 +1,7 @@
 //! Sets of CPUs: the kubelet's list text, the kernel's list and mask texts, and set algebra.
 //!
-//! A [`CpuSet`] is bit words, so union, intersection and difference of a 512-CPU machine are eight operations.
+//! A [`CpuSet`] is bit words, so union, intersection and difference of a 512-CPU machine are eight operations; up to
+//! 256 CPUs nothing is allocated.
 //! Ids are bounded by the kernel's own limit ([`CpuId::LIMIT`]); text that names more is refused without being
 //! expanded, so `0-99999999999` costs nothing.
 //!

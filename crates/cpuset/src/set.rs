@@ -1,10 +1,14 @@
 //! The set itself, and walking through it.
 
-use alloc::vec::Vec;
 use core::fmt;
 use core::ops::RangeInclusive;
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::CpuId;
+
+/// The words of a set: as many as 256 CPUs need are in the set itself.
+pub(crate) type Words = SmallVec<[u64; 4]>;
 
 /// A set of CPUs.
 ///
@@ -18,17 +22,24 @@ use crate::CpuId;
 /// assert_eq!(shared.first().map(|cpu| cpu.get()), Some(1));
 /// # Ok::<(), cpuset::ParseError>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
+#[derive(PartialEq, Eq, Hash, Default)]
 pub struct CpuSet {
     /// Bit *b* of word *w* is CPU 64 *w* + *b*. The last word is not zero, so that equal sets are equal words.
-    words: Vec<u64>,
+    words: Words,
+}
+
+impl Clone for CpuSet {
+    /// All words at once, where a derived clone goes word by word.
+    fn clone(&self) -> Self {
+        Self { words: Words::from_slice(&self.words) }
+    }
 }
 
 impl CpuSet {
     /// The empty set.
     #[must_use]
     pub const fn new() -> Self {
-        Self { words: Vec::new() }
+        Self { words: Words::new_const() }
     }
 
     /// Every CPU of `range`, both ends included; none if the ends are the wrong way round.
@@ -38,7 +49,7 @@ impl CpuSet {
         if start > end {
             return Self::new();
         }
-        let mut words = alloc::vec![0; end / 64 + 1];
+        let mut words: Words = smallvec![0; end / 64 + 1];
         for (at, word) in words.iter_mut().enumerate().skip(start / 64) {
             *word = u64::MAX;
             if at == start / 64 {
@@ -59,7 +70,7 @@ impl CpuSet {
 
     /// Whether no CPU is in the set.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
@@ -114,15 +125,16 @@ impl CpuSet {
     }
 
     /// The set with these bits; ids at or past the limit must not be among them.
-    pub(crate) fn from_words(words: Vec<u64>) -> Self {
+    pub(crate) fn from_words(words: Words) -> Self {
         let mut set = Self { words };
         set.trim();
+        set.words.shrink_to_fit();
         debug_assert!(set.words.len() <= CpuId::LIMIT / 64);
         set
     }
 
     /// Changes the words in place and restores the rule that the last is not zero.
-    pub(crate) fn update(&mut self, change: impl FnOnce(&mut Vec<u64>)) {
+    pub(crate) fn update(&mut self, change: impl FnOnce(&mut Words)) {
         change(&mut self.words);
         self.trim();
     }

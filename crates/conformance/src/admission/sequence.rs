@@ -293,7 +293,7 @@ impl Kubelet<'_> {
     }
 
     /// The ledger of a kubelet that starts with `node` on the files of this one.
-    fn restarted(&self, node: &Node, pods: RunningPods) -> Result<Ledger, StartError> {
+    fn restarted(&self, node: &Node, pods: RunningPods) -> Result<Ledger, Box<StartError>> {
         let Self { ledger, .. } = self;
         let text = |file| files::text(file, &self.node, ledger).into_bytes();
         let found = StateFolder {
@@ -304,7 +304,8 @@ impl Kubelet<'_> {
             pods: Vec::new(),
         };
         let nothing = Inventory::new(node.nodes().clone());
-        Ok(found.strict(node)?.ledger_with(node, pods, nothing, Moment::default())?)
+        let start = found.strict(node)?;
+        Ok(start.ledger_with(node, pods, nothing, Moment::default()).map_err(StartError::from)?)
     }
 
     /// Starts again on what was stored, maybe with another configuration.
