@@ -219,8 +219,9 @@ impl Static {
         }
         let aligned = self.near(free, affinity);
         let mut cpus = take(&aligned, request.min(aligned.len()))?;
-        let rest = take(&(free - &cpus), request.saturating_sub(cpus.len()))?;
-        cpus |= &rest;
+        if let Some(missing @ 1..) = request.checked_sub(cpus.len()) {
+            cpus |= &take(&(free - &cpus), missing)?;
+        }
         Ok(cpus)
     }
 

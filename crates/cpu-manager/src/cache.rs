@@ -8,20 +8,19 @@
 use cpuset::CpuSet;
 
 use crate::take::Taking;
-use crate::units::Unit;
+use crate::units::{Unit, Units};
 
 impl Taking<'_> {
     pub(crate) fn in_one_cache(&mut self) {
         let units = self.units;
-        for at in units.cache_order(&self.free) {
+        for listed in units.cache_order(&self.free) {
             if self.need >= units.cpus_per_cache {
-                let order = units.cache_order(&self.free);
-                self.full_units(&units.caches, &order, |unit, free| free == unit.size);
+                self.full_units(&units.caches, Units::cache_order, |unit, free| free == unit.size);
             }
             if self.need == 0 {
                 return;
             }
-            if let Some(cpus) = self.rest_in(at) {
+            if let Some(cpus) = self.rest_in(listed.at) {
                 self.claim(&cpus);
                 return;
             }

@@ -83,7 +83,8 @@ impl Static {
     /// The free CPUs of `how_many` caches, if they can be enough.
     fn best_caches(&self, free: &CpuSet, request: usize, how_many: usize) -> Option<CpuSet> {
         let caches = &self.allocator.units.caches;
-        let mut order = self.allocator.units.cache_order(free);
+        let order = self.allocator.units.cache_order(free);
+        let mut order: Vec<usize> = order.iter().map(|listed| listed.at).collect();
         order.sort_by_key(|&at| Reverse(caches[at].free(free)));
         order.dedup();
         let (most, others) = order.split_at_checked(how_many.checked_sub(1)?)?;

@@ -37,7 +37,7 @@ impl Allocator {
         if count == 0 {
             return Ok(Solution::Exact(CpuSet::new()));
         }
-        let order = self.units.node_order(&free);
+        let order: Vec<usize> = self.units.node_order(&free).iter().map(|listed| listed.at).collect();
         let mut distinct = order.clone();
         distinct.sort_unstable();
         distinct.dedup();

@@ -6,9 +6,10 @@ use alloc::vec::Vec;
 
 use cpuset::CpuSet;
 use pod_spec::{ContainerKey, ContainerName, PodUid, Role};
+use smallvec::SmallVec;
 
-/// By name. No more than there is: most pods have one container.
-type OfPod = [(ContainerName, CpuSet)];
+/// By name. Most pods have one container.
+type OfPod = SmallVec<[(ContainerName, CpuSet); 1]>;
 
 /// The shared pool, the CPUs of each container that has some of its own, and the CPUs of finished init containers
 /// that later containers of the same pod may take. A value: cheap to clone, every change gives the next one.
@@ -177,9 +178,15 @@ impl Holdings {
     #[must_use]
     pub fn release_pod(&self, pod: &PodUid) -> Self {
         let mut after = self.clone();
-        let names: Vec<ContainerName> = self.of_pod(pod).map(|(name, _)| name.clone()).collect();
-        for container in &names {
-            after.give_back(pod, container);
+        let Some(of) = self.assigned.get(pod).filter(|of| !of.is_empty()) else { return after };
+        Arc::make_mut(&mut after.assigned).remove(pod);
+        of.iter().for_each(|(container, _)| after.forget_baseline(pod, container));
+        match self.whole_pod(pod) {
+            Some(cpus) => {
+                after.shared |= cpus;
+                after.forget_whole(pod);
+            }
+            None => of.iter().for_each(|(_, cpus)| after.shared |= cpus),
         }
         after
     }
@@ -204,19 +211,11 @@ impl Holdings {
     /// or the container had nothing.
     pub(crate) fn give_back(&mut self, pod: &PodUid, container: &ContainerName) -> Option<CpuSet> {
         let mut cpus = self.assigned(pod, container)?.clone();
-        let others: Arc<OfPod> =
-            self.assigned.get(pod)?.iter().filter(|(name, _)| name != container).cloned().collect();
-        for (_, other) in others.iter() {
+        for (_, other) in self.of_pod(pod).filter(|(name, _)| *name != container) {
             cpus -= other;
         }
-        let is_last = others.is_empty();
         self.forget_baseline(pod, container);
-        let assigned = Arc::make_mut(&mut self.assigned);
-        if is_last {
-            assigned.remove(pod);
-        } else {
-            assigned.insert(pod.clone(), others);
-        }
+        let is_last = remove(Arc::make_mut(&mut self.assigned), pod, container);
         if self.rare.pods.contains_key(pod) {
             if !is_last {
                 return None;
@@ -281,31 +280,24 @@ impl Holdings {
 
     /// Says what a container holds, whatever is in the shared pool.
     pub(crate) fn set(&mut self, pod: &PodUid, container: &ContainerName, cpus: CpuSet) {
-        let of = Arc::make_mut(&mut self.assigned).entry(pod.clone()).or_default();
-        let mut containers: Vec<_> = of.iter().filter(|(name, _)| name != container).cloned().collect();
-        let at = containers.partition_point(|(name, _)| name < container);
-        containers.insert(at, (container.clone(), cpus));
-        *of = containers.into();
+        let of = Arc::make_mut(Arc::make_mut(&mut self.assigned).entry(pod.clone()).or_default());
+        match of.binary_search_by(|(name, _)| name.cmp(container)) {
+            Ok(at) => of[at].1 = cpus,
+            Err(at) => of.insert(at, (container.clone(), cpus)),
+        }
     }
 
     /// Remembers the CPUs with which a container was admitted; those that are remembered stay.
     pub(crate) fn keep_baseline(&mut self, pod: &PodUid, container: &ContainerName, cpus: &CpuSet) {
         let of = Arc::make_mut(&mut self.rare).baselines.entry(pod.clone()).or_default();
         if let Err(at) = of.binary_search_by(|(name, _)| name.cmp(container)) {
-            let mut containers = of.to_vec();
-            containers.insert(at, (container.clone(), cpus.clone()));
-            *of = containers.into();
+            Arc::make_mut(of).insert(at, (container.clone(), cpus.clone()));
         }
     }
 
     fn forget_baseline(&mut self, pod: &PodUid, container: &ContainerName) {
-        let Some(of) = self.rare.baselines.get(pod) else { return };
-        let others: Arc<OfPod> = of.iter().filter(|(name, _)| name != container).cloned().collect();
-        let baselines = &mut Arc::make_mut(&mut self.rare).baselines;
-        if others.is_empty() {
-            baselines.remove(pod);
-        } else {
-            baselines.insert(pod.clone(), others);
+        if self.rare.baselines.contains_key(pod) {
+            remove(&mut Arc::make_mut(&mut self.rare).baselines, pod, container);
         }
     }
 
@@ -322,4 +314,16 @@ impl Holdings {
         }
         self.reusable = (!reusable.is_empty()).then(|| (pod.clone(), reusable));
     }
+}
+
+/// Takes a container out, and its pod with its last one; whether nothing is left of the pod.
+fn remove(from: &mut BTreeMap<PodUid, Arc<OfPod>>, pod: &PodUid, container: &ContainerName) -> bool {
+    let Some(of) = from.get_mut(pod) else { return true };
+    let of = Arc::make_mut(of);
+    of.retain(|(name, _)| name != container);
+    let is_last = of.is_empty();
+    if is_last {
+        from.remove(pod);
+    }
+    is_last
 }

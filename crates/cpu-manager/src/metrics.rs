@@ -187,6 +187,8 @@ impl Static {
         match granted {
             Ok(Granted::SharedPool(_)) => {}
             Ok(Granted::Exclusive(cpus)) => {
+                // Seldom more: one for each node where CPUs are held, and a few others.
+                changes.reserve(8);
                 changes.push(Change::Add(Metric::PinningRequests, 1));
                 if self.options.whole_cores == WholeCores::Required {
                     changes.push(Change::Add(Metric::Aligned(Aligned::PhysicalCpu), 1));

@@ -13,9 +13,8 @@
 //! Example: 2 sockets of 4 two-thread cores, CPU 0 busy, 9 wanted. No node is free except the second: 8 CPUs.
 //! One is left: no core fits, so the sibling of CPU 0, whose core has the fewest free CPUs.
 //!
-//! Cost: a few counts of set bits for each unit, and sorting short lists.
-
-use alloc::vec::Vec;
+//! Cost: a few counts of set bits for each unit, and sorting short lists; none for units that are larger than what is
+//! needed.
 
 use cpuset::{CpuId, CpuSet};
 use kubelet_release::AlignedShare;
@@ -24,7 +23,7 @@ use thiserror::Error;
 use topology_model::CpuTable;
 
 use crate::sharing::NodeShare;
-use crate::units::{Hierarchy, Unit, Units};
+use crate::units::{Hierarchy, Order as UnitOrder, Unit, Units};
 use crate::{Alignment, BusySibling, Order, WholeCores};
 
 /// Why CPUs could not be taken. The texts are the kubelet's.
@@ -170,46 +169,49 @@ impl<'a> Taking<'a> {
         let units = self.units;
         match stage {
             Stage::Nodes => {
-                self.full_units(&units.nodes, &units.node_order(&self.free), |unit, free| free == unit.size);
+                self.full_units(&units.nodes, Units::node_order, |unit, free| free == unit.size);
             }
             Stage::Sockets => {
                 let average = units.cpus_per_socket;
-                self.full_units(&units.sockets, &units.socket_order(&self.free), |_, free| free == average);
+                self.full_units(&units.sockets, Units::socket_order, |_, free| free == average);
             }
             Stage::InOneCache => self.in_one_cache(),
             Stage::Cores => {
                 let average = units.cpus_per_core;
-                self.full_units(&units.cores, &units.core_order(&self.free), |_, free| free == average);
+                self.full_units(&units.cores, Units::core_order, |_, free| free == average);
             }
             Stage::CpusByCore => self.single_cpus(&units.cores, &units.core_order(&self.free)),
             Stage::CpusBySocket => self.single_cpus(&units.sockets, &units.socket_order(&self.free)),
         }
     }
 
-    /// Takes the units of `order` that are free now and not larger than what is needed.
+    /// Takes the units that are free now and not larger than what is needed, in the order of their kind.
     pub(crate) fn full_units(
         &mut self,
         units: &[Unit],
-        order: &[usize],
+        order: impl FnOnce(&Units, &CpuSet) -> UnitOrder,
         is_free: impl Fn(&Unit, usize) -> bool,
     ) {
-        let free_now: Vec<_> =
-            order.iter().map(|&at| &units[at]).filter(|unit| is_free(unit, unit.free(&self.free))).collect();
-        for unit in free_now {
+        // Most containers need less than a node.
+        if units.iter().all(|unit| unit.size > self.need) {
+            return;
+        }
+        for listed in order(self.units, &self.free) {
             if self.need == 0 {
                 return;
             }
-            if self.need >= unit.size {
+            let unit = &units[listed.at];
+            if is_free(unit, listed.free) && self.need >= unit.size {
                 self.claim(&unit.cpus);
             }
         }
     }
 
     /// Takes CPUs one by one, in ascending order in each of the units. What is free is fixed at the start.
-    fn single_cpus(&mut self, units: &[Unit], order: &[usize]) {
+    fn single_cpus(&mut self, units: &[Unit], order: &UnitOrder) {
         let free = self.free.clone();
-        for &at in order {
-            for cpu in units[at].cpus.iter().filter(|cpu| free.contains(*cpu)) {
+        for listed in order {
+            for cpu in units[listed.at].cpus.iter().filter(|cpu| free.contains(*cpu)) {
                 if self.need == 0 {
                     return;
                 }

@@ -7,6 +7,7 @@
 use alloc::vec::Vec;
 
 use cpuset::{CpuId, CpuSet};
+use smallvec::SmallVec;
 use topology_model::CpuTable;
 
 /// The machine as the allocator sees it.
@@ -53,6 +54,18 @@ enum Lies {
     Inside,
     /// With some.
     Across,
+}
+
+/// Units of one kind in the kubelet's order. On the stack as long as a container's CPUs are looked for on a node or two.
+pub(crate) type Order = SmallVec<[Listed; 32]>;
+
+/// A unit that has a free CPU. Those with fewer come first, then those with the lower position.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Listed {
+    /// CPUs of the whole unit that are free.
+    pub(crate) free: usize,
+    /// Its position.
+    pub(crate) at: usize,
 }
 
 /// Up to how many CPUs are few.
@@ -126,7 +139,7 @@ impl Units {
         }
     }
 
-    pub(crate) fn node_order(&self, free: &CpuSet) -> Vec<usize> {
+    pub(crate) fn node_order(&self, free: &CpuSet) -> Order {
         match self.hierarchy {
             Hierarchy::NodesFirst => top(&self.nodes, free),
             Hierarchy::SocketsFirst => {
@@ -135,7 +148,7 @@ impl Units {
         }
     }
 
-    pub(crate) fn socket_order(&self, free: &CpuSet) -> Vec<usize> {
+    pub(crate) fn socket_order(&self, free: &CpuSet) -> Order {
         match self.hierarchy {
             Hierarchy::NodesFirst => {
                 nested(&self.nodes, &self.node_order(free), &self.sockets, &self.sockets_of_node, free)
@@ -144,7 +157,7 @@ impl Units {
         }
     }
 
-    pub(crate) fn cache_order(&self, free: &CpuSet) -> Vec<usize> {
+    pub(crate) fn cache_order(&self, free: &CpuSet) -> Order {
         nested(&self.nodes, &self.node_order(free), &self.caches, &self.caches_of_node, free)
     }
 
@@ -153,7 +166,7 @@ impl Units {
         self.cores_of_cache[cache].iter().map(|core| &self.cores[core.at])
     }
 
-    pub(crate) fn core_order(&self, free: &CpuSet) -> Vec<usize> {
+    pub(crate) fn core_order(&self, free: &CpuSet) -> Order {
         match self.hierarchy {
             Hierarchy::NodesFirst => {
                 nested(&self.sockets, &self.socket_order(free), &self.cores, &self.cores_of_socket, free)
@@ -177,34 +190,25 @@ fn meeting(outer: &[Unit], inner: &[Unit]) -> Vec<Vec<Inner>> {
     outer.iter().map(of).collect()
 }
 
-/// Units with a free CPU, by free CPUs and then by id.
-fn top(units: &[Unit], free: &CpuSet) -> Vec<usize> {
-    let mut listed = Vec::with_capacity(units.len());
-    listed.extend(
-        units.iter().enumerate().map(|(at, unit)| (unit.free(free), at)).filter(|(free, _)| *free > 0),
-    );
-    listed.sort_unstable();
-    listed.into_iter().map(|(_, at)| at).collect()
+/// Units with a free CPU.
+fn top(units: &[Unit], free: &CpuSet) -> Order {
+    let listed = units.iter().enumerate().map(|(at, unit)| Listed { free: unit.free(free), at });
+    let mut order: Order = listed.filter(|listed| listed.free > 0).collect();
+    order.sort_unstable();
+    order
 }
 
-/// For each outer unit in `order` the inner ones with a free CPU in it, by free CPUs and then by id.
-fn nested(
-    outer: &[Unit],
-    order: &[usize],
-    inner: &[Unit],
-    inside: &[Vec<Inner>],
-    free: &CpuSet,
-) -> Vec<usize> {
-    let mut listed: Vec<(usize, usize)> = Vec::with_capacity(inner.len());
-    for &out in order {
-        let start = listed.len();
+/// For each outer unit in `order` the inner ones with a free CPU in it, in their own order.
+fn nested(outer: &[Unit], order: &Order, inner: &[Unit], inside: &[Vec<Inner>], free: &CpuSet) -> Order {
+    let mut nested = Order::with_capacity(order.iter().map(|out| inside[out.at].len()).sum());
+    for out in order {
+        let start = nested.len();
         let is_here =
-            |here: &Inner| here.lies == Lies::Inside || inner[here.at].has_free_in(&outer[out], free);
-        let counted = inside[out].iter().map(|here| (inner[here.at].free(free), here));
-        listed.extend(
-            counted.filter(|(count, here)| *count > 0 && is_here(here)).map(|(count, here)| (count, here.at)),
-        );
-        listed[start..].sort_unstable();
+            |here: &Inner| here.lies == Lies::Inside || inner[here.at].has_free_in(&outer[out.at], free);
+        let counted = inside[out.at].iter().map(|here| (inner[here.at].free(free), here));
+        let listed = counted.filter(|(count, here)| *count > 0 && is_here(here));
+        nested.extend(listed.map(|(free, here)| Listed { free, at: here.at }));
+        nested[start..].sort_unstable();
     }
-    listed.into_iter().map(|(_, at)| at).collect()
+    nested
 }
