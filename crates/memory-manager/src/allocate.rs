@@ -1,6 +1,6 @@
 //! Booking memory for a container.
 
-use alloc::vec::Vec;
+use alloc::sync::Arc;
 
 use kubelet_release::EmptyMemoryRequest;
 use numa_bitmask::{NodeIndex, NodeMask};
@@ -27,7 +27,7 @@ pub struct Allocation {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Granted {
     /// These blocks, one for each resource that it asks for, by name; none if it asks for none.
-    Blocks(Vec<Block>),
+    Blocks(Arc<[Block]>),
     /// Nothing, and why; its memory may come from anywhere.
     NotPinned(NotPinned),
 }
@@ -133,15 +133,14 @@ impl Static {
             return Err(AllocateError::NotInt64);
         }
         let mut counted = Counted { pinning_requests: 1, ..Counted::default() };
-        if let Some(own) = held.assigned(&pod.uid, &container.name) {
-            let own = own.to_vec();
+        if let Some(own) = held.shared_blocks(&pod.uid, &container.name) {
             held.served(&pod.uid, container.role, &own);
             return Ok((Granted::Blocks(own), self.existing(counted)));
         }
         let request = asked.map_err(|_| AllocateError::NotInt64)?;
         let mask = self.place(held, pod, &request, hint, is_cut)?;
         let blocks = blocks(&request, mask);
-        for block in &blocks {
+        for block in &*blocks {
             let left =
                 held.reusable(&pod.uid).find(|(nodes, of, _)| *nodes == mask && **of == block.resource);
             let left = left.map_or(0, |(_, _, bytes)| bytes);
@@ -149,7 +148,7 @@ impl Static {
             counted.allocations += 1;
         }
         held.served(&pod.uid, container.role, &blocks);
-        held.set(&pod.uid, &container.name, blocks.clone());
+        held.set(&pod.uid, &container.name, Arc::clone(&blocks));
         held.shrink_init(pod, &container.name, &blocks);
         counted.node_exclusive = 1;
         Ok((Granted::Blocks(blocks), self.existing(counted)))
@@ -230,7 +229,7 @@ fn check_groups(held: &Holdings, mask: NodeMask) -> Result<(), AllocateError> {
 }
 
 /// One block for each resource, all on `mask`.
-pub(crate) fn blocks(request: &Request, mask: NodeMask) -> Vec<Block> {
+pub(crate) fn blocks(request: &Request, mask: NodeMask) -> Arc<[Block]> {
     let block = |(resource, size): (&pod_spec::ResourceName, u64)| Block {
         nodes: mask.into(),
         resource: resource.clone(),

@@ -3,6 +3,7 @@
 //! The pod's amounts are booked once. Its containers get blocks on the same nodes that say what they may use:
 //! those with amounts of their own these, the others the *shared pool*, which is what is left.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use pod_spec::{Container, ContainerName, Pod, Role, Unit};
@@ -30,9 +31,9 @@ pub enum PodGranted {
     /// These blocks for all containers together, and where and how much each may use, in the order of the pod.
     Blocks {
         /// One for each pod-level resource, by name.
-        whole: Vec<Block>,
+        whole: Arc<[Block]>,
         /// One list for each container.
-        containers: Vec<(ContainerName, Vec<Block>)>,
+        containers: Vec<(ContainerName, Arc<[Block]>)>,
     },
     /// Nothing, and why.
     NotPinned(NotPinned),
@@ -84,11 +85,11 @@ impl Static {
         };
         if let (Readmission::Keep, Some(whole)) = (self.readmission, held.whole_pod(&pod.uid)) {
             let own = |container: &Container| {
-                let blocks = held.assigned(&pod.uid, &container.name).unwrap_or_default();
-                (container.name.clone(), blocks.to_vec())
+                let blocks = held.shared_blocks(&pod.uid, &container.name).unwrap_or_default();
+                (container.name.clone(), blocks)
             };
             let containers = pod.containers.iter().map(own).collect();
-            return nothing(PodGranted::Blocks { whole: whole.to_vec(), containers });
+            return nothing(PodGranted::Blocks { whole: Arc::from(whole), containers });
         }
         self.check_shared_pool(pod, &request)?;
         let mask = self.place(held, pod, &request, hint, is_cut)?;
@@ -102,14 +103,14 @@ impl Static {
             counted.pod_exclusive += u32::from(share.is_exclusive());
             counted.pod_shared += u32::from(!share.is_exclusive());
             let own = blocks(share.amounts(), mask);
-            held.set(&pod.uid, &container.name, own.clone());
+            held.set(&pod.uid, &container.name, Arc::clone(&own));
             containers.push((container.name.clone(), own));
         }
         let whole = blocks(&request, mask);
-        for block in &whole {
+        for block in &*whole {
             held.books_mut().book(&block.nodes, &block.resource, block.size);
         }
-        held.set_whole(&pod.uid, whole.clone());
+        held.set_whole(&pod.uid, Arc::clone(&whole));
         let granted = PodGranted::Blocks { whole, containers };
         Ok((granted, self.existing(counted)))
     }

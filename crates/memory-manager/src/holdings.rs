@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceName, Role};
+use smallvec::SmallVec;
 
 use crate::books::Books;
 use crate::{Amounts, Block, NodeList};
@@ -43,6 +44,11 @@ impl Holdings {
     #[must_use]
     pub fn assigned(&self, pod: &PodUid, container: &ContainerName) -> Option<&[Block]> {
         self.assigned.get(pod)?.get(container).map(AsRef::as_ref)
+    }
+
+    /// The same, to be kept without copying them.
+    pub(crate) fn shared_blocks(&self, pod: &PodUid, container: &ContainerName) -> Option<Arc<[Block]>> {
+        self.assigned.get(pod)?.get(container).cloned()
     }
 
     /// The blocks of every container, by pod and name.
@@ -127,10 +133,14 @@ impl Holdings {
     #[must_use]
     pub fn release_pod(&self, pod: &PodUid) -> Self {
         let mut after = self.clone();
-        let names: Vec<ContainerName> =
-            self.assigned.get(pod).into_iter().flat_map(|of| of.keys().cloned()).collect();
-        for container in &names {
-            after.give_back(pod, container);
+        let Some(of) = self.assigned.get(pod) else { return after };
+        Arc::make_mut(&mut after.assigned).remove(pod);
+        match self.whole.get(pod) {
+            Some(blocks) => {
+                Arc::make_mut(&mut after.whole).remove(pod);
+                after.unbook(blocks);
+            }
+            None => of.values().for_each(|blocks| after.unbook(blocks)),
         }
         after
     }
@@ -164,8 +174,14 @@ impl Holdings {
             None => removed,
         };
         if let Some(blocks) = blocks {
-            let books = Arc::make_mut(&mut self.books);
-            blocks.iter().for_each(|block| books.give_back(block));
+            self.unbook(&blocks);
+        }
+    }
+
+    fn unbook(&mut self, blocks: &[Block]) {
+        let books = self.books_mut();
+        for block in blocks {
+            books.give_back(block);
         }
     }
 
@@ -184,13 +200,13 @@ impl Holdings {
         Arc::make_mut(&mut self.books)
     }
 
-    pub(crate) fn set(&mut self, pod: &PodUid, container: &ContainerName, blocks: Vec<Block>) {
+    pub(crate) fn set(&mut self, pod: &PodUid, container: &ContainerName, blocks: Arc<[Block]>) {
         let of = Arc::make_mut(&mut self.assigned).entry(pod.clone()).or_default();
-        Arc::make_mut(of).insert(container.clone(), blocks.into());
+        Arc::make_mut(of).insert(container.clone(), blocks);
     }
 
-    pub(crate) fn set_whole(&mut self, pod: &PodUid, blocks: Vec<Block>) {
-        Arc::make_mut(&mut self.whole).insert(pod.clone(), blocks.into());
+    pub(crate) fn set_whole(&mut self, pod: &PodUid, blocks: Arc<[Block]>) {
+        Arc::make_mut(&mut self.whole).insert(pod.clone(), blocks);
     }
 
     /// A container of `pod` has been served with `blocks`: init containers leave theirs to later ones, the others
@@ -220,12 +236,11 @@ impl Holdings {
     /// Takes what `container` took over off the blocks of the ordinary init containers before it, so that the
     /// blocks of a pod sum to what is booked.
     pub(crate) fn shrink_init(&mut self, pod: &Pod, container: &ContainerName, blocks: &[Block]) {
-        let mut left: Vec<u64> = blocks.iter().map(|block| block.size).collect();
+        let mut left: SmallVec<[u64; 4]> = blocks.iter().map(|block| block.size).collect();
         for earlier in earlier_init(pod, container) {
-            let Some(own) = self.assigned(&pod.uid, &earlier.name) else { continue };
-            let mut own = own.to_vec();
+            let Some(mut own) = self.shared_blocks(&pod.uid, &earlier.name) else { continue };
             for (block, left) in blocks.iter().zip(&mut left) {
-                for own in own.iter_mut().filter(|own| own.is_like(block)) {
+                for own in Arc::make_mut(&mut own).iter_mut().filter(|own| own.is_like(block)) {
                     let taken = own.size.min(*left);
                     own.size -= taken;
                     *left -= taken;

@@ -78,7 +78,7 @@ impl Static {
             for block in &blocks {
                 books.book(&block.nodes, &block.resource, block.size);
             }
-            after.set(&pod, &container, blocks);
+            after.set(&pod, &container, blocks.into());
             moved.push(Moved { pod, container, from: group, to });
         }
         if books_same_sums(&regrouped.after, &after, group) {

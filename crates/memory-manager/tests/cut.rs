@@ -34,7 +34,7 @@ fn a_cut_search_is_reported_and_its_nodes_have_enough() {
     assert!(served.is_cut);
     let Ok(Granted::Blocks(blocks)) = served.granted else { panic!("{:?}", served.granted) };
     let nodes = blocks[0].nodes.mask();
-    for block in &blocks {
+    for block in &*blocks {
         let free: u64 = nodes.iter().map(|node| held.amounts(node, &block.resource).free).sum();
         assert!(free >= block.size, "{block:?}");
     }

@@ -1,7 +1,7 @@
 //! The steps of an attempt that give something out: devices, CPUs, memory, then what providers of your own have.
 
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
+use alloc::sync::Arc;
 
 use cpu_manager::{Granted as GrantedCpus, PodGranted as PodCpus};
 use device_manager::{DeviceIds, NotServed, Request};
@@ -113,7 +113,7 @@ impl<'a> Steps<'a> {
             }
             Some(PodMemory::NotPinned(reason)) => self.for_each_name(GrantedMemory::NotPinned(reason)),
             // The kubelet admits such a pod, which then has nothing.
-            Some(PodMemory::NotInt64(_)) => self.for_each_name(GrantedMemory::Blocks(Vec::new())),
+            Some(PodMemory::NotInt64(_)) => self.for_each_name(GrantedMemory::Blocks(Arc::default())),
         })
     }
 
