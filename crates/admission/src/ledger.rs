@@ -47,7 +47,7 @@ pub struct Ledger {
     /// its own or is forgotten; not when dead pods are collected, and not when a plugin goes away.
     device_file: DeviceHoldings,
     /// Which devices there are; they come and go with their plugins.
-    inventory: Inventory,
+    inventory: Arc<Inventory>,
     /// By provider name.
     others: Arc<BTreeMap<String, Held>>,
     /// The merged hint of each container, as the kubelet's affinity store.
@@ -120,7 +120,7 @@ impl Ledger {
 
     /// Devices that there are.
     #[must_use]
-    pub const fn inventory(&self) -> &Inventory {
+    pub fn inventory(&self) -> &Inventory {
         &self.inventory
     }
 
@@ -128,7 +128,7 @@ impl Ledger {
     /// is stored.
     #[must_use]
     pub fn with_inventory(&self, inventory: Inventory) -> Self {
-        let mut after = Self { inventory, ..self.changed() };
+        let mut after = Self { inventory: Arc::new(inventory), ..self.changed() };
         after.store_devices();
         after
     }
@@ -138,7 +138,7 @@ impl Ledger {
     #[must_use]
     pub fn disconnect(&self, resource: &ResourceName, now: Moment) -> Self {
         let mut after = self.changed();
-        after.inventory.disconnect(resource, now);
+        Arc::make_mut(&mut after.inventory).disconnect(resource, now);
         after
     }
 

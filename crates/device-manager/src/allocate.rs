@@ -11,9 +11,10 @@ use thiserror::Error;
 use topology_hint::Affinity;
 
 use crate::choose::Stop;
+use crate::device_ids::DeviceIds;
 use crate::holdings::Held;
 use crate::inventory::{Endpoint, Inventory};
-use crate::question::{AllocateReply, DeviceIds, PluginError, Question, Replies, Reply};
+use crate::question::{AllocateReply, PluginError, Question, Replies, Reply};
 use crate::{BlockedDevices, Devices, Holdings};
 
 /// One container to be served.
@@ -185,12 +186,8 @@ impl Devices {
         request: &Request<'_>,
         replies: &Replies,
     ) -> Result<BTreeMap<ResourceName, DeviceIds>, NotServed> {
-        let mut after = core::mem::take(held);
-        after.begin(&request.pod.uid);
-        let mut serving = Serving { inventory, request, replies, after };
-        let outcome = serving.serve();
-        *held = serving.after;
-        match outcome {
+        held.begin(&request.pod.uid);
+        match (Serving { inventory, request, replies, after: held }).serve() {
             Ok(granted) => {
                 held.served(&request.pod.uid, &request.container.name, request.container.role);
                 Ok(granted)
@@ -212,11 +209,11 @@ pub(crate) struct Serving<'a> {
     pub(crate) inventory: &'a Inventory,
     pub(crate) request: &'a Request<'a>,
     pub(crate) replies: &'a Replies,
-    pub(crate) after: Holdings,
+    pub(crate) after: &'a mut Holdings,
 }
 
 impl Serving<'_> {
-    fn serve(&mut self) -> Result<BTreeMap<ResourceName, DeviceIds>, Stop> {
+    fn serve(mut self) -> Result<BTreeMap<ResourceName, DeviceIds>, Stop> {
         let Request { pod, container, is_active, sources, claimed, .. } = *self.request;
         let mut granted = BTreeMap::new();
         let mut collected = sources != Sources::Ready;
@@ -225,7 +222,7 @@ impl Serving<'_> {
                 continue;
             }
             if !collected {
-                self.after = self.after.retain(is_active);
+                self.after.collect(is_active);
                 collected = true;
             }
             let asked = u64::try_from(limit.value()).unwrap_or(0);

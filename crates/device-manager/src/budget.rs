@@ -12,7 +12,7 @@ use pod_spec::ResourceName;
 use thiserror::Error;
 
 use crate::device::{Device, Health};
-use crate::question::DeviceIds;
+use crate::device_ids::DeviceIds;
 
 /// Bytes of a resource, whatever the others have.
 const OWN: u64 = 12 << 10;

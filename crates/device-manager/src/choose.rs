@@ -18,9 +18,10 @@ use crate::AllocateError;
 use crate::Holdings;
 use crate::allocate::{Serving, Sources};
 use crate::device::DeviceId;
+use crate::device_ids::DeviceIds;
 use crate::inventory::Stock;
 use crate::list::Entry;
-use crate::question::{DeviceIds, PluginError, Question, Reply};
+use crate::question::{PluginError, Question, Reply};
 
 /// Why a decision stops half way.
 pub(crate) enum Stop {
@@ -71,7 +72,7 @@ impl Serving<'_> {
     fn choose_new(&mut self, stock: &Stock, resource: &ResourceName, asked: u64) -> Result<DeviceIds, Stop> {
         let mut chosen = Chosen { ids: DeviceIds::new(), needed: asked };
         let reusable = self.after.reusable(&self.request.pod.uid, resource).cloned().unwrap_or_default();
-        if chosen.take(&mut self.after, resource, &reusable) {
+        if chosen.take(self.after, resource, &reusable) {
             return Ok(chosen.ids);
         }
         let available = available(stock, self.after.taken(resource));
@@ -91,19 +92,19 @@ impl Serving<'_> {
         if chosen.needed < aligned {
             let from = || tier(Tier::Aligned);
             let preferred = self.preferred(resource, from(), &chosen, asked)?;
-            if !chosen.take(&mut self.after, resource, from().filter(|id| preferred.contains(*id))) {
-                chosen.take(&mut self.after, resource, from());
+            if !chosen.take(self.after, resource, from().filter(|id| preferred.contains(*id))) {
+                chosen.take(self.after, resource, from());
             }
             return Ok(chosen.ids);
         }
-        if chosen.take(&mut self.after, resource, tier(Tier::Aligned)) {
+        if chosen.take(self.after, resource, tier(Tier::Aligned)) {
             return Ok(chosen.ids);
         }
         let from = || available.iter().map(|entry| &entry.device.id);
         let preferred = self.preferred(resource, from(), &chosen, asked)?;
-        let _ = chosen.take(&mut self.after, resource, from().filter(|id| preferred.contains(*id)))
-            || chosen.take(&mut self.after, resource, tier(Tier::Unaligned))
-            || chosen.take(&mut self.after, resource, tier(Tier::NoNode));
+        let _ = chosen.take(self.after, resource, from().filter(|id| preferred.contains(*id)))
+            || chosen.take(self.after, resource, tier(Tier::Unaligned))
+            || chosen.take(self.after, resource, tier(Tier::NoNode));
         Ok(chosen.ids)
     }
 
@@ -161,13 +162,13 @@ impl Chosen {
         resource: &ResourceName,
         tier: impl IntoIterator<Item = &'b DeviceId>,
     ) -> bool {
-        let mut more = Vec::new();
+        let mut more = DeviceIds::new();
         for id in tier {
             if self.needed == 0 {
                 break;
             }
             if self.ids.insert(id.clone()) {
-                more.push(id.clone());
+                more.insert(id.clone());
                 self.needed -= 1;
             }
         }

@@ -12,7 +12,6 @@
 //!
 //! A resource that is asked in the amount 0 has an answer too: any node that has a device.
 
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use kubelet_release::DeviceHintNodes;
@@ -21,9 +20,9 @@ use pod_spec::{Amounts, Pod, ResourceName, Unit};
 use topology_hint::{Answers, Solution};
 
 use crate::device::DeviceId;
+use crate::device_ids::DeviceIds;
 use crate::inventory::{Inventory, Stock};
 use crate::list::Entry;
-use crate::question::DeviceIds;
 use crate::{Devices, Holdings};
 
 /// Counts for so many distinct places are kept without allocation; no machine's devices have more.
@@ -203,7 +202,7 @@ impl<'a> Supply<'a> {
             Self::Own(own) => Some(own),
             Self::Free { taken, .. } => taken,
         };
-        let none_taken = matches!(self, Self::Free { .. }) && ids.is_none_or(BTreeSet::is_empty);
+        let none_taken = matches!(self, Self::Free { .. }) && ids.is_none_or(DeviceIds::is_empty);
         if none_taken {
             stock.list.entries().iter().filter(|entry| entry.standing.healthy).for_each(visit);
             return;

@@ -1,25 +1,28 @@
 //! Which devices every container holds.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 
 use pod_spec::{ContainerName, PodUid, ResourceName, Role};
+use smallvec::{SmallVec, smallvec};
 use topology_model::NodeId;
 
 use crate::device::{DeviceId, Topology};
+use crate::device_ids::DeviceIds;
 use crate::inventory::{Inventory, Stock};
-use crate::question::{AllocateReply, DeviceIds};
+use crate::question::AllocateReply;
 
-type OfContainer = BTreeMap<ResourceName, Held>;
-type OfPod = BTreeMap<ContainerName, OfContainer>;
+/// By container and resource.
+type OfPod = Vec<Entry>;
 type ByResource = BTreeMap<ResourceName, Arc<DeviceIds>>;
 
 /// The devices of each container, those that are not to be given out, and those of finished init containers that
 /// later containers of the same pod take first. A value: cheap to clone, every change gives the next one.
 #[derive(Clone, Debug, Default)]
 pub struct Holdings {
-    /// No pod is here without a container, no container without a resource.
+    /// No pod is here without an entry.
     held: Arc<BTreeMap<PodUid, Arc<OfPod>>>,
     /// Usually the union of `held`; not where a failure left devices blocked.
     taken: Arc<ByResource>,
@@ -46,10 +49,25 @@ impl PartialEq for Holdings {
 
 impl Eq for Holdings {}
 
+/// One resource of one container.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Entry {
+    container: ContainerName,
+    resource: ResourceName,
+    held: Held,
+}
+
+impl Entry {
+    fn cmp_key(&self, container: &ContainerName, resource: &ResourceName) -> Ordering {
+        self.container.cmp(container).then_with(|| self.resource.cmp(resource))
+    }
+}
+
 /// What a container holds of one resource.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Held {
-    by_node: BTreeMap<HeldOn, Vec<DeviceId>>,
+    /// In order of nodes. Mostly one device on one node.
+    by_node: SmallVec<[(HeldOn, SmallVec<[DeviceId; 1]>); 1]>,
     /// What the plugin answered when it gave them out; empty if there is no plugin.
     pub reply: AllocateReply,
 }
@@ -84,23 +102,30 @@ impl HeldOn {
 impl Held {
     /// As it was stored: the devices under each node, and the plugin's answer.
     pub fn new(by_node: impl IntoIterator<Item = (HeldOn, Vec<DeviceId>)>, reply: AllocateReply) -> Self {
-        Self { by_node: by_node.into_iter().collect(), reply }
+        // Of a node that is there twice the last list counts.
+        let by_node: BTreeMap<HeldOn, Vec<DeviceId>> = by_node.into_iter().collect();
+        Self { by_node: by_node.into_iter().map(|(node, ids)| (node, ids.into())).collect(), reply }
     }
 
     /// Records each device under each node that it lists now (twice if it lists it twice), or under none.
     pub(crate) fn record(stock: &Stock, devices: &DeviceIds, reply: AllocateReply) -> Self {
-        let mut by_node: BTreeMap<HeldOn, Vec<DeviceId>> = BTreeMap::new();
+        let mut held = Self { by_node: SmallVec::new(), reply };
         for id in devices {
             match stock.topology(id) {
                 Topology::Nodes(nodes) if !nodes.is_empty() => {
-                    for node in &**nodes {
-                        by_node.entry((*node).into()).or_default().push(id.clone());
-                    }
+                    nodes.iter().for_each(|node| held.add((*node).into(), id));
                 }
-                _ => by_node.entry(HeldOn::NoNode).or_default().push(id.clone()),
+                _ => held.add(HeldOn::NoNode, id),
             }
         }
-        Self { by_node, reply }
+        held
+    }
+
+    fn add(&mut self, node: HeldOn, id: &DeviceId) {
+        match self.by_node.binary_search_by_key(&node, |(node, _)| *node) {
+            Ok(at) => self.by_node[at].1.push(id.clone()),
+            Err(at) => self.by_node.insert(at, (node, smallvec![id.clone()])),
+        }
     }
 
     /// The devices under each node, in order of nodes; one on several nodes is there several times.
@@ -111,7 +136,12 @@ impl Held {
     /// Each device once, in byte order.
     #[must_use]
     pub fn devices(&self) -> DeviceIds {
-        self.by_node.values().flatten().cloned().collect()
+        self.ids().cloned().collect()
+    }
+
+    /// One device for each node that it is recorded under.
+    fn ids(&self) -> impl Iterator<Item = &DeviceId> {
+        self.by_node.iter().flat_map(|(_, ids)| ids)
     }
 }
 
@@ -129,7 +159,9 @@ impl Holdings {
     /// What a container holds of a resource; `None` if it has been given nothing of it.
     #[must_use]
     pub fn held(&self, pod: &PodUid, container: &ContainerName, resource: &ResourceName) -> Option<&Held> {
-        self.held.get(pod)?.get(container)?.get(resource)
+        let of = self.held.get(pod)?;
+        let at = of.binary_search_by(|entry| entry.cmp_key(container, resource)).ok()?;
+        Some(&of[at].held)
     }
 
     /// All that one container holds, by resource.
@@ -138,7 +170,7 @@ impl Holdings {
         pod: &PodUid,
         container: &ContainerName,
     ) -> impl Iterator<Item = (&ResourceName, &Held)> + use<'_> {
-        self.held.get(pod).and_then(|of| of.get(container)).into_iter().flatten()
+        entries_of(self.held.get(pod), container).iter().map(|entry| (&entry.resource, &entry.held))
     }
 
     /// All that one pod holds, by container and resource.
@@ -146,8 +178,8 @@ impl Holdings {
         &self,
         pod: &PodUid,
     ) -> impl Iterator<Item = (&ContainerName, &ResourceName, &Held)> + use<'_> {
-        let containers = self.held.get(pod).into_iter().flat_map(|of| of.iter());
-        containers.flat_map(|(name, of)| of.iter().map(move |(resource, held)| (name, resource, held)))
+        let entries = self.held.get(pod).into_iter().flat_map(|of| of.iter());
+        entries.map(|Entry { container, resource, held }| (container, resource, held))
     }
 
     /// Everything, by pod, container and resource.
@@ -198,7 +230,7 @@ impl Holdings {
     /// one of them.
     #[must_use]
     pub fn holder(&self, id: &DeviceId) -> Option<&PodUid> {
-        let holds = |held: &Held| held.by_node.values().flatten().any(|own| own == id);
+        let holds = |held: &Held| held.ids().any(|own| own == id);
         self.iter().find(|(_, _, _, held)| holds(held)).map(|(pod, ..)| pod)
     }
 
@@ -206,7 +238,7 @@ impl Holdings {
     /// up to v1.36 look for them [everywhere](Self::holder).
     #[must_use]
     pub fn holder_of(&self, resource: &ResourceName, id: &DeviceId) -> Option<&PodUid> {
-        let holds = |held: &Held| held.by_node.values().flatten().any(|own| own == id);
+        let holds = |held: &Held| held.ids().any(|own| own == id);
         self.iter().find(|(_, _, of, held)| *of == resource && holds(held)).map(|(pod, ..)| pod)
     }
 
@@ -222,7 +254,7 @@ impl Holdings {
     pub fn release(&self, pod: &PodUid) -> Self {
         let mut after = self.clone();
         if self.has_pod(pod) {
-            after.remove(&[pod]);
+            after.remove(core::slice::from_ref(pod));
         }
         after
     }
@@ -230,31 +262,34 @@ impl Holdings {
     /// The holdings of those pods that `keep` says yes to: what becomes of dead pods. If any goes, devices that a
     /// failure left blocked are free again too.
     #[must_use]
-    pub fn retain(&self, mut keep: impl FnMut(&PodUid) -> bool) -> Self {
+    pub fn retain(&self, keep: impl FnMut(&PodUid) -> bool) -> Self {
         let mut after = self.clone();
-        let dead: Vec<&PodUid> = self.held.keys().filter(|pod| !keep(pod)).collect();
-        after.remove(&dead);
+        after.collect(keep);
         after
     }
 
-    fn remove(&mut self, dead: &[&PodUid]) {
+    /// The same in place.
+    pub(crate) fn collect(&mut self, mut keep: impl FnMut(&PodUid) -> bool) {
+        let dead: Vec<PodUid> = self.held.keys().filter(|pod| !keep(pod)).cloned().collect();
+        self.remove(&dead);
+    }
+
+    fn remove(&mut self, dead: &[PodUid]) {
         if dead.is_empty() {
             return;
         }
-        let held = Arc::make_mut(&mut self.held);
-        let gone: Vec<Arc<OfPod>> = dead.iter().filter_map(|pod| held.remove(*pod)).collect();
-        if self.sums == Sums::MayNotAdd {
-            return self.recompute();
-        }
-        let taken = Arc::make_mut(&mut self.taken);
-        for (resource, held) in gone.iter().flat_map(|of| of.values()).flatten() {
-            let Some(ids) = taken.get_mut(resource) else { continue };
-            let ids = Arc::make_mut(ids);
-            for id in held.by_node.values().flatten() {
-                ids.remove(id);
+        let (held, taken) = (Arc::make_mut(&mut self.held), Arc::make_mut(&mut self.taken));
+        for of in dead.iter().filter_map(|pod| held.remove(pod)) {
+            for entry in &*of {
+                if let Some(ids) = taken.get_mut(&entry.resource) {
+                    *Arc::make_mut(ids) -= &entry.held.devices();
+                }
             }
         }
-        taken.retain(|_, ids| !ids.is_empty());
+        match self.sums {
+            Sums::Add => taken.retain(|_, ids| !ids.is_empty()),
+            Sums::MayNotAdd => self.recompute(),
+        }
     }
 
     /// What a state file has of them: who holds which devices.
@@ -276,15 +311,16 @@ impl Holdings {
         let mut taken = BTreeMap::<ResourceName, DeviceIds>::new();
         self.sums = Sums::Add;
         for of in self.held.values() {
-            let mut own = BTreeMap::<&ResourceName, BTreeSet<&DeviceId>>::new();
-            for (resource, held) in of.values().flatten() {
-                own.entry(resource).or_default().extend(held.by_node.values().flatten());
+            let mut own = BTreeMap::<&ResourceName, DeviceIds>::new();
+            for entry in &**of {
+                own.entry(&entry.resource).or_default().extend(entry.held.ids().cloned());
             }
             for (resource, own) in own {
                 let taken = taken.entry(resource.clone()).or_default();
                 let before = taken.len();
-                taken.extend(own.iter().copied().cloned());
-                if own.is_empty() || taken.len() != before + own.len() {
+                let count = own.len();
+                taken.extend(own);
+                if count == 0 || taken.len() != before + count {
                     self.sums = Sums::MayNotAdd;
                 }
             }
@@ -304,16 +340,23 @@ impl Holdings {
         resource: &ResourceName,
         held: Held,
     ) {
-        let of_pod = Arc::make_mut(&mut self.held).entry(pod.clone()).or_default();
-        let of_container = Arc::make_mut(of_pod).entry(container.clone()).or_default();
-        of_container.insert(resource.clone(), held);
+        let of = Arc::make_mut(Arc::make_mut(&mut self.held).entry(pod.clone()).or_default());
+        match of.binary_search_by(|entry| entry.cmp_key(container, resource)) {
+            Ok(at) => of[at].held = held,
+            Err(at) => {
+                let (container, resource) = (container.clone(), resource.clone());
+                of.insert(at, Entry { container, resource, held });
+            }
+        }
     }
 
     /// `ids`, if any, are not given out any more; the resource counts as one of devices from now on.
-    pub(crate) fn take(&mut self, resource: &ResourceName, ids: impl IntoIterator<Item = DeviceId>) {
+    pub(crate) fn take(&mut self, resource: &ResourceName, ids: DeviceIds) {
+        if ids.is_empty() && self.taken.contains_key(resource) {
+            return;
+        }
         let taken = Arc::make_mut(&mut self.taken).entry(resource.clone()).or_default();
-        let mut ids = ids.into_iter().peekable();
-        if ids.peek().is_some() {
+        if !ids.is_empty() {
             Arc::make_mut(taken).extend(ids);
         }
     }
@@ -328,18 +371,24 @@ impl Holdings {
     /// A container of the pod that is being served has all it asked for: init containers leave theirs to later
     /// ones, the others keep theirs.
     pub(crate) fn served(&mut self, pod: &PodUid, container: &ContainerName, role: Role) {
-        let Some(own) = self.held.get(pod).and_then(|of| of.get(container)) else { return };
-        let Some((_, left)) = &mut self.reusable else { return };
+        let own = entries_of(self.held.get(pod), container);
+        let Some((_, left)) = self.reusable.as_mut().filter(|_| !own.is_empty()) else { return };
         let left = Arc::make_mut(left);
-        for (resource, held) in own {
-            let left = Arc::make_mut(left.entry(resource.clone()).or_default());
-            let own = held.by_node.values().flatten();
+        for Entry { resource, held, .. } in own {
+            let left = left.entry(resource.clone()).or_default();
             match role {
-                Role::Init => left.extend(own.cloned()),
-                Role::Sidecar | Role::App => own.for_each(|id| {
-                    left.remove(id);
-                }),
+                Role::Init => Arc::make_mut(left).extend(held.devices()),
+                Role::Sidecar | Role::App if left.is_empty() => {}
+                Role::Sidecar | Role::App => *Arc::make_mut(left) -= &held.devices(),
             }
         }
     }
+}
+
+/// The entries of one container.
+fn entries_of<'a>(of: Option<&'a Arc<OfPod>>, container: &ContainerName) -> &'a [Entry] {
+    let of = of.map_or(&[][..], |of| of.as_slice());
+    let from = of.partition_point(|entry| entry.container < *container);
+    let rest = &of[from..];
+    &rest[..rest.partition_point(|entry| entry.container == *container)]
 }

@@ -29,6 +29,7 @@ extern crate alloc;
 
 mod policy;
 mod device;
+mod device_ids;
 mod inventory;
 mod list;
 mod holdings;
@@ -51,11 +52,12 @@ pub use budget::{
 };
 pub use calls::{PluginMessages, PluginTime, ReplacedPlugins};
 pub use device::{Device, DeviceId, Health, Topology};
+pub use device_ids::DeviceIds;
 pub use holdings::{Held, HeldOn, Holdings};
 pub use inventory::{Capacity, Endpoint, GRACE_PERIOD, Inventory, Life, Moment, PluginOptions};
 pub use place::OnNodes;
 pub use policy::{BlockedDevices, Devices};
-pub use question::{AllocateReply, DeviceIds, PluginError, Question, Replies, Reply, RpcCode, RpcError};
+pub use question::{AllocateReply, PluginError, Question, Replies, Reply, RpcCode, RpcError};
 pub use registration::{
     API_VERSION, ConnectionId, Connections, RegisterError, ValidateError, check_announced, check_request,
     is_extended_resource,

@@ -3,7 +3,7 @@
 //! A decision is a function of the answers so far, keyed by the exact question. Where one is missing, the decision
 //! ends in the question; the caller asks, stores the answer and decides again.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
@@ -11,10 +11,7 @@ use core::fmt;
 use pod_spec::ResourceName;
 use thiserror::Error;
 
-use crate::DeviceId;
-
-/// Device names in byte order.
-pub type DeviceIds = BTreeSet<DeviceId>;
+use crate::device_ids::DeviceIds;
 
 /// A call that a plugin must answer before the decision can go on.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

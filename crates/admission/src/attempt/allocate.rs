@@ -43,15 +43,19 @@ impl<'a> Steps<'a> {
             let request = Request { is_active, sources, ..Request::new(pod, container, near.affinity) };
             devices.allocate_in(inventory, held, &request, replies)
         });
-        match served {
-            Ok(granted) if granted.is_empty() => {}
-            Ok(_) => self.after.store_devices(),
+        let granted = match served {
+            Ok(granted) => granted,
             Err(NotServed::NeedsPlugin(question)) => return Err(Stop::Ask(question)),
             Err(NotServed::Failed(error)) => {
                 return Err(Stop::refused(Some(&container.name), Cause::Devices(error)));
             }
+        };
+        if !granted.is_empty() {
+            self.after.store_devices();
         }
-        Ok(self.devices_of(container))
+        // Few containers hold devices before they are served.
+        let held = self.after.devices().of_container(&self.pod.uid, &container.name).count();
+        Ok(if granted.len() == held { granted } else { self.devices_of(container) })
     }
 
     fn devices_of(&self, container: &Container) -> BTreeMap<ResourceName, DeviceIds> {

@@ -28,7 +28,7 @@ impl Ledger {
             memory,
             devices: DeviceHoldings::default(),
             device_file: DeviceHoldings::default(),
-            inventory,
+            inventory: Arc::new(inventory),
             others: Arc::default(),
             hints: Layered::default(),
             created: Arc::default(),

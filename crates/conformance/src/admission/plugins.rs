@@ -1,6 +1,5 @@
 //! The device plugins of a case: they answer at once, and prefer the smallest ids in byte order.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use device_manager::{
@@ -67,7 +66,7 @@ impl Plugin {
         match question {
             Question::Preferred { available, must_include, size, .. } => {
                 let size = usize::try_from(*size).unwrap_or(usize::MAX);
-                let mut chosen: BTreeSet<_> = must_include.clone();
+                let mut chosen = must_include.clone();
                 let mut available: Vec<_> = available.iter().collect();
                 available.sort_by_key(|id| self.called(id));
                 for id in available {

@@ -269,7 +269,7 @@ pub(super) fn devices(value: &Value) -> Vec<Device> {
 
 fn preferred(how: &Value, available: &DeviceIds, must_include: &DeviceIds, size: u32) -> Reply {
     let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let more = available.iter().filter(|id| !must_include.contains(*id));
+    let more = available.iter().filter(|id| !must_include.contains(id));
     let must = must_include.iter();
     let chosen: DeviceIds = match text(&how["mode"]) {
         "first" => must.chain(more).take(size).cloned().collect(),

@@ -1,6 +1,6 @@
 //! Hints are those that the kubelet would list.
 
-use device_manager::{Devices, Holdings, Inventory};
+use device_manager::{DeviceIds, Devices, Holdings, Inventory};
 use pod_spec::{Pod, Role, Unit};
 use proptest::prelude::*;
 use topology_hint::{Affinity, Answer, Answers, Hint};
@@ -123,14 +123,15 @@ fn by_trying(inventory: &Inventory, held: &Holdings, pod: &Pod, at: usize) -> St
     let own = held.held(&pod.uid, &app.name, &resource).map(device_manager::Held::devices);
     let (available, reusable) = match own {
         Some(own) if own.len() != asked => return "-".to_owned(),
-        Some(own) => (own, device_manager::DeviceIds::new()),
+        Some(own) => (own, DeviceIds::new()),
         None => {
             let taken = held.taken(&resource).cloned().unwrap_or_default();
             let healthy = inventory.healthy(&resource).filter(|id| !taken.contains(*id));
             (healthy.cloned().collect(), held.reusable(&pod.uid, &resource).cloned().unwrap_or_default())
         }
     };
-    if available.union(&reusable).count() < asked {
+    let either: DeviceIds = available.iter().chain(&reusable).cloned().collect();
+    if either.len() < asked {
         return "-".to_owned();
     }
     let known: Vec<i64> = inventory.nodes().ids().map(|id| id.0).collect();
