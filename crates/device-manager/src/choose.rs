@@ -8,10 +8,9 @@
 //! So every tier but one is taken whole. Of the one that is cut the kubelet takes any devices; here those with the
 //! smallest ids, in byte order.
 
-use alloc::vec::Vec;
-
 use numa_bitmask::NodeMask;
 use pod_spec::ResourceName;
+use smallvec::SmallVec;
 use topology_model::NodeId;
 
 use crate::AllocateError;
@@ -75,7 +74,8 @@ impl Serving<'_> {
         if chosen.take(self.after, resource, &reusable) {
             return Ok(chosen.ids);
         }
-        let available = available(stock, self.after.taken(resource));
+        let near = self.request.affinity.nodes().filter(|_| stock.list.is_aligned());
+        let available = available(stock, self.after.taken(resource), near);
         if (available.len() as u64) < chosen.needed {
             return Err(Stop::Fail(AllocateError::Unavailable {
                 resource: resource.clone(),
@@ -83,16 +83,14 @@ impl Serving<'_> {
                 available: available.len(),
             }));
         }
-        let near = self.request.affinity.nodes().filter(|_| stock.list.is_aligned());
-        let tier = |wanted| {
-            let tier = available.iter().filter(move |entry| Tier::of(entry, near) == wanted);
-            tier.map(|entry| &entry.device.id)
-        };
+        let tier = |wanted| available.iter().filter(move |(tier, _)| *tier == wanted).map(|(_, id)| *id);
         let aligned = tier(Tier::Aligned).count() as u64;
         if chosen.needed < aligned {
             let from = || tier(Tier::Aligned);
             let preferred = self.preferred(resource, from(), &chosen, asked)?;
-            if !chosen.take(self.after, resource, from().filter(|id| preferred.contains(*id))) {
+            let is_enough = !preferred.is_empty()
+                && chosen.take(self.after, resource, from().filter(|id| preferred.contains(id)));
+            if !is_enough {
                 chosen.take(self.after, resource, from());
             }
             return Ok(chosen.ids);
@@ -100,9 +98,10 @@ impl Serving<'_> {
         if chosen.take(self.after, resource, tier(Tier::Aligned)) {
             return Ok(chosen.ids);
         }
-        let from = || available.iter().map(|entry| &entry.device.id);
+        let from = || available.iter().map(|(_, id)| *id);
         let preferred = self.preferred(resource, from(), &chosen, asked)?;
-        let _ = chosen.take(self.after, resource, from().filter(|id| preferred.contains(*id)))
+        let _ = !preferred.is_empty()
+            && chosen.take(self.after, resource, from().filter(|id| preferred.contains(id)))
             || chosen.take(self.after, resource, tier(Tier::Unaligned))
             || chosen.take(self.after, resource, tier(Tier::NoNode));
         Ok(chosen.ids)
@@ -138,14 +137,18 @@ impl Serving<'_> {
     }
 }
 
-/// Healthy devices that are not taken. Both sides ascend, so one walk through both will do.
-fn available<'b>(stock: &'b Stock, taken: Option<&DeviceIds>) -> Vec<&'b Entry> {
-    let mut taken = taken.into_iter().flatten().peekable();
-    let mut is_taken = |id: &DeviceId| {
-        while taken.next_if(|other| *other < id).is_some() {}
-        taken.peek() == Some(&id)
-    };
-    stock.list.healthy().filter(|entry| !is_taken(&entry.device.id)).collect()
+/// Devices in byte order, as many as most plugins list on the stack.
+type Available<'b> = SmallVec<[(Tier, &'b DeviceId); 64]>;
+
+/// Healthy devices that are not taken.
+fn available<'b>(stock: &'b Stock, taken: Option<&DeviceIds>, near: Option<NodeMask>) -> Available<'b> {
+    let mut taken = taken.map(DeviceIds::walk);
+    let mut is_taken = |id: &DeviceId| taken.as_mut().is_some_and(|taken| taken.contains(id));
+    let mut available = Available::new();
+    for entry in stock.list.healthy().filter(|entry| !is_taken(&entry.device.id)) {
+        available.push((Tier::of(entry, near), &entry.device.id));
+    }
+    available
 }
 
 /// What has been chosen so far.

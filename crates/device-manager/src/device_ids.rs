@@ -1,5 +1,6 @@
 //! Sets of devices, small ones without allocation: most containers hold one device of a resource.
 
+use core::cmp::Ordering;
 use core::ops::SubAssign;
 
 use smallvec::SmallVec;
@@ -64,11 +65,38 @@ impl DeviceIds {
         self.iter().all(|id| others.contains(id))
     }
 
+    /// To ask, of devices in byte order, whether each is among them.
+    pub(crate) const fn walk(&self) -> Walk<'_> {
+        Walk { ids: self, at: 0 }
+    }
+
     fn sort(&mut self) {
         if !self.0.is_sorted_by(|a, b| a < b) {
             self.0.sort_unstable();
             self.0.dedup();
         }
+    }
+}
+
+/// One walk through two lists that ascend.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk<'a> {
+    ids: &'a DeviceIds,
+    /// Those before it have been passed.
+    at: usize,
+}
+
+impl Walk<'_> {
+    /// Whether `id`, which is not before the last one asked for, is in the set.
+    pub(crate) fn contains(&mut self, id: &DeviceId) -> bool {
+        while let Some(next) = self.ids.0.get(self.at) {
+            match next.cmp(id) {
+                Ordering::Less => self.at += 1,
+                Ordering::Equal => return true,
+                Ordering::Greater => return false,
+            }
+        }
+        false
     }
 }
 
@@ -148,6 +176,8 @@ mod tests {
             ids.extend(second.iter().cloned());
             plain.extend(second);
             prop_assert!(ids.iter().eq(&plain));
+            let mut walk = other.walk();
+            prop_assert!(ids.iter().all(|id| walk.contains(id) == other.contains(id)));
             for id in one {
                 prop_assert_eq!(ids.contains(&id), plain.contains(&id));
                 prop_assert_eq!(ids.remove(&id), plain.remove(&id));

@@ -202,19 +202,12 @@ impl<'a> Supply<'a> {
             Self::Own(own) => Some(own),
             Self::Free { taken, .. } => taken,
         };
-        let none_taken = matches!(self, Self::Free { .. }) && ids.is_none_or(DeviceIds::is_empty);
-        if none_taken {
-            stock.list.entries().iter().filter(|entry| entry.standing.healthy).for_each(visit);
-            return;
-        }
-        // Both sides ascend, so one walk through both will do.
-        let mut ids = ids.into_iter().flatten().peekable();
+        let mut ids = ids.map(DeviceIds::walk);
         for entry in stock.list.entries() {
-            while ids.next_if(|id| **id < entry.device.id).is_some() {}
-            let is_named = ids.peek() == Some(&&entry.device.id);
+            let mut is_named = || ids.as_mut().is_some_and(|ids| ids.contains(&entry.device.id));
             let counts = match self {
-                Self::Own(_) => is_named,
-                Self::Free { .. } => entry.standing.healthy && !is_named,
+                Self::Own(_) => is_named(),
+                Self::Free { .. } => entry.standing.healthy && !is_named(),
             };
             if counts {
                 visit(entry);

@@ -295,7 +295,8 @@ impl Holdings {
     /// What a state file has of them: who holds which devices.
     #[must_use]
     pub fn stored(&self) -> Self {
-        Self { held: Arc::clone(&self.held), sums: Sums::MayNotAdd, ..Self::default() }
+        let held = Arc::clone(&self.held);
+        Self { held, taken: Arc::default(), reusable: None, sums: Sums::MayNotAdd }
     }
 
     /// The holdings of a state file after a start.

@@ -6,6 +6,7 @@ use numa_bitmask::NodeMask;
 use pod_spec::{PodUid, ResourceName};
 
 use crate::device::DeviceId;
+use crate::device_ids::DeviceIds;
 use crate::inventory::Inventory;
 use crate::{Devices, Holdings};
 
@@ -39,13 +40,11 @@ impl Devices {
             |nodes: &NodeMask| OnNodes { nodes: *nodes, free: 0, allocatable: 0, holders: Vec::new() };
         let mut places: Vec<OnNodes> = stock.list.places().iter().map(empty).collect();
         let left_over = held.reusable(pod, resource);
-        // Both sides ascend, so one walk through both will do.
-        let mut taken = held.taken(resource).into_iter().flatten().peekable();
+        let mut taken = held.taken(resource).map(DeviceIds::walk);
         for entry in stock.list.entries() {
             let Some(place) = places.get_mut(entry.place) else { continue };
             let id = &entry.device.id;
-            while taken.next_if(|other| *other < id).is_some() {}
-            let is_taken = taken.peek() == Some(&id);
+            let is_taken = taken.as_mut().is_some_and(|taken| taken.contains(id));
             let is_left_over = left_over.is_some_and(|left| left.contains(id));
             place.allocatable += usize::from(entry.standing.healthy);
             place.free += usize::from(is_left_over || (entry.standing.healthy && !is_taken));

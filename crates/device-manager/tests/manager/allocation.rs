@@ -175,7 +175,7 @@ proptest! {
                 prop_assert!(!held.has_pod(&pod.uid));
             } else if !held.has_pod(&pod.uid) {
                 let taken = held.taken(&gpu()).cloned().unwrap_or_default();
-                let free: DeviceIds = inventory.healthy(&gpu()).filter(|id| !taken.contains(*id)).cloned().collect();
+                let free: DeviceIds = inventory.healthy(&gpu()).filter(|id| !taken.contains(id)).cloned().collect();
                 let request = Request::new(&pod, &pod.containers[0], near(&inventory, &[node]));
                 let policy = Devices::new(&Rules::default(), BlockedDevices::FreeAtOnce);
                 let decide = || settle(Devices::allocate, policy, &inventory, &held, &request, willing);

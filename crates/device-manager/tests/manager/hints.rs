@@ -126,7 +126,7 @@ fn by_trying(inventory: &Inventory, held: &Holdings, pod: &Pod, at: usize) -> St
         Some(own) => (own, DeviceIds::new()),
         None => {
             let taken = held.taken(&resource).cloned().unwrap_or_default();
-            let healthy = inventory.healthy(&resource).filter(|id| !taken.contains(*id));
+            let healthy = inventory.healthy(&resource).filter(|id| !taken.contains(id));
             (healthy.cloned().collect(), held.reusable(&pod.uid, &resource).cloned().unwrap_or_default())
         }
     };
