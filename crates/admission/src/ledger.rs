@@ -16,7 +16,7 @@ use alloc::sync::Arc;
 use cpu_manager::{ContainerId, Holdings as CpuHoldings};
 use device_manager::{Holdings as DeviceHoldings, Inventory, Moment};
 use memory_manager::Holdings as MemoryHoldings;
-use pod_spec::{ContainerKey, ContainerName, Holder, Pod, PodUid, ResourceName};
+use pod_spec::{Container, ContainerKey, ContainerName, Holder, Pod, PodUid, ResourceName};
 use thiserror::Error;
 use topology_hint::{Grant, Held, Hint};
 
@@ -144,6 +144,11 @@ impl Ledger {
 
     pub(crate) fn store_devices(&mut self) {
         self.device_file = self.devices.stored();
+    }
+
+    /// Stores the devices as they were before a container was given any of a resource that is not among `before`.
+    pub(crate) fn store_devices_before(&mut self, pod: &Pod, container: &Container, before: &[ResourceName]) {
+        self.device_file = self.devices.stored_before(&pod.uid, &container.name, before);
     }
 
     /// The hint that was merged for a container; `None` if none is stored.

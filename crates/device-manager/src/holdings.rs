@@ -299,6 +299,24 @@ impl Holdings {
         Self { held, taken: Arc::default(), reusable: None, sums: Sums::MayNotAdd }
     }
 
+    /// The same, as they were before a container was given any of a resource that is not among `before`.
+    #[must_use]
+    pub fn stored_before(&self, pod: &PodUid, container: &ContainerName, before: &[ResourceName]) -> Self {
+        let mut stored = self.stored();
+        let is_new = |entry: &Entry| entry.container == *container && !before.contains(&entry.resource);
+        if self.held.get(pod).is_some_and(|of| of.iter().any(is_new)) {
+            let held = Arc::make_mut(&mut stored.held);
+            let of = held.get_mut(pod).map(Arc::make_mut).map(|of| {
+                of.retain(|entry| !is_new(entry));
+                of.is_empty()
+            });
+            if of == Some(true) {
+                held.remove(pod);
+            }
+        }
+        stored
+    }
+
     /// The holdings of a state file after a start.
     #[must_use]
     pub fn started(&self) -> Self {

@@ -92,6 +92,17 @@ impl Answers {
         }
     }
 
+    /// No answers, and storage for an ordinary request: some resources on a machine of eight nodes.
+    #[must_use]
+    pub fn with_storage() -> Self {
+        Self {
+            records: Vec::with_capacity(8),
+            needs: Vec::with_capacity(16),
+            supply: Vec::with_capacity(64),
+            ..Self::new()
+        }
+    }
+
     /// Forgets the answers and keeps the storage.
     pub fn clear(&mut self) {
         self.records.clear();

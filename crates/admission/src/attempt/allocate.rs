@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use cpu_manager::{Granted as GrantedCpus, PodGranted as PodCpus};
 use device_manager::{DeviceIds, NotServed, Request};
@@ -11,7 +12,7 @@ use topology_hint::Hint;
 
 use crate::attempt::Placed;
 use crate::attempt::refusal::Cause;
-use crate::attempt::steps::{Steps, Stop};
+use crate::attempt::steps::{DeviceFile, Steps, Stop};
 
 impl<'a> Steps<'a> {
     /// Every manager allocates for one container near `hint`; without one anywhere.
@@ -39,6 +40,8 @@ impl<'a> Steps<'a> {
     ) -> Result<BTreeMap<ResourceName, DeviceIds>, Stop> {
         let sources = self.after.sources_for(&self.pod.key(container));
         let (devices, pod, replies) = (self.node.devices, self.pod, self.replies);
+        let held = self.after.devices().of_container(&pod.uid, &container.name);
+        let before: Vec<ResourceName> = held.map(|(resource, _)| resource.clone()).collect();
         let served = self.after.book_devices(|inventory, held, is_active| {
             let request = Request { is_active, sources, ..Request::new(pod, container, near.affinity) };
             devices.allocate_in(inventory, held, &request, replies)
@@ -47,15 +50,16 @@ impl<'a> Steps<'a> {
             Ok(granted) => granted,
             Err(NotServed::NeedsPlugin(question)) => return Err(Stop::Ask(question)),
             Err(NotServed::Failed(error)) => {
+                if core::mem::replace(&mut self.device_file, DeviceFile::Written) == DeviceFile::Due {
+                    self.after.store_devices_before(pod, container, &before);
+                }
                 return Err(Stop::refused(Some(&container.name), Cause::Devices(error)));
             }
         };
         if !granted.is_empty() {
-            self.after.store_devices();
+            self.device_file = DeviceFile::Due;
         }
-        // Few containers hold devices before they are served.
-        let held = self.after.devices().of_container(&self.pod.uid, &container.name).count();
-        Ok(if granted.len() == held { granted } else { self.devices_of(container) })
+        Ok(if before.is_empty() { granted } else { self.devices_of(container) })
     }
 
     fn devices_of(&self, container: &Container) -> BTreeMap<ResourceName, DeviceIds> {
@@ -129,7 +133,11 @@ impl<'a> Steps<'a> {
         decision: Option<cpu_manager::Decision<G>>,
     ) -> Result<Option<G>, Stop> {
         let Some(cpu_manager::Decision { granted, counted, is_cut }) = decision else { return Ok(None) };
-        self.counted.cpus.extend(counted);
+        if self.counted.cpus.is_empty() {
+            self.counted.cpus = counted;
+        } else {
+            self.counted.cpus.extend(counted);
+        }
         self.mark_cut(is_cut);
         granted.map(Some).map_err(|error| Stop::refused(name, Cause::Cpus(error)))
     }

@@ -39,7 +39,16 @@ pub(crate) struct Steps<'a> {
     pub(crate) placement: Placement,
     pub(crate) counted: Counted,
     moved: Vec<Moved>,
+    pub(crate) device_file: DeviceFile,
     wanted: Wanted,
+}
+
+/// Whether the kubelet has written which devices were given out. It writes them after each container; only what is
+/// there in the end matters, and a copy made on the way would have each container copy what the pod holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeviceFile {
+    Written,
+    Due,
 }
 
 /// What of an attempt is looked at.
@@ -75,10 +84,11 @@ impl<'a> Steps<'a> {
             before,
             requests,
             after,
-            answers: Answers::new(),
+            answers: Answers::with_storage(),
             placement: Placement::default(),
             counted: Counted { requests: 1, ..Counted::default() },
             moved: Vec::new(),
+            device_file: DeviceFile::Written,
             wanted: Wanted::All,
         }
     }
@@ -108,6 +118,9 @@ impl<'a> Steps<'a> {
         };
         if matches!(aligned, Err(Stop::Refused(_))) && self.rules.policy != KubeletPolicy::None {
             self.counted.errors = 1;
+        }
+        if self.device_file == DeviceFile::Due {
+            self.after.store_devices();
         }
         let verdict = match aligned.and_then(|()| self.check_node()) {
             Ok(()) => Verdict::Admitted(self.placement),
