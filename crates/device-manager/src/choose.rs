@@ -10,11 +10,9 @@
 
 use numa_bitmask::NodeMask;
 use pod_spec::ResourceName;
-use smallvec::SmallVec;
 use topology_model::NodeId;
 
 use crate::AllocateError;
-use crate::Holdings;
 use crate::allocate::{Serving, Sources};
 use crate::device::DeviceId;
 use crate::device_ids::DeviceIds;
@@ -70,41 +68,54 @@ impl Serving<'_> {
 
     fn choose_new(&mut self, stock: &Stock, resource: &ResourceName, asked: u64) -> Result<DeviceIds, Stop> {
         let mut chosen = Chosen { ids: DeviceIds::new(), needed: asked };
-        let reusable = self.after.reusable(&self.request.pod.uid, resource).cloned().unwrap_or_default();
-        if chosen.take(self.after, resource, &reusable) {
-            return Ok(chosen.ids);
+        let is_enough = match self.after.reusable(&self.request.pod.uid, resource) {
+            Some(reusable) => chosen.take(reusable),
+            None => asked == 0,
+        };
+        self.after.take(resource, chosen.ids.clone());
+        if !is_enough {
+            let outcome = self.choose_free(stock, resource, asked, &mut chosen);
+            // After a failure too.
+            self.after.take(resource, chosen.ids.clone());
+            outcome?;
         }
+        Ok(chosen.ids)
+    }
+
+    fn choose_free(
+        &self,
+        stock: &Stock,
+        resource: &ResourceName,
+        asked: u64,
+        chosen: &mut Chosen,
+    ) -> Result<(), Stop> {
         let near = self.request.affinity.nodes().filter(|_| stock.list.is_aligned());
-        let available = available(stock, self.after.taken(resource), near);
-        if (available.len() as u64) < chosen.needed {
+        let free = || free(stock, self.after.taken(resource), near);
+        let tier = |wanted| free().filter(move |(tier, _)| *tier == wanted).map(|(_, id)| id);
+        let (available, aligned) = free()
+            .fold((0, 0), |(all, aligned), (tier, _)| (all + 1, aligned + u64::from(tier == Tier::Aligned)));
+        if available < chosen.needed {
             return Err(Stop::Fail(AllocateError::Unavailable {
                 resource: resource.clone(),
                 requested: chosen.needed,
-                available: available.len(),
+                available: usize::try_from(available).unwrap_or(usize::MAX),
             }));
         }
-        let tier = |wanted| available.iter().filter(move |(tier, _)| *tier == wanted).map(|(_, id)| *id);
-        let aligned = tier(Tier::Aligned).count() as u64;
         if chosen.needed < aligned {
             let from = || tier(Tier::Aligned);
-            let preferred = self.preferred(resource, from(), &chosen, asked)?;
-            let is_enough = !preferred.is_empty()
-                && chosen.take(self.after, resource, from().filter(|id| preferred.contains(id)));
-            if !is_enough {
-                chosen.take(self.after, resource, from());
-            }
-            return Ok(chosen.ids);
+            let preferred = self.preferred(resource, from(), chosen, asked)?;
+            let _ = chosen.take_preferred(&preferred, from()) || chosen.take(from());
+            return Ok(());
         }
-        if chosen.take(self.after, resource, tier(Tier::Aligned)) {
-            return Ok(chosen.ids);
+        if chosen.take(tier(Tier::Aligned)) {
+            return Ok(());
         }
-        let from = || available.iter().map(|(_, id)| *id);
-        let preferred = self.preferred(resource, from(), &chosen, asked)?;
-        let _ = !preferred.is_empty()
-            && chosen.take(self.after, resource, from().filter(|id| preferred.contains(id)))
-            || chosen.take(self.after, resource, tier(Tier::Unaligned))
-            || chosen.take(self.after, resource, tier(Tier::NoNode));
-        Ok(chosen.ids)
+        let from = || free().map(|(_, id)| id);
+        let preferred = self.preferred(resource, from(), chosen, asked)?;
+        let _ = chosen.take_preferred(&preferred, from())
+            || chosen.take(tier(Tier::Unaligned))
+            || chosen.take(tier(Tier::NoNode));
+        Ok(())
     }
 
     /// What the plugin would take of `from` and of what is chosen already; nothing if it does not want to be asked.
@@ -137,18 +148,15 @@ impl Serving<'_> {
     }
 }
 
-/// Devices in byte order, as many as most plugins list on the stack.
-type Available<'b> = SmallVec<[(Tier, &'b DeviceId); 64]>;
-
-/// Healthy devices that are not taken.
-fn available<'b>(stock: &'b Stock, taken: Option<&DeviceIds>, near: Option<NodeMask>) -> Available<'b> {
-    let mut taken = taken.map(DeviceIds::walk);
-    let mut is_taken = |id: &DeviceId| taken.as_mut().is_some_and(|taken| taken.contains(id));
-    let mut available = Available::new();
-    for entry in stock.list.healthy().filter(|entry| !is_taken(&entry.device.id)) {
-        available.push((Tier::of(entry, near), &entry.device.id));
-    }
-    available
+/// Healthy devices that are not taken, in byte order.
+fn free<'b>(
+    stock: &'b Stock,
+    taken: Option<&'b DeviceIds>,
+    near: Option<NodeMask>,
+) -> impl Iterator<Item = (Tier, &'b DeviceId)> {
+    let mut taken = taken.map(DeviceIds::walk).unwrap_or_default();
+    let free = stock.list.healthy().filter(move |entry| !taken.contains(&entry.device.id));
+    free.map(move |entry| (Tier::of(entry, near), &entry.device.id))
 }
 
 /// What has been chosen so far.
@@ -159,24 +167,23 @@ struct Chosen {
 
 impl Chosen {
     /// Takes from a tier, in the order given, until nothing more is needed; whether that is so.
-    fn take<'b>(
-        &mut self,
-        after: &mut Holdings,
-        resource: &ResourceName,
-        tier: impl IntoIterator<Item = &'b DeviceId>,
-    ) -> bool {
-        let mut more = DeviceIds::new();
-        for id in tier {
-            if self.needed == 0 {
-                break;
-            }
-            if self.ids.insert(id.clone()) {
-                more.insert(id.clone());
-                self.needed -= 1;
-            }
+    fn take<'b>(&mut self, tier: impl IntoIterator<Item = &'b DeviceId>) -> bool {
+        let mut tier = tier.into_iter();
+        while self.needed > 0
+            && let Some(id) = tier.next()
+        {
+            self.needed -= u64::from(self.ids.insert(id.clone()));
         }
-        after.take(resource, more);
         self.needed == 0
+    }
+
+    /// The same of those that the plugin prefers.
+    fn take_preferred<'b>(
+        &mut self,
+        preferred: &DeviceIds,
+        tier: impl Iterator<Item = &'b DeviceId>,
+    ) -> bool {
+        !preferred.is_empty() && self.take(tier.filter(|id| preferred.contains(id)))
     }
 }
 

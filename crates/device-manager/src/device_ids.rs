@@ -66,8 +66,8 @@ impl DeviceIds {
     }
 
     /// To ask, of devices in byte order, whether each is among them.
-    pub(crate) const fn walk(&self) -> Walk<'_> {
-        Walk { ids: self, at: 0 }
+    pub(crate) fn walk(&self) -> Walk<'_> {
+        Walk { rest: &self.0 }
     }
 
     fn sort(&mut self) {
@@ -79,19 +79,18 @@ impl DeviceIds {
 }
 
 /// One walk through two lists that ascend.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Walk<'a> {
-    ids: &'a DeviceIds,
-    /// Those before it have been passed.
-    at: usize,
+    /// Those that have not been passed.
+    rest: &'a [DeviceId],
 }
 
 impl Walk<'_> {
     /// Whether `id`, which is not before the last one asked for, is in the set.
     pub(crate) fn contains(&mut self, id: &DeviceId) -> bool {
-        while let Some(next) = self.ids.0.get(self.at) {
+        while let Some((next, rest)) = self.rest.split_first() {
             match next.cmp(id) {
-                Ordering::Less => self.at += 1,
+                Ordering::Less => self.rest = rest,
                 Ordering::Equal => return true,
                 Ordering::Greater => return false,
             }
@@ -102,8 +101,17 @@ impl Walk<'_> {
 
 impl Extend<DeviceId> for DeviceIds {
     fn extend<I: IntoIterator<Item = DeviceId>>(&mut self, ids: I) {
+        let before = self.0.len();
         self.0.extend(ids);
-        self.sort();
+        let new = self.0.len() - before;
+        if new.saturating_mul(16) > before {
+            return self.sort();
+        }
+        // A few among many.
+        let new: SmallVec<[DeviceId; 1]> = self.0.drain(before..).collect();
+        for id in new {
+            self.insert(id);
+        }
     }
 }
 

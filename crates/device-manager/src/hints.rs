@@ -202,9 +202,14 @@ impl<'a> Supply<'a> {
             Self::Own(own) => Some(own),
             Self::Free { taken, .. } => taken,
         };
-        let mut ids = ids.map(DeviceIds::walk);
+        let none_taken = matches!(self, Self::Free { .. }) && ids.is_none_or(DeviceIds::is_empty);
+        if none_taken {
+            stock.list.healthy().for_each(visit);
+            return;
+        }
+        let mut ids = ids.map(DeviceIds::walk).unwrap_or_default();
         for entry in stock.list.entries() {
-            let mut is_named = || ids.as_mut().is_some_and(|ids| ids.contains(&entry.device.id));
+            let mut is_named = || ids.contains(&entry.device.id);
             let counts = match self {
                 Self::Own(_) => is_named(),
                 Self::Free { .. } => entry.standing.healthy && !is_named(),

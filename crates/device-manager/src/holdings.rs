@@ -327,7 +327,7 @@ impl Holdings {
 
     /// Devices that a failure left blocked are free again: what is taken is what is held.
     pub(crate) fn recompute(&mut self) {
-        let mut taken = BTreeMap::<ResourceName, DeviceIds>::new();
+        let mut all = BTreeMap::<ResourceName, Vec<DeviceId>>::new();
         self.sums = Sums::Add;
         for of in self.held.values() {
             let mut own = BTreeMap::<&ResourceName, DeviceIds>::new();
@@ -335,16 +335,22 @@ impl Holdings {
                 own.entry(&entry.resource).or_default().extend(entry.held.ids().cloned());
             }
             for (resource, own) in own {
-                let taken = taken.entry(resource.clone()).or_default();
-                let before = taken.len();
-                let count = own.len();
-                taken.extend(own);
-                if count == 0 || taken.len() != before + count {
+                if own.is_empty() {
                     self.sums = Sums::MayNotAdd;
                 }
+                all.entry(resource.clone()).or_default().extend(own);
             }
         }
-        self.taken = Arc::new(taken.into_iter().map(|(resource, ids)| (resource, Arc::new(ids))).collect());
+        let mut taken = ByResource::new();
+        for (resource, ids) in all {
+            let count = ids.len();
+            let ids: DeviceIds = ids.into_iter().collect();
+            if ids.len() < count {
+                self.sums = Sums::MayNotAdd;
+            }
+            taken.insert(resource, Arc::new(ids));
+        }
+        self.taken = Arc::new(taken);
     }
 
     /// A failure may have left devices blocked.

@@ -40,11 +40,11 @@ impl Devices {
             |nodes: &NodeMask| OnNodes { nodes: *nodes, free: 0, allocatable: 0, holders: Vec::new() };
         let mut places: Vec<OnNodes> = stock.list.places().iter().map(empty).collect();
         let left_over = held.reusable(pod, resource);
-        let mut taken = held.taken(resource).map(DeviceIds::walk);
+        let mut taken = held.taken(resource).map(DeviceIds::walk).unwrap_or_default();
         for entry in stock.list.entries() {
             let Some(place) = places.get_mut(entry.place) else { continue };
             let id = &entry.device.id;
-            let is_taken = taken.as_mut().is_some_and(|taken| taken.contains(id));
+            let is_taken = taken.contains(id);
             let is_left_over = left_over.is_some_and(|left| left.contains(id));
             place.allocatable += usize::from(entry.standing.healthy);
             place.free += usize::from(is_left_over || (entry.standing.healthy && !is_taken));

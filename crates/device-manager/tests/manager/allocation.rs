@@ -106,12 +106,12 @@ fn another_pod_in_between_makes_left_devices_forgotten() {
     let inventory = machine(&[0]).with(GPU, devices("a:0 b:0 c:0"));
     let one = format!("{GPU}=1");
     let pod = pod("p", &[("init", Role::Init, &one), ("app", Role::App, &one)]);
-    let init = pod_spec::Pod { containers: pod.containers[..1].to_vec(), ..pod.clone() };
+    let init = pod_spec::Pod { containers: pod.containers[..1].to_vec().into(), ..pod.clone() };
     let (held, _) = serve(&inventory, &Holdings::default(), &init, Affinity::Any);
     assert_eq!(held.reusable(&pod.uid, &gpu()), Some(&ids("a")));
     let (held, _) = serve(&inventory, &held, &asking("other", 1), Affinity::Any);
     assert_eq!(held.reusable(&pod.uid, &gpu()), None);
-    let app = pod_spec::Pod { containers: pod.containers[1..].to_vec(), ..pod };
+    let app = pod_spec::Pod { containers: pod.containers[1..].to_vec().into(), ..pod };
     let (_, got) = serve(&inventory, &held, &app, Affinity::Any);
     assert_eq!(got, ["c"]);
 }

@@ -85,7 +85,7 @@ fn what_init_containers_left_must_be_near_and_counts_for_containers_alone() {
     let inventory = machine(&[0, 1]).with(GPU, devices("a:0 b:0 c:1 d:1"));
     let both = format!("{GPU}=1");
     let pod = pod("p", &[("init", Role::Init, &both), ("app", Role::App, &both)]);
-    let init = Pod { containers: pod.containers[..1].to_vec(), ..pod.clone() };
+    let init = Pod { containers: pod.containers[..1].to_vec().into(), ..pod.clone() };
     let (held, _) = serve(&inventory, &Holdings::default(), &init, Affinity::Any);
     assert_eq!(hints(&inventory, &held, container(&pod, 1)), "0* 0+1");
     // The pod as a whole holds one already, as many as it asks for.
@@ -198,7 +198,7 @@ proptest! {
             ("app", Role::App, &format!("{GPU}={app}")),
         ]);
         let count = if served { 2 } else { 1 };
-        let begun = Pod { containers: pod.containers[..count].to_vec(), ..pod.clone() };
+        let begun = Pod { containers: pod.containers[..count].to_vec().into(), ..pod.clone() };
         let (held, _) = serve(&inventory, &held, &begun, Affinity::Any);
         inventory.list(&gpu(), devices(&after));
         prop_assert_eq!(hints(&inventory, &held, container(&pod, 1)), by_trying(&inventory, &held, &pod, 1));
