@@ -149,7 +149,7 @@ pub(crate) fn read_body(
         uid,
         namespace,
         name,
-        containers: read_containers(spec)?,
+        containers: read_containers(spec)?.into(),
         resources: spec.get("resources")?.map(|resources| read_resources(&resources)).transpose()?,
         overhead: overhead.unwrap_or_default(),
         status_qos: read_status_qos(status.as_ref())?,

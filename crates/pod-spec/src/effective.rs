@@ -265,6 +265,11 @@ fn round_up(amounts: &mut BTreeMap<ResourceName, Quantity>) {
 }
 
 fn add(sum: &mut ResourceList, more: &ResourceList) {
+    // Most containers name what the one before named, in the same order.
+    if sum.len() == more.len() && sum.keys().eq(more.keys()) {
+        sum.values_mut().zip(more.values()).for_each(|(sum, amount)| *sum += amount);
+        return;
+    }
     for (resource, amount) in more {
         match sum.get_mut(resource) {
             Some(sum) => *sum += amount,

@@ -10,6 +10,7 @@ extern crate alloc;
 mod name;
 mod holder;
 mod pod;
+mod containers;
 mod qos;
 mod pod_level;
 mod rules;
@@ -20,6 +21,7 @@ mod constraints;
 mod selector;
 
 pub use constraints::{Constraints, HostPort, Origin, SupplementalGroups, Taint, Tolerated, Toleration};
+pub use containers::Containers;
 pub use effective::{Amounts, Overhead};
 pub use holder::Holder;
 pub use name::{ContainerKey, ContainerName, PodUid, ResourceName};

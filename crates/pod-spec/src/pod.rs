@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use k8s_quantity::Quantity;
 
-use crate::{Constraints, ContainerKey, ContainerName, PodUid, QosClass, ResourceName};
+use crate::{Constraints, ContainerKey, ContainerName, Containers, PodUid, QosClass, ResourceName};
 
 /// Amounts by resource.
 pub type ResourceList = BTreeMap<ResourceName, Quantity>;
@@ -23,7 +23,7 @@ pub struct Pod {
     pub name: String,
     /// Init containers (plain and restartable) in order, then app containers in order: the order in which the
     /// kubelet serves them. Ephemeral containers never take part and are not here.
-    pub containers: Vec<Container>,
+    pub containers: Containers,
     /// `spec.resources`. `None` is an absent field; present and empty means something else to the QoS class.
     pub resources: Option<PodResources>,
     /// `spec.overhead`.
@@ -122,7 +122,7 @@ impl Pod {
             uid: PodUid::new(&format!("{namespace}_{name}")),
             namespace: namespace.into(),
             name: name.into(),
-            containers,
+            containers: containers.into(),
             resources: None,
             overhead: ResourceList::new(),
             status_qos: None,

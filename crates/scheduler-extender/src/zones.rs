@@ -100,7 +100,7 @@ impl Zones {
             Scope::Container => {
                 let class = Some(pod.qos_class(PodLevelResources::Count));
                 let alone = |container: &Container| Pod {
-                    containers: Vec::from([container.clone()]),
+                    containers: Vec::from([container.clone()]).into(),
                     status_qos: class,
                     ..pod.clone()
                 };

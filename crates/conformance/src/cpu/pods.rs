@@ -57,7 +57,7 @@ fn empty(uid: &str, containers: Vec<Container>) -> Pod {
         uid: PodUid::new(uid),
         namespace: String::new(),
         name: uid.to_owned(),
-        containers,
+        containers: containers.into(),
         resources: None,
         overhead: ResourceList::new(),
         status_qos: None,

@@ -262,7 +262,7 @@ spec: {containers: [{name: a, resources: {limits: {cpu: 9, memory: 9Gi}}}, {name
         let node = LoadedNode::on(machine, &rules, None).unwrap();
         let mut ledger = node.empty_ledger();
         for number in 0.. {
-            let mut own = Pod::new("default", &format!("own-{number}"), pod.containers.clone());
+            let mut own = Pod::new("default", &format!("own-{number}"), pod.containers.to_vec());
             own.uid = PodUid::new(&format!("own-{number}"));
             let attempt = node.node.admission(&ledger, &own).attempt();
             if !matches!(attempt.verdict, Verdict::Admitted(_)) {
