@@ -203,11 +203,13 @@ fn nested(outer: &[Unit], order: &Order, inner: &[Unit], inside: &[Vec<Inner>], 
     let mut nested = Order::with_capacity(order.iter().map(|out| inside[out.at].len()).sum());
     for out in order {
         let start = nested.len();
-        let is_here =
-            |here: &Inner| here.lies == Lies::Inside || inner[here.at].has_free_in(&outer[out.at], free);
-        let counted = inside[out.at].iter().map(|here| (inner[here.at].free(free), here));
-        let listed = counted.filter(|(count, here)| *count > 0 && is_here(here));
-        nested.extend(listed.map(|(free, here)| Listed { free, at: here.at }));
+        for here in &inside[out.at] {
+            let unit = &inner[here.at];
+            let listed = Listed { free: unit.free(free), at: here.at };
+            if listed.free > 0 && (here.lies == Lies::Inside || unit.has_free_in(&outer[out.at], free)) {
+                nested.push(listed);
+            }
+        }
         nested[start..].sort_unstable();
     }
     nested

@@ -218,7 +218,8 @@ impl Serving<'_> {
         let mut granted = BTreeMap::new();
         let mut collected = sources != Sources::Ready;
         for (resource, limit) in &container.limits {
-            if claimed.contains(resource) || !self.after.is_device(self.inventory, resource) {
+            let stock = self.inventory.stock(resource);
+            if claimed.contains(resource) || !self.after.is_device_of(stock, resource) {
                 continue;
             }
             if !collected {
@@ -226,9 +227,10 @@ impl Serving<'_> {
                 collected = true;
             }
             let asked = u64::try_from(limit.value()).unwrap_or(0);
-            let Some(devices) = self.choose(resource, asked)? else { continue };
-            let reply = self.ask_to_allocate(resource, &devices)?;
-            if let Some(stock) = self.inventory.stock(resource) {
+            let stock = stock.filter(|stock| stock.is_registered());
+            let Some(devices) = self.choose(stock, resource, asked)? else { continue };
+            let reply = self.ask_to_allocate(stock.and_then(|stock| stock.endpoint), resource, &devices)?;
+            if let Some(stock) = stock {
                 let held = Held::record(stock, &devices, reply);
                 self.after.hold(&pod.uid, &container.name, resource, held);
             }
@@ -239,10 +241,11 @@ impl Serving<'_> {
 
     fn ask_to_allocate(
         &mut self,
+        endpoint: Option<Endpoint>,
         resource: &ResourceName,
         devices: &DeviceIds,
     ) -> Result<AllocateReply, Stop> {
-        let refused = match self.inventory.endpoint(resource) {
+        let refused = match endpoint {
             None => AllocateError::UnknownPlugin(resource.clone()),
             Some(Endpoint::Given) => return Ok(AllocateReply::default()),
             Some(plugin) => match plugin.check(resource).map(|()| self.reply(resource, devices)) {

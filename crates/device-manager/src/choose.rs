@@ -16,7 +16,7 @@ use crate::AllocateError;
 use crate::allocate::{Serving, Sources};
 use crate::device::DeviceId;
 use crate::device_ids::DeviceIds;
-use crate::inventory::Stock;
+use crate::inventory::{Endpoint, Stock};
 use crate::list::Entry;
 use crate::question::{PluginError, Question, Reply};
 
@@ -35,8 +35,13 @@ impl From<AllocateError> for Stop {
 }
 
 impl Serving<'_> {
-    /// The devices to be given out; `None` if there is nothing to do.
-    pub(crate) fn choose(&mut self, resource: &ResourceName, asked: u64) -> Result<Option<DeviceIds>, Stop> {
+    /// The devices to be given out; `None` if there is nothing to do. A resource that is not registered has no `stock`.
+    pub(crate) fn choose(
+        &mut self,
+        stock: Option<&Stock>,
+        resource: &ResourceName,
+        asked: u64,
+    ) -> Result<Option<DeviceIds>, Stop> {
         let (pod, container) = (&self.request.pod.uid, &self.request.container.name);
         let own = self.after.held(pod, container, resource).map(crate::Held::devices);
         if let Some(own) = own.as_ref().filter(|own| own.len() as u64 != asked) {
@@ -51,7 +56,6 @@ impl Serving<'_> {
         if self.request.sources == Sources::PendingRunning {
             return Ok(None);
         }
-        let stock = self.inventory.stock(resource).filter(|stock| stock.is_registered());
         let stock = stock.ok_or_else(|| AllocateError::Unregistered(resource.clone()))?;
         // Before the look at the amount: after a start of the node nobody may go ahead without devices.
         if stock.list.healthy().next().is_none() {
@@ -90,7 +94,8 @@ impl Serving<'_> {
         chosen: &mut Chosen,
     ) -> Result<(), Stop> {
         let near = self.request.affinity.nodes().filter(|_| stock.list.is_aligned());
-        let free = || free(stock, self.after.taken(resource), near);
+        let taken = self.after.taken(resource);
+        let free = || free(stock, taken, near);
         let tier = |wanted| free().filter(move |(tier, _)| *tier == wanted).map(|(_, id)| id);
         let (available, aligned) = free()
             .fold((0, 0), |(all, aligned), (tier, _)| (all + 1, aligned + u64::from(tier == Tier::Aligned)));
@@ -103,7 +108,7 @@ impl Serving<'_> {
         }
         if chosen.needed < aligned {
             let from = || tier(Tier::Aligned);
-            let preferred = self.preferred(resource, from(), chosen, asked)?;
+            let preferred = self.preferred(stock.endpoint, resource, from(), chosen, asked)?;
             let _ = chosen.take_preferred(&preferred, from()) || chosen.take(from());
             return Ok(());
         }
@@ -111,7 +116,7 @@ impl Serving<'_> {
             return Ok(());
         }
         let from = || free().map(|(_, id)| id);
-        let preferred = self.preferred(resource, from(), chosen, asked)?;
+        let preferred = self.preferred(stock.endpoint, resource, from(), chosen, asked)?;
         let _ = chosen.take_preferred(&preferred, from())
             || chosen.take(tier(Tier::Unaligned))
             || chosen.take(tier(Tier::NoNode));
@@ -121,12 +126,12 @@ impl Serving<'_> {
     /// What the plugin would take of `from` and of what is chosen already; nothing if it does not want to be asked.
     fn preferred<'b>(
         &self,
+        endpoint: Option<Endpoint>,
         resource: &ResourceName,
         from: impl Iterator<Item = &'b DeviceId>,
         chosen: &Chosen,
         asked: u64,
     ) -> Result<DeviceIds, Stop> {
-        let endpoint = self.inventory.endpoint(resource);
         let endpoint = endpoint.ok_or_else(|| AllocateError::NoEndpoint(resource.clone()))?;
         if !endpoint.options().preferred_allocation {
             return Ok(DeviceIds::new());

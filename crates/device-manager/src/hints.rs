@@ -47,6 +47,16 @@ impl Devices {
         held: &'a Holdings,
         unit: Unit<'a>,
     ) -> impl Iterator<Item = (ResourceName, u64)> + use<'a> {
+        self.asked_of(inventory, held, unit).map(|(resource, count, _)| (resource, count))
+    }
+
+    /// The same, and what there is of each.
+    fn asked_of<'a>(
+        self,
+        inventory: &'a Inventory,
+        held: &'a Holdings,
+        unit: Unit<'a>,
+    ) -> impl Iterator<Item = (ResourceName, u64, Option<&'a Stock>)> + use<'a> {
         let (container, pod) = match unit {
             Unit::Container(_, container) => (Some(&container.limits), None),
             Unit::Pod(pod) => (None, Some(pod.containers_amounts(Amounts::Limits))),
@@ -54,10 +64,10 @@ impl Devices {
         let limits =
             container.into_iter().flatten().map(|(resource, limit)| (resource.clone(), limit.value()));
         let effective = pod.into_iter().flatten().map(|(resource, limit)| (resource, limit.value()));
-        limits
-            .chain(effective)
-            .filter(|(resource, _)| held.is_device(inventory, resource))
-            .map(|(resource, count)| (resource, whole(count)))
+        limits.chain(effective).filter_map(|(resource, count)| {
+            let stock = inventory.stock(&resource);
+            held.is_device_of(stock, &resource).then(|| (resource, whole(count), stock))
+        })
     }
 
     /// Pushes an answer for each device resource that `unit` asks for, in order of name: no opinion if no device of
@@ -65,8 +75,8 @@ impl Devices {
     ///
     /// The kubelet collects dead pods first: see [`Holdings::retain`].
     pub fn hints(self, inventory: &Inventory, held: &Holdings, unit: Unit<'_>, answers: &mut Answers) {
-        for (resource, count) in self.asked(inventory, held, unit) {
-            match inventory.stock(&resource).filter(|stock| stock.list.is_aligned()) {
+        for (resource, count, stock) in self.asked_of(inventory, held, unit) {
+            match stock.filter(|stock| stock.list.is_aligned()) {
                 None => answers.push_no_opinion(resource),
                 Some(stock) => self.unit_hints(inventory, stock, held, unit, (resource, count), answers),
             }

@@ -245,7 +245,12 @@ impl Holdings {
     /// Whether limits on the resource are for devices: it is registered, or devices of it are taken.
     #[must_use]
     pub fn is_device(&self, inventory: &Inventory, resource: &ResourceName) -> bool {
-        inventory.is_registered(resource) || self.taken.contains_key(resource)
+        self.is_device_of(inventory.stock(resource), resource)
+    }
+
+    /// The same with what there is of it.
+    pub(crate) fn is_device_of(&self, stock: Option<&Stock>, resource: &ResourceName) -> bool {
+        stock.is_some_and(Stock::is_registered) || self.taken.contains_key(resource)
     }
 
     /// The holdings without one pod. Nothing changes if it holds nothing; else devices that a failure left blocked

@@ -191,14 +191,14 @@ impl Static {
     }
 
     fn read(&self, amounts: &ResourceList) -> Result<Request, NotInt64> {
-        let ours = amounts.iter().filter(|(resource, _)| is_memory(resource));
-        let items = ours.map(|(resource, amount)| {
-            Ok(Item {
+        let mut request = Request::default();
+        for (resource, amount) in amounts.iter().filter(|(resource, _)| is_memory(resource)) {
+            request.0.push(Item {
                 resource: resource.clone(),
                 at: self.position(resource.as_str()),
                 bytes: amount.as_int64().ok_or(NotInt64)?.cast_unsigned(),
-            })
-        });
-        Ok(Request(items.collect::<Result<_, _>>()?))
+            });
+        }
+        Ok(request)
     }
 }

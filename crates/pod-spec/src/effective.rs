@@ -265,6 +265,10 @@ fn round_up(amounts: &mut BTreeMap<ResourceName, Quantity>) {
 }
 
 fn add(sum: &mut ResourceList, more: &ResourceList) {
+    if sum.is_empty() {
+        sum.clone_from(more);
+        return;
+    }
     // Most containers name what the one before named, in the same order.
     if sum.len() == more.len() && sum.keys().eq(more.keys()) {
         sum.values_mut().zip(more.values()).for_each(|(sum, amount)| *sum += amount);
