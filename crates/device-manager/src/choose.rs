@@ -10,7 +10,6 @@
 
 use numa_bitmask::NodeMask;
 use pod_spec::ResourceName;
-use topology_model::NodeId;
 
 use crate::AllocateError;
 use crate::allocate::{Serving, Sources};
@@ -207,9 +206,10 @@ enum Tier {
 impl Tier {
     fn of(entry: &Entry, near: Option<NodeMask>) -> Self {
         let Some(near) = near else { return Self::NoNode };
-        if entry.device.topology.ids().iter().all(|id| *id == NodeId(-1)) {
-            return Self::NoNode;
+        match (entry.lists_a_node, entry.mask.meets(near)) {
+            (false, _) => Self::NoNode,
+            (true, true) => Self::Aligned,
+            (true, false) => Self::Unaligned,
         }
-        if entry.mask.meets(near) { Self::Aligned } else { Self::Unaligned }
     }
 }

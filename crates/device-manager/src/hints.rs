@@ -47,27 +47,7 @@ impl Devices {
         held: &'a Holdings,
         unit: Unit<'a>,
     ) -> impl Iterator<Item = (ResourceName, u64)> + use<'a> {
-        self.asked_of(inventory, held, unit).map(|(resource, count, _)| (resource, count))
-    }
-
-    /// The same, and what there is of each.
-    fn asked_of<'a>(
-        self,
-        inventory: &'a Inventory,
-        held: &'a Holdings,
-        unit: Unit<'a>,
-    ) -> impl Iterator<Item = (ResourceName, u64, Option<&'a Stock>)> + use<'a> {
-        let (container, pod) = match unit {
-            Unit::Container(_, container) => (Some(&container.limits), None),
-            Unit::Pod(pod) => (None, Some(pod.containers_amounts(Amounts::Limits))),
-        };
-        let limits =
-            container.into_iter().flatten().map(|(resource, limit)| (resource.clone(), limit.value()));
-        let effective = pod.into_iter().flatten().map(|(resource, limit)| (resource, limit.value()));
-        limits.chain(effective).filter_map(|(resource, count)| {
-            let stock = inventory.stock(&resource);
-            held.is_device_of(stock, &resource).then(|| (resource, whole(count), stock))
-        })
+        asked_of(inventory, held, unit).map(|(resource, count, _)| (resource, count))
     }
 
     /// Pushes an answer for each device resource that `unit` asks for, in order of name: no opinion if no device of
@@ -75,7 +55,7 @@ impl Devices {
     ///
     /// The kubelet collects dead pods first: see [`Holdings::retain`].
     pub fn hints(self, inventory: &Inventory, held: &Holdings, unit: Unit<'_>, answers: &mut Answers) {
-        for (resource, count, stock) in self.asked_of(inventory, held, unit) {
+        for (resource, count, stock) in asked_of(inventory, held, unit) {
             match stock.filter(|stock| stock.list.is_aligned()) {
                 None => answers.push_no_opinion(resource),
                 Some(stock) => self.unit_hints(inventory, stock, held, unit, (resource, count), answers),
@@ -155,6 +135,24 @@ impl Devices {
         let supplies = places.iter().copied().zip(counts.iter().copied());
         family.need(needed, supplies.filter(|(mask, count)| !mask.is_empty() && *count > 0));
     }
+}
+
+/// [`Devices::asked`], and what there is of each.
+fn asked_of<'a>(
+    inventory: &'a Inventory,
+    held: &'a Holdings,
+    unit: Unit<'a>,
+) -> impl Iterator<Item = (ResourceName, u64, Option<&'a Stock>)> + use<'a> {
+    let (container, pod) = match unit {
+        Unit::Container(_, container) => (Some(&container.limits), None),
+        Unit::Pod(pod) => (None, Some(pod.containers_amounts(Amounts::Limits))),
+    };
+    let limits = container.into_iter().flatten().map(|(resource, limit)| (resource.clone(), limit.value()));
+    let effective = pod.into_iter().flatten().map(|(resource, limit)| (resource, limit.value()));
+    limits.chain(effective).filter_map(|(resource, count)| {
+        let stock = inventory.stock(&resource);
+        held.is_device_of(stock, &resource).then(|| (resource, whole(count), stock))
+    })
 }
 
 /// A count of devices; nobody asks for fewer than none.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use node_cover::{Coverage, Solution, Steps};
 use numa_bitmask::NodeMask;
-use topology_model::Nodes;
+use topology_model::{NodeId, Nodes};
 
 use crate::device::{Device, DeviceId, Topology};
 
@@ -30,6 +30,8 @@ pub(crate) struct Entry {
     pub(crate) device: Device,
     /// The nodes of the machine that it lists.
     pub(crate) mask: NodeMask,
+    /// Whether it lists a node, known or not; -1 is none.
+    pub(crate) lists_a_node: bool,
     /// Position of its mask among the list's places.
     pub(crate) place: usize,
     /// In which of the two sets it is: in both when the list had it twice, healthy and not.
@@ -49,7 +51,8 @@ impl DeviceList {
             let healthy = device.health == crate::Health::Healthy;
             let standing = Standing { healthy, unhealthy: !healthy };
             let mask = nodes.mask_of(device.topology.ids().iter().copied());
-            Entry { device, mask, place: 0, standing }
+            let lists_a_node = device.topology.ids().iter().any(|id| *id != NodeId(-1));
+            Entry { device, mask, lists_a_node, place: 0, standing }
         };
         let mut entries: Vec<Entry> = devices.into_iter().map(entry).collect();
         // Keeps the order of those with the same id, of which the last one stays, a member of the sets of all.
