@@ -1,4 +1,4 @@
-//! What must not allocate does not.
+//! What must not allocate does not, and what allocates does so no more often than it did.
 
 use workloads::{Prepared, catalogue};
 
