@@ -153,7 +153,18 @@ impl Schedulers {
         if let Some(why) = cluster.why_scheduler_ended().or_else(|| parts.why_ended()) {
             anyhow::bail!("{why}");
         }
-        Ok(Played { figures, killed })
+        // What kube-scheduler logs of an extender that it may ignore.
+        let log = cluster.scheduler_log();
+        let unanswered = log.lines().filter(|line| line.contains("Skipping extender")).count();
+        if let (Some(extender), true) = (&parts.extender, figures.refused() > 0) {
+            eprintln!("what the extender has logged of refusals:");
+            extender
+                .log()
+                .lines()
+                .filter(|line| line.contains("WARN"))
+                .for_each(|line| eprintln!("  {line}"));
+        }
+        Ok(Played { figures, killed, unanswered })
     }
 
     /// Nodes that have published themselves, and what the scheduler asks.

@@ -261,6 +261,12 @@ impl Cluster {
         self.scheduler.as_mut()?.why_ended()
     }
 
+    /// All that schedulers have logged.
+    #[must_use]
+    pub fn scheduler_log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("kube-scheduler.log")).unwrap_or_default()
+    }
+
     /// Certificates, keys and kubeconfigs.
     fn prepare(&self) -> anyhow::Result<()> {
         let write = |name: &str, text: &str| -> anyhow::Result<()> {

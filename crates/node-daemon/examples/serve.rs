@@ -31,6 +31,8 @@ fn main() -> anyhow::Result<()> {
         pods: PodSources::default(),
         #[cfg(feature = "kubernetes")]
         topology: None,
+        #[cfg(feature = "kubernetes")]
+        state: None,
         disagreements: None,
         cgroups: CgroupRoot::Off,
     })?;

@@ -12,18 +12,32 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use topology_admission::{Ledger, Node, Verdict};
 
-/// Machines with a policy and a scope: two sockets, sub-NUMA clusters, caches as NUMA nodes, nodes of memory alone.
-const NODES: [(&str, &str, &str); 4] = [
+/// Machines with a policy and a scope: two sockets, sub-NUMA clusters, caches as NUMA nodes, nodes of memory alone, and one
+/// with huge pages and network cards on half of its nodes.
+const NODES: [(&str, &str, &str); 5] = [
+    (TELCO, "single-numa-node", "container"),
     ("xeon-2s-96cpu-sriov", "single-numa-node", "container"),
     ("spr-8480-snc4-8node", "restricted", "pod"),
     ("genoa-9654-l3numa-24node", "best-effort", "container"),
     ("xeon-cxl-4node", "restricted", "container"),
 ];
 
+/// Where the scenarios are.
+const TELCO: &str = "telco";
+const SCENARIOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/scenarios");
+const HUGE_PAGES: &str = "0:1Gi=24,1:1Gi=24,2:1Gi=24,3:1Gi=24,4:1Gi=24,5:1Gi=24,6:1Gi=24,7:1Gi=24";
+
 fn load(machine: &str, policy: &str, scope: &str) -> LoadedNode {
-    let source = MachineSource::named(machine);
+    let is_telco = machine == TELCO;
+    let source = if is_telco {
+        let hugepages = Some(HUGE_PAGES.to_owned());
+        MachineSource { hugepages, ..MachineSource::named(&format!("{SCENARIOS}/epyc-7763-nps4.json")) }
+    } else {
+        MachineSource::named(machine)
+    };
+    let devices = is_telco.then(|| format!("{SCENARIOS}/telco-devices.yaml").into());
     let (policy, scope) = (Some(policy.to_owned()), Some(scope.to_owned()));
-    let rules = RulesSource { policy, scope, ..RulesSource::default() };
+    let rules = RulesSource { policy, scope, devices, ..RulesSource::default() };
     let machine = LoadedMachine::load(&source).unwrap();
     let devices = DeviceText::on(&rules, &source, &ResidentsSource::default()).unwrap();
     LoadedNode::on(&machine, &rules, devices).unwrap()
@@ -35,16 +49,18 @@ struct Wish {
     cpus: i64,
     gibibytes: i64,
     devices: i64,
+    huge_pages: i64,
     limits: bool,
     containers: usize,
 }
 
 fn wishes() -> impl Strategy<Value = Wish> {
-    let parts = (1..40_i64, 1..60_i64, 0..3_i64, prop::bool::weighted(0.8), 1..4_usize);
-    parts.prop_map(|(cpus, gibibytes, devices, limits, containers)| Wish {
+    let parts = (1..40_i64, 1..60_i64, 0..3_i64, 0..12_i64, prop::bool::weighted(0.8), 1..4_usize);
+    parts.prop_map(|(cpus, gibibytes, devices, huge_pages, limits, containers)| Wish {
         cpus,
         gibibytes,
         devices,
+        huge_pages,
         limits,
         containers,
     })
@@ -59,6 +75,11 @@ fn pod(number: usize, wish: Wish, device: Option<&ResourceName>) -> Pod {
     if let (Some(device), 1..) = (device, wish.devices) {
         // Devices have limits in any case.
         limits.insert(device.clone(), wish.devices.to_string().parse().unwrap());
+        amounts.extend(limits.clone());
+    }
+    if wish.huge_pages > 0 && device.is_some_and(|device| device.as_str() == "intel.com/sriov_vf") {
+        let name = ResourceName::new("hugepages-1Gi");
+        limits.insert(name, format!("{}Gi", wish.huge_pages).parse().unwrap());
         amounts.extend(limits.clone());
     }
     if wish.limits {
@@ -89,7 +110,7 @@ fn read(text: &str) -> (NodeState, Arc<Node>, Ledger) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
     fn who_reads_the_state_decides_as_the_node(

@@ -181,14 +181,31 @@ fn answer(basis: &Basis, question: &Question) -> Outcome {
     if fits(basis, question) { Outcome::Fits(Score::UNKNOWN) } else { Outcome::RefusedBeside }
 }
 
-/// Whether the pod fits after those beside it have come. One of those that does not fit will not be there.
+/// Whether the pod fits wherever in the order of those beside it it comes, and keeps none of them out that would fit
+/// without it: they were told that they fit, and bindings may overtake each other.
 pub(crate) fn fits(basis: &Basis, question: &Question) -> bool {
-    let mut after: Option<Basis> = None;
-    for (number, shape) in question.beside.iter().enumerate() {
-        let before = after.as_ref().unwrap_or(basis);
-        if let Some(next) = before.with(&shape.numbered(number)) {
-            after = Some(next);
+    (0..=question.beside.len()).all(|before| fits_after(basis, question, before))
+}
+
+/// The same after so many of those beside it.
+fn fits_after(basis: &Basis, question: &Question, before: usize) -> bool {
+    let (earlier, later) = question.beside.split_at(before);
+    let mut without = basis.clone();
+    for (number, shape) in earlier.iter().enumerate() {
+        // One that does not fit will not be there.
+        if let Some(next) = without.with(&shape.numbered(number)) {
+            without = next;
         }
     }
-    after.as_ref().unwrap_or(basis).fits(question.shape.pod())
+    if later.is_empty() {
+        return without.fits(question.shape.pod());
+    }
+    let Some(mut with) = without.with(question.shape.pod()) else { return false };
+    for (number, shape) in later.iter().enumerate() {
+        let other = shape.numbered(before + number);
+        let Some(next) = without.with(&other) else { continue };
+        let Some(next_with) = with.with(&other) else { return false };
+        (without, with) = (next, next_with);
+    }
+    true
 }

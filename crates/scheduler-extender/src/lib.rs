@@ -10,7 +10,8 @@
 //! 3. *Nothing*: every pod passes, and [`Knowledge::Unknown`] says so.
 //!
 //! A pod that has passed a filter and is not bound yet is *in flight*: it may come to any of the nodes that it was
-//! offered. Another pod passes such a node only if it fits in both cases. With up to three pods in flight at a node every
+//! offered, or to none. Another pod passes such a node only if it fits without it and both fit together, whichever comes
+//! first. With up to three pods in flight at a node every
 //! combination of them is tried; with more, all of them together and none.
 //!
 //! A pod that fits only because the kubelet would end other pods for it (a critical one) does not fit here: ending pods

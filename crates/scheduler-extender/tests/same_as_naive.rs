@@ -273,8 +273,20 @@ impl Model {
         let sets: Vec<u64> = if here.len() <= 3 { (0..1 << here.len()).collect() } else { vec![u64::MAX] };
         let fits_beside = |set: &u64| {
             let chosen = here.iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1);
-            let after = chosen.fold(ledger.clone(), |ledger, (_, pod)| real.beside(&ledger, pod).0);
-            real.beside(&after, new).1
+            let others: Vec<&Pod> = chosen.map(|(_, pod)| &***pod).collect();
+            // Whichever of them come before it.
+            (0..=others.len()).all(|before| {
+                let arrive = |ledger: Ledger, pod: &&Pod| real.beside(&ledger, pod).0;
+                let (earlier, later) = others.split_at(before);
+                let without = earlier.iter().fold(ledger.clone(), arrive);
+                let (with, fits) = real.beside(&without, new);
+                let runs = |ledger: Ledger, pods: &[&Pod]| {
+                    let after = pods.iter().fold(ledger, arrive);
+                    after.pods().map(|pod| pod.uid.clone()).collect::<BTreeSet<PodUid>>()
+                };
+                let expected = runs(without, later);
+                fits && expected.is_subset(&runs(with, later))
+            })
         };
         if sets.iter().all(fits_beside) { Plain::Fits } else { Plain::Beside }
     }

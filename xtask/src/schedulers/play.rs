@@ -55,6 +55,8 @@ pub(super) struct Played {
     pub(super) figures: Figures,
     /// How many processes were killed, where that was asked for.
     pub(super) killed: Option<Killed>,
+    /// How often the scheduler got no answer from an extender, and went on without.
+    pub(super) unanswered: usize,
 }
 
 /// How many processes were killed.

@@ -30,6 +30,13 @@ pub(super) fn table(what: &str, outcomes: &[(Scheduler, Played)]) -> String {
             within(90)
         );
     }
+    for (scheduler, Played { unanswered, .. }) in outcomes.iter().filter(|(_, played)| played.unanswered > 0)
+    {
+        let _ = write!(
+            text,
+            "\n{scheduler}: kube-scheduler got no answer {unanswered} times, and went on without.\n"
+        );
+    }
     for killed in outcomes.iter().filter_map(|(_, played)| played.killed) {
         let Killed { agents, extenders } = killed;
         let _ = write!(

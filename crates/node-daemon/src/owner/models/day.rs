@@ -89,6 +89,7 @@ impl Day {
             reload: tokio::sync::Notify::new(),
             drifted: ArcSwap::default(),
             changed: Changed::default(),
+            state_changed: Changed::default(),
             unpublished: Unpublished::default(),
             news: crate::news::News::default(),
             #[cfg(feature = "kubernetes")]
