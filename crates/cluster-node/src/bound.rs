@@ -23,13 +23,38 @@ pub struct BoundPods(ObjectWatch);
 /// Bound pods that end.
 pub struct PodEnds(ObjectWatch);
 
-/// A pod that has ended.
+/// A pod that ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct EndedPod {
+pub struct EndingPod {
+    /// How far it is.
+    pub end: PodEnd,
     /// Its UID.
     pub uid: String,
     /// The node that it was bound to.
     pub node: String,
+}
+
+/// Bound pods that fail.
+pub struct PodFailures(ObjectWatch);
+
+/// A pod that has failed, or was refused by its node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FailedPod {
+    /// Its UID.
+    pub uid: String,
+    /// The node that it was bound to.
+    pub node: String,
+    /// `status.reason`; empty if it has none.
+    pub reason: String,
+}
+
+/// How far the end of a pod is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PodEnd {
+    /// Somebody has deleted it, and its node ends it.
+    Begun,
+    /// It has ended, or its object is gone.
+    Over,
 }
 
 /// What has happened to a pod that is bound to a node.
@@ -68,12 +93,20 @@ impl Cluster {
         Ok(BoundPods(ObjectWatch::of(self, &pod_kind(), Selected::BoundAndPending, Freshness::Latest)?))
     }
 
-    /// Bound pods whose object is gone or says from now on that they have ended.
+    /// Bound pods that are deleted or end from now on.
     ///
     /// # Errors
     /// The API server cannot be reached, or the right to list pods is missing.
     pub fn pod_ends(self) -> Result<PodEnds, ClusterError> {
         Ok(PodEnds(ObjectWatch::of(self, &pod_kind(), Selected::BoundAndAlive, Freshness::Changes)?))
+    }
+
+    /// Bound pods that fail from now on, or are refused by their node.
+    ///
+    /// # Errors
+    /// The API server cannot be reached, or the right to list pods is missing.
+    pub fn pod_failures(self) -> Result<PodFailures, ClusterError> {
+        Ok(PodFailures(ObjectWatch::of(self, &pod_kind(), Selected::BoundAndFailed, Freshness::Changes)?))
     }
 
     /// Patches the status of a pod by a strategic merge. Gives the pod as it is then.
@@ -123,14 +156,32 @@ impl BoundPods {
 }
 
 impl PodEnds {
-    /// The next pod that ends; `None`: none has for a while, or another one has changed. After an error the watch is over.
+    /// The next pod that ends, or begins to; `None`: none does for a while, or another one has changed. After an error the
+    /// watch is over.
     ///
     /// # Errors
     /// The API server cannot be reached any more, or has forgotten what came in between.
-    pub fn next(&mut self, within: Duration) -> Result<Option<EndedPod>, ClusterError> {
-        let Some(ObjectEvent::Gone(pod)) = self.0.next(within)? else { return Ok(None) };
+    pub fn next(&mut self, within: Duration) -> Result<Option<EndingPod>, ClusterError> {
+        let (pod, end) = match self.0.next(within)? {
+            Some(ObjectEvent::Gone(pod)) => (pod, PodEnd::Over),
+            Some(ObjectEvent::Is(pod)) if pod.metadata.deletion_timestamp.is_some() => (pod, PodEnd::Begun),
+            Some(ObjectEvent::Is(_) | ObjectEvent::Complete) | None => return Ok(None),
+        };
         let node = pod.data["spec"]["nodeName"].as_str().unwrap_or_default().to_owned();
-        Ok(Some(EndedPod { uid: pod.metadata.uid.unwrap_or_default(), node }))
+        Ok(Some(EndingPod { end, uid: pod.metadata.uid.unwrap_or_default(), node }))
+    }
+}
+
+impl PodFailures {
+    /// The next pod that fails; `None`: none does for a while, or one has changed otherwise. After an error the watch is over.
+    ///
+    /// # Errors
+    /// The API server cannot be reached any more, or has forgotten what came in between.
+    pub fn next(&mut self, within: Duration) -> Result<Option<FailedPod>, ClusterError> {
+        let Some(ObjectEvent::Is(pod)) = self.0.next(within)? else { return Ok(None) };
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (node, reason) = (text(&pod.data["spec"]["nodeName"]), text(&pod.data["status"]["reason"]));
+        Ok(Some(FailedPod { uid: pod.metadata.uid.unwrap_or_default(), node, reason }))
     }
 }
 

@@ -32,7 +32,7 @@ mod topology;
 mod state;
 
 pub use agent::{AgentAnswer, AgentPod};
-pub use bound::{BoundPodEvent, BoundPods, EndedPod, PodEnds};
+pub use bound::{BoundPodEvent, BoundPods, EndingPod, FailedPod, PodEnd, PodEnds, PodFailures};
 pub use connection::{Access, Cluster, KubectlAccess};
 pub use error::ClusterError;
 pub use events::{EventRecorder, EventType, PodReference, Reporter};

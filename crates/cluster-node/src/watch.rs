@@ -49,6 +49,8 @@ pub(crate) enum Selected<'a> {
     BoundAndPending,
     /// Pods that are bound to any node and have not ended.
     BoundAndAlive,
+    /// Pods that are bound to any node and have failed, or were refused there.
+    BoundAndFailed,
 }
 
 impl Selected<'_> {
@@ -61,6 +63,7 @@ impl Selected<'_> {
             Self::BoundAndAlive => {
                 Some("spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed".to_owned())
             }
+            Self::BoundAndFailed => Some("spec.nodeName!=,status.phase=Failed".to_owned()),
             Self::BoundAndPending => Some("spec.nodeName!=,status.phase=Pending".to_owned()),
         }
     }

@@ -22,6 +22,8 @@ use crate::view::View;
 /// What one node is asked.
 struct Row {
     situation: SituationId,
+    /// Those that the node may be in as well.
+    others: Vec<SituationId>,
     /// The first is the one beside nobody.
     questions: Arc<[QuestionId]>,
 }
@@ -69,14 +71,15 @@ impl View {
             .into_iter()
             .map(|node| {
                 let place = self.by_name.get(node.as_ref()).copied()?;
-                let situation = self.members.get(place.0)?.situation?;
+                let member = self.members.get(place.0)?;
+                let (situation, others) = (member.situation?, member.other_situations.clone());
                 let offers: Vec<usize> = self.in_flight.at(place, &pod.uid).collect();
                 let questions = by_offers.entry(offers).or_insert_with_key(|offers| {
                     let all = self.in_flight.questions(offers, &shape).into_iter();
                     all.map(|question| self.questions.id(question)).collect()
                 });
                 let questions = Arc::clone(questions);
-                Some(Row { situation, questions })
+                Some(Row { situation, others, questions })
             })
             .collect()
     }
@@ -134,7 +137,7 @@ impl View {
 
     fn judgement(&self, row: &Row) -> Judgement {
         let Some(situation) = self.situations.get(row.situation) else { return Judgement::UNKNOWN };
-        let mut outcomes = row.questions.iter().filter_map(|question| situation.outcome(*question));
+        let mut outcomes = row.each().filter_map(|(situation, question)| self.outcome(situation, question));
         let verdict = match outcomes.next() {
             Some(Outcome::Refused(reason)) => {
                 let reason = Reason::Node(reason.clone());
@@ -145,8 +148,8 @@ impl View {
                 }
             }
             None | Some(Outcome::Fits(_) | Outcome::RefusedBeside) => {
-                if outcomes.any(|beside| *beside == Outcome::RefusedBeside) {
-                    Verdict::DoesNotFit(Reason::InFlight)
+                if outcomes.any(|other| !matches!(other, Outcome::Fits(_))) {
+                    Verdict::DoesNotFit(Reason::ComeAndGo)
                 } else {
                     Verdict::Fits
                 }
@@ -168,8 +171,10 @@ impl View {
 }
 
 impl Row {
+    /// The first is the one that counts if nothing is under way.
     fn each(&self) -> impl Iterator<Item = (SituationId, QuestionId)> {
-        self.questions.iter().map(|question| (self.situation, *question))
+        let situations = core::iter::once(&self.situation).chain(&self.others);
+        situations.flat_map(|situation| self.questions.iter().map(|question| (*situation, *question)))
     }
 }
 

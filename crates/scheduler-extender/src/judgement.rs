@@ -40,8 +40,9 @@ pub enum Knowledge {
 pub enum Reason {
     /// The node, as it is.
     Node(BriefReason),
-    /// It fits, but not beside pods that have been offered the node and are not bound yet.
-    InFlight,
+    /// It fits, but not in every case: pods that have been offered the node may come or not, and pods that are ending there
+    /// may have gone or not.
+    ComeAndGo,
 }
 
 impl Verdict {
@@ -69,7 +70,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Node(reason) => reason.fmt(f),
-            Self::InFlight => f.write_str("it may not fit beside a pod that is being scheduled right now"),
+            Self::ComeAndGo => f.write_str("it may not fit beside pods that come or go right now"),
         }
     }
 }

@@ -64,12 +64,19 @@ pub(crate) struct Member {
     published: Option<Published>,
     /// Pods that were bound to the node and of which it has not told, in the order of binding.
     assumed: Vec<Arc<Pod>>,
+    /// Pods that are ending and that the node still lists: it lets go of them at any moment.
+    ending: BTreeSet<PodUid>,
     /// Pods that have ended and that the node still lists: it has let go of them, and has not said so yet.
     ended: BTreeSet<PodUid>,
     /// What is published, with the assumed pods that fit.
     now: Option<Arc<Basis>>,
     /// The situation of `now`, which the view keeps in step.
     pub(crate) situation: Option<SituationId>,
+    /// What the node may be instead: a pod that was bound may have come before those that ended had gone, or after those
+    /// that are ending have.
+    others: Vec<Arc<Basis>>,
+    /// The situations of `others`.
+    pub(crate) other_situations: Vec<SituationId>,
 }
 
 #[derive(Debug)]
@@ -85,9 +92,12 @@ impl Member {
             name,
             published: None,
             assumed: Vec::new(),
+            ending: BTreeSet::new(),
             ended: BTreeSet::new(),
             now: None,
             situation: None,
+            others: Vec::new(),
+            other_situations: Vec::new(),
         }
     }
 
@@ -99,8 +109,8 @@ impl Member {
         let basis = match state.facts {
             NodeFacts::Exact { node, ledger } => {
                 self.ended.retain(|pod| ledger.has_pod(pod));
-                let exact = Exact { node, ledger: ledger.lean() };
-                Basis::Exact(if self.ended.is_empty() { exact } else { exact.without(&self.ended) })
+                self.ending.retain(|pod| ledger.has_pod(pod));
+                Basis::Exact(Exact { node, ledger: ledger.lean() })
             }
             NodeFacts::Approximate(zones) => Basis::Approximate(zones),
         };
@@ -116,6 +126,7 @@ impl Member {
     pub(crate) fn forget(&mut self) {
         self.published = None;
         self.now = None;
+        self.others.clear();
     }
 
     /// The pod is bound to this node.
@@ -123,12 +134,8 @@ impl Member {
         if self.knows(&pod.uid) || self.assumed.iter().any(|other| other.uid == pod.uid) {
             return Assumed::Already;
         }
-        if let Some(now) = &self.now
-            && let Some(after) = now.with(&pod)
-        {
-            self.now = Some(Arc::new(after));
-        }
         self.assumed.push(pod);
+        self.assume_again();
         Assumed::New
     }
 
@@ -143,19 +150,27 @@ impl Member {
         is_gone
     }
 
+    /// The pod is ending. Whether that is news, and the node still lists it.
+    pub(crate) fn begin_to_end(&mut self, pod: &PodUid) -> bool {
+        let is_news = self.runs(pod) && !self.ended.contains(pod) && self.ending.insert(pod.clone());
+        if is_news {
+            self.assume_again();
+        }
+        is_news
+    }
+
     /// The pod has ended. Whether the node still lists it.
     pub(crate) fn end(&mut self, pod: &PodUid) -> bool {
-        let Some(published) = &mut self.published else { return false };
-        let Basis::Exact(exact) = &*published.basis else { return false };
-        if !exact.ledger.has_pod(pod) {
-            return false;
+        self.ending.remove(pod);
+        let is_listed = self.runs(pod);
+        if is_listed && self.ended.insert(pod.clone()) {
+            self.assume_again();
         }
-        published.basis = Arc::new(Basis::Exact(exact.without([pod])));
-        // It is not assumed again if its binding is heard of late.
-        published.told.insert(pod.clone());
-        self.ended.insert(pod.clone());
-        self.assume_again();
-        true
+        is_listed
+    }
+
+    fn runs(&self, pod: &PodUid) -> bool {
+        self.published.as_ref().is_some_and(|published| published.runs(pod))
     }
 
     /// Whether the node has told of the pod.
@@ -175,15 +190,42 @@ impl Member {
         self.published.is_none() && self.assumed.is_empty()
     }
 
-    /// Admits the assumed pods one after the other on what is published. One that does not fit will be refused by the
-    /// node, and holds nothing.
+    /// Admits the assumed pods one after the other on what is published.
     fn assume_again(&mut self) {
         let Some(published) = &self.published else { return };
+        let listed = &published.basis;
+        let left = without(listed, &self.ended);
+        let now = self.after_assumed(Arc::clone(&left));
+        let mut others = Vec::new();
+        if !self.ending.is_empty() {
+            others.push(self.after_assumed(without(&left, &self.ending)));
+        }
+        if !self.ended.is_empty() && !self.assumed.is_empty() {
+            others.push(without(&self.after_assumed(Arc::clone(listed)), &self.ended));
+        }
+        self.now = Some(now);
+        self.others = others;
+    }
+
+    /// One that does not fit will be refused by the node, and holds nothing.
+    fn after_assumed(&self, basis: Arc<Basis>) -> Arc<Basis> {
         let admit = |basis: Arc<Basis>, pod: &Arc<Pod>| match basis.with(pod) {
             Some(after) => Arc::new(after),
             None => basis,
         };
-        self.now = Some(self.assumed.iter().fold(Arc::clone(&published.basis), admit));
+        self.assumed.iter().fold(basis, admit)
+    }
+
+    pub(crate) fn others(&self) -> &[Arc<Basis>] {
+        &self.others
+    }
+}
+
+/// The same after these pods have gone.
+fn without(basis: &Arc<Basis>, pods: &BTreeSet<PodUid>) -> Arc<Basis> {
+    match &**basis {
+        Basis::Exact(exact) if !pods.is_empty() => Arc::new(Basis::Exact(exact.without(pods))),
+        Basis::Exact(_) | Basis::Approximate(_) => Arc::clone(basis),
     }
 }
 
@@ -196,11 +238,14 @@ pub(crate) enum Assumed {
 }
 
 impl Published {
-    fn knows(&self, pod: &PodUid) -> bool {
-        let runs = match &*self.basis {
+    fn runs(&self, pod: &PodUid) -> bool {
+        match &*self.basis {
             Basis::Exact(exact) => exact.ledger.has_pod(pod),
             Basis::Approximate(_) => false,
-        };
-        runs || self.told.contains(pod)
+        }
+    }
+
+    fn knows(&self, pod: &PodUid) -> bool {
+        self.runs(pod) || self.told.contains(pod)
     }
 }

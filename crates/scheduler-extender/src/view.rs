@@ -131,6 +131,15 @@ impl View {
         self.unassume(pod);
     }
 
+    /// The pod runs on the node and is being ended: what it holds may be free at any moment, and pods that were bound may have
+    /// come before or after. Other pods fit the node only if they fit in both cases.
+    pub fn ending(&mut self, pod: &PodUid, node: &str) {
+        let Some(place) = self.by_name.get(node).copied() else { return };
+        if self.members.get_mut(place.0).is_some_and(|member| member.begin_to_end(pod)) {
+            self.enter(place);
+        }
+    }
+
     /// The pod has run on the node and has ended, or its object is gone: a kubelet has let go of what it held by then, even
     /// if the state that it published last lists the pod.
     pub fn ended(&mut self, pod: &PodUid, node: &str) {
@@ -187,7 +196,12 @@ impl View {
         let Some(member) = self.members.get_mut(place.0) else { return };
         // The new one first: the old one's verdicts stay if nothing has changed.
         let after = member.basis().map(|basis| self.situations.enter(Arc::clone(basis)));
+        let others = member.others().iter().map(|basis| self.situations.enter(Arc::clone(basis))).collect();
+        let others = core::mem::replace(&mut member.other_situations, others);
         let before = core::mem::replace(&mut member.situation, after);
+        for other in others {
+            self.situations.leave(other);
+        }
         if let Some(before) = before {
             self.situations.leave(before);
         }

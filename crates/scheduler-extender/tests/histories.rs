@@ -79,6 +79,33 @@ fn what_a_pod_held_is_free_once_it_has_ended_whatever_its_node_lists() {
 }
 
 #[test]
+fn a_pod_that_was_bound_may_have_come_before_another_had_gone_or_after() {
+    let small = node(SMALL, STRICT, "container");
+    let mut view = view(&[("a", &small, &[])]);
+    // Three CPUs of NUMA node 0 are held, and the next pod comes to NUMA node 1; or to node 0, if the first had gone.
+    view.update("a", state(2, &small, running(&small, &["first cpu=3 memory=1Gi"])));
+    view.bound(pod("second cpu=2 memory=1Gi"), "a");
+    let two = "new cpu=2 memory=1Gi";
+    assert_eq!(judged(&mut view, two, &["a"]), ["fits"]);
+    let three = "new cpu=3 memory=1Gi";
+    assert_eq!(judged(&mut view, three, &["a"]), ["not now: no NUMA node has 3 exclusive CPUs free"]);
+    view.ending(&uid("first"), "a");
+    assert_eq!(judged(&mut view, two, &["a"]), ["fits"]);
+    // It has gone: the second is on node 0 or on node 1, where the other one has room for as many.
+    view.ended(&uid("first"), "a");
+    assert_eq!(judged(&mut view, three, &["a"]), ["fits"]);
+    // A pod of four CPUs fits node 1 only, on which the second may be.
+    let four = "new cpu=4 memory=1Gi";
+    assert_eq!(
+        judged(&mut view, four, &["a"]),
+        ["not now: it may not fit beside pods that come or go right now"]
+    );
+    // The node says where it is.
+    view.update("a", state(3, &small, running(&small, &["second cpu=2 memory=1Gi"])));
+    assert_eq!(judged(&mut view, four, &["a"]), ["fits"]);
+}
+
+#[test]
 fn pods_are_assumed_in_the_order_of_binding() {
     let small = node(SMALL, STRICT, "container");
     let mut view = view(&[("a", &small, &[])]);
@@ -120,7 +147,7 @@ fn a_pod_in_flight_counts_everywhere_until_it_is_bound() {
     let (first, second) = (pod("first cpu=4 memory=1Gi"), "second cpu=4 memory=1Gi");
     view.offered(&first, ["a", "b"]);
     assert_eq!(view.in_flight().collect::<Vec<_>>(), [&uid("first")]);
-    let may_not = "not now: it may not fit beside a pod that is being scheduled right now";
+    let may_not = "not now: it may not fit beside pods that come or go right now";
     assert_eq!(judged(&mut view, second, &["a", "b", "c"]), [may_not, may_not, "fits"]);
     assert_eq!(judged(&mut view, "small cpu=3 memory=1Gi", &["a"]), ["fits"], "there is room for both");
     assert_eq!(judged(&mut view, "first cpu=4 memory=1Gi", &["a"]), ["fits"], "it is not in its own way");
@@ -141,7 +168,7 @@ fn a_pod_must_fit_beside_every_few_pods_in_flight_and_without_them() {
     for text in ["one cpu=2 memory=1Gi", "two cpu=2 memory=1Gi"] {
         view.offered(&pod(text), ["a"]);
     }
-    let may_not = ["not now: it may not fit beside a pod that is being scheduled right now"];
+    let may_not = ["not now: it may not fit beside pods that come or go right now"];
     // One of them alone goes to NUMA node 0 (three CPUs), and both leave one CPU on 0 and two on 1.
     assert_eq!(judged(&mut view, "new cpu=3 memory=1Gi", &["a"]), may_not);
     assert_eq!(judged(&mut view, "new cpu=2 memory=1Gi", &["a"]), ["fits"]);

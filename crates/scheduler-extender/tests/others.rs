@@ -170,7 +170,7 @@ fn assumed_pods_are_taken_off_published_amounts() {
     view.bound(pod("one cpu=3 memory=1Gi"), "n");
     assert_eq!(judged(&mut view, "new cpu=4 memory=1Gi", &["n"]), ["~fits"]);
     view.offered(&pod("two cpu=2 memory=1Gi"), ["n"]);
-    let may_not = "~not now: it may not fit beside a pod that is being scheduled right now";
+    let may_not = "~not now: it may not fit beside pods that come or go right now";
     assert_eq!(judged(&mut view, "new cpu=4 memory=1Gi", &["n"]), [may_not]);
     view.bound(pod("two cpu=2 memory=1Gi"), "n");
     let no = "~not now: no NUMA node has 4 exclusive CPUs free";

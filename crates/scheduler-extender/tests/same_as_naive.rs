@@ -337,7 +337,7 @@ fn plain(judgement: &Judgement) -> Plain {
     match (&judgement.verdict, judgement.basis) {
         (_, Knowledge::Unknown) => Plain::Unknown,
         (Verdict::Fits, _) => Plain::Fits,
-        (Verdict::DoesNotFit(Reason::InFlight), _) => Plain::Beside,
+        (Verdict::DoesNotFit(Reason::ComeAndGo), _) => Plain::Beside,
         (Verdict::DoesNotFit(_), _) => Plain::NotNow,
         (Verdict::NeverFits(_), _) => Plain::Never,
     }

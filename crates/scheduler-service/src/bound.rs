@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use cluster_node::{Access, BoundPodEvent, Cluster, ClusterError};
+use cluster_node::{Access, BoundPodEvent, Cluster, ClusterError, EndingPod, PodEnd};
 use pod_spec::{Pod, PodRules, PodUid};
 use serde_json::Value;
 
@@ -33,7 +33,12 @@ pub(crate) fn listen_to_ends(
         loop {
             match ends.next(SILENCE) {
                 Ok(None) => {}
-                Ok(Some(ended)) => outlook.ended(&PodUid::new(&ended.uid), &ended.node),
+                Ok(Some(EndingPod { end: PodEnd::Begun, uid, node })) => {
+                    outlook.ending(&PodUid::new(&uid), &node);
+                }
+                Ok(Some(EndingPod { end: PodEnd::Over, uid, node })) => {
+                    outlook.ended(&PodUid::new(&uid), &node);
+                }
                 Err(error) => return error,
             }
         }

@@ -109,6 +109,13 @@ impl Outlook {
         self.tell(open);
     }
 
+    /// A pod is being ended on its node.
+    pub(crate) fn ending(&self, pod: &PodUid, node: &str) {
+        let mut open = self.open.lock();
+        open.view.ending(pod, node);
+        self.tell(open);
+    }
+
     /// A pod has ended on its node.
     pub(crate) fn ended(&self, pod: &PodUid, node: &str) {
         let mut open = self.open.lock();

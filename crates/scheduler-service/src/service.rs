@@ -18,6 +18,7 @@ use crate::http::{self, Routes};
 use crate::listening::Troubles;
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
+use crate::refusals;
 use crate::states::{ExactNodes, Reading, States};
 
 /// Connections of kube-scheduler, and of those that read metrics.
@@ -65,7 +66,6 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
         outlook: outlook.clone(),
         exact: exact.clone(),
         troubles: troubles.clone(),
-        metrics: metrics.clone(),
         reading: Reading::default(),
     }
     .start()?;
@@ -86,6 +86,7 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
     }
     .start()?;
     listen_to_ends(setup.access.clone(), outlook.clone(), troubles.clone())?;
+    refusals::listen(setup.access.clone(), outlook.clone(), metrics.clone(), troubles.clone())?;
     let answers = Answers { outlook: outlook.clone(), metrics, threads: setup.threads, within: setup.within };
     let router = Routes { answers, troubles }.router();
     let service = Service { router, always: http::ALWAYS, busy: http::busy };

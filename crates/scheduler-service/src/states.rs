@@ -11,7 +11,6 @@ use scheduler_extender::{NodeFacts, SharedNodes, StateVersion};
 use serde_json::Value;
 
 use crate::listening::{self, SILENCE, Troubles};
-use crate::metrics::Metrics;
 use crate::outlook::Outlook;
 
 const WHAT: &str = "states of nodes";
@@ -25,7 +24,6 @@ pub(crate) struct States {
     pub(crate) outlook: Arc<Outlook>,
     pub(crate) exact: ExactNodes,
     pub(crate) troubles: Arc<Troubles>,
-    pub(crate) metrics: Arc<Metrics>,
     pub(crate) reading: Reading,
 }
 
@@ -38,8 +36,6 @@ pub(crate) struct Reading {
     listings: u64,
     /// Why the state of a node cannot be read.
     unreadable: BTreeMap<String, String>,
-    /// Pods that nodes have refused, which are told once.
-    refused: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl States {
@@ -84,10 +80,9 @@ impl States {
 
     fn is(&mut self, name: &str, object: Value) {
         match self.reading.read(object) {
-            Ok((state, refused)) => {
+            Ok(state) => {
                 self.reading.unreadable.remove(name);
                 self.exact.lock().insert(name.to_owned());
-                self.count_refused(name, refused);
                 self.outlook.update(name, state);
             }
             Err(why) => {
@@ -102,31 +97,12 @@ impl States {
 
     fn is_gone(&mut self, name: &str) {
         self.exact.lock().remove(name);
-        self.reading.refused.remove(name);
         self.outlook.lock().view.remove(name);
-    }
-
-    /// Pods that a node has refused though they passed here.
-    fn count_refused(&mut self, name: &str, refused: BTreeMap<String, String>) {
-        let before = self.reading.refused.remove(name).unwrap_or_default();
-        for (uid, reason) in refused.iter().filter(|(uid, _)| !before.contains(*uid)) {
-            if self.outlook.lock().was_sent(&PodUid::new(uid)) {
-                self.metrics.mispredicted(reason);
-                tracing::warn!(node = name, uid, reason, "a node has refused a pod that passed here");
-            }
-        }
-        if !refused.is_empty() {
-            self.reading.refused.insert(name.to_owned(), refused.into_keys().collect());
-        }
     }
 }
 
 impl Reading {
-    /// A state, and the pods that the node has refused with the reason of each.
-    fn read(
-        &mut self,
-        object: Value,
-    ) -> anyhow::Result<(scheduler_extender::NodeState, BTreeMap<String, String>)> {
+    fn read(&mut self, object: Value) -> anyhow::Result<scheduler_extender::NodeState> {
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         let change = version.parse().with_context(|| format!("metadata.resourceVersion {version:?}"))?;
         let version = StateVersion { run: self.listings, change };
@@ -134,10 +110,8 @@ impl Reading {
         let key = serde_json::to_string(&state.node)?;
         let node = self.shared.share(key, || state.node.start().map(|started| started.node))?;
         let ledger = state.holdings.ledger(&node, &mut self.shapes)?;
-        let refused: BTreeMap<String, String> =
-            state.holdings.refused.into_iter().map(|refusal| (refusal.uid, refusal.reason)).collect();
-        let told = refused.keys().map(|uid| PodUid::new(uid)).collect();
+        let told = state.holdings.refused.iter().map(|refusal| PodUid::new(&refusal.uid)).collect();
         let facts = NodeFacts::Exact { node, ledger };
-        Ok((scheduler_extender::NodeState { version, facts, told }, refused))
+        Ok(scheduler_extender::NodeState { version, facts, told })
     }
 }

@@ -1,0 +1,44 @@
+//! Pods that nodes refuse though they passed here.
+
+use std::sync::Arc;
+
+use cluster_node::{Access, Cluster, FailedPod};
+use pod_spec::PodUid;
+
+use crate::listening::{self, SILENCE, Troubles};
+use crate::metrics::Metrics;
+use crate::outlook::Outlook;
+
+const WHAT: &str = "refusals of pods";
+/// The kubelet's reasons that an extender could have known, beside `OutOf` a resource.
+const REASONS: [&str; 4] =
+    ["TopologyAffinityError", "UnexpectedAdmissionError", "SMTAlignmentError", "EmptyPodSharedPoolError"];
+
+/// Starts the thread, for the rest of the program.
+pub(crate) fn listen(
+    access: Access,
+    outlook: Arc<Outlook>,
+    metrics: Arc<Metrics>,
+    troubles: Arc<Troubles>,
+) -> anyhow::Result<()> {
+    let known = troubles.clone();
+    listening::start("refusals", WHAT, troubles, move || {
+        let mut failures = match Cluster::new(&access).and_then(Cluster::pod_failures) {
+            Ok(failures) => failures,
+            Err(error) => return error,
+        };
+        known.works(WHAT);
+        loop {
+            let FailedPod { uid, node, reason } = match failures.next(SILENCE) {
+                Ok(Some(failed)) => failed,
+                Ok(None) => continue,
+                Err(error) => return error,
+            };
+            let is_refused = REASONS.contains(&reason.as_str()) || reason.starts_with("OutOf");
+            if is_refused && outlook.lock().was_sent(&PodUid::new(&uid)) {
+                metrics.mispredicted(&reason);
+                tracing::warn!(node, uid, reason, "a node has refused a pod that passed here");
+            }
+        }
+    })
+}
