@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: what we take, and what the kubelet's own code takes for the same in the same minutes.
 
-mod chart;
+pub(crate) mod chart;
 mod kubelet;
 pub(crate) mod ours;
 mod table;

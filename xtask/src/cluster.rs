@@ -3,7 +3,9 @@
 use std::io::Read as _;
 use std::path::PathBuf;
 
-use local_cluster::{Containers, NODE_RIGHTS, Node, NodeOptions, Parts, Program, Programs, RELEASE, package};
+use local_cluster::{
+    Containers, Extender, NODE_RIGHTS, Node, NodeOptions, Parts, Program, Programs, RELEASE, package,
+};
 
 use crate::kubernetes::Release;
 use crate::schedulers::{self, Scheduler};
@@ -14,6 +16,7 @@ use crate::{cargo, run, target};
 /// They are built from Kubernetes' Go module first: some minutes, once for each release. With `--nodes 3` three nodes of
 /// topolet join, whose machines and containers are simulated: `kubectl apply` pods, and see where they are placed.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Cluster {
     /// The release of Kubernetes.
     #[arg(long, value_name = "VERSION", default_value = RELEASE)]
@@ -28,6 +31,10 @@ pub(crate) struct Cluster {
     /// the policy `single-numa-node` and publish what it reads.
     #[arg(long, conflicts_with = "without_scheduler")]
     topology_match: bool,
+    /// kube-scheduler with `topolet scheduler` as its extender; nodes have the policy `single-numa-node` and publish their
+    /// state.
+    #[arg(long, conflicts_with_all = ["without_scheduler", "topology_match"])]
+    extender: bool,
     /// Nodes that join, `node-1` and so on, each a process of `topolet serve --simulate-containers`.
     #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=100))]
     nodes: u16,
@@ -45,10 +52,10 @@ impl Cluster {
         if self.build {
             return Ok(());
         }
-        let topolet = if self.nodes > 0 { Some(topolet()?) } else { None };
+        let topolet = if self.nodes > 0 || self.extender { Some(topolet()?) } else { None };
         let programs = Programs::built(&target(), &self.kubelet_version)?;
         let parts =
-            if self.without_scheduler || self.topology_match { Parts::Storage } else { Parts::Scheduler };
+            if self.without_scheduler || self.asks_nodes() { Parts::Storage } else { Parts::Scheduler };
         let mut cluster = local_cluster::Cluster::start(&programs, parts)?;
         if self.topology_match {
             let scheduler = Scheduler::TopologyMatch;
@@ -56,6 +63,15 @@ impl Cluster {
             schedulers::prepare(&cluster)?;
             cluster.start_scheduler(&scheduler.program(), scheduler.configuration())?;
         }
+        let extender = match &topolet {
+            Some(topolet) if self.extender => {
+                schedulers::prepare(&cluster)?;
+                let extender = Extender::start(&cluster, topolet)?;
+                cluster.start_scheduler(&programs.path(Program::Scheduler), &extender.configuration())?;
+                Some(extender)
+            }
+            _ => None,
+        };
         let nodes = topolet.map_or_else(|| Ok(Vec::new()), |topolet| self.join(&cluster, &topolet))?;
         println!("Kubernetes {} answers at {}", self.kubelet_version, cluster.server());
         println!("export KUBECONFIG={}", cluster.kubeconfig().display());
@@ -63,17 +79,26 @@ impl Cluster {
         for node in &nodes {
             println!("{}: TOPOLET_SOCKET={}", node.name(), node.socket().display());
         }
+        if let Some(extender) = &extender {
+            println!("topolet scheduler: curl http://{}/metrics", extender.address());
+        }
         println!("Enter ends it.");
         // Whatever comes, or the end of it.
         let _ = std::io::stdin().read(&mut [0])?;
         Ok(())
     }
 
+    /// Whether the scheduler reads what nodes publish.
+    const fn asks_nodes(&self) -> bool {
+        self.topology_match || self.extender
+    }
+
     fn join(&self, cluster: &local_cluster::Cluster, topolet: &std::path::Path) -> anyhow::Result<Vec<Node>> {
         cluster.apply(NODE_RIGHTS)?;
         // The only policy by which that scheduler filters.
-        let of_match = ["--publish-nrt", "--policy", "single-numa-node"];
-        let arguments: &[&str] = if self.topology_match { &of_match } else { &[] };
+        let published = if self.extender { "--publish-state" } else { "--publish-nrt" };
+        let strict = [published, "--policy", "single-numa-node"];
+        let arguments: &[&str] = if self.asks_nodes() { &strict } else { &[] };
         let options = NodeOptions {
             name: "node",
             machine: &self.machine,

@@ -27,6 +27,7 @@ mod pictures;
 mod plugins;
 mod proposals;
 mod reliability;
+mod scheduler_growth;
 mod schedulers;
 mod soak;
 mod static_build;
@@ -71,6 +72,7 @@ enum Command {
     Plugins(plugins::Plugins),
     Proposals(proposals::Proposals),
     Reliability(reliability::Reliability),
+    SchedulerGrowth(scheduler_growth::SchedulerGrowth),
     Schedulers(schedulers::Schedulers),
     Soak(soak::Soak),
     Static(static_build::Static),
@@ -116,6 +118,7 @@ impl Command {
             Self::Plugins(plugins) => plugins.run(),
             Self::Proposals(proposals) => proposals.run(),
             Self::Reliability(reliability) => reliability.run(),
+            Self::SchedulerGrowth(growth) => growth.run(),
             Self::Schedulers(schedulers) => schedulers.run(),
             Self::Soak(soak) => soak.run(),
             Self::Static(build) => build.run(),

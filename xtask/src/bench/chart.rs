@@ -17,21 +17,36 @@ const IN_A_ROW: usize = 3;
 const LINE: f64 = 12.0;
 
 /// One chart: what is on its axes, and the two curves.
-struct Curve<'a> {
-    title: &'a str,
-    axis: &'a str,
-    ours: Vec<(f64, f64)>,
+#[derive(Debug)]
+pub(crate) struct Curve<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) axis: &'a str,
+    /// How many, and how many nanoseconds.
+    pub(crate) ours: Vec<(f64, f64)>,
     /// The last one may be a point that it did not reach in time.
-    kubelet: Vec<(f64, f64)>,
+    pub(crate) kubelet: Vec<(f64, f64)>,
     /// Where it was given up: so many, after so long.
-    given_up: Option<(f64, f64)>,
+    pub(crate) given_up: Option<(f64, f64)>,
+}
+
+/// What the classes of curves stand for, below the charts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Legend {
+    /// topolet and the kubelet.
+    Both,
+    /// topolet alone.
+    Ours,
 }
 
 /// The picture; empty where no curve was measured.
 pub(super) fn draw(results: &[Result]) -> String {
-    let curves = curves(results);
+    picture(&curves(results), Legend::Both)
+}
+
+/// Charts side by side.
+pub(crate) fn picture(curves: &[Curve<'_>], legend: Legend) -> String {
     let rows = curves.len().div_ceil(IN_A_ROW);
-    let (wide, high) = (WIDE * count(IN_A_ROW), HIGH * count(rows) + 30.0);
+    let (wide, high) = (WIDE * count(IN_A_ROW.min(curves.len())), HIGH * count(rows) + 30.0);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide:.0} {high:.0}\" width=\"{wide:.0}\" \
          height=\"{high:.0}\" font-family=\"DejaVu Sans, sans-serif\" font-size=\"10\">\n\
@@ -47,23 +62,32 @@ pub(super) fn draw(results: &[Result]) -> String {
         let (x, y) = (WIDE * count(at % IN_A_ROW), HIGH * count(at / IN_A_ROW));
         svg += &curve.draw(x, y);
     }
-    let legend = high - 12.0;
-    svg += &format!(
-        "<g font-size=\"11\"><path class=\"ours\" d=\"M{x0} {y}h28\"/><circle class=\"dot\" cx=\"{c0}\" cy=\"{y}\" r=\"3\"/>\
-         <text x=\"{x1}\" y=\"{t}\">topolet</text><path class=\"kubelet\" d=\"M{x2} {y}h28\"/>\
-         <path class=\"square\" d=\"M{s0} {s1}h6v6h-6z\"/><text x=\"{x3}\" y=\"{t}\">kubelet v1.36.3; a cross: given up \
-         after that time. Both axes are logarithmic. ×N: the kubelet takes N times as long.</text></g>\n</svg>\n",
-        x0 = LEFT,
-        c0 = LEFT + 14.0,
-        x1 = LEFT + 36.0,
-        x2 = LEFT + 110.0,
-        s0 = LEFT + 121.0,
-        s1 = legend - 3.0,
-        x3 = LEFT + 146.0,
-        y = legend,
-        t = legend + 4.0,
-    );
-    svg
+    svg + &legend.draw(high - 12.0) + "</svg>\n"
+}
+
+impl Legend {
+    fn draw(self, y: f64) -> String {
+        let ours = format!(
+            "<g font-size=\"11\"><path class=\"ours\" d=\"M{LEFT} {y}h28\"/><circle class=\"dot\" cx=\"{}\" cy=\"{y}\" \
+             r=\"3\"/><text x=\"{}\" y=\"{}\">topolet",
+            LEFT + 14.0,
+            LEFT + 36.0,
+            y + 4.0
+        );
+        match self {
+            Self::Ours => ours + ". Both axes are logarithmic.</text></g>\n",
+            Self::Both => format!(
+                "{ours}</text><path class=\"kubelet\" d=\"M{} {y}h28\"/><path class=\"square\" d=\"M{} {}h6v6h-6z\"/>\
+                 <text x=\"{}\" y=\"{}\">kubelet v1.36.3; a cross: given up after that time. Both axes are logarithmic. \
+                 ×N: the kubelet takes N times as long.</text></g>\n",
+                LEFT + 110.0,
+                LEFT + 121.0,
+                y - 3.0,
+                LEFT + 146.0,
+                y + 4.0
+            ),
+        }
+    }
 }
 
 fn curves(results: &[Result]) -> Vec<Curve<'_>> {
