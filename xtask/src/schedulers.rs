@@ -139,6 +139,9 @@ impl Schedulers {
         prepare(&cluster)?;
         let mut parts = self.parts(&cluster, scheduler, round, workload)?;
         let extended = parts.extender.as_ref().map(Extender::configuration);
+        // While it is away pods wait: what it would have said is what is looked at.
+        let extended = extended
+            .map(|text| if self.chaos { text.replace("ignorable: true", "ignorable: false") } else { text });
         let configuration = extended.unwrap_or_else(|| scheduler.configuration().to_owned());
         cluster.start_scheduler(&scheduler.program(), &configuration)?;
         let play = Play { pods: &workload.pods, settle: SETTLE };
