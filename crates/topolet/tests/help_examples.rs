@@ -132,7 +132,7 @@ fn every_command_has_examples_that_fit_a_terminal() {
 fn examples_of_commands_that_end_work() {
     let folder = files();
     // A cluster's examples are run beside one.
-    let asks = ["get", "describe", "apply", "delete", "serve", "kubectl"];
+    let asks = ["get", "describe", "apply", "delete", "serve", "kubectl", "fleet", "scheduler"];
     let lines = commands().into_iter().filter(|(name, _)| !asks.iter().any(|ask| name.starts_with(ask)));
     let lines: Vec<String> = lines.flat_map(|(_, examples)| examples).collect();
     assert!(lines.len() > 20, "{lines:?}");
@@ -190,5 +190,26 @@ fn examples_of_a_daemon_serve() {
         });
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+}
+
+#[test]
+fn examples_of_services_of_a_cluster_are_understood() {
+    let folder = files();
+    fs::remove_file(folder.path().join("node.conf")).unwrap();
+    let services = ["fleet", "scheduler"];
+    let lines = commands().into_iter().filter(|(name, _)| services.contains(&name.as_str()));
+    let lines: Vec<String> = lines.flat_map(|(_, examples)| examples).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    for line in lines {
+        // The way to the cluster is the last thing that they read, and is not there.
+        let output = shell(&line, folder.path(), None).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            output.status.code() == Some(1) && said.contains(".conf"),
+            "{line}: {}\n{said}",
+            output.status
+        );
+        assert!(!said.contains("Usage"), "{line}: {said}");
     }
 }

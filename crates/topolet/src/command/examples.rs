@@ -115,9 +115,9 @@ Examples:
 pub(super) const FLEET: &str = "\
 Examples:
   # A hundred nodes of eight NUMA nodes each
-  topolet fleet --kubeconfig node.conf --nodes 100 -m spr-8480-snc4-8node -c pinned --publish-nrt
-  # The same, to each of which five pods come in a second
-  topolet fleet --kubeconfig node.conf --nodes 100 -m spr-8480-snc4-8node -c pinned --publish-nrt -f pods.yaml --pods-a-second 5";
+  topolet fleet --kubeconfig node.conf --nodes 100 -m spr-8480-snc4-8node
+  # Five pods a second come to each node by themselves
+  topolet fleet --kubeconfig node.conf -f pod.yaml --pods-a-second 5";
 
 pub(super) const GET_PODS: &str = "\
 Examples:
