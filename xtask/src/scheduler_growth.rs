@@ -78,8 +78,8 @@ fn drawn(rows: &[Row]) -> String {
         given_up: None,
     };
     let curves = [
-        curve("Filter: a new shape of pod, two threads", |row| row.new_shape_two_threads_ms),
-        curve("Filter: a known shape, ten nodes changed", |row| row.ten_changed_ms),
+        curve("New shape of pod, two threads", |row| row.new_shape_two_threads_ms),
+        curve("Known shape, ten nodes changed", |row| row.ten_changed_ms),
     ];
     picture(&curves, Legend::Ours)
 }

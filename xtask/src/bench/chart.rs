@@ -175,10 +175,12 @@ impl Curve<'_> {
         let mut last = f64::MIN;
         for (at, time) in &self.ours {
             let (x, _) = place((*at, *time));
-            if x - last > 20.0 {
+            let shown = format!("{at:.0}");
+            // A digit is six pixels wide.
+            if x - last > (6.0 * count(shown.len())).max(20.0) {
                 last = x;
                 svg += &format!(
-                    "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{at:.0}</text>\n",
+                    "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{shown}</text>\n",
                     y0 + tall + 13.0
                 );
             }
