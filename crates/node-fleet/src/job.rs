@@ -7,6 +7,8 @@ use std::time::Instant;
 use crossbeam::channel::Sender;
 use parking_lot::Mutex;
 
+use crate::trouble::Work;
+
 /// A node by its position in the fleet.
 pub(crate) type NodeNumber = usize;
 
@@ -23,6 +25,19 @@ pub(crate) enum Job {
     Publish(NodeNumber),
     /// The API server is told of the pod of that UID.
     Pod(NodeNumber, String),
+}
+
+impl Job {
+    /// What does not work if it fails.
+    pub(crate) const fn work(&self) -> Work {
+        match self {
+            Self::Register(_) => Work::Registration,
+            Self::Lease(_) => Work::Leases,
+            Self::Status(_) => Work::NodeStatuses,
+            Self::Publish(_) => Work::Publication,
+            Self::Pod(..) => Work::PodStatuses,
+        }
+    }
 }
 
 /// Jobs whose time has come go to the senders, the others wait.

@@ -19,5 +19,6 @@ mod job;
 mod pods;
 mod sender;
 mod state;
+mod trouble;
 
 pub use run::{Churn, Fleet, Published, run};

@@ -10,6 +10,7 @@ use kubelet_status::PodObject;
 
 use crate::job::NodeNumber;
 use crate::state::Shared;
+use crate::trouble::Work;
 
 /// How long nothing may happen until the connection is looked at.
 const SILENCE: Duration = Duration::from_mins(1);
@@ -24,7 +25,7 @@ pub(crate) fn start(shared: Arc<Shared>) -> anyhow::Result<()> {
             match hearing.listen() {
                 // An API server that stops or forgets is no fault.
                 ClusterError::Ended(_) | ClusterError::Expired(_) => {}
-                error => hearing.shared.fails(format!("pods are not heard of: {error}")),
+                error => hearing.shared.fails(Work::Pods, &error.to_string()),
             }
             thread::sleep(AGAIN);
         }
@@ -121,6 +122,5 @@ impl Hearing {
             self.look_at(uid);
         }
         tracing::info!(pods = listed.len(), "the API server tells of its pods");
-        self.shared.works();
     }
 }

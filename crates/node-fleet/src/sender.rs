@@ -36,6 +36,11 @@ enum SendError {
     Amounts(#[from] ApplyError),
     #[error(transparent)]
     State(#[from] StateError),
+    /// Somebody else is the node: a kubelet, or another fleet.
+    #[error(
+        "node {node} is alive already: {holder} has renewed its Lease; stop that agent, or give the fleet another --name"
+    )]
+    Taken { node: String, holder: String },
 }
 
 impl SendError {
@@ -76,23 +81,24 @@ impl Sender {
             Job::Publish(at) => self.publish(*at),
             Job::Pod(at, uid) => self.pod(*at, uid),
         };
-        match sent {
-            Ok(()) => self.shared.works(),
-            Err(error) => {
-                if error.is_of_credentials()
-                    && let Ok(renewed) = Cluster::new(&self.shared.access)
-                {
-                    self.cluster = renewed;
-                }
-                self.shared.fails(error.to_string());
-                self.shared.jobs.add_at(Instant::now() + AGAIN, job);
+        if let Err(error) = sent {
+            if error.is_of_credentials()
+                && let Ok(renewed) = Cluster::new(&self.shared.access)
+            {
+                self.cluster = renewed;
             }
+            self.shared.fails(job.work(), &error.to_string());
+            self.shared.jobs.add_at(Instant::now() + AGAIN, job);
         }
     }
 
     fn register(&self, at: NodeNumber) -> Result<(), SendError> {
         let Some(node) = self.shared.nodes.get(at) else { return Ok(()) };
         let name = node.lock().name.clone();
+        // A node of that name may be somebody else's, whose object is not touched.
+        if let Some(other) = self.cluster.other_holder(&name, &holder(&name))? {
+            return Err(SendError::Taken { node: name, holder: other.holder });
+        }
         let found = self.cluster.node_object(&name)?;
         let before = found.as_ref().map(|object| json!({ "conditions": object["status"]["conditions"] }));
         let status = self.status_after(&node.lock(), &before.unwrap_or_default());
@@ -129,15 +135,12 @@ impl Sender {
             NodeLease {
                 node: node.name.clone(),
                 node_uid: node.uid.clone(),
-                holder: format!("topolet-fleet_{}", node.name),
+                holder: holder(&node.name),
                 duration: config.lease_duration(),
             }
         };
         if let Some(other) = self.cluster.renew_lease(&lease)? {
-            let (node, holder) = (&lease.node, &other.holder);
-            self.shared.fails(format!(
-                "node {node} is alive already: {holder} has renewed its Lease; stop that agent, or give the fleet another --name"
-            ));
+            return Err(SendError::Taken { node: lease.node, holder: other.holder });
         }
         self.shared.jobs.add_at(Instant::now() + config.lease_renewal_period(), Job::Lease(at));
         Ok(())
@@ -261,6 +264,11 @@ impl Sender {
             allocatable,
         })
     }
+}
+
+/// Who renews the Lease of a node. After a restart it is the same, so that the fleet goes on at once.
+fn holder(node: &str) -> String {
+    format!("topolet-fleet_{node}")
 }
 
 /// What the API server is to be told of a pod: a patch of its status, or without one that its object can go.

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use crate::fleet_node::{FleetNode, PublicationState};
 use crate::job::{Job, Jobs, NodeNumber};
 use crate::run::Published;
+use crate::trouble::{Troubles, Work};
 
 /// Between two writes of what schedulers read of a node.
 const PACE: Duration = Duration::from_secs(1);
@@ -33,8 +34,7 @@ pub(crate) struct Shared {
     pub(crate) nodes: Vec<Mutex<FleetNode>>,
     by_name: HashMap<String, NodeNumber>,
     pub(crate) jobs: Jobs,
-    /// What does not work; empty: everything does.
-    pub(crate) trouble: Mutex<String>,
+    pub(crate) troubles: Troubles,
     pub(crate) addresses: Vec<String>,
 }
 
@@ -43,10 +43,11 @@ pub(crate) struct Shared {
 pub(crate) struct Counters {
     /// Pods that nodes admitted.
     pub(crate) admitted: AtomicU64,
+    /// Pods that they refused.
     pub(crate) refused: AtomicU64,
     /// Times that what schedulers read of a node was written.
     pub(crate) publications: AtomicU64,
-    /// How long they were another one than their node, in all, in microseconds.
+    /// How long what was written before was out of date, in all, in microseconds.
     pub(crate) delay: AtomicU64,
     /// Statuses of pods, and objects of pods that are deleted.
     pub(crate) pods: AtomicU64,
@@ -81,7 +82,7 @@ impl Shared {
             nodes,
             by_name,
             jobs,
-            trouble: Mutex::default(),
+            troubles: Troubles::default(),
             addresses: vec!["127.0.0.1".to_owned()],
         }
     }
@@ -142,23 +143,10 @@ impl Shared {
         }
     }
 
-    /// Something does not work: the log has a line, unless that is known.
-    pub(crate) fn fails(&self, why: String) {
+    /// A call of the API server has failed.
+    pub(crate) fn fails(&self, work: Work, why: &str) {
         Counters::add(&self.kind.counters.failures);
-        let mut trouble = self.trouble.lock();
-        if *trouble != why {
-            tracing::warn!("{why}");
-            *trouble = why;
-        }
-    }
-
-    /// It works.
-    pub(crate) fn works(&self) {
-        let mut trouble = self.trouble.lock();
-        if !trouble.is_empty() {
-            tracing::info!("the API server takes what it is told again");
-            trouble.clear();
-        }
+        self.troubles.fails(work, why, Instant::now());
     }
 }
 

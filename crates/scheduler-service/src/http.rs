@@ -23,6 +23,9 @@ const BODY: Duration = Duration::from_secs(10);
 /// What Prometheus reads.
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// What is answered where a thread has panicked.
+const FAILED: &str = "it failed: the log says why";
+
 /// What routes know.
 #[derive(Clone)]
 pub(crate) struct Routes {
@@ -62,12 +65,25 @@ async fn preempt(State(routes): State<Routes>, body: Body) -> Response {
     answered(body, move |asked| routes.answers.preempt(asked)).await
 }
 
+/// Looks at the outlook on a thread of its own: a filter may have it for a while, and connections are not to wait.
+async fn looked_at(answer: impl FnOnce() -> Response + Send + 'static) -> Response {
+    let work = tokio::task::spawn_blocking(answer);
+    work.await.unwrap_or_else(|_| refused(StatusCode::INTERNAL_SERVER_ERROR, FAILED))
+}
+
 async fn metrics(State(routes): State<Routes>) -> Response {
-    let size = routes.answers.outlook.lock().view.size();
-    text(METRICS, routes.answers.metrics.text(size))
+    looked_at(move || {
+        let size = routes.answers.outlook.lock().view.size();
+        text(METRICS, routes.answers.metrics.text(size))
+    })
+    .await
 }
 
 async fn readyz(State(routes): State<Routes>) -> Response {
+    looked_at(move || ready(&routes)).await
+}
+
+fn ready(routes: &Routes) -> Response {
     let mut wrong = routes.troubles.all();
     let heard = routes.answers.outlook.lock().heard;
     if !heard.all() && wrong.is_empty() {
@@ -99,7 +115,7 @@ where
     match work.await {
         Ok(Ok(answer)) => ([(header::CONTENT_TYPE, "application/json")], answer).into_response(),
         Ok(Err(why)) => refused(StatusCode::BAD_REQUEST, &why),
-        Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "it failed: the log says why"),
+        Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, FAILED),
     }
 }
 

@@ -18,13 +18,13 @@ const OFFER: Duration = Duration::from_secs(15);
 const BINDING: Duration = Duration::from_millis(150);
 /// A pod that does not wait on a node any more, and of which the node does not tell, has gone after that time at last.
 const SETTLED: Duration = Duration::from_mins(2);
+/// And before, when its node has told so many states without it: the first may be older.
+const STATES: u32 = 2;
 /// A node that refuses a pod says so within that time.
 const SENT: Duration = Duration::from_mins(5);
 /// A pod that fits no node waits so long for news: kube-scheduler asks again as soon as a pod ends, and may hear of it
 /// first.
 const NEWS: Duration = Duration::from_millis(5);
-/// And before, when its node has told so many states without it: the first may be older.
-const STATES: u32 = 2;
 
 /// What is known and open.
 pub(crate) struct Outlook {
