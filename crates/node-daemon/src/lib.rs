@@ -33,7 +33,6 @@ mod manifests;
 mod memory;
 mod plugins;
 mod open_files;
-mod kubelet_pod;
 #[cfg(feature = "kubernetes")]
 mod api_server;
 mod observe;

@@ -6,13 +6,11 @@ use std::time::Instant;
 
 use device_manager::{Replies, Reply, RpcCode, RpcError};
 use kubelet_status::{PodObject, Refusal, Step, Surroundings, Verdict as Decided};
-use node_input::{NodeHoldings, PublishedRefusal};
+use node_input::{NodeHoldings, PublishedRefusal, told_object};
 use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeResourceTopology};
-use pod_spec::{Pod, PodRules, PodUid, Role};
-use pods_api::KubeletPod;
+use pod_spec::{Pod, PodUid, Role};
 use serde_json::Value;
 use topology_admission::{ContainerId, Ledger, Placement, Refused, Verdict};
-use topology_manifest::{Source, read_pods_with};
 
 use crate::fleet_pod::{FleetPod, Sending};
 use crate::state::{Counters, Kind};
@@ -122,7 +120,7 @@ impl FleetNode {
     /// Decides on a pod. Gives the pods that have ended for it; `None`: it cannot be read, and waits.
     fn admit(&mut self, uid: &str, kind: &Kind) -> Option<Vec<String>> {
         let object = self.pods.get(uid)?.object.as_ref()?;
-        let pod = match spec(object, kind.node.node.pod_rules()) {
+        let pod = match told_object(object.json(), kind.node.node.pod_rules()) {
             Ok(pod) => Arc::new(pod),
             Err(why) => {
                 tracing::warn!(uid, node = self.name, "pod of the API server cannot be read: {why}");
@@ -213,14 +211,4 @@ impl FleetNode {
             NodeFacts { node: &node.node, view: node.view(), config: node.config(), ledger: &self.ledger };
         NodeResourceTopology::new(&self.name, facts, fingerprint.as_ref())
     }
-}
-
-/// What a pod requests, as if it had not been decided on.
-fn spec(object: &PodObject, rules: PodRules) -> Result<Pod, String> {
-    let told = KubeletPod::from_json(&object.json().to_string()).map_err(|error| error.to_string())?;
-    let text = told.without_status().to_json().map_err(|error| error.to_string())?;
-    let read = Source::from_bytes("the API server's pod", text.as_bytes())
-        .and_then(|text| read_pods_with(&text, rules))
-        .map_err(|error| error.to_string())?;
-    read.into_iter().next().ok_or_else(|| "it is empty".to_owned())
 }

@@ -9,6 +9,7 @@ use scheduler_extender::node_resource_topology::NodeResourceTopology;
 use scheduler_extender::{NodeFacts, NodeState, StateVersion, Zones};
 use serde_json::Value;
 
+use crate::known::Known;
 use crate::listening::{self, SILENCE, Troubles};
 use crate::outlook::Outlook;
 use crate::states::ExactNodes;
@@ -21,8 +22,7 @@ pub(crate) struct Amounts {
     pub(crate) outlook: Arc<Outlook>,
     pub(crate) exact: ExactNodes,
     pub(crate) troubles: Arc<Troubles>,
-    pub(crate) known: BTreeSet<String>,
-    pub(crate) listings: u64,
+    pub(crate) known: Known,
 }
 
 impl Amounts {
@@ -41,24 +41,22 @@ impl Amounts {
             }
             Err(error) => return error,
         };
-        self.listings += 1;
-        let mut listed = Some(BTreeSet::new());
+        self.known.list();
         loop {
             match objects.next(SILENCE) {
                 Ok(None) => {}
                 Ok(Some(WatchedObject::Is(object))) => {
                     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-                    if let Some(listed) = &mut listed {
-                        listed.insert(name.clone());
-                    }
+                    self.known.is(&name);
                     self.is(&name, object);
                 }
-                Ok(Some(WatchedObject::Gone(name))) => self.is_gone(&name),
+                Ok(Some(WatchedObject::Gone(name))) => {
+                    self.known.is_gone(&name);
+                    self.is_gone(&name);
+                }
                 Ok(Some(WatchedObject::Complete)) => {
-                    let Some(listed) = listed.take() else { continue };
-                    let gone: Vec<String> = self.known.difference(&listed).cloned().collect();
-                    for name in &gone {
-                        self.is_gone(name);
+                    for name in self.known.complete() {
+                        self.is_gone(&name);
                     }
                     self.outlook.lock().heard.amounts = true;
                     self.troubles.works(WHAT);
@@ -68,7 +66,7 @@ impl Amounts {
         }
     }
 
-    fn is(&mut self, name: &str, object: Value) {
+    fn is(&self, name: &str, object: Value) {
         if self.exact.lock().contains(name) {
             return;
         }
@@ -78,7 +76,6 @@ impl Amounts {
             .and_then(|object| Zones::read(&object).map_err(|error| error.to_string()));
         match read {
             Ok(zones) => {
-                self.known.insert(name.to_owned());
                 // What an agent publishes later counts more.
                 let version = StateVersion { run: 0, change: version.unwrap_or_default() };
                 let facts = NodeFacts::Approximate(zones);
@@ -90,8 +87,8 @@ impl Amounts {
         }
     }
 
-    fn is_gone(&mut self, name: &str) {
-        if self.known.remove(name) && !self.exact.lock().contains(name) {
+    fn is_gone(&self, name: &str) {
+        if !self.exact.lock().contains(name) {
             self.outlook.lock().view.remove(name);
         }
     }

@@ -5,11 +5,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pod_spec::{Pod, PodRules, PodUid};
-use pods_api::KubeletPod;
+use node_input::told_object;
+use pod_spec::{PodRules, PodUid};
 use scheduler_extender::{Judgement, Knowledge, ScopedThreads, Sparing, Verdict};
-use serde_json::Value;
-use topology_manifest::{Source, read_pods_with};
 
 use crate::metrics::Metrics;
 use crate::outlook::{Open, Outlook};
@@ -38,7 +36,7 @@ impl Answers {
     /// The pod cannot be read.
     pub(crate) fn filter(&self, asked: ExtenderArgs) -> Result<ExtenderFilterResult, String> {
         let began = Instant::now();
-        let pod = pod_of(&asked.pod, PodRules::default())?;
+        let pod = told_object(&asked.pod, PodRules::default())?;
         let names = asked.names();
         let mut open = self.outlook.lock_settled(&pod.uid);
         let threads = ScopedThreads(self.threads);
@@ -99,7 +97,7 @@ impl Answers {
     /// # Errors
     /// The pod cannot be read.
     pub(crate) fn prioritize(&self, asked: &ExtenderArgs) -> Result<Vec<HostPriority>, String> {
-        let pod = pod_of(&asked.pod, PodRules::default())?;
+        let pod = told_object(&asked.pod, PodRules::default())?;
         let names = asked.names();
         let mut open = self.outlook.lock();
         let scores = open.view.score(&pod, &names, &ScopedThreads(self.threads));
@@ -115,7 +113,7 @@ impl Answers {
     /// # Errors
     /// The pod cannot be read.
     pub(crate) fn preempt(&self, asked: ExtenderPreemptionArgs) -> Result<ExtenderPreemptionResult, String> {
-        let pod = pod_of(&asked.pod, PodRules::default())?;
+        let pod = told_object(&asked.pod, PodRules::default())?;
         let victims = asked.victims();
         let uids = |victims: &MetaVictims| {
             victims.pods.iter().flatten().map(|pod| PodUid::new(&pod.uid)).collect::<Vec<PodUid>>()
@@ -138,14 +136,4 @@ fn kept(nodes: NodeList, fitting: &[&str]) -> NodeList {
     let fitting: std::collections::BTreeSet<&str> = fitting.iter().copied().collect();
     let items = nodes.items.into_iter().filter(|node| fitting.contains(name_of(node).as_str()));
     NodeList { items: items.collect(), others: nodes.others }
-}
-
-/// A pod of the API server, as if it had not been decided on.
-pub(crate) fn pod_of(object: &Value, rules: PodRules) -> Result<Pod, String> {
-    let told = KubeletPod::from_json(&object.to_string()).map_err(|error| error.to_string())?;
-    let text = told.without_status().to_json().map_err(|error| error.to_string())?;
-    let read = Source::from_bytes("the pod", text.as_bytes())
-        .and_then(|text| read_pods_with(&text, rules))
-        .map_err(|error| error.to_string())?;
-    read.into_iter().next().ok_or_else(|| "it is empty".to_owned())
 }

@@ -1,15 +1,15 @@
 //! Which pods are bound and on their way: those of which their node has not said yet that they run or are refused. And
 //! which have ended: what they held is free before their node says so.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use cluster_node::{Access, BoundPodEvent, Cluster, ClusterError, EndingPod, PodEnd};
-use pod_spec::{Pod, PodRules, PodUid};
+use node_input::told_object;
+use pod_spec::{PodRules, PodUid};
 use serde_json::Value;
 
-use crate::answers;
+use crate::known::{Known, Seen};
 use crate::listening::{self, SILENCE, Troubles};
 use crate::outlook::Outlook;
 
@@ -51,7 +51,7 @@ pub(crate) struct Bound {
     pub(crate) outlook: Arc<Outlook>,
     pub(crate) troubles: Arc<Troubles>,
     /// By UID.
-    pub(crate) waiting: BTreeSet<String>,
+    pub(crate) waiting: Known,
 }
 
 impl Bound {
@@ -65,25 +65,24 @@ impl Bound {
             Ok(pods) => pods,
             Err(error) => return error,
         };
-        let mut listed = Some(BTreeSet::new());
+        self.waiting.list();
         loop {
             match pods.next(SILENCE) {
                 Ok(None) => {}
                 Ok(Some(BoundPodEvent::Is(object))) => {
-                    let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-                    if let Some(listed) = &mut listed {
-                        listed.insert(uid.clone());
-                    }
-                    if self.waiting.insert(uid) {
+                    let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+                    if self.waiting.is(uid) == Seen::First {
                         self.is(&object);
                     }
                 }
-                Ok(Some(BoundPodEvent::Gone(uid))) => self.has_left(&uid),
+                Ok(Some(BoundPodEvent::Gone(uid))) => {
+                    if self.waiting.is_gone(&uid) {
+                        self.has_left(&uid);
+                    }
+                }
                 Ok(Some(BoundPodEvent::Complete)) => {
-                    let Some(listed) = listed.take() else { continue };
-                    let gone: Vec<String> = self.waiting.difference(&listed).cloned().collect();
-                    for uid in &gone {
-                        self.has_left(uid);
+                    for uid in self.waiting.complete() {
+                        self.has_left(&uid);
                     }
                     self.outlook.lock().heard.pods = true;
                     self.troubles.works(WHAT);
@@ -95,8 +94,7 @@ impl Bound {
 
     fn is(&self, object: &Value) {
         let node = object["spec"]["nodeName"].as_str().unwrap_or_default();
-        let pod: Result<Pod, String> = answers::pod_of(object, PodRules::default());
-        match pod {
+        match told_object(object, PodRules::default()) {
             Ok(pod) => self.outlook.bound(Arc::new(pod), node),
             Err(why) => {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
@@ -105,9 +103,7 @@ impl Bound {
         }
     }
 
-    fn has_left(&mut self, uid: &str) {
-        if self.waiting.remove(uid) {
-            self.outlook.left(&PodUid::new(uid), Instant::now());
-        }
+    fn has_left(&self, uid: &str) {
+        self.outlook.left(&PodUid::new(uid), Instant::now());
     }
 }

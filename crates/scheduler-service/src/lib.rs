@@ -13,6 +13,7 @@
 //! All of them share one outlook: the view of the nodes, and what is open about pods.
 
 mod outlook;
+mod known;
 mod states;
 mod amounts;
 mod bound;

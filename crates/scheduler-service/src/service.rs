@@ -1,6 +1,5 @@
 //! The service as a whole.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use crate::amounts::Amounts;
 use crate::answers::Answers;
 use crate::bound::{Bound, listen_to_ends};
 use crate::http::{self, Routes};
+use crate::known::Known;
 use crate::listening::Troubles;
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
@@ -66,6 +66,7 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
         outlook: outlook.clone(),
         exact: exact.clone(),
         troubles: troubles.clone(),
+        known: Known::default(),
         reading: Reading::default(),
     }
     .start()?;
@@ -74,15 +75,14 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
         outlook: outlook.clone(),
         exact,
         troubles: troubles.clone(),
-        known: BTreeSet::new(),
-        listings: 0,
+        known: Known::default(),
     }
     .start()?;
     Bound {
         access: setup.access.clone(),
         outlook: outlook.clone(),
         troubles: troubles.clone(),
-        waiting: BTreeSet::new(),
+        waiting: Known::default(),
     }
     .start()?;
     listen_to_ends(setup.access.clone(), outlook.clone(), troubles.clone())?;

@@ -10,6 +10,7 @@ use pod_spec::PodUid;
 use scheduler_extender::{NodeFacts, SharedNodes, StateVersion};
 use serde_json::Value;
 
+use crate::known::Known;
 use crate::listening::{self, SILENCE, Troubles};
 use crate::outlook::Outlook;
 
@@ -24,6 +25,7 @@ pub(crate) struct States {
     pub(crate) outlook: Arc<Outlook>,
     pub(crate) exact: ExactNodes,
     pub(crate) troubles: Arc<Troubles>,
+    pub(crate) known: Known,
     pub(crate) reading: Reading,
 }
 
@@ -50,28 +52,26 @@ impl States {
             Err(error) => return error,
         };
         self.reading.listings += 1;
-        let mut listed = Some(BTreeSet::new());
+        self.known.list();
         loop {
             match states.next(SILENCE) {
                 Ok(None) => {}
                 Ok(Some(WatchedObject::Is(object))) => {
                     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-                    if let Some(listed) = &mut listed {
-                        listed.insert(name.clone());
-                    }
+                    self.known.is(&name);
                     self.is(&name, object);
                 }
-                Ok(Some(WatchedObject::Gone(name))) => self.is_gone(&name),
+                Ok(Some(WatchedObject::Gone(name))) => {
+                    self.known.is_gone(&name);
+                    self.is_gone(&name);
+                }
                 Ok(Some(WatchedObject::Complete)) => {
-                    let Some(listed) = listed.take() else { continue };
-                    let gone: Vec<String> =
-                        self.exact.lock().iter().filter(|name| !listed.contains(*name)).cloned().collect();
-                    for name in &gone {
-                        self.is_gone(name);
+                    for name in self.known.complete() {
+                        self.is_gone(&name);
                     }
                     self.outlook.lock().heard.states = true;
                     self.troubles.works(WHAT);
-                    tracing::info!(nodes = listed.len(), "states of nodes are known");
+                    tracing::info!(nodes = self.known.len(), "states of nodes are known");
                 }
                 Err(error) => return error,
             }

@@ -14,9 +14,9 @@ use crossbeam::channel::{Receiver, Sender};
 use crossbeam::select;
 use kubelet_status::{ContainerReports, Exit, PodObject, Reported, Step, Surroundings};
 use node_agent::{Request, Snapshot};
+use node_input::told_object;
 use node_state::Source;
 use pod_spec::PodUid;
-use pods_api::KubeletPod;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -25,7 +25,6 @@ use super::one_pod::{Answered, Asking, Attention, OfNode, OnePod, Stopping};
 use super::sending::{Gate, PodEvent, Recorders};
 use crate::api_server::NodeInCluster;
 use crate::events::{Kind, PodName};
-use crate::kubelet_pod;
 use crate::news::Told;
 use crate::owner::Message;
 use crate::shared::Shared;
@@ -250,10 +249,7 @@ impl Statuses {
 
     fn admit(owner: &Sender<Message>, shared: &Shared, pod: &mut OnePod, now: Instant) -> Result<(), Over> {
         let Some(object) = &pod.object else { return Ok(()) };
-        let read = KubeletPod::from_json(&object.json().to_string())
-            .map_err(|error| error.to_string())
-            .and_then(|told| kubelet_pod::spec(&told, shared.node.node.pod_rules()));
-        match read {
+        match told_object(object.json(), shared.node.node.pod_rules()) {
             Ok(read) => {
                 pod.asking = Asking::Admission(Self::ask(owner, Request::AdmitBound(Arc::new(read)))?);
             }

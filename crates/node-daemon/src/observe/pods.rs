@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use cpu_manager::ContainerId;
 use node_agent::RefusedPod;
+use node_input::told_pod;
 use node_state::PodNames;
 use parking_lot::Mutex;
 use pod_spec::{ContainerKey, ContainerName, Phase, Pod, PodRules, PodUid};
@@ -20,7 +21,6 @@ use pods_api::{Event, KubeletPod};
 use topology_admission::Reason;
 
 use super::sources::{Silence, Source};
-use crate::kubelet_pod::spec;
 use crate::shared::Shared;
 
 /// Between two tries to reach it.
@@ -164,7 +164,7 @@ impl Told {
 
 impl ToldPod {
     fn new(pod: &KubeletPod, rules: PodRules) -> Self {
-        let known = spec(pod, rules).map(Arc::new);
+        let known = told_pod(pod, rules).map(Arc::new);
         let refused = ToldRefusal::of(pod, known.as_ref().ok());
         Self {
             name: format!("{}/{}", pod.namespace(), pod.name()),
