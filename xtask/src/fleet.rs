@@ -154,10 +154,9 @@ impl Fleet {
 /// The last line of a fleet's log about what it has done.
 fn done(log: &str) -> anyhow::Result<Done> {
     let lines = log.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let said = |line: &Value| line["fields"]["message"] == "so far" || line["message"] == "so far";
-    let line = lines.into_iter().find(said).context("the fleet has not said yet what it has done")?;
-    let fields = if line["fields"].is_object() { &line["fields"] } else { &line };
-    let count = |name: &str| fields[name].as_u64().with_context(|| format!("{line} has no {name}"));
+    let line = lines.into_iter().find(|line| line["message"] == "so far");
+    let line = line.context("the fleet has not said yet what it has done")?;
+    let count = |name: &str| line[name].as_u64().with_context(|| format!("{line} has no {name}"));
     Ok(Done {
         admitted: count("admitted")?,
         refused: count("refused")?,

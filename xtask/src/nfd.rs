@@ -11,10 +11,8 @@ mod latency;
 mod node;
 mod updater;
 
-use std::fs;
-
 use anyhow::Context as _;
-use local_cluster::{Cluster, Parts, Programs, RELEASE};
+use local_cluster::{Cluster, Kind, Parts, Programs, RELEASE};
 
 use self::cases::{CONFIGURATIONS, MACHINES};
 use self::compare::Comparison;
@@ -22,7 +20,7 @@ use self::latency::Latency;
 use self::node::Node;
 use self::updater::Updater;
 use crate::document::write_figures;
-use crate::{cargo, root, run, target};
+use crate::{cargo, run, target};
 
 /// Compares what is published of a node with what Node Feature Discovery's topology updater publishes, and measures how
 /// long an admission takes to get there. Needs Go; the first build takes some minutes.
@@ -35,9 +33,6 @@ pub(crate) struct Nfd {
     #[arg(long, value_name = "COUNT", default_value = "20")]
     admissions: u32,
 }
-
-/// The definition of the kind.
-const DEFINITION: &str = "deploy/crd/topology.node.k8s.io_noderesourcetopologies.yaml";
 
 /// A machine with a configuration, and what came of it.
 struct Outcome {
@@ -53,9 +48,7 @@ impl Nfd {
         run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
         run(&mut cargo(&["build", "--quiet", "--package", "device-plugin", "--example", "plugin"]))?;
         let cluster = Cluster::start(&Programs::built(&target(), RELEASE)?, Parts::Storage)?;
-        cluster.apply(&fs::read_to_string(root().join(DEFINITION))?)?;
-        let kind = "crd/noderesourcetopologies.topology.node.k8s.io";
-        cluster.kubectl(&["wait", "--for=condition=Established", kind, "--timeout=30s"])?;
+        cluster.define(&[Kind::NodeResourceTopology])?;
         let mut outcomes = Vec::new();
         for machine in MACHINES {
             for (configuration, text) in CONFIGURATIONS {

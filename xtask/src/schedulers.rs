@@ -9,14 +9,13 @@ mod pods;
 mod play;
 mod text;
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use local_cluster::{
-    Cluster, Containers, EXTENDER_RIGHTS, Extender, Fleet, NODE_RIGHTS, Node, NodeOptions, PUBLISHER_RIGHTS,
-    Parts, Programs, READER_RIGHTS, RELEASE,
+    Cluster, Containers, EXTENDER_RIGHTS, Extender, Fleet, Kind, NODE_RIGHTS, Node, NodeOptions,
+    PUBLISHER_RIGHTS, Parts, Programs, READER_RIGHTS, RELEASE,
 };
 
 pub(crate) use self::kinds::Scheduler;
@@ -218,17 +217,7 @@ impl Schedulers {
 
 /// What nodes need that publish, and schedulers that read it.
 pub(crate) fn prepare(cluster: &Cluster) -> anyhow::Result<()> {
-    for (file, kind) in [
-        ("topology.node.k8s.io_noderesourcetopologies", "noderesourcetopologies.topology.node.k8s.io"),
-        ("topolet.dev_nodestates", "nodestates.topolet.dev"),
-    ] {
-        let definition = root().join(format!("deploy/crd/{file}.yaml"));
-        let definition = fs::read_to_string(&definition)
-            .with_context(|| format!("failed to read {}", definition.display()))?;
-        cluster.apply(&definition)?;
-        let kind = format!("crd/{kind}");
-        cluster.kubectl(&["wait", "--for=condition=Established", &kind, "--timeout=30s"])?;
-    }
+    cluster.define(&[Kind::NodeResourceTopology, Kind::NodeState])?;
     for rights in [NODE_RIGHTS, PUBLISHER_RIGHTS, READER_RIGHTS, EXTENDER_RIGHTS] {
         cluster.apply(rights)?;
     }

@@ -10,6 +10,7 @@ mod tls;
 mod nodes;
 mod fleet;
 mod extender;
+mod kinds;
 mod outages;
 
 use std::fmt::Write as _;
@@ -26,6 +27,7 @@ use tempfile::TempDir;
 use self::certificates::{Authority, Signed};
 pub use self::extender::{EXTENDER_RIGHTS, Extender};
 pub use self::fleet::Fleet;
+pub use self::kinds::Kind;
 pub use self::kubelet::ForwardingKubelet;
 pub use self::nodes::{Containers, Node, NodeOptions};
 pub use self::outages::{Figures, Outages};

@@ -1,16 +1,19 @@
 //! `topolet fleet` as nodes of a cluster: a real API server and scheduler, many nodes in one process.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+#[allow(dead_code, unreachable_pub, reason = "each test uses its part")]
+#[path = "support/in_cluster.rs"]
+mod in_cluster;
 
-use local_cluster::{Cluster, Fleet, NODE_RIGHTS, PUBLISHER_RIGHTS, Parts};
+use std::fs;
+use std::path::PathBuf;
+
+use in_cluster::{cluster, in_phase, object, program, until};
+use local_cluster::{
+    Cluster, Containers, Fleet, Kind, NODE_RIGHTS, Node, NodeOptions, PUBLISHER_RIGHTS, Parts,
+};
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_mins(1);
-const KIND: &str = "crd/noderesourcetopologies.topology.node.k8s.io";
 /// Two NUMA nodes of 24 cores, under a policy that refuses what does not fit one of them.
 const ARGUMENTS: [&str; 7] = [
     "--machine",
@@ -22,43 +25,14 @@ const ARGUMENTS: [&str; 7] = [
     "--publish-nrt",
 ];
 
-fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_topolet"))
-}
-
-fn cluster(parts: Parts) -> Option<Cluster> {
-    let cluster = Cluster::for_test(program().parent().unwrap().parent().unwrap(), parts)?;
-    let definition = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../deploy/crd/topology.node.k8s.io_noderesourcetopologies.yaml");
-    cluster.apply(&fs::read_to_string(definition).unwrap()).unwrap();
-    cluster.kubectl(&["wait", "--for=condition=Established", KIND, "--timeout=30s"]).unwrap();
+/// A cluster with the kinds and rights that a fleet needs.
+fn prepared(parts: Parts) -> Option<Cluster> {
+    let cluster = cluster(parts)?;
+    cluster.define(&[Kind::NodeResourceTopology]).unwrap();
     for rights in [NODE_RIGHTS, PUBLISHER_RIGHTS] {
         cluster.apply(rights).unwrap();
     }
     Some(cluster)
-}
-
-fn until<T>(what: &str, mut is_so: impl FnMut() -> Result<T, String>) -> T {
-    let began = Instant::now();
-    loop {
-        match is_so() {
-            Ok(found) => return found,
-            Err(now) => assert!(began.elapsed() < PATIENCE, "{what} does not come: {now}"),
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-}
-
-fn object(cluster: &Cluster, kind: &str, name: &str) -> Result<Value, String> {
-    let text = cluster.kubectl(&["get", kind, name, "-o", "json"]).map_err(|error| error.to_string())?;
-    serde_json::from_str(&text).map_err(|error| error.to_string())
-}
-
-fn in_phase(cluster: &Cluster, pod: &str, phase: &str) -> Value {
-    until(phase, || {
-        let status = object(cluster, "pod", pod)?["status"].clone();
-        if status["phase"] == phase { Ok(status) } else { Err(status.to_string()) }
-    })
 }
 
 fn pod(name: &str, bound_to: Option<&str>, cpus: u32) -> String {
@@ -89,7 +63,7 @@ fn until_available(cluster: &Cluster, node: &str, expected: &[&str]) {
 
 #[test]
 fn nodes_of_a_fleet_decide_publish_and_go_on_after_they_were_killed() {
-    let Some(cluster) = cluster(Parts::Scheduler) else { return };
+    let Some(cluster) = prepared(Parts::Scheduler) else { return };
     let fleet = Fleet::start(&cluster, program(), 3, &ARGUMENTS).unwrap();
     until_available(&cluster, "node-3", &["46", "46"]);
     for number in 1..=3 {
@@ -133,7 +107,7 @@ fn nodes_of_a_fleet_decide_publish_and_go_on_after_they_were_killed() {
 
 #[test]
 fn pods_that_come_by_themselves_change_what_schedulers_read() {
-    let Some(cluster) = cluster(Parts::Storage) else { return };
+    let Some(cluster) = prepared(Parts::Storage) else { return };
     let file: PathBuf = std::env::temp_dir().join(format!("fleet-{}.yaml", std::process::id()));
     fs::write(&file, pod("app", None, 8)).unwrap();
     let churn = ["-f", file.to_str().unwrap(), "--pods-a-second", "20"];
@@ -148,4 +122,39 @@ fn pods_that_come_by_themselves_change_what_schedulers_read() {
         serde_json::from_str(&cluster.kubectl(&["get", "pods", "-o", "json"]).unwrap()).unwrap();
     assert_eq!(pods["items"].as_array().map(Vec::len), Some(0), "the API server hears of none");
     fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn what_is_missing_is_said_once_and_nobody_elses_node_is_touched() {
+    let Some(cluster) = cluster(Parts::Storage) else { return };
+    cluster.apply(NODE_RIGHTS).unwrap();
+    cluster.apply(PUBLISHER_RIGHTS).unwrap();
+    let machine = ARGUMENTS[1];
+    let options = NodeOptions { name: "node-2", machine, containers: Containers::Simulated, arguments: &[] };
+    let _other = Node::start(&cluster, program(), options).unwrap();
+    let lease = || {
+        let lease = cluster.kubectl(&["get", "lease", "-n", "kube-node-lease", "node-2", "-o", "json"]);
+        let lease: Value = serde_json::from_str(&lease.unwrap()).unwrap();
+        lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
+    };
+    until("its Lease", || if lease().is_empty() { Err("none".to_owned()) } else { Ok(()) });
+    let (holder, labels) =
+        (lease(), || object(&cluster, "node", "node-2").unwrap()["metadata"]["labels"].clone());
+    let before = labels();
+
+    let fleet = Fleet::start(&cluster, program(), 3, &ARGUMENTS).unwrap();
+    let lines = |text: &str| fleet.log().lines().filter(|line| line.contains(text)).count();
+    until("both faults", || match (lines("has no NodeResourceTopology"), lines("is alive already")) {
+        (0, _) | (_, 0) => Err(fleet.log()),
+        _ => Ok(()),
+    });
+    object(&cluster, "node", "node-3").unwrap();
+    // Each is tried again every second.
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    assert_eq!((lines("has no NodeResourceTopology"), lines("is alive already")), (1, 1), "{}", fleet.log());
+    assert!(fleet.log().contains("kubectl apply -f"), "{}", fleet.log());
+    assert_eq!((lease(), labels()), (holder, before));
+
+    cluster.define(&[Kind::NodeResourceTopology]).unwrap();
+    until_available(&cluster, "node-3", &["46", "46"]);
 }

@@ -5,52 +5,22 @@
 #[path = "../../device-plugin/tests/support/plugin.rs"]
 mod plugin;
 
-use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+#[allow(dead_code, unreachable_pub, reason = "each test uses its part")]
+#[path = "support/in_cluster.rs"]
+mod in_cluster;
 
+use std::time::Duration;
+
+use in_cluster::{cluster, in_phase, object, program, until};
 use local_cluster::{Cluster, Containers, NODE_RIGHTS, NODES, Node, NodeOptions, Outages, Parts, User};
 use plugin::{Plugin, Script, device, register, request};
 use serde_json::Value;
 
 const MACHINE: &str = "xeon-2s-96cpu-sriov";
-const PATIENCE: Duration = Duration::from_mins(1);
-
-fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_topolet"))
-}
-
-fn cluster(parts: Parts) -> Option<Cluster> {
-    Cluster::for_test(program().parent().unwrap().parent().unwrap(), parts)
-}
-
-fn until<T>(what: &str, mut is_so: impl FnMut() -> Result<T, String>) -> T {
-    let began = Instant::now();
-    loop {
-        match is_so() {
-            Ok(found) => return found,
-            Err(now) => assert!(began.elapsed() < PATIENCE, "{what} does not come: {now}"),
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-}
 
 fn node(cluster: &Cluster, name: &str, containers: Containers) -> Node {
     Node::start(cluster, program(), NodeOptions { name, machine: MACHINE, containers, arguments: &[] })
         .unwrap()
-}
-
-fn object(cluster: &Cluster, kind: &str, name: &str) -> Result<Value, String> {
-    let text = cluster.kubectl(&["get", kind, name, "-o", "json"]).map_err(|error| error.to_string())?;
-    serde_json::from_str(&text).map_err(|error| error.to_string())
-}
-
-/// The status of a pod once it is in a phase.
-fn in_phase(cluster: &Cluster, pod: &str, phase: &str) -> Value {
-    until(phase, || {
-        let status = object(cluster, "pod", pod)?["status"].clone();
-        if status["phase"] == phase { Ok(status) } else { Err(status.to_string()) }
-    })
 }
 
 /// A pod that the scheduler places, or that is bound already.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use daemon::{Daemon, Folder, MACHINE, pod, until};
-use exported::{DEFINITION, export};
-use local_cluster::{Cluster, Parts, User, WATCHER, WATCHER_RIGHTS};
+use exported::export;
+use local_cluster::{Cluster, Kind, Parts, User, WATCHER, WATCHER_RIGHTS};
 use serde_json::Value;
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -30,9 +30,7 @@ fn rights(verbs: &str) -> String {
 const ALL_RIGHTS: &str = "create, patch, watch";
 
 fn install(cluster: &Cluster) {
-    cluster.apply(DEFINITION).unwrap();
-    let definition = "crd/noderesourcetopologies.topology.node.k8s.io";
-    cluster.kubectl(&["wait", "--for=condition=Established", definition, "--timeout=30s"]).unwrap();
+    cluster.define(&[Kind::NodeResourceTopology]).unwrap();
 }
 
 fn agent(cluster: &Cluster) -> PathBuf {

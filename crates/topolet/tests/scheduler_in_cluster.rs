@@ -1,59 +1,32 @@
 //! `topolet scheduler` beside the real kube-scheduler: pods go where their node admits them, and nowhere else.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::fs;
+#[allow(dead_code, unreachable_pub, reason = "each test uses its part")]
+#[path = "support/in_cluster.rs"]
+mod in_cluster;
+
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
 
+use in_cluster::{cluster, program, target, until};
 use local_cluster::{
-    Cluster, EXTENDER_RIGHTS, Extender, Fleet, NODE_RIGHTS, PUBLISHER_RIGHTS, Parts, Program, Programs,
+    Cluster, EXTENDER_RIGHTS, Extender, Fleet, Kind, NODE_RIGHTS, PUBLISHER_RIGHTS, Parts, Program, Programs,
     RELEASE,
 };
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_mins(1);
 /// Two NUMA nodes, each with 46 CPUs that containers can have for themselves.
 const NODES: [&str; 6] =
     ["--machine", "xeon-2s-96cpu-sriov", "--config", "pinned", "--policy", "single-numa-node"];
 
-fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_topolet"))
-}
-
-fn target() -> &'static Path {
-    program().parent().unwrap().parent().unwrap()
-}
-
 /// A cluster with the kinds and rights that all of it needs.
-fn cluster() -> Option<Cluster> {
-    let cluster = Cluster::for_test(target(), Parts::Storage)?;
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/crd");
-    for (file, kind) in [
-        ("topology.node.k8s.io_noderesourcetopologies.yaml", "noderesourcetopologies.topology.node.k8s.io"),
-        ("topolet.dev_nodestates.yaml", "nodestates.topolet.dev"),
-    ] {
-        cluster.apply(&fs::read_to_string(folder.join(file)).unwrap()).unwrap();
-        let kind = format!("crd/{kind}");
-        cluster.kubectl(&["wait", "--for=condition=Established", &kind, "--timeout=30s"]).unwrap();
-    }
+fn prepared() -> Option<Cluster> {
+    let cluster = cluster(Parts::Storage)?;
+    cluster.define(&[Kind::NodeResourceTopology, Kind::NodeState]).unwrap();
     for rights in [NODE_RIGHTS, PUBLISHER_RIGHTS, EXTENDER_RIGHTS] {
         cluster.apply(rights).unwrap();
     }
     Some(cluster)
-}
-
-fn until<T>(what: &str, mut is_so: impl FnMut() -> Result<T, String>) -> T {
-    let began = Instant::now();
-    loop {
-        match is_so() {
-            Ok(found) => return found,
-            Err(now) => assert!(began.elapsed() < PATIENCE, "{what} does not come: {now}"),
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
 }
 
 /// An answer: its status and its body.
@@ -118,7 +91,7 @@ fn until_running(cluster: &Cluster, expected: usize) {
 
 #[test]
 fn pods_go_where_their_node_admits_them() {
-    let Some(mut cluster) = cluster() else { return };
+    let Some(mut cluster) = prepared() else { return };
     let _fleet = Fleet::start(&cluster, program(), 3, &[&NODES[..], &["--publish-state"]].concat()).unwrap();
     wait_for_states(&cluster, 3);
     let extender = schedule(&mut cluster);
@@ -146,7 +119,7 @@ fn pods_go_where_their_node_admits_them() {
 
 #[test]
 fn what_is_no_question_is_answered_with_what_is_wrong() {
-    let Some(mut cluster) = cluster() else { return };
+    let Some(mut cluster) = prepared() else { return };
     let _fleet = Fleet::start(&cluster, program(), 1, &[&NODES[..], &["--publish-state"]].concat()).unwrap();
     wait_for_states(&cluster, 1);
     let extender = schedule(&mut cluster);

@@ -1,0 +1,52 @@
+//! Looking at a cluster in a test.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use local_cluster::{Cluster, Parts};
+use serde_json::Value;
+
+/// How long anything may take.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The program that is tested.
+pub fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_topolet"))
+}
+
+/// Where everything is built.
+pub fn target() -> &'static Path {
+    program().parent().unwrap().parent().unwrap()
+}
+
+/// A cluster; `None`: its programs are not built, which is said.
+pub fn cluster(parts: Parts) -> Option<Cluster> {
+    Cluster::for_test(target(), parts)
+}
+
+/// Waits until it is so.
+pub fn until<T>(what: &str, mut is_so: impl FnMut() -> Result<T, String>) -> T {
+    let began = Instant::now();
+    loop {
+        match is_so() {
+            Ok(found) => return found,
+            Err(now) => assert!(began.elapsed() < PATIENCE, "{what} does not come: {now}"),
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// An object of the API server.
+pub fn object(cluster: &Cluster, kind: &str, name: &str) -> Result<Value, String> {
+    let text = cluster.kubectl(&["get", kind, name, "-o", "json"]).map_err(|error| error.to_string())?;
+    serde_json::from_str(&text).map_err(|error| error.to_string())
+}
+
+/// The status of a pod once it is in a phase.
+pub fn in_phase(cluster: &Cluster, pod: &str, phase: &str) -> Value {
+    until(phase, || {
+        let status = object(cluster, "pod", pod)?["status"].clone();
+        if status["phase"] == phase { Ok(status) } else { Err(status.to_string()) }
+    })
+}
