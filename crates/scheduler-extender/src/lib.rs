@@ -9,6 +9,10 @@
 //!    [`Zones`].
 //! 3. *Nothing*: every pod passes, and [`Knowledge::Unknown`] says so.
 //!
+//! A pod that is being deleted may be on the node still or not, and a pod that was bound lies elsewhere if it came before the
+//! other had gone. Another pod passes only if it fits in every such order. Of more than 32 orders three are looked at: those
+//! that have ended went first and the others have not gone, all went first, all went last.
+//!
 //! A pod that has passed a filter and is not bound yet is *in flight*: it may come to any of the nodes that it was
 //! offered, or to none. Another pod passes such a node only if it fits without it and both fit together, whichever comes
 //! first. With up to three pods in flight at a node every
@@ -51,6 +55,7 @@ extern crate std;
 
 mod view;
 mod member;
+mod order;
 mod shared_nodes;
 mod in_flight;
 mod filter;

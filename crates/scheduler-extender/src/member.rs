@@ -8,6 +8,7 @@ use pod_spec::{Pod, PodUid};
 use topology_admission::{Ledger, Node};
 
 use crate::basis::{Basis, Exact};
+use crate::order::{Order, Orders};
 use crate::situation::SituationId;
 use crate::zones::Zones;
 
@@ -72,8 +73,7 @@ pub(crate) struct Member {
     now: Option<Arc<Basis>>,
     /// The situation of `now`, which the view keeps in step.
     pub(crate) situation: Option<SituationId>,
-    /// What the node may be instead: a pod that was bound may have come before those that ended had gone, or after those
-    /// that are ending have.
+    /// What the node may be instead: pods that were bound may have come before others had gone, or after.
     others: Vec<Arc<Basis>>,
     /// The situations of `others`.
     pub(crate) other_situations: Vec<SituationId>,
@@ -134,8 +134,15 @@ impl Member {
         if self.knows(&pod.uid) || self.assumed.iter().any(|other| other.uid == pod.uid) {
             return Assumed::Already;
         }
-        self.assumed.push(pod);
-        self.assume_again();
+        if self.ended.is_empty() && self.ending.is_empty() {
+            if let Some(after) = self.now.as_ref().and_then(|now| now.with(&pod)) {
+                self.now = Some(Arc::new(after));
+            }
+            self.assumed.push(pod);
+        } else {
+            self.assumed.push(pod);
+            self.assume_again();
+        }
         Assumed::New
     }
 
@@ -190,30 +197,34 @@ impl Member {
         self.published.is_none() && self.assumed.is_empty()
     }
 
-    /// Admits the assumed pods one after the other on what is published.
+    /// Works out what the node may be now: what is published, with the assumed pods, after each order in which these may
+    /// have come and others gone.
     fn assume_again(&mut self) {
         let Some(published) = &self.published else { return };
-        let listed = &published.basis;
-        let left = without(listed, &self.ended);
-        let now = self.after_assumed(Arc::clone(&left));
-        let mut others = Vec::new();
-        if !self.ending.is_empty() {
-            others.push(self.after_assumed(without(&left, &self.ending)));
+        let mut orders = Orders::new(self.assumed.len(), &self.ended, &self.ending);
+        let first = orders.next().map(|order| self.after(&published.basis, &order));
+        let mut others: Vec<Arc<Basis>> = Vec::new();
+        for order in orders {
+            let other = self.after(&published.basis, &order);
+            if !first.iter().chain(&others).any(|known| known.is_alike(&other)) {
+                others.push(other);
+            }
         }
-        if !self.ended.is_empty() && !self.assumed.is_empty() {
-            others.push(without(&self.after_assumed(Arc::clone(listed)), &self.ended));
-        }
-        self.now = Some(now);
+        self.now = first;
         self.others = others;
     }
 
-    /// One that does not fit will be refused by the node, and holds nothing.
-    fn after_assumed(&self, basis: Arc<Basis>) -> Arc<Basis> {
-        let admit = |basis: Arc<Basis>, pod: &Arc<Pod>| match basis.with(pod) {
-            Some(after) => Arc::new(after),
-            None => basis,
-        };
-        self.assumed.iter().fold(basis, admit)
+    /// The node after the assumed pods have come and others have gone in this order. An assumed pod that does not fit will
+    /// be refused by the node, and holds nothing.
+    fn after(&self, listed: &Arc<Basis>, order: &Order<'_>) -> Arc<Basis> {
+        let mut basis = without(listed, order.gone_before(0));
+        for (number, pod) in self.assumed.iter().enumerate() {
+            if let Some(after) = basis.with(pod) {
+                basis = Arc::new(after);
+            }
+            basis = without(&basis, order.gone_before(number + 1));
+        }
+        basis
     }
 
     pub(crate) fn others(&self) -> &[Arc<Basis>] {
@@ -222,9 +233,10 @@ impl Member {
 }
 
 /// The same after these pods have gone.
-fn without(basis: &Arc<Basis>, pods: &BTreeSet<PodUid>) -> Arc<Basis> {
+fn without<'a>(basis: &Arc<Basis>, pods: impl Iterator<Item = &'a PodUid>) -> Arc<Basis> {
+    let mut pods = pods.peekable();
     match &**basis {
-        Basis::Exact(exact) if !pods.is_empty() => Arc::new(Basis::Exact(exact.without(pods))),
+        Basis::Exact(exact) if pods.peek().is_some() => Arc::new(Basis::Exact(exact.without(pods))),
         Basis::Exact(_) | Basis::Approximate(_) => Arc::clone(basis),
     }
 }
