@@ -114,6 +114,7 @@ impl Answers {
     /// The pod cannot be read.
     pub(crate) fn preempt(&self, asked: ExtenderPreemptionArgs) -> Result<ExtenderPreemptionResult, String> {
         let pod = told_object(&asked.pod, PodRules::default())?;
+        self.metrics.asked_to_preempt();
         let victims = asked.victims();
         let uids = |victims: &MetaVictims| {
             victims.pods.iter().flatten().map(|pod| PodUid::new(&pod.uid)).collect::<Vec<PodUid>>()

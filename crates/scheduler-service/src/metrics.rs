@@ -23,6 +23,7 @@ pub(crate) struct Metrics {
     judged: Family<BasisLabel, Counter>,
     failed: Family<BasisLabel, Counter>,
     late: Counter,
+    preemptions: Counter,
     nodes: Gauge,
     situations: Gauge,
     assumed: Gauge,
@@ -47,6 +48,7 @@ impl Metrics {
             judged: Family::default(),
             failed: Family::default(),
             late: Counter::default(),
+            preemptions: Counter::default(),
             nodes: Gauge::default(),
             situations: Gauge::default(),
             assumed: Gauge::default(),
@@ -77,6 +79,11 @@ impl Metrics {
             "topolet_scheduler_nodes_not_looked_at",
             "Nodes for which there was no time.",
             metrics.late.clone(),
+        );
+        registry.register(
+            "topolet_scheduler_preemptions",
+            "Times that it was asked which pods make room for another one.",
+            metrics.preemptions.clone(),
         );
         registry.register(
             "topolet_scheduler_nodes",
@@ -120,6 +127,10 @@ impl Metrics {
 
     pub(crate) fn not_looked_at(&self, nodes: usize) {
         self.late.inc_by(nodes as u64);
+    }
+
+    pub(crate) fn asked_to_preempt(&self) {
+        self.preemptions.inc();
     }
 
     /// In the text format of Prometheus.

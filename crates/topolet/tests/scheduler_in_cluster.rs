@@ -118,6 +118,30 @@ fn pods_go_where_their_node_admits_them() {
 }
 
 #[test]
+fn a_pod_that_ends_others_fits_where_they_were() {
+    let Some(mut cluster) = prepared() else { return };
+    let _fleet = Fleet::start(&cluster, program(), 2, &[&NODES[..], &["--publish-state"]].concat()).unwrap();
+    wait_for_states(&cluster, 2);
+    let extender = schedule(&mut cluster);
+    // Two on each NUMA node, one after the other: the youngest are on the second NUMA node.
+    for number in 1..=8 {
+        cluster.apply(&pod(&format!("low-{number}"), 23)).unwrap();
+        until_running(&cluster, number);
+    }
+    let class =
+        "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 1000\n---\n";
+    let high = pod("high", 40).replace("spec:\n", "spec:\n  priorityClassName: high\n");
+    cluster.apply(&format!("{class}{high}")).unwrap();
+    // Two have gone for it.
+    until_running(&cluster, 7);
+    let (_, metrics) = ask(extender.address(), "GET /metrics", "").unwrap();
+    assert!(!metrics.contains("topolet_scheduler_mispredictions_total{"), "{metrics}");
+    assert!(!metrics.contains("topolet_scheduler_preemptions_total 0"), "{metrics}");
+    let phase = cluster.kubectl(&["get", "pod", "high", "-o", "jsonpath={.status.phase}"]).unwrap();
+    assert_eq!(phase, "Running");
+}
+
+#[test]
 fn what_is_no_question_is_answered_with_what_is_wrong() {
     let Some(mut cluster) = prepared() else { return };
     let _fleet = Fleet::start(&cluster, program(), 1, &[&NODES[..], &["--publish-state"]].concat()).unwrap();
