@@ -72,6 +72,9 @@ pub struct Candidate {
     /// The average distance between the nodes; `None` where it decides nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<f64>,
+    /// What the nodes cost by the placement strategy; `None` where it decides nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<u32>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
@@ -101,6 +104,7 @@ impl MergeReport {
                 not_preferred_by: with(Suitability::Acceptable),
                 not_offered_by: with(Suitability::NotNamed),
                 distance: candidate.distance,
+                score: candidate.score,
             }
         };
         Self {
@@ -128,6 +132,7 @@ impl Candidate {
             parts.push(String::from("preferred for all"));
         }
         parts.extend(self.distance.map(|distance| format!("average distance {distance:.1}")));
+        parts.extend(self.score.map(|score| format!("score {score}")));
         parts.join("; ")
     }
 }

@@ -1,4 +1,4 @@
-//! The reachable set of one size whose nodes are closest to each other.
+//! The reachable set of one size whose nodes are closest to each other, or cost least by their scores.
 //!
 //! First the least sum of distances is found, then the lowest set that has it, in the way of `lowest`: a set as
 //! close as that without the highest node, else that node stays.
@@ -8,8 +8,8 @@
 //! - no set in it can be close enough. Each node that is still to be taken costs its distances to the nodes taken
 //!   and, by halves, those to its nearest others; the cheapest such nodes bound the rest;
 //! - nothing in it can be reached;
-//! - a node is left out, but not one with the same distances to all others that serves no better: exchanging the
-//!   two would keep the sum. So of nodes that nothing tells apart only the number matters.
+//! - a node is left out, but not one with the same distances to all others that costs no less alone and serves no
+//!   better: exchanging the two would not raise the sum. So of nodes that nothing tells apart only the number matters.
 //!
 //! Few sets, and distances that are missing or so large that floats round, are met one by one.
 
@@ -17,8 +17,8 @@ use node_cover::{OutOfSteps, Steps};
 use numa_bitmask::{NodeIndex, NodeMask};
 use smallvec::SmallVec;
 
-use crate::costs::Costs;
-use crate::distance::{Distances, Tie};
+use crate::costs::{self, Costs};
+use crate::distance::Tie;
 use crate::work::Stop;
 use crate::zone::{Reach, Zone};
 
@@ -35,16 +35,15 @@ type Each = SmallVec<[(u64, NodeIndex); NodeIndex::LIMIT]>;
 pub(crate) fn closest(
     zone: &Zone<'_, '_>,
     size: u32,
-    distances: &Distances,
     tie: &mut Tie<'_>,
     steps: &mut Steps,
 ) -> Result<(), Stop> {
     let is_large = count_of_size(zone.room, size) > FEW;
-    let Some(costs) = is_large.then(|| Costs::new(zone, distances)).flatten() else {
+    let Some(costs) = is_large.then(|| Costs::new(zone, tie.ties())).flatten() else {
         return each(zone, size, NodeMask::EMPTY, zone.room, tie, steps);
     };
     // Where another zone has a closer set, nothing here matters.
-    let limit = tie.best().and_then(|mask| distances.sum(mask)).unwrap_or(u64::MAX / 4);
+    let limit = tie.best().and_then(|mask| costs::sum(mask, tie.ties())).unwrap_or(u64::MAX / 4);
     let mut search = Search { zone, size, costs: &costs, limit, found: None, goal: Goal::Least, steps };
     let searched = search.grow().and_then(|()| search.descend(NodeMask::EMPTY, 0, zone.room));
     let Some(best) = search.found else { return Ok(searched?) };

@@ -1,9 +1,13 @@
 //! What the nodes of a room cost each other, prepared for the search for the closest.
+//!
+//! A score is a cost of one node alone, so it stands where a node's distance to itself does. Distances decide first:
+//! where there are both, a distance counts as much as more than all scores of a set.
 
 use numa_bitmask::{NodeIndex, NodeMask};
 use smallvec::SmallVec;
 
-use crate::distance::Distances;
+use crate::distance::Ties;
+use crate::scores::NodeScores;
 use crate::zone::Zone;
 
 /// Distances in both directions between the nodes of a room.
@@ -12,7 +16,7 @@ pub(crate) struct Costs {
     pub(crate) pairs: [[u32; NodeIndex::LIMIT]; NodeIndex::LIMIT],
     /// By position: the other nodes, nearest first.
     pub(crate) nearest: SmallVec<[SmallVec<[NodeIndex; NodeIndex::LIMIT]>; NodeIndex::LIMIT]>,
-    /// By position: nodes with the same distances that serve no better.
+    /// By position: nodes with the same distances to all others that cost as much or more alone and serve no better.
     pub(crate) worse: [NodeMask; NodeIndex::LIMIT],
     /// Sums of equally many nodes differ by multiples of it; 0 if all are equal.
     pub(crate) grain: u64,
@@ -20,13 +24,22 @@ pub(crate) struct Costs {
 
 impl Costs {
     /// `None` where a distance is missing or so large that sums of floats could round.
-    pub(crate) fn new(zone: &Zone<'_, '_>, distances: &Distances) -> Option<Self> {
+    pub(crate) fn new(zone: &Zone<'_, '_>, ties: Ties<'_>) -> Option<Self> {
         let mut pairs = [[0; NodeIndex::LIMIT]; NodeIndex::LIMIT];
-        for from in zone.room {
-            for to in zone.room {
-                let there = distances.small(from, to)?;
-                let both = if from == to { there } else { there + distances.small(to, from)? };
-                pairs[from.get()][to.get()] = both;
+        if let Some(distances) = ties.distances() {
+            let weight = weight_of_distance(ties);
+            for from in zone.room {
+                for to in zone.room {
+                    let there = distances.small(from, to)?;
+                    let both = if from == to { there } else { there + distances.small(to, from)? };
+                    pairs[from.get()][to.get()] = both.checked_mul(weight)?;
+                }
+            }
+        }
+        if let Some(scores) = ties.scores() {
+            for node in zone.room {
+                let own = &mut pairs[node.get()][node.get()];
+                *own = own.checked_add(u32::from(scores.of(node)))?;
             }
         }
         let mut nearest = SmallVec::new();
@@ -40,9 +53,11 @@ impl Costs {
                 let is_worse = |other: &NodeIndex| {
                     let own = &pairs[other.get()];
                     let rest = zone.room.without(node).without(*other);
-                    row[node.get()] == own[other.get()]
+                    row[node.get()] <= own[other.get()]
                         && zone.is_as_good(node, *other)
-                        && (node < *other || !zone.is_as_good(*other, node))
+                        && (row[node.get()] < own[other.get()]
+                            || node < *other
+                            || !zone.is_as_good(*other, node))
                         && rest.iter().all(|third| row[third.get()] == own[third.get()])
                 };
                 worse[node.get()] = zone.room.without(node).iter().filter(is_worse).collect();
@@ -57,6 +72,21 @@ impl Costs {
     pub(crate) fn adds(&self, node: NodeIndex, keep: NodeMask) -> u64 {
         let row = &self.pairs[node.get()];
         keep.with(node).iter().map(|other| u64::from(row[other.get()])).sum()
+    }
+}
+
+/// The sum of the costs of `mask`; `None` where [`Costs::new`] has none.
+pub(crate) fn sum(mask: NodeMask, ties: Ties<'_>) -> Option<u64> {
+    let distances = ties.distances().map_or(Some(0), |distances| distances.sum(mask))?;
+    let scores = ties.scores().map_or(0, |scores| u64::from(scores.sum(mask)));
+    Some(distances * u64::from(weight_of_distance(ties)) + scores)
+}
+
+/// What a distance of 1 counts as: more than the scores of all nodes.
+const fn weight_of_distance(ties: Ties<'_>) -> u32 {
+    match ties.scores() {
+        None => 1,
+        Some(_) => NodeScores::MAX_SUM + 1,
     }
 }
 

@@ -1,9 +1,12 @@
-//! Which of two node sets of equal size wins: by average distance where asked for, else by number.
+//! Which of two node sets of equal size wins: by average distance and by score where asked for, else by number.
 
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 
 use numa_bitmask::{NodeIndex, NodeMask};
 use thiserror::Error;
+
+use crate::scores::NodeScores;
 
 /// What decides between node sets of equal size.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +15,32 @@ pub enum Ties<'a> {
     LowestNumber,
     /// The smaller average distance (`prefer-closest-numa-nodes`), then the lower number.
     Closest(&'a Distances),
+    /// The smaller average distance where `distances` are given, then the smaller sum of scores, then the lower number.
+    /// Not the kubelet's: a placement strategy of your own.
+    Scored {
+        /// Decides before the scores, where it is on.
+        distances: Option<&'a Distances>,
+        /// What each node costs.
+        scores: &'a NodeScores,
+    },
+}
+
+impl<'a> Ties<'a> {
+    /// What decides first.
+    pub(crate) const fn distances(self) -> Option<&'a Distances> {
+        match self {
+            Self::LowestNumber | Self::Scored { distances: None, .. } => None,
+            Self::Closest(distances) | Self::Scored { distances: Some(distances), .. } => Some(distances),
+        }
+    }
+
+    /// What decides next.
+    pub(crate) const fn scores(self) -> Option<&'a NodeScores> {
+        match self {
+            Self::LowestNumber | Self::Closest(_) => None,
+            Self::Scored { scores, .. } => Some(scores),
+        }
+    }
 }
 
 /// How an entry of a distance row is found.
@@ -193,8 +222,12 @@ impl<'a> Tie<'a> {
         if best == mask {
             return Ok(());
         }
-        let Ties::Closest(distances) = self.ties else {
-            self.best = Some(best.min(mask));
+        let costs = |scores: &NodeScores| scores.sum(mask).cmp(&scores.sum(best));
+        let by_score = self.ties.scores().map_or(Ordering::Equal, costs).then(mask.cmp(&best));
+        let Some(distances) = self.ties.distances() else {
+            if by_score.is_lt() {
+                self.best = Some(mask);
+            }
             return Ok(());
         };
         let current = match self.average {
@@ -202,7 +235,7 @@ impl<'a> Tie<'a> {
             None => distances.average(best)?,
         };
         let offered = distances.average(mask)?;
-        let closer = offered.total_cmp(&current).then(mask.cmp(&best)).is_lt();
+        let closer = offered.total_cmp(&current).then(by_score).is_lt();
         self.average = Some(if closer { offered } else { current });
         if closer {
             self.best = Some(mask);

@@ -13,8 +13,8 @@
 //!
 //! Lists on machines of up to twelve nodes go through bitmaps of node sets (`dense`). Everything else becomes a few
 //! *zones*: nodes to choose from, and conditions that are closed upwards (`zone`). In a zone the lowest set of one
-//! size is found by asking, node by node, whether one can do without it (`lowest`), the closest one by branch and
-//! bound (`closest`). The question itself is answered by covering needs with few nodes, or where several open parts
+//! size is found by asking, node by node, whether one can do without it (`lowest`), the closest or least scored one by
+//! branch and bound (`closest`). The question itself is answered by covering needs with few nodes, or where several open parts
 //! share out what is left over, by packing (`share`).
 //!
 //! Cost: linear in the hints for preferred lists; a few passes over 2^n bits for others up to twelve nodes; for
@@ -40,6 +40,7 @@ mod costs;
 mod several;
 mod trace;
 mod distance;
+mod scores;
 mod work;
 
 // What signatures name: one dependency is enough for a merge.
@@ -47,5 +48,6 @@ pub use {numa_bitmask, pod_spec, topology_hint};
 
 pub use distance::{DistanceIndex, Distances, MissingDistance, Ties};
 pub use policy::{Admit, KubeletPolicy, MergeError, Merged, Policy};
+pub use scores::NodeScores;
 pub use trace::{AnswerSummary, Candidate, MergeReason, MergeTrace, ServableSets, Suitability};
 pub use work::WorkLimit;

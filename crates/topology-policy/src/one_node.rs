@@ -45,10 +45,10 @@ fn prefers_one(family: Family<'_>) -> bool {
 
 /// Offers each of `agreed`, at least one.
 fn offer(agreed: NodeMask, tie: &mut Tie<'_>) -> OneNode {
-    // Without distances the lowest wins, and it comes first.
+    // Without distances and scores the lowest wins, and it comes first.
     let rivals = match tie.ties() {
         Ties::LowestNumber => 1,
-        Ties::Closest(_) => agreed.len() as usize,
+        Ties::Closest(_) | Ties::Scored { .. } => agreed.len() as usize,
     };
     for node in agreed.iter().take(rivals) {
         if tie.offer(node.into()).is_err() {

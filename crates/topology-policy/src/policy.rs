@@ -158,7 +158,7 @@ impl Policy for KubeletPolicy {
     ) -> Result<Merged, MergeError> {
         match self {
             Self::None => Ok(Merged { hint: Hint::NONE, admit: Admit::Yes }),
-            Self::SingleNumaNode => Ok(single::merge(nodes, answers)),
+            Self::SingleNumaNode => Ok(single::merge(nodes, ties, answers)),
             Self::BestEffort => {
                 let hint = self.merge_to(nodes, ties, answers, limit, Extent::Full)?;
                 Ok(Merged { hint: hint.unwrap_or(Hint::NONE), admit: Admit::Yes })

@@ -107,7 +107,7 @@ pub(crate) fn offer_best(
             }
             Ok(())
         }
-        Ties::Closest(distances) => closest(zone, size, distances, tie, steps),
+        Ties::Closest(_) | Ties::Scored { .. } => closest(zone, size, tie, steps),
     }
 }
 

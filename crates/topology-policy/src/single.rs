@@ -2,14 +2,15 @@
 //!
 //! Only preferred hints count, and of those only such without a node set or with exactly one node. If some answer
 //! has none left, the unit is refused. Otherwise the lowest node wins that every answer names or leaves open and
-//! at least one names; without any, the unit is admitted anywhere if every answer leaves it open.
+//! at least one names, or of these the one with the lowest score; without any, the unit is admitted anywhere if every answer leaves it open.
 
 use numa_bitmask::NodeMask;
 use topology_hint::{Affinity, Answer, Answers, Family, Hint, Preference};
 
+use crate::distance::Ties;
 use crate::policy::{Admit, Merged};
 
-pub(crate) fn merge(nodes: NodeMask, answers: &Answers) -> Merged {
+pub(crate) fn merge(nodes: NodeMask, ties: Ties<'_>, answers: &Answers) -> Merged {
     let refused = Merged { hint: Hint::NONE, admit: Admit::No };
     let anywhere = Merged { hint: Hint::ANY, admit: Admit::Yes };
     if nodes.is_empty() {
@@ -26,7 +27,12 @@ pub(crate) fn merge(nodes: NodeMask, answers: &Answers) -> Merged {
         }
         named |= own;
     }
-    match (common & named).first() {
+    let candidates = common & named;
+    let best = match ties.scores() {
+        None => candidates.first(),
+        Some(scores) => candidates.iter().min_by_key(|node| scores.of(*node)),
+    };
+    match best {
         // All nodes merged into one: the kubelet stores "any".
         Some(node) if nodes == NodeMask::single(node) => anywhere,
         Some(node) => Merged {

@@ -70,6 +70,8 @@ pub struct Candidate {
     pub fits: Vec<Suitability>,
     /// The average distance, where it decides ties and is known.
     pub distance: Option<f64>,
+    /// The sum of its nodes' scores, where a placement strategy decides ties.
+    pub score: Option<u32>,
 }
 
 /// What an answer makes of a node set.
@@ -107,6 +109,8 @@ pub enum MergeReason {
     },
     /// Of equally many nodes these are the closest.
     Closest,
+    /// Of equally many nodes, equally close, these have the lowest score of the placement strategy.
+    LowestScore,
     /// Of equally good node sets the one with the lowest nodes.
     LowestNumber,
     /// There is no answer, as the error says.
@@ -127,7 +131,7 @@ impl KubeletPolicy {
         let said = said.collect();
         let (mut candidates, why) = match self {
             Self::None => (Vec::new(), MergeReason::NotLookedAt),
-            Self::SingleNumaNode => single(nodes, &parts, &merged),
+            Self::SingleNumaNode => single(nodes, ties, &parts, &merged),
             Self::BestEffort | Self::Restricted => ranked(nodes, ties, &parts, &merged, &mut steps),
         };
         candidates.truncate(CANDIDATES);
@@ -172,27 +176,32 @@ fn fit(part: &Part<'_>, mask: NodeMask) -> Suitability {
 }
 
 fn candidate(nodes: NodeMask, ties: Ties<'_>, parts: &Parts<'_>) -> Candidate {
-    let distance = match ties {
-        Ties::LowestNumber => None,
-        Ties::Closest(distances) => distances.average(nodes).ok(),
-    };
-    Candidate { nodes, fits: parts.iter().map(|part| fit(part, nodes)).collect(), distance }
+    Candidate {
+        nodes,
+        fits: parts.iter().map(|part| fit(part, nodes)).collect(),
+        distance: ties.distances().and_then(|distances| distances.average(nodes).ok()),
+        score: ties.scores().map(|scores| scores.sum(nodes)),
+    }
 }
 
 /// Each node alone, those first that miss the fewest preferences.
 fn single(
     nodes: NodeMask,
+    ties: Ties<'_>,
     parts: &Parts<'_>,
     merged: &Result<Merged, MergeError>,
 ) -> (Vec<Candidate>, MergeReason) {
-    let mut candidates: Vec<_> =
-        nodes.iter().map(|node| candidate(node.into(), Ties::LowestNumber, parts)).collect();
+    // A distance does not decide between single nodes.
+    let ties = ties.scores().map_or(Ties::LowestNumber, |scores| Ties::Scored { distances: None, scores });
+    let mut candidates: Vec<_> = nodes.iter().map(|node| candidate(node.into(), ties, parts)).collect();
     let missed =
         |candidate: &Candidate| candidate.fits.iter().filter(|fit| **fit != Suitability::Preferred).count();
     let winner =
         merged.as_ref().ok().and_then(|merged| merged.admitted()).and_then(|hint| hint.affinity.nodes());
     // Where an answer takes any node the merge looks at the nodes that it prefers by name first.
-    candidates.sort_by_key(|candidate| (Some(candidate.nodes) != winner, missed(candidate), candidate.nodes));
+    candidates.sort_by_key(|candidate| {
+        (Some(candidate.nodes) != winner, missed(candidate), candidate.score, candidate.nodes)
+    });
     let all_open =
         parts.iter().all(|part| part.leaves_open() && nodes.iter().all(|node| !part.prefers(node.into())));
     let suitable = candidates.iter().filter(|candidate| missed(candidate) == 0).count();
@@ -200,7 +209,10 @@ fn single(
         _ if all_open && !nodes.is_empty() => MergeReason::AllOpen,
         Ok(merged) if merged.admitted().is_none() => MergeReason::NoNodeSuitsAll,
         _ if suitable == 1 => MergeReason::OnlyPreferred,
-        _ => MergeReason::LowestNumber,
+        _ => match candidates.as_slice() {
+            [first, second, ..] if first.score < second.score => MergeReason::LowestScore,
+            _ => MergeReason::LowestNumber,
+        },
     };
     (candidates, why)
 }
@@ -243,7 +255,10 @@ fn ranked(
     };
     seen.sort_by(|a, b| {
         let first = |own: &(bool, Candidate)| own.1.nodes != winner;
-        let same_rank = || rank(a).cmp(&rank(b)).then_with(|| by_distance(&a.1, &b.1));
+        let same_rank = || {
+            let by_score = || a.1.score.cmp(&b.1.score);
+            rank(a).cmp(&rank(b)).then_with(|| by_distance(&a.1, &b.1)).then_with(by_score)
+        };
         first(a).cmp(&first(b)).then_with(same_rank).then_with(|| a.1.nodes.cmp(&b.1.nodes))
     });
     let why = match seen.as_slice() {
@@ -255,6 +270,7 @@ fn ranked(
             MergeReason::Size { needed }
         }
         [first, second, ..] if by_distance(&first.1, &second.1) == Ordering::Less => MergeReason::Closest,
+        [(_, first), (_, second), ..] if first.score < second.score => MergeReason::LowestScore,
         [_, _, ..] => MergeReason::LowestNumber,
         [(false, _)] => MergeReason::Size { needed },
         [_] | [] => MergeReason::OnlyCandidate,

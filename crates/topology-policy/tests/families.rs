@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use numa_bitmask::NodeMask;
 use proptest::prelude::*;
 use topology_hint::{Affinity, Answer, Answers, Hint, Preference};
-use topology_policy::{Admit, DistanceIndex, Distances, KubeletPolicy, Merged, Policy, Ties, WorkLimit};
+use topology_policy::{
+    Admit, DistanceIndex, Distances, KubeletPolicy, Merged, NodeScores, Policy, Ties, WorkLimit,
+};
 
 mod plain;
 mod slow;
@@ -14,6 +16,33 @@ mod slow;
 fn distances(rows: Vec<Vec<u64>>) -> Distances {
     let rows = (0..).zip(rows).map(|(id, row)| (id, Some(row)));
     Distances::new(rows, DistanceIndex::ByPosition)
+}
+
+/// Scores of the nodes, from the distances so that a failing case has one thing less.
+fn scores(rows: &[Vec<u64>]) -> NodeScores {
+    let score = |row: &Vec<u64>| row.iter().fold(7, |sum: u64, own| (sum * 3 + own % 64) % 64) % 4;
+    NodeScores::new(rows.iter().map(|row| u16::try_from(score(row)).unwrap()))
+}
+
+/// Every way of deciding between equals.
+fn all_ties<'a>(distances: &'a Distances, scores: &'a NodeScores) -> [Ties<'a>; 4] {
+    [
+        Ties::LowestNumber,
+        Ties::Closest(distances),
+        Ties::Scored { distances: None, scores },
+        Ties::Scored { distances: Some(distances), scores },
+    ]
+}
+
+/// Distance and score of a set, as far as they decide.
+fn costs(ties: Ties<'_>, set: u64) -> (u64, u32) {
+    let set = NodeMask::from_bits(set);
+    let average = |distances: &Distances| distances.average(set).unwrap().to_bits();
+    match ties {
+        Ties::LowestNumber => (0, 0),
+        Ties::Closest(distances) => (average(distances), 0),
+        Ties::Scored { distances, scores } => (distances.map_or(0, average), scores.sum(set)),
+    }
 }
 
 fn families(own: &[plain::Plain]) -> Answers {
@@ -26,10 +55,10 @@ fn families(own: &[plain::Plain]) -> Answers {
 
 fn check_slowly(nodes: usize, own: &[plain::Plain], rows: Vec<Vec<u64>>) -> Result<(), TestCaseError> {
     let answers = families(own);
-    let distances = distances(rows);
+    let (scores, distances) = (scores(&rows), distances(rows));
     let best = slow::merge(nodes, own);
-    for ties in [Ties::LowestNumber, Ties::Closest(&distances)] {
-        let expected = best.merged(ties);
+    for ties in all_ties(&distances, &scores) {
+        let expected = best.merged(|set| costs(ties, set));
         let all = NodeMask::all(nodes);
         let merged = KubeletPolicy::BestEffort.merge(all, ties, &answers, WorkLimit::default()).unwrap();
         prop_assert_eq!(merged.hint, expected, "{:?}", ties);
@@ -70,7 +99,7 @@ fn written_out(own: &[plain::Plain], all: NodeMask, listed: impl Fn(usize) -> bo
 
 fn check_lists(nodes: usize, own: &[plain::Plain], rows: Vec<Vec<u64>>) -> Result<(), TestCaseError> {
     let all = NodeMask::all(nodes);
-    let distances = distances(rows);
+    let (scores, distances) = (scores(&rows), distances(rows));
     let answers = families(own);
     let written = [
         written_out(own, all, |_| true),
@@ -78,7 +107,7 @@ fn check_lists(nodes: usize, own: &[plain::Plain], rows: Vec<Vec<u64>>) -> Resul
         written_out(own, all, |at| at % 2 == 1),
     ];
     for policy in [KubeletPolicy::BestEffort, KubeletPolicy::Restricted, KubeletPolicy::SingleNumaNode] {
-        for ties in [Ties::LowestNumber, Ties::Closest(&distances)] {
+        for ties in all_ties(&distances, &scores) {
             let merged = policy.merge(all, ties, &answers, WorkLimit::default()).unwrap();
             for lists in &written {
                 prop_assert_eq!(merged, policy.merge(all, ties, lists, WorkLimit::default()).unwrap());
@@ -91,7 +120,7 @@ fn check_lists(nodes: usize, own: &[plain::Plain], rows: Vec<Vec<u64>>) -> Resul
 /// Sets that all families prefer, of up to three nodes, looked at one by one.
 fn check_small(nodes: usize, own: &[plain::Plain], rows: Vec<Vec<u64>>) -> Result<(), TestCaseError> {
     let all = NodeMask::all(nodes);
-    let distances = distances(rows);
+    let (scores, distances) = (scores(&rows), distances(rows));
     let answers = families(own);
     let agreed = |set: u64| {
         let preferred = |family: &plain::Plain| slow::accepts(family, set) == Some(true);
@@ -100,12 +129,8 @@ fn check_small(nodes: usize, own: &[plain::Plain], rows: Vec<Vec<u64>>) -> Resul
     let pairs = (0..nodes).flat_map(|a| (0..=a).map(move |b| 1_u64 << a | 1 << b));
     let small: BTreeSet<u64> = pairs.flat_map(|pair| (0..nodes).map(move |c| pair | 1 << c)).collect();
     let agreed: Vec<u64> = small.into_iter().filter(|set| agreed(*set)).collect();
-    for ties in [Ties::LowestNumber, Ties::Closest(&distances)] {
-        let distance = |set: u64| match ties {
-            Ties::LowestNumber => 0.0,
-            Ties::Closest(distances) => distances.average(NodeMask::from_bits(set)).unwrap(),
-        };
-        let key = |set: &&u64| (set.count_ones(), distance(**set).to_bits(), **set);
+    for ties in all_ties(&distances, &scores) {
+        let key = |set: &&u64| (set.count_ones(), costs(ties, **set), **set);
         let Some(best) = agreed.iter().min_by_key(key) else { continue };
         let merged = KubeletPolicy::Restricted.merge(all, ties, &answers, WorkLimit::default()).unwrap();
         let expected =

@@ -5,7 +5,8 @@ use numa_bitmask::{NodeIndex, NodeMask};
 use proptest::prelude::*;
 use topology_hint::{Affinity, Answer, Answers, ForeignNodes, Hint, ListedHint, Preference};
 use topology_policy::{
-    Admit, DistanceIndex, Distances, KubeletPolicy, Merged, MissingDistance, Policy, Ties, WorkLimit,
+    Admit, DistanceIndex, Distances, KubeletPolicy, Merged, MissingDistance, NodeScores, Policy, Ties,
+    WorkLimit,
 };
 
 /// The lists that the kubelet would see.
@@ -24,24 +25,30 @@ fn lists(answers: &Answers, nodes: NodeMask) -> Vec<Vec<ListedHint>> {
         .collect()
 }
 
-/// The comparison of the specification as a key: the smaller wins.
+/// The comparison of the specification as a key, with the score before the number: the smaller wins.
 fn key(
     candidate: (NodeMask, bool),
     limit: u32,
     ties: Ties<'_>,
-) -> Result<(u8, u8, u32, u64, u64), MissingDistance> {
+) -> Result<(u8, u8, u32, u64, u32, u64), MissingDistance> {
     let (mask, preferred) = candidate;
     let distance = match ties {
-        Ties::LowestNumber => 0,
+        Ties::LowestNumber | Ties::Scored { distances: None, .. } => 0,
         // Positive floats sort like their bits.
-        Ties::Closest(distances) => distances.average(mask)?.to_bits(),
+        Ties::Closest(distances) | Ties::Scored { distances: Some(distances), .. } => {
+            distances.average(mask)?.to_bits()
+        }
+    };
+    let score = match ties {
+        Ties::LowestNumber | Ties::Closest(_) => 0,
+        Ties::Scored { scores, .. } => scores.sum(mask),
     };
     let (class, size) = match (preferred, mask.len()) {
         (true, size) => ((0, 0), size),
         (false, size) if size <= limit => ((1, 0), limit - size),
         (false, size) => ((1, 1), size),
     };
-    Ok((class.0, class.1, size, distance, mask.to_bits()))
+    Ok((class.0, class.1, size, distance, score, mask.to_bits()))
 }
 
 /// Every combination, in nested-loop order.
@@ -53,7 +60,12 @@ fn product(policy: KubeletPolicy, nodes: NodeMask, ties: Ties<'_>, answers: &Ans
             list.retain(|listed| listed.hint.is_preferred() && listed.width().is_none_or(|width| width == 1));
         }
     }
-    let ties = if single { Ties::LowestNumber } else { ties };
+    let ties = match ties {
+        // Single nodes have no distance to others.
+        Ties::Closest(_) if single => Ties::LowestNumber,
+        Ties::Scored { scores, .. } if single => Ties::Scored { distances: None, scores },
+        ties => ties,
+    };
     let narrowest = |list: &Vec<ListedHint>| list.iter().filter_map(|listed| listed.width()).min();
     let limit = lists.iter().filter_map(narrowest).max().unwrap_or(0);
     let mut best: Option<(NodeMask, bool)> = None;
@@ -193,6 +205,7 @@ proptest! {
         nodes in 1..=6_usize,
         lists in proptest::collection::vec(proptest::collection::vec(hint(6), 0..6), 0..4),
         rows in proptest::collection::vec(proptest::collection::vec(10..13_u64, 6), 6),
+        scores in proptest::collection::vec(0..4_u16, 6),
     ) {
         let mut answers = Answers::new();
         for list in lists {
@@ -202,6 +215,9 @@ proptest! {
         let distances = Distances::new(rows, DistanceIndex::ByPosition);
         compare(NodeMask::all(nodes), Ties::LowestNumber, &answers)?;
         compare(NodeMask::all(nodes), Ties::Closest(&distances), &answers)?;
+        let scores = NodeScores::new(scores);
+        compare(NodeMask::all(nodes), Ties::Scored { distances: None, scores: &scores }, &answers)?;
+        compare(NodeMask::all(nodes), Ties::Scored { distances: Some(&distances), scores: &scores }, &answers)?;
     }
 
     #[test]
@@ -210,6 +226,7 @@ proptest! {
             (Just(nodes), proptest::collection::vec(parts(nodes), 1..4))
         }),
         rows in proptest::collection::vec(proptest::collection::vec(10..13_u64, 5), 5),
+        scores in proptest::collection::vec(0..4_u16, 5),
         opinion in 0..3_u8,
     ) {
         let (nodes, families) = families;
@@ -226,6 +243,9 @@ proptest! {
         let distances = Distances::new(rows, DistanceIndex::ByPosition);
         compare(NodeMask::all(nodes), Ties::LowestNumber, &answers)?;
         compare(NodeMask::all(nodes), Ties::Closest(&distances), &answers)?;
+        let scores = NodeScores::new(scores);
+        compare(NodeMask::all(nodes), Ties::Scored { distances: None, scores: &scores }, &answers)?;
+        compare(NodeMask::all(nodes), Ties::Scored { distances: Some(&distances), scores: &scores }, &answers)?;
     }
 }
 

@@ -3,7 +3,9 @@
 use numa_bitmask::NodeMask;
 use proptest::prelude::*;
 use topology_hint::Answers;
-use topology_policy::{DistanceIndex, Distances, KubeletPolicy, MergeTrace, Merged, Policy, Ties, WorkLimit};
+use topology_policy::{
+    DistanceIndex, Distances, KubeletPolicy, MergeTrace, Merged, NodeScores, Policy, Ties, WorkLimit,
+};
 
 mod plain;
 
@@ -87,7 +89,9 @@ proptest! {
         let rows = (0..).zip(rows).map(|(id, row)| (id, Some(row)));
         let distances = Distances::new(rows, DistanceIndex::ByPosition);
         let all = NodeMask::all(nodes);
-        for ties in [Ties::LowestNumber, Ties::Closest(&distances)] {
+        let scores = NodeScores::new([2, 0, 1, 2, 0, 1, 0]);
+        let scored = |distances| Ties::Scored { distances, scores: &scores };
+        for ties in [Ties::LowestNumber, Ties::Closest(&distances), scored(None), scored(Some(&distances))] {
             for policy in [KubeletPolicy::BestEffort, KubeletPolicy::Restricted, KubeletPolicy::SingleNumaNode] {
                 let merged = policy.merge(all, ties, &answers, WorkLimit::default());
                 let trace = policy.trace(all, ties, &answers, WorkLimit::default());

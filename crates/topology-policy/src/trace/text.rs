@@ -23,6 +23,9 @@ impl MergeTrace {
             if let Some(distance) = candidate.distance {
                 text += &format!(", average distance {distance:.2}");
             }
+            if let Some(score) = candidate.score {
+                text += &format!(", score {score}");
+            }
             for (fit, words) in
                 [(Suitability::Acceptable, "not preferred by"), (Suitability::NotNamed, "not offered by")]
             {
@@ -78,6 +81,7 @@ impl MergeReason {
                 );
             }
             Self::Closest => "of equally many nodes these are the closest to each other",
+            Self::LowestScore => "of equally good ones it has the lowest score of the placement strategy",
             Self::LowestNumber => "of equally good ones it has the lowest nodes",
             Self::NoAnswer => "there is no exact answer",
         })

@@ -2,7 +2,6 @@
 
 use numa_bitmask::NodeMask;
 use topology_hint::{Affinity, Hint, Preference};
-use topology_policy::Ties;
 
 use crate::plain::{Plain, Shape};
 
@@ -14,16 +13,9 @@ pub(crate) struct Best {
 }
 
 impl Best {
-    /// The merged hint.
-    pub(crate) fn merged(&self, ties: Ties<'_>) -> Hint {
-        let distance = |set: usize| match ties {
-            Ties::LowestNumber => 0,
-            // Positive floats sort like their bits.
-            Ties::Closest(distances) => {
-                distances.average(NodeMask::from_bits(set as u64)).unwrap_or(0.0).to_bits()
-            }
-        };
-        let best = self.sets.iter().min_by_key(|set| (distance(**set), **set)).copied().unwrap_or(0);
+    /// The merged hint: of the sets the one that costs least, then the lowest.
+    pub(crate) fn merged(&self, costs: impl Fn(u64) -> (u64, u32)) -> Hint {
+        let best = self.sets.iter().min_by_key(|set| (costs(**set as u64), **set)).copied().unwrap_or(0);
         Hint { affinity: Affinity::Nodes(NodeMask::from_bits(best as u64)), preference: self.preference }
     }
 }
