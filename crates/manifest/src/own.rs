@@ -8,9 +8,12 @@
 //!   nodes: withCPUs                     # or all
 //!   regroup: true                       # or false
 //!   drift: absorb                       # or refuse
+//! placement:
+//!   strategy: most-allocated            # or lowest-number, least-allocated, spare-devices, keep-room
+//!   weights: {cpu: 1, memory: 1}        # for most-allocated and least-allocated
 //! ```
 
-use node_config::{CacheAlignment, Drift, MemoryNodes, OwnOptions, Regroup};
+use node_config::{CacheAlignment, Drift, MemoryNodes, OwnOptions, Placement, Regroup, Strategy};
 
 use crate::devices::known_fields;
 use crate::node::{Field, Value};
@@ -38,11 +41,18 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
             return Err(version.fail(Problem::ApiVersion { found, expected: VERSION }));
         }
         // After that: of another kind all fields are other ones.
-        known_fields(&document, &["apiVersion", "kind", "cpu", "memory"], "cpu or memory")?;
+        known_fields(
+            &document,
+            &["apiVersion", "kind", "cpu", "memory", "placement"],
+            "cpu, memory or placement",
+        )?;
         if let Some(cpu) = document.get("cpu")? {
             known_fields(&cpu, &["cacheAlignment"], "cacheAlignment")?;
             let words = [("bestEffort", CacheAlignment::BestEffort), ("required", CacheAlignment::Required)];
             choose(&cpu, "cacheAlignment", "bestEffort or required", &words, &mut options.cache_alignment)?;
+        }
+        if let Some(placement) = document.get("placement")? {
+            read_placement(&placement, &mut options.placement)?;
         }
         if let Some(memory) = document.get("memory")? {
             known_fields(&memory, &["nodes", "regroup", "drift"], "nodes, regroup or drift")?;
@@ -60,6 +70,38 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
         }
     }
     Ok(options)
+}
+
+/// Which of equally good node sets a unit gets.
+fn read_placement(placement: &Field<'_>, option: &mut Placement) -> Result<(), ManifestError> {
+    const STRATEGIES: &str = "lowest-number, most-allocated, least-allocated, spare-devices or keep-room";
+    const WEIGHT: &str = "a whole number from 0 to 1000";
+    known_fields(placement, &["strategy", "weights"], "strategy or weights")?;
+    let words = Strategy::ALL.map(|strategy| (strategy.name(), strategy));
+    choose(placement, "strategy", STRATEGIES, &words, &mut option.strategy)?;
+    if let Some(weights) = placement.get("weights")? {
+        let is_weighed = matches!(option.strategy, Strategy::MostAllocated | Strategy::LeastAllocated);
+        if !is_weighed {
+            return Err(
+                weights.unexpected("no weights, unless strategy is most-allocated or least-allocated")
+            );
+        }
+        for entry in weights.entries()? {
+            let name = entry.key;
+            if !(name == "cpu" || name == "memory" || name.starts_with("hugepages-") || name.contains('/')) {
+                let expected = "cpu, memory, hugepages-SIZE or a device's resource such as intel.com/vf";
+                let problem = Problem::UnknownField { found: name.to_owned(), expected };
+                return Err(weights.fail_at(entry.key_span, problem));
+            }
+            let weight = entry.value;
+            let number = weight.scalar(WEIGHT)?.parse().ok().filter(|number| *number <= 1000_u32);
+            option.weights.insert(name.to_owned(), number.ok_or_else(|| weight.unexpected(WEIGHT))?);
+        }
+        if option.weights.values().all(|weight| *weight == 0) {
+            return Err(weights.unexpected("a weight above 0"));
+        }
+    }
+    Ok(())
 }
 
 /// Sets an option to what the word at `key` means; where there is none it stays.
@@ -98,9 +140,13 @@ mod tests {
             memory_nodes: MemoryNodes::WithCpus,
             regroup: Regroup::Never,
             drift: Drift::Absorb,
+            placement: Placement {
+                strategy: Strategy::LeastAllocated,
+                weights: [("cpu".to_owned(), 2), ("intel.com/vf".to_owned(), 0)].into(),
+            },
         };
-        let text =
-            "cpu: {cacheAlignment: required}\nmemory: {nodes: withCPUs, drift: absorb, regroup: false}";
+        let text = "cpu: {cacheAlignment: required}\nmemory: {nodes: withCPUs, drift: absorb, regroup: false}\n\
+                    placement: {strategy: least-allocated, weights: {cpu: 2, intel.com/vf: 0}}";
         assert_eq!(read(text), Ok(options));
     }
 
@@ -112,6 +158,13 @@ mod tests {
             "memory: {node: all}",
             "cpu: {cacheAlignment: always}",
             "disk: {}",
+            "placement: {strategy: fullest}",
+            "placement: {weights: {cpu: 1}}",
+            "placement: {strategy: most-allocated, weights: {cpu: -1}}",
+            "placement: {strategy: most-allocated, weights: {cpu: 0}}",
+            "placement: {strategy: most-allocated, weights: {cpus: 1}}",
+            "placement: {strategy: most-allocated, weights: {memory: 1001}}",
+            "placement: keep-room",
         ] {
             assert!(read(text).is_err(), "{text}");
         }

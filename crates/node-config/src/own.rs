@@ -1,7 +1,10 @@
 //! Options of this project's own, which change an answer of the kubelet's by taste. All are off by default.
 
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
 /// What the file of `--topolet-config` says; the default is the kubelet's way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct OwnOptions {
     /// `cpu.cacheAlignment`.
     pub cache_alignment: CacheAlignment,
@@ -11,6 +14,53 @@ pub struct OwnOptions {
     pub regroup: Regroup,
     /// `memory.drift`.
     pub drift: Drift,
+    /// `placement`.
+    pub placement: Placement,
+}
+
+/// Which of the node sets that the topology policy ranks equal a unit gets.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Placement {
+    /// `placement.strategy`.
+    pub strategy: Strategy,
+    /// `placement.weights`: what each resource counts for `most-allocated` and `least-allocated`. Empty: 1 for `cpu` and
+    /// `memory`, 0 for all else.
+    pub weights: BTreeMap<String, u32>,
+}
+
+/// What decides between node sets that the topology policy ranks equal, before the lower number does. `most-allocated` and
+/// `least-allocated` are the terms of KEP-6007.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Strategy {
+    /// `lowest-number`: nothing, as in the kubelet.
+    #[default]
+    LowestNumber,
+    /// `most-allocated`: the NUMA nodes with the smallest share free.
+    MostAllocated,
+    /// `least-allocated`: the NUMA nodes with the largest share free.
+    LeastAllocated,
+    /// `spare-devices`: the NUMA nodes with the smallest share free of devices that the unit does not request.
+    SpareDevices,
+    /// `keep-room`: the NUMA nodes where it takes away the fewest places of the pods that run on the node.
+    KeepRoom,
+}
+
+impl Strategy {
+    /// All strategies, the kubelet's first.
+    pub const ALL: [Self; 5] =
+        [Self::LowestNumber, Self::MostAllocated, Self::LeastAllocated, Self::SpareDevices, Self::KeepRoom];
+
+    /// The word for it in a configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LowestNumber => "lowest-number",
+            Self::MostAllocated => "most-allocated",
+            Self::LeastAllocated => "least-allocated",
+            Self::SpareDevices => "spare-devices",
+            Self::KeepRoom => "keep-room",
+        }
+    }
 }
 
 /// Whether a container's CPUs may be spread over more last-level caches than they fill, where the kubelet's option

@@ -120,7 +120,7 @@ fn fields(config: &KubeletConfiguration) -> Fields<'_> {
 /// As the `TopoletConfiguration` that says the same, with every option.
 impl Serialize for OwnOptions {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { cache_alignment, memory_nodes, regroup, drift } = self;
+        let Self { cache_alignment, memory_nodes, regroup, drift, placement } = self;
         OwnFields {
             api_version: "topolet.dev/v1alpha1",
             kind: "TopoletConfiguration",
@@ -141,6 +141,7 @@ impl Serialize for OwnOptions {
                     Drift::Absorb => "absorb",
                 },
             },
+            placement: PlacementFields { strategy: placement.strategy.name(), weights: &placement.weights },
         }
         .serialize(serializer)
     }
@@ -148,11 +149,12 @@ impl Serialize for OwnOptions {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct OwnFields {
+struct OwnFields<'a> {
     api_version: &'static str,
     kind: &'static str,
     cpu: CpuFields,
     memory: MemoryFields,
+    placement: PlacementFields<'a>,
 }
 
 #[derive(Debug, Serialize)]
@@ -166,4 +168,11 @@ struct MemoryFields {
     nodes: &'static str,
     regroup: bool,
     drift: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct PlacementFields<'a> {
+    strategy: &'static str,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    weights: &'a BTreeMap<String, u32>,
 }

@@ -149,7 +149,7 @@ impl LoadedNode {
     /// The options of this project's own that it decides by.
     #[must_use]
     pub fn options(&self) -> OwnOptions {
-        self.rules.options
+        self.rules.options.clone()
     }
 
     /// What the node has in all, devices left out. Its disk is not known.
@@ -260,7 +260,7 @@ impl LoadedNode {
         let (inventory, not_judged) = inventory_of(machine, devices, &view)?;
         warnings.extend(not_judged.into_iter().map(InputWarning::Notice));
         let options = options_of(machine, rules)?;
-        let node = Node::start_with(&view, &config, None, compat, options)
+        let node = Node::start_with(&view, &config, None, compat, options.clone())
             .map_err(|error| start_failed(&error, &name, &machine.name))?;
         let line = NodeLine::new(&machine.name, &name, &node);
         // Where this goes on and a kubelet would not.

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let subject = Subject {
         view: &view,
         config: &config,
-        options: OwnOptions::default(),
+        options: &OwnOptions::default(),
         identity: None,
         inventory: &Inventory::new(view.nodes().clone()),
         folder: None,

@@ -25,7 +25,7 @@ pub struct Subject<'a> {
     /// What a kubelet with these rules reads of its configuration file.
     pub config: &'a dyn Fn(Rules) -> KubeletConfiguration,
     /// Options of this project's own.
-    pub options: OwnOptions,
+    pub options: &'a OwnOptions,
     /// What the node is called; `None`: no pod is refused for it.
     pub identity: Option<&'a Identity>,
     /// Devices, all healthy and registered before pods are attempted.
@@ -78,7 +78,7 @@ impl Subject<'_> {
         // As the kubelet, but for its limit on nodes, which no release has otherwise.
         let compat = Compat { node_limit: NodeCountCheck::default(), ..Compat::KUBELET };
         let config = KubeletConfiguration { rules, ..(self.config)(rules) };
-        let node = Node::start_with(self.view, &config, None, compat, self.options)?;
+        let node = Node::start_with(self.view, &config, None, compat, self.options.clone())?;
         Ok(match self.identity {
             Some(identity) => node.with_identity(identity.clone()),
             None => node,

@@ -157,7 +157,7 @@ impl Trial<'_> {
         if self.node.options.regroup != Regroup::Never || !self.node.nodes().all().iter().any(is_bound) {
             return None;
         }
-        let options = OwnOptions { regroup: Regroup::WhenUnneeded, ..self.node.options };
+        let options = OwnOptions { regroup: Regroup::WhenUnneeded, ..self.node.options.clone() };
         let node = Node { options, ..self.node.clone() };
         self.attempt_on(&node, self.ledger.clone()).with(Change::Regroup)
     }

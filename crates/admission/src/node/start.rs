@@ -121,7 +121,7 @@ impl Node {
         };
         // The managers are created before the file system is known.
         let kept = reservation.amounts(&capacity(&facts(None), config));
-        let starting = Starting { view, config, compat, options, gates, reservation, kept };
+        let starting = Starting { view, config, compat, options: options.clone(), gates, reservation, kept };
 
         let topology = starting.topology()?;
         let cpus = starting.cpus(topology.policy)?;

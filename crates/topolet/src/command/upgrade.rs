@@ -117,7 +117,7 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
     let subject = Subject {
         view: &view,
         config: &|rules| configurations.of(rules),
-        options: options_of(&machine, &rules)?,
+        options: &options_of(&machine, &rules)?,
         identity: running.identity.as_ref(),
         inventory: &inventory,
         folder: running.folder.as_ref().filter(|_| !arguments.drained),
