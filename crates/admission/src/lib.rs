@@ -14,6 +14,7 @@ extern crate alloc;
 
 mod node;
 mod ledger;
+mod placement;
 mod attempt;
 mod explain;
 mod series;

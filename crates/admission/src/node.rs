@@ -17,7 +17,7 @@ use node_config::{Amounts, OwnOptions, Scope, TieBreak, TopologyConfig, Topology
 use pod_spec::{PodLevel, PodRules};
 use topology_hint::Provider;
 use topology_model::Nodes;
-use topology_policy::{Distances, KubeletPolicy, Ties};
+use topology_policy::{Distances, KubeletPolicy};
 
 use crate::ledger::Ledger;
 use crate::node::compat::Compat;
@@ -314,9 +314,5 @@ impl Node {
             self.memory.as_ref().map(memory_manager::Static::initial),
             Inventory::new(self.nodes.clone()),
         )
-    }
-
-    pub(crate) fn ties(&self) -> Ties<'_> {
-        self.distances.as_ref().map_or(Ties::LowestNumber, Ties::Closest)
     }
 }

@@ -10,7 +10,7 @@ use memory_manager::Moved;
 use node_config::{Regroup, Scope};
 use pod_spec::{Container, ContainerName, Pod, PodLevel, Unit};
 use topology_hint::{Answers, Hint};
-use topology_policy::{Admit, KubeletPolicy, MergeError, MergeTrace, Merged, Policy, WorkLimit};
+use topology_policy::{Admit, KubeletPolicy, MergeError, MergeTrace, Merged, Policy, Ties, WorkLimit};
 
 use crate::attempt::counted::Counted;
 use crate::attempt::refusal::{AlignedAs, Cause, Refused};
@@ -23,6 +23,7 @@ use crate::ledger::{Ledger, Version};
 use crate::node::Node;
 use crate::node::fit::Shortage;
 use crate::node::identity::{Mismatch, operating_system};
+use crate::placement::Scoring;
 
 /// The state of one attempt.
 pub(crate) struct Steps<'a> {
@@ -41,6 +42,7 @@ pub(crate) struct Steps<'a> {
     moved: Vec<Moved>,
     pub(crate) device_file: DeviceFile,
     wanted: Wanted,
+    scoring: Scoring,
 }
 
 /// Whether the kubelet has written which devices were given out. It writes them after each container; only what is
@@ -90,6 +92,7 @@ impl<'a> Steps<'a> {
             moved: Vec::new(),
             device_file: DeviceFile::Written,
             wanted: Wanted::All,
+            scoring: Scoring::default(),
         }
     }
 
@@ -203,9 +206,11 @@ impl<'a> Steps<'a> {
     /// Asks everybody and merges; refuses if the policy does.
     fn align(&mut self, unit: Unit<'_>, container: Option<&ContainerName>) -> Result<Hint, Stop> {
         self.ask(unit);
+        let scores = self.scoring.scores(self.node, self.rules.scope, &self.after, unit);
+        let ties = self.node.ties(scores.as_ref());
         // What the hint of a refused unit would have been can be the dearer part of the work.
         if self.trace.is_none() {
-            match self.node.admit(self.rules.policy, &self.answers) {
+            match self.node.admit(self.rules.policy, ties, &self.answers) {
                 Ok(Some(hint)) => return Ok(hint),
                 Ok(None) if self.wanted == Wanted::Verdict => {
                     return Err(Stop::refused(container, Cause::NotAligned(UNKNOWN)));
@@ -214,13 +219,13 @@ impl<'a> Steps<'a> {
             }
         }
         let began = (self.clock)();
-        let merged = self.node.merge(self.rules.policy, &self.answers);
+        let merged = self.node.merge(self.rules.policy, ties, &self.answers);
         let took = (self.clock)().saturating_sub(began);
         if let Some(trace) = &mut self.trace {
             let mut traced = UnitTrace::new(self.node, &self.after, unit, &self.answers, merged);
             traced.took = took;
             if trace.detail == Detail::Merges {
-                traced.merge = Some(self.node.merge_trace(self.rules.policy, &self.answers));
+                traced.merge = Some(self.node.merge_trace(self.rules.policy, ties, &self.answers));
             }
             trace.units.push(traced);
         }
@@ -329,15 +334,20 @@ impl Stop {
 }
 
 impl Node {
-    fn merge(&self, policy: KubeletPolicy, answers: &Answers) -> Result<Merged, MergeError> {
-        policy.merge(self.nodes.all(), self.ties(), answers, WorkLimit::default())
+    fn merge(&self, policy: KubeletPolicy, ties: Ties<'_>, answers: &Answers) -> Result<Merged, MergeError> {
+        policy.merge(self.nodes.all(), ties, answers, WorkLimit::default())
     }
 
-    fn admit(&self, policy: KubeletPolicy, answers: &Answers) -> Result<Option<Hint>, MergeError> {
-        policy.admit(self.nodes.all(), self.ties(), answers, WorkLimit::default())
+    fn admit(
+        &self,
+        policy: KubeletPolicy,
+        ties: Ties<'_>,
+        answers: &Answers,
+    ) -> Result<Option<Hint>, MergeError> {
+        policy.admit(self.nodes.all(), ties, answers, WorkLimit::default())
     }
 
-    fn merge_trace(&self, policy: KubeletPolicy, answers: &Answers) -> MergeTrace {
-        policy.trace(self.nodes.all(), self.ties(), answers, WorkLimit::default())
+    fn merge_trace(&self, policy: KubeletPolicy, ties: Ties<'_>, answers: &Answers) -> MergeTrace {
+        policy.trace(self.nodes.all(), ties, answers, WorkLimit::default())
     }
 }
