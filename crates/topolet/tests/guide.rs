@@ -1,0 +1,59 @@
+//! The guide: every command in it runs, and prints what is written there.
+//!
+//! `TRYCMD=overwrite cargo test -p topolet --test guide` writes what they print now.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn guide() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide").canonicalize().unwrap()
+}
+
+/// The chapters, by name.
+fn chapters() -> Vec<(String, String)> {
+    let listed = fs::read_dir(guide().join("src")).unwrap().map(|entry| entry.unwrap().path());
+    let mut all: Vec<_> = listed
+        .map(|path| {
+            (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+/// Commands run in the folder of the guide's files, which this process enters: it is the only test that reads relative
+/// paths.
+#[test]
+fn commands_print_what_the_guide_says() {
+    std::env::set_current_dir(guide().join("files")).unwrap();
+    // The locale decides which marks are used.
+    trycmd::TestCases::new().env("LC_ALL", "C.UTF-8").case(guide().join("src/*.md"));
+}
+
+#[test]
+fn no_command_escapes_the_test() {
+    let mut commands = 0;
+    for (name, text) in chapters() {
+        let mut block = None;
+        for line in text.lines() {
+            if let Some(language) = line.strip_prefix("```") {
+                block = block.is_none().then_some(language);
+                assert!(!matches!(block, Some("sh" | "bash" | "shell" | "text" | "")), "{name}: {line}");
+            } else if line.starts_with("$ ") {
+                assert_eq!(block, Some("console"), "{name}: {line}");
+                commands += 1;
+            }
+        }
+    }
+    assert!(commands > 10, "{commands} commands");
+}
+
+#[test]
+fn every_chapter_is_in_the_summary() {
+    let chapters = chapters();
+    let summary = &chapters.iter().find(|(name, _)| name == "SUMMARY.md").unwrap().1;
+    for (name, _) in chapters.iter().filter(|(name, _)| name != "SUMMARY.md") {
+        assert!(summary.contains(&format!("({name})")), "SUMMARY.md lacks {name}");
+    }
+}
