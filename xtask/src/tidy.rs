@@ -4,9 +4,10 @@
 //! that it names exists, and it explains every field of `Compat`. Modules open with `//!`. Crates of the pure rows are
 //! `no_std`. Size: no crate but `conformance` has more than 12 % of the workspace's lines of Rust. Circles: no files of
 //! `topolet`, `topology-admission` and what was taken out of `topolet` use each other in a circle. The rows are printed,
-//! highest first, and the largest crates.
+//! highest first, and the largest crates. Links: each link of a document leads somewhere.
 
 mod circles;
+mod links;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -151,6 +152,7 @@ impl Tidy {
             sizes.push((found.name.as_str(), lines(&found.folder)?));
         }
         faults.extend(too_large(&sizes));
+        faults.extend(links::faults(&root())?);
         if !faults.is_empty() {
             bail!("{}", faults.join("\n"));
         }
