@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 use crate::{cargo, root, run, target};
 
 /// The release that xtask/kubelet/go.mod requires.
-const RELEASE: &str = "1.36.3";
+pub(crate) const RELEASE: &str = "1.36.3";
 
 /// Asks the kubelet's own code the committed cases again and lists those whose answer differs from the recorded one.
 ///
@@ -72,7 +72,7 @@ impl KubeletNode {
             ]));
         }
         for release in other_releases()? {
-            build_release(&release)?;
+            build_release(&release, "admission")?;
         }
         let test = ["test", "--package", "topolet", "--test", "kubelet_releases"];
         run(cargo(&test).args(["--", "--nocapture", "--ignored"]))
@@ -92,18 +92,39 @@ fn other_releases() -> anyhow::Result<Vec<String>> {
     Ok(releases)
 }
 
-/// Builds `admission` of another release, in a folder of its own beside the others.
-fn build_release(release: &str) -> anyhow::Result<()> {
+/// All releases that programs can be built with, oldest first.
+pub(crate) fn releases() -> anyhow::Result<Vec<String>> {
+    let mut releases = other_releases()?;
+    releases.push(RELEASE.to_owned());
+    releases.sort();
+    Ok(releases)
+}
+
+/// Builds a program of the module with any release and gives the folder that it is in.
+pub(crate) fn build(release: &str, program: &str) -> anyhow::Result<PathBuf> {
+    if release == RELEASE { go_build(&[program]) } else { build_release(release, program) }
+}
+
+/// Builds a program of another release, in a folder of its own beside the others.
+fn build_release(release: &str, program: &str) -> anyhow::Result<PathBuf> {
     let folder = target().join("kubelet").join(release);
+    let known = other_releases()?;
+    ensure!(
+        known.iter().any(|own| own == release),
+        "no kubelet {release} in xtask/kubelet/releases: it has {}, and xtask/kubelet/go.mod has {RELEASE}",
+        known.join(", ")
+    );
     eprintln!("building the own code of kubelet {release}");
     let minor = release.rsplit_once('.').map_or(release, |(minor, _)| minor);
     let module = format!("releases/{release}/go.mod");
     let tag = format!("kubelet_{}", minor.replace('.', "_"));
     let mut go = Command::new("go");
-    go.args(["build", "-modfile", &module, "-tags", &tag, "-o"]).arg(folder.join("")).arg("./cmd/admission");
+    go.args(["build", "-modfile", &module, "-tags", &tag, "-o"])
+        .arg(folder.join(""))
+        .arg(format!("./cmd/{program}"));
     let status = go.current_dir(root().join("xtask/kubelet")).status().context("failed to start Go")?;
     ensure!(status.success(), "`go build` of kubelet {release} failed: {status}");
-    Ok(())
+    Ok(folder)
 }
 
 /// Builds the program that tests of `topolet` run beside it; in CI it is a failure if that cannot be done.

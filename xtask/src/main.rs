@@ -17,6 +17,7 @@ mod hwloc;
 mod instructions;
 mod node;
 mod kubelet;
+mod kubelet_faults;
 mod kubernetes;
 mod nfd;
 mod object_fields;
@@ -61,6 +62,7 @@ enum Command {
     HintCosts(hint_costs::HintCosts),
     Hwloc(hwloc::Hwloc),
     Instructions(instructions::Instructions),
+    KubeletFaults(kubelet_faults::KubeletFaults),
     KubeletVectors(kubelet::KubeletVectors),
     KubeletNode(kubelet::KubeletNode),
     Nfd(nfd::Nfd),
@@ -107,6 +109,7 @@ impl Command {
             Self::HintCosts(costs) => costs.run(),
             Self::Hwloc(hwloc) => hwloc.run(),
             Self::Instructions(instructions) => instructions.run(),
+            Self::KubeletFaults(faults) => faults.run(),
             Self::KubeletVectors(vectors) => vectors.run(),
             Self::KubeletNode(node) => node.run(),
             Self::Nfd(nfd) => nfd.run(),

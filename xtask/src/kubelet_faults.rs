@@ -1,0 +1,178 @@
+//! `cargo xtask kubelet-faults`: faults of the kubelet, reproduced in each release by its own code.
+//!
+//! `docs/upstream` has a page for each, and the last table of which release has which.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::document::write_figures;
+use crate::kubelet;
+use crate::root;
+
+const DOCUMENT: &str = "docs/upstream/README.md";
+
+/// Reproduces faults of the kubelet in a release, or in all, and prints which release has which.
+///
+/// Needs Go; each release is built once, which takes some minutes. A fault that hangs is given 20 seconds.
+#[derive(Debug, clap::Args)]
+pub(crate) struct KubeletFaults {
+    /// Only these releases: of xtask/kubelet/releases, or the one that xtask/kubelet/go.mod requires.
+    #[arg(long, value_name = "VERSION", value_delimiter = ',')]
+    kubelet: Vec<String>,
+    /// Only these faults, by the names of their pages in docs/upstream.
+    #[arg(long, value_name = "NAME")]
+    fault: Vec<String>,
+    /// Write the table to docs/upstream/README.md.
+    #[arg(long, conflicts_with = "fault")]
+    write: bool,
+}
+
+/// What a reproduction found in one release.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Found {
+    name: String,
+    verdict: Verdict,
+    seen: String,
+}
+
+/// How a release behaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    /// It has the fault.
+    Fault,
+    /// It does what it should.
+    Mended,
+    /// It lacks the feature that the fault is in.
+    Absent,
+}
+
+impl Verdict {
+    const fn shown(self) -> &'static str {
+        match self {
+            Self::Fault => "has it",
+            Self::Mended => "does not have it",
+            Self::Absent => "lacks the feature",
+        }
+    }
+}
+
+impl KubeletFaults {
+    #[expect(clippy::print_stdout, reason = "the output of the command")]
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let mut releases = if self.kubelet.is_empty() { kubelet::releases()? } else { self.kubelet };
+        releases.sort();
+        let mut found = BTreeMap::new();
+        for release in &releases {
+            let program = kubelet::build(release, "faults")?.join("faults");
+            let output = Command::new(&program).arg("run").args(&self.fault).output();
+            let output = output.with_context(|| format!("failed to start {}", program.display()))?;
+            let text = String::from_utf8(output.stdout).context("the reproductions wrote no UTF-8")?;
+            println!("kubelet {release}");
+            for line in text.lines() {
+                println!("  {}", line.replace('\t', "  "));
+            }
+            let said = String::from_utf8_lossy(&output.stderr);
+            ensure!(output.status.success(), "a reproduction failed in kubelet {release}: {said}");
+            found.insert(release.clone(), parse(&text)?);
+        }
+        ensure!(
+            found.values().any(|all| !all.is_empty()),
+            "no fault has that name; docs/upstream has the names"
+        );
+        let table = table(&releases, &found)?;
+        println!("\n{table}");
+        if self.write {
+            write_figures(DOCUMENT, "cargo xtask kubelet-faults --write", &table)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// What the program of one release printed.
+fn parse(text: &str) -> anyhow::Result<Vec<Found>> {
+    text.lines()
+        .map(|line| {
+            let mut parts = line.splitn(3, '\t');
+            let (Some(name), Some(word), Some(seen)) = (parts.next(), parts.next(), parts.next()) else {
+                bail!("a line has no name, verdict and text: {line:?}");
+            };
+            let verdict = match word {
+                "FAULT" => Verdict::Fault,
+                "OK" => Verdict::Mended,
+                "ABSENT" => Verdict::Absent,
+                other => bail!("no verdict: {other:?}"),
+            };
+            Ok(Found { name: name.to_owned(), verdict, seen: seen.to_owned() })
+        })
+        .collect()
+}
+
+/// Faults by releases, and what the newest release that has a fault showed.
+fn table(releases: &[String], found: &BTreeMap<String, Vec<Found>>) -> anyhow::Result<String> {
+    let mut text = format!("| fault | {} |\n|---|{}\n", releases.join(" | "), "---|".repeat(releases.len()));
+    let mut seen = String::new();
+    let newest = releases.last().and_then(|release| found.get(release)).context("no release was asked")?;
+    for Found { name, .. } in newest {
+        let of = |release: &String| found.get(release)?.iter().find(|found| found.name == *name);
+        let cells =
+            releases.iter().map(|release| of(release).map_or("not asked", |found| found.verdict.shown()));
+        let title = title(name)?;
+        text.push_str(&format!("| [{title}]({name}.md) | {} |\n", cells.collect::<Vec<_>>().join(" | ")));
+        let last = releases
+            .iter()
+            .rev()
+            .find(|release| of(release).is_some_and(|found| found.verdict == Verdict::Fault));
+        if let Some((release, found)) = last.and_then(|release| Some((release, of(release)?))) {
+            seen.push_str(&format!("{name}, {release}:\n  {}\n", found.seen));
+        }
+    }
+    Ok(format!("{text}\nSeen in the newest release that has each:\n\n```text\n{seen}```\n"))
+}
+
+/// The first heading of a fault's page.
+fn title(name: &str) -> anyhow::Result<String> {
+    let page = root().join("docs/upstream").join(format!("{name}.md"));
+    let text = fs::read_to_string(&page).with_context(|| format!("failed to read {}", page.display()))?;
+    let title = text.lines().next().and_then(|line| line.strip_prefix("# "));
+    Ok(title.with_context(|| format!("{} has no heading", page.display()))?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn lines_of_the_program_are_read() {
+        let found = parse("full-node\tFAULT\ta\tb\nnode-ids\tABSENT\t\n").unwrap();
+        assert_eq!((found[0].verdict, found[0].seen.as_str()), (Verdict::Fault, "a\tb"));
+        assert_eq!((found[1].verdict, found[1].name.as_str()), (Verdict::Absent, "node-ids"));
+        assert!(parse("full-node\tERROR\tno folder").is_err());
+        assert!(parse("full-node").is_err());
+    }
+
+    #[test]
+    fn every_fault_has_a_page_and_every_page_a_fault() {
+        let main = fs::read_to_string(root().join("xtask/kubelet/cmd/faults/main.go")).unwrap();
+        let rows = main.lines().filter_map(|line| line.trim().strip_prefix("{\"")?.split('"').next());
+        let faults: BTreeSet<String> = rows.map(str::to_owned).collect();
+        assert!(faults.len() >= 8, "{faults:?}");
+        let listed = fs::read_dir(root().join("docs/upstream")).unwrap();
+        let names = listed.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+        let pages: BTreeSet<String> = names
+            .filter_map(|name| Some(name.strip_suffix(".md")?.to_owned()))
+            .filter(|name| name != "README")
+            .collect();
+        assert_eq!(faults, pages);
+        let table = fs::read_to_string(root().join(DOCUMENT)).unwrap();
+        for fault in &faults {
+            let title = title(fault).unwrap();
+            assert!(table.contains(&format!("| [{title}]({fault}.md) |")), "{DOCUMENT} lacks {fault}");
+        }
+    }
+}
