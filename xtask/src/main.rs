@@ -12,6 +12,7 @@ mod codegen;
 mod fixtures;
 mod fleet;
 mod fuzz;
+mod guide;
 mod hint_costs;
 mod hwloc;
 mod instructions;
@@ -59,6 +60,7 @@ enum Command {
     Fixtures(fixtures::Fixtures),
     Fleet(fleet::Fleet),
     Fuzz(fuzz::Fuzz),
+    Guide(guide::Guide),
     HintCosts(hint_costs::HintCosts),
     Hwloc(hwloc::Hwloc),
     Instructions(instructions::Instructions),
@@ -106,6 +108,7 @@ impl Command {
             Self::Fixtures(fixtures) => fixtures.run(),
             Self::Fleet(fleet) => fleet.run(),
             Self::Fuzz(fuzz) => fuzz.run(),
+            Self::Guide(guide) => guide.run(),
             Self::HintCosts(costs) => costs.run(),
             Self::Hwloc(hwloc) => hwloc.run(),
             Self::Instructions(instructions) => instructions.run(),
