@@ -53,8 +53,14 @@ impl LoadedMachine {
         if rules.config.is_none() && !own {
             return Ok(None);
         }
-        let loaded = LoadedNode::on(self, rules, None)?;
-        let node = &loaded.node;
+        Ok(Some(LoadedNode::on(self, rules, None)?.reserved()))
+    }
+}
+
+impl LoadedNode {
+    /// What its configuration keeps from pods.
+    pub fn reserved(&self) -> Reserved {
+        let node = &self.node;
         let memory = node.memory().map(|memory| {
             let shares = memory.reserved().map(|(index, resource, bytes)| MemoryShare {
                 resource: resource.clone(),
@@ -63,11 +69,11 @@ impl LoadedMachine {
             });
             shares.collect()
         });
-        Ok(Some(Reserved {
-            configuration: loaded.line.configuration,
+        Reserved {
+            configuration: self.line.configuration.clone(),
             cpus: node.cpus().map(|cpus| cpus.reserved().clone()),
             memory,
-        }))
+        }
     }
 }
 

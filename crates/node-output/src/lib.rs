@@ -11,6 +11,7 @@ mod explanation;
 mod legend;
 mod decision_picture;
 mod held;
+mod pod_shares;
 mod state;
 mod status;
 mod outlook;
@@ -35,6 +36,7 @@ pub use outlook::{BoundLine, NodeOutlook, PolicyLine, PublishedCell, PublishedRo
 pub use pending::PendingPod;
 pub use pod_group::{PodGroup, PodGroups, Workload, workload};
 pub use pod_outlook::{KubeletWord, PodOutlook, ResourceOutlook, UnitOutlook};
+pub use pod_shares::shares;
 pub use quotes::{
     QuotedError, in_one_line, is_quoted, locale_glyphs, manifest_error, manifest_style, quoted_error,
 };

@@ -16,7 +16,6 @@ mod simulation;
 mod told;
 mod decided;
 mod drawn;
-mod pod_shares;
 mod render;
 mod client;
 #[cfg(fuzzing)]

@@ -11,7 +11,6 @@ use topology_model::Machine;
 
 use crate::arguments::{MachineArguments, ResidentsArguments};
 use crate::outcome::Outcome;
-use crate::pod_shares::shares;
 use crate::render::{Glyphs, Screen};
 
 #[derive(Args, Debug)]
@@ -66,7 +65,7 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
         Err(error) => return Err(error),
     }
     let shown = held(arguments, &loaded)?;
-    let shares = shown.as_ref().map(|shown| shares(shown, loaded.machine.as_ref()));
+    let shares = shown.as_ref().map(|shown| node_output::shares(shown, loaded.machine.as_ref()));
     view.problems.extend(loaded.packed.iter().flat_map(|packed| &packed.gaps).map(ToString::to_string));
     view.problems.extend(shares.iter().flat_map(|shares| shares.notes.clone()));
     let pods = shown

@@ -2,12 +2,14 @@
 
 use cpuset::CpuSet;
 use machine_picture::{MemoryShare, PodShare, Shares};
-use node_output::{ContainerLine, Shown};
 use pod_spec::ResourceName;
 use topology_model::{Machine, NodeId};
 
+use crate::held::{ContainerLine, Shown};
+
 /// The pods of these files on this machine. Files that cannot be read and CPUs that the machine lacks are notes.
-pub(crate) fn shares(shown: &Shown, machine: Option<&Machine>) -> Shares {
+#[must_use]
+pub fn shares(shown: &Shown, machine: Option<&Machine>) -> Shares {
     let unreadable = shown.files.iter().filter(|line| !line.readable);
     let mut notes: Vec<_> = unreadable.map(|line| format!("{} {}", line.file, line.contents)).collect();
     let same_pod = |one: &ContainerLine, other: &ContainerLine| one.uid == other.uid;
@@ -53,7 +55,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use node_output::{Held, MemoryHeld};
+    use crate::held::{Held, MemoryHeld};
 
     fn line(pod: &str, container: &str, cpus: &str, memory: &[(&str, u64, &[i64])]) -> ContainerLine {
         let memory = memory.iter().map(|(resource, gib, nodes)| MemoryHeld {
