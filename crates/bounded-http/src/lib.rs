@@ -20,7 +20,10 @@ use thiserror::Error;
 
 pub use accept::{Offer, chosen};
 pub use body::{keep, text};
-pub use listen::{HEAD, ListenError, Listeners, OpenListener, Service, serve, serve_openly};
+pub use listen::{
+    HEAD, ListenError, Listeners, LoopbackListener, OpenListener, Service, serve, serve_on_loopback,
+    serve_openly,
+};
 pub use pace::{Line, Pace};
 pub use peer::{Forbidden, Peer, ShortToken, Token};
 pub use places::{READING, SILENT, Who};

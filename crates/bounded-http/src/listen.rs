@@ -94,8 +94,8 @@ impl Listeners {
         tcp: Option<(SocketAddr, Option<Token>)>,
         tell: impl FnMut(SocketChange) + Send + 'static,
     ) -> Result<Self, ListenError> {
-        if let Some((address, _)) = tcp.as_ref().filter(|(address, _)| !address.ip().is_loopback()) {
-            return Err(ListenError::NotLoopback(*address));
+        if let Some((address, _)) = &tcp {
+            check_loopback(*address)?;
         }
         let unix = socket::listen(unix, tell)?;
         let tcp = match tcp {
@@ -146,6 +146,38 @@ pub async fn serve(listeners: Listeners, service: Service, connections: usize) {
     let _: ((), (), ()) = tokio::join!(on_unix, on_tcp, seats.keep_sweeping());
 }
 
+/// Loopback TCP alone, without a unix socket: for a program that one person starts and stops.
+#[derive(Debug)]
+pub struct LoopbackListener {
+    listener: TcpListener,
+    token: Token,
+}
+
+impl LoopbackListener {
+    /// Listens at the address. To be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// It is not a loopback address, or it cannot be had.
+    pub fn open(address: SocketAddr, token: Token) -> Result<Self, ListenError> {
+        check_loopback(address)?;
+        Ok(Self { listener: bind(address)?, token })
+    }
+
+    /// Its address, with the port that was chosen if 0 was asked for.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listener.local_addr().ok()
+    }
+}
+
+/// Serves until the future that this is raced with is done.
+pub async fn serve_on_loopback(listener: LoopbackListener, service: Service, connections: usize) {
+    let LoopbackListener { listener, token } = listener;
+    let seats = Seats::new(connections);
+    let peer = Peer::Tcp { token: Some(token) };
+    let _: ((), ()) = tokio::join!(accept_tcp(&listener, &seats, &peer, &service), seats.keep_sweeping());
+}
+
 /// Where anybody may ask who can reach the address, from other hosts too: for answers that everybody may read. No request
 /// that comes in there may change anything.
 #[derive(Debug)]
@@ -172,6 +204,10 @@ pub async fn serve_openly(listener: OpenListener, service: Service, connections:
     let seats = Seats::new(connections);
     let peer = Peer::Tcp { token: None };
     let _: ((), ()) = tokio::join!(accept_tcp(&listener.0, &seats, &peer, &service), seats.keep_sweeping());
+}
+
+fn check_loopback(address: SocketAddr) -> Result<(), ListenError> {
+    if address.ip().is_loopback() { Ok(()) } else { Err(ListenError::NotLoopback(address)) }
 }
 
 fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
