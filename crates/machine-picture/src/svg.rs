@@ -17,6 +17,7 @@ use crate::shares::{Owner, PodIndex, Shares};
 
 pub use decision::{CpuUse, Decision, NodePart, NodeRoom, ResourceRoom, decision};
 pub use machine::{Contents, Heading, picture, picture_of};
+pub use pods::{PodKey, pod_keys};
 
 /// A length in pixels of the picture at its natural size.
 pub type Pixels = u32;

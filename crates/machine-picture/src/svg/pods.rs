@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
 
+use serde::Serialize;
 use terminal_text::Glyphs;
 use topology_model::Node;
 
@@ -56,6 +57,33 @@ pub(super) fn letters(pod: PodIndex) -> String {
         rest /= 26;
     }
     letters.iter().rev().collect()
+}
+
+/// How a pod is found again in a picture, and what it holds in words.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PodKey {
+    /// `NAMESPACE/NAME`, or the UID of a pod whose name is not known.
+    pub name: String,
+    /// The class of its boxes in the picture.
+    pub class: String,
+    /// The letters in the boxes of its CPUs.
+    pub letters: String,
+    /// `CPUs 1-4`, `4Gi on NUMA 0`, `nvidia.com/gpu gpu-0`; empty for a pod that holds nothing.
+    pub holds: Vec<String>,
+}
+
+/// The pods of a picture that is drawn with these shares, in the same order.
+pub fn pod_keys(shares: &Shares) -> Vec<PodKey> {
+    let each = shares.pods.iter().enumerate().map(|(at, pod)| {
+        let devices = Some(devices(pod)).filter(|devices| !devices.is_empty());
+        PodKey {
+            name: pod.name.clone(),
+            class: class(PodIndex(at)),
+            letters: letters(PodIndex(at)),
+            holds: pod.parts(Glyphs::Unicode).into_iter().chain(devices).collect(),
+        }
+    });
+    each.collect()
 }
 
 /// A pod's name where there is little room.
@@ -195,12 +223,33 @@ fn devices(pod: &PodShare) -> String {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
 
     #[test]
     fn letters_go_on_after_z() {
         for (at, shown) in [(0, "A"), (25, "Z"), (26, "AA"), (51, "AZ"), (52, "BA"), (702, "AAA")] {
             assert_eq!(letters(PodIndex(at)), shown);
+        }
+    }
+
+    #[test]
+    fn a_key_names_the_boxes_of_its_pod_in_the_picture() {
+        let machine: topology_model::Machine = "core:4 pu:1".parse().unwrap();
+        let mut pods = vec![PodShare::new("a/one"), PodShare::new("a/two")];
+        pods[0].cpus = "0-1".parse().unwrap();
+        pods[1].cpus = "3".parse().unwrap();
+        pods[1].devices.insert("a/card".to_owned(), vec!["x".to_owned()]);
+        let shares = Shares { pods, notes: Vec::new() };
+        let heading = crate::svg::Heading { title: "m", summary: "" };
+        let picture = crate::svg::picture(&machine, heading, Some(&shares));
+        let keys = pod_keys(&shares);
+        assert_eq!(keys[1].holds, ["CPU 3", "a/card x"]);
+        for (key, pod) in keys.iter().zip(&shares.pods) {
+            // Its CPUs and its square in the list.
+            let boxes = picture.matches(&format!("class=\"cpu {}\"", key.class)).count();
+            assert_eq!((key.name.as_str(), boxes), (pod.name.as_str(), pod.cpus.len() + 1));
         }
     }
 
