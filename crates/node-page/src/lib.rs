@@ -1,0 +1,49 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+
+/// A file of the page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asset {
+    /// Where it is asked for.
+    pub path: &'static str,
+    /// The value of `Content-Type`.
+    pub content_type: &'static str,
+    /// Its content.
+    pub text: &'static str,
+}
+
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// All files of the page. The first is the page itself.
+pub const ASSETS: [Asset; 8] = [
+    Asset { path: "/", content_type: HTML, text: include_str!("../page/index.html") },
+    Asset { path: "/page/style.css", content_type: CSS, text: include_str!("../page/style.css") },
+    Asset { path: "/page/icon.svg", content_type: "image/svg+xml", text: include_str!("../page/icon.svg") },
+    Asset { path: "/page/main.js", content_type: SCRIPT, text: include_str!("../page/main.js") },
+    Asset { path: "/page/server.js", content_type: SCRIPT, text: include_str!("../page/server.js") },
+    Asset { path: "/page/node.js", content_type: SCRIPT, text: include_str!("../page/node.js") },
+    Asset { path: "/page/decisions.js", content_type: SCRIPT, text: include_str!("../page/decisions.js") },
+    Asset { path: "/page/try.js", content_type: SCRIPT, text: include_str!("../page/try.js") },
+];
+
+/// Headers of every file: no other script or style, no other host, no frame of another page around it, and no type that a
+/// browser guesses.
+pub const HEADERS: [(&str, &str); 5] = [
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types topolet-picture",
+    ),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cache-control", "no-cache"),
+];
+
+/// The file at a path; `None`: there is none.
+#[must_use]
+pub fn asset(path: &str) -> Option<&'static Asset> {
+    ASSETS.iter().find(|asset| asset.path == path)
+}
