@@ -8,6 +8,7 @@ mod reply;
 mod decide;
 mod containers;
 mod look;
+mod page;
 mod events;
 mod pods;
 mod sent;
@@ -24,5 +25,5 @@ mod fuzzing;
 #[cfg(fuzzing)]
 pub use fuzzing::clients;
 pub use reply::{OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
-pub(super) use routes::{for_monitoring, router, service};
+pub(super) use routes::{for_a_page, for_monitoring, router, service};
 pub use sent::FILE;

@@ -45,6 +45,7 @@ mod member;
 mod explain;
 mod metrics;
 mod api;
+mod ui;
 mod listening;
 mod inputs;
 mod node_sources;
@@ -86,7 +87,7 @@ use self::open_files::OpenFiles;
 use self::owner::{Message, OwnerThread, WAITING};
 use self::plugins::Sockets;
 use self::scribe::Scribe;
-use self::shared::{Mode, Notes, Shared};
+use self::shared::{Hardware, Mode, Notes, Shared};
 use self::unpublished::Unpublished;
 
 pub use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
@@ -100,6 +101,7 @@ pub use self::nrt::TopologyPublication;
 pub use self::observe::PodSources;
 pub use self::reload::{Ended, reload_waits};
 pub use self::start::Damaged;
+pub use self::ui::{Ui, UiAddress, ui};
 #[cfg(fuzzing)]
 pub use self::{api::clients, fuzzing::requests};
 #[cfg(feature = "kubernetes")]
@@ -265,7 +267,13 @@ fn shared(
     missing: Arc<Missing>,
 ) -> anyhow::Result<Shared> {
     let view = machine.view();
+    let hardware = machine.machine.as_ref().map(|machine| Hardware {
+        machine: machine.clone(),
+        summary: view.summary.line(Glyphs::Unicode),
+        reserved: node.reserved(),
+    });
     Ok(Shared {
+        hardware,
         metrics: metrics::Metrics::new(&node, &snapshot, mode),
         node,
         machine: serde_json::to_value(&view).context("failed to write the machine down")?,

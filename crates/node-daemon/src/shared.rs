@@ -5,12 +5,14 @@ use std::sync::{Arc, Once};
 
 use admission_report::{ContainerReport, Refusal, Report};
 use arc_swap::{ArcSwap, ArcSwapOption};
+use machine_picture::Reserved;
 use node_agent::Snapshot;
 use node_input::{LoadedNode, Requests};
 use parking_lot::Mutex;
 use pod_spec::{Pod, PodUid};
 use serde::Serialize;
 use tokio::sync::Notify;
+use topology_model::Machine;
 
 use super::changed::Changed;
 use super::events::{Events, Kind, reason};
@@ -33,6 +35,8 @@ pub(super) struct Shared {
     pub(super) machine: serde_json::Value,
     /// And for people.
     pub(super) drawing: String,
+    /// What pictures of the node are drawn of; `None` where only cAdvisor's view of the machine is known.
+    pub(super) hardware: Option<Hardware>,
     pub(super) snapshot: ArcSwap<Snapshot>,
     pub(super) metrics: Metrics,
     pub(super) log: Log,
@@ -62,6 +66,14 @@ pub(super) struct Shared {
     pub(super) demands_noted: Once,
     /// Somebody has found that everything has to be read again, as with SIGHUP.
     pub(super) reload: Notify,
+}
+
+/// A machine with what stays as it is while its node is served.
+pub(super) struct Hardware {
+    pub(super) machine: Machine,
+    /// Below the name of the machine in a picture.
+    pub(super) summary: String,
+    pub(super) reserved: Reserved,
 }
 
 impl Shared {

@@ -9,7 +9,7 @@ use bounded_http::{Who, text};
 use kubelet_checkpoint::store::StateFile;
 use node_agent::Snapshot;
 use node_input::LoadedNode;
-use node_output::{NodeLine, NodeStatus, NotRunning, PodGroup, Usage};
+use node_output::{NodeLine, NodeStatus, NotRunning, PodGroup, Shown, Usage};
 use node_state::{PodNames, StateFolder, files, manifest};
 use pod_spec::{Pod, PodUid};
 use serde::Serialize;
@@ -128,6 +128,11 @@ pub(super) async fn held(
 }
 
 fn state(node: &Node, shape: Shape) -> Answered {
+    shape.document("State", shown(node), node_output::shown_text)
+}
+
+/// What the state files of the node hold.
+pub(super) fn shown(node: &Node) -> Shown {
     let snapshot = node.snapshot();
     let pods = snapshot.ledger.pods();
     let names = PodNames::of(pods.map(|pod| (pod.uid.clone(), format!("{}/{}", pod.namespace, pod.name))));
@@ -150,7 +155,7 @@ fn state(node: &Node, shape: Shape) -> Answered {
     if let Some(observed) = observed {
         shown.quarantined.clone_from(&observed.quarantine.pods);
     }
-    shape.document("State", shown, node_output::shown_text)
+    shown
 }
 
 pub(super) async fn status(

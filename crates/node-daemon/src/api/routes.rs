@@ -8,7 +8,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequestParts, RawQuery, Request as HttpRequest, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
@@ -24,7 +24,7 @@ use topology_manifest::{MAX_BYTES, PodLimit};
 
 use super::audit::{self, Audit};
 use super::reply::{Failure, Shape};
-use super::{containers, decide, events, look};
+use super::{containers, decide, events, look, page};
 use crate::owner::{Message, Told};
 use crate::shared::{Mode, Shared};
 
@@ -81,9 +81,29 @@ pub(crate) fn service(router: Router) -> Service {
     Service { router, always: &["/healthz", "/readyz"], busy }
 }
 
+/// The page and what it asks for, of a node that nobody serves: for who has the token alone.
+pub(crate) fn for_a_page(shared: Arc<Shared>, explained: NonZeroUsize) -> Router {
+    let node = Node::new(shared, None, explained);
+    page::routes()
+        .merge(
+            Router::new()
+                .route("/v1/explain", post(decide::explained))
+                .route("/v1/picture", get(page::picture))
+                .route("/v1/machine", get(look::machine))
+                .route("/v1/status", get(look::status))
+                .route("/v1/decisions", get(look::decisions))
+                .route("/v1/events", get(events::events))
+                .layer(from_fn(page::with_the_token)),
+        )
+        .fallback(async || Failure::new(StatusCode::NOT_FOUND, "there is nothing under this path"))
+        .layer(from_fn_with_state(node.clone(), for_us))
+        .with_state(node)
+}
+
 /// All routes of a node.
 pub(super) fn routes(node: Node) -> Router {
-    Router::new()
+    page::routes()
+        .route("/v1/picture", get(page::picture))
         .route("/v1/pods", get(look::list).post(decide::admit))
         .route("/v1/pods/{namespace}/{name}", get(look::describe).delete(containers::delete))
         .route("/v1/pods/{namespace}/{name}/containers/{container}/started", post(containers::started))

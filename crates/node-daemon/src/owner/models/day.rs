@@ -80,6 +80,7 @@ impl Day {
             log: Log::default(),
             events: Events::default(),
             problems: Mutex::default(),
+            hardware: None,
             mode: Mode::Serve,
             notes: Notes::default(),
             manifests: Manifests::default(),

@@ -1,0 +1,99 @@
+//! The page of a node that nobody serves: the node as it was when this started, and what would become of pods there.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use bounded_http::{LoopbackListener, Token, serve_on_loopback};
+use node_agent::Owner;
+use node_input::{Known, LoadedMachine, LoadedNode, Residents};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::shared::{Mode, Notes};
+use super::{api, runtime, shared};
+
+/// Connections of one person's browser.
+const CONNECTIONS: usize = 64;
+/// The most pods in one manifest.
+const PODS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
+/// Bytes of a token.
+const TOKEN: usize = 16;
+
+/// What is shown.
+pub struct Ui<'a> {
+    /// Machine and rules.
+    pub node: LoadedNode,
+    /// The machine, for its picture.
+    pub machine: &'a LoadedMachine,
+    /// What runs there.
+    pub residents: Residents,
+    /// A loopback address; with port 0 a free port.
+    pub address: SocketAddr,
+}
+
+/// Where the page is, with the token of this run in the fragment, which browsers do not send.
+pub struct UiAddress {
+    address: SocketAddr,
+    token: String,
+}
+
+impl fmt::Display for UiAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "http://{}/#token={}", self.address, self.token)
+    }
+}
+
+/// Shows the page until SIGTERM or SIGINT. `opened` learns its address once it can be opened.
+///
+/// # Errors
+/// The address is no loopback address or cannot be had.
+pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let Ui { node, machine, residents, address } = ui;
+    let notes: Vec<String> = residents.not_looked_at().into_iter().chain(residents.line.clone()).collect();
+    // Decides what is said about requests of pods that run.
+    let mode = if residents.known == Known::Holders { Mode::Observe } else { Mode::Serve };
+    let snapshot = Owner::new(node.node.clone(), &residents.ledger, []).snapshot();
+    let shared = shared(node, machine, snapshot, mode, Notes::new(notes), Arc::default())?;
+    let runtime = runtime()?;
+    let token = random_token()?;
+    runtime.block_on(async {
+        let secret = Token::new(&token).context("failed to make a token")?;
+        let listener = LoopbackListener::open(address, secret)?;
+        let address = listener.address().context("failed to ask which port was chosen")?;
+        let heard = |kind| signal(kind).context("failed to wait for signals");
+        let (mut terminate, mut interrupt) =
+            (heard(SignalKind::terminate())?, heard(SignalKind::interrupt())?);
+        opened(&UiAddress { address, token })?;
+        let service = api::service(api::for_a_page(Arc::new(shared), PODS));
+        tokio::select! {
+            () = serve_on_loopback(listener, service, CONNECTIONS) => {}
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        Ok(())
+    })
+}
+
+/// A token that nobody can guess.
+fn random_token() -> anyhow::Result<String> {
+    let mut bytes = [0; TOKEN];
+    let random = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    random.context("failed to read /dev/urandom for a token")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::random_token;
+
+    #[test]
+    fn tokens_are_long_and_differ() -> anyhow::Result<()> {
+        let (one, other) = (random_token()?, random_token()?);
+        assert!(one.len() == 32 && one != other, "{one} {other}");
+        Ok(())
+    }
+}
