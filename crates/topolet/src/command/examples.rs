@@ -73,6 +73,13 @@ Examples:
   # What would be done
   topolet state repair --dry-run --state kubelet/ -m node.tar.zst";
 
+pub(super) const UI: &str = "\
+Examples:
+  # What runs on this machine, and what would fit: prints an address
+  topolet ui
+  # A node that was captured, at a port of your choice
+  topolet ui -m node.tar.zst --address 127.0.0.1:8080";
+
 pub(super) const STATUS: &str = "\
 Examples:
   # The topolet that runs here, or this machine's kubelet

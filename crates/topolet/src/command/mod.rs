@@ -24,6 +24,7 @@ mod state;
 mod state_repair;
 mod status;
 mod topology;
+mod ui;
 mod upgrade;
 
 use clap::{ColorChoice, CommandFactory as _, Parser, Subcommand};
@@ -49,6 +50,7 @@ use self::simulate::SimulateArguments;
 use self::state::StateArguments;
 use self::status::StatusArguments;
 use self::topology::TopologyArguments;
+use self::ui::UiArguments;
 use self::upgrade::UpgradeArguments;
 use crate::outcome::Outcome;
 use crate::render::Screen;
@@ -108,6 +110,9 @@ pub(crate) enum Command {
     /// Runs as a node's agent: pods from a folder and over a socket, state on disk, metrics.
     #[command(after_help = examples::SERVE)]
     Serve(ServeArguments),
+    /// Shows a node in a browser: who holds what, and what would become of a pod that is pasted. Changes nothing.
+    #[command(after_help = examples::UI)]
+    Ui(UiArguments),
     /// Runs as many simulated nodes of a cluster, which decide as kubelets do: for tests of schedulers and control planes.
     #[cfg(feature = "kubernetes")]
     #[command(after_help = examples::FLEET)]
@@ -153,6 +158,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Config(arguments) => config::run(arguments, screen),
         Command::Upgrade(arguments) => upgrade::run(arguments, screen),
         Command::Serve(arguments) => serve::run(arguments, screen),
+        Command::Ui(arguments) => ui::run(arguments, screen),
         #[cfg(feature = "kubernetes")]
         Command::Fleet(arguments) => fleet::run(arguments, screen),
         #[cfg(feature = "kubernetes")]

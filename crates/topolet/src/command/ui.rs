@@ -1,0 +1,46 @@
+//! `topolet ui`: the page of a node that nobody serves.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use node_daemon::Ui;
+use node_input::{DeviceText, LoadedMachine, LoadedNode};
+
+use crate::arguments::{IdentityArguments, MachineArguments, ResidentsArguments, RulesArguments};
+use crate::outcome::Outcome;
+use crate::render::Screen;
+
+#[derive(Args, Debug)]
+pub(crate) struct UiArguments {
+    #[command(flatten)]
+    machine: MachineArguments,
+    #[command(flatten)]
+    rules: RulesArguments,
+    #[command(flatten)]
+    identity: IdentityArguments,
+    #[command(flatten)]
+    residents: ResidentsArguments,
+    /// The loopback address of the page; port 0 is a free port.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    address: SocketAddr,
+}
+
+pub(super) fn run(arguments: &UiArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let (identity, residents) = (arguments.identity.source(), arguments.residents.source());
+    let source = arguments.machine.source();
+    let machine = LoadedMachine::load_node(&source)?;
+    let rules = arguments.rules.source().of_node(&identity, &residents, machine.packed.as_deref())?;
+    let devices = DeviceText::on(&rules, &source, &residents)?;
+    let node = LoadedNode::on(&machine, &rules, devices)?.with_identity(&identity)?;
+    for warning in &node.warnings {
+        screen.warn(warning);
+    }
+    let residents = node.residents(&residents)?;
+    let ui = Ui { node, machine: &machine, residents, address: arguments.address };
+    node_daemon::ui(ui, |address| {
+        screen.print(&format!("{address}\n"))?;
+        screen.warn("the address has a token for this run: who has it can read the page; Ctrl-C ends it");
+        Ok(())
+    })?;
+    Ok(Outcome::Done)
+}
