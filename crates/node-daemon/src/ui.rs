@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use bounded_http::{LoopbackListener, Token, serve_on_loopback};
-use node_agent::Owner;
+use node_agent::{Owner, Snapshot};
 use node_input::{Known, LoadedMachine, LoadedNode, Residents};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -56,7 +56,9 @@ pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> 
     let notes: Vec<String> = residents.not_looked_at().into_iter().chain(residents.line.clone()).collect();
     // Decides what is said about requests of pods that run.
     let mode = if residents.known == Known::Holders { Mode::Observe } else { Mode::Serve };
-    let snapshot = Owner::new(node.node.clone(), &residents.ledger, []).snapshot();
+    // Nothing of it is to be written, so nothing can be behind on disk.
+    let owner = Owner::new(node.node.clone(), &residents.ledger, []);
+    let snapshot = Snapshot { behind: None, ..owner.snapshot() };
     let shared = shared(node, machine, snapshot, mode, Notes::new(notes), Arc::default())?;
     let runtime = runtime()?;
     let token = random_token()?;

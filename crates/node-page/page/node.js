@@ -109,6 +109,7 @@ export async function refreshNode() {
     const focused = document.activeElement?.closest?.("#pods tr")?.dataset.pod;
     const rows = pods.map(row);
     document.getElementById("pods").replaceChildren(...rows);
+    document.getElementById("no-pods").hidden = rows.length > 0;
     rows.find((line) => line.dataset.pod === focused)?.querySelector("button").focus();
     show(pods.some((pod) => pod.class === chosen) ? chosen : null);
   }
