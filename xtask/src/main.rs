@@ -24,6 +24,7 @@ mod nfd;
 mod object_fields;
 mod observe;
 mod package;
+mod page;
 mod pci_names;
 mod pictures;
 mod plugins;
@@ -71,6 +72,7 @@ enum Command {
     ObjectFields(object_fields::ObjectFields),
     Observe(observe::Observe),
     Package(package::Package),
+    Page(page::Page),
     PciNames(pci_names::PciNames),
     Pictures(pictures::Pictures),
     Plugins(plugins::Plugins),
@@ -119,6 +121,7 @@ impl Command {
             Self::ObjectFields(fields) => fields.run(),
             Self::Observe(observe) => observe.run(),
             Self::Package(package) => package.run(),
+            Self::Page(page) => page.run(),
             Self::PciNames(names) => names.run(),
             Self::Pictures(pictures) => pictures.run(),
             Self::Plugins(plugins) => plugins.run(),

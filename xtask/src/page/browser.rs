@@ -1,0 +1,198 @@
+//! A browser without a screen, driven over `WebDriver` (<https://www.w3.org/TR/webdriver2/>) by chromedriver.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::{Value, json};
+
+/// How long anything on the page may take to be there. A machine that is busy is no fault of the page.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(50);
+/// What the page has to fit.
+const SIZE: (u32, u32) = (1280, 1000);
+
+/// The colours that the browser asks pages for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scheme {
+    Light,
+    Dark,
+}
+
+impl Scheme {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+}
+
+/// A session; it ends with its browser when it is dropped.
+pub(crate) struct Browser {
+    driver: Child,
+    port: u16,
+    session: String,
+}
+
+impl Browser {
+    /// Starts both programs.
+    ///
+    /// # Errors
+    /// They are not installed, or do not answer.
+    pub(crate) fn start() -> anyhow::Result<Self> {
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("failed to start chromedriver: apt-get install --no-install-recommends chromium chromium-driver")?;
+        let port = driver.stdout.take().and_then(|said| {
+            let mut lines = BufReader::new(said).lines().map_while(Result::ok);
+            let line = lines.find(|line| line.contains("started successfully on port"))?;
+            line.trim_end_matches('.').rsplit(' ').next()?.parse().ok()
+        });
+        let mut browser =
+            Self { driver, port: port.context("chromedriver names no port")?, session: String::new() };
+        let size = format!("--window-size={},{}", SIZE.0, SIZE.1);
+        let arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", &size];
+        let wanted = json!({"capabilities": {"alwaysMatch": {
+            "goog:chromeOptions": {"args": arguments},
+            "goog:loggingPrefs": {"browser": "ALL"},
+        }}});
+        let made = browser.ask("POST", "/session", &wanted)?;
+        made["sessionId"].as_str().context("there is no session")?.clone_into(&mut browser.session);
+        let metrics = json!({"width": SIZE.0, "height": SIZE.1, "deviceScaleFactor": 1, "mobile": false});
+        browser.tools("Emulation.setDeviceMetricsOverride", &metrics)?;
+        Ok(browser)
+    }
+
+    pub(crate) fn open(&self, address: &str) -> anyhow::Result<()> {
+        // A change of the fragment alone does not load a page again.
+        self.of_session("POST", "/url", &json!({"url": "about:blank"}))?;
+        self.of_session("POST", "/url", &json!({"url": address})).map(drop)
+    }
+
+    /// Leaves the page before what serves it ends, and forgets the complaints about it.
+    pub(crate) fn leave(&self) -> anyhow::Result<()> {
+        self.of_session("POST", "/url", &json!({"url": "about:blank"}))?;
+        self.complaints().map(drop)
+    }
+
+    /// Runs a function body in the page: its `arguments` are those, and its value is what it returns.
+    pub(crate) fn run(&self, script: &str, arguments: &Value) -> anyhow::Result<Value> {
+        self.of_session("POST", "/execute/sync", &json!({"script": script, "args": arguments}))
+    }
+
+    /// The same, until what it returns is neither `false` nor empty.
+    pub(crate) fn until(&self, what: &str, script: &str) -> anyhow::Result<Value> {
+        let since = Instant::now();
+        loop {
+            let found = self.run(script, &json!([]))?;
+            if !matches!(&found, Value::Null | Value::Bool(false)) && found != "" && found != 0 {
+                return Ok(found);
+            }
+            if since.elapsed() > PATIENCE {
+                let seen = self.run("return document.body.innerText", &json!([]))?;
+                bail!(
+                    "{what}: not within {} s; the page says:\n{}",
+                    PATIENCE.as_secs(),
+                    seen.as_str().unwrap_or("")
+                );
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    pub(crate) fn prefer(&self, scheme: Scheme) -> anyhow::Result<()> {
+        let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme.name()}]});
+        self.tools("Emulation.setEmulatedMedia", &features)
+    }
+
+    /// What is to be seen, down to the end of the page, as a PNG file in base64.
+    pub(crate) fn picture(&self) -> anyhow::Result<String> {
+        let wanted = json!({"cmd": "Page.captureScreenshot", "params": {"captureBeyondViewport": true, "format": "png"}});
+        let taken = self.of_session("POST", "/goog/cdp/execute", &wanted)?;
+        Ok(taken["data"].as_str().context("there is no picture")?.to_owned())
+    }
+
+    /// What the browser has complained about since it was asked last: errors of scripts, what a policy has forbidden.
+    pub(crate) fn complaints(&self) -> anyhow::Result<Vec<String>> {
+        let log = self.of_session("POST", "/se/log", &json!({"type": "browser"}))?;
+        let lines = log.as_array().into_iter().flatten().filter(|line| line["level"] == "SEVERE");
+        Ok(lines.map(|line| line["message"].as_str().unwrap_or_default().to_owned()).collect())
+    }
+
+    /// Runs a script in every page before its own; the answer takes it back.
+    pub(crate) fn before_pages(&self, script: &str) -> anyhow::Result<String> {
+        let wanted = json!({"cmd": "Page.addScriptToEvaluateOnNewDocument", "params": {"source": script}});
+        let added = self.of_session("POST", "/goog/cdp/execute", &wanted)?;
+        Ok(added["identifier"].as_str().context("the script has no name")?.to_owned())
+    }
+
+    /// No longer.
+    pub(crate) fn not_before_pages(&self, script: &str) -> anyhow::Result<()> {
+        self.tools("Page.removeScriptToEvaluateOnNewDocument", &json!({"identifier": script}))
+    }
+
+    fn tools(&self, command: &str, parameters: &Value) -> anyhow::Result<()> {
+        let wanted = json!({"cmd": command, "params": parameters});
+        self.of_session("POST", "/goog/cdp/execute", &wanted).map(drop)
+    }
+
+    fn of_session(&self, method: &str, path: &str, body: &Value) -> anyhow::Result<Value> {
+        self.ask(method, &format!("/session/{}{path}", self.session), body)
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let (status, answer) = request(self.port, method, path, "", &body.to_string())?;
+        let mut answer: Value = serde_json::from_str(&answer).with_context(|| format!("{path}: {answer}"))?;
+        let value = answer["value"].take();
+        ensure!(status == 200, "{method} {path}: {}", value["message"].as_str().unwrap_or("no message"));
+        Ok(value)
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // The browser ends with its session, and the driver is ours.
+        let _ = self.of_session("DELETE", "", &json!({}));
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
+
+/// A request to a port of this host; the status and the body of the answer.
+pub(crate) fn request(
+    port: u16,
+    method: &str,
+    path: &str,
+    fields: &str,
+    body: &str,
+) -> anyhow::Result<(u16, String)> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         {fields}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let mut length = 0;
+    loop {
+        line.clear();
+        reader.read_line(&mut line)?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.trim().parse()?;
+        }
+    }
+    let mut answer = vec![0; length];
+    reader.read_exact(&mut answer)?;
+    Ok((status.context("the answer has no status")?, String::from_utf8(answer)?))
+}
