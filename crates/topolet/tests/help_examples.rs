@@ -4,7 +4,7 @@
 mod daemon;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -132,7 +132,7 @@ fn every_command_has_examples_that_fit_a_terminal() {
 fn examples_of_commands_that_end_work() {
     let folder = files();
     // A cluster's examples are run beside one.
-    let asks = ["get", "describe", "apply", "delete", "serve", "kubectl", "fleet", "scheduler"];
+    let asks = ["get", "describe", "apply", "delete", "serve", "ui", "kubectl", "fleet", "scheduler"];
     let lines = commands().into_iter().filter(|(name, _)| !asks.iter().any(|ask| name.starts_with(ask)));
     let lines: Vec<String> = lines.flat_map(|(_, examples)| examples).collect();
     assert!(lines.len() > 20, "{lines:?}");
@@ -188,6 +188,37 @@ fn examples_of_a_daemon_serve() {
             assert!(child.try_wait().unwrap().is_none(), "{line} has ended");
             std::os::unix::net::UnixStream::connect(&socket).ok()
         });
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+#[test]
+fn examples_of_a_page_print_an_address_that_answers() {
+    let folder = files();
+    let examples = commands().into_iter().find(|(name, _)| name == "ui").unwrap().1;
+    assert_eq!(examples.len(), 2, "{examples:?}");
+    for line in examples {
+        // A port that is free, and the machine of the tests instead of this one.
+        let mut line = line.replace(":8080", ":0");
+        if !line.contains("-m ") {
+            line.push_str(&format!(" -m {MACHINE}"));
+        }
+        let mut child = shell(&line, folder.path(), None).stdout(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        let (place, token) = first.trim().split_once("/#token=").unwrap_or_else(|| panic!("{line}: {first}"));
+        let place = place.strip_prefix("http://").unwrap();
+        for (token, status) in [(token, "200"), ("another", "401")] {
+            let mut stream = std::net::TcpStream::connect(place).unwrap();
+            let head = format!("Host: {place}\r\nConnection: close\r\nAuthorization: Bearer {token}");
+            write!(stream, "GET /v1/status?output=table HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{line}: {answer}");
+            let is_well = status == "401" || answer.contains("nothing is wrong");
+            assert!(is_well, "{line}: {answer}");
+        }
         child.kill().unwrap();
         child.wait().unwrap();
     }
