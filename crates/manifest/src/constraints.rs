@@ -1,14 +1,14 @@
 //! What a pod demands of its node besides resources: selectors, ports, tolerations, its origin.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pod_spec::{
     Constraints, Demand, HostPort, NodeSelectorTerm, Origin, Requirement, SupplementalGroups, Tolerated,
-    Toleration,
+    Toleration, Wishes,
 };
 
 use crate::ManifestError;
-use crate::node::Field;
+use crate::node::{Field, Value};
 
 type Read<T> = Result<T, ManifestError>;
 
@@ -40,6 +40,8 @@ pub(crate) fn read_constraints(metadata: Option<&Field<'_>>, spec: &Field<'_>) -
         },
         origin: read_origin(metadata)?,
         supplemental_groups: read_groups(spec)?,
+        wishes: read_wishes(metadata)?,
+        exclusive: BTreeSet::new(),
     })
 }
 
@@ -164,6 +166,25 @@ fn read_origin(metadata: Option<&Field<'_>>) -> Read<Origin> {
         Some(source) if source.text("a text")? != "api" => Origin::Static,
         _ => Origin::ApiServer,
     })
+}
+
+/// An API server takes texts alone as values; what else stands there is kept, and is no value that a node allows.
+fn read_wishes(metadata: Option<&Field<'_>>) -> Read<Wishes> {
+    let Some(annotations) = metadata.map_or(Ok(None), |metadata| metadata.get("annotations"))? else {
+        return Ok(Wishes::default());
+    };
+    let entries = annotations.entries()?;
+    Ok(Wishes::among(entries.iter().map(|entry| {
+        let value = match &entry.value.node.value {
+            Value::Text(text) | Value::Number(text) => text.as_str(),
+            Value::Bool(true) => "true",
+            Value::Bool(false) => "false",
+            Value::Null => "",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a mapping",
+        };
+        (entry.key, value)
+    })))
 }
 
 fn read_groups(spec: &Field<'_>) -> Read<SupplementalGroups> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use cpu_manager::ContainerId;
 use pod_spec::{
     Container, ContainerName, Demand, NodeSelectorTerm, Origin, Pod, PodRules, PodUid, Requirement,
-    ResourceList, Role, SupplementalGroups, Tolerated,
+    ResourceList, Role, SupplementalGroups, Tolerated, Wishes,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -299,6 +299,9 @@ pub fn manifest(pod: &Pod) -> Value {
         Origin::ApiServer => {}
         Origin::Static => metadata["annotations"] = json!({ "kubernetes.io/config.source": "file" }),
         Origin::Mirror => metadata["annotations"] = json!({ "kubernetes.io/config.mirror": "mirror" }),
+    }
+    for (name, value) in demands.wishes.iter() {
+        metadata["annotations"][format!("{}{name}", Wishes::PREFIX)] = json!(value);
     }
     let (apps, inits): (Vec<&Container>, Vec<&Container>) =
         pod.containers.iter().partition(|container| container.role == Role::App);

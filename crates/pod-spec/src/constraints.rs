@@ -1,10 +1,11 @@
 //! What a pod says of the node on which it may run, and what it takes of it besides resources.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::selector::NodeSelectorTerm;
+use crate::{ContainerName, Wishes};
 
 /// What a pod demands of a node.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -30,6 +31,11 @@ pub struct Constraints {
     pub origin: Origin,
     /// `spec.securityContext.supplementalGroupsPolicy`.
     pub supplemental_groups: SupplementalGroups,
+    /// Annotations by which the pod chooses rules of its own.
+    pub wishes: Wishes,
+    /// Containers that get CPUs for themselves whatever the QoS class. No field of a manifest: whoever grants a wish
+    /// sets it.
+    pub exclusive: BTreeSet<ContainerName>,
 }
 
 /// Priorities from here on are those of critical pods.

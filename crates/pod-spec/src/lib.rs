@@ -19,6 +19,7 @@ mod effective;
 mod unit;
 mod constraints;
 mod selector;
+mod wishes;
 
 pub use constraints::{Constraints, HostPort, Origin, SupplementalGroups, Taint, Tolerated, Toleration};
 pub use containers::Containers;
@@ -32,6 +33,7 @@ pub use qos::{PodLevelResources, QosClass};
 pub use rules::{EmptyPodResources, PodLevelDefaults, PodRules};
 pub use selector::{Demand, NodeSelectorTerm, Requirement};
 pub use unit::Unit;
+pub use wishes::Wishes;
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

@@ -28,6 +28,7 @@ impl Shape {
                 os: constraints.os.clone(),
                 host_ports: constraints.host_ports.clone(),
                 supplemental_groups: constraints.supplemental_groups,
+                wishes: constraints.wishes.clone(),
                 tolerations: vec![tolerates_all],
                 ..Constraints::default()
             },

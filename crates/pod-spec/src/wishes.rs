@@ -1,0 +1,69 @@
+//! Annotations `topolet.dev/…`, with which a pod chooses by what rules it is decided on. A kubelet ignores them, and so
+//! does a node that does not allow them.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
+use crate::{Container, Pod};
+
+/// The annotations of a pod that begin with [`Wishes::PREFIX`], as they are written: neither their names nor their
+/// values have been checked.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Wishes(BTreeMap<String, String>);
+
+impl Wishes {
+    /// What the names of these annotations begin with.
+    pub const PREFIX: &str = "topolet.dev/";
+
+    /// Those of `annotations` that are wishes.
+    #[must_use]
+    pub fn among<'a>(annotations: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let wishes = annotations.into_iter().filter_map(|(name, value)| {
+            name.strip_prefix(Self::PREFIX).map(|name| (name.into(), value.into()))
+        });
+        Self(wishes.collect())
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The value of the annotation with this name, which is without the prefix.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// Names without the prefix, and values, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl Pod {
+    /// Whether the container gets CPUs for itself whatever the pod's QoS class.
+    #[must_use]
+    pub fn has_exclusive_cpus(&self, container: &Container) -> bool {
+        self.constraints.exclusive.contains(&container.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_annotations_are_no_wishes() {
+        let all = [
+            ("topolet.dev/policy", "restricted"),
+            ("topolet.development/policy", "none"),
+            ("policy", "none"),
+        ];
+        let wishes = Wishes::among(all);
+        assert_eq!(wishes.iter().collect::<alloc::vec::Vec<_>>(), [("policy", "restricted")]);
+        assert_eq!((wishes.get("policy"), wishes.get("scope")), (Some("restricted"), None));
+        assert!(Wishes::among([("scope", "pod")]).is_empty());
+    }
+}
