@@ -11,9 +11,10 @@
 //! placement:
 //!   strategy: most-allocated            # or lowest-number, least-allocated, spare-devices, keep-room
 //!   weights: {cpu: 1, memory: 1}        # for most-allocated and least-allocated
+//! podPolicy: {allow: [policy, scope=pod]} # what annotations topolet.dev/policy, scope and cpu may say
 //! ```
 
-use node_config::{CacheAlignment, Drift, MemoryNodes, OwnOptions, Placement, Regroup, Strategy};
+use node_config::{CacheAlignment, Drift, MemoryNodes, OwnOptions, Placement, PodPolicy, Regroup, Strategy};
 
 use crate::devices::known_fields;
 use crate::node::{Field, Value};
@@ -43,8 +44,8 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
         // After that: of another kind all fields are other ones.
         known_fields(
             &document,
-            &["apiVersion", "kind", "cpu", "memory", "placement"],
-            "cpu, memory or placement",
+            &["apiVersion", "kind", "cpu", "memory", "placement", "podPolicy"],
+            "cpu, memory, placement or podPolicy",
         )?;
         if let Some(cpu) = document.get("cpu")? {
             known_fields(&cpu, &["cacheAlignment"], "cacheAlignment")?;
@@ -67,6 +68,9 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
                     _ => return Err(regroup.unexpected("true or false")),
                 };
             }
+        }
+        if let Some(own) = document.get("podPolicy")? {
+            options.pod_policy = pod_policy(&own)?;
         }
     }
     Ok(options)
@@ -102,6 +106,16 @@ fn read_placement(placement: &Field<'_>, option: &mut Placement) -> Result<(), M
         }
     }
     Ok(())
+}
+
+fn pod_policy(field: &Field<'_>) -> Result<PodPolicy, ManifestError> {
+    known_fields(field, &["allow"], "allow")?;
+    let mut allowed = PodPolicy::default();
+    for word in field.require("allow", "a list of what pods may choose")?.items()? {
+        let meant = allowed.with_word(word.text(PodPolicy::WORDS)?);
+        allowed = meant.ok_or_else(|| word.unexpected(PodPolicy::WORDS))?;
+    }
+    Ok(allowed)
 }
 
 /// Sets an option to what the word at `key` means; where there is none it stays.
@@ -144,10 +158,23 @@ mod tests {
                 strategy: Strategy::LeastAllocated,
                 weights: [("cpu".to_owned(), 2), ("intel.com/vf".to_owned(), 0)].into(),
             },
+            pod_policy: PodPolicy::default(),
         };
         let text = "cpu: {cacheAlignment: required}\nmemory: {nodes: withCPUs, drift: absorb, regroup: false}\n\
                     placement: {strategy: least-allocated, weights: {cpu: 2, intel.com/vf: 0}}";
         assert_eq!(read(text), Ok(options));
+    }
+
+    #[test]
+    fn pods_may_choose_what_is_listed() {
+        let words = |text: &str| read(text).map(|options| options.pod_policy.words());
+        assert_eq!(
+            words("podPolicy: {allow: [cpu, policy=restricted]}").unwrap(),
+            ["policy=restricted", "cpu"]
+        );
+        assert_eq!(read("podPolicy: {allow: []}"), Ok(OwnOptions::default()));
+        let error = words("podPolicy: {allow: [policy=restrictd]}").unwrap_err();
+        assert_eq!(error, "found text \"policy=restrictd\"");
     }
 
     #[test]
@@ -165,6 +192,10 @@ mod tests {
             "placement: {strategy: most-allocated, weights: {cpus: 1}}",
             "placement: {strategy: most-allocated, weights: {memory: 1001}}",
             "placement: keep-room",
+            "podPolicy: {}",
+            "podPolicy: {allow: policy}",
+            "podPolicy: {allow: [[policy]]}",
+            "podPolicy: {allows: [policy]}",
         ] {
             assert!(read(text).is_err(), "{text}");
         }

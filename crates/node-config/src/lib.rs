@@ -14,6 +14,7 @@ mod topology;
 mod cpu;
 mod memory;
 mod own;
+mod pod_policy;
 mod reserved_memory;
 mod allocatable;
 mod eviction;
@@ -38,6 +39,7 @@ pub use go_float::go_float;
 pub use kubelet_release::{GateTable, PluginsPerResource, PodSysctls, Release, Rule, Rules, UnknownRelease};
 pub use memory::{MemoryConfigError, MemoryPolicyName};
 pub use own::{CacheAlignment, Drift, MemoryNodes, OwnOptions, Placement, Regroup, Strategy};
+pub use pod_policy::{PodChoice, PodPolicy};
 pub use reporting::{NodeReporting, RegisteredTaint};
 pub use reserved_memory::{ReservedMemory, ReservedMemoryFlag, ReservedMemoryFlagError};
 pub use topology::{

@@ -3,6 +3,8 @@
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
+use crate::PodPolicy;
+
 /// What the file of `--topolet-config` says; the default is the kubelet's way.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct OwnOptions {
@@ -16,6 +18,8 @@ pub struct OwnOptions {
     pub drift: Drift,
     /// `placement`.
     pub placement: Placement,
+    /// `podPolicy`.
+    pub pod_policy: PodPolicy,
 }
 
 /// Which of the node sets that the topology policy ranks equal a unit gets.

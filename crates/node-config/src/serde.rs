@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use serde::{Serialize, Serializer};
 
-use crate::{CacheAlignment, Drift, KubeletConfiguration, MemoryNodes, OwnOptions, Regroup};
+use crate::{CacheAlignment, Drift, KubeletConfiguration, MemoryNodes, OwnOptions, Placement, Regroup};
 
 /// With `apiVersion` and `kind`; fields that are not set are left out.
 impl Serialize for KubeletConfiguration {
@@ -117,10 +117,10 @@ fn fields(config: &KubeletConfiguration) -> Fields<'_> {
     }
 }
 
-/// As the `TopoletConfiguration` that says the same, with every option.
+/// As the `TopoletConfiguration` that says the same, with every option but a `podPolicy` that allows nothing.
 impl Serialize for OwnOptions {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { cache_alignment, memory_nodes, regroup, drift, placement } = self;
+        let Self { cache_alignment, memory_nodes, regroup, drift, placement, pod_policy } = self;
         OwnFields {
             api_version: "topolet.dev/v1alpha1",
             kind: "TopoletConfiguration",
@@ -141,7 +141,12 @@ impl Serialize for OwnOptions {
                     Drift::Absorb => "absorb",
                 },
             },
-            placement: PlacementFields { strategy: placement.strategy.name(), weights: &placement.weights },
+            // A program that does not know these reads the rest.
+            placement: (*placement != Placement::default()).then(|| PlacementFields {
+                strategy: placement.strategy.name(),
+                weights: &placement.weights,
+            }),
+            pod_policy: pod_policy.is_on().then(|| PodPolicyFields { allow: pod_policy.words() }),
         }
         .serialize(serializer)
     }
@@ -154,13 +159,21 @@ struct OwnFields<'a> {
     kind: &'static str,
     cpu: CpuFields,
     memory: MemoryFields,
-    placement: PlacementFields<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    placement: Option<PlacementFields<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pod_policy: Option<PodPolicyFields>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CpuFields {
     cache_alignment: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct PodPolicyFields {
+    allow: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]

@@ -13,7 +13,7 @@ use crate::boolean::parse_bool;
 use crate::{FeatureGates, Gate};
 
 /// `topologyManagerPolicy`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum TopologyPolicyName {
     /// `none`: no alignment.
     #[default]
@@ -27,7 +27,7 @@ pub enum TopologyPolicyName {
 }
 
 /// `topologyManagerScope`: for what unit merges are made.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Scope {
     /// `container`: each container on its own.
     #[default]
