@@ -11,7 +11,7 @@ pub(crate) mod other_node;
 use alloc::vec::Vec;
 
 use crate::attempt::admission::Admission;
-use crate::attempt::refusal::Refused;
+use crate::attempt::refusal::{Cause, Refused};
 use crate::attempt::trace::Trace;
 use crate::explain::explanation::{Explanation, Limits, OnEmptyNode};
 use crate::explain::trial::Trial;
@@ -37,6 +37,11 @@ impl<'a> Admission<'a> {
         limits: impl Into<Limits<'a>>,
     ) -> Explanation {
         let mut trial = Trial::new(self, refused, trace, limits.into());
+        if matches!(refused.cause, Cause::PodPolicy(_)) {
+            // The annotation alone is wrong, whatever is free.
+            let (search, tries) = trial.end();
+            return Explanation { on_empty_node: OnEmptyNode::Unknown, would_fit: Vec::new(), search, tries };
+        }
         let on_empty_node = trial.on_empty_node();
         // The few candidates first: tries may be short.
         let rules = trial.rules();

@@ -42,6 +42,7 @@ pub use ledger::{Ledger, SourcesReady, Stale, Version};
 pub use node::compat::{Compat, RefusedPod};
 pub use node::fit::Shortage;
 pub use node::identity::{Identity, Mismatch};
+pub use node::pod_policy::{ChoiceError, Chosen, KubeletAgain};
 pub use node::room::{Cell, Room};
 pub use node::start::{StartError, StartFault, pod_rules};
 pub use node::{Node, NodeSetup};

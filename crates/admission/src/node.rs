@@ -5,6 +5,7 @@ pub(crate) mod identity;
 mod demands;
 pub(crate) mod fit;
 pub(crate) mod compat;
+pub(crate) mod pod_policy;
 pub(crate) mod room;
 
 use alloc::boxed::Box;
@@ -13,7 +14,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use device_manager::{Devices, Inventory};
-use node_config::{Amounts, OwnOptions, Scope, TieBreak, TopologyConfig, TopologyPolicyName};
+use node_config::{Amounts, OwnOptions, PodPolicy, Scope, TieBreak, TopologyConfig, TopologyPolicyName};
 use pod_spec::{PodLevel, PodRules};
 use topology_hint::Provider;
 use topology_model::Nodes;
@@ -93,12 +94,7 @@ impl Node {
             Distances::new(rows, setup.compat.distance_index)
         });
         Self {
-            policy: match setup.topology.policy {
-                TopologyPolicyName::None => KubeletPolicy::None,
-                TopologyPolicyName::BestEffort => KubeletPolicy::BestEffort,
-                TopologyPolicyName::Restricted => KubeletPolicy::Restricted,
-                TopologyPolicyName::SingleNumaNode => KubeletPolicy::SingleNumaNode,
-            },
+            policy: by_name(setup.topology.policy),
             scope: setup.topology.scope,
             nodes: setup.nodes,
             distances,
@@ -245,16 +241,22 @@ impl Node {
         &self.nodes
     }
 
-    /// The policy in force.
+    /// The policy in force, for pods that do not choose one.
     #[must_use]
     pub const fn policy(&self) -> KubeletPolicy {
         self.policy
     }
 
-    /// The scope in force.
+    /// The scope in force, for pods that do not choose one.
     #[must_use]
     pub const fn scope(&self) -> Scope {
         self.scope
+    }
+
+    /// What pods may choose for themselves.
+    #[must_use]
+    pub const fn pod_policy(&self) -> PodPolicy {
+        self.options.pod_policy
     }
 
     /// The CPU manager; `None`: policy `none`.
@@ -314,5 +316,14 @@ impl Node {
             self.memory.as_ref().map(memory_manager::Static::initial),
             Inventory::new(self.nodes.clone()),
         )
+    }
+}
+
+const fn by_name(policy: TopologyPolicyName) -> KubeletPolicy {
+    match policy {
+        TopologyPolicyName::None => KubeletPolicy::None,
+        TopologyPolicyName::BestEffort => KubeletPolicy::BestEffort,
+        TopologyPolicyName::Restricted => KubeletPolicy::Restricted,
+        TopologyPolicyName::SingleNumaNode => KubeletPolicy::SingleNumaNode,
     }
 }

@@ -4,6 +4,7 @@
 //! and admits every pod again, on what its files hold; the product has recorded the admitted pods, and they stay
 //! admitted. [`RunningPods`] says which.
 
+use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -80,6 +81,11 @@ impl Node {
         let ledger = Ledger::new(cpus, memory, Inventory::new(self.nodes.clone()));
         let mut ledger = ledger.start(stored.devices.started(), pods.running, pods.sources);
         for pod in pods.admitted {
+            let chosen = match self.with_chosen(&pod) {
+                Cow::Owned(chosen) => Some(Arc::new(chosen)),
+                Cow::Borrowed(_) => None,
+            };
+            let pod = chosen.unwrap_or(pod);
             let requests = self.requests(&pod);
             ledger.enter(pod, requests);
         }

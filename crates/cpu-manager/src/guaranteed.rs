@@ -71,6 +71,9 @@ pub(crate) trait Guarantee: Sized {
 
 impl Guarantee for PodLevel {
     fn exclusive_cpus(self, pod: &Pod, container: &Container) -> Result<usize, NotPinned> {
+        if pod.has_exclusive_cpus(container) {
+            return whole_cpus(&container.limits);
+        }
         if pod.qos_class(self.counts()) != QosClass::Guaranteed {
             return Err(NotPinned::NotGuaranteed);
         }
@@ -81,7 +84,8 @@ impl Guarantee for PodLevel {
     }
 
     fn exclusive_cpus_of_pod(self, pod: &Pod) -> Result<usize, NotPinned> {
-        if pod.qos_class(self.counts()) != QosClass::Guaranteed {
+        let has_none = pod.constraints.exclusive.is_empty();
+        if has_none && pod.qos_class(self.counts()) != QosClass::Guaranteed {
             return Err(NotPinned::NotGuaranteed);
         }
         if self.is_read(pod) {

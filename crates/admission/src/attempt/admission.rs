@@ -37,7 +37,7 @@ pub struct Admission<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) pod: &'a Pod,
     pub(crate) replies: &'a Replies,
-    rules: Rules,
+    pub(crate) rules: Rules,
     clock: &'a dyn Fn() -> Duration,
 }
 
@@ -51,15 +51,16 @@ impl fmt::Debug for Admission<'_> {
 }
 
 impl Node {
-    /// The rules in force.
+    /// The rules in force, for pods that choose none.
     #[must_use]
     pub const fn rules(&self) -> Rules {
         Rules { policy: self.policy, scope: self.scope }
     }
 
-    /// Asks whether `pod` may run beside what `ledger` holds, under the node's rules; no plugin has answered yet.
+    /// Asks whether `pod` may run beside what `ledger` holds, under the rules that the node has for it
+    /// ([`Node::rules_of`]); no plugin has answered yet.
     pub fn admission<'a>(&'a self, ledger: &'a Ledger, pod: &'a Pod) -> Admission<'a> {
-        let rules = self.rules();
+        let rules = self.rules_of(pod);
         Admission { node: self, ledger, pod, replies: &NO_REPLIES, rules, clock: &|| Duration::ZERO }
     }
 
@@ -73,11 +74,6 @@ impl Node {
     ) -> Verdict {
         Steps::new(self, rules, ledger, pod, replies).verdict()
     }
-
-    /// The pod with its QoS class, which every manager would work out anew for every container.
-    pub(crate) fn classified(&self, pod: Pod) -> Pod {
-        Pod { status_qos: Some(pod.qos_class(self.pod_rules)), ..pod }
-    }
 }
 
 impl<'a> Admission<'a> {
@@ -86,7 +82,7 @@ impl<'a> Admission<'a> {
         Self { replies, ..self }
     }
 
-    /// Under other rules than the node's.
+    /// Under other rules than those of [`Node::rules_of`].
     pub const fn under(self, rules: Rules) -> Self {
         Self { rules, ..self }
     }
@@ -105,7 +101,7 @@ impl<'a> Admission<'a> {
 
     /// The same, with what was looked at on the way.
     pub fn trace(self, detail: Detail) -> (Attempt, Trace) {
-        let mut trace = Trace { detail, ..Trace::default() };
+        let mut trace = Trace { detail, rules: Some(self.rules), ..Trace::default() };
         let pod = Arc::new(self.node.classified(self.pod.clone()));
         let steps = Steps::new(self.node, self.rules, self.ledger.clone(), &pod, self.replies);
         let attempt = steps.timed(self.clock).traced(&mut trace).run();

@@ -12,6 +12,7 @@ use topology_policy::{MergeError, Merged};
 use crate::attempt::preempt::NobodyToPreempt;
 use crate::node::fit::Shortage;
 use crate::node::identity::Mismatch;
+use crate::node::pod_policy::ChoiceError;
 
 /// The admission reason, as the pod's status shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,6 +30,8 @@ pub enum Reason {
     EmptyPodSharedPool,
     /// The node is not what the pod demands.
     Mismatch(Mismatch),
+    /// An annotation by which the pod chooses its rules is wrong, or not allowed here.
+    PodPolicy,
     /// What a provider of your own calls it.
     Other(String),
 }
@@ -42,6 +45,7 @@ impl fmt::Display for Reason {
             Self::SmtAlignment => "SMTAlignmentError",
             Self::EmptyPodSharedPool => "EmptyPodSharedPoolError",
             Self::Mismatch(mismatch) => mismatch.reason(),
+            Self::PodPolicy => "PodPolicyError",
             Self::Other(reason) => reason,
         })
     }
@@ -65,6 +69,8 @@ pub enum Cause {
     Shortage(Vec<Shortage>),
     /// The node is not what the pod demands.
     Mismatch(Mismatch),
+    /// The pod chooses rules that it may not choose. The kubelet knows no such refusal.
+    PodPolicy(ChoiceError),
     /// The pod is critical, and ending other pods would not help.
     NobodyToPreempt(NobodyToPreempt),
     /// A provider of your own could not serve.
@@ -142,6 +148,7 @@ impl Refused {
                 None => unexpected(&"node has enough of everything"),
             },
             Cause::Mismatch(mismatch) => (Reason::Mismatch(*mismatch), mismatch.to_string()),
+            Cause::PodPolicy(error) => (Reason::PodPolicy, error.to_string()),
             Cause::NobodyToPreempt(error) => (Reason::UnexpectedAdmission, error.to_string()),
             Cause::Provider { refusal, .. } => match &refusal.reason {
                 Some(reason) => (Reason::Other(reason.clone()), refusal.message.clone()),

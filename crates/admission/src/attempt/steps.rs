@@ -111,6 +111,9 @@ impl<'a> Steps<'a> {
     }
 
     pub(crate) fn run(mut self) -> Attempt {
+        if let Err(error) = self.node.chosen(self.pod) {
+            return self.ended(Err(Stop::refused(None, Cause::PodPolicy(error))));
+        }
         self.regroup();
         let aligned = match (self.rules.policy, self.rules.scope) {
             (KubeletPolicy::None, _) => {
@@ -125,7 +128,12 @@ impl<'a> Steps<'a> {
         if self.device_file == DeviceFile::Due {
             self.after.store_devices();
         }
-        let verdict = match aligned.and_then(|()| self.check_node()) {
+        let admitted = aligned.and_then(|()| self.check_node());
+        self.ended(admitted)
+    }
+
+    fn ended(mut self, admitted: Result<(), Stop>) -> Attempt {
+        let verdict = match admitted {
             Ok(()) => Verdict::Admitted(self.placement),
             Err(Stop::Ask(question)) => Verdict::NeedsPlugin(question),
             Err(Stop::Refused(refused)) => {

@@ -11,6 +11,7 @@ use pod_spec::{ContainerName, Pod, ResourceName, Role, Unit};
 use topology_hint::{Answer, Answers, Solution};
 use topology_policy::{MergeError, MergeTrace, Merged};
 
+use crate::attempt::Rules;
 use crate::attempt::refusal::{Cause, Refused};
 use crate::ledger::Ledger;
 use crate::node::Node;
@@ -22,6 +23,8 @@ pub struct Trace {
     /// The units in the order in which they were served; those after a refusal are missing, and under policy `none`
     /// there are none.
     pub units: Vec<UnitTrace>,
+    /// The rules of the attempt; `None`: there was none.
+    pub rules: Option<Rules>,
     /// Memory that the refused unit could not have though it is free, since its nodes are bound otherwise; `None` if
     /// that is not so.
     pub held_back: Option<HeldBack>,

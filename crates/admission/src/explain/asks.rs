@@ -155,7 +155,12 @@ impl Trial<'_> {
 
     /// The pod that asks for no more than that, and what changes in its manifest.
     fn lowered(&self, room: &Room) -> Option<(Pod, Vec<Asks>)> {
-        let mut pod = self.pod.clone();
+        // Exclusive CPUs that were chosen are asked for by the limit.
+        let mut pod = if self.classified.constraints.exclusive.is_empty() {
+            self.pod.clone()
+        } else {
+            Pod::clone(&self.classified)
+        };
         let unit = match (&self.refused.cause, self.unit()) {
             // That is about the pod as a whole, whatever was served last.
             (Cause::Shortage(_), _) | (_, None) => self.refused.container.as_ref(),

@@ -30,9 +30,9 @@ pub enum Change {
     ReserveCpus(CpuSet),
     /// Groups of NUMA nodes that no running pod needs any more are dissolved: the option `memory.regroup`.
     Regroup,
-    /// The node has another policy.
+    /// The node has another policy, or the pod chooses another.
     Policy(KubeletPolicy),
-    /// The node has another scope.
+    /// The node has another scope, or the pod chooses another.
     Scope(Scope),
 }
 

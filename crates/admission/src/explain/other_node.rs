@@ -66,7 +66,7 @@ impl Trial<'_> {
                 Standing::Lacks(lack) if self.is_addable(&row.resource) => {
                     lacking.push((row.resource.clone(), whole_pages(&row.resource, lack)));
                 }
-                _ if self.node.policy() == KubeletPolicy::SingleNumaNode => return Vec::new(),
+                _ if self.rules.policy == KubeletPolicy::SingleNumaNode => return Vec::new(),
                 _ => {}
             }
         }

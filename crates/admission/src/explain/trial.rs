@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
 use device_manager::{AllocateReply, DeviceIds, Endpoint, Question, Replies, Reply};
-use node_config::Scope;
+use node_config::{PodChoice, Scope, TopologyPolicyName};
 use numa_bitmask::NodeMask;
 use pod_spec::Pod;
 use topology_policy::KubeletPolicy;
@@ -36,6 +36,8 @@ pub(crate) struct Trial<'a> {
     pub(crate) refused: &'a Refused,
     pub(crate) trace: &'a Trace,
     replies: &'a Replies,
+    /// Those by which it was refused.
+    pub(crate) rules: Rules,
     tries: usize,
     /// Whether there are plugins that may have to be asked on the way.
     plugins_are_asked: bool,
@@ -68,7 +70,7 @@ impl<'a> Trial<'a> {
         trace: &'a Trace,
         limits: Limits<'a>,
     ) -> Self {
-        let Admission { node, ledger, pod, replies, .. } = admission;
+        let Admission { node, ledger, pod, replies, rules, .. } = admission;
         let Limits { tries: Tries(tries), stop } = limits;
         let inventory = ledger.inventory();
         let is_asked = |resource| matches!(inventory.endpoint(resource), Some(Endpoint::Plugin { .. }));
@@ -80,6 +82,7 @@ impl<'a> Trial<'a> {
             refused,
             trace,
             replies,
+            rules,
             tries,
             plugins_are_asked: inventory.registered().any(is_asked),
             stop,
@@ -141,7 +144,7 @@ impl<'a> Trial<'a> {
     /// Another pod.
     pub(crate) fn attempt_pod(&mut self, pod: Pod) -> Tried {
         let pod = Arc::new(self.node.classified(pod));
-        self.attempt(self.node, self.node.rules(), self.ledger.clone(), &pod)
+        self.attempt(self.node, self.rules, self.ledger.clone(), &pod)
     }
 
     /// Under other rules.
@@ -153,7 +156,7 @@ impl<'a> Trial<'a> {
     /// The pod as it is, on another node.
     pub(crate) fn attempt_on(&mut self, node: &Node, ledger: Ledger) -> Tried {
         let pod = Arc::clone(&self.classified);
-        self.attempt(node, node.rules(), ledger, &pod)
+        self.attempt(node, self.rules, ledger, &pod)
     }
 
     pub(crate) fn on_empty_node(&mut self) -> OnEmptyNode {
@@ -169,7 +172,7 @@ impl<'a> Trial<'a> {
     pub(crate) fn node_sets(&self) -> Vec<NodeMask> {
         let all = self.node.nodes().all();
         let mut sets: Vec<NodeMask> = all.iter().map(NodeMask::from).collect();
-        if self.node.policy() != KubeletPolicy::SingleNumaNode && all.len() > 1 {
+        if self.rules.policy != KubeletPolicy::SingleNumaNode && all.len() > 1 {
             if all.len() as usize <= MOST_NODES_FOR_PAIRS {
                 let pairs = all.iter().flat_map(|first| {
                     let later = all.iter().filter(move |second| *second > first);
@@ -190,13 +193,24 @@ impl<'a> Trial<'a> {
             KubeletPolicy::BestEffort,
             KubeletPolicy::None,
         ];
-        let own = self.node.rules();
+        let own = self.rules;
+        let (node, allowed) = (self.node.rules(), self.node.pod_policy());
+        let choice = self.node.chosen(self.pod).unwrap_or_default();
         let scope = match own.scope {
             Scope::Container => Scope::Pod,
             Scope::Pod => Scope::Container,
         };
         let mut found = Vec::new();
-        if own.policy != KubeletPolicy::None && self.pod.containers.len() > 1 {
+        // A pod that chooses can choose what is allowed, or what the node has.
+        let can_have_scope =
+            choice.scope.is_none() || scope == node.scope || allowed.allows(PodChoice::Scope(scope));
+        let can_have = |policy: KubeletPolicy| {
+            let named = TopologyPolicyName::from_name(policy.name()).map(PodChoice::Policy);
+            choice.policy.is_none()
+                || policy == node.policy
+                || named.is_some_and(|named| allowed.allows(named))
+        };
+        if own.policy != KubeletPolicy::None && self.pod.containers.len() > 1 && can_have_scope {
             let tried = self.attempt_under(Rules { scope, ..own });
             found.extend(tried.with(Change::Scope(scope)));
         }
@@ -204,6 +218,7 @@ impl<'a> Trial<'a> {
         found.extend(
             looser
                 .copied()
+                .filter(|policy| can_have(*policy))
                 .find_map(|policy| self.attempt_under(Rules { policy, ..own }).with(Change::Policy(policy))),
         );
         found

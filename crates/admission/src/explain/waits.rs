@@ -74,7 +74,7 @@ impl<'a> Trial<'a> {
             held.of_pod(uid).for_each(|(_, cpus)| free |= cpus);
             held.whole_pod(uid).into_iter().for_each(|cpus| free |= cpus);
         }
-        let within = match self.node.policy() {
+        let within = match self.rules.policy {
             KubeletPolicy::SingleNumaNode => Within::OneNode,
             KubeletPolicy::Restricted | KubeletPolicy::BestEffort | KubeletPolicy::None => Within::AllNodes,
         };

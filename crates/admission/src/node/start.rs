@@ -9,8 +9,8 @@ use kubelet_release::{CheckpointForm, Rules};
 use node_config::{
     Amounts, CapacityFacts, CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, DistanceRows, FeatureGates,
     Gate, GateError, KubeletConfiguration, MemoryConfigError, MemoryNodes, MemoryPolicyName, OwnOptions,
-    Reservation, ReservationError, ReservedTooMuch, TopologyConfig, TopologyConfigError, TopologyFacts,
-    TopologyPolicyName, allocatable, capacity, cpu_options, reserved_too_much,
+    PodChoice, Reservation, ReservationError, ReservedTooMuch, TopologyConfig, TopologyConfigError,
+    TopologyFacts, TopologyPolicyName, allocatable, capacity, cpu_options, reserved_too_much,
 };
 use numa_bitmask::NodeMask;
 use pod_spec::{EmptyPodResources, PodLevel, PodLevelDefaults, PodRules, ResourceList, ResourceName};
@@ -73,6 +73,12 @@ pub enum StartFault {
     /// The memory manager on this machine.
     #[error(transparent)]
     Memory(#[from] memory_manager::ConfigError),
+    /// The Topology Manager cannot do what pods may choose.
+    #[error("podPolicy.allow lets pods choose a policy beside topologyManagerPolicy none: {0}")]
+    PodPolicy(TopologyConfigError),
+    /// The CPU manager cannot do what pods may choose.
+    #[error("podPolicy.allow has policy=single-numa-node, which cpuManagerPolicyOptions exclude: {0}")]
+    PodPolicyCpus(CpuConfigError),
     /// More is reserved than there is.
     #[error(transparent)]
     ReservedTooMuch(#[from] ReservedTooMuch),
@@ -204,7 +210,25 @@ impl Starting<'_> {
         self.view.nodes().mask_of(self.view.nodes().ids().filter(has_cpus))
     }
 
+    /// Under policy `none` the kubelet looks at neither scope nor options; a pod that may choose another policy needs
+    /// them.
     fn topology(&self) -> Result<TopologyConfig, StartError> {
+        const UNDER_NONE: &str = "none";
+        let configured = self.config.topology_policy();
+        let is_chosen = |choice: &PodChoice| {
+            matches!(choice, PodChoice::Policy(policy) if *policy != TopologyPolicyName::None)
+                && self.options.pod_policy.allows(*choice)
+        };
+        if configured != UNDER_NONE || !PodChoice::ALL.iter().any(is_chosen) {
+            return self.topology_under(configured).map_err(StartError::all);
+        }
+        let checked = self.topology_under(TopologyPolicyName::BestEffort.name());
+        let checked =
+            checked.map_err(|faults| StartError(faults.into_iter().map(StartFault::PodPolicy).collect()))?;
+        Ok(TopologyConfig { policy: TopologyPolicyName::None, ..checked })
+    }
+
+    fn topology_under(&self, policy: &str) -> Result<TopologyConfig, Vec<TopologyConfigError>> {
         let has_distances = |node: &NodeMemory| node.distances.is_some();
         let facts = TopologyFacts {
             nodes: self.view.nodes().len(),
@@ -215,7 +239,7 @@ impl Starting<'_> {
             },
         };
         TopologyConfig::check(
-            self.config.topology_policy(),
+            policy,
             self.config.topology_scope(),
             &self.config.topology_manager_policy_options,
             &self.gates,
@@ -223,7 +247,6 @@ impl Starting<'_> {
             facts,
             self.compat.node_limit,
         )
-        .map_err(StartError::all)
     }
 
     fn cpus(&self, topology_policy: TopologyPolicyName) -> Result<Option<cpu_manager::Static>, StartError> {
@@ -237,8 +260,13 @@ impl Starting<'_> {
         let table = self.view.cpus();
         let facts =
             CpuFacts { sockets: table.num_sockets(), nodes_with_cpus: table.num_nodes(), topology_policy };
-        let options =
-            cpu_options(options, &self.gates, &self.config.rules, facts).map_err(StartError::all)?;
+        let own = options;
+        let options = cpu_options(own, &self.gates, &self.config.rules, facts).map_err(StartError::all)?;
+        if self.options.pod_policy.allows(PodChoice::Policy(TopologyPolicyName::SingleNumaNode)) {
+            let facts = CpuFacts { topology_policy: TopologyPolicyName::SingleNumaNode, ..facts };
+            cpu_options(own, &self.gates, &self.config.rules, facts)
+                .map_err(|faults| StartError(faults.into_iter().map(StartFault::PodPolicyCpus).collect()))?;
+        }
         let config = cpu_manager::Config {
             options: typed(&options),
             reserved,
