@@ -138,8 +138,8 @@ impl Remedy {
                 Self::ReserveCpus { now: now.unwrap_or_default(), fits: cpus.clone() }
             }
             Change::Regroup => Self::Regroup,
-            Change::Policy(policy) => Self::Policy { now: facts.node.policy(), fits: *policy },
-            Change::Scope(scope) => Self::Scope { now: facts.node.scope(), fits: *scope },
+            Change::Policy(policy) => Self::Policy { now: facts.rules().policy, fits: *policy },
+            Change::Scope(scope) => Self::Scope { now: facts.rules().scope, fits: *scope },
             // A change that a newer version of the admission tries.
             _ => return None,
         })

@@ -110,7 +110,7 @@ impl Facts<'_> {
 
     /// Where one NUMA node has to have all of it, what they have together makes no other cause.
     fn brief_sum(&self, unit: Option<&UnitTrace>) -> Option<BriefReason> {
-        if self.node.policy() == KubeletPolicy::SingleNumaNode { None } else { self.brief_lack(unit) }
+        if self.rules().policy == KubeletPolicy::SingleNumaNode { None } else { self.brief_lack(unit) }
     }
 
     fn brief_lack(&self, unit: Option<&UnitTrace>) -> Option<BriefReason> {
@@ -120,8 +120,9 @@ impl Facts<'_> {
 
     /// Under policy `none` there is no merge, and the CPU manager itself runs out.
     fn brief_cpus(&self, refused: &Refused) -> Option<BriefReason> {
-        let container = self.pod.container(refused.container.as_ref()?)?;
-        let asked = self.node.cpus()?.asked(Unit::Container(self.pod, container))?;
+        let pod = self.node.with_chosen(self.pod);
+        let container = pod.container(refused.container.as_ref()?)?;
+        let asked = self.node.cpus()?.asked(Unit::Container(&pod, container))?;
         let amount = u64::try_from(asked).ok();
         Some(BriefReason::Machine(Wanted { resource: Resource::Cpu, amount }))
     }
@@ -135,7 +136,7 @@ impl Facts<'_> {
             self.nodes().iter().all(|(index, _)| matches!(unit.standing(row, index), Standing::Lacks(_)))
         };
         match memory.iter().find(lacks) {
-            Some(row) if self.node.policy() == KubeletPolicy::SingleNumaNode => {
+            Some(row) if self.rules().policy == KubeletPolicy::SingleNumaNode => {
                 Some(BriefReason::NoNode(Vec::from([Wanted::of(row)])))
             }
             _ => {
@@ -146,7 +147,7 @@ impl Facts<'_> {
     }
 
     fn brief_not_aligned(&self, unit: &UnitTrace) -> BriefReason {
-        let policy = self.node.policy();
+        let policy = self.rules().policy;
         if policy != KubeletPolicy::SingleNumaNode {
             let wider = wider_sets(&unit.resources);
             let is_wider =

@@ -7,7 +7,7 @@ use core::fmt;
 use memory_manager::Moved;
 use numa_bitmask::NodeMask;
 use pod_spec::{Pod, PodRules, PodUid};
-use topology_admission::{Attempt, Ledger, Node, Trace};
+use topology_admission::{Attempt, Ledger, Node, Rules, Trace};
 use topology_model::{NodeIds, Nodes};
 
 /// What a decision on one pod was made of.
@@ -76,6 +76,11 @@ impl<'a> Facts<'a> {
 
     pub(crate) fn listed(&self, mask: NodeMask) -> NodeIds {
         self.nodes().listed(mask)
+    }
+
+    /// The rules by which the pod was decided on.
+    pub(crate) fn rules(&self) -> Rules {
+        self.trace.rules.unwrap_or_else(|| self.node.rules_of(self.pod))
     }
 
     pub(crate) const fn pod_rules(&self) -> PodRules {

@@ -36,6 +36,7 @@ mod container;
 mod unchecked;
 mod unit;
 mod merge;
+mod chosen;
 mod note;
 mod notes;
 mod notice;
@@ -47,6 +48,7 @@ mod words;
 
 pub use alternative::{Alternative, Ask, HintNodes, Place, Remedy};
 pub use brief::{BriefReason, Wanted};
+pub use chosen::{ChosenRules, RuleSource};
 pub use container::{ContainerReport, DeviceSet, MemoryBlock};
 pub use facts::{Facts, NamedPod, UserAdvice};
 pub use grouped::{BoundNodes, GroupedMemory, HeldBackMemory, Sufficiency};

@@ -9,8 +9,10 @@ use cpuset::CpuSet;
 use k8s_quantity::Quantity;
 use pod_spec::{ContainerName, QosClass, ResourceName};
 use serde::{Serialize, Serializer};
+use topology_admission::KubeletAgain;
 use topology_model::NodeIds;
 
+use crate::chosen::{ChosenRules, kubelet_again};
 use crate::facts::NamedPod;
 use crate::grouped::GroupedMemory;
 use crate::json;
@@ -36,6 +38,13 @@ pub enum Remark {
     Preemption(Vec<NamedPod>),
     /// Memory of other pods moves first.
     MemoryMoves(Vec<MemoryMove>),
+    /// The pod has chosen rules of its own.
+    ChosenRules {
+        /// The rules.
+        rules: ChosenRules,
+        /// What a kubelet makes of the pod that starts from the node's files; `None`: not known.
+        kubelet: Option<KubeletAgain>,
+    },
     /// The search for the best NUMA nodes ended before it had seen all.
     SearchCut,
     /// The merged hint is not preferred.
@@ -121,16 +130,18 @@ impl Note {
     #[must_use]
     pub const fn severity(&self) -> Severity {
         match self.remark {
-            Remark::MemoryMoves(_)
-            | Remark::SearchCut
-            | Remark::RefusedUnchecked { .. }
-            | Remark::PluginsNotAsked
-            | Remark::RequestsUnknown => Severity::Info,
-            Remark::Preemption(_)
+            Remark::ChosenRules { kubelet: Some(KubeletAgain::Refuses(_)), .. }
+            | Remark::Preemption(_)
             | Remark::NotAligned { .. }
             | Remark::NotPinned { .. }
             | Remark::AdmittedUnchecked { .. }
             | Remark::PartsOfBytes(_) => Severity::Warning,
+            Remark::ChosenRules { .. }
+            | Remark::MemoryMoves(_)
+            | Remark::SearchCut
+            | Remark::RefusedUnchecked { .. }
+            | Remark::PluginsNotAsked
+            | Remark::RequestsUnknown => Severity::Info,
         }
     }
 }
@@ -148,6 +159,10 @@ impl fmt::Display for Remark {
                 "admitted after memory moves, since a group is not needed any more: {}",
                 joined(moves, ", ")
             ),
+            Self::ChosenRules { rules, kubelet } => {
+                write!(f, "decided by rules that the pod chooses: {rules}")?;
+                kubelet.as_ref().map_or(Ok(()), |again| write!(f, "; {}", kubelet_again(again)))
+            }
             Self::SearchCut => {
                 f.write_str("the search for the best NUMA nodes was cut; there may be better ones")
             }

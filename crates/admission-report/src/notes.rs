@@ -9,6 +9,7 @@ use pod_spec::ResourceName;
 use topology_admission::{Placed, Placement, Search, UnitName};
 use topology_policy::KubeletPolicy;
 
+use crate::chosen::ChosenRules;
 use crate::facts::{Facts, NamedPod};
 use crate::note::{MemoryMove, Note, Remark, SharingReason};
 use crate::parts_of_bytes::PartsOfBytes;
@@ -25,6 +26,7 @@ impl Facts<'_> {
             is_cut.then_some(Remark::SearchCut),
         ];
         let mut notes: Vec<Note> = on_pod.into_iter().flatten().map(Note::on_pod).collect();
+        notes.extend(self.chosen_note());
         notes.extend(on_containers(placement, |placed| self.not_aligned_note(placed)));
         notes.extend(on_containers(placement, |placed| self.not_pinned_note(placed)));
         let parts = self.pod.containers.iter().filter_map(PartsOfBytes::of);
@@ -47,6 +49,13 @@ impl Facts<'_> {
         note.into_iter().collect()
     }
 
+    /// On a pod that has chosen its rules.
+    fn chosen_note(&self) -> Option<Note> {
+        let rules = ChosenRules::of(self)?;
+        let kubelet = self.node.kubelet_again(self.after, self.pod);
+        Some(Note::on_pod(Remark::ChosenRules { rules, kubelet }))
+    }
+
     fn memory_moves(&self) -> Vec<MemoryMove> {
         let moves = self.moved.iter().map(|moved| MemoryMove {
             container: moved.container.clone(),
@@ -60,7 +69,7 @@ impl Facts<'_> {
     /// On a container whose resources are not together.
     fn not_aligned_note(&self, placed: &Placed) -> Option<Remark> {
         let hint = placed.hint.filter(|hint| !hint.is_preferred())?;
-        if self.node.policy() == KubeletPolicy::None {
+        if self.rules().policy == KubeletPolicy::None {
             return None;
         }
         let unit = self.trace.units.iter().find(|unit| match &unit.unit {

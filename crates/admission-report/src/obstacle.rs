@@ -7,7 +7,7 @@ use core::fmt;
 use cpu_manager::WholeCoresError;
 use device_manager::OverBudget;
 use k8s_quantity::Amount;
-use topology_admission::Shortage;
+use topology_admission::{Rules, Shortage};
 use topology_policy::{KubeletPolicy, MergeError};
 
 use crate::grouped::{GroupedMemory, HeldBackMemory};
@@ -47,6 +47,8 @@ pub enum Obstacle {
     NotTogether(Lacks),
     /// CPUs that init containers of the pod left are elsewhere than other CPUs that are free.
     HandedOn(HandedOnCpus),
+    /// An annotation of the pod is wrong, or not allowed; without it these rules of the node apply.
+    PodPolicy(Rules),
     /// Whole cores are required.
     WholeCores(WholeCoresError),
     /// Memory is free where it cannot be allocated.
@@ -132,6 +134,13 @@ impl fmt::Display for Obstacle {
             Self::NotTogether(lacks) => write!(f, "no NUMA node has all of it: {lacks}"),
             Self::HandedOn(cpus) => cpus.fmt(f),
             Self::WholeCores(error) => whole_cores(error, f),
+            Self::PodPolicy(Rules { policy, scope }) => write!(
+                f,
+                "an annotation of the pod asks for what this node does not allow; correct it, or leave it out: then {}, \
+                 scope {} apply, as the node has them",
+                policy.name(),
+                scope.name()
+            ),
             Self::HeldBackMemory(memory) => memory.fmt(f),
             Self::GroupedMemory(memory) => memory.fmt(f),
             Self::PartsOfBytes(parts) => parts.fmt(f),

@@ -9,6 +9,7 @@ use pod_spec::QosClass;
 use serde::{Serialize, Serializer};
 use topology_admission::{Explanation, Placement, Refused, Tries, Verdict};
 
+use crate::chosen::ChosenRules;
 use crate::container::ContainerReport;
 use crate::facts::{Facts, full_name};
 use crate::note::Note;
@@ -24,6 +25,8 @@ pub struct Report {
     pub owner: Option<String>,
     /// The pod's class.
     pub qos_class: QosClass,
+    /// The rules by which it was decided on, if it has chosen some of them.
+    pub rules: Option<ChosenRules>,
     /// What came out.
     pub conclusion: Conclusion,
     /// The merges in order; the last is the refused one. None under policy `none`.
@@ -83,6 +86,7 @@ impl Report {
             pod: full_name(facts.pod),
             owner: None,
             qos_class: facts.pod.qos_class(facts.pod_rules()),
+            rules: ChosenRules::of(facts),
             conclusion: Conclusion::Undecided,
             units: facts.trace.units.iter().map(|unit| UnitReport::new(facts, unit)).collect(),
             notes: Vec::new(),
@@ -125,6 +129,7 @@ impl fmt::Display for Report {
             }
             Conclusion::Refused(refusal) => {
                 write!(f, "{}: {}", refusal.reason, refusal.message)?;
+                self.rules.iter().try_for_each(|rules| write!(f, "\n  rules: {rules}"))?;
                 refusal.obstacles.iter().try_for_each(|obstacle| write!(f, "\n  why: {obstacle}"))?;
                 refusal.outlook().map_or(Ok(()), |outlook| write!(f, "\n  outlook: {outlook}"))?;
                 refusal.alternatives.iter().try_for_each(|fits| write!(f, "\n  would fit: {fits}"))?;
@@ -145,6 +150,8 @@ struct ReportFields<'a> {
     admitted: bool,
     qos_class: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    rules: Option<&'a ChosenRules>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<&'a Refusal>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     units: &'a [UnitReport],
@@ -161,6 +168,7 @@ impl Serialize for Report {
             owner: self.owner.as_deref(),
             admitted: self.is_admitted(),
             qos_class: self.qos_class.name(),
+            rules: self.rules.as_ref(),
             refusal: self.refusal(),
             units: &self.units,
             containers: self.containers(),

@@ -54,13 +54,14 @@ impl Facts<'_> {
                 resource: Resource::from(resource),
                 advice: self.advice.no_plugin,
             }),
+            Cause::PodPolicy(_) => Some(Obstacle::PodPolicy(self.node.rules())),
             _ => machine_lack(),
         };
         only.into_iter().collect()
     }
 
     fn not_aligned(&self, unit: &UnitTrace) -> Obstacle {
-        let policy = self.node.policy();
+        let policy = self.rules().policy;
         if policy == KubeletPolicy::SingleNumaNode {
             return Obstacle::NoSingleNode(Lacks::new(self, unit));
         }

@@ -21,6 +21,7 @@ pub fn decision(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
     let mut text = verdict(pods, page);
     if let Some(refusal) = report.refusal() {
         text.extend(node.map(|node| line(page, "node", node)));
+        text.extend(report.rules.as_ref().map(|rules| line(page, "rules", &rules.to_string())));
         if let Some(unit) = report.units.last() {
             text.push_str(&resources(unit, Columns::Nearest, page));
         }

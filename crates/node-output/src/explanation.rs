@@ -16,6 +16,7 @@ pub fn explanation(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
     text.extend(node.map(|node| line(page, "node", node)));
     text.push_str(&line(page, "class", report.qos_class.name()));
     if let Some(refusal) = report.refusal() {
+        text.extend(report.rules.as_ref().map(|rules| line(page, "rules", &rules.to_string())));
         text.push_str(&decision::reasons(refusal, page));
     }
     text.push_str(&decision::notes(pods, page));
