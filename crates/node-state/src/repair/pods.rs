@@ -1,5 +1,6 @@
 //! The pods' own files: which pods are here.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use k8s_quantity::{Format, Quantity};
 use kubelet_checkpoint::store::StateFile;
 use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceList, ResourceName, Role};
+use topology_admission::Node;
 
 use super::{Assumption, Known, PodList, Remedy, RunningPod, Standing, Work};
 use crate::fault::{Fault, Holding};
@@ -47,7 +49,8 @@ impl Work<'_> {
                 let known =
                     Known { record: None, shown, arrival: u64::MAX, manifest: None, standing: *standing };
                 let known = self.pods.entry(uid.clone()).or_insert(known);
-                known.manifest = known.manifest.take().or_else(|| manifest.clone());
+                known.manifest =
+                    known.manifest.take().or_else(|| manifest.as_ref().map(|pod| seen(self.node, pod)));
             }
         }
     }
@@ -73,7 +76,7 @@ impl Work<'_> {
     fn know(&mut self, record: Record) {
         let shown = format!("{}/{}", record.pod.namespace, record.pod.name);
         let uid = record.pod.uid.clone();
-        let manifest = Some(record.pod.clone());
+        let manifest = Some(seen(self.node, &record.pod));
         let (arrival, standing) = (record.arrival, Standing::Recorded);
         self.pods.insert(uid, Known { shown, arrival, manifest, standing, record: Some(record) });
     }
@@ -194,5 +197,13 @@ impl Work<'_> {
         for (pod, held) in gone {
             self.add(file, Fault::PodGone { pod, held }, None, Remedy::Release, &[]);
         }
+    }
+}
+
+/// The pod as the node's managers see it.
+fn seen(node: &Node, pod: &Arc<Pod>) -> Arc<Pod> {
+    match node.with_chosen(pod) {
+        Cow::Owned(chosen) => Arc::new(chosen),
+        Cow::Borrowed(_) => Arc::clone(pod),
     }
 }

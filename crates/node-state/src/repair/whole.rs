@@ -12,6 +12,7 @@ impl RepairPlan {
     /// the manifest does not say, as for pods with resources at pod level.
     #[must_use]
     pub fn is_whole(&self, node: &Node, manifest: &Pod) -> bool {
+        let manifest = &*node.with_chosen(manifest);
         is_full(manifest)
             && !manifest.has_pod_level_resources()
             && self.has_cpus(node, manifest)
