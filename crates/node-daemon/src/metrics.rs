@@ -321,7 +321,8 @@ impl Metrics {
         for unit in &decided.trace.units {
             self.merges.observe(unit.took.as_secs_f64());
         }
-        let scope = Alignment::new(self.scope, "numa_node");
+        let scope = decided.trace.rules.map_or(self.scope, |rules| rules.scope.name());
+        let scope = Alignment::new(scope, "numa_node");
         if counted.aligned > 0 {
             self.aligned.get_or_create(&scope).add(counted.aligned.into());
         }
