@@ -80,6 +80,7 @@ fn all_that_is_printed_is_described() {
         "admit -m xeon-2s-96cpu-sriov -f pods/cards.yaml --devices devices/example.yaml --policy best-effort",
         "explain -m xeon-2s-96cpu-sriov -f pods/memory-groups.yaml --policy best-effort --scope pod",
         "admit -m xeon-2s-96cpu-sriov -f pods/memory-groups.yaml --scope pod",
+        "admit -m xeon-2s-96cpu-sriov -f pods/pod-policy.yaml --topolet-config configs/own-pod-policy.yaml",
     ];
     for session in sessions {
         let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
