@@ -14,6 +14,10 @@ pub const CPU_MANAGER_POLICY: &str = "cpuManagerPolicy";
 pub const CPU_MANAGER_POLICY_OPTIONS: &str = "cpuManagerPolicyOptions";
 /// Of the node: `None` or `Static`.
 pub const MEMORY_MANAGER_POLICY: &str = "memoryManagerPolicy";
+/// Of the node: what pods may choose by annotations, `policy,scope=pod`, where `topolet` lets them.
+pub const POD_POLICY: &str = "topolet.dev/podPolicy";
+/// Of the node: pods that have chosen a policy or scope, `db/main=restricted/pod`, several with commas.
+pub const CHOSEN_POLICIES: &str = "topolet.dev/chosenPolicies";
 /// Of the node: the fingerprint of its pods.
 pub const FINGERPRINT: &str = "nodeTopologyPodsFingerprint";
 /// Of the node: which pods the fingerprint covers.

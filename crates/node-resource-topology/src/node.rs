@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use device_manager::Health;
 use node_config::{KubeletConfiguration, Scope};
 use numa_bitmask::NodeIndex;
-use topology_admission::{Ledger, Node};
+use topology_admission::{Ledger, Node, Rules};
 use topology_model::{KubeletView, NodeId, NodeMemory};
 use topology_policy::KubeletPolicy;
 
@@ -113,7 +113,26 @@ impl NodeFacts<'_> {
             names::MEMORY_MANAGER_POLICY,
             if node.memory().is_some() { "Static" } else { "None" },
         ));
+        if node.pod_policy().is_on() {
+            attributes.push(attribute(names::POD_POLICY, node.pod_policy().words().join(",")));
+            attributes.extend(self.chosen_policies().map(|pods| attribute(names::CHOSEN_POLICIES, pods)));
+        }
         attributes
+    }
+
+    /// The running pods for which policy and scope of the node are not true.
+    fn chosen_policies(&self) -> Option<String> {
+        let chosen = self.ledger.pods().filter_map(|pod| {
+            let chosen = self.node.chosen(pod).ok()?;
+            if chosen.policy.is_none() && chosen.scope.is_none() {
+                return None;
+            }
+            let Rules { policy, scope } = self.node.rules_of(pod);
+            Some(format!("{}/{}={}/{}", pod.namespace, pod.name, policy.name(), scope.name()))
+        });
+        let mut chosen: Vec<String> = chosen.collect();
+        chosen.sort();
+        (!chosen.is_empty()).then(|| chosen.join(","))
     }
 
     /// How many NUMA nodes the topology manager accepts: as many as its option says, and those that there are.

@@ -95,6 +95,33 @@ fn a_hundred_pods_on_eight_nodes_fit_into_16_kib() {
     assert!(size <= 16 << 10, "{size} bytes");
 }
 
+/// Pods of which some choose a policy or scope.
+const CHOOSING: [&str; 10] = [
+    "-m",
+    MACHINE,
+    "--policy",
+    "restricted",
+    "--topolet-config",
+    "fixtures/configs/own-pod-policy.yaml",
+    "-f",
+    "fixtures/pods/pod-policy.yaml",
+    "-o",
+    "json",
+];
+
+#[test]
+fn pods_that_choose_a_policy_are_listed() {
+    let (object, _) = export(&CHOOSING);
+    assert_eq!(attribute(&object, "topologyManagerPolicy"), Some("restricted"));
+    let allowed = Some("policy=best-effort,policy=single-numa-node,scope,cpu");
+    assert_eq!(attribute(&object, "topolet.dev/podPolicy"), allowed);
+    let chosen = Some("default/looser=best-effort/container,default/together=single-numa-node/pod");
+    assert_eq!(attribute(&object, "topolet.dev/chosenPolicies"), chosen);
+    let plain = export(&[&CHOOSING[..4], &CHOOSING[6..]].concat()).0;
+    assert_eq!(attribute(&plain, "topolet.dev/podPolicy"), None);
+    assert_eq!(attribute(&plain, "topolet.dev/chosenPolicies"), None);
+}
+
 /// Every field by path, and attributes and annotations by name.
 fn fields(object: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
@@ -152,6 +179,8 @@ fn the_document_names_what_is_written_and_nothing_else() {
         &["-m", MACHINE, "--policy", "restricted"],
         &[("big", "cpu: 60, memory: 100Gi")],
     );
-    let written: BTreeSet<String> = [&options, &placed, &group].into_iter().flat_map(fields).collect();
+    let (choosing, _) = export(&CHOOSING);
+    let written: BTreeSet<String> =
+        [&options, &placed, &group, &choosing].into_iter().flat_map(fields).collect();
     assert_eq!(described, written);
 }
