@@ -55,6 +55,7 @@ const ROWS: &[Row] = &[
             "terminal-text",
             "numa-bitmask",
             "pci-names",
+            "node-page",
             "machine-fixtures",
         ],
     ),

@@ -6,6 +6,7 @@ mod demands;
 pub(crate) mod fit;
 pub(crate) mod compat;
 pub(crate) mod pod_policy;
+pub(crate) mod choice_error;
 pub(crate) mod room;
 
 use alloc::boxed::Box;

@@ -10,9 +10,9 @@ use topology_hint::Refusal;
 use topology_policy::{MergeError, Merged};
 
 use crate::attempt::preempt::NobodyToPreempt;
+use crate::node::choice_error::ChoiceError;
 use crate::node::fit::Shortage;
 use crate::node::identity::Mismatch;
-use crate::node::pod_policy::ChoiceError;
 
 /// The admission reason, as the pod's status shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -9,18 +9,17 @@
 
 use alloc::borrow::{Cow, ToOwned as _};
 use alloc::collections::BTreeSet;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use k8s_quantity::Quantity;
-use node_config::{OwnOptions, PodChoice, PodPolicy, Scope, TopologyPolicyName};
-use pod_spec::{Container, ContainerName, Pod, Wishes};
-use thiserror::Error;
+use node_config::{OwnOptions, Placement, PodChoice, PodPolicy, Scope, TopologyPolicyName};
+use pod_spec::{Container, ContainerName, Pod};
 use topology_policy::KubeletPolicy;
 
 use crate::attempt::{Rules, Verdict};
 use crate::ledger::Ledger;
 use crate::node::Node;
+use crate::node::choice_error::ChoiceError;
 
 /// What a pod has chosen for itself.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -31,80 +30,6 @@ pub struct Chosen {
     pub scope: Option<Scope>,
     /// Containers that get exclusive CPUs whatever the QoS class.
     pub exclusive: BTreeSet<ContainerName>,
-}
-
-/// An annotation that refuses its pod.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[non_exhaustive]
-pub enum ChoiceError {
-    /// There is no such annotation.
-    #[error("annotation {prefix}{name} ({value:?}) is unknown: there are policy, scope and cpu", prefix = Wishes::PREFIX)]
-    Unknown {
-        /// Its name, without the prefix.
-        name: String,
-        /// Its value.
-        value: String,
-    },
-    /// Its value is not allowed, or is none.
-    #[error("annotation {prefix}{name} is {value:?}, and {}", permitted(.name, .allowed), prefix = Wishes::PREFIX)]
-    NotAllowed {
-        /// Its name, without the prefix.
-        name: &'static str,
-        /// Its value.
-        value: String,
-        /// What it may be here; empty: it may not be there.
-        allowed: Vec<&'static str>,
-    },
-    /// It names a container that the pod lacks.
-    #[error("annotation {prefix}cpu is {value:?}, and the pod has no container {container:?}", prefix = Wishes::PREFIX)]
-    NoContainer {
-        /// Its value.
-        value: String,
-        /// What it names.
-        container: String,
-    },
-    /// A container whose CPU limit is no whole number of CPUs.
-    #[error(
-        "annotation {prefix}cpu is {value:?}, and {}: it has to be a whole number of CPUs", cpu_limit(.container, .limit.as_ref()),
-        prefix = Wishes::PREFIX
-    )]
-    NotWhole {
-        /// Its value.
-        value: String,
-        /// The container.
-        container: ContainerName,
-        /// Its CPU limit; `None`: it has none.
-        limit: Option<Quantity>,
-    },
-    /// The pod's CPUs are its own as a whole, so containers cannot be given some.
-    #[error("annotation {prefix}cpu is {value:?}, and the pod has resources at pod level: it is for containers without them", prefix = Wishes::PREFIX)]
-    PodLevel {
-        /// Its value.
-        value: String,
-    },
-    /// No CPU manager gives exclusive CPUs.
-    #[error("annotation {prefix}cpu is {value:?}, and the node's cpuManagerPolicy is none: exclusive CPUs need static", prefix = Wishes::PREFIX)]
-    NoCpuManager {
-        /// Its value.
-        value: String,
-    },
-}
-
-fn permitted(name: &str, allowed: &[&str]) -> String {
-    match allowed {
-        [] => alloc::format!("podPolicy.allow of this node has no {name}"),
-        values => alloc::format!(
-            "podPolicy.allow of this node has {name}={}",
-            values.join(&alloc::format!(", {name}="))
-        ),
-    }
-}
-
-fn cpu_limit(container: &ContainerName, limit: Option<&Quantity>) -> String {
-    match limit {
-        Some(limit) => alloc::format!("the CPU limit of container {container} is {limit}"),
-        None => alloc::format!("container {container} has no CPU limit"),
-    }
 }
 
 /// What a kubelet with the node's configuration makes of a pod when it starts from the node's files.
@@ -219,7 +144,8 @@ impl Node {
         if self.chosen(pod).ok()? == Chosen::default() {
             return None;
         }
-        let options = OwnOptions { pod_policy: PodPolicy::default(), ..self.options };
+        let (pod_policy, placement) = (PodPolicy::default(), Placement::default());
+        let options = OwnOptions { pod_policy, placement, ..self.options.clone() };
         let kubelet = Self { options, ..self.clone() };
         match kubelet.admission(after, pod).attempt().verdict {
             Verdict::Admitted(_) => Some(KubeletAgain::Admits),
