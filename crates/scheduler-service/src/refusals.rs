@@ -10,9 +10,15 @@ use crate::metrics::Metrics;
 use crate::outlook::Outlook;
 
 const WHAT: &str = "refusals of pods";
-/// The kubelet's reasons that an extender could have known, beside `OutOf` a resource.
-const REASONS: [&str; 4] =
-    ["TopologyAffinityError", "UnexpectedAdmissionError", "SMTAlignmentError", "EmptyPodSharedPoolError"];
+/// The reasons that an extender could have known, beside `OutOf` a resource: the kubelet's, and the node's own for pods that
+/// choose their rules.
+const REASONS: [&str; 5] = [
+    "TopologyAffinityError",
+    "UnexpectedAdmissionError",
+    "SMTAlignmentError",
+    "EmptyPodSharedPoolError",
+    "PodPolicyError",
+];
 
 /// Starts the thread, for the rest of the program.
 pub(crate) fn listen(
