@@ -18,7 +18,7 @@ fn requests_that_are_wrong_are_told_so() {
     let large = "x".repeat((1 << 20) + 1);
     let started = "/v1/pods/default/a/containers/app/started";
     for (method, path, body, status, said) in [
-        ("GET", "/", "", 404, "nothing under this path"),
+        ("GET", "/none", "", 404, "nothing under this path"),
         ("GET", "/v1/pods/default/none", "", 404, "pod default/none is not here"),
         ("DELETE", "/v1/pods/default/none", "", 404, "pod default/none is not here"),
         ("PUT", "/v1/pods", "", 405, "does not take PUT"),
