@@ -127,7 +127,11 @@ impl Node {
     /// CPUs that it has chosen.
     pub(crate) fn classified(&self, mut pod: Pod) -> Pod {
         pod.status_qos = Some(pod.qos_class(self.pod_rules));
-        let Ok(Chosen { exclusive, .. }) = self.chosen(&pod) else { return pod };
+        let exclusive = self.chosen(&pod).unwrap_or_default().exclusive;
+        // The containers are shared with the pod that was cloned, until one is changed.
+        if exclusive.is_empty() {
+            return pod;
+        }
         for container in pod.containers.iter_mut().filter(|container| exclusive.contains(&container.name)) {
             if let Some(limit) = container.limits.get("cpu").cloned() {
                 container.requests.insert("cpu".into(), limit);
