@@ -52,17 +52,17 @@ fn names_do_not_matter_and_everything_that_is_held_does() {
     let of = |pods: &[(&str, Asked)], leaving: &[&str]| after(&node, pods, leaving);
     let base = of(&[("a", small), ("b", large)], &[]);
     let same = of(&[("z", small), ("y", large)], &[]);
-    assert!(base.decides_like(&same));
+    assert!(base.decides_like(&same, &node));
     assert_eq!(hash(&base), hash(&same));
-    assert!(base.decides_like(&base.lean()), "what is left out does not decide");
+    assert!(base.decides_like(&base.lean(), &node), "what is left out does not decide");
     for (what, other) in [
         ("other CPUs", of(&[("c", small), ("a", small), ("b", large)], &["c"])),
         ("one pod more", of(&[("a", small), ("b", large), ("c", asked(0, 0, 0))], &[])),
         ("less memory", of(&[("a", small), ("b", asked(4, 1024, 1))], &[])),
         ("a device more", of(&[("a", small), ("b", asked(4, 2048, 2))], &[])),
     ] {
-        assert!(!base.decides_like(&other), "{what}");
-        assert!(!other.decides_like(&base), "{what}");
+        assert!(!base.decides_like(&other, &node), "{what}");
+        assert!(!other.decides_like(&base, &node), "{what}");
     }
 }
 
@@ -84,23 +84,23 @@ fn equal_sums_in_other_places_are_not_alike() {
     let first = of(&[a.clone(), b.clone(), c.clone()]).release(&a.uid);
     let second = of(&[b, c]);
     assert_eq!(first.pods().count(), second.pods().count());
-    assert!(!first.decides_like(&second), "{:?} {:?}", first.memory(), second.memory());
+    assert!(!first.decides_like(&second, &node), "{:?} {:?}", first.memory(), second.memory());
 
     // As many CPUs, and others.
     let first = after(&node, &[("a", asked(2, 1024, 0)), ("b", asked(2, 1024, 0))], &["a"]);
     let second = after(&node, &[("b", asked(2, 1024, 0))], &[]);
-    assert!(!first.decides_like(&second), "{:?}", first.cpus());
+    assert!(!first.decides_like(&second, &node), "{:?}", first.cpus());
 
     // The same number of devices, and others.
     let (vf, none) = (asked(0, 0, 1), asked(0, 0, 0));
     let first = after(&node, &[("a", vf), ("b", vf), ("c", none)], &["a"]);
     let second = after(&node, &[("b", vf), ("c", none)], &[]);
-    assert!(!first.decides_like(&second), "{:?}", first.devices());
+    assert!(!first.decides_like(&second, &node), "{:?}", first.devices());
 
     // Other devices altogether.
     let inventory = Inventory::new(node.nodes().clone()).with("example.com/other", [Device::new("x", &[0])]);
     let empty = node.empty_ledger();
-    assert!(!empty.decides_like(&empty.with_inventory(inventory)));
+    assert!(!empty.decides_like(&empty.with_inventory(inventory), &node));
 }
 
 #[test]
@@ -114,9 +114,9 @@ fn ports_of_the_node_are_compared() {
     };
     let of = |pods: &[Pod]| pods.iter().fold(node.empty_ledger(), |ledger, pod| admit(&node, &ledger, pod));
     let base = of(&[pod("a", &[80]), pod("b", &[443])]);
-    assert!(base.decides_like(&of(&[pod("y", &[443]), pod("z", &[80])])));
-    assert!(!base.decides_like(&of(&[pod("a", &[80]), pod("b", &[444])])));
-    assert!(base.decides_like(&base.lean()));
+    assert!(base.decides_like(&of(&[pod("y", &[443]), pod("z", &[80])]), &node));
+    assert!(!base.decides_like(&of(&[pod("a", &[80]), pod("b", &[444])]), &node));
+    assert!(base.decides_like(&base.lean(), &node));
 }
 
 #[test]
@@ -125,10 +125,10 @@ fn what_dead_pods_hold_is_collected_before_ledgers_are_compared() {
     let (a, b) = (fixture::pod("a", &[asked(2, 1024, 0)]), fixture::pod("b", &[asked(2, 1024, 0)]));
     let running = admit(&node, &node.empty_ledger(), &a);
     let ended = running.end(&a.uid);
-    assert!(!ended.decides_like(&node.empty_ledger()));
-    assert!(ended.collect().decides_like(&node.empty_ledger()));
-    assert!(ended.lean().decides_like(&node.empty_ledger()));
-    assert!(admit(&node, &ended.lean(), &b).decides_like(&running));
+    assert!(!ended.decides_like(&node.empty_ledger(), &node));
+    assert!(ended.collect().decides_like(&node.empty_ledger(), &node));
+    assert!(ended.lean().decides_like(&node.empty_ledger(), &node));
+    assert!(admit(&node, &ended.lean(), &b).decides_like(&running, &node));
     // A pod that is left out in detail is still released as a whole.
-    assert!(running.lean().release(&a.uid).decides_like(&node.empty_ledger()));
+    assert!(running.lean().release(&a.uid).decides_like(&node.empty_ledger(), &node));
 }

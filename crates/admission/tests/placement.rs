@@ -89,6 +89,37 @@ fn several_nodes_are_chosen_by_their_sum() {
     assert_eq!(at, NodeMask::from_bits(0b1010));
 }
 
+/// Six CPUs of two pods: 2 and 4, or 3 and 3. The same is held, but not by the same units.
+#[test]
+fn for_keep_room_ledgers_are_alike_only_if_their_units_are() {
+    let node_of = |strategy| node("single-numa-node", by(strategy));
+    let after = |node: &Node, pods: &[(&str, u64)]| {
+        let asked = |cpus| Asked { cpus, memory: 1024, ..Asked::default() };
+        let admitted = |ledger: Ledger, (name, cpus): &(&str, u64)| {
+            admit(node, &ledger, &fixture::pod(name, &[asked(*cpus)])).unwrap().1
+        };
+        pods.iter().fold(empty(node), admitted)
+    };
+    for strategy in Strategy::ALL {
+        let node = node_of(strategy);
+        let one = after(&node, &[("a", 2), ("b", 4)]);
+        assert!(one.decides_like(&after(&node, &[("c", 2), ("d", 4)]), &node), "{}", strategy.name());
+        assert!(one.decides_like(&one.lean(), &node), "{}", strategy.name());
+    }
+    let shared = |strategy| {
+        let node = node_of(strategy);
+        let ledger = after(&node, &[("a", 2), ("b", 4)]);
+        let other = after(&node, &[("a", 3), ("b", 3)]);
+        (
+            ledger.decides_like(&other, &node),
+            ledger.cpus().unwrap().shared() == other.cpus().unwrap().shared(),
+        )
+    };
+    let (is_alike, same_cpus) = shared(Strategy::LowestNumber);
+    assert!(is_alike && same_cpus, "the kubelet's rule does not look at who holds what");
+    assert_eq!(shared(Strategy::KeepRoom), (false, true));
+}
+
 #[test]
 fn a_trace_says_that_the_strategy_decided() {
     let node = node("single-numa-node", by(Strategy::SpareDevices));
@@ -120,6 +151,12 @@ proptest! {
             let placed = nodes.each_ref().map(|node| admit(node, &ledger, &pod));
             let widths = placed.each_ref().map(|placed| placed.as_ref().map(|(nodes, _)| nodes.len()));
             prop_assert_eq!(widths, [widths[0]; 5]);
+            // Who keeps only what decides has the same answer.
+            let lean = ledger.lean();
+            for (node, placed) in nodes.iter().zip(&placed) {
+                let nodes = |placed: Option<(NodeMask, Ledger)>| placed.map(|(nodes, _)| nodes);
+                prop_assert_eq!(nodes(admit(node, &lean, &pod)), nodes(placed.clone()));
+            }
             if let Some((_, after)) = &placed[filling] {
                 ledger = after.clone();
             }

@@ -27,7 +27,10 @@ const TELCO: &str = "telco";
 const SCENARIOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/scenarios");
 const HUGE_PAGES: &str = "0:1Gi=24,1:1Gi=24,2:1Gi=24,3:1Gi=24,4:1Gi=24,5:1Gi=24,6:1Gi=24,7:1Gi=24";
 
-fn load(machine: &str, policy: &str, scope: &str) -> LoadedNode {
+/// Options with which decisions depend on what the pods of a node hold each.
+const KEEP_ROOM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/configs/own-keep-room.yaml");
+
+fn load(machine: &str, policy: &str, scope: &str, topolet_config: Option<&str>) -> LoadedNode {
     let is_telco = machine == TELCO;
     let source = if is_telco {
         let hugepages = Some(HUGE_PAGES.to_owned());
@@ -37,7 +40,8 @@ fn load(machine: &str, policy: &str, scope: &str) -> LoadedNode {
     };
     let devices = is_telco.then(|| format!("{SCENARIOS}/telco-devices.yaml").into());
     let (policy, scope) = (Some(policy.to_owned()), Some(scope.to_owned()));
-    let rules = RulesSource { policy, scope, devices, ..RulesSource::default() };
+    let topolet_config = topolet_config.map(Into::into);
+    let rules = RulesSource { policy, scope, devices, topolet_config, ..RulesSource::default() };
     let machine = LoadedMachine::load(&source).unwrap();
     let devices = DeviceText::on(&rules, &source, &ResidentsSource::default()).unwrap();
     LoadedNode::on(&machine, &rules, devices).unwrap()
@@ -115,12 +119,13 @@ proptest! {
     #[test]
     fn who_reads_the_state_decides_as_the_node(
         which in 0..NODES.len(),
+        keeps_room in prop::bool::ANY,
         before in prop::collection::vec(wishes(), 0..30),
         gone in prop::collection::vec(0..30_usize, 0..10),
         after in prop::collection::vec(wishes(), 1..10),
     ) {
         let (machine, policy, scope) = NODES[which];
-        let own = load(machine, policy, scope);
+        let own = load(machine, policy, scope, keeps_room.then_some(KEEP_ROOM));
         let mut ledger = own.empty_ledger();
         let device = ledger.inventory().registered().next().cloned();
         for (number, wish) in before.iter().enumerate() {
@@ -146,7 +151,7 @@ proptest! {
 
 #[test]
 fn a_state_that_cannot_be_read_says_where() {
-    let own = load("xeon-2s-96cpu-sriov", "restricted", "container");
+    let own = load("xeon-2s-96cpu-sriov", "restricted", "container", None);
     let holdings = NodeHoldings::of(&own.node, &own.empty_ledger(), Vec::new());
     let state = NodeState::new("worker-1", NodeDescription::of(&own), holdings);
     let good = serde_json::to_value(&state).unwrap();

@@ -85,7 +85,7 @@ impl Basis {
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Exact(own), Self::Exact(theirs)) => {
-                Arc::ptr_eq(&own.node, &theirs.node) && own.ledger.decides_like(&theirs.ledger)
+                Arc::ptr_eq(&own.node, &theirs.node) && own.ledger.decides_like(&theirs.ledger, &own.node)
             }
             (Self::Approximate(own), Self::Approximate(theirs)) => own == theirs,
             (Self::Exact(_), Self::Approximate(_)) | (Self::Approximate(_), Self::Exact(_)) => false,

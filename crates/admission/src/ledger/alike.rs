@@ -6,16 +6,19 @@ use core::hash::{Hash as _, Hasher};
 use cpu_manager::Holdings as CpuHoldings;
 use cpuset::CpuSet;
 use memory_manager::Holdings as MemoryHoldings;
+use node_config::{Scope, Strategy};
 use numa_bitmask::NodeMask;
 use pod_spec::{HostPort, ResourceName};
 
 use crate::ledger::Ledger;
 use crate::ledger::dead::Dead;
+use crate::node::Node;
+use crate::placement::mix;
 
 impl Ledger {
-    /// Whether every pod that is new to both gets the same verdict beside both, on the same node, and takes the same CPUs,
-    /// memory and devices. Names and UIDs of pods may differ; which of them hold what does not matter. Critical pods are
-    /// left out: which pods they preempt depends on each pod.
+    /// Whether every pod that is new to both gets the same verdict beside both on `node`, and takes the same CPUs, memory and
+    /// devices. Names and UIDs of pods may differ; which of them hold what matters to the strategy `keep-room` alone.
+    /// Critical pods are left out: which pods they preempt depends on each pod.
     ///
     /// False where pods that have gone still hold something, unless both ledgers are equal: [`Ledger::collect`] first.
     ///
@@ -31,12 +34,12 @@ impl Ledger {
     ///     let attempt = node.admission(&empty, &Pod::new("default", name, vec![])).attempt();
     ///     empty.commit(attempt)
     /// };
-    /// assert!(beside("a")?.decides_like(&beside("b")?));
-    /// assert!(!beside("a")?.decides_like(&empty), "it counts as one pod more");
+    /// assert!(beside("a")?.decides_like(&beside("b")?, &node));
+    /// assert!(!beside("a")?.decides_like(&empty, &node), "it counts as one pod more");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn decides_like(&self, other: &Self) -> bool {
+    pub fn decides_like(&self, other: &Self, node: &Node) -> bool {
         let is_collected = |ledger: &Self| ledger.dead == Dead::default();
         if !is_collected(self) || !is_collected(other) || !self.others.is_empty() || !other.others.is_empty()
         {
@@ -54,6 +57,12 @@ impl Ledger {
                 (Some(own), Some(theirs)) => own.is_booked_like(theirs) && blocks(own) == blocks(theirs),
                 (own, theirs) => own.is_none() && theirs.is_none(),
             }
+            && (node.options.placement.strategy != Strategy::KeepRoom || self.has_mix_of(other))
+    }
+
+    /// Whether the same units hold something in both, by what they hold.
+    fn has_mix_of(&self, other: &Self) -> bool {
+        [Scope::Container, Scope::Pod].into_iter().all(|scope| mix(self, scope) == mix(other, scope))
     }
 
     /// Feeds a hash that is the same for ledgers that decide alike.

@@ -1,22 +1,27 @@
-//! The mix: what the units of a node ask for of what has a place.
+//! The mix: what the units of a node hold of what has a place.
+//!
+//! It is read off the holdings and not off the pods, so a [lean ledger](Ledger::lean) and one that was restored have the
+//! same.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
+use cpu_manager::Holdings as CpuHoldings;
+use memory_manager::{Block, Holdings as MemoryHoldings};
 use node_config::Scope;
-use pod_spec::{Pod, ResourceName, Unit};
+use pod_spec::{ContainerName, PodUid, ResourceName, Unit};
 
 use crate::ledger::Ledger;
 use crate::node::Node;
 
-/// What one unit asks for: exclusive CPUs, bytes that are booked, devices. In order of name, none of them 0.
+/// What one unit takes: exclusive CPUs, bytes that are booked, devices. In order of name, none of them 0.
 pub(crate) type Shape = Vec<(ResourceName, u64)>;
 
 /// How often each shape is there.
 pub(crate) type Mix = BTreeMap<Shape, u32>;
 
 impl Node {
-    /// What `unit` takes on NUMA nodes; empty if it runs wherever there is room.
+    /// What `unit` asks for; empty if it runs wherever there is room.
     pub(crate) fn shape(&self, ledger: &Ledger, unit: Unit<'_>) -> Shape {
         let mut shape: Shape = self.devices.asked(ledger.inventory(), ledger.devices(), unit).collect();
         let cpus = self.cpus.as_ref().and_then(|policy| policy.asked(unit));
@@ -28,26 +33,68 @@ impl Node {
         shape.sort_unstable();
         shape
     }
-
-    /// The units of all pods on the ledger that take anything on NUMA nodes. The pod that is being placed is on it.
-    pub(crate) fn mix(&self, ledger: &Ledger, scope: Scope) -> Mix {
-        let mut mix = Mix::new();
-        let mut add = |unit: Unit<'_>| {
-            let shape = self.shape(ledger, unit);
-            if !shape.is_empty() {
-                *mix.entry(shape).or_default() += 1;
-            }
-        };
-        for pod in ledger.pods() {
-            match scope {
-                Scope::Pod => add(Unit::Pod(pod)),
-                Scope::Container => units(pod).for_each(&mut add),
-            }
-        }
-        mix
-    }
 }
 
-fn units(pod: &Pod) -> impl Iterator<Item = Unit<'_>> {
-    pod.containers.iter().map(move |container| Unit::Container(pod, container))
+/// What each unit of the ledger holds: each container, or under scope `pod` all of a pod together. Pods that hold CPUs or
+/// memory as a whole are one unit in any case.
+pub(crate) fn mix(ledger: &Ledger, scope: Scope) -> Mix {
+    let mut units = Units { scope, whole: whole_pods(ledger), held: BTreeMap::new() };
+    let cpu = ResourceName::new("cpu");
+    if let Some(held) = ledger.cpus() {
+        for (pod, cpus) in held.whole_pods() {
+            units.add(pod, None, &cpu, cpus.len() as u64);
+        }
+        // Those of containers lie inside the pod's.
+        for (pod, container, cpus) in held.iter().filter(|(pod, ..)| held.whole_pod(pod).is_none()) {
+            units.add(pod, Some(container), &cpu, cpus.len() as u64);
+        }
+    }
+    if let Some(held) = ledger.memory() {
+        let whole = held.whole_pods().map(|(pod, blocks)| (pod, None, blocks));
+        let each = held.iter().filter(|(pod, ..)| held.whole_pod(pod).is_none());
+        for (pod, container, blocks) in whole.chain(each.map(|(pod, name, blocks)| (pod, Some(name), blocks)))
+        {
+            for Block { resource, size, .. } in blocks {
+                units.add(pod, container, resource, *size);
+            }
+        }
+    }
+    for (pod, container, resource, held) in ledger.devices().iter() {
+        units.add(pod, Some(container), resource, held.devices().len() as u64);
+    }
+    let mut mix = Mix::new();
+    for shape in units.held.into_values().filter(|shape| !shape.is_empty()) {
+        *mix.entry(shape.into_iter().map(|(resource, amount)| (resource.clone(), amount)).collect())
+            .or_default() += 1;
+    }
+    mix
+}
+
+fn whole_pods(ledger: &Ledger) -> BTreeSet<&PodUid> {
+    let cpus = ledger.cpus().into_iter().flat_map(CpuHoldings::whole_pods).map(|(pod, _)| pod);
+    let memory = ledger.memory().into_iter().flat_map(MemoryHoldings::whole_pods).map(|(pod, _)| pod);
+    cpus.chain(memory).collect()
+}
+
+/// Units, and what is known so far of what they hold.
+struct Units<'l> {
+    scope: Scope,
+    whole: BTreeSet<&'l PodUid>,
+    held: BTreeMap<(&'l PodUid, Option<&'l ContainerName>), BTreeMap<&'l ResourceName, u64>>,
+}
+
+impl<'l> Units<'l> {
+    fn add(
+        &mut self,
+        pod: &'l PodUid,
+        container: Option<&'l ContainerName>,
+        resource: &'l ResourceName,
+        amount: u64,
+    ) {
+        let alone = self.scope == Scope::Container && !self.whole.contains(pod);
+        let unit = self.held.entry((pod, container.filter(|_| alone))).or_default();
+        if amount > 0 {
+            *unit.entry(resource).or_default() += amount;
+        }
+    }
 }

@@ -9,12 +9,13 @@ use topology_policy::{NodeScores, Ties};
 use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::node::room::Cell;
-use crate::placement::mix::{Mix, Shape};
+use crate::placement::mix::{Mix, Shape, mix};
 use crate::placement::places::{Places, Rows, Share};
 
-/// What of one pod's attempt is the same for all its units.
+/// What is kept from one unit of a pod to the next.
 #[derive(Default)]
 pub(crate) struct Scoring {
+    /// The units that held something before the pod came, and those of the pod that were scored.
     mix: Option<Mix>,
 }
 
@@ -45,8 +46,11 @@ impl Scoring {
                 by_share(node, &rows, |name| unrequested(name, &shape))
             }
             Strategy::KeepRoom => {
-                let mix = self.mix.get_or_insert_with(|| node.mix(ledger, scope));
-                let (places, taken) = (Places::new(&rows, mix), Share::new(&rows, &node.shape(ledger, unit)));
+                let shape = node.shape(ledger, unit);
+                let taken = Share::new(&rows, &shape);
+                let mix = self.mix.get_or_insert_with(|| mix(ledger, scope));
+                *mix.entry(shape).or_default() += 1;
+                let places = Places::new(&rows, mix);
                 positions(node).map(|position| places.lost(&rows, position, &taken)).collect()
             }
         };
