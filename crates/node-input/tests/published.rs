@@ -7,7 +7,7 @@ use node_input::{
     DeviceText, LoadedMachine, LoadedNode, MachineSource, NodeDescription, NodeHoldings, NodeState,
     PodShapes, PublishedRefusal, ResidentsSource, RulesSource,
 };
-use pod_spec::{Container, Pod, PodUid, ResourceList, ResourceName, Role};
+use pod_spec::{Container, Pod, PodUid, ResourceList, ResourceName, Role, Wishes};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use topology_admission::{Ledger, Node, Verdict};
@@ -27,8 +27,21 @@ const TELCO: &str = "telco";
 const SCENARIOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/scenarios");
 const HUGE_PAGES: &str = "0:1Gi=24,1:1Gi=24,2:1Gi=24,3:1Gi=24,4:1Gi=24,5:1Gi=24,6:1Gi=24,7:1Gi=24";
 
-/// Options with which decisions depend on what the pods of a node hold each.
-const KEEP_ROOM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/configs/own-keep-room.yaml");
+/// No options, those with which decisions depend on what the pods of a node hold each, and those with which pods choose.
+const OPTIONS: [Option<&str>; 3] = [
+    None,
+    Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/configs/own-keep-room.yaml")),
+    Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/configs/own-pod-policy.yaml")),
+];
+
+/// What a pod may choose; with the last its containers request less CPU than they get.
+const CHOICES: [&[(&str, &str)]; 4] = [
+    &[],
+    &[("topolet.dev/policy", "best-effort")],
+    &[("topolet.dev/policy", "single-numa-node"), ("topolet.dev/scope", "pod")],
+    &[EXCLUSIVE],
+];
+const EXCLUSIVE: (&str, &str) = ("topolet.dev/cpu", "exclusive");
 
 fn load(machine: &str, policy: &str, scope: &str, topolet_config: Option<&str>) -> LoadedNode {
     let is_telco = machine == TELCO;
@@ -56,17 +69,20 @@ struct Wish {
     huge_pages: i64,
     limits: bool,
     containers: usize,
+    choice: usize,
 }
 
 fn wishes() -> impl Strategy<Value = Wish> {
-    let parts = (1..40_i64, 1..60_i64, 0..3_i64, 0..12_i64, prop::bool::weighted(0.8), 1..4_usize);
-    parts.prop_map(|(cpus, gibibytes, devices, huge_pages, limits, containers)| Wish {
+    let parts =
+        (1..40_i64, 1..60_i64, 0..3_i64, 0..12_i64, prop::bool::weighted(0.8), 1..4_usize, 0..CHOICES.len());
+    parts.prop_map(|(cpus, gibibytes, devices, huge_pages, limits, containers, choice)| Wish {
         cpus,
         gibibytes,
         devices,
         huge_pages,
         limits,
         containers,
+        choice,
     })
 }
 
@@ -89,6 +105,10 @@ fn pod(number: usize, wish: Wish, device: Option<&ResourceName>) -> Pod {
     if wish.limits {
         limits.clone_from(&amounts);
     }
+    let chosen = CHOICES[wish.choice];
+    if chosen.contains(&EXCLUSIVE) {
+        amounts.insert("cpu".into(), "500m".parse().unwrap());
+    }
     let container = |at: usize| Container {
         name: format!("c{at}").as_str().into(),
         role: Role::App,
@@ -97,6 +117,7 @@ fn pod(number: usize, wish: Wish, device: Option<&ResourceName>) -> Pod {
     };
     let mut pod = Pod::new("default", &format!("p{number}"), (0..wish.containers).map(container).collect());
     pod.uid = PodUid::new(&format!("uid-{number}"));
+    pod.constraints.wishes = Wishes::among(chosen.iter().copied());
     pod
 }
 
@@ -114,18 +135,18 @@ fn read(text: &str) -> (NodeState, Arc<Node>, Ledger) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
     fn who_reads_the_state_decides_as_the_node(
         which in 0..NODES.len(),
-        keeps_room in prop::bool::ANY,
+        options in 0..OPTIONS.len(),
         before in prop::collection::vec(wishes(), 0..30),
         gone in prop::collection::vec(0..30_usize, 0..10),
         after in prop::collection::vec(wishes(), 1..10),
     ) {
         let (machine, policy, scope) = NODES[which];
-        let own = load(machine, policy, scope, keeps_room.then_some(KEEP_ROOM));
+        let own = load(machine, policy, scope, OPTIONS[options]);
         let mut ledger = own.empty_ledger();
         let device = ledger.inventory().registered().next().cloned();
         for (number, wish) in before.iter().enumerate() {

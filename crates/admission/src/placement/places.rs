@@ -62,3 +62,45 @@ impl Places {
         self.shares.iter().map(|(share, count)| (places(share, &free) - places(share, &after)) * count).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::room::Cell;
+
+    /// One row: what is free on each node, of so much.
+    fn row(resource: &str, nodes: &[(u64, u64)]) -> (ResourceName, Room) {
+        let cell = |(free, allocatable): &(u64, u64)| Cell {
+            free: *free,
+            allocatable: *allocatable,
+            ..Cell::default()
+        };
+        (resource.into(), Room { nodes: nodes.iter().map(cell).collect(), elsewhere: Cell::default() })
+    }
+
+    fn shape(amounts: &[(&str, u64)]) -> Shape {
+        amounts.iter().map(|(resource, amount)| ((*resource).into(), *amount)).collect()
+    }
+
+    #[test]
+    fn a_place_with_a_card_is_lost_only_where_cards_are() {
+        let rows = [row("acme.com/card", &[(2, 2), (0, 0)]), row("cpu", &[(8, 8), (8, 8)])];
+        let (small, with_card) = (shape(&[("cpu", 2)]), shape(&[("acme.com/card", 1), ("cpu", 4)]));
+        let mix = Mix::from([(small.clone(), 1), (with_card, 1)]);
+        let (places, taken) = (Places::new(&rows, &mix), Share::new(&rows, &small));
+        assert_eq!(places.lost(&rows, 0, &taken), PARTS + PARTS / 2);
+        assert_eq!(places.lost(&rows, 1, &taken), PARTS);
+    }
+
+    #[test]
+    fn a_wide_unit_has_its_share_on_each_node() {
+        let rows = [row("cpu", &[(8, 8), (4, 8)]), row("memory", &[(100, 100), (100, 100)])];
+        // Twelve CPUs need two nodes, so on each it takes six and half of its memory.
+        let wide = shape(&[("cpu", 12), ("memory", 50)]);
+        let places = Places::new(&rows, &Mix::from([(wide.clone(), 1)]));
+        let taken = Share::new(&rows, &wide);
+        assert_eq!((taken.of(0), taken.of(1)), (6, 25));
+        assert_eq!(places.lost(&rows, 0, &taken), PARTS, "8 of 6, then 2 of 6");
+        assert_eq!(places.lost(&rows, 1, &taken), 4 * PARTS / 6, "4 of 6, then nothing");
+    }
+}

@@ -32,8 +32,9 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "DIR", default_value = "/var/lib/topolet", value_hint = ValueHint::DirPath)]
     root: PathBuf,
     /// Reads what a running kubelet writes, and writes nothing: what would be decided can be asked, and metrics read.
-    /// Without --config its config.yaml in the root folder is used.
-    #[arg(long, conflicts_with = "manifests")]
+    /// Without --config its config.yaml in the root folder is used. Options of topolet's own are no kubelet's, so
+    /// --topolet-config cannot be given.
+    #[arg(long, conflicts_with_all = ["manifests", "topolet_config"])]
     observe: bool,
     /// A folder with manifests; their pods run as long as they are there. Pods of a file that cannot be read stay as
     /// they are until it can be.
