@@ -4,12 +4,15 @@
 //! for each unit from what is free then. A merge admits a unit under all strategies or under none; what they change is what
 //! the next unit finds.
 //!
-//! *Keep-room* counts places. A place is room for one unit of the mix, and the mix is the units that hold something on the
-//! node and the one that is being placed, each as often as it is there. A unit that needs `w` NUMA nodes has on each the place of a
-//! `w`-th of its request. A node's score is the number of places that are lost there when the unit takes its share of it,
-//! as the fragmentation measure of FGD (Weng et al., USENIX ATC 2023) counts it for a whole machine. Example: node 0 has
-//! 8 CPUs and 2 cards free, node 1 has 8 CPUs; half of the mix asks for 4 CPUs and a card, half for 2 CPUs. A unit of 2
-//! CPUs takes one place of its own kind on either, but half a place of those with a card on node 0: it gets node 1.
+//! *Keep-room* counts places. A place is room for one unit of the mix: the mix is given, or it is the units that hold
+//! something on the node and the one that is being placed, each as often as it is there. A unit that needs `w` NUMA nodes has
+//! on each the place of a `w`-th of its request. What many places of a kind are worth grows ever more slowly: `n` of them
+//! `n / (n + 3)`, so the last ones count most. A node's score is the worth that is lost on the machine when the unit takes
+//! its share there. Only room for a whole unit is a place; of what is left over a quarter counts, so that it decides between
+//! equals. That nodes are compared by the units that would fit no more is from FGD (Weng et al., USENIX ATC 2023), which
+//! counts all parts of places alike. Example: node 0 has 8 CPUs and 2 cards free, node 1 has 8 CPUs; half of the mix asks for 4
+//! CPUs and a card, half for 2 CPUs. A unit of 2 CPUs takes one of eight places of its own kind on either, but on node 0 one of the
+//! two places with a card as well: it gets node 1.
 
 mod scores;
 mod mix;

@@ -5,7 +5,8 @@ mod fixture;
 
 use device_manager::{Device, Inventory};
 use fixture::Asked;
-use node_config::{OwnOptions, Placement, Strategy};
+use k8s_quantity::{Format, Quantity};
+use node_config::{MixUnit, OwnOptions, Placement, Strategy};
 use numa_bitmask::NodeMask;
 use pod_spec::Pod;
 use proptest::prelude::{ProptestConfig, prop_assert_eq, proptest};
@@ -71,12 +72,32 @@ fn each_strategy_has_its_own_node() {
 
 #[test]
 fn weights_say_which_resource_counts() {
-    let weighed = |strategy, name: &str| Placement { strategy, weights: [(name.to_owned(), 1)].into() };
+    let weighed = |strategy, name: &str| Placement {
+        strategy,
+        weights: [(name.to_owned(), 1)].into(),
+        mix: Vec::new(),
+    };
     // Six of eight cards are free on node 0; nodes 1 and 3 have none, which counts as nothing free.
     let most = weighed(Strategy::MostAllocated, "example.com/vf");
     assert_eq!(beside_a_forwarder(most), NodeMask::from_bits(0b0010));
     let least = weighed(Strategy::LeastAllocated, "example.com/vf");
     assert_eq!(beside_a_forwarder(least), NodeMask::from_bits(0b0100));
+}
+
+/// For units of so many CPUs.
+fn keep_room_for(cpus: i64) -> Placement {
+    let requests = [("cpu".to_owned(), Quantity::from_units(cpus, Format::DecimalSi))].into();
+    Placement { mix: vec![MixUnit { count: 1, requests }], ..by(Strategy::KeepRoom) }
+}
+
+#[test]
+fn room_is_kept_for_the_mix_that_is_given() {
+    // Node 0 has 7 CPUs and the others 8: beside 1 CPU there is room for 7 on the others alone.
+    for (placement, nodes) in [(by(Strategy::KeepRoom), 0b0001), (keep_room_for(7), 0b0010)] {
+        let node = node("single-numa-node", placement);
+        let (at, _) = admit(&node, &empty(&node), &control("c", 1)).unwrap();
+        assert_eq!(at, NodeMask::from_bits(nodes));
+    }
 }
 
 #[test]
@@ -106,8 +127,8 @@ fn for_keep_room_ledgers_are_alike_only_if_their_units_are() {
         assert!(one.decides_like(&after(&node, &[("c", 2), ("d", 4)]), &node), "{}", strategy.name());
         assert!(one.decides_like(&one.lean(), &node), "{}", strategy.name());
     }
-    let shared = |strategy| {
-        let node = node_of(strategy);
+    let shared = |placement| {
+        let node = node("single-numa-node", placement);
         let ledger = after(&node, &[("a", 2), ("b", 4)]);
         let other = after(&node, &[("a", 3), ("b", 3)]);
         (
@@ -115,9 +136,10 @@ fn for_keep_room_ledgers_are_alike_only_if_their_units_are() {
             ledger.cpus().unwrap().shared() == other.cpus().unwrap().shared(),
         )
     };
-    let (is_alike, same_cpus) = shared(Strategy::LowestNumber);
+    let (is_alike, same_cpus) = shared(by(Strategy::LowestNumber));
     assert!(is_alike && same_cpus, "the kubelet's rule does not look at who holds what");
-    assert_eq!(shared(Strategy::KeepRoom), (false, true));
+    assert_eq!(shared(by(Strategy::KeepRoom)), (false, true));
+    assert_eq!(shared(keep_room_for(4)), (true, true), "a mix that is given does not look at it either");
 }
 
 #[test]

@@ -11,13 +11,18 @@
 //! placement:
 //!   strategy: most-allocated            # or lowest-number, least-allocated, spare-devices, keep-room
 //!   weights: {cpu: 1, memory: 1}        # for most-allocated and least-allocated
+//!   mix:                                # for keep-room
+//!   - {count: 4, requests: {cpu: 8, memory: 4Gi, intel.com/vf: 2}}
 //! podPolicy: {allow: [policy, scope=pod]} # what annotations topolet.dev/policy, scope and cpu may say
 //! ```
 
-use node_config::{CacheAlignment, Drift, MemoryNodes, OwnOptions, Placement, PodPolicy, Regroup, Strategy};
+use node_config::{
+    CacheAlignment, Drift, MemoryNodes, MixUnit, OwnOptions, Placement, PodPolicy, Regroup, Strategy,
+};
 
 use crate::devices::known_fields;
-use crate::node::{Field, Value};
+use crate::node::{Field, MapEntry, Value};
+use crate::quantity::any_resources;
 use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
 
@@ -80,7 +85,7 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
 fn read_placement(placement: &Field<'_>, option: &mut Placement) -> Result<(), ManifestError> {
     const STRATEGIES: &str = "lowest-number, most-allocated, least-allocated, spare-devices or keep-room";
     const WEIGHT: &str = "a whole number from 0 to 1000";
-    known_fields(placement, &["strategy", "weights"], "strategy or weights")?;
+    known_fields(placement, &["strategy", "weights", "mix"], "strategy, weights or mix")?;
     let words = Strategy::ALL.map(|strategy| (strategy.name(), strategy));
     choose(placement, "strategy", STRATEGIES, &words, &mut option.strategy)?;
     if let Some(weights) = placement.get("weights")? {
@@ -92,11 +97,7 @@ fn read_placement(placement: &Field<'_>, option: &mut Placement) -> Result<(), M
         }
         for entry in weights.entries()? {
             let name = entry.key;
-            if !(name == "cpu" || name == "memory" || name.starts_with("hugepages-") || name.contains('/')) {
-                let expected = "cpu, memory, hugepages-SIZE or a device's resource such as intel.com/vf";
-                let problem = Problem::UnknownField { found: name.to_owned(), expected };
-                return Err(weights.fail_at(entry.key_span, problem));
-            }
+            check_resource(&weights, &entry)?;
             let weight = entry.value;
             let number = weight.scalar(WEIGHT)?.parse().ok().filter(|number| *number <= 1000_u32);
             option.weights.insert(name.to_owned(), number.ok_or_else(|| weight.unexpected(WEIGHT))?);
@@ -105,7 +106,51 @@ fn read_placement(placement: &Field<'_>, option: &mut Placement) -> Result<(), M
             return Err(weights.unexpected("a weight above 0"));
         }
     }
+    if let Some(mix) = placement.get("mix")? {
+        if option.strategy != Strategy::KeepRoom {
+            return Err(mix.unexpected("no mix, unless strategy is keep-room"));
+        }
+        option.mix = mix.items()?.iter().map(read_mix_unit).collect::<Result<_, _>>()?;
+    }
     Ok(())
+}
+
+/// A resource that has a place on a NUMA node.
+fn check_resource(parent: &Field<'_>, entry: &MapEntry<'_>) -> Result<(), ManifestError> {
+    let name = entry.key;
+    if name == "cpu" || name == "memory" || name.starts_with("hugepages-") || name.contains('/') {
+        return Ok(());
+    }
+    let expected = "cpu, memory, hugepages-SIZE or a device's resource such as intel.com/vf";
+    let problem = Problem::UnknownField { found: name.to_owned(), expected };
+    Err(parent.fail_at(entry.key_span, problem))
+}
+
+fn read_mix_unit(unit: &Field<'_>) -> Result<MixUnit, ManifestError> {
+    const COUNT: &str = "a whole number from 1 to 1000000";
+    const AMOUNT: &str = "a whole amount above 0";
+    known_fields(unit, &["count", "requests"], "count or requests")?;
+    let mut count = 1;
+    if let Some(field) = unit.get("count")? {
+        let number = field.scalar(COUNT)?.parse().ok().filter(|number| (1..=1_000_000_u32).contains(number));
+        count = number.ok_or_else(|| field.unexpected(COUNT))?;
+    }
+    let requests = unit.require("requests", "what the unit asks for, such as {cpu: 8, memory: 4Gi}")?;
+    for entry in requests.entries()? {
+        check_resource(&requests, &entry)?;
+    }
+    let amounts = any_resources(&requests)?;
+    for (name, amount) in &amounts {
+        // A unit has whole CPUs, bytes and devices of its own, or none.
+        if amount.as_int64().is_none_or(|amount| amount < 1) {
+            return Err(requests.child_or_self(name.as_str())?.unexpected(AMOUNT));
+        }
+    }
+    if amounts.is_empty() {
+        return Err(requests.unexpected("at least one resource"));
+    }
+    let requests = amounts.into_iter().map(|(name, amount)| (name.to_string(), amount)).collect();
+    Ok(MixUnit { count, requests })
 }
 
 fn pod_policy(field: &Field<'_>) -> Result<PodPolicy, ManifestError> {
@@ -157,12 +202,28 @@ mod tests {
             placement: Placement {
                 strategy: Strategy::LeastAllocated,
                 weights: [("cpu".to_owned(), 2), ("intel.com/vf".to_owned(), 0)].into(),
+                mix: Vec::new(),
             },
             pod_policy: PodPolicy::default(),
         };
         let text = "cpu: {cacheAlignment: required}\nmemory: {nodes: withCPUs, drift: absorb, regroup: false}\n\
                     placement: {strategy: least-allocated, weights: {cpu: 2, intel.com/vf: 0}}";
         assert_eq!(read(text), Ok(options));
+    }
+
+    #[test]
+    fn a_mix_is_a_list_of_units() {
+        let text = "placement: {strategy: keep-room, mix: [{requests: {cpu: 8, intel.com/vf: 2}}, \
+                    {count: 3, requests: {memory: 4Gi}}]}";
+        let mix = read(text).unwrap().placement.mix;
+        let shown: Vec<String> = mix
+            .iter()
+            .map(|unit| {
+                let requests = unit.requests.iter().map(|(name, amount)| format!(" {name}={amount}"));
+                format!("{}:{}", unit.count, requests.collect::<String>())
+            })
+            .collect();
+        assert_eq!(shown, ["1: cpu=8 intel.com/vf=2", "3: memory=4Gi"]);
     }
 
     #[test]
@@ -192,6 +253,15 @@ mod tests {
             "placement: {strategy: most-allocated, weights: {cpus: 1}}",
             "placement: {strategy: most-allocated, weights: {memory: 1001}}",
             "placement: keep-room",
+            "placement: {strategy: most-allocated, mix: [{requests: {cpu: 1}}]}",
+            "placement: {strategy: keep-room, mix: [{count: 0, requests: {cpu: 1}}]}",
+            "placement: {strategy: keep-room, mix: [{count: 1}]}",
+            "placement: {strategy: keep-room, mix: [{requests: {}}]}",
+            "placement: {strategy: keep-room, mix: [{requests: {cpu: 500m}}]}",
+            "placement: {strategy: keep-room, mix: [{requests: {cpu: -1}}]}",
+            "placement: {strategy: keep-room, mix: [{requests: {cpus: 1}}]}",
+            "placement: {strategy: keep-room, mix: [{requests: {ephemeral-storage: 1Gi}}]}",
+            "placement: {strategy: keep-room, mix: {cpu: 1}}",
             "podPolicy: {}",
             "podPolicy: {allow: policy}",
             "podPolicy: {allow: [[policy]]}",

@@ -2,6 +2,9 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::vec::Vec;
+
+use k8s_quantity::Quantity;
 
 use crate::PodPolicy;
 
@@ -30,6 +33,17 @@ pub struct Placement {
     /// `placement.weights`: what each resource counts for `most-allocated` and `least-allocated`. Empty: 1 for `cpu` and
     /// `memory`, 0 for all else.
     pub weights: BTreeMap<String, u32>,
+    /// `placement.mix`: the units for which `keep-room` keeps room. Empty: those that hold something on the node.
+    pub mix: Vec<MixUnit>,
+}
+
+/// A kind of unit that is asked for on a node: a container, or a pod under scope `pod`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MixUnit {
+    /// `count`: how often it is asked for, against the other kinds. Above 0.
+    pub count: u32,
+    /// `requests`: whole CPUs, bytes and devices, by resource.
+    pub requests: BTreeMap<String, Quantity>,
 }
 
 /// What decides between node sets that the topology policy ranks equal, before the lower number does. `most-allocated` and
@@ -45,7 +59,7 @@ pub enum Strategy {
     LeastAllocated,
     /// `spare-devices`: the NUMA nodes with the smallest share free of devices that the unit does not request.
     SpareDevices,
-    /// `keep-room`: the NUMA nodes where it takes away the fewest places of the pods that run on the node.
+    /// `keep-room`: the NUMA nodes where it takes away the fewest places of the units that are usually here.
     KeepRoom,
 }
 

@@ -7,7 +7,9 @@ use alloc::vec::Vec;
 
 use serde::{Serialize, Serializer};
 
-use crate::{CacheAlignment, Drift, KubeletConfiguration, MemoryNodes, OwnOptions, Placement, Regroup};
+use crate::{
+    CacheAlignment, Drift, KubeletConfiguration, MemoryNodes, MixUnit, OwnOptions, Placement, Regroup,
+};
 
 /// With `apiVersion` and `kind`; fields that are not set are left out.
 impl Serialize for KubeletConfiguration {
@@ -145,6 +147,7 @@ impl Serialize for OwnOptions {
             placement: (*placement != Placement::default()).then(|| PlacementFields {
                 strategy: placement.strategy.name(),
                 weights: &placement.weights,
+                mix: placement.mix.iter().map(MixFields::of).collect(),
             }),
             pod_policy: pod_policy.is_on().then(|| PodPolicyFields { allow: pod_policy.words() }),
         }
@@ -188,4 +191,19 @@ struct PlacementFields<'a> {
     strategy: &'static str,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     weights: &'a BTreeMap<String, u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mix: Vec<MixFields<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct MixFields<'a> {
+    count: u32,
+    requests: BTreeMap<&'a String, String>,
+}
+
+impl<'a> MixFields<'a> {
+    fn of(unit: &'a MixUnit) -> Self {
+        let requests = unit.requests.iter().map(|(name, amount)| (name, amount.to_string()));
+        Self { count: unit.count, requests: requests.collect() }
+    }
 }

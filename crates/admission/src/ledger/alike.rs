@@ -15,6 +15,12 @@ use crate::ledger::dead::Dead;
 use crate::node::Node;
 use crate::placement::mix;
 
+/// Whether it matters on a node which units hold what.
+fn reads_mix(node: &Node) -> bool {
+    let placement = &node.options.placement;
+    placement.strategy == Strategy::KeepRoom && placement.mix.is_empty()
+}
+
 impl Ledger {
     /// Whether every pod that is new to both gets the same verdict beside both on `node`, and takes the same CPUs, memory and
     /// devices. Names and UIDs of pods may differ; which of them hold what matters to the strategy `keep-room` alone.
@@ -57,7 +63,7 @@ impl Ledger {
                 (Some(own), Some(theirs)) => own.is_booked_like(theirs) && blocks(own) == blocks(theirs),
                 (own, theirs) => own.is_none() && theirs.is_none(),
             }
-            && (node.options.placement.strategy != Strategy::KeepRoom || self.has_mix_of(other))
+            && (!reads_mix(node) || self.has_mix_of(other))
     }
 
     /// Whether the same units hold something in both, by what they hold.

@@ -1,14 +1,15 @@
-//! The mix: what the units of a node hold of what has a place.
+//! The mix: for which units a node keeps room. It is given, or it is what the units on the node hold of what has a place.
 //!
-//! It is read off the holdings and not off the pods, so a [lean ledger](Ledger::lean) and one that was restored have the
-//! same.
+//! The latter is read off the holdings and not off the pods, so a [lean ledger](Ledger::lean) and one that was restored have
+//! the same.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use cpu_manager::Holdings as CpuHoldings;
+use k8s_quantity::Quantity;
 use memory_manager::{Block, Holdings as MemoryHoldings};
-use node_config::Scope;
+use node_config::{MixUnit, Scope};
 use pod_spec::{ContainerName, PodUid, ResourceName, Unit};
 
 use crate::ledger::Ledger;
@@ -19,6 +20,21 @@ pub(crate) type Shape = Vec<(ResourceName, u64)>;
 
 /// How often each shape is there.
 pub(crate) type Mix = BTreeMap<Shape, u32>;
+
+/// The mix that a configuration gives.
+pub(crate) fn given(units: &[MixUnit]) -> Mix {
+    let mut mix = Mix::new();
+    for MixUnit { count, requests } in units {
+        let amount = |amount: &Quantity| u64::try_from(amount.value()).unwrap_or(0);
+        let mut shape: Shape =
+            requests.iter().map(|(name, asked)| (ResourceName::new(name), amount(asked))).collect();
+        shape.retain(|(_, amount)| *amount > 0);
+        shape.sort_unstable();
+        let own = mix.entry(shape).or_default();
+        *own = own.saturating_add(*count);
+    }
+    mix
+}
 
 impl Node {
     /// What `unit` asks for; empty if it runs wherever there is room.

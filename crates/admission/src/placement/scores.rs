@@ -9,13 +9,13 @@ use topology_policy::{NodeScores, Ties};
 use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::node::room::Cell;
-use crate::placement::mix::{Mix, Shape, mix};
+use crate::placement::mix::{Mix, Shape, given, mix};
 use crate::placement::places::{Places, Rows, Share};
 
 /// What is kept from one unit of a pod to the next.
 #[derive(Default)]
 pub(crate) struct Scoring {
-    /// The units that held something before the pod came, and those of the pod that were scored.
+    /// The mix that is given, or the units that held something before the pod came and those of the pod that were scored.
     mix: Option<Mix>,
 }
 
@@ -48,13 +48,21 @@ impl Scoring {
             Strategy::KeepRoom => {
                 let shape = node.shape(ledger, unit);
                 let taken = Share::new(&rows, &shape);
-                let mix = self.mix.get_or_insert_with(|| mix(ledger, scope));
-                *mix.entry(shape).or_default() += 1;
-                let places = Places::new(&rows, mix);
+                let places = Places::new(&rows, self.mix_with(placement, ledger, scope, shape));
                 positions(node).map(|position| places.lost(&rows, position, &taken)).collect()
             }
         };
         Some(scaled(&costs))
+    }
+
+    /// The mix that is given, or that of the node with the unit that is being placed.
+    fn mix_with(&mut self, placement: &Placement, ledger: &Ledger, scope: Scope, shape: Shape) -> &Mix {
+        if !placement.mix.is_empty() {
+            return self.mix.get_or_insert_with(|| given(&placement.mix));
+        }
+        let mix = self.mix.get_or_insert_with(|| mix(ledger, scope));
+        *mix.entry(shape).or_default() += 1;
+        mix
     }
 }
 
