@@ -27,6 +27,7 @@ mod package;
 mod page;
 mod pci_names;
 mod pictures;
+mod placement;
 mod plugins;
 mod proposals;
 mod reliability;
@@ -78,6 +79,7 @@ enum Command {
     Plugins(plugins::Plugins),
     Proposals(proposals::Proposals),
     Reliability(reliability::Reliability),
+    Placement(placement::Placement),
     SchedulerGrowth(scheduler_growth::SchedulerGrowth),
     Schedulers(schedulers::Schedulers),
     Soak(soak::Soak),
@@ -127,6 +129,7 @@ impl Command {
             Self::Plugins(plugins) => plugins.run(),
             Self::Proposals(proposals) => proposals.run(),
             Self::Reliability(reliability) => reliability.run(),
+            Self::Placement(placement) => placement.run(),
             Self::SchedulerGrowth(growth) => growth.run(),
             Self::Schedulers(schedulers) => schedulers.run(),
             Self::Soak(soak) => soak.run(),

@@ -15,7 +15,9 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use device_manager::{Devices, Inventory};
-use node_config::{Amounts, OwnOptions, PodPolicy, Scope, TieBreak, TopologyConfig, TopologyPolicyName};
+use node_config::{
+    Amounts, OwnOptions, Placement, PodPolicy, Scope, TieBreak, TopologyConfig, TopologyPolicyName,
+};
 use pod_spec::{PodLevel, PodRules};
 use topology_hint::Provider;
 use topology_model::Nodes;
@@ -258,6 +260,12 @@ impl Node {
     #[must_use]
     pub const fn pod_policy(&self) -> PodPolicy {
         self.options.pod_policy
+    }
+
+    /// What tells node sets apart that the policy ranks equal.
+    #[must_use]
+    pub const fn placement(&self) -> &Placement {
+        &self.options.placement
     }
 
     /// The CPU manager; `None`: policy `none`.

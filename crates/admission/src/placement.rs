@@ -5,7 +5,8 @@
 //! the next unit finds.
 //!
 //! *Keep-room* counts places. A place is room for one unit of the mix: the mix is given, or it is the units that hold
-//! something on the node and the one that is being placed, each as often as it is there. A unit that needs `w` NUMA nodes has
+//! something on the node and the one that is being placed, each as often as it is there, and for each resource of devices
+//! one unit of one device. A unit that needs `w` NUMA nodes has
 //! on each the place of a `w`-th of its request. What many places of a kind are worth grows ever more slowly: `n` of them
 //! `n / (n + 3)`, so the last ones count most. A node's score is the worth that is lost on the machine when the unit takes
 //! its share there. Only room for a whole unit is a place; of what is left over a quarter counts, so that it decides between

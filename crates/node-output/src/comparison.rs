@@ -230,12 +230,10 @@ impl Comparison {
         });
         let mut text = machine.unwrap_or_default();
         for (one, letter) in self.configurations.iter().zip(letters()) {
-            let NodeLine {
-                configuration, topology_policy, topology_scope, cpu_policy, memory_policy, ..
-            } = &one.node;
+            let NodeLine { configuration, cpu_policy, memory_policy, .. } = &one.node;
             let line = format!(
-                "{letter}  {topology_policy}, scope {topology_scope} {dot} CPUs {cpu_policy}, memory {memory_policy} {dot} \
-                 configuration {configuration}"
+                "{letter}  {} {dot} CPUs {cpu_policy}, memory {memory_policy} {dot} configuration {configuration}",
+                one.node.topology()
             );
             text.push_str(&page.wrapped(&line, 3));
         }

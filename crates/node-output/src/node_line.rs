@@ -1,6 +1,6 @@
 //! The node that decided, in a line.
 
-use node_config::Scope;
+use node_config::{Scope, Strategy};
 use serde::Serialize;
 use terminal_text::Page;
 use topology_admission::Node;
@@ -17,6 +17,9 @@ pub struct NodeLine {
     pub topology_policy: &'static str,
     /// `container` or `pod`.
     pub topology_scope: &'static str,
+    /// What tells node sets apart that the policy ranks equal; absent: the lower number, as in the kubelet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<&'static str>,
     /// `static` or `none`.
     pub cpu_policy: &'static str,
     /// `Static` or `None`.
@@ -38,6 +41,9 @@ impl NodeLine {
                 Scope::Container => "container",
                 Scope::Pod => "pod",
             },
+            placement: Some(node.placement().strategy)
+                .filter(|strategy| *strategy != Strategy::LowestNumber)
+                .map(Strategy::name),
             cpu_policy: if node.cpus().is_some() { "static" } else { "none" },
             memory_policy: if node.memory().is_some() { "Static" } else { "None" },
             rules_of: format!("v{}", node.kubelet_rules().release.verified()),
@@ -60,7 +66,14 @@ impl NodeLine {
     #[must_use]
     pub fn line(&self, page: Page) -> String {
         let dot = page.dot();
-        let Self { machine, topology_policy, topology_scope, rules_of, .. } = self;
-        format!("{machine} {dot} {topology_policy}, scope {topology_scope} {dot} rules of kubelet {rules_of}")
+        let Self { machine, rules_of, .. } = self;
+        format!("{machine} {dot} {} {dot} rules of kubelet {rules_of}", self.topology())
+    }
+
+    /// How hints are merged: policy, scope, and the placement strategy where it is not the kubelet's.
+    pub(crate) fn topology(&self) -> String {
+        let Self { topology_policy, topology_scope, placement, .. } = self;
+        let placement = placement.map(|strategy| format!(", placement {strategy}")).unwrap_or_default();
+        format!("{topology_policy}, scope {topology_scope}{placement}")
     }
 }

@@ -9,7 +9,7 @@ use core::fmt;
 use cpuset::CpuSet;
 use device_manager::{DeviceId, Inventory, Question, Reply, RpcCode, RpcError};
 use numa_bitmask::{NodeIndex, NodeMask};
-use pod_spec::{Amounts, Overhead, Pod, ResourceName, Unit};
+use pod_spec::{Amounts, Overhead, ResourceName, Unit};
 use topology_admission::{Ledger, Node, Placement};
 use topology_model::{CpuTable, NodeId};
 
@@ -108,6 +108,11 @@ impl<'a> Host<'a> {
         host
     }
 
+    /// How many pods the machine takes.
+    pub(crate) fn most_pods(&self) -> i64 {
+        self.node.allocatable().get("pods").map_or(i64::MAX, k8s_quantity::Quantity::value)
+    }
+
     /// How many NUMA nodes the machine has.
     pub(crate) fn numa(&self) -> usize {
         self.node.nodes().len()
@@ -153,8 +158,8 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// What of a pod has to have a place: by resource. Devices that are near no node are not counted.
-    pub(crate) fn demand(&self, pod: &Pod) -> Vec<u64> {
+    /// What of a unit has to have a place: by resource. Devices that are near no node are not counted.
+    pub(crate) fn demand(&self, unit: Unit<'_>) -> Vec<u64> {
         let mut demand = vec![0; self.resources.len()];
         let mut set = |resource: &str, amount: u64| {
             if let Some(at) = self.resources.iter().position(|own| own.as_str() == resource)
@@ -163,15 +168,20 @@ impl<'a> Host<'a> {
                 *cell = amount.saturating_sub(*anywhere);
             }
         };
-        if let Some(count) = self.node.cpus().and_then(|policy| policy.asked(Unit::Pod(pod))) {
+        if let Some(count) = self.node.cpus().and_then(|policy| policy.asked(unit)) {
             set("cpu", count as u64);
         }
-        if let Some(Ok(request)) = self.node.memory().map(|policy| policy.asked(Unit::Pod(pod))) {
+        if let Some(Ok(request)) = self.node.memory().map(|policy| policy.asked(unit)) {
             for (resource, bytes) in request.iter() {
                 set(resource.as_str(), bytes);
             }
         }
-        let limits = pod.effective(Amounts::Limits, self.node.pod_level().counts(), Overhead::LeftOut);
+        let limits = match unit {
+            Unit::Container(_, container) => container.limits.clone(),
+            Unit::Pod(pod) => {
+                pod.effective(Amounts::Limits, self.node.pod_level().counts(), Overhead::LeftOut)
+            }
+        };
         for resource in self.resources.iter().skip(self.first_device) {
             if let Some(amount) = limits.get(resource.as_str()) {
                 set(resource.as_str(), u64::try_from(amount.value()).unwrap_or(0));

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use node_cover::Solution;
+use pod_spec::Unit;
 
 use crate::fewest::fewest;
 use crate::host::Host;
@@ -24,7 +25,8 @@ pub(crate) struct Demands {
 
 impl Demands {
     pub(crate) fn new(host: &Host<'_>, templates: &[Template]) -> Self {
-        let of: Vec<Vec<u64>> = templates.iter().map(|template| host.demand(&template.pod)).collect();
+        let of: Vec<Vec<u64>> =
+            templates.iter().map(|template| host.demand(Unit::Pod(&template.pod))).collect();
         let fewest = of.iter().map(|asked| fewest(&host.capacity, host.numa(), asked)).collect();
         // What a machine has none of is no demand that it could meet.
         let weight = |template: &Template| {
@@ -53,6 +55,30 @@ impl Demands {
     }
 }
 
+impl Demands {
+    /// By NUMA node: for which share of the pods of the mix that a single node can hold there is no room on it. What is free
+    /// there is of no use to them: the fragmentation measure of FGD (Weng et al., USENIX ATC 2023).
+    #[expect(clippy::cast_precision_loss, reason = "weights are small")]
+    pub(crate) fn without_room(&self, free: &[u64], numa: usize) -> Vec<f64> {
+        let (mut without, mut all) = (vec![0_u64; numa], 0);
+        for ((asked, fewest), weight) in self.of.iter().zip(&self.fewest).zip(&self.weights) {
+            if fewest.is_none_or(|fewest| fewest.into_inner() != 1) {
+                continue;
+            }
+            all += weight;
+            for (node, without) in without.iter_mut().enumerate() {
+                let mut rows = free.chunks(numa.max(1)).zip(asked);
+                let has_room =
+                    rows.all(|(row, asked)| row.get(node).copied().unwrap_or(0) >= *asked || *asked == 0);
+                if !has_room {
+                    *without += weight;
+                }
+            }
+        }
+        without.into_iter().map(|own| if all == 0 { 0.0 } else { own as f64 / all as f64 }).collect()
+    }
+}
+
 /// What is free now, and the sums over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Levels {
@@ -62,6 +88,10 @@ pub(crate) struct Levels {
     /// By resource and NUMA node: what was held, in amount times seconds.
     held_seconds: Vec<f64>,
     fragmentation_seconds: f64,
+    /// By NUMA node: the share of the mix that has no room there.
+    without_room: Vec<f64>,
+    /// By resource and NUMA node: what was free and of no use to that share, in amount times seconds.
+    stranded_seconds: Vec<f64>,
 }
 
 impl Levels {
@@ -70,6 +100,8 @@ impl Levels {
         Self {
             fragmentation: demands.fragmentation(&free, host.numa()),
             held_seconds: vec![0.0; free.len()],
+            without_room: demands.without_room(&free, host.numa()),
+            stranded_seconds: vec![0.0; free.len()],
             free,
             since: Duration::ZERO,
             fragmentation_seconds: 0.0,
@@ -85,11 +117,26 @@ impl Levels {
             *sum += all.saturating_sub(*free) as f64 * seconds;
         }
         self.fragmentation_seconds += self.fragmentation * seconds;
+        let nodes = self.without_room.iter().cycle();
+        for ((sum, free), without) in self.stranded_seconds.iter_mut().zip(&self.free).zip(nodes) {
+            *sum += *free as f64 * without * seconds;
+        }
     }
 
     /// What is free has changed.
     pub(crate) fn changed(&mut self, demands: &Demands, numa: usize) {
         self.fragmentation = demands.fragmentation(&self.free, numa);
+        self.without_room = demands.without_room(&self.free, numa);
+    }
+
+    /// The share of each amount that was free and of no use to pods of the mix, on the average; 0 if no time has passed.
+    #[expect(clippy::cast_precision_loss, reason = "an average of bytes needs no more than 53 bits")]
+    pub(crate) fn stranded(&self, capacity: &[u64]) -> Vec<f64> {
+        let seconds = self.since.as_secs_f64();
+        let share = |(sum, all): (&f64, &u64)| {
+            if *all == 0 || seconds <= 0.0 { 0.0 } else { sum / seconds / *all as f64 }
+        };
+        self.stranded_seconds.iter().zip(capacity).map(share).collect()
     }
 
     /// The share of each amount that was held on the average; of the last moment if no time has passed.

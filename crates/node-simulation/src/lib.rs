@@ -33,7 +33,9 @@ mod fewest;
 mod capacity;
 mod rules;
 mod reservation;
+mod at_most;
 
+pub use at_most::at_most;
 pub use capacity::{Capacity, Limit, capacity};
 pub use distribution::{Distribution, DistributionError};
 pub use host::{Host, NoPlugins, Plugins};

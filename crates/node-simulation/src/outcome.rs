@@ -70,6 +70,9 @@ pub struct NumaUse {
     pub node: NodeId,
     /// Of each resource that it has the share that was held, from 0 to 1.
     pub held: Vec<(ResourceName, f64)>,
+    /// The share that was free while pods of the mix had no room there, each kind by its weight: FGD's measure of
+    /// fragmentation; from 0 to 1.
+    pub stranded: Vec<(ResourceName, f64)>,
 }
 
 /// How it stood at one moment.

@@ -100,13 +100,17 @@ impl ResourceIndex {
     }
 
     pub(crate) fn account(&self, host: &Host<'_>) -> Account {
-        let most_pods = host.node.allocatable().get("pods");
         Account {
-            capacity: self.resources.iter().map(|name| capacity(host, name)).collect(),
+            capacity: self.capacity(host).collect(),
             used: alloc::vec![0; self.resources.len()],
             pods: 0,
-            most_pods: most_pods.map_or(i64::MAX, k8s_quantity::Quantity::value),
+            most_pods: host.most_pods(),
         }
+    }
+
+    /// What a machine has for pods of each resource; `None`: not looked at.
+    pub(crate) fn capacity<'a>(&'a self, host: &'a Host<'_>) -> impl Iterator<Item = Option<i64>> + 'a {
+        self.resources.iter().map(|name| capacity(host, name))
     }
 
     /// How much a machine would be left with, in hundredths of CPU and memory together; `None` if it has too little.

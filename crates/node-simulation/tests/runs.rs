@@ -112,6 +112,11 @@ fn fragmentation_is_what_sums_promise_and_no_node_keeps() {
     let outcome = simulate("single-numa-node", 1, Scheduler::Blind, &pods);
     assert_eq!(outcome.admitted(), 4);
     about(outcome.hosts[0].fragmentation, 100.0 / 101.0 / 7.0);
+    // Two of seven CPUs are free on node 0, where pods of four and five have no room and pods of two have: the kinds that a
+    // single node can hold are three. Node 1 has six free and room for all.
+    let stranded = outcome.hosts[0].numa.iter().map(|node| node.stranded[0].1).collect::<Vec<f64>>();
+    about(stranded[0], 100.0 / 101.0 * 2.0 / 7.0 * 2.0 / 3.0);
+    about(stranded[1], 0.0);
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! What has to be reached, on ordinary machines and on those that the kubelet was not made for.
 
 use anyhow::Context as _;
+use node_config::Strategy;
 use serde_json::{Value, json};
 
 use crate::machines::{captured, devices, distances, made_up, pinned};
-use crate::pods::pod;
+use crate::pods::{pod, residents};
 use crate::work::{Merge, NodeWork, Task, Work, WorkHint};
 
 /// Work, and what must be reached with it.
@@ -112,6 +113,13 @@ fn entries() -> Vec<Entry> {
         let task = move || Ok(Task::Admit(four_containers(nodes, cpus)));
         add(&format!("admit 4 containers, {nodes} nodes"), target, Box::new(task));
     }
+    for (strategy, target) in
+        [(Strategy::LowestNumber, allocating(84, 100_000)), (Strategy::KeepRoom, allocating(84, 150_000))]
+    {
+        let name = format!("admit 4 containers beside 100 others, 8 nodes, {}", strategy.name());
+        let task = move || Ok(Task::Admit(beside_others(strategy)));
+        add(&name, target, Box::new(task));
+    }
     add(
         "admit 4 containers, GB200 tray of 34 nodes",
         allocating(90, 300_000),
@@ -172,6 +180,11 @@ fn four_containers(nodes: usize, cpus: usize) -> NodeWork {
     let mut work = NodeWork::empty(made_up(nodes, cpus), pinned("0", nodes), pod("p", 4, &limits("2")));
     work.devices = vec![devices("example.com/gpu", 16, &ids), devices("example.com/nic", 64, &ids)];
     work
+}
+
+/// The machine of eight nodes with pods on it, and a placement strategy.
+fn beside_others(strategy: Strategy) -> NodeWork {
+    NodeWork { residents: residents(100), strategy, ..four_containers(8, 256) }
 }
 
 fn gb200() -> anyhow::Result<NodeWork> {

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use anyhow::{Context as _, bail, ensure};
 use device_manager::{Device, Devices, Inventory};
-use node_config::Scope;
+use node_config::{OwnOptions, Placement, Scope};
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Pod, Unit};
 use topology_admission::{Compat, Ledger, Node, Rules, Verdict};
@@ -168,7 +168,9 @@ impl SetUp {
         config["apiVersion"] = "kubelet.config.k8s.io/v1beta1".into();
         config["kind"] = "KubeletConfiguration".into();
         let config = read_kubelet_config(&Source { name: "config", text: &config.to_string() })?.config;
-        let node = Node::start(&view, &config, None, Compat::default())?;
+        let placement = Placement { strategy: work.strategy, ..Placement::default() };
+        let options = OwnOptions { placement, ..OwnOptions::default() };
+        let node = Node::start_with(&view, &config, None, Compat::default(), options)?;
         let mut inventory = Inventory::new(view.nodes().clone());
         for list in &work.devices {
             let devices = list.devices.iter().map(|device| Device::new(&device.id, &device.numa));

@@ -1,5 +1,6 @@
 //! What is to be done, in a form that both sides read.
 
+use node_config::Strategy;
 use serde::Serialize;
 use serde_json::Value;
 use topology_model::MachineInfo;
@@ -76,6 +77,9 @@ pub struct NodeWork {
     /// Pods that were given what is free first, without a hint.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub residents: Vec<Value>,
+    /// How equal node sets are told apart; the kubelet has one way.
+    #[serde(skip)]
+    pub strategy: Strategy,
     /// The pod.
     pub pod: Value,
 }
@@ -110,6 +114,13 @@ impl NodeWork {
     /// A node on which nothing runs, and a pod.
     #[must_use]
     pub fn empty(machine: MachineInfo, config: Value, pod: Value) -> Self {
-        Self { machine, config, devices: Vec::new(), residents: Vec::new(), pod }
+        Self {
+            machine,
+            config,
+            devices: Vec::new(),
+            residents: Vec::new(),
+            strategy: Strategy::default(),
+            pod,
+        }
     }
 }

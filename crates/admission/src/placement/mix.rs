@@ -1,4 +1,5 @@
-//! The mix: for which units a node keeps room. It is given, or it is what the units on the node hold of what has a place.
+//! The mix: for which units a node keeps room. It is given, or it is what the units on the node hold of what has a place, and
+//! who could come for its devices.
 //!
 //! The latter is read off the holdings and not off the pods, so a [lean ledger](Ledger::lean) and one that was restored have
 //! the same.
@@ -48,6 +49,29 @@ impl Node {
         shape.retain(|(_, amount)| *amount > 0);
         shape.sort_unstable();
         shape
+    }
+}
+
+/// Adds those whom nobody has seen: for each resource of devices one unit of one device, with as many CPUs and as much memory
+/// as the units of the mix have on the average. Devices that nobody holds are there for somebody, and who is refused for want
+/// of them is never in the mix.
+pub(crate) fn add_device_users<'r>(mix: &mut Mix, devices: impl Iterator<Item = &'r ResourceName>) {
+    let units: u64 = mix.values().map(|count| u64::from(*count)).sum();
+    let mean = |resource: &str| {
+        let amounts = mix.iter().map(|(shape, count)| {
+            let own =
+                shape.iter().find(|(name, _)| name.as_str() == resource).map_or(0, |(_, amount)| *amount);
+            u128::from(own) * u128::from(*count)
+        });
+        u64::try_from(amounts.sum::<u128>().div_ceil(u128::from(units.max(1)))).unwrap_or(u64::MAX)
+    };
+    let beside = [("cpu", mean("cpu")), ("memory", mean("memory"))];
+    for device in devices {
+        let beside = beside.iter().filter(|(_, amount)| *amount > 0);
+        let mut shape: Shape = beside.map(|(name, amount)| (ResourceName::new(name), *amount)).collect();
+        shape.push((device.clone(), 1));
+        shape.sort_unstable();
+        *mix.entry(shape).or_default() += 1;
     }
 }
 
@@ -112,5 +136,37 @@ impl<'l> Units<'l> {
         if amount > 0 {
             *unit.entry(resource).or_default() += amount;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    fn shape(amounts: &[(&str, u64)]) -> Shape {
+        amounts.iter().map(|(resource, amount)| ((*resource).into(), *amount)).collect()
+    }
+
+    #[test]
+    fn somebody_may_come_for_every_device() {
+        let (card, gpu) = (ResourceName::new("acme.com/card"), ResourceName::new("acme.com/gpu"));
+        // 3 times 2 CPUs and once 8: 3.5 on the average, rounded up.
+        let mut mix = Mix::from([
+            (shape(&[("cpu", 2), ("memory", 64)]), 3),
+            (shape(&[("acme.com/gpu", 1), ("cpu", 8), ("memory", 0)]), 1),
+        ]);
+        add_device_users(&mut mix, [&card, &gpu].into_iter());
+        let found: Vec<_> =
+            mix.into_iter().filter(|(_, count)| *count == 1).map(|(shape, _)| shape).collect();
+        assert_eq!(
+            found,
+            vec![
+                shape(&[("acme.com/card", 1), ("cpu", 4), ("memory", 48)]),
+                shape(&[("acme.com/gpu", 1), ("cpu", 4), ("memory", 48)]),
+                shape(&[("acme.com/gpu", 1), ("cpu", 8), ("memory", 0)]),
+            ]
+        );
     }
 }

@@ -9,7 +9,7 @@ use topology_policy::{NodeScores, Ties};
 use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::node::room::Cell;
-use crate::placement::mix::{Mix, Shape, given, mix};
+use crate::placement::mix::{Mix, Shape, add_device_users, given, mix};
 use crate::placement::places::{Places, Rows, Share};
 
 /// What is kept from one unit of a pod to the next.
@@ -48,7 +48,17 @@ impl Scoring {
             Strategy::KeepRoom => {
                 let shape = node.shape(ledger, unit);
                 let taken = Share::new(&rows, &shape);
-                let places = Places::new(&rows, self.mix_with(placement, ledger, scope, shape));
+                let mix = self.mix_with(placement, ledger, scope, shape);
+                let places = if placement.mix.is_empty() {
+                    let mut mix = mix.clone();
+                    add_device_users(
+                        &mut mix,
+                        rows.iter().map(|(name, _)| name).filter(|name| is_device(name)),
+                    );
+                    Places::new(&rows, &mix)
+                } else {
+                    Places::new(&rows, mix)
+                };
                 positions(node).map(|position| places.lost(&rows, position, &taken)).collect()
             }
         };
@@ -80,7 +90,11 @@ fn weight(placement: &Placement, name: &ResourceName) -> u64 {
 
 /// Devices that the unit does not ask for count 1.
 fn unrequested(name: &ResourceName, shape: &Shape) -> u64 {
-    u64::from(name.as_str().contains('/') && shape.iter().all(|(asked, _)| asked != name))
+    u64::from(is_device(name) && shape.iter().all(|(asked, _)| asked != name))
+}
+
+fn is_device(name: &ResourceName) -> bool {
+    name.as_str().contains('/')
 }
 
 /// By node: the sum over the resources of weight times the share of the node's amount that is free.

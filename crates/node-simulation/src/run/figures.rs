@@ -1,13 +1,16 @@
 //! What is counted while a simulation runs, and what is made of it at the end.
 
 use alloc::borrow::ToOwned as _;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use node_cover::Solution;
+use pod_spec::ResourceName;
 use topology_admission::Placement;
 
 use super::Run;
 use crate::host::Host;
+use crate::levels::Levels;
 use crate::outcome::{HostOutcome, NumaUse, Outcome, Step};
 use crate::queue::Retry;
 use crate::workload::Arrival;
@@ -84,20 +87,27 @@ impl Run<'_> {
     #[expect(clippy::cast_precision_loss, reason = "numbers of machines are small")]
     fn host_outcome(&self, kind: usize, host: &Host<'_>, machines: usize) -> HostOutcome {
         let own = || self.sites.iter().filter(|site| site.kind == kind);
-        let mut held = alloc::vec![0.0; host.capacity.len()];
-        for site in own() {
-            for (sum, share) in held.iter_mut().zip(site.levels.held(&host.capacity)) {
-                *sum += share / machines as f64;
+        let mean = |of: fn(&Levels, &[u64]) -> Vec<f64>| {
+            let mut mean = alloc::vec![0.0; host.capacity.len()];
+            for site in own() {
+                for (sum, share) in mean.iter_mut().zip(of(&site.levels, &host.capacity)) {
+                    *sum += share / machines as f64;
+                }
             }
-        }
+            mean
+        };
+        let (held, stranded) = (mean(Levels::held), mean(Levels::stranded));
         let numa = host.numa();
         let of_node = |(at, id): (usize, _)| {
-            let shares = host.resources.iter().enumerate().filter_map(|(resource, name)| {
-                let cell = resource * numa + at;
-                let has_any = host.capacity.get(cell).is_some_and(|all| *all > 0);
-                held.get(cell).filter(|_| has_any).map(|share| (name.clone(), *share))
-            });
-            NumaUse { node: id, held: shares.collect() }
+            let shares = |of: &[f64]| {
+                let share = |(resource, name): (usize, &ResourceName)| {
+                    let cell = resource * numa + at;
+                    let has_any = host.capacity.get(cell).is_some_and(|all| *all > 0);
+                    of.get(cell).filter(|_| has_any).map(|share| (name.clone(), *share))
+                };
+                host.resources.iter().enumerate().filter_map(share).collect()
+            };
+            NumaUse { node: id, held: shares(&held), stranded: shares(&stranded) }
         };
         let fragmentation = own().map(|site| site.levels.fragmentation() / machines as f64).sum();
         HostOutcome {

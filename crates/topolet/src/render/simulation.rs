@@ -6,34 +6,56 @@ use k8s_quantity::{Format, Quantity};
 use node_simulation::{POLICIES_AND_SCOPES, ReservationPlace};
 
 use crate::render::{Amount, Page};
-use crate::simulation::{Capacity, FoundMax, MachineUse, Report, Summary, by_option, notes, share};
+use crate::simulation::{Capacity, FoundMax, MachineUse, Report, Spread, Summary, by_option, notes, share};
 
 /// The table of a scenario, ending in a newline.
 pub(crate) fn simulation(report: &Report, page: Page) -> String {
     let mut text = headline(report, page);
-    let head =
-        ["CONFIGURATION", "ADMITTED", "", "REFUSED", "ALIGNED", "CPUS HELD", "FRAGMENTED", "WHY REFUSED"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    for own in &report.configurations {
-        rows.push(vec![
-            own.configuration.clone(),
-            own.admitted.to_string(),
-            percent(share(own.admitted, own.pods)),
-            own.refused_in_all().to_string(),
-            if own.placed == 0 { "-".to_owned() } else { percent(own.aligned_share) },
-            percent(own.cpus_held()),
-            percent(own.fragmentation),
-            reasons(&own.refused),
-        ]);
-    }
     text.push('\n');
-    text.push_str(&page.columns(rows, ""));
+    text.push_str(&page.columns(configurations(report), ""));
     text.push_str(&retries(report, page));
     text.push_str(&kinds(report, page));
     for at in 0..report.machines.len() {
         text.push_str(&used(report, at, page));
     }
     text
+}
+
+/// A line for each configuration below the heads of the columns.
+fn configurations(report: &Report) -> Vec<Vec<String>> {
+    let (is_bound, many) = (is_bound(report), report.runs > 1);
+    let mut head = vec!["CONFIGURATION", "ADMITTED", ""];
+    head.extend(is_bound.then_some("OF AT MOST"));
+    head.push("REFUSED");
+    head.extend(many.then_some("IN A RUN"));
+    head.extend(["ALIGNED", "CPUS HELD", "FRAGMENTED", "STRANDED", "WHY REFUSED"]);
+    let mut rows = vec![head.into_iter().map(str::to_owned).collect()];
+    for own in &report.configurations {
+        let mut row =
+            vec![own.configuration.clone(), own.admitted.to_string(), percent(share(own.admitted, own.pods))];
+        row.extend(is_bound.then(|| own.at_most.map_or("-".to_owned(), |most| most.to_string())));
+        row.push(own.refused_in_all().to_string());
+        row.extend(many.then(|| own.refused_in_a_run.map_or("-".to_owned(), spread)));
+        row.extend([
+            if own.placed == 0 { "-".to_owned() } else { percent(own.aligned_share) },
+            percent(own.cpus_held()),
+            percent(own.fragmentation),
+            percent(own.stranded()),
+            reasons(&own.refused),
+        ]);
+        rows.push(row);
+    }
+    rows
+}
+
+/// Whether it is known how many pods could be admitted at most.
+fn is_bound(report: &Report) -> bool {
+    report.configurations.iter().any(|own| own.at_most.is_some())
+}
+
+/// The median, and between what the others lie.
+fn spread(spread: Spread) -> String {
+    format!("{} ({}-{})", spread.median, spread.least, spread.most)
 }
 
 /// What the columns of the tables mean.
@@ -44,9 +66,23 @@ pub(crate) fn legend(report: &Report, page: Page) -> String {
     } else {
         "the others; a refused pod is not tried again"
     };
-    let mut rows = vec![
-        ("ADMITTED", "pods that a node admitted, and which share of all that arrived they are"),
-        ("REFUSED", refused),
+    let mut rows =
+        vec![("ADMITTED", "pods that a node admitted, and which share of all that arrived they are")];
+    if is_bound(report) {
+        rows.push((
+            "OF AT MOST",
+            "more could not have been admitted under the policy, had every pod to come been known and any of them been turned \
+             away on purpose",
+        ));
+    }
+    rows.push(("REFUSED", refused));
+    if report.runs > 1 {
+        rows.push((
+            "IN A RUN",
+            "refused pods of a single run: the median, and the least and most of all runs",
+        ));
+    }
+    rows.extend([
         (
             "ALIGNED",
             "of the admitted pods with CPUs, memory or devices of their own the share that is on as few NUMA nodes as it \
@@ -61,12 +97,17 @@ pub(crate) fn legend(report: &Report, page: Page) -> String {
             "of the pods that all free resources of a machine would hold together the share for which no single NUMA node \
              has room, on the average over time and machines",
         ),
+        (
+            "STRANDED",
+            "the share of CPUs that were free on NUMA nodes without room for pods of the mix, each kind of pods by its weight \
+             (FGD's measure)",
+        ),
         ("NoRoom", "the scheduler found no node with enough of everything; other reasons are the kubelet's"),
         (
             "HELD ON",
             "the share of what a NUMA node has that was held, on the average over time and machines of the kind",
         ),
-    ];
+    ]);
     if tries_again {
         rows.extend([
             ("RAN AT ONCE", "pods that a node admitted at their first try"),
@@ -229,17 +270,18 @@ pub(crate) fn time(seconds: f64) -> String {
 pub(crate) fn simulation_csv(report: &Report) -> String {
     let reasons: BTreeSet<&String> =
         report.configurations.iter().flat_map(|own| own.refused.keys()).collect();
-    let mut text = "configuration,seed,pods,admitted,placed,aligned,fragmentation".to_owned();
+    let mut text = "configuration,seed,pods,admitted,at_most,placed,aligned,fragmentation".to_owned();
     text.extend(reasons.iter().map(|reason| format!(",{}", quoted(reason))));
     text.push('\n');
     for own in &report.configurations {
         for run in &own.each_run {
             text.push_str(&format!(
-                "{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{}",
                 quoted(&own.configuration),
                 run.seed,
                 run.pods,
                 run.admitted,
+                run.at_most.map(|most| most.to_string()).unwrap_or_default(),
                 run.placed,
                 run.aligned,
                 run.fragmentation

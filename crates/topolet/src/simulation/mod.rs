@@ -8,5 +8,5 @@ mod find_max;
 
 pub(crate) use find_max::{Capacity, FoundMax, Question, ReservationFit, by_option, find_max, notes};
 pub(crate) use prepare::Prepared;
-pub(crate) use report::{MachineUse, Moment, Report, Summary, share};
+pub(crate) use report::{MachineUse, Moment, Report, Spread, Summary, share};
 pub(crate) use runs::run;

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use node_simulation::{HostOutcome, Outcome, Retry};
+use pod_spec::ResourceName;
 use serde::Serialize;
 
 use super::Prepared;
 use super::prepare::PreparedConfiguration;
+use super::runs::Done;
 
 /// Everything that came of a scenario.
 #[derive(Debug, Serialize)]
@@ -37,8 +39,15 @@ pub(crate) struct Summary {
     pub(crate) scheduler: Option<&'static str>,
     pub(crate) pods: u64,
     pub(crate) admitted: u64,
+    /// How many any placement could have admitted at most, with the future known; absent where pods are tried again or end
+    /// others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) at_most: Option<u64>,
     /// By the kubelet's reason; `NoRoom`: no machine has enough in sum.
     pub(crate) refused: BTreeMap<String, u64>,
+    /// Refused pods of single runs; absent if there is one run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) refused_in_a_run: Option<Spread>,
     /// Where pods that did not run were tried again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tried_again: Option<TriedAgain>,
@@ -55,6 +64,14 @@ pub(crate) struct Summary {
     pub(crate) machines: Vec<MachineUse>,
     pub(crate) steps: Vec<Moment>,
     pub(crate) each_run: Vec<RunLine>,
+}
+
+/// How far the runs differ.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Spread {
+    pub(crate) least: u64,
+    pub(crate) median: f64,
+    pub(crate) most: u64,
 }
 
 /// What trying again came to.
@@ -106,6 +123,8 @@ pub(crate) struct NodeUse {
     pub(crate) node: i64,
     /// The share that was held, by resource.
     pub(crate) held: BTreeMap<String, f64>,
+    /// The share that was free while pods of the mix had no room there, by resource: FGD's measure.
+    pub(crate) stranded: BTreeMap<String, f64>,
 }
 
 /// How it stood at one moment.
@@ -119,10 +138,13 @@ pub(crate) struct Moment {
 }
 
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct RunLine {
     pub(crate) seed: u64,
     pub(crate) pods: u64,
     pub(crate) admitted: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) at_most: Option<u64>,
     pub(crate) placed: u64,
     pub(crate) aligned: u64,
     pub(crate) fragmentation: f64,
@@ -130,7 +152,7 @@ pub(crate) struct RunLine {
 }
 
 impl Report {
-    pub(crate) fn new(prepared: &Prepared, outcomes: &[Vec<Outcome>]) -> Self {
+    pub(crate) fn new(prepared: &Prepared, outcomes: &[Vec<Done>]) -> Self {
         let machines = prepared.machines.iter();
         Self {
             scenario: prepared.name.clone(),
@@ -151,14 +173,17 @@ impl Report {
 }
 
 impl Summary {
-    fn new(prepared: &Prepared, own: &PreparedConfiguration, runs: &[Outcome]) -> Self {
+    fn new(prepared: &Prepared, own: &PreparedConfiguration, done: &[Done]) -> Self {
+        let runs: Vec<Outcome> = done.iter().map(|run| run.outcome.clone()).collect();
+        let runs = runs.as_slice();
         let sum = |of: fn(&Outcome) -> u64| runs.iter().map(of).sum::<u64>();
         let (placed, aligned) = (sum(Outcome::placed), sum(Outcome::aligned));
         let mut refused = BTreeMap::new();
         for (reason, count) in runs.iter().flat_map(Outcome::refused) {
             *refused.entry(reason.to_owned()).or_default() += count;
         }
-        let each_run = (0..).zip(runs).map(|(number, run)| RunLine {
+        let each_run = (0..).zip(done).map(|(number, Done { outcome: run, at_most })| RunLine {
+            at_most: *at_most,
             seed: prepared.run_seed(number),
             pods: run.arrived(),
             admitted: run.admitted(),
@@ -173,7 +198,9 @@ impl Summary {
             tried_again: (prepared.retry == Retry::BackOff).then(|| TriedAgain::new(runs)),
             pods: sum(Outcome::arrived),
             admitted: sum(Outcome::admitted),
+            at_most: done.iter().map(|run| run.at_most).sum(),
             refused,
+            refused_in_a_run: Spread::of(runs.iter().map(|run| run.refused().values().sum())),
             preempted: sum(|run| run.preempted),
             placed,
             aligned,
@@ -196,9 +223,28 @@ impl Summary {
         self.refused.values().sum()
     }
 
+    /// The share of CPUs that were free while pods of the mix had no room on their NUMA node; each kind of machines counts alike.
+    pub(crate) fn stranded(&self) -> f64 {
+        let nodes = self.machines.iter().flat_map(|machine| &machine.numa);
+        let shares: Vec<f64> = nodes.filter_map(|node| node.stranded.get("cpu").copied()).collect();
+        mean(&shares, |share| *share)
+    }
+
     /// The share of CPUs that containers had for themselves, on the average.
     pub(crate) fn cpus_held(&self) -> f64 {
         mean(&self.steps, |step| step.cpus_held)
+    }
+}
+
+impl Spread {
+    /// `None` of a single number.
+    #[expect(clippy::cast_precision_loss, reason = "numbers of pods are small")]
+    fn of(numbers: impl Iterator<Item = u64>) -> Option<Self> {
+        let mut sorted: Vec<u64> = numbers.collect();
+        sorted.sort_unstable();
+        let (least, most) = (*sorted.first()?, *sorted.last()?);
+        let (lower, upper) = (sorted.get((sorted.len() - 1) / 2)?, sorted.get(sorted.len() / 2)?);
+        (sorted.len() > 1).then(|| Self { least, median: (lower + upper) as f64 / 2.0, most })
     }
 }
 
@@ -273,18 +319,11 @@ fn machine_use(runs: &[Outcome], at: usize, machine: &str) -> MachineUse {
     let hosts: Vec<&HostOutcome> = runs.iter().filter_map(|run| run.hosts.get(at)).collect();
     let nodes = hosts.first().map_or(0, |host| host.numa.len());
     let node = |number: usize| {
-        let mut held: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for used in hosts.iter().filter_map(|host| host.numa.get(number)) {
-            for (resource, share) in &used.held {
-                held.entry(resource.to_string()).or_default().push(*share);
-            }
-        }
+        let uses = || hosts.iter().filter_map(|host| host.numa.get(number));
         NodeUse {
-            node: hosts.first().and_then(|host| host.numa.get(number)).map_or(0, |used| used.node.0),
-            held: held
-                .into_iter()
-                .map(|(resource, shares)| (resource, mean(&shares, |share| *share)))
-                .collect(),
+            node: uses().next().map_or(0, |used| used.node.0),
+            held: means(uses().flat_map(|used| &used.held)),
+            stranded: means(uses().flat_map(|used| &used.stranded)),
         }
     };
     MachineUse {
@@ -292,6 +331,15 @@ fn machine_use(runs: &[Outcome], at: usize, machine: &str) -> MachineUse {
         fragmentation: mean(&hosts, |host| host.fragmentation),
         numa: (0..nodes).map(node).collect(),
     }
+}
+
+/// Each resource on the average over the runs.
+fn means<'a>(shares: impl Iterator<Item = &'a (ResourceName, f64)>) -> BTreeMap<String, f64> {
+    let mut of: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (resource, share) in shares {
+        of.entry(resource.to_string()).or_default().push(*share);
+    }
+    of.into_iter().map(|(resource, shares)| (resource, mean(&shares, |share| *share))).collect()
 }
 
 /// Each step on the average over the runs.

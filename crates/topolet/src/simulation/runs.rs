@@ -1,4 +1,4 @@
-//! Every run of every configuration, on all cores, with a bar that tells how far they are.
+//! Every run of every configuration with the bound of each, on all cores, with a bar that tells how far they are.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use node_simulation::{Decision, Fleet, Observer, Outcome};
@@ -6,8 +6,16 @@ use rayon::prelude::*;
 
 use super::Prepared;
 
+/// One run of one configuration.
+#[derive(Clone)]
+pub(crate) struct Done {
+    pub(crate) outcome: Outcome,
+    /// How many pods any placement could admit at most; `None`: unknown.
+    pub(crate) at_most: Option<u64>,
+}
+
 /// What came of each run, by configuration and number of the run.
-pub(crate) fn run(prepared: &Prepared) -> Vec<Vec<Outcome>> {
+pub(crate) fn run(prepared: &Prepared) -> Vec<Vec<Done>> {
     let (configurations, runs) = (&prepared.configurations, prepared.runs);
     let all = configurations.len() as u64 * u64::from(runs) * prepared.pods() as u64;
     let bar = bar(all);
@@ -17,17 +25,15 @@ pub(crate) fn run(prepared: &Prepared) -> Vec<Vec<Outcome>> {
     let done = jobs.into_par_iter().map(|(configuration, run)| {
         let mut counter = Counter { bar: &bar, not_told: 0 };
         let arrivals = prepared.arrivals(run);
-        node_simulation::run(
-            &fleets[configuration],
-            &configurations[configuration].templates,
-            &arrivals,
-            &mut counter,
-        )
+        let (fleet, templates) = (&fleets[configuration], &configurations[configuration].templates);
+        let outcome = node_simulation::run(fleet, templates, &arrivals, &mut counter);
+        let at_most = node_simulation::at_most(fleet, templates, &arrivals, outcome.admitted());
+        Done { outcome, at_most }
     });
     // In the order of the jobs, whichever was done first.
-    let done: Vec<Outcome> = done.collect();
+    let done: Vec<Done> = done.collect();
     bar.finish_and_clear();
-    done.chunks(runs as usize).map(<[Outcome]>::to_vec).collect()
+    done.chunks(runs as usize).map(<[Done]>::to_vec).collect()
 }
 
 /// A bar on standard error, if that is a terminal.

@@ -3,6 +3,7 @@
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
+use node_config::Strategy;
 use workloads::{Effort, Prepared, Task, Work, described, growth, hot_paths, row};
 
 /// The work that this project's speed is measured on.
@@ -69,7 +70,11 @@ fn main() -> anyhow::Result<()> {
 }
 
 fn describe(only: &str) -> anyhow::Result<()> {
-    let has_it = |work: &Work| !matches!(work.task, Task::Discover { .. });
+    let has_it = |work: &Work| match &work.task {
+        Task::Discover { .. } => false,
+        Task::Admit(work) => work.strategy == Strategy::LowestNumber,
+        _ => true,
+    };
     for (work, _) in described()?.iter().filter(|(work, _)| work.name.contains(only) && has_it(work)) {
         println!("{}", serde_json::to_string(work)?);
     }

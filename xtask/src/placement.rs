@@ -1,0 +1,173 @@
+//! `cargo xtask placement`: what each placement strategy does to eight workloads on six machines, beside a bound that no
+//! placement can pass.
+
+mod machines;
+mod scenario;
+mod tables;
+mod workloads;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use serde::Deserialize;
+
+use crate::document::write_figures;
+use crate::{cargo, root};
+use machines::MACHINES;
+use scenario::scenario;
+use workloads::{WORKLOADS, Workload};
+
+/// Simulates eight workloads on six machines under every placement strategy.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Placement {
+    /// Writes the tables to docs/placement.md, and the picture beside it.
+    #[arg(long)]
+    write: bool,
+    /// How many runs of each, with other pods.
+    #[arg(long, default_value_t = 10)]
+    runs: u32,
+    /// How many pods come in a run.
+    #[arg(long, default_value_t = 600)]
+    pods: u32,
+    /// The first seed; workloads that nobody has tuned for have others.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only this workload.
+    #[arg(long)]
+    workload: Option<String>,
+}
+
+/// A document of `topolet simulate -o json`.
+#[derive(Debug, Deserialize)]
+struct Simulated {
+    configurations: Vec<Strategy>,
+}
+
+/// What came of one strategy.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Strategy {
+    configuration: String,
+    pods: u64,
+    admitted: u64,
+    aligned_share: f64,
+    steps: Vec<Step>,
+    each_run: Vec<Run>,
+}
+
+/// A moment of a run.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Step {
+    cpus_held: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Run {
+    pods: u64,
+    admitted: u64,
+    at_most: Option<u64>,
+}
+
+impl Strategy {
+    /// How many pods were refused in all runs.
+    fn refused(&self) -> u64 {
+        self.pods - self.admitted
+    }
+
+    /// The share of CPUs that containers had for themselves, on the average over time.
+    #[expect(clippy::cast_precision_loss, reason = "numbers of moments are small")]
+    fn cpus_held(&self) -> f64 {
+        self.steps.iter().map(|step| step.cpus_held).sum::<f64>() / self.steps.len().max(1) as f64
+    }
+}
+
+/// A workload on a machine.
+struct Cell {
+    workload: &'static Workload,
+    machine: &'static str,
+    strategies: Vec<Strategy>,
+}
+
+impl Cell {
+    fn strategy(&self, name: &str) -> Option<&Strategy> {
+        self.strategies.iter().find(|own| own.configuration == name)
+    }
+
+    /// How many pods every placement refuses: the largest such bound of each run.
+    fn unavoidable(&self) -> u64 {
+        let runs = self.strategies.first().map_or(0, |own| own.each_run.len());
+        let refused = |run: &Run| run.pods - run.at_most.unwrap_or(run.pods);
+        let of_run =
+            |at: usize| self.strategies.iter().filter_map(|own| own.each_run.get(at)).map(refused).max();
+        (0..runs).filter_map(of_run).sum()
+    }
+}
+
+impl Placement {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let folder = root().join("target/placement");
+        fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        let wanted = |own: &&Workload| self.workload.as_ref().is_none_or(|name| own.name == name);
+        let workloads: Vec<&'static Workload> = WORKLOADS.iter().filter(wanted).collect();
+        ensure!(!workloads.is_empty(), "there is no such workload: {}", workload_names());
+        let mut cells = Vec::new();
+        for machine in MACHINES {
+            let nodes = machines::nodes(machine)?;
+            for workload in workloads.iter().copied() {
+                let text = scenario(workload, machine, &nodes, &self.drawn());
+                let name = format!("{}-{machine}", workload.name);
+                let devices = folder.join(format!("{name}-devices.yaml"));
+                fs::write(&devices, scenario::devices(workload, &nodes))
+                    .context("failed to write devices")?;
+                let mix = folder.join(format!("{name}-mix.yaml"));
+                fs::write(&mix, scenario::mix(workload, &nodes)).context("failed to write the mix")?;
+                let strategies = simulated(&folder.join(format!("{name}.yaml")), &text)?;
+                let cell = Cell { workload, machine, strategies };
+                println!("{}", tables::line(&cell));
+                cells.push(cell);
+            }
+        }
+        let command = format!(
+            "Made by `cargo xtask placement --write`: {} runs of {} pods for each line, from seed {}.\n\n",
+            self.runs, self.pods, self.seed
+        );
+        let text = command + &tables::text(&cells);
+        println!("\n{text}");
+        if self.write {
+            ensure!(self.workload.is_none(), "--write is for all workloads");
+            write_figures("docs/placement.md", "cargo xtask placement", &text)?;
+            let path = root().join("docs/placement.svg");
+            fs::write(&path, tables::picture(&cells))
+                .with_context(|| format!("failed to write {}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    const fn drawn(&self) -> scenario::Drawn {
+        scenario::Drawn { runs: self.runs, pods: self.pods, seed: self.seed }
+    }
+}
+
+fn workload_names() -> String {
+    WORKLOADS.iter().map(|own| own.name).collect::<Vec<_>>().join(", ")
+}
+
+/// Runs a scenario.
+fn simulated(path: &Path, text: &str) -> anyhow::Result<Vec<Strategy>> {
+    fs::write(path, text).with_context(|| format!("failed to write {}", path.display()))?;
+    let mut command =
+        cargo(&["run", "--release", "--quiet", "-p", "topolet", "--", "simulate", "-o", "json", "-f"]);
+    let output = command.arg(path).output().context("cargo cannot be started")?;
+    ensure!(
+        output.status.success(),
+        "topolet refuses {}: {}",
+        path.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let simulated: Simulated = serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("what topolet says of {} is no report", path.display()))?;
+    Ok(simulated.configurations)
+}
