@@ -16,8 +16,10 @@
 //! two places with a card as well: it gets node 1.
 
 mod scores;
+mod rows;
 mod mix;
 mod places;
 
-pub(crate) use mix::mix;
+pub(crate) use mix::Mix;
+pub(crate) use rows::Rows;
 pub(crate) use scores::Scoring;

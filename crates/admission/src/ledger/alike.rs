@@ -13,7 +13,7 @@ use pod_spec::{HostPort, ResourceName};
 use crate::ledger::Ledger;
 use crate::ledger::dead::Dead;
 use crate::node::Node;
-use crate::placement::mix;
+use crate::placement::{Mix, Rows};
 
 /// Whether it matters on a node which units hold what.
 fn reads_mix(node: &Node) -> bool {
@@ -63,11 +63,13 @@ impl Ledger {
                 (Some(own), Some(theirs)) => own.is_booked_like(theirs) && blocks(own) == blocks(theirs),
                 (own, theirs) => own.is_none() && theirs.is_none(),
             }
-            && (!reads_mix(node) || self.has_mix_of(other))
+            && (!reads_mix(node) || self.has_mix_of(other, node))
     }
 
     /// Whether the same units hold something in both, by what they hold.
-    fn has_mix_of(&self, other: &Self) -> bool {
+    fn has_mix_of(&self, other: &Self, node: &Node) -> bool {
+        let rows = Rows::new(node, self);
+        let mix = |ledger, scope| Mix::held(&rows, ledger, scope);
         [Scope::Container, Scope::Pod].into_iter().all(|scope| mix(self, scope) == mix(other, scope))
     }
 

@@ -4,138 +4,169 @@
 //! The latter is read off the holdings and not off the pods, so a [lean ledger](Ledger::lean) and one that was restored have
 //! the same.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use cpu_manager::Holdings as CpuHoldings;
-use k8s_quantity::Quantity;
-use memory_manager::{Block, Holdings as MemoryHoldings};
+use memory_manager::Block;
 use node_config::{MixUnit, Scope};
-use pod_spec::{ContainerName, PodUid, ResourceName, Unit};
+use pod_spec::{ContainerName, PodUid};
 
 use crate::ledger::Ledger;
-use crate::node::Node;
+use crate::placement::rows::{Amounts, Rows};
 
-/// What one unit takes: exclusive CPUs, bytes that are booked, devices. In order of name, none of them 0.
-pub(crate) type Shape = Vec<(ResourceName, u64)>;
-
-/// How often each shape is there.
-pub(crate) type Mix = BTreeMap<Shape, u32>;
-
-/// The mix that a configuration gives.
-pub(crate) fn given(units: &[MixUnit]) -> Mix {
-    let mut mix = Mix::new();
-    for MixUnit { count, requests } in units {
-        let amount = |amount: &Quantity| u64::try_from(amount.value()).unwrap_or(0);
-        let mut shape: Shape =
-            requests.iter().map(|(name, asked)| (ResourceName::new(name), amount(asked))).collect();
-        shape.retain(|(_, amount)| *amount > 0);
-        shape.sort_unstable();
-        let own = mix.entry(shape).or_default();
-        *own = own.saturating_add(*count);
-    }
-    mix
+/// How often each kind of unit is there.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Mix {
+    kinds: Vec<(Amounts, u32)>,
 }
 
-impl Node {
-    /// What `unit` asks for; empty if it runs wherever there is room.
-    pub(crate) fn shape(&self, ledger: &Ledger, unit: Unit<'_>) -> Shape {
-        let mut shape: Shape = self.devices.asked(ledger.inventory(), ledger.devices(), unit).collect();
-        let cpus = self.cpus.as_ref().and_then(|policy| policy.asked(unit));
-        shape.extend(cpus.map(|count| (ResourceName::new("cpu"), count as u64)));
-        if let Some(Ok(request)) = self.memory.as_ref().map(|policy| policy.asked(unit)) {
-            shape.extend(request.iter().map(|(resource, bytes)| (resource.clone(), bytes)));
+impl Mix {
+    /// The mix that a configuration gives; what no row is of has no place.
+    pub(crate) fn given(rows: &Rows, units: &[MixUnit]) -> Self {
+        let mut mix = Self::default();
+        for MixUnit { count, requests } in units {
+            let mut unit = rows.nothing();
+            for (resource, amount) in requests {
+                if let Some(cell) = rows.position(resource).and_then(|row| unit.get_mut(row)) {
+                    *cell = u64::try_from(amount.value()).unwrap_or(0);
+                }
+            }
+            mix.add(&unit, *count);
         }
-        shape.retain(|(_, amount)| *amount > 0);
-        shape.sort_unstable();
-        shape
+        mix
+    }
+
+    /// What each unit of the ledger holds: each container, or under scope `pod` all of a pod together. Pods that hold CPUs or
+    /// memory as a whole are one unit in any case.
+    pub(crate) fn held(rows: &Rows, ledger: &Ledger, scope: Scope) -> Self {
+        let has_whole = ledger.cpus().is_some_and(|held| held.whole_pods().next().is_some())
+            || ledger.memory().is_some_and(|held| held.whole_pods().next().is_some());
+        let mut holdings = Holdings { ledger, scope, has_whole, held: Vec::new() };
+        holdings.cpus_and_memory(rows);
+        for (pod, container, resource, held) in ledger.devices().iter() {
+            holdings.add(pod, Some(container), rows.position(resource.as_str()), held.devices().len() as u64);
+        }
+        let mut held = holdings.held;
+        // Each manager's are in order: only runs are merged.
+        held.sort_by_key(|(unit, ..)| *unit);
+        let mut mix = Self::default();
+        let mut amounts = rows.nothing();
+        for unit in held.chunk_by(|(one, ..), (other, ..)| one == other) {
+            amounts.fill(0);
+            for (_, row, amount) in unit {
+                if let Some(cell) = amounts.get_mut(*row) {
+                    *cell = cell.saturating_add(*amount);
+                }
+            }
+            mix.add(&amounts, 1);
+        }
+        // In an order that does not depend on names.
+        mix.kinds.sort_unstable();
+        mix
+    }
+
+    /// Adds units of a kind; one that has no place counts nothing.
+    pub(crate) fn add(&mut self, unit: &Amounts, count: u32) {
+        if unit.iter().all(|amount| *amount == 0) {
+            return;
+        }
+        match self.kinds.iter_mut().find(|(kind, _)| kind == unit) {
+            Some((_, known)) => *known = known.saturating_add(count),
+            None => self.kinds.push((unit.clone(), count)),
+        }
+    }
+
+    /// The kinds, each with how often it is there.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = (&Amounts, u32)> {
+        self.kinds.iter().map(|(kind, count)| (kind, *count))
+    }
+
+    /// Those whom nobody has seen: for each resource of devices a unit of one device, with as many CPUs and as much memory as the
+    /// units of the mix have on the average. Devices that nobody holds are there for somebody, and who is refused for want of
+    /// them is never in the mix.
+    pub(crate) fn device_users(&self, rows: &Rows) -> impl Iterator<Item = Amounts> {
+        let units: u128 = self.kinds.iter().map(|(_, count)| u128::from(*count)).sum();
+        let mut beside = rows.nothing();
+        for row in ["cpu", "memory"].iter().filter_map(|name| rows.position(name)) {
+            let amount = |(kind, count): &(Amounts, u32)| {
+                u128::from(kind.get(row).copied().unwrap_or(0)) * u128::from(*count)
+            };
+            let mean = self.kinds.iter().map(amount).sum::<u128>().div_ceil(units.max(1));
+            if let Some(cell) = beside.get_mut(row) {
+                *cell = u64::try_from(mean).unwrap_or(u64::MAX);
+            }
+        }
+        let devices = rows.rows.iter().enumerate().filter(|(_, row)| row.is_device());
+        devices.map(move |(row, _)| {
+            let mut unit = beside.clone();
+            if let Some(cell) = unit.get_mut(row) {
+                *cell = 1;
+            }
+            unit
+        })
     }
 }
 
-/// Adds those whom nobody has seen: for each resource of devices one unit of one device, with as many CPUs and as much memory
-/// as the units of the mix have on the average. Devices that nobody holds are there for somebody, and who is refused for want
-/// of them is never in the mix.
-pub(crate) fn add_device_users<'r>(mix: &mut Mix, devices: impl Iterator<Item = &'r ResourceName>) {
-    let units: u64 = mix.values().map(|count| u64::from(*count)).sum();
-    let mean = |resource: &str| {
-        let amounts = mix.iter().map(|(shape, count)| {
-            let own =
-                shape.iter().find(|(name, _)| name.as_str() == resource).map_or(0, |(_, amount)| *amount);
-            u128::from(own) * u128::from(*count)
-        });
-        u64::try_from(amounts.sum::<u128>().div_ceil(u128::from(units.max(1)))).unwrap_or(u64::MAX)
-    };
-    let beside = [("cpu", mean("cpu")), ("memory", mean("memory"))];
-    for device in devices {
-        let beside = beside.iter().filter(|(_, amount)| *amount > 0);
-        let mut shape: Shape = beside.map(|(name, amount)| (ResourceName::new(name), *amount)).collect();
-        shape.push((device.clone(), 1));
-        shape.sort_unstable();
-        *mix.entry(shape).or_default() += 1;
-    }
+/// A unit: a container, or a pod as a whole.
+type UnitId<'l> = (&'l PodUid, Option<&'l ContainerName>);
+
+/// What is known so far of who holds what: unit, row, amount.
+struct Holdings<'l> {
+    ledger: &'l Ledger,
+    scope: Scope,
+    /// Whether any pod holds CPUs or memory as a whole.
+    has_whole: bool,
+    held: Vec<(UnitId<'l>, usize, u64)>,
 }
 
-/// What each unit of the ledger holds: each container, or under scope `pod` all of a pod together. Pods that hold CPUs or
-/// memory as a whole are one unit in any case.
-pub(crate) fn mix(ledger: &Ledger, scope: Scope) -> Mix {
-    let mut units = Units { scope, whole: whole_pods(ledger), held: BTreeMap::new() };
-    let cpu = ResourceName::new("cpu");
-    if let Some(held) = ledger.cpus() {
-        for (pod, cpus) in held.whole_pods() {
-            units.add(pod, None, &cpu, cpus.len() as u64);
+impl<'l> Holdings<'l> {
+    fn cpus_and_memory(&mut self, rows: &Rows) {
+        if let Some(held) = self.ledger.cpus() {
+            let row = rows.position("cpu");
+            for (pod, cpus) in held.whole_pods() {
+                self.add(pod, None, row, cpus.len() as u64);
+            }
+            // Those of containers lie inside the pod's.
+            for (pod, container, cpus) in held.iter().filter(|(pod, ..)| held.whole_pod(pod).is_none()) {
+                self.add(pod, Some(container), row, cpus.len() as u64);
+            }
         }
-        // Those of containers lie inside the pod's.
-        for (pod, container, cpus) in held.iter().filter(|(pod, ..)| held.whole_pod(pod).is_none()) {
-            units.add(pod, Some(container), &cpu, cpus.len() as u64);
-        }
-    }
-    if let Some(held) = ledger.memory() {
-        let whole = held.whole_pods().map(|(pod, blocks)| (pod, None, blocks));
-        let each = held.iter().filter(|(pod, ..)| held.whole_pod(pod).is_none());
-        for (pod, container, blocks) in whole.chain(each.map(|(pod, name, blocks)| (pod, Some(name), blocks)))
-        {
-            for Block { resource, size, .. } in blocks {
-                units.add(pod, container, resource, *size);
+        if let Some(held) = self.ledger.memory() {
+            for (pod, blocks) in held.whole_pods() {
+                self.blocks(rows, pod, None, blocks);
+            }
+            for (pod, container, blocks) in held.iter().filter(|(pod, ..)| held.whole_pod(pod).is_none()) {
+                self.blocks(rows, pod, Some(container), blocks);
             }
         }
     }
-    for (pod, container, resource, held) in ledger.devices().iter() {
-        units.add(pod, Some(container), resource, held.devices().len() as u64);
+
+    fn blocks(
+        &mut self,
+        rows: &Rows,
+        pod: &'l PodUid,
+        container: Option<&'l ContainerName>,
+        blocks: &'l [Block],
+    ) {
+        for Block { resource, size, .. } in blocks {
+            self.add(pod, container, rows.position(resource.as_str()), *size);
+        }
     }
-    let mut mix = Mix::new();
-    for shape in units.held.into_values().filter(|shape| !shape.is_empty()) {
-        *mix.entry(shape.into_iter().map(|(resource, amount)| (resource.clone(), amount)).collect())
-            .or_default() += 1;
-    }
-    mix
-}
 
-fn whole_pods(ledger: &Ledger) -> BTreeSet<&PodUid> {
-    let cpus = ledger.cpus().into_iter().flat_map(CpuHoldings::whole_pods).map(|(pod, _)| pod);
-    let memory = ledger.memory().into_iter().flat_map(MemoryHoldings::whole_pods).map(|(pod, _)| pod);
-    cpus.chain(memory).collect()
-}
-
-/// Units, and what is known so far of what they hold.
-struct Units<'l> {
-    scope: Scope,
-    whole: BTreeSet<&'l PodUid>,
-    held: BTreeMap<(&'l PodUid, Option<&'l ContainerName>), BTreeMap<&'l ResourceName, u64>>,
-}
-
-impl<'l> Units<'l> {
     fn add(
         &mut self,
         pod: &'l PodUid,
         container: Option<&'l ContainerName>,
-        resource: &'l ResourceName,
+        row: Option<usize>,
         amount: u64,
     ) {
-        let alone = self.scope == Scope::Container && !self.whole.contains(pod);
-        let unit = self.held.entry((pod, container.filter(|_| alone))).or_default();
-        if amount > 0 {
-            *unit.entry(resource).or_default() += amount;
-        }
+        let Some(row) = row.filter(|_| amount > 0) else { return };
+        let is_alone = self.scope == Scope::Container && !(self.has_whole && self.is_whole(pod));
+        self.held.push(((pod, container.filter(|_| is_alone)), row, amount));
+    }
+
+    fn is_whole(&self, pod: &PodUid) -> bool {
+        self.ledger.cpus().is_some_and(|held| held.whole_pod(pod).is_some())
+            || self.ledger.memory().is_some_and(|held| held.whole_pod(pod).is_some())
     }
 }
 
@@ -144,29 +175,19 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-
-    fn shape(amounts: &[(&str, u64)]) -> Shape {
-        amounts.iter().map(|(resource, amount)| ((*resource).into(), *amount)).collect()
-    }
+    use crate::placement::rows::Row;
 
     #[test]
     fn somebody_may_come_for_every_device() {
-        let (card, gpu) = (ResourceName::new("acme.com/card"), ResourceName::new("acme.com/gpu"));
+        let row = |name: &str| Row { name: name.into(), free: vec![1], allocatable: vec![1] };
+        let rows =
+            Rows { rows: ["cpu", "memory", "acme.com/card", "acme.com/gpu"].map(row).into(), nodes: 1 };
         // 3 times 2 CPUs and once 8: 3.5 on the average, rounded up.
-        let mut mix = Mix::from([
-            (shape(&[("cpu", 2), ("memory", 64)]), 3),
-            (shape(&[("acme.com/gpu", 1), ("cpu", 8), ("memory", 0)]), 1),
-        ]);
-        add_device_users(&mut mix, [&card, &gpu].into_iter());
-        let found: Vec<_> =
-            mix.into_iter().filter(|(_, count)| *count == 1).map(|(shape, _)| shape).collect();
-        assert_eq!(
-            found,
-            vec![
-                shape(&[("acme.com/card", 1), ("cpu", 4), ("memory", 48)]),
-                shape(&[("acme.com/gpu", 1), ("cpu", 4), ("memory", 48)]),
-                shape(&[("acme.com/gpu", 1), ("cpu", 8), ("memory", 0)]),
-            ]
-        );
+        let mut mix = Mix::default();
+        mix.add(&vec![2, 64, 0, 0], 3);
+        mix.add(&vec![8, 0, 0, 1], 1);
+        mix.add(&vec![0, 0, 0, 0], 5);
+        let users: Vec<Amounts> = mix.device_users(&rows).collect();
+        assert_eq!(users, [vec![4, 48, 1, 0], vec![4, 48, 0, 1]]);
     }
 }

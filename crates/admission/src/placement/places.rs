@@ -1,11 +1,10 @@
 //! What the room on NUMA nodes is worth to the units of a mix.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
-use pod_spec::ResourceName;
-
-use crate::node::room::Room;
-use crate::placement::mix::{Mix, Shape};
+use crate::placement::mix::Mix;
+use crate::placement::rows::{Amounts, Rows};
 
 /// Parts of one place.
 const PARTS: u64 = 64;
@@ -16,9 +15,6 @@ const HALF: u64 = 3 * PARTS;
 /// What infinitely many places of a kind are worth.
 const FULL: u64 = 1 << 24;
 
-/// A node's resources: the rows of [`Node::room`](crate::Node::room).
-pub(crate) type Rows = [(ResourceName, Room)];
-
 /// What a unit takes on each of the NUMA nodes that it needs.
 pub(crate) struct Share {
     /// Amounts by row, none of them 0.
@@ -27,33 +23,30 @@ pub(crate) struct Share {
     width: u64,
 }
 
-/// A mix in terms of the rows, and the places that there are for it.
+/// The places that there are for a mix.
 pub(crate) struct Places {
     kinds: Vec<Kind>,
 }
 
 struct Kind {
+    unit: Amounts,
     share: Share,
     count: u64,
-    /// In parts of a place, by node.
+    /// In parts of a place, by node, and on all of them.
     on_nodes: Vec<u64>,
+    all: u64,
 }
 
 impl Share {
     /// The share of a unit that sits on as few nodes as it could if they were empty; without what no single node has.
-    pub(crate) fn new(rows: &Rows, shape: &Shape) -> Self {
-        // Amounts with the most that a node has; what is on no node alone has no place.
-        let asked: Vec<(usize, u64, u64)> = shape
-            .iter()
-            .filter_map(|(resource, amount)| {
-                let row = rows.iter().position(|(name, _)| name == resource)?;
-                let most = rows.get(row)?.1.nodes.iter().map(|cell| cell.allocatable).max()?;
-                (most > 0).then_some((row, *amount, most))
-            })
-            .collect();
-        let width = asked.iter().map(|(_, amount, most)| amount.div_ceil(*most)).max().unwrap_or(1);
-        let amounts = asked.into_iter().map(|(row, amount, _)| (row, amount.div_ceil(width))).collect();
-        Self { amounts, width }
+    pub(crate) fn new(rows: &Rows, unit: &Amounts) -> Self {
+        let most = |row: usize| {
+            let row = rows.rows.get(row);
+            row.and_then(|row| row.allocatable.iter().max()).copied().unwrap_or(0)
+        };
+        let asked = || unit.iter().enumerate().filter(|(row, amount)| **amount > 0 && most(*row) > 0);
+        let width = asked().map(|(row, amount)| amount.div_ceil(most(row))).max().unwrap_or(1);
+        Self { amounts: asked().map(|(row, amount)| (row, amount.div_ceil(width))).collect(), width }
     }
 
     /// What of a row it takes.
@@ -63,41 +56,65 @@ impl Share {
 
     /// How many shares there is room for, in parts: whole ones, and of the part of one that is left a quarter.
     fn places(&self, free: impl Fn(usize) -> u64) -> u64 {
-        let places = |parts: u64| {
-            let fits = |(row, amount): &(usize, u64)| free(*row).saturating_mul(parts) / amount;
-            self.amounts.iter().map(fits).min().unwrap_or(0)
-        };
-        let (whole, all) = (places(1).saturating_mul(PARTS), places(PARTS));
-        whole.saturating_add(all.saturating_sub(whole) / 4)
+        let fits = |(row, amount): &(usize, u64)| free(*row).saturating_mul(PARTS) / amount;
+        let all = self.amounts.iter().map(fits).min().unwrap_or(0);
+        // A whole share fits as often as all parts of it do.
+        all - (all % PARTS - all % PARTS / 4)
     }
 }
 
 impl Places {
+    /// The places of a mix; none until they are [counted](Self::count).
     pub(crate) fn new(rows: &Rows, mix: &Mix) -> Self {
-        let nodes = rows.first().map_or(0, |(_, room)| room.nodes.len());
-        let kind = |(shape, count): (&Shape, &u32)| {
-            let share = Share::new(rows, shape);
-            let on_nodes = (0..nodes).map(|at| share.places(|row| free(rows, row, at))).collect();
-            Kind { share, count: u64::from(*count), on_nodes }
-        };
-        Self { kinds: mix.iter().map(kind).filter(|kind| !kind.share.amounts.is_empty()).collect() }
+        let mut places = Self { kinds: Vec::new() };
+        for (unit, count) in mix.kinds() {
+            places.add(rows, unit, count);
+        }
+        places
+    }
+
+    /// So many units more of a kind. A kind of which no node has anything has no places.
+    pub(crate) fn add(&mut self, rows: &Rows, unit: &Amounts, count: u32) {
+        if let Some(known) = self.kinds.iter_mut().find(|kind| kind.unit == *unit) {
+            known.count = known.count.saturating_add(count.into());
+            return;
+        }
+        let share = Share::new(rows, unit);
+        if !share.amounts.is_empty() {
+            let (unit, count, on_nodes) = (unit.clone(), count.into(), vec![0; rows.nodes]);
+            self.kinds.push(Kind { unit, share, count, on_nodes, all: 0 });
+        }
+    }
+
+    /// Counts the places that there are now.
+    pub(crate) fn count(&mut self, rows: &Rows) {
+        for Kind { share, on_nodes, all, .. } in &mut self.kinds {
+            *all = 0;
+            for (at, places) in on_nodes.iter_mut().enumerate() {
+                *places = share.places(|row| rows.free(row, at));
+                *all = all.saturating_add(*places);
+            }
+        }
     }
 
     /// What the places that `taken` takes away on the node at `position` are worth.
     pub(crate) fn lost(&self, rows: &Rows, position: usize, taken: &Share) -> u64 {
         let lost = |kind: &Kind| {
             let before = kind.on_nodes.get(position).copied().unwrap_or(0);
-            let after = kind.share.places(|row| free(rows, row, position).saturating_sub(taken.of(row)));
-            let all = kind.on_nodes.iter().fold(0_u64, |sum, own| sum.saturating_add(*own));
-            let left = all - before + after.min(before);
-            kind.count.saturating_mul(worth(all / kind.share.width) - worth(left / kind.share.width))
+            if before == 0 {
+                return 0;
+            }
+            let after =
+                kind.share.places(|row| rows.free(row, position).saturating_sub(taken.of(row))).min(before);
+            if after == before {
+                return 0;
+            }
+            let left = kind.all - before + after;
+            let worth = |parts: u64| worth(parts / kind.share.width);
+            kind.count.saturating_mul(worth(kind.all) - worth(left))
         };
         self.kinds.iter().map(lost).fold(0, u64::saturating_add)
     }
-}
-
-fn free(rows: &Rows, row: usize, position: usize) -> u64 {
-    rows.get(row).and_then(|(_, room)| room.nodes.get(position)).map_or(0, |cell| cell.free)
 }
 
 /// What so many parts of places are worth: the more there are, the less each.
@@ -109,28 +126,34 @@ fn worth(parts: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::room::Cell;
+    use crate::placement::rows::Row;
 
-    /// One row: what is free on each node, of so much.
-    fn row(resource: &str, nodes: &[(u64, u64)]) -> (ResourceName, Room) {
-        let cell = |(free, allocatable): &(u64, u64)| Cell {
-            free: *free,
-            allocatable: *allocatable,
-            ..Cell::default()
+    /// Resources, and what is free of each on each node, of so much.
+    fn rows<const N: usize>(of: [(&str, &[(u64, u64)]); N]) -> Rows {
+        let nodes = of.first().map_or(0, |(_, cells)| cells.len());
+        let row = |(name, cells): (&str, &[(u64, u64)])| Row {
+            name: name.into(),
+            free: cells.iter().map(|(free, _)| *free).collect(),
+            allocatable: cells.iter().map(|(_, allocatable)| *allocatable).collect(),
         };
-        (resource.into(), Room { nodes: nodes.iter().map(cell).collect(), elsewhere: Cell::default() })
+        Rows { rows: of.map(row).into(), nodes }
     }
 
-    fn shape(amounts: &[(&str, u64)]) -> Shape {
-        amounts.iter().map(|(resource, amount)| ((*resource).into(), *amount)).collect()
+    /// The places of a mix of these units.
+    fn places<const N: usize>(rows: &Rows, units: [&Amounts; N]) -> Places {
+        let mut places = Places::new(rows, &Mix::default());
+        for unit in units {
+            places.add(rows, unit, 1);
+        }
+        places.count(rows);
+        places
     }
 
     #[test]
     fn a_place_with_a_card_is_lost_only_where_cards_are() {
-        let rows = [row("acme.com/card", &[(2, 2), (0, 0)]), row("cpu", &[(8, 8), (8, 8)])];
-        let (small, with_card) = (shape(&[("cpu", 2)]), shape(&[("acme.com/card", 1), ("cpu", 4)]));
-        let mix = Mix::from([(small.clone(), 1), (with_card, 1)]);
-        let (places, taken) = (Places::new(&rows, &mix), Share::new(&rows, &small));
+        let rows = rows([("acme.com/card", &[(2, 2), (0, 0)]), ("cpu", &[(8, 8), (8, 8)])]);
+        let (small, with_card) = (vec![0, 2], vec![1, 4]);
+        let (places, taken) = (places(&rows, [&small, &with_card]), Share::new(&rows, &small));
         // Of eight places of its own kind one is lost on either node, and of the two with a card one; half of that is left.
         let own = worth(8 * PARTS) - worth(7 * PARTS);
         assert_eq!(places.lost(&rows, 1, &taken), own);
@@ -147,21 +170,19 @@ mod tests {
 
     #[test]
     fn what_holds_no_whole_unit_counts_little() {
-        // A unit of 3 CPUs leaves 1 of 4, or 4 of 7: units of 4 lose one place on either node.
-        let rows = [row("cpu", &[(4, 8), (7, 8)])];
-        let (four, three) = (shape(&[("cpu", 4)]), shape(&[("cpu", 3)]));
-        let places = Places::new(&rows, &Mix::from([(four, 1)]));
-        let taken = Share::new(&rows, &three);
+        // A unit of 3 CPUs leaves 1 of 4, or 4 of 7: units of 4 lose their place on the first node alone.
+        let rows = rows([("cpu", &[(4, 8), (7, 8)])]);
+        let places = places(&rows, [&vec![4]]);
+        let taken = Share::new(&rows, &vec![3]);
         assert!(places.lost(&rows, 0, &taken) > places.lost(&rows, 1, &taken));
     }
 
     #[test]
     fn a_wide_unit_has_its_share_on_each_node() {
-        let rows = [row("cpu", &[(8, 8), (4, 8)]), row("memory", &[(100, 100), (100, 100)])];
+        let rows = rows([("cpu", &[(8, 8), (4, 8)]), ("memory", &[(100, 100), (100, 100)])]);
         // Twelve CPUs need two nodes, so on each it takes six and half of its memory.
-        let wide = shape(&[("cpu", 12), ("memory", 50)]);
-        let places = Places::new(&rows, &Mix::from([(wide.clone(), 1)]));
-        let taken = Share::new(&rows, &wide);
+        let wide = vec![12, 50];
+        let (places, taken) = (places(&rows, [&wide]), Share::new(&rows, &wide));
         assert_eq!((taken.of(0), taken.of(1)), (6, 25));
         let (before, on_0, on_1) = (64 + 21 / 4 + 42 / 4, 42 / 4 + 21 / 4, 64 + 21 / 4);
         assert_eq!(places.lost(&rows, 0, &taken), worth(before / 2) - worth(on_0 / 2), "8 of 6, then 2 of 6");

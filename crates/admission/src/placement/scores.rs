@@ -3,20 +3,20 @@
 use alloc::vec::Vec;
 
 use node_config::{Placement, Scope, Strategy};
-use pod_spec::{ResourceName, Unit};
+use pod_spec::Unit;
 use topology_policy::{NodeScores, Ties};
 
 use crate::ledger::Ledger;
 use crate::node::Node;
-use crate::node::room::Cell;
-use crate::placement::mix::{Mix, Shape, add_device_users, given, mix};
-use crate::placement::places::{Places, Rows, Share};
+use crate::placement::mix::Mix;
+use crate::placement::places::{Places, Share};
+use crate::placement::rows::{Amounts, Row, Rows};
 
 /// What is kept from one unit of a pod to the next.
 #[derive(Default)]
 pub(crate) struct Scoring {
-    /// The mix that is given, or the units that held something before the pod came and those of the pod that were scored.
-    mix: Option<Mix>,
+    rows: Option<Rows>,
+    places: Option<Places>,
 }
 
 impl Scoring {
@@ -32,82 +32,88 @@ impl Scoring {
         if placement.strategy == Strategy::LowestNumber {
             return None;
         }
-        let rows = node.room(ledger);
+        let rows = match self.rows.take() {
+            Some(mut rows) => {
+                rows.refresh(node, ledger);
+                rows
+            }
+            None => Rows::new(node, ledger),
+        };
+        let rows = self.rows.insert(rows);
         let costs: Vec<u64> = match placement.strategy {
             Strategy::LowestNumber => return None,
-            Strategy::MostAllocated => by_share(node, &rows, |name| weight(placement, name)),
+            Strategy::MostAllocated => by_share(rows, |_, row| weight(placement, row)),
             Strategy::LeastAllocated => {
-                let free = by_share(node, &rows, |name| weight(placement, name));
+                let free = by_share(rows, |_, row| weight(placement, row));
                 let most = free.iter().max().copied().unwrap_or(0);
                 free.iter().map(|own| most - own).collect()
             }
             Strategy::SpareDevices => {
-                let shape = node.shape(ledger, unit);
-                by_share(node, &rows, |name| unrequested(name, &shape))
+                let asked = rows.asked(node, ledger, unit);
+                // Devices that the unit does not ask for count 1.
+                by_share(rows, |at, row| {
+                    u64::from(row.is_device() && asked.get(at).is_none_or(|amount| *amount == 0))
+                })
             }
             Strategy::KeepRoom => {
-                let shape = node.shape(ledger, unit);
-                let taken = Share::new(&rows, &shape);
-                let mix = self.mix_with(placement, ledger, scope, shape);
-                let places = if placement.mix.is_empty() {
-                    let mut mix = mix.clone();
-                    add_device_users(
-                        &mut mix,
-                        rows.iter().map(|(name, _)| name).filter(|name| is_device(name)),
-                    );
-                    Places::new(&rows, &mix)
-                } else {
-                    Places::new(&rows, mix)
+                let asked = rows.asked(node, ledger, unit);
+                let takes_nothing = asked.iter().all(|amount| *amount == 0);
+                if takes_nothing && node.others.is_empty() {
+                    return None;
+                }
+                let places = match &mut self.places {
+                    Some(places) if placement.mix.is_empty() => {
+                        places.add(rows, &asked, 1);
+                        places
+                    }
+                    Some(places) => places,
+                    none => none.insert(places_of(placement, rows, ledger, scope, &asked)),
                 };
-                positions(node).map(|position| places.lost(&rows, position, &taken)).collect()
+                places.count(rows);
+                let taken = Share::new(rows, &asked);
+                (0..rows.nodes).map(|position| places.lost(rows, position, &taken)).collect()
             }
         };
         Some(scaled(&costs))
     }
-
-    /// The mix that is given, or that of the node with the unit that is being placed.
-    fn mix_with(&mut self, placement: &Placement, ledger: &Ledger, scope: Scope, shape: Shape) -> &Mix {
-        if !placement.mix.is_empty() {
-            return self.mix.get_or_insert_with(|| given(&placement.mix));
-        }
-        let mix = self.mix.get_or_insert_with(|| mix(ledger, scope));
-        *mix.entry(shape).or_default() += 1;
-        mix
-    }
 }
 
-fn positions(node: &Node) -> core::ops::Range<usize> {
-    0..node.nodes.len()
+/// The places of the mix that is given, or of that of the node: with the unit that is being placed, and those who may come for
+/// devices.
+fn places_of(placement: &Placement, rows: &Rows, ledger: &Ledger, scope: Scope, asked: &Amounts) -> Places {
+    if !placement.mix.is_empty() {
+        return Places::new(rows, &Mix::given(rows, &placement.mix));
+    }
+    let mut mix = Mix::held(rows, ledger, scope);
+    mix.add(asked, 1);
+    let mut places = Places::new(rows, &mix);
+    for unit in mix.device_users(rows) {
+        places.add(rows, &unit, 1);
+    }
+    places
 }
 
 /// What a resource counts.
-fn weight(placement: &Placement, name: &ResourceName) -> u64 {
+fn weight(placement: &Placement, row: &Row) -> u64 {
+    let name = row.name.as_str();
     if placement.weights.is_empty() {
-        return u64::from(matches!(name.as_str(), "cpu" | "memory"));
+        return u64::from(matches!(name, "cpu" | "memory"));
     }
-    placement.weights.get(name.as_str()).copied().unwrap_or(0).into()
-}
-
-/// Devices that the unit does not ask for count 1.
-fn unrequested(name: &ResourceName, shape: &Shape) -> u64 {
-    u64::from(is_device(name) && shape.iter().all(|(asked, _)| asked != name))
-}
-
-fn is_device(name: &ResourceName) -> bool {
-    name.as_str().contains('/')
+    placement.weights.get(name).copied().unwrap_or(0).into()
 }
 
 /// By node: the sum over the resources of weight times the share of the node's amount that is free.
-fn by_share(node: &Node, rows: &Rows, weight: impl Fn(&ResourceName) -> u64) -> Vec<u64> {
+fn by_share(rows: &Rows, weight: impl Fn(usize, &Row) -> u64) -> Vec<u64> {
     const WHOLE: u128 = 1 << 16;
-    let share = |cell: &Cell| {
-        let (free, all) = (u128::from(cell.free.min(cell.allocatable)), u128::from(cell.allocatable));
-        u64::try_from(free * WHOLE / all.max(1)).unwrap_or(0)
+    let share = |row: &Row, position: usize| {
+        let cell = |of: &[u64]| u128::from(of.get(position).copied().unwrap_or(0));
+        let (free, all) = (cell(&row.free), cell(&row.allocatable));
+        u64::try_from(free.min(all) * WHOLE / all.max(1)).unwrap_or(0)
     };
     let cost = |position: usize| {
-        rows.iter().filter_map(|(name, room)| Some(weight(name) * share(room.nodes.get(position)?))).sum()
+        rows.rows.iter().enumerate().map(|(at, row)| weight(at, row) * share(row, position)).sum()
     };
-    positions(node).map(cost).collect()
+    (0..rows.nodes).map(cost).collect()
 }
 
 /// Costs as scores: what the cheapest node costs counts as 0, what the dearest does as the highest score.
