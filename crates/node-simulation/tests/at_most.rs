@@ -80,8 +80,17 @@ fn bound(policy: &str, pods: &[Traced]) -> (u64, u64) {
     (at_most(&fleet, &templates, &arrivals, 0).unwrap(), admitted)
 }
 
+/// A unit: its node, CPUs and cards.
+type OnNode = (usize, u64, u64);
+
+/// When each pod leaves, and its units.
+type Placed = Vec<(u64, Vec<OnNode>)>;
+
+/// What is done with a pod's units and with all that runs.
+type Then<'a> = &'a mut dyn FnMut(&[OnNode], &mut Placed);
+
 /// The most that can run when each unit lies on one node: every subset, every way.
-fn most(pods: &[Traced], placed: &mut Vec<(u64, Vec<(usize, u64, u64)>)>) -> u64 {
+fn most(pods: &[Traced], placed: &mut Placed) -> u64 {
     let Some(((at, kind, stays), later)) = pods.split_first() else { return 0 };
     let here = most(later, placed);
     let mut best = here;
@@ -94,16 +103,8 @@ fn most(pods: &[Traced], placed: &mut Vec<(u64, Vec<(usize, u64, u64)>)>) -> u64
     best
 }
 
-type Placed = Vec<(u64, Vec<(usize, u64, u64)>)>;
-
 /// Every way to put `units` onto nodes beside what runs at the moment.
-fn place(
-    units: &[(u64, u64)],
-    now: u64,
-    chosen: &mut Vec<(usize, u64, u64)>,
-    placed: &mut Placed,
-    then: &mut dyn FnMut(&[(usize, u64, u64)], &mut Placed),
-) {
+fn place(units: &[(u64, u64)], now: u64, chosen: &mut Vec<OnNode>, placed: &mut Placed, then: Then<'_>) {
     let Some(((cpus, cards), others)) = units.split_first() else { return then(chosen, placed) };
     for node in 0..CPUS.len() {
         let runs = placed.iter().filter(|(leaves, _)| *leaves > now).flat_map(|(_, units)| units);
