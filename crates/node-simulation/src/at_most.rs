@@ -7,22 +7,39 @@
 mod classes;
 mod prices;
 
+use alloc::vec::Vec;
+
 use crate::queue::Retry;
 use crate::run::Fleet;
 use crate::workload::{Arrival, Template};
+use classes::Class;
+use prices::Problem;
 
-/// The most of `arrivals` that `fleet` could admit, each at its first try. `reached` is a number that was admitted: the
-/// nearer to the result, the closer the result.
-///
-/// `None` where nothing is known: pods are tried again, or one may end others.
-#[must_use]
-pub fn at_most(fleet: &Fleet<'_>, templates: &[Template], arrivals: &[Arrival], reached: u64) -> Option<u64> {
-    let is_critical = |template: &Template| template.pod.constraints.is_critical();
-    if fleet.retry != Retry::Never || templates.iter().any(is_critical) {
-        return None;
+/// What limits the pods of a fleet, whoever places them. Fleets whose limits are equal have the same bound.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Limits {
+    classes: Vec<Class>,
+    templates: usize,
+}
+
+impl Limits {
+    /// The limits of a fleet for pods of these kinds. `None` where nothing is known: pods are tried again, or one may end
+    /// others.
+    #[must_use]
+    pub fn new(fleet: &Fleet<'_>, templates: &[Template]) -> Option<Self> {
+        let is_critical = |template: &Template| template.pod.constraints.is_critical();
+        if fleet.retry != Retry::Never || templates.iter().any(is_critical) {
+            return None;
+        }
+        Some(Self { classes: classes::of(fleet, templates), templates: templates.len() })
     }
-    let stays = prices::stays(arrivals, templates.len());
-    let classes = classes::of(fleet, templates);
-    let admitted = stays.len() as u64 - prices::refused_at_least(&classes, &stays, reached);
-    Some(admitted.max(reached))
+
+    /// The most of `arrivals` that could be admitted, each at its first try. `reached` is a number that was admitted: the
+    /// nearer to the result, the closer the result.
+    #[must_use]
+    pub fn at_most(&self, arrivals: &[Arrival], reached: u64) -> u64 {
+        let stays = prices::stays(arrivals, self.templates);
+        let refused = Problem::new(&self.classes, &stays).refused_at_least(reached);
+        (stays.len() as u64 - refused).max(reached)
+    }
 }

@@ -7,6 +7,9 @@
 //! - *Utilisation*: what is held of each resource on each NUMA node, averaged over time.
 //! - *Fragmentation*: of the pods of the mix which the free resources of a machine would hold in sum, the share for
 //!   which no single NUMA node has room; averaged over time. Pods that need several nodes anyway do not count.
+//! - *Stranded*: what is free of each resource on each NUMA node while pods of the mix have no room there, each kind by its
+//!   weight; averaged over time. That is the measure of FGD (Weng et al., USENIX ATC 2023) for NUMA nodes.
+//! - *Bound*: how many pods [any placement](Limits::at_most) could admit at most.
 //!
 //! - *Time to place*: from the arrival of a pod to its admission; only where pods are [tried again](Retry).
 //!
@@ -35,7 +38,7 @@ mod rules;
 mod reservation;
 mod at_most;
 
-pub use at_most::at_most;
+pub use at_most::Limits;
 pub use capacity::{Capacity, Limit, capacity};
 pub use distribution::{Distribution, DistributionError};
 pub use host::{Host, NoPlugins, Plugins};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use device_manager::{Device, Inventory};
 use node_config::KubeletConfiguration;
 use node_simulation::{
-    Arrival, Fleet, Host, Lifetime, NoObserver, NoPlugins, Retry, Scheduler, Template, Weight, at_most, run,
+    Arrival, Fleet, Host, Lifetime, Limits, NoObserver, NoPlugins, Retry, Scheduler, Template, Weight, run,
 };
 use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
 use proptest::prelude::*;
@@ -77,7 +77,7 @@ fn bound(policy: &str, pods: &[Traced]) -> (u64, u64) {
     };
     let arrivals: Vec<Arrival> = pods.iter().map(arrival).collect();
     let admitted = run(&fleet, &templates, &arrivals, &mut NoObserver).admitted();
-    (at_most(&fleet, &templates, &arrivals, 0).unwrap(), admitted)
+    (Limits::new(&fleet, &templates).unwrap().at_most(&arrivals, 0), admitted)
 }
 
 /// A unit: its node, CPUs and cards.
@@ -145,10 +145,10 @@ fn nothing_is_known_where_pods_come_again() {
     let node = node(&view, "none");
     let host = || Host::new(&node, view.cpus(), Inventory::new(view.nodes().clone()), &NoPlugins);
     let fleet = |retry| Fleet { hosts: vec![(host(), 1)], scheduler: Scheduler::Blind, retry };
-    assert_eq!(at_most(&fleet(Retry::BackOff), &KINDS.map(template), &[], 0), None);
+    assert_eq!(Limits::new(&fleet(Retry::BackOff), &KINDS.map(template)), None);
     let mut critical = template(KINDS[0]);
     critical.pod.constraints.priority = 2_000_000_000;
-    assert_eq!(at_most(&fleet(Retry::Never), &[critical], &[], 0), None);
+    assert_eq!(Limits::new(&fleet(Retry::Never), &[critical]), None);
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! Every run of every configuration with the bound of each, on all cores, with a bar that tells how far they are.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use node_simulation::{Decision, Fleet, Observer, Outcome};
+use node_simulation::{Decision, Fleet, Limits, Observer, Outcome};
 use rayon::prelude::*;
 
 use super::Prepared;
@@ -24,16 +24,50 @@ pub(crate) fn run(prepared: &Prepared) -> Vec<Vec<Done>> {
         (0..fleets.len()).flat_map(|configuration| (0..runs).map(move |run| (configuration, run))).collect();
     let done = jobs.into_par_iter().map(|(configuration, run)| {
         let mut counter = Counter { bar: &bar, not_told: 0 };
-        let arrivals = prepared.arrivals(run);
         let (fleet, templates) = (&fleets[configuration], &configurations[configuration].templates);
-        let outcome = node_simulation::run(fleet, templates, &arrivals, &mut counter);
-        let at_most = node_simulation::at_most(fleet, templates, &arrivals, outcome.admitted());
-        Done { outcome, at_most }
+        node_simulation::run(fleet, templates, &prepared.arrivals(run), &mut counter)
     });
     // In the order of the jobs, whichever was done first.
-    let done: Vec<Done> = done.collect();
+    let done: Vec<Outcome> = done.collect();
     bar.finish_and_clear();
-    done.chunks(runs as usize).map(<[Done]>::to_vec).collect()
+    let outcomes: Vec<&[Outcome]> = done.chunks(runs as usize).collect();
+    let limits: Vec<Option<Limits>> =
+        fleets.iter().zip(configurations).map(|(fleet, own)| Limits::new(fleet, &own.templates)).collect();
+    let bounds: Vec<Vec<Option<u64>>> =
+        (0..runs).into_par_iter().map(|run| bounds(prepared, run, &limits, &outcomes)).collect();
+    let of = |(configuration, outcomes): (usize, &&[Outcome])| {
+        let bound = |run: usize| bounds.get(run).and_then(|own| *own.get(configuration)?);
+        let done = outcomes.iter().cloned().enumerate();
+        done.map(|(run, outcome)| Done { outcome, at_most: bound(run) }).collect()
+    };
+    outcomes.iter().enumerate().map(of).collect()
+}
+
+/// The bound of a run under each configuration; those with the same limits have one.
+fn bounds(
+    prepared: &Prepared,
+    run: u32,
+    limits: &[Option<Limits>],
+    outcomes: &[&[Outcome]],
+) -> Vec<Option<u64>> {
+    let mut known: Vec<(&Limits, u64)> = Vec::new();
+    let mut bounds = Vec::new();
+    for own in limits {
+        let Some(own) = own else {
+            bounds.push(None);
+            continue;
+        };
+        if let Some((_, bound)) = known.iter().find(|(other, _)| *other == own) {
+            bounds.push(Some(*bound));
+            continue;
+        }
+        let same = limits.iter().zip(outcomes).filter(|(other, _)| other.as_ref() == Some(own));
+        let reached = same.filter_map(|(_, runs)| runs.get(run as usize)).map(Outcome::admitted).max();
+        let bound = own.at_most(&prepared.arrivals(run), reached.unwrap_or(0));
+        known.push((own, bound));
+        bounds.push(Some(bound));
+    }
+    bounds
 }
 
 /// A bar on standard error, if that is a terminal.
