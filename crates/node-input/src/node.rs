@@ -1,6 +1,6 @@
 //! What is decided on: a machine, the rules, the devices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,9 @@ use anyhow::Context;
 use config_advice::hazards_of_kubelet;
 use cpu_manager::QuotaWithExclusiveCpus;
 use device_manager::{Inventory, Moment};
-use node_config::{Amounts, CapacityFacts, Gate, KubeletConfiguration, OwnOptions, Rules, capacity};
+use node_config::{
+    Amounts, CapacityFacts, Gate, KubeletConfiguration, OwnOptions, Placement, Rules, capacity,
+};
 use node_output::{NodeLine, manifest_style};
 use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_manifest::Warning;
@@ -262,6 +264,8 @@ impl LoadedNode {
         let options = options_of(machine, rules)?;
         let node = Node::start_with(&view, &config, None, compat, options.clone())
             .map_err(|error| start_failed(&error, &name, &machine.name))?;
+        let gaps = placement_gaps(&node, &options.placement, &inventory);
+        warnings.extend(gaps.into_iter().map(InputWarning::Notice));
         let line = NodeLine::new(&machine.name, &name, &node);
         // Where this goes on and a kubelet would not.
         if let Err(error) = Node::start(&view, &config, None, Compat::KUBELET) {
@@ -364,6 +368,28 @@ pub fn configuration_to_check(
     // A proposal is a configuration of its own: settings of Bottlerocket cannot be changed in place.
     let text = |bytes: &[u8]| if configuration::is_settings(bytes) { String::new() } else { text(bytes) };
     Ok((configuration::from_text(given, &bytes, view.cpus().num_cpus(), release)?, text(&bytes)))
+}
+
+/// Resources that a placement names and the node has none of. Where no devices are known, plugins may come with them.
+fn placement_gaps(node: &Node, placement: &Placement, inventory: &Inventory) -> Vec<Notice> {
+    let in_mix = placement.mix.iter().flat_map(|unit| unit.requests.keys()).map(|name| ("mix", name));
+    let in_weights = placement.weights.keys().map(|name| ("weights", name));
+    let named: BTreeSet<(&str, &String)> = in_mix.chain(in_weights).collect();
+    if named.is_empty() {
+        return Vec::new();
+    }
+    let rows = node.room(&node.empty_ledger().with_inventory(inventory.clone()));
+    let knows_devices = inventory.registered().next().is_some();
+    let has = |name: &str| {
+        rows.iter().any(|(row, _)| row.as_str() == name) || (name.contains('/') && !knows_devices)
+    };
+    let lacked = named.into_iter().filter(|(_, name)| !has(name));
+    let gap = |(field, name): (&str, &String)| {
+        let text =
+            format!("placement.{field} names {name}, of which the node has none: it counts for nothing");
+        Notice::warning(text)
+    };
+    lacked.map(gap).collect()
 }
 
 fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> Result<(), ConfigurationRefused> {
