@@ -4,6 +4,7 @@ use local_cluster::RELEASE;
 
 use crate::codegen::Codegen;
 use crate::fixtures::Fixtures;
+use crate::guide::Guide;
 use crate::hwloc::Hwloc;
 use crate::instructions::Instructions;
 use crate::package::Package;
@@ -30,7 +31,8 @@ impl Ci {
         run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
         fuzz::check()?;
         run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
-        Package {}.run()?;
+        Package { alone: false }.run()?;
+        Guide { install: self.test.install }.run()?;
         Hwloc { install: self.test.install }.run()?;
         Instructions { write: false, install: self.test.install }.run()?;
         conformance()?;

@@ -1,6 +1,7 @@
 //! The commands of this workspace: those that CI runs are those that a person runs.
 
 mod bench;
+mod bump;
 mod conformance;
 mod chaos;
 mod debian;
@@ -53,6 +54,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Bench(bench::Bench),
+    Bump(bump::Bump),
     Chaos(chaos::Chaos),
     Ci(ci::Ci),
     Cluster(cluster::Cluster),
@@ -103,6 +105,7 @@ impl Command {
     fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Bench(bench) => bench.run(),
+            Self::Bump(bump) => bump.run(),
             Self::Chaos(chaos) => chaos.run(),
             Self::Ci(ci) => ci.run(),
             Self::Cluster(cluster) => cluster.run(),

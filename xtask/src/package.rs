@@ -1,33 +1,61 @@
-//! `cargo xtask package`: every crate that is published, built from its package.
+//! `cargo xtask package`: every crate that is published, built from its package, as its README says that it is used.
 //!
 //! The packages are made by cargo, unpacked side by side and checked as a workspace of their own, in which each stands
 //! for the crate of its name on the registry: what a package lacks is missed. cargo's own verification does the same
 //! from scratch for each crate, and keeps what it has unpacked once, so that it knows a changed crate only by a new
 //! version.
+//!
+//! Beside each package lies its user: a package whose dependencies are those that the `cargo add` line of the README
+//! writes, and whose programs are the README's examples.
+
+mod index;
+mod manifest;
+mod user;
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 
-use crate::{cargo, root, run};
+use self::user::User;
+use crate::{cargo, root, run, target};
 
-/// Makes the packages of all published crates and builds each from its package.
+use self::manifest::{is_published, own_packages};
+
+/// Makes the packages of all published crates, builds each from its package, and builds what their READMEs show.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Package {}
+pub(crate) struct Package {
+    /// Builds each package and its user by itself: no other crate lends it a feature (takes some minutes).
+    #[arg(long)]
+    pub(crate) alone: bool,
+}
+
+/// A crate that is published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Published {
+    name: String,
+    version: String,
+    folder: PathBuf,
+}
 
 impl Package {
-    #[expect(clippy::unused_self, reason = "every command is run alike")]
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let output = cargo(&["metadata", "--format-version", "1", "--no-deps"]).output()?;
+        let output = cargo(&["metadata", "--format-version", "1", "--all-features"]).output()?;
+        ensure!(output.status.success(), "`cargo metadata` failed");
         let metadata: Value =
             serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
-        let target =
-            PathBuf::from(metadata["target_directory"].as_str().context("there is no target folder")?);
+        let toolchain = fs::read_to_string(root().join("rust-toolchain.toml"))
+            .context("failed to read rust-toolchain.toml")?;
+        let channel = toolchain.split('"').nth(1).context("rust-toolchain.toml names no toolchain")?;
+        let faults = manifest::faults(&metadata, channel);
+        if !faults.is_empty() {
+            bail!("{}", faults.join("\n"));
+        }
         let (published, private) = crates(&metadata);
 
         let mut package = cargo(&["package", "--workspace", "--no-verify", "--quiet"]);
@@ -40,50 +68,92 @@ impl Package {
         }
         run(&mut package)?;
 
-        let folder = target.join("packages");
+        let folder = target().join("packages");
         if folder.exists() {
             fs::remove_dir_all(&folder).with_context(|| format!("failed to empty {}", folder.display()))?;
         }
         fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
-        for (name, version) in &published {
-            let packed = target.join("package").join(format!("{name}-{version}.crate"));
+        for Published { name, version, .. } in &published {
+            let packed = target().join("package").join(format!("{name}-{version}.crate"));
             // `m`: files are as new as their unpacking, by which cargo knows that they have changed.
             let arguments = [OsStr::new("-xzmf"), packed.as_os_str(), OsStr::new("-C"), folder.as_os_str()];
             let status = Command::new("tar").args(arguments).status().context("failed to start tar")?;
             ensure!(status.success(), "failed to unpack {}: {status}", packed.display());
         }
-        write(&folder.join("Cargo.toml"), &workspace(&published))?;
+        let users = users(&metadata, &published, &folder)?;
+        write(&folder.join("Cargo.toml"), &workspace(&published, &users))?;
         fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock"))
             .context("failed to copy Cargo.lock")?;
-        let mut check = cargo(&["check", "--workspace", "--quiet"]);
-        run(check.current_dir(&folder).env("CARGO_TARGET_DIR", &target))
+        let check = |arguments: &[&str]| {
+            let mut check = cargo(&["check", "--quiet"]);
+            run(check.args(arguments).current_dir(&folder).env("CARGO_TARGET_DIR", target()))
+        };
+        if !self.alone {
+            return check(&["--workspace", "--examples", "--bins", "--lib"]);
+        }
+        let began = Instant::now();
+        for Published { name, .. } in &published {
+            check(&["--package", name])?;
+            if let Some(user) = users.iter().find(|user| user.of == *name) {
+                check(&["--package", &user.name(), "--examples"])?;
+            }
+        }
+        println!("{} packages build alone, in {} s", published.len(), began.elapsed().as_secs());
+        Ok(())
     }
 }
 
-/// Name and version of the crates that are published, and the names of those that are not.
-fn crates(metadata: &Value) -> (Vec<(String, String)>, Vec<String>) {
+/// Makes the user of each published library, in the folder of the packages.
+fn users(metadata: &Value, published: &[Published], folder: &Path) -> anyhow::Result<Vec<User>> {
+    let index = folder.join("index-of-crates");
+    index::write(metadata, &index)?;
+    let mut users = Vec::new();
+    for published in published {
+        let package = folder.join(format!("{}-{}", published.name, published.version));
+        let readme = package.join("README.md");
+        let text =
+            fs::read_to_string(&readme).with_context(|| format!("failed to read {}", readme.display()))?;
+        if !package.join("src/lib.rs").exists() {
+            let install = format!("cargo install {}", published.name);
+            ensure!(text.contains(&install), "the README of {} lacks `{install}`", published.name);
+            continue;
+        }
+        let user = User::of(&published.name, &text)?;
+        user.make(folder, &index)?;
+        users.push(user);
+    }
+    Ok(users)
+}
+
+/// The crates that are published, and the names of those that are not.
+fn crates(metadata: &Value) -> (Vec<Published>, Vec<String>) {
     let (mut published, mut private) = (Vec::new(), Vec::new());
-    for package in metadata["packages"].as_array().into_iter().flatten() {
+    for package in own_packages(metadata) {
         let text = |field: &str| package[field].as_str().unwrap_or_default().to_owned();
-        // `publish = false` is an empty list of registries.
-        match package["publish"].as_array() {
-            Some(registries) if registries.is_empty() => private.push(text("name")),
-            _ => published.push((text("name"), text("version"))),
+        if is_published(package) {
+            let folder = Path::new(&text("manifest_path")).parent().unwrap_or(Path::new("")).to_path_buf();
+            published.push(Published { name: text("name"), version: text("version"), folder });
+        } else {
+            private.push(text("name"));
         }
     }
     (published, private)
 }
 
-/// The manifest over the unpacked packages. With the project's own profile what is built already is used again.
-fn workspace(packages: &[(String, String)]) -> String {
+/// The manifest over the unpacked packages and their users. With the project's own profile what is built already is used
+/// again.
+fn workspace(packages: &[Published], users: &[User]) -> String {
     let mut text =
         "[profile.dev]\ndebug = \"line-tables-only\"\n\n[workspace]\nresolver = \"3\"\nmembers = ["
             .to_owned();
-    for (name, version) in packages {
+    for Published { name, version, .. } in packages {
         let _ = write!(text, "\"{name}-{version}\", ");
     }
+    for user in users {
+        let _ = write!(text, "\"{}\", ", user.name());
+    }
     text.push_str("]\n\n[patch.crates-io]\n");
-    for (name, version) in packages {
+    for Published { name, version, .. } in packages {
         let _ = writeln!(text, "{name} = {{ path = \"{name}-{version}\" }}");
     }
     text
@@ -102,14 +172,19 @@ mod tests {
     #[test]
     fn what_is_published_stands_for_the_crate_on_the_registry() {
         let metadata = json!({ "packages": [
-            { "name": "low", "version": "0.1.0", "publish": null },
-            { "name": "tool", "version": "0.1.0", "publish": [] },
-            { "name": "high", "version": "0.2.0", "publish": ["crates-io"] },
+            { "name": "low", "version": "0.1.0", "publish": null, "source": null },
+            { "name": "tool", "version": "0.1.0", "publish": [], "source": null },
+            { "name": "high", "version": "0.2.0", "publish": ["crates-io"], "source": null },
+            { "name": "serde", "version": "1.0.0", "publish": null, "source": "registry" },
         ] });
         let (published, private) = crates(&metadata);
         assert_eq!(private, ["tool"]);
-        let manifest = workspace(&published);
-        assert!(manifest.contains("members = [\"low-0.1.0\", \"high-0.2.0\", ]"), "{manifest}");
+        let user = User::of("low", "```sh\ncargo add low\n```\n").unwrap();
+        let manifest = workspace(&published, &[user]);
+        assert!(
+            manifest.contains("members = [\"low-0.1.0\", \"high-0.2.0\", \"user-of-low\", ]"),
+            "{manifest}"
+        );
         assert!(manifest.ends_with(
             "[patch.crates-io]\nlow = { path = \"low-0.1.0\" }\nhigh = { path = \"high-0.2.0\" }\n"
         ));
