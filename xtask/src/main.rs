@@ -1,5 +1,6 @@
 //! The commands of this workspace: those that CI runs are those that a person runs.
 
+mod api;
 mod bench;
 mod bump;
 mod conformance;
@@ -53,6 +54,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Api(api::Api),
     Bench(bench::Bench),
     Bump(bump::Bump),
     Chaos(chaos::Chaos),
@@ -104,6 +106,7 @@ fn main() -> std::process::ExitCode {
 impl Command {
     fn run(self) -> anyhow::Result<()> {
         match self {
+            Self::Api(api) => api.run(),
             Self::Bench(bench) => bench.run(),
             Self::Bump(bump) => bump.run(),
             Self::Chaos(chaos) => chaos.run(),

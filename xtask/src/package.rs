@@ -25,7 +25,7 @@ use serde_json::Value;
 use self::user::User;
 use crate::{cargo, root, run, target};
 
-use self::manifest::{is_published, own_packages};
+pub(crate) use self::manifest::{is_published, own_packages};
 
 /// Makes the packages of all published crates, builds each from its package, and builds what their READMEs show.
 #[derive(Debug, clap::Args)]
