@@ -7,6 +7,7 @@ use crate::fixtures::Fixtures;
 use crate::guide::Guide;
 use crate::hwloc::Hwloc;
 use crate::instructions::Instructions;
+use crate::licences::Licences;
 use crate::package::Package;
 use crate::plugins::Plugins;
 use crate::test::Test;
@@ -27,6 +28,7 @@ impl Ci {
         Tidy {}.run()?;
         Fixtures { check: true }.run()?;
         Codegen { check: true }.run()?;
+        Licences { write: false }.run()?;
         Plugins {}.run()?;
         run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
         fuzz::check()?;

@@ -22,6 +22,7 @@ mod node;
 mod kubelet;
 mod kubelet_faults;
 mod kubernetes;
+mod licences;
 mod nfd;
 mod object_fields;
 mod observe;
@@ -73,6 +74,7 @@ enum Command {
     KubeletFaults(kubelet_faults::KubeletFaults),
     KubeletVectors(kubelet::KubeletVectors),
     KubeletNode(kubelet::KubeletNode),
+    Licences(licences::Licences),
     Nfd(nfd::Nfd),
     ObjectFields(object_fields::ObjectFields),
     Observe(observe::Observe),
@@ -125,6 +127,7 @@ impl Command {
             Self::KubeletFaults(faults) => faults.run(),
             Self::KubeletVectors(vectors) => vectors.run(),
             Self::KubeletNode(node) => node.run(),
+            Self::Licences(licences) => licences.run(),
             Self::Nfd(nfd) => nfd.run(),
             Self::ObjectFields(fields) => fields.run(),
             Self::Observe(observe) => observe.run(),

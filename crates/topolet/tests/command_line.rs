@@ -66,7 +66,8 @@ fn commands() -> Vec<String> {
     let list = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
     let lines = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let names = lines.filter_map(|line| line.split_whitespace().next());
-    names.filter(|name| *name != "help").map(str::to_owned).collect()
+    // One that is an option too is followed by a comma.
+    names.map(|name| name.trim_end_matches(',')).filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
 #[test]
@@ -86,6 +87,22 @@ fn every_command_is_completed_and_has_a_manual_page() {
         assert!(page.contains(".SH SYNOPSIS"), "{command}: {page}");
     }
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// `cargo xtask licences` compares the text with the crates; here it is what the program prints.
+#[test]
+fn the_licences_of_all_parts_are_printed() {
+    let printed = topolet(&["--licences"]);
+    assert_eq!(printed, topolet(&["licences"]));
+    assert!(printed.starts_with("topolet is licensed under the Apache License, version 2.0"), "{printed}");
+    let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+    let lock = std::fs::read_to_string(lock).unwrap();
+    for name in ["clap", "kube", "libmimalloc-sys", "ring", "serde", "tokio"] {
+        let (_, rest) = lock.split_once(&format!("name = \"{name}\"\nversion = \"")).unwrap();
+        let part = format!("{name} {}", rest.split('"').next().unwrap());
+        assert!(printed.contains(&part), "{part} is not there");
+    }
+    assert!(printed.contains("Permission is hereby granted, free of charge"), "the text of the MIT licence");
 }
 
 #[test]

@@ -76,7 +76,8 @@ fn below(help: &str) -> Vec<String> {
     let lines = lines.take_while(|line| !line.is_empty());
     let named = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let names = named.filter_map(|line| line.split_whitespace().next());
-    names.filter(|name| *name != "help").map(str::to_owned).collect()
+    // One that is an option too is followed by a comma.
+    names.map(|name| name.trim_end_matches(',')).filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
 /// All commands that do something, with the lines of their examples.

@@ -195,3 +195,7 @@ Examples:
 pub(super) const MAN: &str = "\
 Examples:
   topolet man manual/";
+
+pub(super) const LICENCES: &str = "\
+Examples:
+  topolet --licences";

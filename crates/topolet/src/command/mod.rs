@@ -15,6 +15,7 @@ mod export;
 mod fleet;
 #[cfg(feature = "kubernetes")]
 pub(crate) mod kubectl;
+mod licences;
 mod man;
 #[cfg(feature = "kubernetes")]
 mod scheduler;
@@ -140,6 +141,9 @@ pub(crate) enum Command {
     /// Writes manual pages, one for each command.
     #[command(after_help = examples::MAN)]
     Man(ManArguments),
+    /// Prints the licences of topolet and of everything that the program contains.
+    #[command(long_flag = "licences", after_help = examples::LICENCES)]
+    Licences,
 }
 
 /// Does what the arguments say.
@@ -171,5 +175,6 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Kubectl(arguments) => kubectl::run(&arguments.command, screen),
         Command::Completions(arguments) => completions::run(arguments, Arguments::command(), screen),
         Command::Man(arguments) => man::run(arguments, Arguments::command(), screen),
+        Command::Licences => licences::run(screen),
     }
 }
