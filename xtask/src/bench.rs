@@ -31,7 +31,7 @@ pub(crate) struct Bench {
     /// How to print: a table, or a line of JSON for each.
     #[arg(short, long, default_value = "table", value_name = "FORMAT")]
     output: Format,
-    /// Draws the curves of growth anew: the picture of the README, where they are complete.
+    /// Draws the curves of growth anew: the picture of the guide, where they are complete.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "docs/growth.svg")]
     chart: Option<PathBuf>,
 }

@@ -6,6 +6,7 @@ mod bump;
 mod conformance;
 mod chaos;
 mod debian;
+mod dist;
 mod document;
 mod ci;
 mod cluster;
@@ -64,6 +65,7 @@ enum Command {
     ClusterChaos(cluster_chaos::ClusterChaos),
     Codegen(codegen::Codegen),
     Conformance(conformance::Conformance),
+    Dist(dist::Dist),
     Fixtures(fixtures::Fixtures),
     Fleet(fleet::Fleet),
     Fuzz(fuzz::Fuzz),
@@ -117,6 +119,7 @@ impl Command {
             Self::ClusterChaos(chaos) => chaos.run(),
             Self::Codegen(codegen) => codegen.run(),
             Self::Conformance(conformance) => conformance.run(),
+            Self::Dist(dist) => dist.run(),
             Self::Fixtures(fixtures) => fixtures.run(),
             Self::Fleet(fleet) => fleet.run(),
             Self::Fuzz(fuzz) => fuzz.run(),

@@ -1,7 +1,8 @@
 //! `cargo xtask pictures`: the pictures of machines and of a decision that the documentation shows.
 //!
 //! Each is what `topolet topology -o svg` or `admit -o svg` draws, made an image by `rsvg-convert` with the font in `xtask/font`, so that
-//! it is the same wherever it is made. What a terminal shows has the font of Debian's package `fonts-dejavu-core`.
+//! it is the same wherever it is made. What a terminal shows has the font of Debian's package `fonts-dejavu-core`. The refusal
+//! stays a drawing.
 
 mod described;
 mod terminal;
@@ -20,10 +21,15 @@ pub(crate) struct Pictures {
     /// Draws what `kubectl describe pod` shows of a refused pod instead. Builds Kubernetes' control plane first.
     #[arg(long)]
     described: bool,
+    /// Draws the refusal that the README shows instead, as `topolet demo` prints it.
+    #[arg(long, conflicts_with = "described")]
+    refusal: bool,
 }
 
 /// Columns of the terminal that is drawn.
 const COLUMNS: usize = 130;
+/// Columns of the refusal; a test of topolet runs it with as many.
+const REFUSAL_COLUMNS: usize = 104;
 
 /// File names, and what is drawn.
 const PICTURES: &[(&str, &[&str])] = &[
@@ -65,6 +71,11 @@ const MOST_BYTES: u64 = 300_000;
 
 impl Pictures {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        if self.refusal {
+            let shown = format!("$ topolet demo\n…\n{}\n…", refusal()?);
+            let file = root().join("docs/pictures/refusal.svg");
+            return write(&file, terminal::drawing(&shown, REFUSAL_COLUMNS).as_bytes());
+        }
         if Command::new("rsvg-convert").arg("--version").output().is_err() {
             bail!("rsvg-convert is not there, which makes images of drawings: apt-get install librsvg2-bin");
         }
@@ -88,6 +99,16 @@ impl Pictures {
         }
         fs::remove_dir_all(&work).with_context(|| format!("failed to remove {}", work.display()))
     }
+}
+
+/// What the demo prints of the pod that is refused.
+fn refusal() -> anyhow::Result<String> {
+    let mut demo = cargo(&["run", "--quiet", "--package", "topolet", "--", "demo"]);
+    demo.env("COLUMNS", REFUSAL_COLUMNS.to_string()).env("LC_ALL", "C.UTF-8");
+    let output = demo.output().context("failed to start topolet")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let refused = text.split("\n\n").find(|part| part.starts_with('✘'));
+    Ok(refused.context("the demo refuses no pod")?.to_owned())
 }
 
 /// Makes an image of a drawing, with the fonts of a configuration of fontconfig, or else this machine's.

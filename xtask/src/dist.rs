@@ -1,0 +1,176 @@
+//! `cargo xtask dist`: what people install, made of the static program: a Debian package, and an archive with its manifest for
+//! krew. The root file system of the image is the folder of `cargo xtask static`.
+
+mod debian_root;
+mod image_root;
+mod krew;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::document::write_figures;
+use crate::static_build::Static;
+use crate::{cargo, root, run, target};
+
+/// The version that is installed where none is there.
+const CARGO_DEB: &str = "3.8.0";
+/// Where the figures of a test are.
+const DOCUMENT: &str = "docs/packages.md";
+
+/// Builds the Debian package and the archive for krew, with the static program, into dist of cargo's target folder.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Dist {
+    /// Installs the pinned cargo-deb and, for a test, debootstrap first where they are not there.
+    #[arg(long)]
+    install: bool,
+    /// Take the program that the last `cargo xtask static` has left, instead of building it.
+    #[arg(long)]
+    built: bool,
+    /// Install each, run it, and remove it: the Debian package in a new root of Debian, the archive with krew, the image as a root
+    /// file system. Needs to be root, debootstrap and Go.
+    #[arg(long)]
+    test: bool,
+    /// Write what the test has found to docs/packages.md.
+    #[arg(long, requires = "test")]
+    write: bool,
+}
+
+/// What was made, and its version.
+struct Made {
+    version: String,
+    debian: PathBuf,
+    archive: PathBuf,
+    manifest: PathBuf,
+}
+
+impl Dist {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        self.needs()?;
+        if !self.built {
+            Static {}.run()?;
+        }
+        let made = make()?;
+        if !self.test {
+            return Ok(());
+        }
+        let mut table = "| what | how it is tried | size | time |\n|---|---|---|---|\n".to_owned();
+        for (what, file, how, test) in [
+            (
+                "Debian package",
+                &made.debian,
+                debian_root::HOW,
+                debian_root::test as fn(&Made) -> anyhow::Result<()>,
+            ),
+            ("archive for krew", &made.archive, krew::HOW, krew::test),
+            ("image", &target().join("static/topolet"), image_root::HOW, image_root::test),
+        ] {
+            let began = Instant::now();
+            test(&made).with_context(|| format!("the {what} does not do"))?;
+            let tenths = (fs::metadata(file)?.len() * 10) >> 20;
+            let mib = format!("{}.{}", tenths / 10, tenths % 10);
+            table += &format!("| {what} | {how} | {mib} MiB | {} s |\n", began.elapsed().as_secs());
+        }
+        print!("{table}");
+        if self.write { write_figures(DOCUMENT, "cargo xtask dist --test --write", &table) } else { Ok(()) }
+    }
+
+    /// Installs what is not there, or says what that is.
+    fn needs(&self) -> anyhow::Result<()> {
+        let has_deb =
+            cargo(&["deb", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status()?.success();
+        if !has_deb {
+            if !self.install {
+                bail!(
+                    "cargo-deb is not installed; `cargo xtask dist --install` installs cargo-deb {CARGO_DEB}"
+                );
+            }
+            let install =
+                ["install", "--locked", "cargo-deb", "--version", CARGO_DEB, "--no-default-features"];
+            run(&mut cargo(&install))?;
+        }
+        if self.test && Command::new("debootstrap").arg("--version").output().is_err() {
+            if !self.install {
+                bail!(
+                    "debootstrap is not installed; `cargo xtask dist --test --install` installs it by apt-get"
+                );
+            }
+            crate::debian::install(&["debootstrap"])?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes the package and the archive.
+fn make() -> anyhow::Result<Made> {
+    let (stage, out) = (target().join("release/dist"), target().join("dist"));
+    for folder in [&stage, &out] {
+        let _ = fs::remove_dir_all(folder);
+        fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
+    }
+    let program = stage.join("topolet");
+    fs::copy(target().join("static/topolet"), &program).context("failed to copy the static program")?;
+    for link in ["kubectl-topolet", "kubectl_complete-topolet"] {
+        symlink("topolet", stage.join(link)).with_context(|| format!("failed to link {link}"))?;
+    }
+    run(Command::new(&program).arg("man").arg(stage.join("man")).stdout(Stdio::null()))?;
+    // As Debian has them.
+    run(Command::new("gzip").args(["--best", "--no-name", "--recursive"]).arg(stage.join("man")))?;
+    for (shell, file) in [("bash", "bash/topolet"), ("zsh", "zsh/_topolet"), ("fish", "fish/topolet.fish")] {
+        let script = said(Command::new(&program).args(["completions", shell]))?;
+        let file = stage.join(file);
+        fs::create_dir_all(file.parent().unwrap_or(&stage))?;
+        fs::write(&file, script).with_context(|| format!("failed to write {}", file.display()))?;
+    }
+    let version = said(Command::new(&program).arg("--version"))?;
+    let version =
+        version.trim().strip_prefix("topolet ").context("the program does not say its version")?.to_owned();
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => bail!("Debian's name of {other} is not known here"),
+    };
+
+    // Stripped already, and built.
+    run(cargo(&["deb", "--no-build", "--no-strip", "--package", "topolet", "--output"]).arg(&out))?;
+    let mut found = fs::read_dir(&out)?.filter_map(Result::ok).map(|entry| entry.path());
+    let debian = found
+        .find(|path| path.extension().is_some_and(|extension| extension == "deb"))
+        .context("cargo-deb has made no package")?;
+    let (archive, manifest) = krew::make(&stage, &out, &version, architecture)?;
+    for file in [&debian, &archive, &manifest] {
+        println!("{}", file.display());
+    }
+    Ok(Made { version, debian, archive, manifest })
+}
+
+/// What a program prints.
+///
+/// # Errors
+/// It cannot be started, or fails; what it says then is in the error.
+fn said(command: &mut Command) -> anyhow::Result<String> {
+    let shown = crate::shown(command);
+    let output = command.output().with_context(|| format!("failed to start `{shown}`"))?;
+    let (text, fault) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success(), "`{shown}` failed: {}\n{text}{fault}", output.status);
+    Ok(text.into_owned())
+}
+
+/// A program in another root file system.
+fn inside(folder: &Path, command: &[&str]) -> Command {
+    let mut inside = Command::new("unshare");
+    // With processes and devices of its own, which end with it.
+    inside.args(["--mount", "--pid", "--fork", "--mount-proc", "--root"]).arg(folder).args(command);
+    inside.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C.UTF-8");
+    inside.env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
+    inside
+}
+
+/// The root of the repository, where files of a package come from.
+fn repository(path: &str) -> PathBuf {
+    root().join(path)
+}
