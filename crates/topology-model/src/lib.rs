@@ -16,8 +16,8 @@ mod view;
 
 pub use info::{Cache, HugePages, MachineCore, MachineInfo, MachineNode};
 pub use machine::{
-    CacheKind, Core, CoreKind, CpuCache, CpuLists, DeviceKind, DeviceNode, InvalidMachine, Machine,
-    MachineParts, Node, NodeLists, Package, PackageId, Part, PciAddress, PciAddressError, PciDevice,
+    CacheKind, Core, CoreKind, CpuCache, CpuLists, DeviceKind, DeviceNode, InvalidMachine, Link, LinkKind,
+    Machine, MachineParts, Node, NodeLists, Package, PackageId, Part, PciAddress, PciAddressError, PciDevice,
     PciDistance, Smt, Sriov,
 };
 pub use node::{NodeId, NodeIds, Nodes, ShowNodes, TooManyNodes};

@@ -12,9 +12,11 @@ mod parts;
 mod pci;
 mod pci_class;
 mod pci_distance;
+mod links;
 
 pub use check::{InvalidMachine, Part};
 pub use device_kind::DeviceKind;
+pub use links::{Link, LinkKind};
 pub use parts::{
     CacheKind, Core, CoreKind, CpuCache, CpuLists, MachineParts, Node, NodeLists, Package, PackageId, Smt,
 };
