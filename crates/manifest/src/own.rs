@@ -14,7 +14,12 @@
 //!   mix:                                # for keep-room
 //!   - {count: 4, requests: {cpu: 8, memory: 4Gi, intel.com/vf: 2}}
 //! podPolicy: {allow: [policy, scope=pod]} # what annotations topolet.dev/policy, scope and cpu may say
+//! devices:                              # see `own/devices.rs`
+//!   links: require                      # or ignore, prefer
+//!   deferSeconds: 120                   # or 0
 //! ```
+
+mod devices;
 
 use node_config::{
     CacheAlignment, Drift, MemoryNodes, MixUnit, OwnOptions, Placement, PodPolicy, Regroup, Strategy,
@@ -49,8 +54,8 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
         // After that: of another kind all fields are other ones.
         known_fields(
             &document,
-            &["apiVersion", "kind", "cpu", "memory", "placement", "podPolicy"],
-            "cpu, memory, placement or podPolicy",
+            &["apiVersion", "kind", "cpu", "memory", "placement", "podPolicy", "devices"],
+            "cpu, memory, placement, podPolicy or devices",
         )?;
         if let Some(cpu) = document.get("cpu")? {
             known_fields(&cpu, &["cacheAlignment"], "cacheAlignment")?;
@@ -76,6 +81,10 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
         }
         if let Some(own) = document.get("podPolicy")? {
             options.pod_policy = pod_policy(&own)?;
+        }
+        if let Some(own) = document.get("devices")? {
+            options.device_links = devices::links(&own)?;
+            options.defer = devices::defer(&own)?;
         }
     }
     Ok(options)
@@ -204,7 +213,7 @@ mod tests {
                 weights: [("cpu".to_owned(), 2), ("intel.com/vf".to_owned(), 0)].into(),
                 mix: Vec::new(),
             },
-            pod_policy: PodPolicy::default(),
+            ..OwnOptions::default()
         };
         let text = "cpu: {cacheAlignment: required}\nmemory: {nodes: withCPUs, drift: absorb, regroup: false}\n\
                     placement: {strategy: least-allocated, weights: {cpu: 2, intel.com/vf: 0}}";

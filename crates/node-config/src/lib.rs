@@ -15,6 +15,7 @@ mod cpu;
 mod memory;
 mod own;
 mod pod_policy;
+mod device_links;
 mod reserved_memory;
 mod allocatable;
 mod eviction;
@@ -32,6 +33,7 @@ pub use allocatable::{
 pub use boolean::parse_bool;
 pub use configuration::{DEFAULT_EVICTIONS, KubeletConfiguration};
 pub use cpu::{CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, cpu_options};
+pub use device_links::{DeviceLinks, LinkRule};
 pub use duration::{Duration, DurationError};
 pub use eviction::{Eviction, EvictionError};
 pub use gates::{FeatureGates, Gate, GateDifference, GateError, GateStage, GateState, gate_differences};

@@ -3,10 +3,11 @@
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use k8s_quantity::Quantity;
 
-use crate::PodPolicy;
+use crate::{DeviceLinks, PodPolicy};
 
 /// What the file of `--topolet-config` says; the default is the kubelet's way.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -23,6 +24,17 @@ pub struct OwnOptions {
     pub placement: Placement,
     /// `podPolicy`.
     pub pod_policy: PodPolicy,
+    /// `devices.links`, and what belongs to it.
+    pub device_links: DeviceLinks,
+    /// `devices.deferSeconds`: how long pods wait for a device plugin that is not back yet. Zero: they are refused at once, as
+    /// by the kubelet. At most [`OwnOptions::MOST_DEFERRED`].
+    pub defer: Duration,
+}
+
+impl OwnOptions {
+    /// The longest `devices.deferSeconds`: after five minutes the kubelet forgets a resource whose plugin is gone, and does not
+    /// check requests for it any more.
+    pub const MOST_DEFERRED: Duration = Duration::from_mins(4);
 }
 
 /// Which of the node sets that the topology policy ranks equal a unit gets.

@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 use serde::{Serialize, Serializer};
 
 use crate::{
-    CacheAlignment, Drift, KubeletConfiguration, MemoryNodes, MixUnit, OwnOptions, Placement, Regroup,
+    CacheAlignment, DeviceLinks, Drift, KubeletConfiguration, MemoryNodes, MixUnit, OwnOptions, Placement,
+    Regroup,
 };
 
 /// With `apiVersion` and `kind`; fields that are not set are left out.
@@ -119,10 +120,11 @@ fn fields(config: &KubeletConfiguration) -> Fields<'_> {
     }
 }
 
-/// As the `TopoletConfiguration` that says the same, with every option but a `podPolicy` that allows nothing.
+/// As the `TopoletConfiguration` that says the same, with every option but those that are off and new.
 impl Serialize for OwnOptions {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { cache_alignment, memory_nodes, regroup, drift, placement, pod_policy } = self;
+        let Self { cache_alignment, memory_nodes, regroup, drift, placement, pod_policy, device_links, defer } =
+            self;
         OwnFields {
             api_version: "topolet.dev/v1alpha1",
             kind: "TopoletConfiguration",
@@ -150,6 +152,13 @@ impl Serialize for OwnOptions {
                 mix: placement.mix.iter().map(MixFields::of).collect(),
             }),
             pod_policy: pod_policy.is_on().then(|| PodPolicyFields { allow: pod_policy.words() }),
+            devices: (*device_links != DeviceLinks::default() || !defer.is_zero()).then(|| DeviceFields {
+                defer_seconds: defer.as_secs(),
+                links: device_links.rule.name(),
+                groups: &device_links.groups,
+                domains: &device_links.domains,
+                addresses: &device_links.addresses,
+            }),
         }
         .serialize(serializer)
     }
@@ -166,12 +175,33 @@ struct OwnFields<'a> {
     placement: Option<PlacementFields<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pod_policy: Option<PodPolicyFields>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    devices: Option<DeviceFields<'a>>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CpuFields {
     cache_alignment: &'static str,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it in")]
+const fn is_zero(seconds: &u64) -> bool {
+    *seconds == 0
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DeviceFields<'a> {
+    #[serde(skip_serializing_if = "is_zero")]
+    defer_seconds: u64,
+    links: &'static str,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    groups: &'a BTreeMap<String, Vec<String>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    domains: &'a BTreeMap<String, Vec<String>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    addresses: &'a BTreeMap<String, String>,
 }
 
 #[derive(Debug, Serialize)]
