@@ -14,6 +14,7 @@ use crate::choose::Stop;
 use crate::device_ids::DeviceIds;
 use crate::holdings::Held;
 use crate::inventory::{Endpoint, Inventory};
+use crate::links::Choices;
 use crate::question::{AllocateReply, PluginError, Question, Replies, Reply};
 use crate::{BlockedDevices, Devices, Holdings};
 
@@ -34,6 +35,8 @@ pub struct Request<'a> {
     /// Resources that dynamic resource allocation serves instead: it gives them out, and no device is. As in the
     /// kubelet, hints and starts do not know of it.
     pub claimed: &'a BTreeSet<ResourceName>,
+    /// How devices are chosen by their links; `None`: they are not.
+    pub links: Option<Choices<'a>>,
 }
 
 /// Whether all sources of pods have reported since the kubelet started.
@@ -53,7 +56,15 @@ impl<'a> Request<'a> {
     #[must_use]
     pub const fn new(pod: &'a Pod, container: &'a Container, affinity: Affinity) -> Self {
         const NONE: &BTreeSet<ResourceName> = &BTreeSet::new();
-        Self { pod, container, affinity, is_active: &|_| true, sources: Sources::Ready, claimed: NONE }
+        Self {
+            pod,
+            container,
+            affinity,
+            is_active: &|_| true,
+            sources: Sources::Ready,
+            claimed: NONE,
+            links: None,
+        }
     }
 }
 

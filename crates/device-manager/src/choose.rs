@@ -6,7 +6,9 @@
 //! if there are just enough, it is not asked. What it says beyond the devices it was asked about does not count.
 //!
 //! So every tier but one is taken whole. Of the one that is cut the kubelet takes any devices; here those with the
-//! smallest ids, in byte order.
+//! smallest ids, in byte order, unless [links](crate::links) decide.
+
+use alloc::vec::{self, Vec};
 
 use numa_bitmask::NodeMask;
 use pod_spec::ResourceName;
@@ -16,6 +18,7 @@ use crate::allocate::{Serving, Sources};
 use crate::device::DeviceId;
 use crate::device_ids::DeviceIds;
 use crate::inventory::{Endpoint, Stock};
+use crate::links::Chosen;
 use crate::list::Entry;
 use crate::question::{PluginError, Question, Reply};
 
@@ -70,7 +73,7 @@ impl Serving<'_> {
     }
 
     fn choose_new(&mut self, stock: &Stock, resource: &ResourceName, asked: u64) -> Result<DeviceIds, Stop> {
-        let mut chosen = Chosen { ids: DeviceIds::new(), needed: asked };
+        let mut chosen = Taken { ids: DeviceIds::new(), needed: asked };
         let is_enough = match self.after.reusable(&self.request.pod.uid, resource) {
             Some(reusable) => chosen.take(reusable),
             None => asked == 0,
@@ -90,12 +93,24 @@ impl Serving<'_> {
         stock: &Stock,
         resource: &ResourceName,
         asked: u64,
-        chosen: &mut Chosen,
+        chosen: &mut Taken,
     ) -> Result<(), Stop> {
         let near = self.request.affinity.nodes().filter(|_| stock.list.is_aligned());
         let taken = self.after.taken(resource);
-        let free = || free(stock, taken, near);
-        let tier = |wanted| free().filter(move |(tier, _)| *tier == wanted).map(|(_, id)| id);
+        let linked = self.request.links.and_then(|links| links.of(resource));
+        let free = || {
+            let may_be_given = move |(_, entry): &(Tier, &Entry)| {
+                linked.is_none_or(|linked| linked.allows(&entry.device.id))
+            };
+            free(stock, taken, near).filter(may_be_given)
+        };
+        let tier = |wanted| {
+            InOrder::new(
+                free().filter(move |(tier, _)| *tier == wanted).map(|(_, entry)| entry),
+                linked,
+                near,
+            )
+        };
         let (available, aligned) = free()
             .fold((0, 0), |(all, aligned), (tier, _)| (all + 1, aligned + u64::from(tier == Tier::Aligned)));
         if available < chosen.needed {
@@ -114,7 +129,7 @@ impl Serving<'_> {
         if chosen.take(tier(Tier::Aligned)) {
             return Ok(());
         }
-        let from = || free().map(|(_, id)| id);
+        let from = || free().map(|(_, entry)| &entry.device.id);
         let preferred = self.preferred(stock.endpoint, resource, from(), chosen, asked)?;
         let _ = chosen.take_preferred(&preferred, from())
             || chosen.take(tier(Tier::Unaligned))
@@ -128,7 +143,7 @@ impl Serving<'_> {
         endpoint: Option<Endpoint>,
         resource: &ResourceName,
         from: impl Iterator<Item = &'b DeviceId>,
-        chosen: &Chosen,
+        chosen: &Taken,
         asked: u64,
     ) -> Result<DeviceIds, Stop> {
         let endpoint = endpoint.ok_or_else(|| AllocateError::NoEndpoint(resource.clone()))?;
@@ -152,24 +167,50 @@ impl Serving<'_> {
     }
 }
 
+/// Devices in the order in which they are given: in that of a choice of links, and otherwise as they come.
+enum InOrder<I, D> {
+    AsTheyCome(I),
+    ByLink(D),
+}
+
+impl<'b, I: Iterator<Item = &'b Entry>> InOrder<I, vec::IntoIter<&'b DeviceId>> {
+    fn new(devices: I, linked: Option<Chosen<'_>>, near: Option<NodeMask>) -> Self {
+        let Some(linked) = linked else { return Self::AsTheyCome(devices) };
+        let mut devices: Vec<&Entry> = devices.collect();
+        devices.sort_by_cached_key(|entry| linked.place(&entry.device.id, near, entry.mask));
+        Self::ByLink(devices.into_iter().map(|entry| &entry.device.id).collect::<Vec<_>>().into_iter())
+    }
+}
+
+impl<'b, I: Iterator<Item = &'b Entry>> Iterator for InOrder<I, vec::IntoIter<&'b DeviceId>> {
+    type Item = &'b DeviceId;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::AsTheyCome(devices) => devices.next().map(|entry| &entry.device.id),
+            Self::ByLink(devices) => devices.next(),
+        }
+    }
+}
+
 /// Healthy devices that are not taken, in byte order.
 fn free<'b>(
     stock: &'b Stock,
     taken: Option<&'b DeviceIds>,
     near: Option<NodeMask>,
-) -> impl Iterator<Item = (Tier, &'b DeviceId)> {
+) -> impl Iterator<Item = (Tier, &'b Entry)> {
     let mut taken = taken.map(DeviceIds::walk).unwrap_or_default();
     let free = stock.list.healthy().filter(move |entry| !taken.contains(&entry.device.id));
-    free.map(move |entry| (Tier::of(entry, near), &entry.device.id))
+    free.map(move |entry| (Tier::of(entry, near), entry))
 }
 
 /// What has been chosen so far.
-struct Chosen {
+struct Taken {
     ids: DeviceIds,
     needed: u64,
 }
 
-impl Chosen {
+impl Taken {
     /// Takes from a tier, in the order given, until nothing more is needed; whether that is so.
     fn take<'b>(&mut self, tier: impl IntoIterator<Item = &'b DeviceId>) -> bool {
         let mut tier = tier.into_iter();
@@ -192,8 +233,8 @@ impl Chosen {
 }
 
 /// How a device lies to an affinity.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Tier {
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Tier {
     /// Near one of its nodes.
     Aligned,
     /// Near other nodes only.
@@ -205,8 +246,13 @@ enum Tier {
 
 impl Tier {
     fn of(entry: &Entry, near: Option<NodeMask>) -> Self {
+        Self::at(entry.lists_a_node, entry.mask, near)
+    }
+
+    /// The same of a device on these nodes, which need not be all that it lists.
+    pub(crate) fn at(lists_a_node: bool, mask: NodeMask, near: Option<NodeMask>) -> Self {
         let Some(near) = near else { return Self::NoNode };
-        match (entry.lists_a_node, entry.mask.meets(near)) {
+        match (lists_a_node, mask.meets(near)) {
             (false, _) => Self::NoNode,
             (true, true) => Self::Aligned,
             (true, false) => Self::Unaligned,

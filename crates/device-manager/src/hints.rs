@@ -22,6 +22,7 @@ use topology_hint::{Answers, Solution};
 use crate::device::DeviceId;
 use crate::device_ids::DeviceIds;
 use crate::inventory::{Inventory, Stock};
+use crate::links::{Choices, Chosen};
 use crate::list::Entry;
 use crate::{Devices, Holdings};
 
@@ -35,7 +36,7 @@ enum Supply<'a> {
     Own(&'a DeviceIds),
     /// Healthy devices that are not taken, and what the pod's init containers have left. A device that is both
     /// counts twice, as in the kubelet.
-    Free { taken: Option<&'a DeviceIds>, reusable: Option<&'a DeviceIds> },
+    Free { taken: Option<&'a DeviceIds>, reusable: Option<&'a DeviceIds>, on: Option<Chosen<'a>> },
 }
 
 impl Devices {
@@ -55,10 +56,25 @@ impl Devices {
     ///
     /// The kubelet collects dead pods first: see [`Holdings::retain`].
     pub fn hints(self, inventory: &Inventory, held: &Holdings, unit: Unit<'_>, answers: &mut Answers) {
+        self.hints_on(inventory, held, unit, None, answers);
+    }
+
+    /// The same where devices that the unit does not have yet may only be those of links that have been chosen.
+    pub fn hints_on(
+        self,
+        inventory: &Inventory,
+        held: &Holdings,
+        unit: Unit<'_>,
+        links: Option<Choices<'_>>,
+        answers: &mut Answers,
+    ) {
         for (resource, count, stock) in asked_of(inventory, held, unit) {
             match stock.filter(|stock| stock.list.is_aligned()) {
                 None => answers.push_no_opinion(resource),
-                Some(stock) => self.unit_hints(inventory, stock, held, unit, (resource, count), answers),
+                Some(stock) => {
+                    let on = links.and_then(|links| links.of(&resource));
+                    self.unit_hints(inventory, stock, held, unit, on, (resource, count), answers);
+                }
             }
         }
     }
@@ -69,6 +85,7 @@ impl Devices {
         stock: &Stock,
         held: &Holdings,
         unit: Unit<'_>,
+        on: Option<Chosen<'_>>,
         (resource, count): (ResourceName, u64),
         answers: &mut Answers,
     ) {
@@ -83,7 +100,7 @@ impl Devices {
                 Unit::Container(pod, _) => held.reusable(&pod.uid, &resource),
                 Unit::Pod(_) => None,
             };
-            Supply::Free { taken: held.taken(&resource), reusable }
+            Supply::Free { taken: held.taken(&resource), reusable, on }
         } else {
             Supply::Own(&own)
         };
@@ -180,13 +197,21 @@ impl<'a> Supply<'a> {
     /// Adds to each place's count the devices that can be drawn on there.
     fn count(self, stock: &Stock, counts: &mut [u64]) -> Available {
         let mut found = Available { free: 0, near: 0 };
-        self.visit(stock, |entry| {
+        let mut add = |entry: &Entry| {
             found.free += 1;
             if !entry.mask.is_empty() {
                 counts[entry.place] += 1;
                 found.near += 1;
             }
-        });
+        };
+        match self {
+            Self::Free { on: Some(on), .. } => self.visit(stock, |entry| {
+                if on.allows(&entry.device.id) {
+                    add(entry);
+                }
+            }),
+            Self::Own(_) | Self::Free { on: None, .. } => self.visit(stock, add),
+        }
         found
     }
 
@@ -194,7 +219,7 @@ impl<'a> Supply<'a> {
     fn allows(self, stock: &Stock, count: u64, free: u64) -> bool {
         match self {
             Self::Own(own) => own.len() as u64 == count,
-            Self::Free { taken, reusable } => {
+            Self::Free { taken, reusable, .. } => {
                 let is_free = |id: &DeviceId| {
                     stock.list.is_healthy(id) && !taken.is_some_and(|taken| taken.contains(id))
                 };

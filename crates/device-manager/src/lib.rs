@@ -19,6 +19,10 @@
 //! like any other. On a held or left-over device that is no longer listed: here it is one that says nothing about
 //! where it is.
 //!
+//! # Beside the kubelet
+//!
+//! [`Links`] say which devices are plugged into the same switch. Without them everything is as in the kubelet.
+//!
 //! # What it does not know
 //!
 //! Sockets, protobuf, files, clocks, other managers, and how hints are merged. What a plugin answers to `Allocate`
@@ -36,6 +40,7 @@ mod holdings;
 mod hints;
 mod allocate;
 mod choose;
+mod links;
 mod question;
 mod place;
 mod start;
@@ -55,6 +60,7 @@ pub use device::{Device, DeviceId, Health, Topology};
 pub use device_ids::DeviceIds;
 pub use holdings::{Held, HeldOn, Holdings};
 pub use inventory::{Capacity, Endpoint, GRACE_PERIOD, Inventory, Life, Moment, PluginOptions};
+pub use links::{Choice, Choices, Demand, LinkId, LinkLack, LinkRoom, Linked, Links, ResourceRoom};
 pub use place::OnNodes;
 pub use policy::{BlockedDevices, Devices};
 pub use question::{AllocateReply, PluginError, Question, Replies, Reply, RpcCode, RpcError};
