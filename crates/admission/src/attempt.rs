@@ -3,6 +3,7 @@
 pub(crate) mod admission;
 pub(crate) mod steps;
 pub(crate) mod allocate;
+pub(crate) mod linked;
 pub(crate) mod preempt;
 pub(crate) mod refusal;
 pub(crate) mod counted;

@@ -27,7 +27,7 @@ impl<'a> Admission<'a> {
     ///   on machines of up to sixteen nodes for each pair, everything that is short there lowered to what is free.
     /// - *Ask more*: where whole cores are required, the next multiple.
     /// - *Node*: what one node lacks of devices and huge pages, or all nodes together; CPUs reserved on another node;
-    ///   unneeded groups of nodes dissolved.
+    ///   unneeded groups of nodes dissolved; devices of several links.
     /// - *Rules*: the other scope, and the strictest looser policy.
     #[must_use]
     pub fn explain(
@@ -48,6 +48,7 @@ impl<'a> Admission<'a> {
         let mut other = trial.more();
         other.extend(trial.reserved());
         other.extend(trial.regroup());
+        other.extend(trial.prefer_links());
         let mut asks = trial.asks_less();
         asks.extend(trial.asks_more());
         let mut would_fit = match on_empty_node {

@@ -28,6 +28,7 @@ pub use {
 
 pub use attempt::admission::Admission;
 pub use attempt::counted::Counted;
+pub use attempt::linked::NotLinked;
 pub use attempt::preempt::NobodyToPreempt;
 pub use attempt::refusal::{Cause, Reason, Refused};
 pub use attempt::standing::Standing;

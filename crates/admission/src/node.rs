@@ -14,7 +14,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use device_manager::{Devices, Inventory};
+use device_manager::{Devices, Inventory, Links};
 use node_config::{
     Amounts, OwnOptions, Placement, PodPolicy, Scope, TieBreak, TopologyConfig, TopologyPolicyName,
 };
@@ -74,6 +74,7 @@ pub struct Node {
     pub(crate) others: Vec<Arc<dyn Provider + Send + Sync>>,
     pub(crate) compat: Compat,
     pub(crate) options: OwnOptions,
+    pub(crate) links: Option<Arc<Links>>,
 }
 
 impl fmt::Debug for Node {
@@ -112,6 +113,7 @@ impl Node {
             others: Vec::new(),
             compat: setup.compat,
             options: setup.options,
+            links: None,
         }
     }
 

@@ -123,8 +123,16 @@ fn fields(config: &KubeletConfiguration) -> Fields<'_> {
 /// As the `TopoletConfiguration` that says the same, with every option but those that are off and new.
 impl Serialize for OwnOptions {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { cache_alignment, memory_nodes, regroup, drift, placement, pod_policy, device_links, defer } =
-            self;
+        let Self {
+            cache_alignment,
+            memory_nodes,
+            regroup,
+            drift,
+            placement,
+            pod_policy,
+            device_links,
+            defer,
+        } = self;
         OwnFields {
             api_version: "topolet.dev/v1alpha1",
             kind: "TopoletConfiguration",

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use cpu_manager::{Granted as GrantedCpus, PodGranted as PodCpus};
-use device_manager::{DeviceIds, NotServed, Request};
+use device_manager::{Choices, DeviceIds, NotServed, Request};
 use memory_manager::{Granted as GrantedMemory, PodGranted as PodMemory};
 use pod_spec::{Container, ContainerName, ResourceName, Unit};
 use topology_hint::Hint;
@@ -42,8 +42,10 @@ impl<'a> Steps<'a> {
         let (devices, pod, replies) = (self.node.devices, self.pod, self.replies);
         let held = self.after.devices().of_container(&pod.uid, &container.name);
         let before: Vec<ResourceName> = held.map(|(resource, _)| resource.clone()).collect();
+        let links = self.node.links().map(|links| Choices { links, choices: &self.chosen });
         let served = self.after.book_devices(|inventory, held, is_active| {
-            let request = Request { is_active, sources, ..Request::new(pod, container, near.affinity) };
+            let request =
+                Request { is_active, sources, links, ..Request::new(pod, container, near.affinity) };
             devices.allocate_in(inventory, held, &request, replies)
         });
         let granted = match served {

@@ -1,5 +1,6 @@
 //! Why a pod was refused: the kubelet's reason and message, and the cause behind them as a value.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -9,6 +10,7 @@ use pod_spec::{ContainerName, ResourceName};
 use topology_hint::Refusal;
 use topology_policy::{MergeError, Merged};
 
+use crate::attempt::linked::NotLinked;
 use crate::attempt::preempt::NobodyToPreempt;
 use crate::node::choice_error::ChoiceError;
 use crate::node::fit::Shortage;
@@ -32,6 +34,8 @@ pub enum Reason {
     Mismatch(Mismatch),
     /// An annotation by which the pod chooses its rules is wrong, or not allowed here.
     PodPolicy,
+    /// Devices cannot be given as the option `devices.links` requires.
+    DeviceLinks,
     /// What a provider of your own calls it.
     Other(String),
 }
@@ -46,6 +50,7 @@ impl fmt::Display for Reason {
             Self::EmptyPodSharedPool => "EmptyPodSharedPoolError",
             Self::Mismatch(mismatch) => mismatch.reason(),
             Self::PodPolicy => "PodPolicyError",
+            Self::DeviceLinks => "DeviceLinkError",
             Self::Other(reason) => reason,
         })
     }
@@ -71,6 +76,8 @@ pub enum Cause {
     Mismatch(Mismatch),
     /// The pod chooses rules that it may not choose. The kubelet knows no such refusal.
     PodPolicy(ChoiceError),
+    /// Devices cannot be given as the option `devices.links` requires. The kubelet knows no such refusal.
+    NotLinked(Box<NotLinked>),
     /// The pod is critical, and ending other pods would not help.
     NobodyToPreempt(NobodyToPreempt),
     /// A provider of your own could not serve.
@@ -149,6 +156,7 @@ impl Refused {
             },
             Cause::Mismatch(mismatch) => (Reason::Mismatch(*mismatch), mismatch.to_string()),
             Cause::PodPolicy(error) => (Reason::PodPolicy, error.to_string()),
+            Cause::NotLinked(error) => (Reason::DeviceLinks, error.to_string()),
             Cause::NobodyToPreempt(error) => (Reason::UnexpectedAdmission, error.to_string()),
             Cause::Provider { refusal, .. } => match &refusal.reason {
                 Some(reason) => (Reason::Other(reason.clone()), refusal.message.clone()),

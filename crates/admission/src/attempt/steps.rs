@@ -5,12 +5,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use device_manager::{Question, Replies};
+use device_manager::{Choice, Choices, Question, Replies};
 use memory_manager::Moved;
 use node_config::{Regroup, Scope};
 use pod_spec::{Container, ContainerName, Pod, PodLevel, Unit};
 use topology_hint::{Answers, Hint};
-use topology_policy::{Admit, KubeletPolicy, MergeError, MergeTrace, Merged, Policy, Ties, WorkLimit};
+use topology_policy::{
+    Admit, KubeletPolicy, MergeError, MergeTrace, Merged, NodeScores, Policy, Ties, WorkLimit,
+};
 
 use crate::attempt::counted::Counted;
 use crate::attempt::refusal::{AlignedAs, Cause, Refused};
@@ -28,7 +30,7 @@ use crate::placement::Scoring;
 /// The state of one attempt.
 pub(crate) struct Steps<'a> {
     pub(crate) node: &'a Node,
-    rules: Rules,
+    pub(crate) rules: Rules,
     pub(crate) pod: &'a Pod,
     pub(crate) replies: &'a Replies,
     trace: Option<&'a mut Trace>,
@@ -36,7 +38,9 @@ pub(crate) struct Steps<'a> {
     before: Version,
     requests: Requests,
     pub(crate) after: Ledger,
-    answers: Answers,
+    pub(crate) answers: Answers,
+    /// Links that devices of the unit come from.
+    pub(crate) chosen: Vec<Choice>,
     pub(crate) placement: Placement,
     pub(crate) counted: Counted,
     moved: Vec<Moved>,
@@ -87,6 +91,7 @@ impl<'a> Steps<'a> {
             requests,
             after,
             answers: Answers::with_storage(),
+            chosen: Vec::new(),
             placement: Placement::default(),
             counted: Counted { requests: 1, ..Counted::default() },
             moved: Vec::new(),
@@ -116,9 +121,10 @@ impl<'a> Steps<'a> {
         }
         self.regroup();
         let aligned = match (self.rules.policy, self.rules.scope) {
-            (KubeletPolicy::None, _) => {
-                self.each_container(|steps, container| steps.allocate(container, None))
-            }
+            (KubeletPolicy::None, _) => self.each_container(|steps, container| {
+                steps.choose_links(Unit::Container(steps.pod, container), Some(&container.name))?;
+                steps.allocate(container, None)
+            }),
             (_, Scope::Container) => self.each_container(Self::align_container),
             (_, Scope::Pod) => self.align_pod(),
         };
@@ -176,7 +182,7 @@ impl<'a> Steps<'a> {
     }
 
     fn align_container(&mut self, container: &'a Container) -> Result<(), Stop> {
-        let hint = self.align(Unit::Container(self.pod, container), Some(&container.name))?;
+        let hint = self.align_linked(Unit::Container(self.pod, container), Some(&container.name))?;
         self.store(container, hint);
         self.allocate(container, Some(hint))?;
         self.count_aligned();
@@ -190,13 +196,15 @@ impl<'a> Steps<'a> {
     }
 
     fn align_pod(&mut self) -> Result<(), Stop> {
-        let hint = self.align(Unit::Pod(self.pod), None)?;
         if self.is_managed_whole() {
+            // Such a pod is given no devices.
+            let hint = self.align(Unit::Pod(self.pod), None)?;
             for container in &self.pod.containers {
                 self.store(container, hint);
             }
             self.allocate_whole(hint)?;
         } else {
+            let hint = self.align_linked(Unit::Pod(self.pod), None)?;
             self.each_container(|steps, container| {
                 steps.store(container, hint);
                 steps.allocate(container, Some(hint))
@@ -211,11 +219,26 @@ impl<'a> Steps<'a> {
         self.node.pod_level == PodLevel::Managed && self.pod.has_pod_level_resources()
     }
 
+    /// What a placement strategy makes of the nodes for `unit`. To be asked once for each unit.
+    pub(crate) fn scores(&mut self, unit: Unit<'_>) -> Option<NodeScores> {
+        self.scoring.scores(self.node, self.rules.scope, &self.after, unit)
+    }
+
     /// Asks everybody and merges; refuses if the policy does.
-    fn align(&mut self, unit: Unit<'_>, container: Option<&ContainerName>) -> Result<Hint, Stop> {
-        self.ask(unit);
-        let scores = self.scoring.scores(self.node, self.rules.scope, &self.after, unit);
-        let ties = self.node.ties(scores.as_ref());
+    pub(crate) fn align(&mut self, unit: Unit<'_>, container: Option<&ContainerName>) -> Result<Hint, Stop> {
+        let scores = self.scores(unit);
+        self.align_scored(unit, container, scores.as_ref())
+    }
+
+    /// The same with the scores of the nodes.
+    pub(crate) fn align_scored(
+        &mut self,
+        unit: Unit<'_>,
+        container: Option<&ContainerName>,
+        scores: Option<&NodeScores>,
+    ) -> Result<Hint, Stop> {
+        self.ask_on(unit, None);
+        let ties = self.node.ties(scores);
         // What the hint of a refused unit would have been can be the dearer part of the work.
         if self.trace.is_none() {
             match self.node.admit(self.rules.policy, ties, &self.answers) {
@@ -259,12 +282,13 @@ impl<'a> Steps<'a> {
         Err(Stop::Refused(Box::new(Refused::not_aligned(container, refused, level))))
     }
 
-    /// Collects the answers of every provider, in the kubelet's order; each collects dead pods first.
-    fn ask(&mut self, unit: Unit<'_>) {
+    /// Collects the answers of every provider, in the kubelet's order; each collects dead pods first. Devices may be those
+    /// of some links only.
+    pub(crate) fn ask_on(&mut self, unit: Unit<'_>, links: Option<Choices<'_>>) {
         let Self { node, after, answers, .. } = self;
         answers.clear();
         after.collect_at(Point::Devices);
-        node.devices.hints(after.inventory(), after.devices(), unit, answers);
+        node.devices.hints_on(after.inventory(), after.devices(), unit, links, answers);
         after.collect_at(Point::Cpus);
         if let (Some(policy), Some(held)) = (&node.cpus, after.cpus()) {
             policy.hints(held, unit, answers);
@@ -284,6 +308,13 @@ impl<'a> Steps<'a> {
     pub(crate) fn mark_cut(&mut self, is_cut: bool) {
         if is_cut && let Some(unit) = self.trace.as_mut().and_then(|trace| trace.units.last_mut()) {
             unit.search = Search::Cut;
+        }
+    }
+
+    /// The unit that is served now is placed by another hint than its merge gave.
+    pub(crate) fn merged_otherwise(&mut self, hint: Hint) {
+        if let Some(unit) = self.trace.as_mut().and_then(|trace| trace.units.last_mut()) {
+            unit.merged = Some(Merged { hint, admit: Admit::Yes });
         }
     }
 
@@ -346,7 +377,7 @@ impl Node {
         policy.merge(self.nodes.all(), ties, answers, WorkLimit::default())
     }
 
-    fn admit(
+    pub(crate) fn admit(
         &self,
         policy: KubeletPolicy,
         ties: Ties<'_>,

@@ -10,6 +10,7 @@ use k8s_quantity::{Format, Quantity};
 use numa_bitmask::NodeMask;
 use pod_spec::{Container, ContainerName, Pod, PodLevelResources, ResourceList, ResourceName, Role};
 
+use crate::attempt::linked::NotLinked;
 use crate::attempt::refusal::Cause;
 use crate::attempt::trace::{UnitName, UnitTrace};
 use crate::explain::change::{Asks, Change};
@@ -32,6 +33,7 @@ impl Trial<'_> {
     /// message says there is.
     pub(crate) fn asks_less(&mut self) -> Vec<WouldFit> {
         let mut candidates: Vec<Room> = self.room_by_message().into_iter().collect();
+        candidates.extend(self.room_on_links());
         if let Some(unit) = self.unit() {
             for nodes in self.node_sets() {
                 candidates.extend(self.room_on(unit, nodes));
@@ -85,6 +87,25 @@ impl Trial<'_> {
             }
         }
         (!room.is_empty()).then_some(room)
+    }
+
+    /// What links that lack something have.
+    fn room_on_links(&self) -> Vec<Room> {
+        let links = match &self.refused.cause {
+            Cause::NotLinked(not_linked) => match &**not_linked {
+                NotLinked::Lacks(lack) => lack.links.as_slice(),
+                NotLinked::Elsewhere { .. } => &[],
+            },
+            _ => &[],
+        };
+        let rooms = links.iter().filter_map(|link| {
+            let short = link.has.iter().filter(|room| room.free < room.needed);
+            let lower = short.map(|room| {
+                Some((room.resource.clone(), self.lower(&room.resource, room.needed, room.free)?))
+            });
+            lower.collect::<Option<Room>>()
+        });
+        rooms.collect()
     }
 
     /// An amount that people write: whole cores where they are required, whole pages, whole mebibytes, or gibibytes

@@ -30,6 +30,8 @@ pub enum Change {
     ReserveCpus(CpuSet),
     /// Groups of NUMA nodes that no running pod needs any more are dissolved: the option `memory.regroup`.
     Regroup,
+    /// Links are preferred and not required: the option `devices.links`.
+    PreferLinks,
     /// The node has another policy, or the pod chooses another.
     Policy(KubeletPolicy),
     /// The node has another scope, or the pod chooses another.

@@ -3,11 +3,12 @@
 
 use alloc::format;
 use alloc::string::ToString;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use device_manager::Device;
+use device_manager::{Device, Links};
 use k8s_quantity::{Format, Quantity};
-use node_config::{Amounts, OwnOptions, Regroup};
+use node_config::{Amounts, LinkRule, OwnOptions, Regroup};
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::ResourceName;
 use topology_model::NodeId;
@@ -160,6 +161,16 @@ impl Trial<'_> {
         let options = OwnOptions { regroup: Regroup::WhenUnneeded, ..self.node.options.clone() };
         let node = Node { options, ..self.node.clone() };
         self.attempt_on(&node, self.ledger.clone()).with(Change::Regroup)
+    }
+}
+
+impl Trial<'_> {
+    /// Devices of several links.
+    pub(crate) fn prefer_links(&mut self) -> Option<WouldFit> {
+        let is_required = |links: &&Arc<Links>| links.rule() == LinkRule::Require;
+        let links = self.node.links.as_ref().filter(is_required)?.under(LinkRule::Prefer);
+        let node = self.node.clone().with_links(links);
+        self.attempt_on(&node, self.ledger.clone()).with(Change::PreferLinks)
     }
 }
 

@@ -12,7 +12,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use k8s_quantity::Quantity;
-use node_config::{OwnOptions, Placement, PodChoice, PodPolicy, Scope, TopologyPolicyName};
+use node_config::{DeviceLinks, OwnOptions, Placement, PodChoice, PodPolicy, Scope, TopologyPolicyName};
 use pod_spec::{Container, ContainerName, Pod};
 use topology_policy::KubeletPolicy;
 
@@ -149,8 +149,13 @@ impl Node {
             return None;
         }
         let (pod_policy, placement) = (PodPolicy::default(), Placement::default());
-        let options = OwnOptions { pod_policy, placement, ..self.options.clone() };
-        let kubelet = Self { options, ..self.clone() };
+        let options = OwnOptions {
+            pod_policy,
+            placement,
+            device_links: DeviceLinks::default(),
+            ..self.options.clone()
+        };
+        let kubelet = Self { options, links: None, ..self.clone() };
         match kubelet.admission(after, pod).attempt().verdict {
             Verdict::Admitted(_) => Some(KubeletAgain::Admits),
             Verdict::Refused(refused) => Some(KubeletAgain::Refuses(refused.reason)),
