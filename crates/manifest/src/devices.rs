@@ -6,6 +6,7 @@
 //!   list:
 //!   - {id: card-0, nodes: [0]}
 //!   - {id: card-1, nodes: [1], unhealthy: true}
+//!   - {id: card-2, nodes: [1], pci: "0000:86:00.0"}
 //! - resource: example.com/accelerator # so many on each NUMA node
 //!   perNode: {0: 4, 1: 4}
 //! - resource: intel.com/sriov_vf      # what the machine has of it
@@ -57,6 +58,8 @@ pub struct ListedDevice {
     pub nodes: Vec<u32>,
     /// Whether it can be given out.
     pub health: DeviceHealth,
+    /// Its PCI address as text; `None` where it is not known, or is its id.
+    pub pci: Option<String>,
 }
 
 /// Whether a device can be given out.
@@ -212,7 +215,7 @@ impl Inventory {
         for (devices, health) in listed.chain(held.map(|devices| (devices, health_of_held))) {
             let of_resource = by_resource.entry(devices.resource).or_default();
             for id in devices.ids {
-                let new = || ListedDevice { id: id.clone(), nodes: Vec::new(), health };
+                let new = || ListedDevice { id: id.clone(), nodes: Vec::new(), health, pci: None };
                 let device = of_resource.entry(id.clone()).or_insert_with(new);
                 device.nodes.extend(&devices.nodes);
                 device.nodes.sort_unstable();
@@ -261,7 +264,7 @@ fn read_list(list: &Field<'_>) -> Result<Vec<ListedDevice>, ManifestError> {
     let mut devices: Vec<ListedDevice> = Vec::new();
     let mut ids = BTreeSet::new();
     for field in list.items()? {
-        known_fields(&field, &["id", "nodes", "unhealthy"], "id, nodes or unhealthy")?;
+        known_fields(&field, &["id", "nodes", "unhealthy", "pci"], "id, nodes, unhealthy or pci")?;
         let id_field = field.require("id", ID)?;
         let id = id_field.scalar(ID)?;
         if id.is_empty() || id.chars().any(char::is_control) {
@@ -280,7 +283,9 @@ fn read_list(list: &Field<'_>) -> Result<Vec<ListedDevice>, ManifestError> {
                 _ => return Err(flag.unexpected("true or false")),
             },
         };
-        devices.push(ListedDevice { id: id.to_owned(), nodes, health });
+        const PCI: &str = "a PCI address such as 0000:3b:00.0";
+        let pci = field.get("pci")?.map(|pci| pci.text(PCI).map(str::to_owned)).transpose()?;
+        devices.push(ListedDevice { id: id.to_owned(), nodes, health, pci });
     }
     Ok(devices)
 }

@@ -1,11 +1,11 @@
 //! The devices of a node from an inventory file: what is said per node or by PCI numbers becomes single devices.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use admission_report::Notice;
-use anyhow::bail;
-use device_manager::{Device, Health};
+use anyhow::{Context as _, bail};
+use device_manager::{Device, DeviceId, Health};
 use node_output::manifest_error;
 use pod_spec::ResourceName;
 use topology_manifest::{
@@ -82,6 +82,27 @@ impl DeviceText {
             }
         }
         Ok(resources)
+    }
+
+    /// The PCI addresses that the file gives to devices.
+    ///
+    /// # Errors
+    /// It cannot be read, or gives two addresses to one id.
+    pub fn addresses(&self) -> anyhow::Result<BTreeMap<DeviceId, PciAddress>> {
+        let mut addresses = BTreeMap::new();
+        for entry in &self.entries()? {
+            let DeviceSource::Listed(listed) = &entry.source else { continue };
+            for device in listed {
+                let Some(text) = &device.pci else { continue };
+                let place = || format!("{}: {} {}: pci {text:?}", self.name, entry.resource, device.id);
+                let address: PciAddress = text.parse().with_context(place)?;
+                let before = addresses.insert(DeviceId::new(&device.id), address);
+                if let Some(other) = before.filter(|other| *other != address) {
+                    bail!("{}, and of another resource {other}", place());
+                }
+            }
+        }
+        Ok(addresses)
     }
 
     /// What of the file is taken to hold because machines' descriptions do not tell.

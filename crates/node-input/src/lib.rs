@@ -27,6 +27,7 @@ mod kubelet_version;
 mod folder;
 mod pod_names;
 mod listed;
+mod links;
 mod quarantine;
 mod pods;
 mod files;

@@ -10,7 +10,7 @@ use admission_report::Notice;
 use anyhow::Context;
 use config_advice::hazards_of_kubelet;
 use cpu_manager::QuotaWithExclusiveCpus;
-use device_manager::{Inventory, Moment};
+use device_manager::{Inventory, Links, Moment};
 use node_config::{
     Amounts, CapacityFacts, Gate, KubeletConfiguration, OwnOptions, Placement, Rules, capacity,
 };
@@ -22,6 +22,7 @@ use topology_model::{CpuTable, KubeletView};
 use crate::configuration::{self, ReadConfiguration, own_options};
 use crate::devices::DeviceText;
 use crate::kubelet_version::NamedBy;
+use crate::links::links_of;
 use crate::machine::LoadedMachine;
 use crate::memory;
 use crate::packed::{Gap, Packed};
@@ -57,6 +58,7 @@ struct DecidesBy {
     view: KubeletView,
     config: KubeletConfiguration,
     options: OwnOptions,
+    links: Option<Links>,
 }
 
 /// A kubelet does not start on a machine with a configuration.
@@ -259,13 +261,22 @@ impl LoadedNode {
         change(&mut config);
         refuse_invalid(&config, &name)?;
         warnings.extend(memory::must_be_known_by(machine, &config)?.map(InputWarning::Notice));
+        let listed = device_text(machine, devices.clone())
+            .map_or_else(|| Ok(BTreeMap::new()), |text| text.addresses())?;
         let (inventory, not_judged) = inventory_of(machine, devices, &view)?;
         warnings.extend(not_judged.into_iter().map(InputWarning::Notice));
         let options = options_of(machine, rules)?;
-        let node = Node::start_with(&view, &config, None, compat, options.clone())
+        let mut node = Node::start_with(&view, &config, None, compat, options.clone())
             .map_err(|error| start_failed(&error, &name, &machine.name))?;
         let gaps = placement_gaps(&node, &options.placement, &inventory);
         warnings.extend(gaps.into_iter().map(InputWarning::Notice));
+        let links = links_of(&options.device_links, machine.machine.as_ref(), &view, listed)?;
+        if let Some(links) = links.clone() {
+            if links.iter().next().is_none() {
+                warnings.push(InputWarning::Notice(no_links(&machine.name)));
+            }
+            node = node.with_links(links);
+        }
         let line = NodeLine::new(&machine.name, &name, &node);
         // Where this goes on and a kubelet would not.
         if let Err(error) = Node::start(&view, &config, None, Compat::KUBELET) {
@@ -277,7 +288,7 @@ impl LoadedNode {
         let packed = machine.packed.clone();
         let keeping = Keeping::new(&config);
         let (node, cpus) = (Arc::new(node), view.cpus().clone());
-        let rules = Arc::new(DecidesBy { view, config, options });
+        let rules = Arc::new(DecidesBy { view, config, options, links });
         Ok(Self { node, cpus, inventory, line, warnings, hazards, keeping, static_pods, packed, rules })
     }
 }
@@ -319,15 +330,26 @@ pub fn inventory_of(
     devices: Option<DeviceText>,
     view: &KubeletView,
 ) -> anyhow::Result<(Inventory, Vec<Notice>)> {
-    let packed = machine.packed.as_deref().and_then(|packed| packed.devices.clone());
-    let packed = packed.map(|text| DeviceText { name: format!("devices of {}", machine.name), text });
     let mut inventory = Inventory::new(view.nodes().clone());
-    let Some(text) = devices.or(packed) else { return Ok((inventory, Vec::new())) };
+    let Some(text) = device_text(machine, devices) else { return Ok((inventory, Vec::new())) };
     let not_judged = text.not_judged()?.into_iter().collect();
     for (resource, devices) in text.devices(machine, view.nodes())? {
         inventory = inventory.with(resource, devices);
     }
     Ok((inventory, not_judged))
+}
+
+fn device_text(machine: &LoadedMachine, given: Option<DeviceText>) -> Option<DeviceText> {
+    let packed = machine.packed.as_deref().and_then(|packed| packed.devices.clone());
+    let packed = || packed.map(|text| DeviceText { name: format!("devices of {}", machine.name), text });
+    given.or_else(packed)
+}
+
+/// Links count, and there are none.
+fn no_links(machine: &str) -> Notice {
+    Notice::warning(format!(
+        "{machine} has no PCI switch, port or domain with several devices: devices.links finds none that belong together"
+    ))
 }
 
 /// The options of topolet's own that are given, else the machine's, else the defaults.

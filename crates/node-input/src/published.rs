@@ -7,6 +7,7 @@
 
 mod description;
 mod holdings;
+mod links;
 mod shapes;
 
 use serde::{Deserialize, Serialize};

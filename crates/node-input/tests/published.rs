@@ -27,11 +27,13 @@ const TELCO: &str = "telco";
 const SCENARIOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/scenarios");
 const HUGE_PAGES: &str = "0:1Gi=24,1:1Gi=24,2:1Gi=24,3:1Gi=24,4:1Gi=24,5:1Gi=24,6:1Gi=24,7:1Gi=24";
 
-/// No options, those with which decisions depend on what the pods of a node hold each, and those with which pods choose.
-const OPTIONS: [Option<&str>; 3] = [
+/// No options, those with which decisions depend on what the pods of a node hold each, those with which pods choose, and
+/// those with which devices come from one link.
+const OPTIONS: [Option<&str>; 4] = [
     None,
     Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/configs/own-keep-room.yaml")),
     Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/configs/own-pod-policy.yaml")),
+    Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/configs/own-links-alone.yaml")),
 ];
 
 /// What a pod may choose; with the last its containers request less CPU than they get.

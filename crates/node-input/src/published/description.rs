@@ -15,6 +15,7 @@ use topology_model::{
 use crate::configuration;
 use crate::kubelet_version::KubeletVersion;
 use crate::node::LoadedNode;
+use crate::published::links::PublishedLinks;
 
 /// What a node is.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -27,6 +28,9 @@ pub struct NodeDescription {
     configuration: Value,
     /// A `TopoletConfiguration`.
     options: Value,
+    /// Where devices come from links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    links: Option<PublishedLinks>,
 }
 
 /// A machine as its kubelet counts it.
@@ -91,6 +95,7 @@ impl NodeDescription {
             // They consist of texts, numbers, lists and maps.
             configuration: serde_json::to_value(node.config()).unwrap_or_default(),
             options: serde_json::to_value(node.options()).unwrap_or_default(),
+            links: node.node.links().map(PublishedLinks::of),
         }
     }
 
@@ -106,8 +111,13 @@ impl NodeDescription {
         let cpus = view.cpus().num_cpus();
         let read = configuration::from_text("node.configuration", text.as_bytes(), cpus, version.rules())?;
         let options = configuration::own_options_of("node.options", self.options.to_string().as_bytes())?;
-        let node = Node::start_with(&view, &read.config, None, Compat::default(), options)
+        let links = self.links.as_ref().map(|links| links.read(&options.device_links, &view));
+        let links = links.transpose().context("node.links")?;
+        let mut node = Node::start_with(&view, &read.config, None, Compat::default(), options)
             .map_err(|error| anyhow!("the kubelet would not start so: {error}"))?;
+        if let Some(links) = links {
+            node = node.with_links(links);
+        }
         Ok(StartedNode { node, view, config: read.config })
     }
 }
