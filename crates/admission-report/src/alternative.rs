@@ -56,6 +56,8 @@ pub enum Remedy {
     },
     /// Groups of NUMA nodes that no running pod needs any more are dissolved: the option `memory.regroup`.
     Regroup,
+    /// Links are preferred and not required: the option `devices.links`.
+    PreferLinks,
     /// The configuration has another `topologyManagerPolicy`.
     Policy {
         /// The one of now.
@@ -117,7 +119,7 @@ impl Remedy {
             Self::Wait(_) => "wait",
             Self::AskLess(_) => "ask less",
             Self::AskMore(_) => "ask more",
-            Self::More { .. } | Self::ReserveCpus { .. } | Self::Regroup => "node",
+            Self::More { .. } | Self::ReserveCpus { .. } | Self::Regroup | Self::PreferLinks => "node",
             Self::Policy { .. } => "policy",
             Self::Scope { .. } => "scope",
         }
@@ -138,6 +140,7 @@ impl Remedy {
                 Self::ReserveCpus { now: now.unwrap_or_default(), fits: cpus.clone() }
             }
             Change::Regroup => Self::Regroup,
+            Change::PreferLinks => Self::PreferLinks,
             Change::Policy(policy) => Self::Policy { now: facts.rules().policy, fits: *policy },
             Change::Scope(scope) => Self::Scope { now: facts.rules().scope, fits: *scope },
             // A change that a newer version of the admission tries.
@@ -239,6 +242,7 @@ impl fmt::Display for Remedy {
             }
             Self::ReserveCpus { now, fits } => write!(f, "reservedSystemCPUs {fits} instead of {now}"),
             Self::Regroup => f.write_str("option memory.regroup"),
+            Self::PreferLinks => f.write_str("option devices.links: prefer instead of require"),
             Self::Policy { now, fits } => write!(f, "{} instead of {}", fits.name(), now.name()),
             Self::Scope { now, fits } => write!(f, "{} instead of {}", fits.name(), now.name()),
         }

@@ -12,7 +12,7 @@ use cpu_manager::{AllocateError as CpusError, WholeCoresError};
 use device_manager::{AllocateError as DevicesError, Endpoint, Life};
 use memory_manager::AllocateError as MemoryError;
 use pod_spec::{ResourceName, Unit};
-use topology_admission::{Cause, Mismatch, Reason, Refused, ResourceTrace, Standing, UnitTrace};
+use topology_admission::{Cause, Mismatch, NotLinked, Reason, Refused, ResourceTrace, Standing, UnitTrace};
 use topology_policy::KubeletPolicy;
 
 use crate::facts::Facts;
@@ -58,6 +58,8 @@ pub enum BriefReason {
     NoPlugin(Resource),
     /// The device plugin of the resource is gone.
     PluginGone(Resource),
+    /// No link has these devices free.
+    NoLink(Vec<Wanted>),
     /// The node is not what the pod demands.
     Mismatch(&'static str),
     /// The search for NUMA nodes was cut before it had an exact answer.
@@ -91,6 +93,7 @@ impl Facts<'_> {
             Cause::Shortage(shortages) => {
                 shortages.first().map(|first| BriefReason::NodeFull(first.resource.clone()))
             }
+            Cause::NotLinked(not_linked) => Some(BriefReason::from(&**not_linked)),
             Cause::Mismatch(mismatch) => Some(BriefReason::from(*mismatch)),
             Cause::Cpus(CpusError::WholeCores(error)) => whole_cores(error),
             Cause::Cpus(CpusError::Take(_)) => self.brief_lack(unit).or_else(|| self.brief_cpus(refused)),
@@ -205,6 +208,21 @@ fn whole_cores(error: &WholeCoresError) -> Option<BriefReason> {
     }
 }
 
+impl From<&NotLinked> for BriefReason {
+    fn from(not_linked: &NotLinked) -> Self {
+        let (demand, together): (_, fn(Vec<Wanted>) -> Self) = match not_linked {
+            NotLinked::Lacks(lack) => (&lack.demand, Self::NoLink),
+            NotLinked::Elsewhere { demand, .. } => (demand, Self::NotTogether),
+        };
+        let wanted = demand.asked.iter();
+        together(
+            wanted
+                .map(|(resource, count)| Wanted { resource: resource.into(), amount: Some(*count) })
+                .collect(),
+        )
+    }
+}
+
 impl From<Mismatch> for BriefReason {
     fn from(mismatch: Mismatch) -> Self {
         Self::Mismatch(mismatch.reason())
@@ -271,6 +289,9 @@ impl fmt::Display for BriefReason {
             }
             Self::NoPlugin(resource) => write!(f, "no device plugin of {resource} has registered"),
             Self::PluginGone(resource) => write!(f, "the device plugin of {resource} is gone"),
+            Self::NoLink(wanted) => {
+                write!(f, "no PCI switch, port or domain has {} free", listed(wanted, " and "))
+            }
             Self::Mismatch(reason) => write!(f, "the kubelet refuses it: {reason}"),
             Self::Cut => f.write_str("the search for NUMA nodes was cut before it had an exact answer"),
             Self::Other(reason) => write!(f, "the kubelet refuses it: {reason}"),

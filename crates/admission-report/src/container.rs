@@ -18,6 +18,7 @@ use topology_model::{NodeIds, Nodes};
 
 use crate::facts::Facts;
 use crate::json;
+use crate::links::LinkedDevices;
 use crate::resource::Resource;
 use crate::unchecked::UncheckedResource;
 use crate::words::joined;
@@ -51,6 +52,9 @@ pub struct ContainerReport {
     /// [`ContainerReport::held`].
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
     pub device_nodes: Option<NodeIds>,
+    /// Several devices that belong together, with the link that they are on; none where links do not count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkedDevices>,
     /// What it asks for and no device plugin has registered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_checked: Vec<UncheckedResource>,
@@ -86,6 +90,14 @@ impl ContainerReport {
         let cpus = placed.cpus.as_ref().and_then(|granted| granted.exclusive());
         let hint = placed.hint.filter(|hint| !facts.is_anywhere(placed, *hint));
         let container = facts.pod.container(&placed.name);
+        let devices: Vec<DeviceSet> = placed
+            .devices
+            .iter()
+            .map(|(resource, ids)| DeviceSet {
+                resource: Resource::from(resource),
+                ids: ids.iter().cloned().collect(),
+            })
+            .collect();
         Self {
             name: placed.name.clone(),
             role: placed.role,
@@ -97,14 +109,8 @@ impl ContainerReport {
                 .collect(),
             device_nodes: device_nodes(facts, placed),
             not_checked: container.map(|container| facts.unchecked_of(container)).unwrap_or_default(),
-            devices: placed
-                .devices
-                .iter()
-                .map(|(resource, ids)| DeviceSet {
-                    resource: Resource::from(resource),
-                    ids: ids.iter().cloned().collect(),
-                })
-                .collect(),
+            links: LinkedDevices::all(facts.node.links(), &devices),
+            devices,
         }
     }
 
@@ -118,6 +124,7 @@ impl ContainerReport {
             resource: Resource::from(resource),
             ids: held.devices().iter().cloned().collect(),
         });
+        let devices: Vec<DeviceSet> = devices.collect();
         Self {
             name: name.clone(),
             role: container.role,
@@ -125,7 +132,8 @@ impl ContainerReport {
             exclusive_cpus: cpus.cloned(),
             cpu_nodes: None,
             memory: blocks.into_iter().flatten().map(|block| MemoryBlock::new(node.nodes(), block)).collect(),
-            devices: devices.collect(),
+            links: LinkedDevices::all(node.links(), &devices),
+            devices,
             device_nodes: None,
             not_checked: Vec::new(),
         }

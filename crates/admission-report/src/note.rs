@@ -18,6 +18,7 @@ use crate::grouped::GroupedMemory;
 use crate::json;
 use crate::notice::Severity;
 use crate::parts_of_bytes::PartsOfBytes;
+use crate::resource::Resource;
 use crate::unchecked::why_unchecked;
 use crate::words::{joined, verb};
 
@@ -54,6 +55,8 @@ pub enum Remark {
         /// Nodes with enough memory that do not give it alone.
         grouped_memory: Option<GroupedMemory>,
     },
+    /// Devices of these resources belong together, and are on several links.
+    NotLinked(Vec<Resource>),
     /// The containers share CPUs.
     NotPinned {
         /// Why.
@@ -133,6 +136,7 @@ impl Note {
             Remark::ChosenRules { kubelet: Some(KubeletAgain::Refuses(_)), .. }
             | Remark::Preemption(_)
             | Remark::NotAligned { .. }
+            | Remark::NotLinked(_)
             | Remark::NotPinned { .. }
             | Remark::AdmittedUnchecked { .. }
             | Remark::PartsOfBytes(_) => Severity::Warning,
@@ -174,6 +178,11 @@ impl fmt::Display for Remark {
                 }
                 grouped_memory.as_ref().map_or(Ok(()), |memory| write!(f, "; {memory}"))
             }
+            Self::NotLinked(resources) => write!(
+                f,
+                "admitted, devices NOT on one link: {} are on several PCI switches, ports or domains",
+                joined(resources, " and ")
+            ),
             Self::NotPinned { reason, shared_pool, unbound } => {
                 write!(f, "admitted, CPUs NOT pinned: {reason}; ")?;
                 match shared_pool {

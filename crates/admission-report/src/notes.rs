@@ -28,6 +28,7 @@ impl Facts<'_> {
         let mut notes: Vec<Note> = on_pod.into_iter().flatten().map(Note::on_pod).collect();
         notes.extend(self.chosen_note());
         notes.extend(on_containers(placement, |placed| self.not_aligned_note(placed)));
+        notes.extend(on_containers(placement, |placed| self.not_linked_note(placed)));
         notes.extend(on_containers(placement, |placed| self.not_pinned_note(placed)));
         let parts = self.pod.containers.iter().filter_map(PartsOfBytes::of);
         notes.extend(parts.map(|(container, parts)| Note {

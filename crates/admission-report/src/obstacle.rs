@@ -1,5 +1,6 @@
 //! What keeps a pod off a node. The kubelet says only that a pod does not fit; these are the reasons behind it.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
@@ -7,12 +8,13 @@ use core::fmt;
 use cpu_manager::WholeCoresError;
 use device_manager::OverBudget;
 use k8s_quantity::Amount;
-use topology_admission::{Rules, Shortage};
+use topology_admission::{NotLinked, Rules, Shortage};
 use topology_policy::{KubeletPolicy, MergeError};
 
 use crate::grouped::{GroupedMemory, HeldBackMemory};
 use crate::handed_on::HandedOnCpus;
 use crate::lacks::Lacks;
+use crate::links::not_linked;
 use crate::parts_of_bytes::PartsOfBytes;
 use crate::resource::Resource;
 use crate::words::{joined, verb};
@@ -49,6 +51,8 @@ pub enum Obstacle {
     HandedOn(HandedOnCpus),
     /// An annotation of the pod is wrong, or not allowed; without it these rules of the node apply.
     PodPolicy(Rules),
+    /// Devices have to be on one link, and cannot be.
+    NotLinked(Box<NotLinked>),
     /// Whole cores are required.
     WholeCores(WholeCoresError),
     /// Memory is free where it cannot be allocated.
@@ -141,6 +145,7 @@ impl fmt::Display for Obstacle {
                 policy.name(),
                 scope.name()
             ),
+            Self::NotLinked(why) => not_linked(why, f),
             Self::HeldBackMemory(memory) => memory.fmt(f),
             Self::GroupedMemory(memory) => memory.fmt(f),
             Self::PartsOfBytes(parts) => parts.fmt(f),

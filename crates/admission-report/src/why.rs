@@ -54,6 +54,7 @@ impl Facts<'_> {
                 resource: Resource::from(resource),
                 advice: self.advice.no_plugin,
             }),
+            Cause::NotLinked(not_linked) => Some(Obstacle::NotLinked(not_linked.clone())),
             Cause::PodPolicy(_) => Some(Obstacle::PodPolicy(self.node.rules())),
             _ => machine_lack(),
         };

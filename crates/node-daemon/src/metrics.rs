@@ -37,8 +37,8 @@ const ADMISSION_BUCKETS: [f64; 15] =
 const SECONDS: [f64; 15] =
     [1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.1, 1.0];
 
-/// Reasons that the kubelet counts under their own names, and the node's own for pods that choose their rules.
-const OWN_REASONS: [&str; 21] = [
+/// Reasons that the kubelet counts under their own names, and the node's own for pods that choose their rules or need linked devices.
+const OWN_REASONS: [&str; 22] = [
     "AppArmor",
     "PodOSSelectorNodeLabelDoesNotMatch",
     "PodOSNotSupported",
@@ -60,6 +60,7 @@ const OWN_REASONS: [&str; 21] = [
     "NodeShutdown",
     "VolumeAttachmentLimitExceeded",
     "PodPolicyError",
+    "DeviceLinkError",
 ];
 
 /// All metrics of a daemon.

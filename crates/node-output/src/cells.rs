@@ -1,6 +1,6 @@
 //! Cells of a table: what a container is given.
 
-use admission_report::{ContainerReport, DeviceSet};
+use admission_report::{ContainerReport, DeviceSet, LinkedDevices};
 use pod_spec::Role;
 use topology_model::NodeIds;
 
@@ -27,8 +27,23 @@ pub(crate) fn container(container: &ContainerReport) -> Vec<String> {
         container.nodes.as_ref().map_or_else(|| "any".to_owned(), NodeIds::to_string),
         cpus,
         joined(memory),
-        joined(devices.chain(not_checked)),
+        joined(devices.chain(not_checked)) + &links(&container.links),
     ]
+}
+
+/// The link of devices that belong together; with their names where there are several.
+pub(crate) fn links(links: &[LinkedDevices]) -> String {
+    match links {
+        [] => String::new(),
+        [only] => format!(" on {only}"),
+        several => {
+            let each = several.iter().map(|linked| {
+                let resources: Vec<String> = linked.resources.iter().map(ToString::to_string).collect();
+                format!("{} on {linked}", resources.join(" and "))
+            });
+            format!("; {}", each.collect::<Vec<_>>().join(", "))
+        }
+    }
 }
 
 /// A container's name, and its role if it is another than the usual one.

@@ -11,13 +11,14 @@ use crate::outlook::Outlook;
 
 const WHAT: &str = "refusals of pods";
 /// The reasons that an extender could have known, beside `OutOf` a resource: the kubelet's, and the node's own for pods that
-/// choose their rules.
-const REASONS: [&str; 5] = [
+/// choose their rules or need linked devices.
+const REASONS: [&str; 6] = [
     "TopologyAffinityError",
     "UnexpectedAdmissionError",
     "SMTAlignmentError",
     "EmptyPodSharedPoolError",
     "PodPolicyError",
+    "DeviceLinkError",
 ];
 
 /// Starts the thread, for the rest of the program.

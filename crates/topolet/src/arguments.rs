@@ -152,7 +152,7 @@ pub(crate) struct RulesArguments {
     #[arg(long, value_name = "VERSION")]
     pub(crate) kubelet: Option<KubeletVersion>,
     /// Options of topolet's own, which no kubelet has: `cpu.cacheAlignment`, `memory.nodes`, `memory.regroup`,
-    /// `memory.drift`, `placement`, `podPolicy.allow`.
+    /// `memory.drift`, `placement`, `podPolicy.allow`, `devices.links`.
     #[arg(long, value_name = "FILE")]
     pub(crate) topolet_config: Option<PathBuf>,
     /// Topology Manager policy instead of the configuration's: none, best-effort, restricted, single-numa-node.

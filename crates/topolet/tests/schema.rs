@@ -81,6 +81,7 @@ fn all_that_is_printed_is_described() {
         "explain -m xeon-2s-96cpu-sriov -f pods/memory-groups.yaml --policy best-effort --scope pod",
         "admit -m xeon-2s-96cpu-sriov -f pods/memory-groups.yaml --scope pod",
         "admit -m xeon-2s-96cpu-sriov -f pods/pod-policy.yaml --topolet-config configs/own-pod-policy.yaml",
+        "admit -m epyc-2s-96cpu-16l3-8gpu -f pods/linked.yaml --topolet-config configs/own-links-prefer.yaml",
     ];
     for session in sessions {
         let output = Command::new(env!("CARGO_BIN_EXE_topolet"))

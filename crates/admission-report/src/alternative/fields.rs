@@ -14,6 +14,8 @@ use crate::resource::Resource;
 
 /// The option that dissolves groups of NUMA nodes.
 const REGROUP: &str = "memory.regroup";
+/// The option that says what becomes of devices that no link has.
+const LINKS: &str = "devices.links";
 
 #[derive(Serialize)]
 struct Fields<'a> {
@@ -90,6 +92,7 @@ impl<'a> Values<'a> {
             }
             Remedy::ReserveCpus { fits, .. } => Self::ReservedCpus { reserved: fits.to_string() },
             Remedy::Regroup => Self::Option { option: REGROUP },
+            Remedy::PreferLinks => Self::Option { option: LINKS },
             Remedy::Policy { fits, .. } => Self::Policy { topology_manager_policy: fits.name() },
             Remedy::Scope { fits, .. } => Self::Scope { topology_manager_scope: fits.name() },
         }

@@ -1,0 +1,186 @@
+//! Device plugins that come late after a restart, or not at all: pods wait for them, and no longer than they should.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod daemon;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+
+use daemon::plugin::{Plugin, Script, device, register, request};
+use daemon::{Daemon, Folder, pod, until};
+
+const CARD: &str = "example.com/card";
+
+/// A plugin with two cards, registered.
+fn plugin(root: &Path) -> Plugin {
+    let plugins = root.join("device-plugins");
+    let plugin = Plugin::listen(
+        &plugins.join("card.sock"),
+        Script::default(),
+        vec![device("card-0", &[0]), device("card-1", &[1])],
+    );
+    register(&plugins.join("kubelet.sock"), request("card.sock", CARD)).unwrap();
+    plugin
+}
+
+/// Two folders: of the node, and with the options. Pods wait for so many seconds.
+fn options(own: &Folder, seconds: u64) -> PathBuf {
+    let path = own.path().join("topolet.yaml");
+    let text = format!(
+        "apiVersion: topolet.dev/v1alpha1\nkind: TopoletConfiguration\ndevices: {{deferSeconds: {seconds}}}\n"
+    );
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn start(root: &Path, options: &Path) -> Daemon {
+    Daemon::start(root, &["--topolet-config", options.to_str().unwrap()])
+}
+
+fn asks_card(name: &str) -> String {
+    pod(name, &format!("cpu: 2, memory: 1Gi, {CARD}: 1"))
+}
+
+fn status(daemon: &Daemon, name: &str) -> String {
+    let pod = daemon.get(&format!("/v1/pods/default/{name}"));
+    let document: serde_json::Value = serde_json::from_str(&pod.body).unwrap_or_default();
+    document["pod"]["status"].as_str().unwrap_or_default().to_owned()
+}
+
+/// A node on which a pod holds a card, started anew without the plugin.
+fn restarted(folder: &Folder, options: &Path) -> Daemon {
+    let daemon = start(folder.path(), options);
+    let plugin = plugin(folder.path());
+    until("the cards", || {
+        let reply = daemon.ask("POST", "/v1/pods", &asks_card("holder"));
+        (reply.status == 200).then_some(())
+    });
+    drop(plugin);
+    assert!(daemon.terminate());
+    start(folder.path(), options)
+}
+
+/// Seconds differ from run to run.
+fn without_seconds(text: &str) -> String {
+    let words = text.split(' ').map(|word| if word.parse::<u64>().is_ok() { "N" } else { word });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_pod_waits_for_a_plugin_that_comes_late() {
+    let (folder, own) = (Folder::new(), Folder::new());
+    let daemon = restarted(&folder, &options(&own, 60));
+    assert_eq!(status(&daemon, "holder"), "Admitted", "what is held stays held");
+
+    // What is asked meanwhile is answered, listed, counted and explained as waiting.
+    let reply = daemon.ask("POST", "/v1/pods", &asks_card("late"));
+    assert_eq!(reply.status, 202, "{}", reply.body);
+    let document: serde_json::Value = serde_json::from_str(&reply.body).unwrap();
+    let decision = &document["decisions"][0];
+    assert_eq!(decision["admitted"], false);
+    assert_eq!(decision["deferred"]["reason"], "DevicePluginNotReady");
+    assert_eq!(decision["deferred"]["resources"], serde_json::json!([CARD]));
+    assert!(decision["deferred"]["seconds"].as_u64().unwrap() <= 60, "{decision}");
+    assert_eq!(status(&daemon, "late"), "Deferred");
+    let again = daemon.ask("POST", "/v1/pods", &asks_card("late"));
+    assert_eq!(again.status, 202, "asked again it still waits: {}", again.body);
+    let other: serde_json::Value =
+        serde_json::from_str(&daemon.ask("POST", "/v1/explain", &asks_card("other")).body).unwrap();
+    assert_eq!(other["decisions"][0]["deferred"]["reason"], "DevicePluginNotReady", "{other}");
+    let metrics = daemon.get("/metrics").body;
+    assert!(metrics.contains("topolet_pods{phase=\"deferred\"} 1"), "{metrics}");
+    assert!(metrics.contains("topolet_deferred_pods_total 1"), "{metrics}");
+    let events = daemon.get("/v1/events").body;
+    assert!(events.contains("DevicePluginNotReady"), "{events}");
+
+    // Pods that need none of its devices are decided on, and one that lacks more is refused.
+    let plain = daemon.ask("POST", "/v1/pods", &pod("plain", "cpu: 2, memory: 1Gi"));
+    assert_eq!(plain.status, 200, "{}", plain.body);
+    let wide = daemon.ask("POST", "/v1/pods", &pod("wide", &format!("cpu: 500, memory: 1Gi, {CARD}: 1")));
+    assert_eq!(wide.status, 422, "{}", wide.body);
+
+    let table = daemon.prints(&["get", "pods"]);
+    let late = table.lines().find(|line| line.contains("late")).unwrap();
+    assert!(late.contains("Deferred"), "{table}");
+
+    let _plugin = plugin(folder.path());
+    until("the pod", || (status(&daemon, "late") == "Admitted").then_some(()));
+    let late = daemon.get("/v1/pods/default/late").body;
+    assert!(late.contains("card-1"), "the holder has the other: {late}");
+    assert!(daemon.get("/metrics").body.contains("topolet_pods{phase=\"deferred\"} 0"));
+}
+
+#[test]
+fn a_pod_waits_no_longer_than_it_should() {
+    let (folder, own) = (Folder::new(), Folder::new());
+    let daemon = restarted(&folder, &options(&own, 3));
+    let reply = daemon.ask("POST", "/v1/pods", &asks_card("late"));
+    assert_eq!(reply.status, 202, "{}", reply.body);
+    until("the refusal", || (status(&daemon, "late") == "Refused").then_some(()));
+    let late = daemon.get("/v1/pods/default/late").body;
+    assert!(late.contains("UnexpectedAdmissionError"), "{late}");
+    assert!(late.contains("no healthy devices present"), "as a kubelet: {late}");
+    let next = daemon.ask("POST", "/v1/pods", &asks_card("next"));
+    assert_eq!(next.status, 422, "nobody waits any more: {}", next.body);
+    assert_eq!(status(&daemon, "holder"), "Admitted");
+}
+
+#[test]
+fn a_pod_that_waits_can_be_deleted() {
+    let (folder, own) = (Folder::new(), Folder::new());
+    let daemon = restarted(&folder, &options(&own, 60));
+    assert_eq!(daemon.ask("POST", "/v1/pods", &asks_card("late")).status, 202);
+    assert_eq!(daemon.ask("DELETE", "/v1/pods/default/late", "").status, 200);
+    assert_eq!(daemon.get("/v1/pods/default/late").status, 404);
+    let _plugin = plugin(folder.path());
+    until("the cards", || (daemon.ask("POST", "/v1/pods", &asks_card("next")).status == 200).then_some(()));
+}
+
+#[test]
+fn a_container_with_devices_of_a_late_plugin_starts_when_it_is_back() {
+    let (folder, own) = (Folder::new(), Folder::new());
+    let daemon = restarted(&folder, &options(&own, 60));
+    let (tell, told) = mpsc::channel();
+    thread::scope(|scope| {
+        let daemon = &daemon;
+        scope.spawn(move || {
+            let path = "/v1/pods/default/holder/containers/app/started";
+            tell.send(daemon.ask("POST", path, "{\"id\": \"holder-1\"}")).unwrap();
+        });
+        // It is asked for, and does not start: other requests are answered meanwhile.
+        for name in ["one", "two"] {
+            assert_eq!(daemon.ask("POST", "/v1/pods", &pod(name, "cpu: 1, memory: 1Gi")).status, 200);
+        }
+        assert!(!daemon.get("/v1/pods/default/holder").body.contains("holder-1"));
+        let _plugin = plugin(folder.path());
+        let reply = told.recv().unwrap();
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        assert!(daemon.get("/v1/pods/default/holder").body.contains("holder-1"));
+    });
+}
+
+/// What a person sees, from the restart to the end.
+#[test]
+fn the_session_of_a_late_plugin() {
+    let (folder, own) = (Folder::new(), Folder::new());
+    let daemon = restarted(&folder, &options(&own, 60));
+    let file = own.path().join("late.yaml");
+    fs::write(&file, asks_card("late")).unwrap();
+    let file = file.to_str().unwrap();
+    let output = daemon.topolet(&["apply", "-f", file]);
+    assert_eq!(output.status.code(), Some(2));
+    let applied = without_seconds(&String::from_utf8(output.stdout).unwrap());
+    let listed = daemon.prints(&["get", "pods"]);
+    let described = without_seconds(&daemon.prints(&["describe", "pod", "late"]));
+    let _plugin = plugin(folder.path());
+    until("the pod", || (status(&daemon, "late") == "Admitted").then_some(()));
+    let after = daemon.prints(&["get", "pods"]);
+    let ages = |text: &str| {
+        let lines = text.lines().map(|line| line.split_whitespace().take(3).collect::<Vec<_>>().join(" "));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let session = format!("{applied}\n{}\n\n{described}\n{}\n", ages(&listed), ages(&after));
+    insta::assert_snapshot!(session);
+}
