@@ -26,7 +26,11 @@ use crate::{ManifestError, Problem};
 const RESOURCE: &str = "a device's resource such as intel.com/vf";
 
 pub(super) fn links(field: &Field<'_>) -> Result<DeviceLinks, ManifestError> {
-    known_fields(field, &["links", "groups", "domains", "addresses"], "links, groups, domains or addresses")?;
+    known_fields(
+        field,
+        &["links", "groups", "domains", "addresses", "deferSeconds"],
+        "links, groups, domains, addresses or deferSeconds",
+    )?;
     let mut links = DeviceLinks::default();
     let words = LinkRule::ALL.map(|rule| (rule.name(), rule));
     choose(field, "links", "ignore, prefer or require", &words, &mut links.rule)?;
