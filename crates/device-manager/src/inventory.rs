@@ -73,6 +73,8 @@ pub(crate) struct Stock {
     /// Why the list is empty, where the plugin listed more than there is room for.
     refused: Option<OverBudget>,
     sets: Sets,
+    /// Since when its plugin is gone and has listed nothing: since a restart, or since it went away.
+    late: Option<Moment>,
 }
 
 /// Which of the two sets of ids there are, empty or not.
@@ -149,7 +151,8 @@ impl Inventory {
     /// What is known of a resource after a restart: that it was there. It has no devices until its plugin is back.
     pub fn remember(&mut self, resource: &ResourceName, now: Moment) {
         let endpoint = Endpoint::Plugin { options: None, life: Life::Stopped(now) };
-        *self.stock_mut(resource) = Stock { endpoint: Some(endpoint), sets: Sets::Both, ..Stock::default() };
+        *self.stock_mut(resource) =
+            Stock { endpoint: Some(endpoint), sets: Sets::Both, late: Some(now), ..Stock::default() };
     }
 
     /// A plugin's list has arrived: it replaces the one before, devices in use included. Of an id that is listed
@@ -166,8 +169,10 @@ impl Inventory {
         let before = self.stock(resource);
         let changed = list.changed_since(before.map_or(&DeviceList::default(), |stock| &stock.list));
         let endpoint = before.and_then(|stock| stock.endpoint);
-        self.resources
-            .insert(resource.clone(), Arc::new(Stock { endpoint, list, refused: None, sets: Sets::Both }));
+        self.resources.insert(
+            resource.clone(),
+            Arc::new(Stock { endpoint, list, refused: None, sets: Sets::Both, late: None }),
+        );
         changed
     }
 
@@ -194,6 +199,7 @@ impl Inventory {
         stock.endpoint = Some(Endpoint::Plugin { options, life: Life::Stopped(now) });
         stock.list.lose();
         stock.refused = None;
+        stock.late = stock.late.or(Some(now));
         if stock.sets == Sets::None {
             stock.sets = Sets::UnhealthyOnly;
         }
@@ -212,6 +218,7 @@ impl Inventory {
                 let stock = Arc::make_mut(stock);
                 stock.endpoint = None;
                 stock.sets = Sets::None;
+                stock.late = None;
                 stock.list.forget();
                 continue;
             }
@@ -232,6 +239,13 @@ impl Inventory {
         let is_forgotten = |stock: &Stock| stock.sets == Sets::None && stock.endpoint.is_none();
         self.resources.retain(|resource, stock| !is_forgotten(stock) || held(resource));
         self.resources.len() < before
+    }
+
+    /// Since when the plugin of a resource is gone and has listed nothing: since the restart after which it has not come
+    /// back, or since it went away. `None`: it is there, or nobody knows of one.
+    #[must_use]
+    pub fn late_since(&self, resource: &ResourceName) -> Option<Moment> {
+        self.stock(resource)?.late
     }
 
     /// The registered resources, by name.
