@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::archive::{MAX_CONTENT, PackError, pack};
 use crate::cadvisor::{CPUINFO, MAX_FREQUENCY};
 use crate::kernel::{CPUS, HUGEPAGES, MEMINFO, NODES, PCI};
-use crate::machine::{LOCAL, NODE_CPUS, PACKAGE, SHARED, THREADS, folders, has_hardware_address};
+use crate::machine::{HIVE, LOCAL, NODE_CPUS, PACKAGE, SHARED, THREADS, folders, has_hardware_address};
 use crate::memory::MemoryTree;
 use crate::tree::{ReadError, SysfsTree};
 use crate::{Discovery, DiscoveryError, read};
@@ -185,6 +185,7 @@ impl CaptureRun<'_> {
         self.link(PCI, name);
         let Some(folder) = self.tree.target(&format!("{PCI}/{name}")) else { return Ok(()) };
         self.each(&folder, &OF_DEVICE)?;
+        self.each(&folder, &[HIVE])?;
         self.forms(&folder, &LOCAL)?;
         for named in folders(self.tree, &folder) {
             if !has_hardware_address(&named) {

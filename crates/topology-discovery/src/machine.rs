@@ -11,7 +11,7 @@ pub(crate) use caches::SHARED;
 pub(crate) use cpus::{PACKAGE, THREADS};
 pub(crate) use kernel_names::{folders, has_hardware_address};
 pub(crate) use nodes::NODE_CPUS;
-pub(crate) use pci::LOCAL;
+pub(crate) use pci::{HIVE, LOCAL};
 
 use cpuset::CpuSet;
 use thiserror::Error;

@@ -12,6 +12,9 @@ use crate::problem::Substitute;
 /// Names of the files that hold the CPUs near to a device.
 pub(crate) const LOCAL: [&str; 2] = ["local_cpulist", "local_cpus"];
 
+/// The file that holds the number of a GPU's hive.
+pub(crate) const HIVE: &str = "xgmi_hive_info/xgmi_hive_id";
+
 /// The devices, by address.
 pub(super) fn devices(kernel: &Kernel<'_>, online: &CpuSet, nodes: &[Node]) -> Vec<PciDevice> {
     let mut devices = BTreeMap::new();
@@ -91,8 +94,10 @@ fn device(
         sriov,
         ..PciDevice::new(address, class)
     };
+    // The driver of AMD's GPUs writes it into the folder of one GPU, to which those of the others have a link.
+    let hive = kernel.parsed(&format!("{path}/{HIVE}"), Substitute::Unknown, str::parse);
     let kernel_names = if device.does_work() { kernel_names(kernel.tree, path) } else { Vec::new() };
-    Some(PciDevice { kernel_names, ..device })
+    Some(PciDevice { kernel_names, hive, ..device })
 }
 
 /// The CPUs that are near a device: to the kernel, those of its node.

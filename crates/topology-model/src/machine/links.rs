@@ -1,6 +1,6 @@
 //! Links: what several PCI devices are plugged into together, and on which traffic between them stays.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
@@ -58,8 +58,8 @@ impl fmt::Display for Link {
 }
 
 impl Machine {
-    /// The bridges with several functions behind them, by address. Of bridges with the same functions behind them there
-    /// is the one that is nearest to these.
+    /// The bridges with several functions behind them, by address, then the hives of several GPUs. Of bridges with the same
+    /// functions behind them there is the one that is nearest to these.
     #[must_use]
     pub fn links(&self) -> Vec<Link> {
         let bridges = self.devices().iter().filter(|device| device.is_bridge());
@@ -73,7 +73,22 @@ impl Machine {
                 members,
             })
         });
-        links.collect()
+        links.chain(self.hives()).collect()
+    }
+
+    fn hives(&self) -> impl Iterator<Item = Link> {
+        let mut hives: BTreeMap<u64, BTreeSet<PciAddress>> = BTreeMap::new();
+        for device in self.devices() {
+            if let Some(hive) = device.hive {
+                hives.entry(hive).or_default().insert(device.address);
+            }
+        }
+        let several = hives.into_iter().filter(|(_, members)| members.len() > 1);
+        several.map(|(hive, members)| Link {
+            kind: LinkKind::Domain,
+            name: alloc::format!("xgmi-{hive:x}"),
+            members,
+        })
     }
 
     fn behind(&self, bridge: PciAddress) -> BTreeSet<PciAddress> {

@@ -104,6 +104,8 @@ pub struct PciDevice {
     /// What the kernel calls what its driver makes of it, ascending: `eth0`, `mlx5_0`, `nvme0n1`, `card0`. Empty where
     /// it has no driver, or nobody wrote the names down.
     pub kernel_names: Vec<String>,
+    /// The hive of a GPU: those of one reach each other over xGMI. `None`: it is in none, or nobody says.
+    pub hive: Option<u64>,
 }
 
 impl PciDevice {
@@ -120,6 +122,7 @@ impl PciDevice {
             parent: None,
             sriov: Sriov::None,
             kernel_names: Vec::new(),
+            hive: None,
         }
     }
 }
