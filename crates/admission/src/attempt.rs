@@ -4,6 +4,8 @@ pub(crate) mod admission;
 pub(crate) mod steps;
 pub(crate) mod allocate;
 pub(crate) mod linked;
+pub(crate) mod not_linked;
+pub(crate) mod deferral;
 pub(crate) mod preempt;
 pub(crate) mod refusal;
 pub(crate) mod counted;

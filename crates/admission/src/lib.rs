@@ -28,7 +28,8 @@ pub use {
 
 pub use attempt::admission::Admission;
 pub use attempt::counted::Counted;
-pub use attempt::linked::NotLinked;
+pub use attempt::deferral::Deferral;
+pub use attempt::not_linked::NotLinked;
 pub use attempt::preempt::NobodyToPreempt;
 pub use attempt::refusal::{Cause, Reason, Refused};
 pub use attempt::standing::Standing;

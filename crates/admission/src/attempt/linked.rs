@@ -1,64 +1,26 @@
 //! The steps of an attempt on a node where devices come from one link.
 //!
 //! Each way in which links could serve a unit is merged as if the node had no other devices, and the best of these hints is
-//! taken, as the policy ranks them. Where fewer devices are free than a unit asks for, it is refused as in the kubelet. Under `prefer` that holds while the hint is as good as it would be without links. Which
-//! of several links with the same hint is taken is decided by [`device_manager::Links`].
+//! taken, as the policy ranks them. Under `prefer` that holds while the hint is as good as it would be without links. Which
+//! of several links with the same hint is taken is decided by [`device_manager::Links`]. Where fewer devices are free than a
+//! unit asks for, it is refused as in the kubelet.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use device_manager::{Choice, Choices, LinkLack, Linked, Links};
+use device_manager::{Choice, Choices, Linked, Links};
 use node_config::LinkRule;
 use pod_spec::{ContainerName, ResourceName, Unit};
 use topology_hint::{Affinity, Hint, ListedHint};
-use topology_model::Link;
 use topology_policy::NodeScores;
 
+use crate::attempt::not_linked::NotLinked;
 use crate::attempt::refusal::Cause;
 use crate::attempt::steps::{Steps, Stop};
 use crate::node::Node;
 
 /// More ways in which links could serve the demands of a unit are not merged.
 const MOST_WAYS: usize = 64;
-
-/// Devices that cannot be given as the option `devices.links` requires.
-#[derive(Clone, PartialEq, Debug)]
-pub enum NotLinked {
-    /// No link has enough.
-    Lacks(LinkLack),
-    /// Links have enough, on NUMA nodes where the unit cannot have the rest.
-    Elsewhere {
-        /// The first demand of the unit.
-        demand: device_manager::Demand,
-        /// The links that serve it.
-        links: Vec<Link>,
-    },
-}
-
-impl core::fmt::Display for NotLinked {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let demand = match self {
-            Self::Lacks(lack) => &lack.demand,
-            Self::Elsewhere { demand, .. } => demand,
-        };
-        f.write_str("devices.links requires one link for ")?;
-        let last = demand.asked.len().saturating_sub(1);
-        for (at, (resource, count)) in demand.asked.iter().enumerate() {
-            let before = if at == 0 {
-                ""
-            } else if at == last {
-                " and "
-            } else {
-                ", "
-            };
-            write!(f, "{before}{count} {resource}")?;
-        }
-        f.write_str(match self {
-            Self::Lacks(_) => ", and none has them free",
-            Self::Elsewhere { .. } => ", and none that has them free is where the other resources are",
-        })
-    }
-}
 
 impl Node {
     /// The node where devices come from links; a rule that ignores them leaves it as it was.
@@ -87,27 +49,35 @@ impl Steps<'_> {
         let hint = self.align_scored(unit, container, scores.as_ref())?;
         let before = self.after.clone();
         let demands = self.node.devices.linked(before.inventory(), before.devices(), &links, unit);
-        if demands.is_empty() || demands.iter().any(Linked::is_short) {
+        let first = demands.first().filter(|_| !demands.iter().any(Linked::is_short));
+        let Some(first) = first else {
             self.chosen.clear();
             return Ok(hint);
-        }
+        };
         self.must_serve(&demands, container)?;
-        let hints = self.hints_of_ways(&links, &demands, unit, scores.as_ref());
+        let ways = self.hints_of_ways(&links, &demands, unit, scores.as_ref());
+        let hints = ways.iter().map(|(hint, _)| *hint);
+        let without = hint;
         let hint = match links.rule() {
             LinkRule::Require => {
-                let best = self.best_of(hints, scores.as_ref());
-                best.ok_or_else(|| Stop::refused(container, elsewhere(&links, &demands)))?
+                let best = self.best_of(hints.collect(), scores.as_ref());
+                best.ok_or_else(|| Stop::refused(container, elsewhere(&links, first)))?
             }
             LinkRule::Prefer | LinkRule::Ignore => {
                 let width = |hint: Hint| hint.affinity.nodes().map(numa_bitmask::NodeMask::len);
-                let as_good = hints.into_iter().filter(|other| {
+                let as_good = hints.filter(|other| {
                     (other.is_preferred(), width(*other)) == (hint.is_preferred(), width(hint))
                 });
                 let as_good = as_good.collect();
                 self.best_of(as_good, scores.as_ref()).unwrap_or(hint)
             }
         };
-        self.merged_otherwise(hint);
+        if hint != without {
+            let way = ways.iter().find(|(own, _)| *own == hint).map(|(_, choices)| choices.as_slice());
+            let choices = way.unwrap_or_default();
+            self.ask_on(unit, Some(Choices { links: &links, choices }));
+            self.merged_otherwise(hint, scores.as_ref());
+        }
         self.choose(&demands, hint.affinity);
         Ok(hint)
     }
@@ -146,14 +116,15 @@ impl Steps<'_> {
         }
     }
 
-    /// The hints that are admitted where devices are on links only; without those of demands that no link serves.
+    /// The hints that are admitted where devices are on links only, with the first way to each; without those of demands
+    /// that no link serves.
     fn hints_of_ways(
         &mut self,
         links: &Links,
         demands: &[Linked<'_>],
         unit: Unit<'_>,
         scores: Option<&NodeScores>,
-    ) -> Vec<Hint> {
+    ) -> Vec<(Hint, Vec<Choice>)> {
         let mut ways: Vec<Vec<Choice>> = alloc::vec![Vec::new()];
         for demand in demands.iter().filter(|demand| !demand.serving.is_empty()) {
             let on = |link| Choice {
@@ -176,11 +147,15 @@ impl Steps<'_> {
             ways.truncate(MOST_WAYS);
             self.mark_cut(true);
         }
-        let mut hints: Vec<Hint> = Vec::new();
-        for choices in ways.iter().filter(|way| !way.is_empty()) {
-            self.ask_on(unit, Some(Choices { links, choices }));
+        let mut hints: Vec<(Hint, Vec<Choice>)> = Vec::new();
+        for way in ways.into_iter().filter(|way| !way.is_empty()) {
+            self.ask_on(unit, Some(Choices { links, choices: &way }));
             let admitted = self.node.admit(self.rules.policy, self.node.ties(scores), &self.answers);
-            hints.extend(admitted.ok().flatten().filter(|hint| !hints.contains(hint)));
+            if let Ok(Some(hint)) = admitted
+                && hints.iter().all(|(known, _)| *known != hint)
+            {
+                hints.push((hint, way));
+            }
         }
         hints
     }
@@ -199,14 +174,8 @@ impl Steps<'_> {
 }
 
 /// Links serve each demand, but not where the rest is.
-fn elsewhere(links: &Links, demands: &[Linked<'_>]) -> Cause {
-    let first = demands.first();
-    let serving = first.into_iter().flat_map(|demand| &demand.serving);
-    let demand = first.map(|linked| linked.demand.clone());
-    let empty = || device_manager::Demand { group: None, asked: alloc::collections::BTreeMap::new() };
-    let not_linked = NotLinked::Elsewhere {
-        demand: demand.unwrap_or_else(empty),
-        links: serving.filter_map(|link| links.get(*link)).cloned().collect(),
-    };
-    Cause::NotLinked(not_linked.into())
+fn elsewhere(links: &Links, first: &Linked<'_>) -> Cause {
+    let serving = first.serving.iter().filter_map(|link| links.get(*link));
+    let (demand, links) = (first.demand.clone(), serving.cloned().collect());
+    Cause::NotLinked(NotLinked::Elsewhere { demand, links }.into())
 }

@@ -10,7 +10,7 @@ use pod_spec::{ContainerName, ResourceName};
 use topology_hint::Refusal;
 use topology_policy::{MergeError, Merged};
 
-use crate::attempt::linked::NotLinked;
+use crate::attempt::not_linked::NotLinked;
 use crate::attempt::preempt::NobodyToPreempt;
 use crate::node::choice_error::ChoiceError;
 use crate::node::fit::Shortage;

@@ -311,10 +311,14 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The unit that is served now is placed by another hint than its merge gave.
-    pub(crate) fn merged_otherwise(&mut self, hint: Hint) {
-        if let Some(unit) = self.trace.as_mut().and_then(|trace| trace.units.last_mut()) {
-            unit.merged = Some(Merged { hint, admit: Admit::Yes });
+    /// The unit that is served now is placed by another hint than its merge gave: by that of the answers as they are now.
+    pub(crate) fn merged_otherwise(&mut self, hint: Hint, scores: Option<&NodeScores>) {
+        let Some(trace) = &mut self.trace else { return };
+        let Some(unit) = trace.units.last_mut() else { return };
+        unit.merged = Some(Merged { hint, admit: Admit::Yes });
+        if trace.detail == Detail::Merges {
+            let ties = self.node.ties(scores);
+            unit.merge = Some(self.node.merge_trace(self.rules.policy, ties, &self.answers));
         }
     }
 

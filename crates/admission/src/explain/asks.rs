@@ -10,7 +10,7 @@ use k8s_quantity::{Format, Quantity};
 use numa_bitmask::NodeMask;
 use pod_spec::{Container, ContainerName, Pod, PodLevelResources, ResourceList, ResourceName, Role};
 
-use crate::attempt::linked::NotLinked;
+use crate::attempt::not_linked::NotLinked;
 use crate::attempt::refusal::Cause;
 use crate::attempt::trace::{UnitName, UnitTrace};
 use crate::explain::change::{Asks, Change};
