@@ -5,12 +5,13 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use device_manager::Replies;
-use pod_spec::QosClass;
+use pod_spec::{Pod, PodRules, QosClass};
 use serde::{Serialize, Serializer};
 use topology_admission::{Explanation, Placement, Refused, Tries, Verdict};
 
 use crate::chosen::ChosenRules;
 use crate::container::ContainerReport;
+use crate::deferred::Deferred;
 use crate::facts::{Facts, full_name};
 use crate::note::Note;
 use crate::refusal::Refusal;
@@ -42,6 +43,8 @@ pub enum Conclusion {
     Admitted(Vec<ContainerReport>),
     /// It may not run.
     Refused(Refusal),
+    /// It waits for device plugins that are not back yet.
+    Deferred(Deferred),
     /// A device plugin must be asked first.
     Undecided,
 }
@@ -104,7 +107,30 @@ impl Report {
     pub const fn refusal(&self) -> Option<&Refusal> {
         match &self.conclusion {
             Conclusion::Refused(refusal) => Some(refusal),
-            Conclusion::Admitted(_) | Conclusion::Undecided => None,
+            Conclusion::Admitted(_) | Conclusion::Deferred(_) | Conclusion::Undecided => None,
+        }
+    }
+
+    /// What the pod waits for; `None` unless it is deferred.
+    #[must_use]
+    pub const fn deferred(&self) -> Option<&Deferred> {
+        match &self.conclusion {
+            Conclusion::Deferred(deferred) => Some(deferred),
+            Conclusion::Admitted(_) | Conclusion::Refused(_) | Conclusion::Undecided => None,
+        }
+    }
+
+    /// A pod that waits, of which nothing else is told.
+    #[must_use]
+    pub fn of_deferred(pod: &Pod, rules: PodRules, deferred: Deferred) -> Self {
+        Self {
+            pod: full_name(pod),
+            owner: None,
+            qos_class: pod.qos_class(rules),
+            rules: None,
+            conclusion: Conclusion::Deferred(deferred),
+            units: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
@@ -113,7 +139,7 @@ impl Report {
     pub fn containers(&self) -> &[ContainerReport] {
         match &self.conclusion {
             Conclusion::Admitted(containers) => containers,
-            Conclusion::Refused(_) | Conclusion::Undecided => &[],
+            Conclusion::Refused(_) | Conclusion::Deferred(_) | Conclusion::Undecided => &[],
         }
     }
 }
@@ -134,6 +160,7 @@ impl fmt::Display for Report {
                 refusal.outlook().map_or(Ok(()), |outlook| write!(f, "\n  outlook: {outlook}"))?;
                 refusal.alternatives.iter().try_for_each(|fits| write!(f, "\n  would fit: {fits}"))?;
             }
+            Conclusion::Deferred(deferred) => write!(f, "deferred: {deferred}")?,
             Conclusion::Undecided => f.write_str("a device plugin must be asked first")?,
         }
         self.notes.iter().try_for_each(|note| write!(f, "\n  note: {}", note.remark))
@@ -153,6 +180,8 @@ struct ReportFields<'a> {
     rules: Option<&'a ChosenRules>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<&'a Refusal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deferred: Option<&'a Deferred>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     units: &'a [UnitReport],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -170,6 +199,7 @@ impl Serialize for Report {
             qos_class: self.qos_class.name(),
             rules: self.rules.as_ref(),
             refusal: self.refusal(),
+            deferred: self.deferred(),
             units: &self.units,
             containers: self.containers(),
             notes: &self.notes,

@@ -111,6 +111,7 @@ impl PodOutcome {
         let (verdict, containers) = match &report.conclusion {
             Conclusion::Admitted(containers) => ("Admitted".to_owned(), containers.as_slice()),
             Conclusion::Refused(refusal) => (refusal.reason.to_string(), [].as_slice()),
+            Conclusion::Deferred(_) => ("Deferred".to_owned(), [].as_slice()),
             Conclusion::Undecided => ("Undecided".to_owned(), [].as_slice()),
         };
         Self {

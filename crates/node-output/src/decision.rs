@@ -32,6 +32,9 @@ pub fn decision(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
 
 /// What came out: the kubelet's words, or what each container was given.
 pub(crate) fn verdict(pods: &PodGroup, page: Page) -> String {
+    if let Conclusion::Deferred(deferred) = &pods.first.conclusion {
+        return page.wrapped(&format!("! {}   deferred: {deferred}", pods.name()), 4);
+    }
     let Conclusion::Refused(refusal) = &pods.first.conclusion else {
         return format!("{} {}   admitted\n{}", page.yes(), pods.name(), page.columns(pods.rows(), INDENT));
     };

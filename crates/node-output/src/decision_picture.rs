@@ -52,6 +52,7 @@ fn headline(report: &Report) -> String {
     let pod = &report.pod;
     match &report.conclusion {
         Conclusion::Admitted(_) => format!("{pod} admitted"),
+        Conclusion::Deferred(deferred) => format!("{pod} deferred: {deferred}"),
         Conclusion::Undecided => format!("{pod}: a device plugin must be asked first"),
         Conclusion::Refused(refusal) => {
             let whose = refusal.container.as_ref().map_or_else(String::new, |name| format!(" · {name}"));
@@ -103,7 +104,9 @@ impl Drawing<'_> {
     fn resources(&self) -> Vec<&ResourceReport> {
         let units = match self.report.conclusion {
             Conclusion::Refused(_) => self.report.units.last().map(core::slice::from_ref).unwrap_or_default(),
-            Conclusion::Admitted(_) | Conclusion::Undecided => self.report.units.as_slice(),
+            Conclusion::Admitted(_) | Conclusion::Deferred(_) | Conclusion::Undecided => {
+                self.report.units.as_slice()
+            }
         };
         let mut found: Vec<&ResourceReport> = Vec::new();
         for resource in units.iter().flat_map(|unit| &unit.resources) {

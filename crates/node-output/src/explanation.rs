@@ -24,7 +24,7 @@ pub fn explanation(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
     for (at, unit) in report.units.iter().enumerate() {
         let is_last = at + 1 == many;
         let mark = match report.conclusion {
-            Conclusion::Refused(_) | Conclusion::Undecided if is_last => page.no(),
+            Conclusion::Refused(_) | Conclusion::Deferred(_) | Conclusion::Undecided if is_last => page.no(),
             _ => page.yes(),
         };
         text.push_str(&self::unit(unit, mark, page));

@@ -55,6 +55,7 @@ impl PodGroup {
             (Conclusion::Refused(one), Conclusion::Refused(other)) => {
                 one.reason == other.reason && one.container == other.container
             }
+            (Conclusion::Deferred(one), Conclusion::Deferred(other)) => one == other,
             _ => false,
         };
         let remarks = |report: &Report| {

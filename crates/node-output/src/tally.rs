@@ -15,6 +15,9 @@ pub struct Tally {
     not_pinned: usize,
     /// By the kubelet's reason.
     refused: BTreeMap<String, usize>,
+    /// It waits for a device plugin.
+    #[serde(skip_serializing_if = "is_none")]
+    deferred: usize,
     /// A device plugin must be asked first.
     undecided: usize,
 }
@@ -30,6 +33,7 @@ impl Tally {
             Conclusion::Refused(refusal) => {
                 *self.refused.entry(refusal.reason.to_string()).or_default() += 1;
             }
+            Conclusion::Deferred(_) => self.deferred += 1,
             Conclusion::Undecided => self.undecided += 1,
         }
     }
@@ -37,7 +41,7 @@ impl Tally {
     /// Whether none is refused or open.
     #[must_use]
     pub fn is_all_admitted(&self) -> bool {
-        self.refused.is_empty() && self.undecided == 0
+        self.refused.is_empty() && self.undecided == 0 && self.deferred == 0
     }
 
     /// How many are admitted.
@@ -61,8 +65,13 @@ impl Tally {
     /// How many there are.
     #[must_use]
     pub fn pods(&self) -> usize {
-        self.admitted + self.refused() + self.undecided
+        self.admitted + self.refused() + self.deferred + self.undecided
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it in")]
+const fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Whether a pod is admitted, and a container of it shares CPUs.
@@ -73,7 +82,7 @@ pub fn is_not_pinned(report: &Report) -> bool {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { admitted, not_pinned, refused, undecided } = self;
+        let Self { admitted, not_pinned, refused, deferred, undecided } = self;
         match admitted {
             0 => f.write_str("none admitted")?,
             some => write!(f, "{some} admitted")?,
@@ -92,6 +101,10 @@ impl fmt::Display for Tally {
                 let each = reasons.iter().map(|(reason, count)| format!("{count} {reason}"));
                 f.write_str(&each.collect::<Vec<_>>().join(", "))?;
             }
+        }
+        match deferred {
+            0 => {}
+            some => write!(f, ", {some} deferred until a device plugin is back")?,
         }
         match undecided {
             0 => Ok(()),
@@ -120,7 +133,7 @@ mod tests {
                 admitted: 11,
                 not_pinned: 3,
                 refused: refused(&[("TopologyAffinityError", 29)]),
-                undecided: 0,
+                ..Tally::default()
             },
             "11 admitted, 3 of them with CPUs NOT pinned, 29 refused: 29 TopologyAffinityError",
         );

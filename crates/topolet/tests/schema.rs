@@ -95,7 +95,9 @@ fn all_that_is_printed_is_described() {
         });
         schema.check("document", &whole, &document, session);
     }
+    // Only a daemon has pods wait, which serve_deferred.rs looks at.
+    let is_of_daemon = |name: &&String| name.starts_with("deferred.") || name.ends_with(".deferred");
     let described = schema.described();
-    let unmet: Vec<&String> = described.difference(&schema.met).collect();
+    let unmet: Vec<&String> = described.difference(&schema.met).filter(|name| !is_of_daemon(name)).collect();
     assert!(unmet.is_empty(), "described and printed nowhere: {unmet:?}");
 }
