@@ -12,10 +12,11 @@ use memory_manager::Moved;
 use numa_bitmask::NodeMask;
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
 use thiserror::Error;
-use topology_admission::{Counted, Ledger, Node, Trace, Verdict};
+use topology_admission::{Counted, Deferral, Ledger, Node, Trace, Verdict};
 use topology_model::NodeId;
 
 use crate::event::Ticket;
+use crate::snapshot::DeferredPod;
 use node_state::{Source, record};
 
 /// A file of the node.
@@ -68,6 +69,8 @@ pub enum Effect {
     Answer(Ticket, Answer),
     /// A pod has been decided on; who asked for it is answered with that.
     Decided(Box<PodDecision>),
+    /// A pod waits for device plugins from now on.
+    Deferred(Arc<DeferredPod>),
     /// A plugin is asked; its answer comes back as an event.
     Ask(Question),
     /// A running container's CPUs and memory nodes are written.
@@ -98,6 +101,8 @@ pub enum Answer {
     Done,
     /// The pod runs already, as it is.
     Unchanged,
+    /// The pod waits for device plugins, and is decided on later.
+    Deferred(Deferral),
     /// It cannot be done.
     Failed(RequestError),
 }

@@ -28,4 +28,4 @@ pub use event::{Event, PluginEvent, Request, Ticket};
 pub use folder::{Folder, FolderError, FolderProblem, FolderProblemKind};
 pub use listing::{ListedPod, Listing};
 pub use owner::{Owner, Plan};
-pub use snapshot::{RefusedPod, Snapshot};
+pub use snapshot::{DeferredPod, RefusedPod, Snapshot};

@@ -18,6 +18,7 @@
 
 mod plan;
 mod admit;
+mod deferred;
 mod answers;
 mod requests;
 mod refused;
@@ -43,6 +44,7 @@ use crate::event::{Event, PluginEvent, Request, Ticket};
 use crate::snapshot::Snapshot;
 use backlog::Backlog;
 use changes::{Change, Records};
+use deferred::Deferred;
 pub use plan::Plan;
 use refused::RefusedPods;
 use start::PendingStart;
@@ -56,6 +58,10 @@ pub struct Owner {
     refused: RefusedPods,
     changes: VecDeque<Change>,
     admissions: VecDeque<PendingPod>,
+    /// Pods and starts of containers that wait for device plugins.
+    deferred: Deferred,
+    /// When something happened last.
+    now: Moment,
     backlog: Backlog,
     /// The number of the next pod that comes.
     arrivals: u64,
@@ -94,6 +100,8 @@ impl Owner {
             refused: RefusedPods::default(),
             changes: VecDeque::new(),
             admissions: VecDeque::new(),
+            deferred: Deferred::default(),
+            now: Moment::default(),
             backlog: Backlog::default(),
             arrivals,
             epoch: None,
@@ -141,6 +149,8 @@ impl Owner {
             pods: self.pods.clone(),
             refused: self.refused.all().clone(),
             waiting: self.admissions.iter().map(|waiting| waiting.pod.clone()).collect(),
+            deferred: self.deferred.pods().map(|(_, pod)| pod.clone()).collect(),
+            at: self.now,
             places: self.enforcements(),
             behind: self.backlog.why().map(str::to_owned),
         }
@@ -148,6 +158,7 @@ impl Owner {
 
     /// Takes an event in. What follows comes from [`Owner::next`] and [`Owner::take_effects`].
     pub fn handle(&mut self, now: Moment, event: Event) {
+        self.now = now;
         match event {
             Event::Request(ticket, Request::Admit(pod)) => self.ask_to_admit(ticket, pod, Source::Request),
             Event::Request(ticket, Request::AdmitBound(pod)) => {
@@ -204,12 +215,17 @@ impl Owner {
 
     /// The same by a clock, with which decisions are measured.
     pub fn next_timed(&mut self, clock: &dyn Fn() -> Moment) -> Option<Plan> {
-        while let Some(change) = self.changes.pop_front() {
-            if let Some(plan) = self.plan(change) {
-                return Some(plan);
+        loop {
+            while let Some(change) = self.changes.pop_front() {
+                if let Some(plan) = self.plan(change) {
+                    return Some(plan);
+                }
+            }
+            // What has been waited for may be there now.
+            if !self.resume(clock()) {
+                return self.plan_admission(clock);
             }
         }
-        self.plan_admission(clock)
     }
 
     /// What is to be done that has come up since the last time.

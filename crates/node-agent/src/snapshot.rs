@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use device_manager::Moment;
 use pod_spec::{Pod, PodUid};
-use topology_admission::{Ledger, Reason};
+use topology_admission::{Deferral, Ledger, Reason};
 
 use crate::effect::{Answer, Enforcement};
 use crate::known::known;
@@ -21,6 +22,10 @@ pub struct Snapshot {
     pub refused: BTreeMap<PodUid, Arc<RefusedPod>>,
     /// The pods that have not been decided on.
     pub waiting: Vec<Arc<Pod>>,
+    /// The pods that wait for device plugins, in the order in which they came.
+    pub deferred: Vec<Arc<DeferredPod>>,
+    /// When it was so.
+    pub at: Moment,
     /// Where running containers belong.
     pub places: Vec<Enforcement>,
     /// Why files on disk are behind; `None`: they are not.
@@ -32,8 +37,20 @@ impl Snapshot {
     /// `None`: it is to be decided on.
     #[must_use]
     pub fn answer_to(&self, pod: &Pod) -> Option<Answer> {
-        known(self.pods.values().map(AsRef::as_ref), self.waiting.iter().map(AsRef::as_ref), pod)
+        let waiting = self.waiting.iter().map(AsRef::as_ref);
+        known(self.pods.values().map(AsRef::as_ref), waiting, self.deferred.iter().map(AsRef::as_ref), pod)
     }
+}
+
+/// A pod that waits for device plugins which are not back yet.
+#[derive(Clone, Debug)]
+pub struct DeferredPod {
+    /// The pod as it was asked for.
+    pub pod: Arc<Pod>,
+    /// The request or the file that asked for it.
+    pub source: Source,
+    /// What it waits for.
+    pub deferral: Deferral,
 }
 
 /// A pod that was refused.

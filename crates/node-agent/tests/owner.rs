@@ -37,6 +37,7 @@ fn told(effects: &[Effect]) -> Vec<String> {
         Effect::Answer(Ticket(ticket), answer) => match answer {
             Answer::Done => format!("{ticket}: done"),
             Answer::Unchanged => format!("{ticket}: unchanged"),
+            Answer::Deferred(_) => format!("{ticket}: deferred"),
             Answer::Failed(error) => format!("{ticket}: failed: {error}"),
         },
         Effect::Decided(decided) => match &decided.verdict {
@@ -54,6 +55,7 @@ fn told(effects: &[Effect]) -> Vec<String> {
             EndReason::Deleted | EndReason::ManifestGone => format!("{uid} ended"),
         },
         Effect::Counted(_) => "counted".to_owned(),
+        Effect::Deferred(deferred) => format!("{} deferred", deferred.pod.name),
         Effect::NotWritten(why) => format!("not written: {why}"),
     };
     effects.iter().filter(|effect| !matches!(effect, Effect::Counted(_))).map(line).collect()

@@ -14,14 +14,34 @@ use crate::effect::{Answer, Effect, EndReason, PodDecision, RequestError};
 use crate::snapshot::RefusedPod;
 use node_state::Record;
 
+/// What comes of a look at the pod that is first in line.
+enum Next {
+    /// A change.
+    Plan(Box<Plan>),
+    /// It has left the line, and the next is first.
+    Deferred,
+}
+
 impl Owner {
     pub(super) fn plan_admission(&mut self, clock: &dyn Fn() -> Moment) -> Option<Plan> {
+        loop {
+            match self.plan_first(clock) {
+                Some(Next::Plan(plan)) => return Some(*plan),
+                Some(Next::Deferred) => {}
+                None => return None,
+            }
+        }
+    }
+
+    /// What is to be done about the pod that is first in line; `None`: there is none, or it waits for an answer.
+    fn plan_first(&mut self, clock: &dyn Fn() -> Moment) -> Option<Next> {
         self.turn_away_twins();
         let first = self.admissions.front_mut()?;
         if first.asked.is_some() {
             return None;
         }
-        first.began.get_or_insert_with(clock);
+        let now = clock();
+        first.began.get_or_insert(now);
         let clock = || clock().0;
         let (attempt, trace) = self
             .node
@@ -33,6 +53,12 @@ impl Owner {
             first.asked = Some(question.clone());
             self.effects.push(Effect::Ask(question.clone()));
             return None;
+        }
+        if matches!(attempt.verdict, Verdict::Refused(_))
+            && let Some(deferral) = self.node.deferral(&self.ledger, &first.pod, &first.replies, now)
+        {
+            self.defer(deferral);
+            return Some(Next::Deferred);
         }
         let (verdict, mut counted) = (attempt.verdict.clone(), attempt.counted.clone());
         let booked = attempt.after.cpus().cloned();
@@ -95,7 +121,7 @@ impl Owner {
             took: Duration::ZERO,
         });
         outcome.decided = Some((decided, waiting.began));
-        Some(self.plan_of(outcome, decided_by, on_failure))
+        Some(Next::Plan(Box::new(self.plan_of(outcome, decided_by, on_failure))))
     }
 
     /// When a pod is admitted by the clock on the wall, in whole seconds as its file has them.

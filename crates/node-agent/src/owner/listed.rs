@@ -68,6 +68,7 @@ impl Owner {
         let index = Index::new(listing);
         self.end_removed(&index);
         self.admissions.retain_mut(|waiting| index.keeps(&mut waiting.source, &waiting.pod));
+        self.deferred.retain_pods(|source, pod| index.keeps(source, pod));
         self.backlog.retain_pods(|waiting| index.keeps(&mut waiting.source, &waiting.pod));
         self.refused.retain(|refused| {
             let mut source = refused.source.clone();
@@ -110,6 +111,7 @@ impl Owner {
             stays
                 || self.refused.get(uid).is_some_and(|refused| refused.source.is_folder())
                 || self.admissions.iter().chain(self.backlog.pods()).any(|waiting| waiting.pod.uid == *uid)
+                || self.deferred.pod(uid).is_some()
         };
         let new = listing.pods.iter().filter(|listed| !is_known(&listed.pod.uid)).map(|listed| {
             let source = Source::Folder(Some(listed.file.clone()));

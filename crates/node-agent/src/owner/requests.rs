@@ -15,7 +15,8 @@ impl Owner {
     pub(super) fn ask_to_admit(&mut self, ticket: Ticket, pod: Arc<Pod>, source: Source) {
         let running = self.pods.values().map(AsRef::as_ref);
         let waiting = self.admissions.iter().map(|waiting| waiting.pod.as_ref());
-        let Some(answer) = known(running, waiting, &pod) else {
+        let deferred = self.deferred.pods().map(|(_, pod)| pod.as_ref());
+        let Some(answer) = known(running, waiting, deferred, &pod) else {
             self.admissions.push_back(PendingPod::new(pod, source, Some(ticket)));
             return;
         };
@@ -44,6 +45,15 @@ impl Owner {
                 && let Some(asked) = waiting.ticket
             {
                 let error = RequestError::DeletedMeanwhile(shown(&waiting.pod));
+                self.effects.push(Effect::Answer(asked, Answer::Failed(error)));
+            }
+            refused
+        } else if let Some(source) = self.deferred.source_of(uid) {
+            let refused = self.deferred.pod(uid).and_then(|pod| in_folder(&source, pod));
+            if refused.is_none()
+                && let Some((Some(asked), pod)) = self.deferred.remove(uid)
+            {
+                let error = RequestError::DeletedMeanwhile(shown(&pod));
                 self.effects.push(Effect::Answer(asked, Answer::Failed(error)));
             }
             refused

@@ -30,6 +30,10 @@ impl Owner {
         id: ContainerId,
         cgroup: Option<PathBuf>,
     ) {
+        if self.is_late(&container) {
+            self.deferred.start(ticket, container, id, cgroup);
+            return;
+        }
         let is_known = self.pods.get(&container.pod).is_some_and(|record| record.running.contains_key(&id));
         let questions = if is_known { Ok(BTreeSet::new()) } else { self.questions(&container) };
         match questions {

@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use device_manager::{Inventory, Moment};
 use k8s_quantity::{Format, Quantity};
 use kubelet_checkpoint::store::StateFile;
 use node_agent::{Effect, Event, FileName, ListedPod, Listing, Owner, WriteOutcome};
-use node_config::KubeletConfiguration;
+use node_config::{KubeletConfiguration, OwnOptions};
 use node_state::{ManifestFile, PODS, StateFolder};
 use pod_spec::{Container, ContainerName, Pod, PodUid, Role};
 use topology_admission::{Compat, Node};
@@ -20,10 +21,11 @@ use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
 /// Two NUMA nodes with four CPUs and 16Gi each; CPU 0 and 1Gi are reserved.
 pub fn node() -> Arc<Node> {
     static NODE: OnceLock<Arc<Node>> = OnceLock::new();
-    NODE.get_or_init(make_node).clone()
+    NODE.get_or_init(|| make_node(Duration::ZERO)).clone()
 }
 
-fn make_node() -> Arc<Node> {
+/// The same, on which pods wait for plugins for so long.
+pub fn make_node(defer: Duration) -> Arc<Node> {
     let core = |cpu| MachineCore { thread_ids: Some(vec![cpu]), ..MachineCore::default() };
     let numa = |id, cpus: std::ops::Range<i64>| MachineNode {
         id,
@@ -53,7 +55,8 @@ fn make_node() -> Arc<Node> {
         ..KubeletConfiguration::default()
     };
     let view = KubeletView::new(&machine).unwrap();
-    Arc::new(Node::start(&view, &config, None, Compat::default()).unwrap())
+    let options = OwnOptions { defer, ..OwnOptions::default() };
+    Arc::new(Node::start_with(&view, &config, None, Compat::default(), options).unwrap())
 }
 
 pub fn uid(name: &str) -> PodUid {
@@ -90,6 +93,7 @@ pub fn listed<'a>(
 
 /// An owner and its files.
 pub struct Node1 {
+    node: Arc<Node>,
     pub owner: Owner,
     pub disk: BTreeMap<PathBuf, String>,
     pub now: Moment,
@@ -99,11 +103,15 @@ pub struct Node1 {
 
 impl Node1 {
     pub fn new() -> Self {
-        Self::on(BTreeMap::new()).0
+        Self::on(node(), BTreeMap::new()).0
     }
 
-    fn on(disk: BTreeMap<PathBuf, String>) -> (Self, Vec<Effect>) {
-        let node = node();
+    /// On which pods wait for plugins for so long.
+    pub fn deferring(defer: Duration) -> Self {
+        Self::on(make_node(defer), BTreeMap::new()).0
+    }
+
+    fn on(node: Arc<Node>, disk: BTreeMap<PathBuf, String>) -> (Self, Vec<Effect>) {
         let file =
             |file: StateFile| disk.get(&FileName::State(file).path()).map(|text| text.as_bytes().to_vec());
         let pods = disk.iter().filter(|(path, _)| path.starts_with(PODS));
@@ -116,14 +124,14 @@ impl Node1 {
         let start = found.strict(&node).unwrap();
         let inventory = Inventory::new(node.nodes().clone());
         let ledger = start.ledger(&node, inventory, Moment::default()).unwrap();
-        let owner = Owner::new(node, &ledger, start.records);
-        let mut node = Self { owner, disk, now: Moment::default(), fails: None };
+        let owner = Owner::new(node.clone(), &ledger, start.records);
+        let mut node = Self { node, owner, disk, now: Moment::default(), fails: None };
         let effects = node.work();
         (node, effects)
     }
 
     pub fn restarted(self) -> (Self, Vec<Effect>) {
-        Self::on(self.disk)
+        Self::on(self.node, self.disk)
     }
 
     pub fn files(&self) -> BTreeMap<PathBuf, String> {
