@@ -18,6 +18,9 @@ pub const MEMORY_MANAGER_POLICY: &str = "memoryManagerPolicy";
 pub const POD_POLICY: &str = "topolet.dev/podPolicy";
 /// Of the node: pods that have chosen a policy or scope, `db/main=restricted/pod`, several with commas.
 pub const CHOSEN_POLICIES: &str = "topolet.dev/chosenPolicies";
+/// Of the node: resources whose device plugins are not back yet, and for which pods wait, with commas; on nodes of `topolet`
+/// where they do.
+pub const LATE_PLUGINS: &str = "topolet.dev/latePlugins";
 /// Of the node: the fingerprint of its pods.
 pub const FINGERPRINT: &str = "nodeTopologyPodsFingerprint";
 /// Of the node: which pods the fingerprint covers.

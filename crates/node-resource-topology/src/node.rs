@@ -117,7 +117,16 @@ impl NodeFacts<'_> {
             attributes.push(attribute(names::POD_POLICY, node.pod_policy().words().join(",")));
             attributes.extend(self.chosen_policies().map(|pods| attribute(names::CHOSEN_POLICIES, pods)));
         }
+        attributes.extend(self.late_plugins().map(|late| attribute(names::LATE_PLUGINS, late)));
         attributes
+    }
+
+    /// The resources whose plugins are not back yet, where pods wait for them.
+    fn late_plugins(&self) -> Option<String> {
+        let inventory = self.ledger.inventory();
+        let late = inventory.resources().filter(|resource| inventory.late_since(resource).is_some());
+        let late: Vec<&str> = late.map(pod_spec::ResourceName::as_str).collect();
+        (!late.is_empty() && !self.node.defers_for().is_zero()).then(|| late.join(","))
     }
 
     /// The running pods for which policy and scope of the node are not true.
