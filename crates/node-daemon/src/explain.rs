@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use admission_report::{Facts, Note, Remark, Report};
-use device_manager::{AllocateReply, DeviceIds, Question, Replies, Reply};
+use admission_report::{Conclusion, Deferred, Facts, Note, Remark, Report};
+use device_manager::{AllocateReply, DeviceIds, Moment, Question, Replies, Reply};
 use node_input::{ADVICE, LoadedNode, Requests};
 use pod_spec::Pod;
 use topology_admission::{Attempt, Detail, Ledger, Reason, Trace, Verdict};
@@ -17,6 +17,8 @@ pub(super) struct Before<'a> {
     pub(super) ledger: &'a Ledger,
     /// Which requests of the pods on it are known.
     pub(super) requests: Requests,
+    /// When the pod comes; `None` where no pod waits for a plugin.
+    pub(super) now: Option<Moment>,
 }
 
 /// What would be decided on pods that come one after the other; fewer decisions if nobody is interested any more.
@@ -47,11 +49,18 @@ pub(super) fn one(
     before: &Before<'_>,
     pod: &Pod,
 ) -> (Report, Option<Ledger>) {
-    let Before { ledger: before, requests } = before;
+    let Before { ledger: before, requests, now } = before;
     let Tried { attempt, trace, replies, asked } = Tried::new(node, detail, before, pod);
     let facts = Facts { advice: ADVICE, ..Facts::new(&node.node, before, pod, &attempt, &trace) };
     let mut report = Report::of(&facts, &attempt.verdict, &replies);
     let after = report.is_admitted().then(|| before.commit(attempt).ok()).flatten();
+    let deferral = now
+        .filter(|_| report.refusal().is_some())
+        .and_then(|now| Some(Deferred::new(&node.node.deferral(before, pod, &replies, now)?, now)));
+    if let Some(deferred) = deferral {
+        report.conclusion = Conclusion::Deferred(deferred);
+        report.notes.clear();
+    }
     if asked > 0 {
         report.notes.push(Note::on_pod(Remark::PluginsNotAsked));
     }

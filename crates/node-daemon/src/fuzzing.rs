@@ -97,7 +97,8 @@ impl Served {
     /// Deletes all pods, after which nothing may be held.
     fn empty(&self) {
         let snapshot = self.shared.snapshot.load_full();
-        let waiting = snapshot.waiting.iter().map(|pod| pod.uid.clone());
+        let deferred = snapshot.deferred.iter().map(|deferred| deferred.pod.uid.clone());
+        let waiting = snapshot.waiting.iter().map(|pod| pod.uid.clone()).chain(deferred);
         let uids = snapshot.pods.keys().chain(snapshot.refused.keys()).cloned().chain(waiting);
         for uid in uids.collect::<Vec<_>>() {
             let (answer, told) = tokio::sync::oneshot::channel();

@@ -88,6 +88,7 @@ pub(super) struct Metrics {
     admissions: Histogram,
     work_limit: Counter,
     not_written: Counter,
+    deferred: Counter,
     drift: Counter,
     repairs: Family<OfCause, Counter>,
     observed_refusals: Family<OfReason, Counter>,
@@ -125,6 +126,7 @@ impl Metrics {
             admissions: Histogram::new(SECONDS),
             work_limit: Counter::default(),
             not_written: Counter::default(),
+            deferred: Counter::default(),
             drift: Counter::default(),
             repairs: Family::default(),
             observed_refusals: Family::default(),
@@ -276,6 +278,11 @@ impl Metrics {
             "topolet_work_limit_reached",
             "Decisions on pods for which the search for NUMA nodes was cut.",
             self.work_limit.clone(),
+        );
+        to.register(
+            "topolet_deferred_pods",
+            "Pods that had to wait for device plugins.",
+            self.deferred.clone(),
         );
         to.register("topolet_state_write_failures", "Writes of state that failed.", self.not_written.clone());
         to.register(
@@ -445,6 +452,11 @@ impl Metrics {
     pub(super) fn loses_lines(&self, lost: Counter) {
         let help = "Lines of the log that could not be written, or were too many for a reader that is slow.";
         self.add(|registry| registry.register("topolet_log_lines_lost", help, lost));
+    }
+
+    /// A pod waits for device plugins.
+    pub(super) fn deferred(&self) {
+        self.deferred.inc();
     }
 
     /// State could not be written.

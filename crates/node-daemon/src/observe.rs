@@ -366,6 +366,8 @@ fn see(
         ledger,
         refused: pods.refused(),
         waiting: Vec::new(),
+        deferred: Vec::new(),
+        at: Moment::default(),
         places,
         behind: None,
     };

@@ -167,6 +167,7 @@ impl<F: Fs> OwnerThread<F> {
                     let answer = decided.ticket.and_then(|ticket| self.asked(ticket));
                     self.scribe.write(Job { decided, answer });
                 }
+                Effect::Deferred(deferred) => self.shared.deferred(&deferred),
                 Effect::Ask(question) => self.plugins.ask(question),
                 Effect::Enforce(enforcement) => self.enforcer.enforce(enforcement),
                 Effect::Ended(uid, why) => tracing::info!(%uid, ?why, "pod ended"),

@@ -174,7 +174,8 @@ fn pods(node: &LoadedNode, snapshot: &Snapshot) -> Vec<PodEntry> {
 fn known(node: &LoadedNode, snapshot: &Snapshot) -> Vec<PodEntry> {
     let refused = snapshot.refused.values().map(|refused| refused.pod.as_ref());
     let waiting = snapshot.waiting.iter().map(AsRef::as_ref);
-    let all = snapshot.ledger.pods().chain(refused).chain(waiting);
+    let deferred = snapshot.deferred.iter().map(|deferred| deferred.pod.as_ref());
+    let all = snapshot.ledger.pods().chain(refused).chain(waiting).chain(deferred);
     all.map(|pod| entry(node, &snapshot.ledger, pod, &[Role::App])).collect()
 }
 

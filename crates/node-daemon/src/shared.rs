@@ -6,12 +6,13 @@ use std::sync::{Arc, Once};
 use admission_report::{ContainerReport, Refusal, Report};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use machine_picture::Reserved;
-use node_agent::Snapshot;
+use node_agent::{DeferredPod, Snapshot};
 use node_input::{LoadedNode, Requests};
 use parking_lot::Mutex;
 use pod_spec::{Pod, PodUid};
 use serde::Serialize;
 use tokio::sync::Notify;
+use topology_admission::Deferral;
 use topology_model::Machine;
 
 use super::changed::Changed;
@@ -98,6 +99,15 @@ impl Shared {
         let (kind, reason, message) = decision.in_one_line();
         self.log.add(decision);
         self.events.add(Some(pod.into()), kind, &reason, message);
+    }
+
+    /// A pod waits for device plugins.
+    pub(super) fn deferred(&self, deferred: &DeferredPod) {
+        let DeferredPod { pod, deferral, .. } = deferred;
+        let message = deferral.to_string();
+        tracing::warn!(pod = format!("{}/{}", pod.namespace, pod.name), "pod deferred: {message}");
+        self.metrics.deferred();
+        self.events.add(Some((&**pod).into()), Kind::Normal, Deferral::REASON, message);
     }
 
     /// The node is so now. Pods that are not on it any more have ended.

@@ -62,6 +62,7 @@ impl Asked<'_> {
             Ok(Told::Decided(_)) => "refused".into(),
             Ok(Told::Answer(Answer::Done)) => "done".into(),
             Ok(Told::Answer(Answer::Unchanged)) => "unchanged".into(),
+            Ok(Told::Answer(Answer::Deferred(_))) => "deferred".into(),
             Ok(Told::Answer(Answer::Failed(error))) => error.to_string().into(),
             Err(failure) => failure.text.clone().into(),
         };

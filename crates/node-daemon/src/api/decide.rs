@@ -3,7 +3,7 @@
 use std::iter;
 use std::sync::Arc;
 
-use admission_report::Report;
+use admission_report::{Deferred, Report};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
@@ -13,9 +13,10 @@ use bounded_http::{Client, Peer, Who, Work, on_a_thread};
 use node_agent::{Answer, Request};
 use node_input::Wholeness;
 use node_output::{NodeLine, PodGroup, PodGroups, Tally, workload};
+use pod_spec::Pod;
 use serde::Serialize;
 use terminal_text::Page;
-use topology_admission::Detail;
+use topology_admission::{Deferral, Detail};
 use topology_manifest::Owner;
 
 use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
@@ -24,6 +25,7 @@ use super::routes::{Answered, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
 use crate::explain::{self, Before};
 use crate::owner::Told;
+use crate::shared::Mode;
 
 /// The parameter with which Kubernetes clients ask what would happen; its only value is `All`.
 const DRY_RUN: &str = "dryRun";
@@ -86,12 +88,14 @@ impl Decided {
         Self { dry_run: false, decisions: Vec::new(), unchanged: Vec::new(), failed: Vec::new(), warnings }
     }
 
-    /// The status for all of them: of pods that could not be decided on the highest, else 422 if the node refused any.
+    /// The status for all of them: of pods that could not be decided on the highest, else 422 if the node refused any, else
+    /// 202 if any waits for a device plugin.
     fn status(&self) -> StatusCode {
         let worst = self.failed.iter().map(|failed| failed.code).max();
         match worst.and_then(|code| StatusCode::from_u16(code).ok()) {
             Some(status) => status,
             None if self.decisions.iter().all(|report| report.is_admitted()) => StatusCode::OK,
+            None if self.decisions.iter().all(|report| report.refusal().is_none()) => StatusCode::ACCEPTED,
             None => StatusCode::UNPROCESSABLE_ENTITY,
         }
     }
@@ -163,17 +167,27 @@ pub(super) async fn admit(
     let mut decided = Decided::new(warnings);
     for pod in pods {
         let name = format!("{}/{}", pod.namespace, pod.name);
+        let asked = pod.clone();
         let made_by = owners.get(&pod.uid);
         match node.ask(changer, &name, Request::Admit(pod)).await {
             Ok(Told::Decided(report)) => decided.decisions.push(owned(report, made_by)),
             Ok(Told::Answer(Answer::Failed(error))) if only => return Err(failed(&error)),
             Ok(Told::Answer(Answer::Failed(error))) => decided.failed.push(Failed::new(name, failed(&error))),
             Ok(Told::Answer(Answer::Done | Answer::Unchanged)) => decided.unchanged.push(name),
+            Ok(Told::Answer(Answer::Deferred(deferral))) => {
+                decided.decisions.push(owned(deferred(&node, &asked, &deferral), made_by));
+            }
             Err(failure) if only => return Err(failure),
             Err(failure) => decided.failed.push(Failed::new(name, failure)),
         }
     }
     on_a_thread(move || decisions(&node, decided, wholeness, shape)).await?
+}
+
+/// The report on a pod that waits for device plugins.
+fn deferred(node: &Node, pod: &Pod, deferral: &Deferral) -> Arc<Report> {
+    let waits = Deferred::new(deferral, node.snapshot().at);
+    Report::of_deferred(pod, node.shared.node.node.pod_rules(), waits).into()
 }
 
 /// Decisions with the status that they come to.
@@ -278,9 +292,14 @@ fn would_be_decided(
             Some(Answer::Failed(error)) if only => return Err(failed(&error)),
             Some(Answer::Failed(error)) => decided.failed.push(Failed::new(name(), failed(&error))),
             Some(Answer::Done | Answer::Unchanged) => decided.unchanged.push(name()),
+            Some(Answer::Deferred(deferral)) => {
+                let report = deferred(node, &pod, &deferral);
+                decided.decisions.push(owned(report, owners.get(&pod.uid)));
+            }
         }
     }
-    let before = Before { ledger: &ledger, requests: node.shared.requests() };
+    let now = (node.shared.mode == Mode::Serve).then_some(snapshot.at);
+    let before = Before { ledger: &ledger, requests: node.shared.requests(), now };
     let explained = explain::explain(&node.shared.node, detail, &before, &open, || client.is_gone());
     let each = open.iter().zip(explained);
     let each = each.map(|(pod, report)| owned(Arc::new(report), owners.get(&pod.uid)));

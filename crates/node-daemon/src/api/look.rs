@@ -13,6 +13,7 @@ use node_output::{NodeLine, NodeStatus, NotRunning, PodGroup, Shown, Usage};
 use node_state::{PodNames, StateFolder, files, manifest};
 use pod_spec::{Pod, PodUid};
 use serde::Serialize;
+use topology_admission::Deferral;
 
 use super::decide::with_outcome;
 use super::pods;
@@ -183,7 +184,10 @@ fn status_of(shared: &Shared, snapshot: &Snapshot) -> NodeStatus {
     let refused = refused.map(|one| NotRunning { pod: name(&one.pod), reason: one.reason.to_string() });
     let waiting =
         snapshot.waiting.iter().map(|pod| NotRunning { pod: name(pod), reason: "Waiting".to_owned() });
-    status.not_running = refused.chain(waiting).collect();
+    let deferred = snapshot.deferred.iter();
+    let deferred = deferred
+        .map(|one| NotRunning { pod: name(&one.pod), reason: format!("Deferred: {}", Deferral::REASON) });
+    status.not_running = refused.chain(waiting).chain(deferred).collect();
     status.problems = shared.problems(snapshot);
     status
 }

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use admission_report::{ContainerReport, Report};
+use admission_report::{ContainerReport, Deferred, Report};
 use cpuset::CpuSet;
-use device_manager::{Access, Setup};
-use node_agent::{RefusedPod, Snapshot};
+use device_manager::{Access, Moment, Setup};
+use node_agent::{DeferredPod, RefusedPod, Snapshot};
 use node_input::LoadedNode;
 use node_output::{NodeLine, PodGroup, joined};
 use node_state::{Record, Source};
 use pod_spec::{Container, ContainerName, Pod, PodUid};
 use serde::Serialize;
 use terminal_text::Page;
-use topology_admission::Ledger;
+use topology_admission::{Deferral, Ledger};
 
 use crate::clock;
 use crate::shared::{LoggedDecision, Mode, Shared};
@@ -41,7 +41,7 @@ pub(super) struct PodView {
     pub(super) namespace: String,
     pub(super) name: String,
     uid: String,
-    /// `Admitted`, `Refused`, `Waiting`, or `Quarantined`: it runs, and may not have what it was granted.
+    /// `Admitted`, `Refused`, `Waiting`, `Deferred` until a device plugin is back, or `Quarantined`: it runs, and may not have what it was granted.
     status: &'static str,
     /// `folder`, `request`, or `kubelet` where one owns the node.
     source: &'static str,
@@ -139,7 +139,8 @@ pub(super) fn all(shared: &Shared, snapshot: &Snapshot) -> Vec<PodView> {
     let admitted = snapshot.pods.values().map(|record| PodView::admitted(node, &snapshot.ledger, record));
     let refused = snapshot.refused.values().map(|refused| PodView::refused(node, refused));
     let waiting = snapshot.waiting.iter().map(|pod| PodView::new(node, pod, "Waiting", &Source::Request));
-    let mut pods: Vec<PodView> = admitted.chain(refused).chain(waiting).collect();
+    let deferred = snapshot.deferred.iter().map(|deferred| PodView::deferred(node, deferred, snapshot.at));
+    let mut pods: Vec<PodView> = admitted.chain(refused).chain(waiting).chain(deferred).collect();
     if shared.mode == Mode::Observe {
         for pod in &mut pods {
             pod.source = "kubelet";
@@ -177,6 +178,15 @@ impl PodView {
             admitted: record.admitted.map(clock::text),
             age: record.admitted.map(clock::age),
             ..Self::new(node, pod, status, &record.source)
+        }
+    }
+
+    fn deferred(node: &LoadedNode, deferred: &DeferredPod, now: Moment) -> Self {
+        let waits = Deferred::new(&deferred.deferral, now);
+        Self {
+            reason: Some(Deferral::REASON.to_owned()),
+            message: Some(waits.to_string()),
+            ..Self::new(node, &deferred.pod, "Deferred", &deferred.source)
         }
     }
 

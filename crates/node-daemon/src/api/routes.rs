@@ -198,7 +198,7 @@ impl Node {
         request: Request,
     ) -> Result<(), Failure> {
         match self.ask(changer, on, request).await? {
-            Told::Answer(Answer::Done | Answer::Unchanged) | Told::Decided(_) => Ok(()),
+            Told::Answer(Answer::Done | Answer::Unchanged | Answer::Deferred(_)) | Told::Decided(_) => Ok(()),
             Told::Answer(Answer::Failed(error)) => Err(failed(&error)),
         }
     }
@@ -328,7 +328,8 @@ pub(super) async fn body(body: Body) -> Result<Vec<u8>, Failure> {
 pub(super) fn find(snapshot: &Snapshot, namespace: &str, name: &str) -> Result<Arc<Pod>, Failure> {
     let admitted = snapshot.pods.values().map(|record| &record.pod);
     let refused = snapshot.refused.values().map(|refused| &refused.pod);
-    let mut all = admitted.chain(refused).chain(&snapshot.waiting);
+    let deferred = snapshot.deferred.iter().map(|deferred| &deferred.pod);
+    let mut all = admitted.chain(refused).chain(&snapshot.waiting).chain(deferred);
     let found = all.find(|pod| pod.namespace == namespace && pod.name == name);
     found.cloned().ok_or_else(|| no_pod(namespace, name))
 }

@@ -162,6 +162,8 @@ impl OnePod {
             // A pod that is not there need not be released.
             Told::Answer(Answer::Failed(node_agent::RequestError::NoPod(_))) if was_release => Answered::Done,
             Told::Answer(Answer::Failed(error)) => Answered::Failed(error.to_string()),
+            // It was asked for by a request too; it is asked about again after a pause.
+            Told::Answer(Answer::Deferred(deferral)) => Answered::Failed(deferral.to_string()),
             Told::Answer(Answer::Done | Answer::Unchanged) => Answered::Done,
         }
     }

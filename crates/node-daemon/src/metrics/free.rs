@@ -62,7 +62,11 @@ impl Free {
             "Healthy devices that no container holds; numa_node is empty for those on no node and lists several with commas. 0 after a plugin has gone.",
             self.devices.clone(),
         );
-        to.register("topolet_pods", "Pods by phase: admitted, refused or waiting.", self.pods.clone());
+        to.register(
+            "topolet_pods",
+            "Pods by phase: admitted, refused, waiting or deferred.",
+            self.pods.clone(),
+        );
         match mode {
             Mode::Serve => {
                 to.register(
@@ -118,6 +122,7 @@ impl Free {
             ("admitted", snapshot.pods.len()),
             ("refused", snapshot.refused.len()),
             ("waiting", snapshot.waiting.len()),
+            ("deferred", snapshot.deferred.len()),
         ] {
             let count = i64::try_from(count).unwrap_or(i64::MAX);
             self.pods.get_or_create(&OfPhase { phase }).set(count);

@@ -31,7 +31,8 @@ pub(super) fn tell(shared: &Shared, Admission { pod }: &Admission) {
     // Without their memory not even the files of the CPU manager say who has which CPUs.
     let is_known = shared.notes.why_stale().is_none();
     if is_known && pod.containers.iter().any(|container| wants_cpus(container) && shares(container)) {
-        let before = Before { ledger: &snapshot.ledger.release(&pod.uid), requests: shared.requests() };
+        let before =
+            Before { ledger: &snapshot.ledger.release(&pod.uid), requests: shared.requests(), now: None };
         for why in not_pinned(shared, &before, pod) {
             let name = format!("{}/{}", pod.namespace, pod.name);
             tracing::info!(pod = name, why, "pod runs without CPUs of its own");

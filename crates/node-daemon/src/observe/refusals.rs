@@ -170,6 +170,6 @@ fn decided_again(shared: &Shared, earlier: &Earlier, refusal: &Refusal, pod: &Po
     let same = iter::once(now.clone()).chain(earlier.recent(&shared.node)).find(is_same);
     let agrees = same.is_some();
     let (ledger, requests) = same.unwrap_or(now);
-    let before = Before { ledger: &ledger, requests };
+    let before = Before { ledger: &ledger, requests, now: None };
     (explain::one(&shared.node, Detail::Merges, &before, pod).0, agrees)
 }
