@@ -207,6 +207,11 @@ fn sets(free: &[Card], gpus: u64, vfs: u64) -> Vec<Vec<Card>> {
     both.collect()
 }
 
+/// The cards among those of these ids.
+fn given_of(cards: &[Card], ids: &BTreeSet<DeviceId>) -> Vec<Card> {
+    cards.iter().copied().filter(|card| ids.contains(&DeviceId::new(&card.id()))).collect()
+}
+
 fn on(link: &Link, set: &[Card]) -> bool {
     set.iter().all(|card| link.members.contains(&card.address()))
 }
@@ -299,8 +304,7 @@ proptest! {
             };
             match (&with, rule) {
                 (Ok((given, after)), LinkRule::Require) => {
-                    let set: Vec<Card> =
-                        cards.iter().copied().filter(|card| given.contains(&DeviceId::new(&card.id()))).collect();
+                    let set = given_of(&cards, given);
                     prop_assert!(without.is_ok());
                     prop_assert!(!has_demand || links.iter().any(|link| on(link, &set)), "{set:?}");
                     if has_demand {
@@ -334,11 +338,7 @@ proptest! {
                             })
                         };
                         if has_demand && one_link.iter().any(|set| on_nodes(&set)) {
-                            let set: Vec<Card> = cards
-                                .iter()
-                                .copied()
-                                .filter(|card| given.contains(&DeviceId::new(&card.id())))
-                                .collect();
+                            let set = given_of(&cards, given);
                             prop_assert!(links.iter().any(|link| on(link, &set)), "{set:?}");
                         }
                     }

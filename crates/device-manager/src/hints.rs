@@ -73,7 +73,7 @@ impl Devices {
                 None => answers.push_no_opinion(resource),
                 Some(stock) => {
                     let on = links.and_then(|links| links.of(&resource));
-                    self.unit_hints(inventory, stock, held, unit, on, (resource, count), answers);
+                    self.unit_hints(inventory, (stock, on), held, unit, (resource, count), answers);
                 }
             }
         }
@@ -82,10 +82,9 @@ impl Devices {
     fn unit_hints(
         self,
         inventory: &Inventory,
-        stock: &Stock,
+        (stock, on): (&Stock, Option<Chosen<'_>>),
         held: &Holdings,
         unit: Unit<'_>,
-        on: Option<Chosen<'_>>,
         (resource, count): (ResourceName, u64),
         answers: &mut Answers,
     ) {
