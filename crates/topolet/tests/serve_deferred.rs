@@ -103,7 +103,7 @@ fn a_pod_waits_for_a_plugin_that_comes_late() {
 
     let table = daemon.prints(&["get", "pods"]);
     let late = table.lines().find(|line| line.contains("late")).unwrap();
-    assert!(late.contains("Deferred"), "{table}");
+    assert!(late.contains("DevicePluginNotReady"), "{table}");
 
     let _plugin = plugin(folder.path());
     until("the pod", || (status(&daemon, "late") == "Admitted").then_some(()));
