@@ -45,7 +45,7 @@ pub use lack::{LinkLack, LinkRoom, ResourceRoom};
 pub struct Links {
     rule: LinkRule,
     /// Those of PCI before domains, and links inside others before these.
-    links: Vec<Ranked>,
+    ranked: Vec<Ranked>,
     groups: BTreeMap<String, BTreeSet<ResourceName>>,
     addresses: BTreeMap<DeviceId, PciAddress>,
     /// By position of the node; `None`: not known.
@@ -103,10 +103,10 @@ impl Links {
     ) -> Self {
         let levels: Vec<u32> = links.iter().map(|link| levels_in(link, &links)).collect();
         let ranked = links.into_iter().zip(levels).map(|(link, levels)| Ranked { link, levels });
-        let mut links: Vec<Ranked> = ranked.collect();
+        let mut ranked: Vec<Ranked> = ranked.collect();
         // Those of one rank stay as they came.
-        links.sort_by_key(Ranked::rank);
-        Self { rule, links, groups, addresses, distances }
+        ranked.sort_by_key(Ranked::rank);
+        Self { rule, ranked, groups, addresses, distances }
     }
 
     /// What becomes of a demand that no link serves.
@@ -123,13 +123,13 @@ impl Links {
 
     /// The links, those of PCI first.
     pub fn iter(&self) -> impl Iterator<Item = &Link> {
-        self.links.iter().map(|ranked| &ranked.link)
+        self.ranked.iter().map(|ranked| &ranked.link)
     }
 
     /// A link.
     #[must_use]
     pub fn get(&self, id: LinkId) -> Option<&Link> {
-        self.links.get(id.0).map(|ranked| &ranked.link)
+        self.ranked.get(id.0).map(|ranked| &ranked.link)
     }
 
     /// The addresses of devices whose ids do not say them.
@@ -160,7 +160,7 @@ impl Links {
     }
 
     fn ids(&self) -> impl Iterator<Item = LinkId> + use<> {
-        (0..self.links.len()).map(LinkId)
+        (0..self.ranked.len()).map(LinkId)
     }
 
     fn members(&self, id: LinkId) -> Option<&BTreeSet<PciAddress>> {
@@ -168,7 +168,7 @@ impl Links {
     }
 
     fn rank(&self, id: LinkId) -> Option<Rank> {
-        self.links.get(id.0).map(Ranked::rank)
+        self.ranked.get(id.0).map(Ranked::rank)
     }
 
     /// The distance from the nearest node of `near` to the nearest one of a device; the same for all devices where
