@@ -112,6 +112,9 @@ pub enum HintNodes {
 }
 
 impl Remedy {
+    /// What [`Remedy::kind`] can be.
+    pub const KINDS: [&str; 6] = ["wait", "ask less", "ask more", "node", "policy", "scope"];
+
     /// What kind of change it is: `wait`, `ask less`, `ask more`, `node`, `policy` or `scope`.
     #[must_use]
     pub const fn kind(&self) -> &'static str {

@@ -14,20 +14,26 @@ use crate::words::joined;
 
 /// The rules by which a pod was decided on that has chosen some of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ChosenRules {
     /// The policy's name.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::policy"))]
     pub policy: &'static str,
     /// Where it comes from.
     #[serde(serialize_with = "json::text")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::policy_source"))]
     pub policy_from: RuleSource,
     /// The scope's name.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::scope"))]
     pub scope: &'static str,
     /// Where it comes from.
     #[serde(serialize_with = "json::text")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::scope_source"))]
     pub scope_from: RuleSource,
     /// Containers that get exclusive CPUs though the pod is not Guaranteed, as many as their limit.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::texts")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub exclusive_cpus: Vec<ContainerName>,
     /// What the node has for pods that choose nothing.
     #[serde(skip)]

@@ -25,22 +25,28 @@ use crate::words::joined;
 
 /// What a container was given, or holds.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContainerReport {
     /// Its name.
     #[serde(serialize_with = "json::text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub name: ContainerName,
     /// When it runs.
     #[serde(serialize_with = "json::role")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::role"))]
     pub role: Role,
     /// Nodes of the merged hint; `None` if any will do, and for [`ContainerReport::held`].
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub nodes: Option<NodeIds>,
     /// Its own CPUs; `None` if it shares CPUs.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub exclusive_cpus: Option<CpuSet>,
     /// The NUMA nodes of these CPUs, which need not be those of the hint; `None` for [`ContainerReport::held`].
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub cpu_nodes: Option<NodeIds>,
     /// Memory and huge pages bound to nodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -51,6 +57,7 @@ pub struct ContainerReport {
     /// The NUMA nodes of those devices that are on one node; `None` if there are none, and for
     /// [`ContainerReport::held`].
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub device_nodes: Option<NodeIds>,
     /// Several devices that belong together, with the link that they are on; none where links do not count.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -62,6 +69,7 @@ pub struct ContainerReport {
 
 /// Memory or huge pages bound to nodes; shown as `1Gi on NUMA 0`, `2Gi hugepages-1Gi on NUMA 0-1`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryBlock {
     /// [`Resource::Memory`] or [`Resource::HugePages`].
@@ -70,17 +78,20 @@ pub struct MemoryBlock {
     pub bytes: u64,
     /// Where; several nodes share it.
     #[serde(serialize_with = "json::text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub nodes: NodeIds,
 }
 
 /// Devices of one resource; shown as `nvidia.com/gpu gpu-0 gpu-1`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DeviceSet {
     /// Which resource.
     pub resource: Resource,
     /// The ids that the plugin gave them.
     #[serde(serialize_with = "json::texts")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub ids: Vec<DeviceId>,
 }
 

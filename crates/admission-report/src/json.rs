@@ -74,3 +74,24 @@ pub(crate) fn is_complete(search: &Search) -> bool {
 pub(crate) fn is_cut<S: Serializer>(search: &Search, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_bool(*search == Search::Cut)
 }
+
+/// Has a type the schema of the members that it is written as.
+macro_rules! written_as {
+    ($whole:ty, $members:ty) => {
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $whole {
+            fn schema_name() -> alloc::borrow::Cow<'static, str> {
+                <$members>::schema_name()
+            }
+
+            fn schema_id() -> alloc::borrow::Cow<'static, str> {
+                <$members>::schema_id()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                <$members>::json_schema(generator)
+            }
+        }
+    };
+}
+pub(crate) use written_as;

@@ -46,6 +46,8 @@ mod parts_of_bytes;
 mod resource;
 mod room;
 mod json;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod words;
 
 pub use alternative::{Alternative, Ask, HintNodes, Place, Remedy};

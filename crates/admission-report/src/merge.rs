@@ -16,6 +16,7 @@ use crate::words::joined;
 
 /// One merge with its reasons.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MergeReport {
     /// In the order in which providers were asked.
@@ -24,6 +25,7 @@ pub struct MergeReport {
     pub candidates: Vec<Candidate>,
     /// Why the first candidate is the first.
     #[serde(serialize_with = "why")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub why: MergeReason,
     /// Whether the policy admits the merged hint.
     pub accepted: bool,
@@ -58,16 +60,20 @@ pub enum NodeSets {
 
 /// A node set in question.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Candidate {
     /// The nodes.
     #[serde(serialize_with = "json::text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub nodes: NodeIds,
     /// Resources that could be served there, but that other sets would serve better.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::texts")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub not_preferred_by: Vec<ResourceName>,
     /// Resources that cannot be served by exactly these nodes.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::texts")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub not_offered_by: Vec<ResourceName>,
     /// The average distance between the nodes; `None` where it decides nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,29 +169,51 @@ fn nodes(count: u32) -> String {
     format!("{count} NUMA node{}", if count == 1 { "" } else { "s" })
 }
 
-/// An answer as JSON has it.
+/// What the provider of one resource answered.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Answer"))]
 #[serde(rename_all = "camelCase")]
 struct AnswerFields<'a> {
+    /// Which resource.
     resource: &'a str,
-    /// `any`, `none` or `some`.
-    node_sets: &'static str,
+    /// Which sets of NUMA nodes will do.
+    node_sets: WhichSets,
+    /// The nodes that will do alone; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     alone: Option<json::Text<'a, NodeIds>>,
+    /// How many nodes the smallest set has that will do.
     #[serde(skip_serializing_if = "Option::is_none")]
     narrowest: Option<u32>,
+    /// How many nodes a set has to have to be preferred; absent if no size is.
     #[serde(skip_serializing_if = "Option::is_none")]
     preferred: Option<u32>,
 }
 
+/// Which sets of NUMA nodes will do.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+enum WhichSets {
+    /// Every set.
+    Any,
+    /// No set.
+    None,
+    /// Some sets.
+    Some,
+}
+
+json::written_as!(Answer, AnswerFields<'static>);
+
 impl Serialize for Answer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (node_sets, alone, narrowest, preferred) = match &self.node_sets {
-            NodeSets::Any => ("any", None, None, None),
-            NodeSets::None => ("none", None, None, None),
+            NodeSets::Any => (WhichSets::Any, None, None, None),
+            NodeSets::None => (WhichSets::None, None, None, None),
             NodeSets::Some { alone, narrowest, preferred } => {
                 let alone = (!alone.is_empty()).then_some(json::Text(alone));
-                ("some", alone, *narrowest, *preferred)
+                (WhichSets::Some, alone, *narrowest, *preferred)
             }
         };
         let resource = self.resource.as_str();

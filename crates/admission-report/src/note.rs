@@ -236,13 +236,20 @@ impl fmt::Display for SharingReason {
     }
 }
 
-/// A note as JSON has it.
+/// What the owner of the pod may not expect.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Note"))]
 struct NoteFields<'a> {
+    /// Absent for the pod as a whole.
     #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "json::texts")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     containers: &'a [ContainerName],
+    /// A sentence.
     text: String,
 }
+
+json::written_as!(Note, NoteFields<'static>);
 
 impl Serialize for Note {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -16,18 +16,22 @@ use crate::obstacle::Obstacle;
 
 /// Why a pod may not run.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Refusal {
     /// The kubelet's reason, as the pod's status shows it.
     #[serde(serialize_with = "json::text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub reason: Reason,
     /// The kubelet's message.
     pub message: String,
     /// The container that could not be served; `None`: the pod as a whole.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub container: Option<ContainerName>,
     /// What is behind it; empty where the message says it all.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::sentences", rename = "why")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub obstacles: Vec<Obstacle>,
     /// Whether the pod fits the node when nothing else runs there.
     #[serde(
@@ -35,6 +39,7 @@ pub struct Refusal {
         serialize_with = "json::fits_empty",
         rename = "fitsEmptyNode"
     )]
+    #[cfg_attr(feature = "schema", schemars(with = "bool"))]
     pub on_empty_node: OnEmptyNode,
     /// What would fit: kind by kind, and of each kind the smallest change first.
     #[serde(skip_serializing_if = "Vec::is_empty", rename = "wouldFit")]
@@ -45,6 +50,7 @@ pub struct Refusal {
         serialize_with = "json::is_cut",
         rename = "searchCut"
     )]
+    #[cfg_attr(feature = "schema", schemars(with = "bool"))]
     pub search: Search,
 }
 

@@ -13,6 +13,7 @@ use crate::chosen::ChosenRules;
 use crate::container::ContainerReport;
 use crate::deferred::Deferred;
 use crate::facts::{Facts, full_name};
+use crate::json;
 use crate::note::Note;
 use crate::refusal::Refusal;
 use crate::unit::UnitReport;
@@ -167,28 +168,44 @@ impl fmt::Display for Report {
     }
 }
 
-/// A report as JSON has it.
+/// A decision on one pod.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Report"))]
 #[serde(rename_all = "camelCase")]
 struct ReportFields<'a> {
+    /// Namespace and name; the UID of a pod that only state files list.
     pod: &'a str,
+    /// Kind and name of the object whose template it is made of.
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<&'a str>,
+    /// Whether it may run.
     admitted: bool,
+    /// Its class.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::qos_class"))]
     qos_class: &'static str,
+    /// The rules by which it was decided on, if it has chosen some of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     rules: Option<&'a ChosenRules>,
+    /// Why it may not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<&'a Refusal>,
+    /// The late device plugins that it waits for: it is tried again.
     #[serde(skip_serializing_if = "Option::is_none")]
     deferred: Option<&'a Deferred>,
+    /// The merges, in order: of each container, or of the pod as a whole; after a refusal the last is the refused one.
+    /// None under policy `none`.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     units: &'a [UnitReport],
+    /// What each container is given; absent unless it is admitted.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     containers: &'a [ContainerReport],
+    /// What the pod's owner may not expect: not pinned and why, not aligned, resources nobody has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     notes: &'a [Note],
 }
+
+json::written_as!(Report, ReportFields<'static>);
 
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -12,6 +12,7 @@ use crate::unit::Cell;
 
 /// What there is of one resource.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceRoom {
     /// Which.
@@ -25,10 +26,12 @@ pub struct ResourceRoom {
 
 /// What there is on one NUMA node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NodeRoom {
     /// Its id.
     #[serde(serialize_with = "json::node")]
+    #[cfg_attr(feature = "schema", schemars(with = "i64"))]
     pub node: NodeId,
     /// The amounts: what a pod could get that holds nothing yet.
     #[serde(flatten)]

@@ -18,9 +18,11 @@ use crate::words::{joined, verb};
 
 /// A resource that was not checked.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UncheckedResource {
     /// Its name.
     #[serde(serialize_with = "json::text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub resource: ResourceName,
     /// How much of it is asked for; at least 1.
     pub asked: u64,

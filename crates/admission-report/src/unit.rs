@@ -21,13 +21,16 @@ use crate::words::joined;
 
 /// One merge: for a container, or for the pod as a whole.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UnitReport {
     /// `None`: the pod as a whole.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub container: Option<ContainerName>,
     /// The merged node set; `None` if any will do, or if the merge had no answer.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub nodes: Option<NodeIds>,
     /// Whether the merged hint is preferred.
     pub preferred: bool,
@@ -38,9 +41,11 @@ pub struct UnitReport {
     pub not_checked: Vec<UncheckedResource>,
     /// CPUs that it has to use before others, as init containers left them; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub handed_on: Option<HandedOnCpus>,
     /// Why nodes with enough free memory do not give it alone; `None` if there are no such nodes.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub bound_memory: Option<GroupedMemory>,
     /// How the merge came out; `None` unless the trace has [`Detail::Merges`](admission::Detail).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,6 +54,7 @@ pub struct UnitReport {
 
 /// One resource of a unit.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceReport {
     /// Which.
@@ -64,19 +70,23 @@ pub struct ResourceReport {
 
 /// What one NUMA node has of a resource.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NodeCell {
     /// Its id.
     #[serde(serialize_with = "json::node")]
+    #[cfg_attr(feature = "schema", schemars(with = "i64"))]
     pub node: NodeId,
     /// Whether it could serve the unit alone; JSON has only whether it could, as `fits`.
     #[serde(rename = "fits", serialize_with = "json::fits")]
+    #[cfg_attr(feature = "schema", schemars(with = "bool"))]
     pub standing: Standing,
     /// The amounts.
     #[serde(flatten)]
     pub cell: Cell,
     /// Why it does not serve the unit alone though it has enough; `None` if it serves it, or has too little.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub closed: Option<Closed>,
 }
 
@@ -96,6 +106,7 @@ pub enum Closed {
 
 /// What there is of a resource in one place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Cell {
     /// What the pod could get now.
@@ -104,6 +115,7 @@ pub struct Cell {
     pub allocatable: u64,
     /// The other pods that hold devices there.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::texts")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub held_by: Vec<NamedPod>,
 }
 

@@ -13,6 +13,7 @@ use crate::hazard::Hazard;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
     /// The kubelet does not start.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 /// A field whose value differs between two configurations.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// By its name in a `KubeletConfiguration`.
     pub field: String,

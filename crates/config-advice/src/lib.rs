@@ -35,6 +35,7 @@ pub use trial::notes;
 
 /// The program that a configuration is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Target {
     /// A kubelet, which walks all sets of NUMA nodes.

@@ -16,15 +16,18 @@ use crate::summary::NodeSummary;
 
 /// What a kubelet's configuration keeps from pods on one machine.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Reserved {
     /// What the configuration is called.
     pub configuration: String,
     /// CPUs that no container gets for itself; `None`: CPU manager policy `none`, by which no container gets any.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "cpu_list")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub cpus: Option<CpuSet>,
     /// Each of one NUMA node; `None`: memory manager policy `None`, which keeps nothing of a single node.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "memory_list")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<NodeMemory<'static>>"))]
     pub memory: Option<Vec<MemoryShare>>,
 }
 
@@ -96,6 +99,7 @@ fn cpu_list<S: Serializer>(cpus: &Option<CpuSet>, serializer: S) -> Result<S::Ok
 
 /// One entry of the list in JSON.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct NodeMemory<'a> {
     node: i64,
     resource: &'a str,

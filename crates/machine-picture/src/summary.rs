@@ -15,6 +15,7 @@ use crate::labels;
 
 /// A machine in numbers. As JSON, what is not known is `null`.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MachineSummary {
     /// How many packages.
@@ -25,9 +26,11 @@ pub struct MachineSummary {
     pub cpus: usize,
     /// `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub offline_cpus: Option<CpuSet>,
     /// CPUs that the scheduler leaves alone; empty if there are none, `None` if that is not known.
     #[serde(serialize_with = "optional_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub isolated_cpus: Option<CpuSet>,
     /// Caches of the second level and above.
     pub caches: Vec<CacheSummary>,
@@ -48,6 +51,7 @@ pub struct MachineSummary {
 
 /// Caches of one level and size.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CacheSummary {
     /// `L2`.
     pub name: String,
@@ -59,15 +63,18 @@ pub struct CacheSummary {
 
 /// A NUMA node in numbers.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NodeSummary {
     /// The kernel's number.
     #[serde(serialize_with = "number")]
+    #[cfg_attr(feature = "schema", schemars(with = "i64"))]
     pub id: NodeId,
     /// Numbers of the packages that its CPUs are in, ascending; `None` if the firmware does not number them.
     pub packages: Option<Vec<i64>>,
     /// Empty for a node of memory or devices alone.
     #[serde(serialize_with = "text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub cpus: CpuSet,
     /// How many cores.
     pub cores: usize,
@@ -88,6 +95,7 @@ pub struct NodeSummary {
 
 /// Huge pages of one size.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PageCount {
     /// Bytes.
@@ -98,10 +106,12 @@ pub struct PageCount {
 
 /// How many devices of one kind there are.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DeviceCount {
     /// `GPU`, `NIC`, `NVMe`, `accelerator`.
     #[serde(serialize_with = "word")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "device_kind"))]
     pub kind: DeviceKind,
     /// Physical ones: ordinary functions, and cards that are shared.
     pub count: usize,
@@ -112,6 +122,7 @@ pub struct DeviceCount {
 
 /// PCI functions of one kind.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceGroup {
     /// `NIC VF Intel E810-C for QSFP`.
     pub what: String,
@@ -120,6 +131,11 @@ pub struct DeviceGroup {
     /// What the kernel calls them, by address.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
+}
+
+#[cfg(feature = "schema")]
+fn device_kind(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "string", "enum": DeviceKind::ALL.map(DeviceKind::word) })
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields on by reference")]

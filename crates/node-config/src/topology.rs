@@ -220,6 +220,9 @@ impl TopologyPolicyName {
 }
 
 impl Scope {
+    /// Each of them.
+    pub const ALL: [Self; 2] = [Self::Container, Self::Pod];
+
     /// The scope of this name; names are case-sensitive.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {

@@ -14,6 +14,7 @@ use crate::tally::Tally;
 
 /// What becomes of pods under several configurations.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Comparison {
     /// What is not known.
@@ -27,6 +28,7 @@ pub struct Comparison {
 
 /// A configuration, and what comes of it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Compared {
     node: NodeLine,
@@ -40,6 +42,7 @@ pub struct Compared {
 
 /// A pod under each configuration.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct ComparedPod {
     pod: String,
@@ -51,6 +54,7 @@ struct ComparedPod {
 
 /// How far the configurations differ on a pod.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 enum Difference {
     /// It holds the same.
@@ -65,6 +69,7 @@ enum Difference {
 
 /// What becomes of a pod.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct PodOutcome {
     #[serde(skip)]
@@ -82,6 +87,7 @@ struct PodOutcome {
 
 /// Where a container is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ContainerPlace {
     name: String,
     /// NUMA nodes of its CPUs, memory and devices, or of its hint; empty: on none in particular.

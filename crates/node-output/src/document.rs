@@ -27,6 +27,9 @@ pub enum WriteError {
     Yaml(#[from] serde_saphyr::ser_error::Error),
 }
 
+/// The version of documents.
+pub(crate) const API_VERSION: &str = "topolet.dev/v1alpha1";
+
 /// A document for programs: `apiVersion`, `kind`, the kubelet release whose rules apply, and what it is about.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -41,7 +44,7 @@ pub struct Document<'a, T> {
 impl<'a, T: Serialize> Document<'a, T> {
     /// A document of this kind, which has these members.
     pub const fn new(kind: &'a str, content: T) -> Self {
-        Self { api_version: "topolet.dev/v1alpha1", kind, rules_of: RELEASE, content }
+        Self { api_version: API_VERSION, kind, rules_of: RELEASE, content }
     }
 
     /// The same by the rules of another release than [`RELEASE`].

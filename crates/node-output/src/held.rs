@@ -9,6 +9,7 @@ use serde::Serialize;
 
 /// The files, and what each container holds.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shown {
     /// Each file.
     pub files: Vec<FileLine>,
@@ -21,6 +22,7 @@ pub struct Shown {
 
 /// One file in a few words.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileLine {
     /// Its path below the root.
@@ -33,6 +35,7 @@ pub struct FileLine {
 
 /// What a container holds.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContainerLine {
     /// `NAMESPACE/NAME`, or the UID where the name is not known.
     pub pod: String,
@@ -47,6 +50,7 @@ pub struct ContainerLine {
 
 /// What is held.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Held {
     /// As a list; empty: the shared pool.
     pub cpus: String,
@@ -58,6 +62,7 @@ pub struct Held {
 
 /// Memory of one kind.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryHeld {
     /// `memory`, a size of huge pages, or a device's resource.
     pub resource: String,
@@ -69,6 +74,7 @@ pub struct MemoryHeld {
 
 /// Devices of one resource.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DevicesHeld {
     /// `memory`, a size of huge pages, or a device's resource.
     pub resource: String,

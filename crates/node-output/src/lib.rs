@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod document;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod node_line;
 mod cells;
 mod pod_group;

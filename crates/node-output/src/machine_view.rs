@@ -7,6 +7,7 @@ use crate::held::ContainerLine;
 
 /// The document of `topolet topology`. What is not known is null.
 #[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MachineView {
     /// What it is called.

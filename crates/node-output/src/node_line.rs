@@ -7,6 +7,7 @@ use topology_admission::Node;
 
 /// The node that decided: machine and rules.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NodeLine {
     /// What the machine is called.
@@ -14,15 +15,19 @@ pub struct NodeLine {
     /// What the kubelet configuration is called.
     pub configuration: String,
     /// By the kubelet's name.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "admission_report::schema::policy"))]
     pub topology_policy: &'static str,
     /// `container` or `pod`.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "admission_report::schema::scope"))]
     pub topology_scope: &'static str,
     /// What tells node sets apart that the policy ranks equal; absent: the lower number, as in the kubelet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<&'static str>,
     /// `static` or `none`.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::cpu_policy"))]
     pub cpu_policy: &'static str,
     /// `Static` or `None`.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::memory_policy"))]
     pub memory_policy: &'static str,
     /// The kubelet release whose answers these are; documents name it themselves.
     #[serde(skip)]

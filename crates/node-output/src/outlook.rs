@@ -19,24 +19,30 @@ pub(crate) const UNKNOWN: &str = "?";
 
 /// By which policies the node's kubelet decides, as far as anybody says it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyLine {
     /// By the kubelet's name; absent: not known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "admission_report::schema::policy"))]
     pub topology_policy: Option<&'static str>,
     /// `container` or `pod`; absent: not known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "admission_report::schema::scope"))]
     pub topology_scope: Option<&'static str>,
     /// `static` or `none`; absent: not known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::cpu_policy"))]
     pub cpu_policy: Option<&'static str>,
     /// `Static` or `None`; absent: not known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::memory_policy"))]
     pub memory_policy: Option<&'static str>,
 }
 
 /// What each NUMA node has of a resource.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PublishedRoom {
     /// Which resource.
@@ -47,6 +53,7 @@ pub struct PublishedRoom {
 
 /// What one NUMA node has of a resource.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedCell {
     /// Its id.
     pub node: i64,
@@ -57,6 +64,7 @@ pub struct PublishedCell {
 
 /// What the node as a whole has of a resource, as Kubernetes quantities.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WholeLine {
     /// Which resource.
     pub resource: String,
@@ -75,6 +83,7 @@ pub struct WholeLine {
 /// A pod that is bound to the node, and what it requests of what a kubelet allocates by NUMA node. Where it holds that
 /// is not known.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BoundLine {
     /// `NAMESPACE/NAME`.
     pub pod: String,
@@ -84,6 +93,7 @@ pub struct BoundLine {
 
 /// A node on one screen.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NodeOutlook {
     /// Its name.

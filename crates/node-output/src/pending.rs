@@ -5,6 +5,7 @@ use terminal_text::Page;
 
 /// A pod that waits for a node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PendingPod {
     /// `NAMESPACE/NAME`.
     pub pod: String,

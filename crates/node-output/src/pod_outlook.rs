@@ -11,11 +11,13 @@ use crate::outlook::{PolicyLine, PublishedRoom, WholeLine, not_seen};
 
 /// What amounts say of a pod on its node.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PodOutlook {
     /// `NAMESPACE/NAME`.
     pub pod: String,
     /// The pod's class.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "admission_report::schema::qos_class"))]
     pub qos_class: &'static str,
     /// The node that it is bound to.
     pub node: String,
@@ -39,6 +41,7 @@ pub struct PodOutlook {
 
 /// What a kubelet has made of a pod, by the pod's status.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KubeletWord {
     /// `Running`, `Failed` and so on.
     pub phase: String,
@@ -52,6 +55,7 @@ pub struct KubeletWord {
 
 /// A container, or the pod as a whole, beside what NUMA nodes have.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UnitOutlook {
     /// Absent: the pod as a whole.
@@ -70,6 +74,7 @@ pub struct UnitOutlook {
 
 /// A resource that is asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResourceOutlook {
     /// CPUs, bytes or devices.
     pub asked: u64,

@@ -16,6 +16,7 @@ use crate::ranges::ranges;
 
 /// A node as it is now.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NodeStatus {
     /// Machine and rules.
@@ -41,6 +42,7 @@ pub struct NodeStatus {
 
 /// What of a node is used.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
     /// What each NUMA node has.
     pub room: Vec<ResourceRoom>,
@@ -50,6 +52,7 @@ pub struct Usage {
 
 /// A pod that runs.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PodStatus {
     /// `NAMESPACE/NAME`, or the UID where the name is not known.
@@ -58,6 +61,7 @@ pub struct PodStatus {
     pub uid: String,
     /// NUMA nodes on which it holds something.
     #[serde(serialize_with = "numbers")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<i64>"))]
     pub nodes: BTreeSet<NodeId>,
     /// What each container holds.
     pub containers: Vec<ContainerReport>,
@@ -65,6 +69,7 @@ pub struct PodStatus {
 
 /// A pod that does not run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NotRunning {
     /// `NAMESPACE/NAME`.
     pub pod: String,

@@ -8,8 +8,10 @@ use serde::Serialize;
 
 /// How many pods came out how; displays as `11 admitted, 29 refused: 29 TopologyAffinityError`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Tally {
+    /// Pods that may run.
     admitted: usize,
     /// Of those admitted: some container of the pod shares CPUs.
     not_pinned: usize,

@@ -477,6 +477,7 @@ impl fmt::Display for Unproven {
 
 /// The kind of a fault, most harmful first: a label of metrics and a member of documents.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum FaultKind {
     /// A file cannot be read.

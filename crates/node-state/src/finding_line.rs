@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// What kind of thing is wrong, most harmful first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Problem {
     /// The file is torn, or no state file, or changed by somebody else.
@@ -30,6 +31,7 @@ pub enum Problem {
 
 /// One finding, as it is written.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FindingLine {
     /// The kind of it.

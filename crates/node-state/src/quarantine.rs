@@ -17,6 +17,7 @@ pub const QUARANTINE: &str = "topolet-quarantine.json";
 
 /// Which pods, and why.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quarantine {
     /// By UID.
     pub pods: BTreeMap<String, Quarantined>,
@@ -28,6 +29,7 @@ pub struct Quarantine {
 
 /// One of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quarantined {
     /// As it was known then.
     pub name: String,
@@ -46,6 +48,7 @@ pub struct Quarantined {
 
 /// Why a repair has quarantined a pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Basis {
     /// It does not hold what it requests, or another pod holds the same: the pod has to be deleted.
@@ -65,6 +68,7 @@ impl Basis {
 
 /// What a quarantined pod still has in the files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Left {
     /// Something: when that is gone, so is the pod.

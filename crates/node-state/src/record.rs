@@ -42,6 +42,9 @@ impl Source {
         matches!(self, Self::Folder(_))
     }
 
+    /// What [`Source::name`] can be.
+    pub const NAMES: [&str; 3] = ["folder", "request", "cluster"];
+
     /// `folder`, `request` or `cluster`.
     #[must_use]
     pub const fn name(&self) -> &'static str {

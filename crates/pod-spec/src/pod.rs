@@ -80,6 +80,9 @@ pub enum Role {
 }
 
 impl Role {
+    /// Each of them.
+    pub const ALL: [Self; 3] = [Self::Init, Self::Sidecar, Self::App];
+
     /// The name in outputs: `init`, `sidecar` or `app`.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -27,6 +27,9 @@ pub enum PodLevelResources {
 }
 
 impl QosClass {
+    /// Each of them.
+    pub const ALL: [Self; 3] = [Self::BestEffort, Self::Burstable, Self::Guaranteed];
+
     /// The name in a pod's status.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -12,6 +12,7 @@ use crate::subject::Subject;
 
 /// Something that the new release makes otherwise of the configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigurationChange {
     /// What becomes of it.
@@ -24,6 +25,7 @@ pub struct ConfigurationChange {
 
 /// What becomes of a configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "effect")]
 pub enum Effect {
     /// The new release does not start with it, and the old one does not say so.

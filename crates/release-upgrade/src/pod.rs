@@ -13,6 +13,7 @@ use crate::responsible::ResponsibleRule;
 
 /// A pod by both releases.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PodChange {
     /// Namespace and name; the UID of a pod that only state files list.
@@ -32,6 +33,7 @@ pub struct PodChange {
 
 /// How a pod differs by the new release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Change {
     /// Not at all.
@@ -52,10 +54,12 @@ pub enum Change {
 
 /// What becomes of a pod.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PodVerdict {
     /// Its class.
     #[serde(serialize_with = "json::class")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "admission_report::schema::qos_class"))]
     pub qos_class: QosClass,
     /// What came out.
     #[serde(flatten)]
@@ -64,6 +68,7 @@ pub struct PodVerdict {
 
 /// What an attempt came to.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
     /// It runs, and holds this.
@@ -84,10 +89,12 @@ pub enum Outcome {
 
 /// What a pod holds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PodHoldings {
     /// CPUs of the pod as a whole; `None`: it has none as a whole.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub cpus: Option<CpuSet>,
     /// Its containers in order.
     pub containers: Vec<ContainerHoldings>,
@@ -95,13 +102,16 @@ pub struct PodHoldings {
 
 /// What a container holds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContainerHoldings {
     /// Its name.
     #[serde(serialize_with = "json::text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub name: ContainerName,
     /// Its own CPUs; `None`: it shares CPUs.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub exclusive_cpus: Option<CpuSet>,
     /// Memory and huge pages bound to nodes.
     #[serde(skip_serializing_if = "Vec::is_empty")]

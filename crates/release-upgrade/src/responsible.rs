@@ -12,6 +12,7 @@ use serde::Serialize;
 
 /// A rule that two releases have otherwise, as it is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ResponsibleRule {
     /// What it decides.

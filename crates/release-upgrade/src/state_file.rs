@@ -14,6 +14,7 @@ use crate::subject::{Started, cpus, memory};
 
 /// A state file that the new release writes in another form.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileChange {
     /// Below the kubelet's root folder.
@@ -28,6 +29,7 @@ pub struct FileChange {
 
 /// What the old release makes of a file that the new one has written.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum WayBack {
     /// It starts from it, and all is there.
@@ -40,6 +42,7 @@ pub enum WayBack {
 
 /// What a file has and an older release does not read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Loss {
     /// What so many pods hold as a whole.

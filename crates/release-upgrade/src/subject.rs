@@ -40,6 +40,7 @@ pub struct Subject<'a> {
 
 /// How the node comes up by the new release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Way {
     /// A restart: the state files say what containers hold, and running pods are admitted again beside them.

@@ -15,13 +15,16 @@ use crate::subject::{Subject, Way};
 
 /// What another release does otherwise on a node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Upgrade {
     /// The release that runs there.
     #[serde(serialize_with = "json::text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub from: Release,
     /// The release in question.
     #[serde(serialize_with = "json::text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub to: Release,
     /// How the node comes up.
     pub way: Way,

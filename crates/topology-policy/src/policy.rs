@@ -136,6 +136,9 @@ pub enum KubeletPolicy {
 }
 
 impl KubeletPolicy {
+    /// Each of them.
+    pub const ALL: [Self; 4] = [Self::None, Self::BestEffort, Self::Restricted, Self::SingleNumaNode];
+
     /// The policy's name in a kubelet configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {

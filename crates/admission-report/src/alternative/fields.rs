@@ -17,84 +17,113 @@ const REGROUP: &str = "memory.regroup";
 /// The option that says what becomes of devices that no link has.
 const LINKS: &str = "devices.links";
 
-#[derive(Serialize)]
+/// A change that has been tried, and under which the pod is admitted.
+#[derive(Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Alternative"))]
+#[serde(rename_all = "camelCase")]
 struct Fields<'a> {
+    /// What changes.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::remedy"))]
     change: &'static str,
+    /// What changes, in words.
     detail: String,
+    /// Where the pod runs then.
     result: String,
-    #[serde(flatten)]
-    values: Values<'a>,
+    /// Those that leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pods: Option<Vec<PodFields<'a>>>,
+    /// What the pod asks for instead, all of it together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    amounts: Option<Vec<AmountFields<'a>>>,
+    /// The NUMA node that has more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<i64>,
+    /// How much more it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more: Option<Vec<MoreFields<'a>>>,
+    /// The configuration's, instead of now's.
+    #[serde(rename = "reservedSystemCPUs", skip_serializing_if = "Option::is_none")]
+    reserved_system_cpus: Option<String>,
+    /// An option of topolet's own that is on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    option: Option<&'static str>,
+    /// The configuration's, instead of now's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::policy"))]
+    topology_manager_policy: Option<&'static str>,
+    /// The configuration's, instead of now's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::scope"))]
+    topology_manager_scope: Option<&'static str>,
 }
 
-/// What changes, as values.
+/// A pod that leaves.
 #[derive(Serialize)]
-#[serde(untagged, rename_all_fields = "camelCase")]
-enum Values<'a> {
-    Pods {
-        pods: Vec<PodFields<'a>>,
-    },
-    Amounts {
-        amounts: Vec<AmountFields<'a>>,
-    },
-    More {
-        node: i64,
-        more: Vec<MoreFields<'a>>,
-    },
-    ReservedCpus {
-        #[serde(rename = "reservedSystemCPUs")]
-        reserved: String,
-    },
-    Option {
-        option: &'static str,
-    },
-    Policy {
-        topology_manager_policy: &'static str,
-    },
-    Scope {
-        topology_manager_scope: &'static str,
-    },
-}
-
-#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "LeavingPod"))]
 struct PodFields<'a> {
+    /// With its namespace unless that is the pod's own.
     name: &'a str,
     uid: &'a str,
 }
 
+/// Another amount in a pod's manifest.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "OtherAmount"))]
 struct AmountFields<'a> {
+    /// Absent at pod level, and in the pod's only container.
     #[serde(skip_serializing_if = "Option::is_none")]
     container: Option<&'a str>,
     resource: &'a str,
+    /// What is asked for now.
     #[serde(serialize_with = "json::text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     now: &'a Quantity,
+    /// What would fit.
     #[serde(serialize_with = "json::text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     fits: &'a Quantity,
 }
 
+/// How much more a NUMA node has of a resource.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "MoreOfResource"))]
 struct MoreFields<'a> {
     resource: &'a Resource,
     /// Devices by number, huge pages in bytes.
     amount: u64,
 }
 
-impl<'a> Values<'a> {
-    fn new(remedy: &'a Remedy) -> Self {
+json::written_as!(Alternative, Fields<'static>);
+
+impl<'a> Fields<'a> {
+    fn new(alternative: &'a Alternative) -> Self {
+        let Alternative { remedy, .. } = alternative;
+        let fields = Self {
+            change: remedy.kind(),
+            detail: remedy.to_string(),
+            result: alternative.result(),
+            ..Self::default()
+        };
         match remedy {
-            Remedy::Wait(pods) => Self::Pods { pods: pods.iter().map(PodFields::new).collect() },
+            Remedy::Wait(pods) => Self { pods: Some(pods.iter().map(PodFields::new).collect()), ..fields },
             Remedy::AskLess(asks) | Remedy::AskMore(asks) => {
-                Self::Amounts { amounts: asks.iter().map(AmountFields::new).collect() }
+                Self { amounts: Some(asks.iter().map(AmountFields::new).collect()), ..fields }
             }
             Remedy::More { node, amounts } => {
                 let more = amounts.iter().map(|(resource, amount)| MoreFields { resource, amount: *amount });
-                Self::More { node: node.0, more: more.collect() }
+                Self { node: Some(node.0), more: Some(more.collect()), ..fields }
             }
-            Remedy::ReserveCpus { fits, .. } => Self::ReservedCpus { reserved: fits.to_string() },
-            Remedy::Regroup => Self::Option { option: REGROUP },
-            Remedy::PreferLinks => Self::Option { option: LINKS },
-            Remedy::Policy { fits, .. } => Self::Policy { topology_manager_policy: fits.name() },
-            Remedy::Scope { fits, .. } => Self::Scope { topology_manager_scope: fits.name() },
+            Remedy::ReserveCpus { fits, .. } => {
+                Self { reserved_system_cpus: Some(fits.to_string()), ..fields }
+            }
+            Remedy::Regroup => Self { option: Some(REGROUP), ..fields },
+            Remedy::PreferLinks => Self { option: Some(LINKS), ..fields },
+            Remedy::Policy { fits, .. } => Self { topology_manager_policy: Some(fits.name()), ..fields },
+            Remedy::Scope { fits, .. } => Self { topology_manager_scope: Some(fits.name()), ..fields },
         }
     }
 }
@@ -114,8 +143,6 @@ impl<'a> AmountFields<'a> {
 
 impl Serialize for Alternative {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (change, detail) = (self.remedy.kind(), self.remedy.to_string());
-        Fields { change, detail, result: self.result(), values: Values::new(&self.remedy) }
-            .serialize(serializer)
+        Fields::new(self).serialize(serializer)
     }
 }

@@ -61,6 +61,7 @@ pub(super) fn letters(pod: PodIndex) -> String {
 
 /// How a pod is found again in a picture, and what it holds in words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PodKey {
     /// `NAMESPACE/NAME`, or the UID of a pod whose name is not known.
     pub name: String,

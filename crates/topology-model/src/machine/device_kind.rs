@@ -16,6 +16,9 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
+    /// Each of them.
+    pub const ALL: [Self; 4] = [Self::Gpu, Self::Nic, Self::Nvme, Self::Accelerator];
+
     /// `GPU`, `NIC`, `NVMe`, `accelerator`.
     #[must_use]
     pub const fn word(self) -> &'static str {
