@@ -41,15 +41,25 @@ impl fmt::Display for Deferred {
     }
 }
 
+/// What a pod waits for.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Deferred"))]
 #[serde(rename_all = "camelCase")]
 struct Fields<'a> {
+    /// In a word.
     reason: &'static str,
+    /// A sentence.
     message: String,
+    /// Whose device plugins are not back.
     #[serde(serialize_with = "json::texts")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     resources: &'a Vec<ResourceName>,
+    /// How much longer at the most.
     seconds: u64,
 }
+
+json::written_as!(Deferred, Fields<'_>);
 
 impl Serialize for Deferred {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

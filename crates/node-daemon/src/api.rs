@@ -1,6 +1,8 @@
 //! The HTTP interface: what there is to ask. Who may ask how much at once is up to `bounded_http`.
 
 mod audit;
+mod operations;
+mod openapi;
 mod routes;
 mod query;
 mod segments;
@@ -24,6 +26,8 @@ mod fuzzing;
 
 #[cfg(fuzzing)]
 pub use fuzzing::clients;
+pub use openapi::{forms, interface as openapi};
+pub(crate) use pods::sources;
 pub use reply::{OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
 pub(super) use routes::{for_a_page, for_monitoring, router, service};
 pub use sent::FILE;

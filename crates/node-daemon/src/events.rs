@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pod_spec::Pod;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::watch;
 
@@ -29,7 +30,7 @@ pub(super) mod reason {
 }
 
 /// One event.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct NodeEvent {
     /// One more than that of the event before. A daemon that starts later begins with a higher one: that of the
@@ -49,7 +50,8 @@ pub(super) struct NodeEvent {
 }
 
 /// As in Kubernetes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "EventType")]
 pub(super) enum Kind {
     Normal,
     Warning,
@@ -65,7 +67,7 @@ impl Kind {
 }
 
 /// What a pod is known by.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub(super) struct PodName {
     pub(super) namespace: String,
     pub(super) name: String,

@@ -10,6 +10,7 @@ use node_agent::{DeferredPod, Snapshot};
 use node_input::{LoadedNode, Requests};
 use parking_lot::Mutex;
 use pod_spec::{Pod, PodUid};
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::Notify;
 use topology_admission::Deferral;
@@ -264,15 +265,17 @@ impl Notes {
 pub(super) struct Log(Mutex<VecDeque<Arc<LoggedDecision>>>);
 
 /// A decision and when it was made.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LoggedDecision {
     /// In UTC, by the clock on the wall.
     pub(super) time: String,
     /// That of the pod: another one may have had its name.
     #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
     pub(super) uid: PodUid,
-    /// `folder` or `request`; `kubelet` where the kubelet decided, and this is what is to be said of it.
+    /// Where the pod comes from; `kubelet` where the kubelet decided, and this is what is to be said of it.
+    #[schemars(schema_with = "crate::api::sources")]
     pub(super) source: &'static str,
     /// From the first look to safe files; of a kubelet's decision the time to explain it.
     pub(super) took_microseconds: u64,
@@ -288,7 +291,7 @@ fn text<S: serde::Serializer>(uid: &PodUid, serializer: S) -> Result<S::Ok, S::E
 }
 
 /// A kubelet's refusal, beside the decision that is made of what is known here.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct KubeletDecision {
     /// As in the pod's status.
     pub(super) reason: String,

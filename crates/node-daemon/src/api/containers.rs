@@ -11,6 +11,7 @@ use cpu_manager::ContainerId;
 use node_agent::{Request, RequestError};
 use node_state::Source;
 use pod_spec::{ContainerKey, ContainerName, PodUid};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reply::{Failure, Shape};
@@ -39,20 +40,25 @@ pub(super) async fn delete(
 }
 
 /// A container that has been created.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "StartedContainer")]
 #[serde(deny_unknown_fields)]
-struct StartedBody {
+pub(super) struct StartedBody {
+    /// As the runtime names it, with or without `containerd://`.
     id: String,
     /// Its cgroup, below the root of cgroups.
+    #[schemars(with = "Option<String>")]
     cgroup: Option<PathBuf>,
     /// Or a process of it.
     pid: Option<u32>,
 }
 
 /// A container that has ended.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ExitedContainer")]
 #[serde(deny_unknown_fields)]
-struct ExitedBody {
+pub(super) struct ExitedBody {
+    /// As the runtime names it, with or without `containerd://`.
     id: String,
     /// As its process ended.
     #[serde(default, rename = "exitCode")]
@@ -60,15 +66,15 @@ struct ExitedBody {
 }
 
 /// What has been done, and with what.
-#[derive(Serialize)]
-struct Done {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Done {
     /// Namespace and name.
     pod: String,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     container: Option<OneContainer>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OneContainer {
     container: String,
     id: String,

@@ -14,12 +14,13 @@ use node_agent::{Answer, Request};
 use node_input::Wholeness;
 use node_output::{NodeLine, PodGroup, PodGroups, Tally, workload};
 use pod_spec::Pod;
+use schemars::JsonSchema;
 use serde::Serialize;
 use terminal_text::Page;
 use topology_admission::{Deferral, Detail};
 use topology_manifest::Owner;
 
-use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
+use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::{DONE, Failure, OUTCOME, PARTIAL, SOME_REFUSED, Shape};
 use super::routes::{Answered, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
@@ -28,10 +29,22 @@ use crate::owner::Told;
 use crate::shared::Mode;
 
 /// The parameter with which Kubernetes clients ask what would happen; its only value is `All`.
-const DRY_RUN: &str = "dryRun";
+const DRY_RUN: Parameter = Parameter {
+    name: "dryRun",
+    values: Values::OneOf(&["All"]),
+    about: "Answer the same and change nothing.",
+};
+/// What [`admit`] takes.
+pub(super) const ADMIT: &[Parameter] = &[OUTPUT, GLYPHS, WIDTH, DRY_RUN, FIELD_VALIDATION];
 
 /// The parameter with which pods that are here already are explained as if they came now; its only value is `true`.
-const ANEW: &str = "anew";
+const ANEW: Parameter = Parameter {
+    name: "anew",
+    values: Values::OneOf(&["true"]),
+    about: "Pods that are here already are explained as if they came now, and held nothing.",
+};
+/// What [`explained`] takes.
+pub(super) const EXPLAIN: &[Parameter] = &[OUTPUT, GLYPHS, WIDTH, FIELD_VALIDATION, ANEW];
 
 /// What is done about pods that are here already.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,15 +56,15 @@ enum Known {
 }
 
 /// Decisions, as they are written.
-#[derive(Serialize)]
-struct Written<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Written<'a> {
     node: &'a NodeLine,
     #[serde(flatten)]
     decided: Decided,
 }
 
 /// What became of pods.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Decided {
     /// Nothing has changed: this is what would be decided.
@@ -69,8 +82,11 @@ struct Decided {
     warnings: Vec<String>,
 }
 
-#[derive(Serialize)]
+/// A pod that could not be decided on.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "FailedPod")]
 struct Failed {
+    /// Namespace and name.
     pod: String,
     /// The status that the pod would have been answered with if it had been alone.
     code: u16,
@@ -147,7 +163,7 @@ pub(super) async fn admit(
     headers: HeaderMap,
     sent: Body,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, DRY_RUN, FIELD_VALIDATION])?;
+    let query = Query::read(query.as_deref(), ADMIT)?;
     let who = peer.who(&headers);
     let reading = Reading::of(&query, &headers, node.limit(who))?;
     match query.get(DRY_RUN) {
@@ -213,7 +229,7 @@ pub(super) async fn explained(
     headers: HeaderMap,
     sent: Body,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, FIELD_VALIDATION, ANEW])?;
+    let query = Query::read(query.as_deref(), EXPLAIN)?;
     let reading = Reading::of(&query, &headers, node.limit(who))?;
     match query.get(ANEW) {
         None => asked(&node, who, reading, sent, explanation).await,

@@ -15,12 +15,13 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use bounded_http::Who;
 use node_output::NodeLine;
+use schemars::JsonSchema;
 use serde::Serialize;
 use terminal_text::Page;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
+use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node};
 use crate::events::{NodeEvent, PodName};
@@ -30,11 +31,26 @@ use crate::shared::Shared;
 const AHEAD: usize = 16;
 /// A comment is sent after so long, so that a client that has gone is noticed.
 const COMMENT: Duration = Duration::from_secs(15);
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// The header with which a client goes on where it was.
+pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// What [`events`] takes.
+pub(super) const EVENTS: &[Parameter] = &[OUTPUT, GLYPHS, WIDTH, WATCH, AFTER];
+const WATCH: Parameter = Parameter {
+    name: "watch",
+    values: Values::OneOf(&["true", "false"]),
+    about: "Whether the answer is a stream of server-sent events; without it, whether `Accept` names `text/event-stream`.",
+};
+const AFTER: Parameter = Parameter {
+    name: "after",
+    values: Values::Number(0, None),
+    about: "Only events after the one of this number. A stream without it, and without `Last-Event-ID`, begins with what \
+            comes next.",
+};
 
 /// The last events, as they are written.
-#[derive(Serialize)]
-struct LastEvents<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct LastEvents<'a> {
     node: &'a NodeLine,
     events: Vec<Arc<NodeEvent>>,
 }
@@ -45,18 +61,18 @@ pub(super) async fn events(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "watch", "after"])?;
+    let query = Query::read(query.as_deref(), EVENTS)?;
     let accepts_stream = headers
         .get(header::ACCEPT)
         .and_then(|accept| accept.to_str().ok())
         .is_some_and(|accept| accept.contains("text/event-stream"));
-    let is_watched = match query.get("watch") {
+    let is_watched = match query.get(WATCH) {
         None => accepts_stream,
         Some("true") => true,
         Some("false") => false,
         Some(_) => return Err(Failure::wrong("watch is true or false")),
     };
-    let after = match query.get("after") {
+    let after = match query.get(AFTER) {
         None => None,
         Some(number) => Some(number.parse().map_err(|_| Failure::wrong("after is the number of an event"))?),
     };

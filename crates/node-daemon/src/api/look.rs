@@ -12,12 +12,13 @@ use node_input::LoadedNode;
 use node_output::{NodeLine, NodeStatus, NotRunning, PodGroup, Shown, Usage};
 use node_state::{PodNames, StateFolder, files, manifest};
 use pod_spec::{Pod, PodUid};
+use schemars::JsonSchema;
 use serde::Serialize;
 use topology_admission::Deferral;
 
 use super::decide::with_outcome;
 use super::pods;
-use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
+use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::{DONE, Failure, SOME_REFUSED, SOMETHING_WRONG, Shape};
 use super::routes::{Answered, Node, find, no_pod};
 use super::segments::Segments;
@@ -25,18 +26,33 @@ use crate::metrics::Exposition;
 use crate::observe::Observed;
 use crate::shared::{DECISIONS, KubeletDecision, LoggedDecision, Shared};
 
+/// What [`list`] takes.
+pub(super) const LIST: &[Parameter] = &[OUTPUT, GLYPHS, WIDTH, NAMESPACE, NAMES, WIDE];
+const NAMESPACE: Parameter =
+    Parameter { name: "namespace", values: Values::Text, about: "Only pods of this namespace." };
+const NAMES: Parameter = Parameter {
+    name: "names",
+    values: Values::Text,
+    about: "Only these pods, separated by commas: each by `NAME`, `NAMESPACE/NAME` or UID. 404 if one is not here.",
+};
+const WIDE: Parameter = Parameter {
+    name: "wide",
+    values: Values::OneOf(&["true", "false"]),
+    about: "Whether a table has the UID and the holdings of each container too.",
+};
+
 pub(super) async fn list(
     State(node): State<Node>,
     who: Who,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "namespace", "names", "wide"])?;
+    let query = Query::read(query.as_deref(), LIST)?;
     let shape = Shape::of(&query, &headers)?;
-    let namespace = query.get("namespace").map(str::to_owned);
+    let namespace = query.get(NAMESPACE).map(str::to_owned);
     let names: Option<Vec<String>> =
-        query.get("names").map(|names| names.split(',').map(str::to_owned).collect());
-    let columns = match query.get("wide") {
+        query.get(NAMES).map(|names| names.split(',').map(str::to_owned).collect());
+    let columns = match query.get(WIDE) {
         None | Some("false") => pods::Columns::Usual,
         Some("true") => pods::Columns::Wide,
         Some(_) => return Err(Failure::wrong("wide is true or false")),
@@ -104,10 +120,11 @@ pub(super) async fn machine(
     node.look(who, make).await
 }
 
-/// Something with what must be known beside it.
-#[derive(Serialize)]
-struct Noted<'a> {
+/// The machine that is decided on, with what must be known beside it.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Noted<'a> {
     #[serde(flatten)]
+    #[schemars(with = "node_output::MachineView")]
     content: &'a serde_json::Value,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
@@ -193,13 +210,23 @@ fn status_of(shared: &Shared, snapshot: &Snapshot) -> NodeStatus {
 }
 
 /// The last decisions, as they are written.
-#[derive(Serialize)]
-struct LastDecisions<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct LastDecisions<'a> {
     node: &'a NodeLine,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     decisions: Vec<Arc<LoggedDecision>>,
 }
+
+/// What [`decisions`] takes.
+pub(super) const LAST: &[Parameter] = &[OUTPUT, GLYPHS, WIDTH, LIMIT, UID];
+const LIMIT: Parameter =
+    Parameter { name: "limit", values: Values::Number(0, None), about: "At most so many, the newest." };
+const UID: Parameter = Parameter {
+    name: "uid",
+    values: Values::Text,
+    about: "The last decision on the pod of this UID alone; as a table with everything that led to it.",
+};
 
 pub(super) async fn decisions(
     State(node): State<Node>,
@@ -207,12 +234,12 @@ pub(super) async fn decisions(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "limit", "uid"])?;
+    let query = Query::read(query.as_deref(), LAST)?;
     let shape = Shape::of(&query, &headers)?;
-    if let Some(uid) = query.get("uid").map(PodUid::new) {
+    if let Some(uid) = query.get(UID).map(PodUid::new) {
         return node.look(who, move |node| on_one(node, &uid, shape)).await;
     }
-    let count = match query.get("limit") {
+    let count = match query.get(LIMIT) {
         None => DECISIONS,
         Some(limit) => limit.parse().map_err(|_| Failure::wrong("limit is a number"))?,
     };

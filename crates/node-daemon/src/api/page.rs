@@ -9,6 +9,7 @@ use axum::{Extension, Router};
 use bounded_http::{Peer, Who};
 use machine_picture::svg::{self, PodKey};
 use node_page::{ASSETS, HEADERS, asset};
+use schemars::JsonSchema;
 use serde::Serialize;
 use terminal_text::{Glyphs, Page};
 
@@ -50,8 +51,8 @@ pub(super) async fn with_the_token(
 }
 
 /// A picture of the node, and how its pods are found in it.
-#[derive(Serialize)]
-struct Picture {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Picture {
     /// The node in a few words.
     which: String,
     /// `None` where only cAdvisor's view of the machine is known.

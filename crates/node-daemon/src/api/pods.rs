@@ -10,6 +10,7 @@ use node_input::LoadedNode;
 use node_output::{NodeLine, PodGroup, joined};
 use node_state::{Record, Source};
 use pod_spec::{Container, ContainerName, Pod, PodUid};
+use schemars::JsonSchema;
 use serde::Serialize;
 use terminal_text::Page;
 use topology_admission::{Deferral, Ledger};
@@ -18,36 +19,43 @@ use crate::clock;
 use crate::shared::{LoggedDecision, Mode, Shared};
 
 /// All pods, as they are written.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Pods<'a> {
     pub(super) node: &'a NodeLine,
     pub(super) pods: Vec<PodView>,
 }
 
 /// One pod and the last decision on it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Described<'a> {
     pub(super) node: &'a NodeLine,
     pub(super) pod: PodView,
+    /// As it was sent, with what the node has filled in.
+    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     pub(super) manifest: serde_json::Value,
+    /// Absent if none is known since the daemon started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) decision: Option<&'a LoggedDecision>,
 }
 
 /// A pod.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Pod")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PodView {
     pub(super) namespace: String,
     pub(super) name: String,
     uid: String,
-    /// `Admitted`, `Refused`, `Waiting`, `Deferred` until a device plugin is back, or `Quarantined`: it runs, and may not have what it was granted.
-    status: &'static str,
-    /// `folder`, `request`, or `kubelet` where one owns the node.
+    status: PodState,
+    /// Where it comes from; `kubelet` where one owns the node.
+    #[schemars(schema_with = "sources")]
     source: &'static str,
+    #[schemars(schema_with = "admission_report::schema::qos_class")]
     qos_class: &'static str,
+    /// Why it was refused, in a word.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// Why it was refused, or quarantined.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
     /// When it was admitted, as a time in UTC; absent if that is not known.
@@ -59,8 +67,41 @@ pub(super) struct PodView {
     containers: Vec<ContainerView>,
 }
 
+/// What has become of a pod.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub(super) enum PodState {
+    /// It runs.
+    Admitted,
+    /// It does not run.
+    Refused,
+    /// It has not been decided on.
+    Waiting,
+    /// It is decided on again when a device plugin is back.
+    Deferred,
+    /// It runs, and may not have what it was granted.
+    Quarantined,
+}
+
+impl PodState {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Admitted => "Admitted",
+            Self::Refused => "Refused",
+            Self::Waiting => "Waiting",
+            Self::Deferred => "Deferred",
+            Self::Quarantined => "Quarantined",
+        }
+    }
+}
+
+/// Where pods and decisions come from.
+pub(crate) fn sources(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    admission_report::schema::one_of(Source::NAMES.into_iter().chain([KUBELET]))
+}
+
 /// A container and what it holds.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "PodContainer")]
 #[serde(rename_all = "camelCase")]
 struct ContainerView {
     #[serde(flatten)]
@@ -74,7 +115,8 @@ struct ContainerView {
 }
 
 /// What device plugins want of a container.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ContainerSetup")]
 #[serde(rename_all = "camelCase")]
 struct SetupView {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -89,7 +131,9 @@ struct SetupView {
     cdi_devices: Vec<String>,
 }
 
-#[derive(Serialize)]
+/// A folder or file of the host in a container.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Mount")]
 #[serde(rename_all = "camelCase")]
 struct MountView {
     container_path: String,
@@ -97,7 +141,9 @@ struct MountView {
     read_only: bool,
 }
 
-#[derive(Serialize)]
+/// A device of the host in a container.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "DeviceNode")]
 #[serde(rename_all = "camelCase")]
 struct DeviceNodeView {
     container_path: String,
@@ -138,12 +184,13 @@ pub(super) fn all(shared: &Shared, snapshot: &Snapshot) -> Vec<PodView> {
     let node = &shared.node;
     let admitted = snapshot.pods.values().map(|record| PodView::admitted(node, &snapshot.ledger, record));
     let refused = snapshot.refused.values().map(|refused| PodView::refused(node, refused));
-    let waiting = snapshot.waiting.iter().map(|pod| PodView::new(node, pod, "Waiting", &Source::Request));
+    let waiting =
+        snapshot.waiting.iter().map(|pod| PodView::new(node, pod, PodState::Waiting, &Source::Request));
     let deferred = snapshot.deferred.iter().map(|deferred| PodView::deferred(node, deferred, snapshot.at));
     let mut pods: Vec<PodView> = admitted.chain(refused).chain(waiting).chain(deferred).collect();
     if shared.mode == Mode::Observe {
         for pod in &mut pods {
-            pod.source = "kubelet";
+            pod.source = KUBELET;
         }
     }
     pods.sort_by(|one, two| (&one.namespace, &one.name).cmp(&(&two.namespace, &two.name)));
@@ -151,7 +198,7 @@ pub(super) fn all(shared: &Shared, snapshot: &Snapshot) -> Vec<PodView> {
 }
 
 impl PodView {
-    fn new(node: &LoadedNode, pod: &Pod, status: &'static str, source: &Source) -> Self {
+    fn new(node: &LoadedNode, pod: &Pod, status: PodState, source: &Source) -> Self {
         Self {
             namespace: pod.namespace.clone(),
             name: pod.name.clone(),
@@ -171,7 +218,7 @@ impl PodView {
         let pod = &record.pod;
         let containers =
             pod.containers.iter().map(|container| ContainerView::new(node, ledger, record, container));
-        let status = if record.quarantine.is_some() { "Quarantined" } else { "Admitted" };
+        let status = if record.quarantine.is_some() { PodState::Quarantined } else { PodState::Admitted };
         Self {
             containers: containers.collect(),
             message: record.quarantine.clone(),
@@ -186,7 +233,7 @@ impl PodView {
         Self {
             reason: Some(Deferral::REASON.to_owned()),
             message: Some(waits.to_string()),
-            ..Self::new(node, &deferred.pod, "Deferred", &deferred.source)
+            ..Self::new(node, &deferred.pod, PodState::Deferred, &deferred.source)
         }
     }
 
@@ -194,7 +241,7 @@ impl PodView {
         Self {
             reason: Some(refused.reason.to_string()),
             message: Some(refused.message.clone()),
-            ..Self::new(node, &refused.pod, "Refused", &refused.source)
+            ..Self::new(node, &refused.pod, PodState::Refused, &refused.source)
         }
     }
 }
@@ -210,6 +257,9 @@ impl ContainerView {
         }
     }
 }
+
+/// The source of pods of a node that a kubelet owns.
+const KUBELET: &str = "kubelet";
 
 /// How much a table says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -252,7 +302,7 @@ pub(super) fn table(pods: &Pods<'_>, columns: Columns, page: Page) -> String {
         // Init containers hand theirs on.
         let own = own.fold(CpuSet::new(), |sum, cpus| &sum | cpus);
         let cpus = match (pod.status, own.is_empty()) {
-            ("Admitted" | "Quarantined", true) => "shared".to_owned(),
+            (PodState::Admitted | PodState::Quarantined, true) => "shared".to_owned(),
             (_, true) => "-".to_owned(),
             (_, false) => own.to_string(),
         };
@@ -264,7 +314,7 @@ pub(super) fn table(pods: &Pods<'_>, columns: Columns, page: Page) -> String {
         let mut row = vec![
             pod.namespace.clone(),
             pod.name.clone(),
-            pod.reason.clone().unwrap_or_else(|| pod.status.to_owned()),
+            pod.reason.clone().unwrap_or_else(|| pod.status.name().to_owned()),
             pod.qos_class.to_owned(),
             cpus,
             if nodes.is_empty() { "-".to_owned() } else { nodes.join(" ") },
@@ -303,7 +353,7 @@ pub(super) fn description(described: &Described<'_>, page: Page) -> String {
         ["Node", &described.node.machine],
         ["Source", source],
         ["QoS class", qos_class],
-        ["Status", status],
+        ["Status", status.name()],
     ];
     if let Some(reason) = reason {
         rows.push(["Reason", reason]);

@@ -4,14 +4,11 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bounded_http::{Busy, Offer, Panicked, chosen, text};
 use node_output::{Document, Format};
+use schemars::JsonSchema;
 use serde::Serialize;
 use terminal_text::{Glyphs, Page};
 
-use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
-
-/// Tables for terminals of such widths, in letters.
-const MIN_WIDTH: usize = 40;
-const MAX_WIDTH: usize = 10_000;
+use super::query::{GLYPHS, MAX_WIDTH, MIN_WIDTH, OUTPUT, Query, SHAPE, WIDTH};
 
 /// Says what has become of pods, or how the node is.
 pub const OUTCOME: &str = "topolet-outcome";
@@ -77,7 +74,7 @@ impl Shape {
 
     /// Of a path that takes no other parameters.
     pub(super) fn alone(query: Option<&str>, headers: &HeaderMap) -> Result<Self, Failure> {
-        Self::of(&Query::read(query, &[OUTPUT, GLYPHS, WIDTH])?, headers)
+        Self::of(&Query::read(query, SHAPE)?, headers)
     }
 
     /// A document in this shape; `table` draws it for people.
@@ -144,9 +141,12 @@ impl From<Panicked> for Failure {
     }
 }
 
-#[derive(Serialize)]
-struct Error<'a> {
+/// Why a request failed.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Error<'a> {
+    /// The status.
     code: u16,
+    /// For people.
     message: &'a str,
 }
 

@@ -10,21 +10,22 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, post};
 use axum::{Extension, Router};
 use bounded_http::{Busy, Client, Forbidden, Peer, Place, Service, Who, Work, Workshop, keep};
 use crossbeam::channel::{Sender, TrySendError};
 use node_agent::{Answer, Request, RequestError, Snapshot};
 use node_output::NodeLine;
 use pod_spec::Pod;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::oneshot;
 use topology_admission::SourcesReady;
 use topology_manifest::{MAX_BYTES, PodLimit};
 
 use super::audit::{self, Audit};
+use super::operations::{Elsewhere, OPERATIONS, Operation};
+use super::page;
 use super::reply::{Failure, Shape};
-use super::{containers, decide, events, look, page};
 use crate::owner::{Message, Told};
 use crate::shared::{Mode, Shared};
 
@@ -62,10 +63,7 @@ pub(crate) fn router(shared: Arc<Shared>, owner: Option<Sender<Message>>, explai
 
 /// What anybody may ask who can reach the node over the network: whether it is well, and its metrics.
 pub(crate) fn for_monitoring(shared: Arc<Shared>) -> Router {
-    Router::new()
-        .route("/metrics", get(look::metrics))
-        .route("/healthz", get(alive))
-        .route("/readyz", get(ready))
+    of_table(|operation| operation.elsewhere == Elsewhere::Monitoring)
         .fallback(async || {
             Failure::new(
                 StatusCode::NOT_FOUND,
@@ -73,6 +71,12 @@ pub(crate) fn for_monitoring(shared: Arc<Shared>) -> Router {
             )
         })
         .with_state(Node::new(shared, None, NonZeroUsize::MIN))
+}
+
+/// The routes of some operations.
+fn of_table(is_there: impl Fn(&Operation) -> bool) -> Router<Node> {
+    let operations = OPERATIONS.iter().filter(|operation| is_there(operation));
+    operations.fold(Router::new(), |router, operation| router.route(operation.path, operation.route()))
 }
 
 /// The routes as they are served: `/healthz` and `/readyz` are answered whatever else is in progress.
@@ -84,17 +88,9 @@ pub(crate) fn service(router: Router) -> Service {
 /// The page and what it asks for, of a node that nobody serves: for who has the token alone.
 pub(crate) fn for_a_page(shared: Arc<Shared>, explained: NonZeroUsize) -> Router {
     let node = Node::new(shared, None, explained);
+    let asked = of_table(|operation| operation.elsewhere == Elsewhere::Page);
     page::routes()
-        .merge(
-            Router::new()
-                .route("/v1/explain", post(decide::explained))
-                .route("/v1/picture", get(page::picture))
-                .route("/v1/machine", get(look::machine))
-                .route("/v1/status", get(look::status))
-                .route("/v1/decisions", get(look::decisions))
-                .route("/v1/events", get(events::events))
-                .layer(from_fn(page::with_the_token)),
-        )
+        .merge(asked.layer(from_fn(page::with_the_token)))
         .fallback(async || Failure::new(StatusCode::NOT_FOUND, "there is nothing under this path"))
         .layer(from_fn_with_state(node.clone(), for_us))
         .with_state(node)
@@ -103,20 +99,7 @@ pub(crate) fn for_a_page(shared: Arc<Shared>, explained: NonZeroUsize) -> Router
 /// All routes of a node.
 pub(super) fn routes(node: Node) -> Router {
     page::routes()
-        .route("/v1/picture", get(page::picture))
-        .route("/v1/pods", get(look::list).post(decide::admit))
-        .route("/v1/pods/{namespace}/{name}", get(look::describe).delete(containers::delete))
-        .route("/v1/pods/{namespace}/{name}/containers/{container}/started", post(containers::started))
-        .route("/v1/pods/{namespace}/{name}/containers/{container}/exited", post(containers::exited))
-        .route("/v1/explain", post(decide::explained))
-        .route("/v1/machine", get(look::machine))
-        .route("/v1/state", get(look::held))
-        .route("/v1/status", get(look::status))
-        .route("/v1/decisions", get(look::decisions))
-        .route("/v1/events", get(events::events))
-        .route("/metrics", get(look::metrics))
-        .route("/healthz", get(alive))
-        .route("/readyz", get(ready))
+        .merge(of_table(|_| true))
         .fallback(async || Failure::new(StatusCode::NOT_FOUND, "there is nothing under this path"))
         .method_not_allowed_fallback(async |method: Method| {
             let text =
@@ -269,7 +252,11 @@ pub(super) fn failed(error: &RequestError) -> Failure {
 }
 
 /// Whether the node knows all its pods, and what it holds is on disk.
-async fn ready(State(node): State<Node>, RawQuery(query): RawQuery, headers: HeaderMap) -> Answered {
+pub(super) async fn ready(
+    State(node): State<Node>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
     let snapshot = node.snapshot();
     let not = |why: String| Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, why));
@@ -296,15 +283,22 @@ async fn ready(State(node): State<Node>, RawQuery(query): RawQuery, headers: Hea
 }
 
 /// That anything is answered.
-async fn alive(RawQuery(query): RawQuery, headers: HeaderMap) -> Answered {
+pub(super) async fn alive(RawQuery(query): RawQuery, headers: HeaderMap) -> Answered {
     health(Shape::alone(query.as_deref(), &headers)?, Vec::new())
 }
 
-#[derive(Serialize)]
-struct Health {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Health {
+    /// Always `ok`: a node that is not well answers an error.
+    #[schemars(schema_with = "ok")]
     status: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// What does not keep the node from deciding, and has to be known.
     notes: Vec<String>,
+}
+
+fn ok(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    admission_report::schema::one_of(["ok"])
 }
 
 fn health(shape: Shape, notes: Vec<String>) -> Answered {

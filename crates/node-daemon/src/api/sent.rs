@@ -12,7 +12,7 @@ use topology_manifest::{
     ManifestError, Manifests, Owner, PodLimit, Problem, Source, Style, UnknownFields, read_manifests_up_to,
 };
 
-use super::query::Query;
+use super::query::{Parameter, Query, Values};
 use super::reply::{Failure, Shape};
 use super::routes::Node;
 
@@ -23,7 +23,12 @@ const NAMELESS: &str = "request";
 const LONGEST: usize = 4096;
 
 /// The parameter that says what becomes of unknown fields, with an API server's name and values.
-pub(super) const FIELD_VALIDATION: &str = "fieldValidation";
+pub(super) const FIELD_VALIDATION: Parameter = Parameter {
+    name: "fieldValidation",
+    values: Values::OneOf(&["Strict", "Warn"]),
+    about: "What becomes of fields that objects do not have: refused, which is the default, or ignored and reported in \
+            `warnings`.",
+};
 
 /// What becomes of fields that objects do not have: refused, unless the query says otherwise.
 fn unknown_fields(query: &Query) -> Result<UnknownFields, Failure> {
