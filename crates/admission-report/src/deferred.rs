@@ -59,7 +59,7 @@ struct Fields<'a> {
     seconds: u64,
 }
 
-json::written_as!(Deferred, Fields<'_>);
+json::written_as!(Deferred, Fields<'static>);
 
 impl Serialize for Deferred {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,103 +1,124 @@
-//! What is printed as JSON is what `schema/decisions.json` describes, and all of that is printed somewhere.
+//! What commands print as JSON is what the published schemas say, and they are those of the code.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::collections::BTreeSet;
+mod described;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
 
-/// As much of JSON Schema as the file uses.
-struct Schema {
-    whole: Value,
-    /// Properties that have been met, as `definition.property`.
-    met: BTreeSet<String>,
+use described::{Described, document};
+
+/// What a command prints in the folder of fixtures.
+fn topolet(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
+        .args(arguments)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code().is_some_and(|code| code != 1), "topolet {arguments:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
-impl Schema {
-    fn check(&mut self, name: &str, schema: &Value, value: &Value, place: &str) {
-        if let Some(target) = schema.get("$ref") {
-            let name = target.as_str().unwrap().strip_prefix("#/$defs/").unwrap().to_owned();
-            let schema = self.whole["$defs"][&name].clone();
-            assert!(schema.is_object(), "there is no definition {name}");
-            return self.check(&name, &schema, value, place);
-        }
-        if let Some(only) = schema.get("const") {
-            assert_eq!(value, only, "{place}");
-        }
-        if let Some(values) = schema.get("enum") {
-            assert!(values.as_array().unwrap().contains(value), "{place}: {value} is none of {values}");
-        }
-        let is_of_type = match schema.get("type").map(|name| name.as_str().unwrap()) {
-            None => true,
-            Some("object") => value.is_object(),
-            Some("array") => value.is_array(),
-            Some("string") => value.is_string(),
-            Some("boolean") => value.is_boolean(),
-            Some("integer") => value.is_i64() || value.is_u64(),
-            Some("number") => value.is_number(),
-            Some(other) => panic!("the schema has a type {other}"),
-        };
-        assert!(is_of_type, "{place}: {value} is no {}", schema["type"]);
-        for (at, item) in value.as_array().into_iter().flatten().enumerate() {
-            self.check(name, &schema["items"], item, &format!("{place}[{at}]"));
-        }
-        let Some(fields) = value.as_object() else { return };
-        for required in schema["required"].as_array().into_iter().flatten() {
-            assert!(fields.contains_key(required.as_str().unwrap()), "{place} has no {required}");
-        }
-        for (field, value) in fields {
-            let place = format!("{place}.{field}");
-            let known = schema["properties"].get(field).unwrap_or_else(|| panic!("{place} is not described"));
-            self.met.insert(format!("{name}.{field}"));
-            self.check(name, known, value, &place);
-        }
-    }
+fn kinds() -> BTreeSet<String> {
+    let list = topolet(&["schema"]);
+    let rows = list.lines().skip(1);
+    rows.map(|row| row.split_whitespace().next().unwrap().to_owned()).collect()
+}
 
-    fn described(&self) -> BTreeSet<String> {
-        let definitions = self.whole["$defs"].as_object().unwrap();
-        let named = definitions.iter().map(|(name, schema)| (name.as_str(), schema));
-        let all = named.chain([("document", &self.whole)]).flat_map(|(name, schema)| {
-            let fields = schema["properties"].as_object().unwrap();
-            fields.keys().map(move |field| format!("{name}.{field}"))
-        });
-        all.collect()
-    }
+/// The file has this text; `cargo xtask schemas` writes it.
+fn is_published(path: &str, text: &str) {
+    let published = fs::read_to_string(document(path)).unwrap_or_default();
+    assert!(published == text, "docs/{path} is not that of the code: run `cargo xtask schemas`");
 }
 
 #[test]
-fn all_that_is_printed_is_described() {
-    let whole: Value = serde_json::from_str(include_str!("../schema/decisions.json")).unwrap();
-    let mut schema = Schema { whole: whole.clone(), met: BTreeSet::new() };
-    let sessions = [
-        "explain -m xeon-2s-96cpu-sriov -f pods/dpdk.yaml -f pods/gpu.yaml --devices devices/intel-2s-16vf.yaml",
-        "explain -m phytium-ft2500-16node --hugepages 0:1Gi=12 -f pods/dpdk.yaml --tries 3",
-        "explain -m xeon-cxl-4node -f pods/mesh-sidecar.yaml -f pods/init-containers.yaml --policy none",
-        "explain -m xeon-2s-96cpu-sriov -f pods/refused/conflict.yaml --policy single-numa-node --scope pod --devices devices/xeon-2s-1gpu-2vf.yaml",
-        "explain -m gb200-nvl4-34node -f pods/gpu-4.yaml --devices devices/gb200-4gpu.yaml --config configs/closest.yaml",
-        "admit -m xeon-2s-96cpu-sriov -f pods/refused/handed-on.yaml",
-        "explain -m xeon-2s-96cpu-sriov -f pods/workloads.yaml -f pods/refused/smt.yaml --config configs/cpu-full-pcpus-only.yaml",
-        "admit -m xeon-2s-96cpu-sriov -f pods/refused/device.yaml --state state/healthy --pods state/pods --devices devices/example.yaml",
-        "admit -m xeon-2s-96cpu-sriov -f pods/cards.yaml --devices devices/example.yaml --policy best-effort",
-        "explain -m xeon-2s-96cpu-sriov -f pods/memory-groups.yaml --policy best-effort --scope pod",
-        "admit -m xeon-2s-96cpu-sriov -f pods/memory-groups.yaml --scope pod",
-        "admit -m xeon-2s-96cpu-sriov -f pods/pod-policy.yaml --topolet-config configs/own-pod-policy.yaml",
-        "admit -m epyc-2s-96cpu-16l3-8gpu -f pods/linked.yaml --topolet-config configs/own-links-prefer.yaml",
-    ];
-    for session in sessions {
-        let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
-            .args(session.split(' '))
-            .args(["-o", "json"])
-            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures"))
-            .output()
-            .unwrap();
-        let document = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
-            panic!("topolet {session}: {}", String::from_utf8_lossy(&output.stderr));
-        });
-        schema.check("document", &whole, &document, session);
+fn published_schemas_are_those_of_the_code() {
+    let kinds = kinds();
+    for kind in &kinds {
+        is_published(&format!("schemas/{kind}.json"), &topolet(&["schema", kind]));
     }
-    // Only a daemon has pods wait, which serve_deferred.rs looks at.
-    let is_of_daemon = |name: &&String| name.starts_with("deferred.") || name.ends_with(".deferred");
-    let described = schema.described();
-    let unmet: Vec<&String> = described.difference(&schema.met).filter(|name| !is_of_daemon(name)).collect();
+    let files = fs::read_dir(document("schemas")).unwrap();
+    let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let expected = kinds.iter().map(|kind| format!("{kind}.json")).chain(["README.md".to_owned()]);
+    assert_eq!(files.collect::<BTreeSet<_>>(), expected.collect());
+    is_published("openapi.json", &topolet(&["schema", "--openapi"]));
+}
+
+/// Commands that print as JSON what their kind has.
+const SESSIONS: &[&str] = &[
+    "explain -m xeon-2s-96cpu-sriov -f pods/dpdk.yaml -f pods/gpu.yaml --devices devices/intel-2s-16vf.yaml",
+    "explain -m phytium-ft2500-16node --hugepages 0:1Gi=12 -f pods/dpdk.yaml --tries 3",
+    "explain -m xeon-cxl-4node -f pods/mesh-sidecar.yaml -f pods/init-containers.yaml --policy none",
+    "explain -m xeon-2s-96cpu-sriov -f pods/refused/conflict.yaml --policy single-numa-node --scope pod --devices devices/xeon-2s-1gpu-2vf.yaml",
+    "explain -m gb200-nvl4-34node -f pods/gpu-4.yaml --devices devices/gb200-4gpu.yaml --config configs/closest.yaml",
+    "explain -m xeon-cxl-4node -f pods/dpdk.yaml --topolet-config configs/own-keep-room.yaml",
+    "explain -m xeon-2s-96cpu-sriov -f pods/pod-policy.yaml --topolet-config configs/own-pod-policy.yaml",
+    "admit -m xeon-2s-96cpu-sriov -f pods/refused/handed-on.yaml",
+    "explain -m xeon-2s-96cpu-sriov -f pods/refused/handed-on.yaml",
+    "explain -m xeon-2s-96cpu-sriov -f pods/workloads.yaml -f pods/refused/smt.yaml --config configs/cpu-full-pcpus-only.yaml",
+    "admit -m xeon-2s-96cpu-sriov -f pods/workloads.yaml -f pods/refused/smt.yaml --config configs/cpu-full-pcpus-only.yaml",
+    "admit -m xeon-2s-96cpu-sriov -f pods/refused/conflict.yaml --policy single-numa-node --scope pod --devices devices/xeon-2s-1gpu-2vf.yaml",
+    "admit -m xeon-2s-96cpu-sriov -f pods/refused/device.yaml --state state/healthy --pods state/pods --devices devices/example.yaml",
+    "explain -m xeon-2s-96cpu-sriov -f pods/refused/device.yaml --state state/healthy --pods state/pods --devices devices/example.yaml",
+    "admit -m xeon-2s-96cpu-sriov -f pods/cards.yaml --devices devices/example.yaml --policy best-effort",
+    "explain -m xeon-2s-96cpu-sriov -f pods/cards.yaml --devices devices/example.yaml --policy best-effort",
+    "explain -m xeon-2s-96cpu-sriov -f pods/memory-groups.yaml --policy best-effort --scope pod",
+    "admit -m xeon-2s-96cpu-sriov -f pods/memory-groups.yaml --scope pod",
+    "explain -m xeon-2s-96cpu-sriov -f pods/memory-groups.yaml --scope pod",
+    "admit -m xeon-2s-96cpu-sriov -f pods/pod-policy.yaml --topolet-config configs/own-pod-policy.yaml",
+    "admit -m epyc-2s-96cpu-16l3-8gpu -f pods/linked.yaml --topolet-config configs/own-links-prefer.yaml",
+    "explain -m epyc-2s-96cpu-16l3-8gpu -f pods/linked.yaml --topolet-config configs/own-links-prefer.yaml",
+    "admit -m xeon-2s-96cpu-sriov -f pods/dpdk.yaml --summary",
+    "diff -m xeon-2s-96cpu-sriov -f pods/dpdk.yaml -f pods/workloads.yaml --policy none,single-numa-node",
+    "config check -m xeon-2s-96cpu-sriov -c configs/cpu-strict-cpu-reservation.yaml",
+    "config check -m xeon-2s-96cpu-sriov -c ../crates/topolet/tests/operators/config-bare.yaml",
+    "config check -m xeon-2s-96cpu-sriov -c kubelet-defaults --for topolet",
+    "simulate -f scenarios/schedulers.yaml",
+    "simulate -f scenarios/edge.yaml",
+    "simulate --find-max -m xeon-cxl-4node -f ../crates/topolet/tests/cmd/simulate-pod.yaml",
+    "simulate --find-max -m xeon-2s-96cpu-sriov -f ../crates/topolet/tests/cmd/simulate-pod.yaml --state state/healthy --pods state/pods",
+    "simulate --find-max -m phytium-ft2500-16node -f ../crates/topolet/tests/cmd/simulate-pod.yaml --config kubelet-defaults",
+    "topology -m xeon-2s-96cpu-sriov --state state/healthy --pods state/pods --config configs/closest.yaml",
+    "topology -m gb200-nvl4-34node",
+    "topology -m xeon-cxl-4node --hugepages 0:1Gi=12",
+    "topology --list",
+    "state show --state state/healthy --pods state/pods",
+    "state show --state state/torn",
+    "state check -m xeon-2s-96cpu-sriov --state state/two-owners",
+    "state check -m xeon-2s-96cpu-sriov --state state/torn",
+    "state repair --dry-run -m xeon-2s-96cpu-sriov --state state/torn --pods state/pods",
+    "state repair --dry-run -m xeon-2s-96cpu-sriov --state state/two-owners --pods state/pods",
+    "state repair --dry-run --force -m xeon-2s-96cpu-sriov --state state/devices-corrupt",
+    "status -m xeon-2s-96cpu-sriov --state state/healthy --pods state/pods --devices devices/example.yaml",
+    "status -m xeon-2s-96cpu-sriov --state state/two-owners --pods state/pods.yaml",
+    "upgrade check --to 1.37 -m xeon-2s-96cpu-sriov --state state/healthy --pods state/pods",
+    "upgrade check --from 1.36 --to 1.37 -m gnr-snc3-r8i-metal96xl-6node --config ../crates/topolet/tests/cmd/upgrade-distributed.yaml -f ../crates/topolet/tests/cmd/upgrade-wide.yaml",
+    "upgrade check --from 1.36 --to 1.37 -m kubelet/admission/machines/smt2-2n-16cpu.json --config ../crates/topolet/tests/cmd/upgrade-whole-cores.yaml --state state/odd-cpus --pods ../crates/topolet/tests/cmd/upgrade-odd-pod.yaml",
+    "upgrade check --to 1.34 -m xeon-2s-96cpu-sriov -f ../crates/topolet/tests/cmd/upgrade-odd-pod.yaml",
+    "upgrade check --to 1.37 -m xeon-2s-96cpu-sriov -c ../crates/topolet/tests/cmd/upgrade-gate-gone.yaml",
+];
+
+#[test]
+fn commands_print_what_schemas_say() {
+    let mut schemas = BTreeMap::<String, Described>::new();
+    for session in SESSIONS {
+        let arguments: Vec<&str> = session.split(' ').chain(["-o", "json"]).collect();
+        let printed: Value = serde_json::from_str(&topolet(&arguments)).unwrap();
+        let kind = printed["kind"].as_str().unwrap().to_owned();
+        let schema = schemas.entry(kind.clone()).or_insert_with(|| Described::kind(&kind));
+        schema.check(&printed, session);
+    }
+    // A report has everything somewhere that its schema has, but for what a daemon adds.
+    let unmet = schemas["Explanation"].unmet();
+    let of_daemon = |place: &String| DAEMONS.iter().any(|start| place.starts_with(start));
+    let unmet: Vec<&String> = unmet.iter().filter(|place| !of_daemon(place)).collect();
     assert!(unmet.is_empty(), "described and printed nowhere: {unmet:?}");
 }
+
+/// What a daemon alone writes.
+const DAEMONS: [&str; 8] =
+    [".decisions", ".dryRun", ".failed", ".unchanged", ".warnings", "FailedPod.", "Deferred.", "Report.deferred"];

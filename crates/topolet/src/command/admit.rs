@@ -9,6 +9,7 @@ use clap::Args;
 use device_manager::Replies;
 use node_input::{DeviceText, LoadedMachine, LoadedNode, Residents, Wholeness};
 use node_output::{Document, Format, JsonList, NodeLine, Tally};
+use schemars::JsonSchema;
 use serde::Serialize;
 use topology_admission::{Detail, Series, Tries};
 
@@ -83,9 +84,9 @@ pub(super) enum Depth {
 }
 
 /// All decisions, as they are written.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[expect(clippy::struct_field_names, reason = "the names are those of the document")]
-struct Decisions<'a> {
+pub(super) struct Decisions<'a> {
     node: &'a NodeLine,
     /// What was not looked at, since it is not known; what a kubelet suffers here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -94,8 +95,8 @@ struct Decisions<'a> {
 }
 
 /// All explanations, as they are written.
-#[derive(Debug, Serialize)]
-struct Explanations<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Explanations<'a> {
     node: &'a NodeLine,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
@@ -103,8 +104,8 @@ struct Explanations<'a> {
 }
 
 /// How many pods came out how, as it is written.
-#[derive(Debug, Serialize)]
-struct Summary<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Summary<'a> {
     node: &'a NodeLine,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,

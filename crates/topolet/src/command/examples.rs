@@ -192,6 +192,15 @@ Examples:
   # For kubectl topolet: a script for a folder of PATH
   topolet completions kubectl > kubectl_complete-topolet";
 
+pub(super) const SCHEMA: &str = "\
+Examples:
+  # Which kinds are there?
+  topolet schema
+  # What decisions contain
+  topolet schema Decisions
+  # The HTTP interface of topolet serve
+  topolet schema --openapi > openapi.json";
+
 pub(super) const MAN: &str = "\
 Examples:
   topolet man manual/";

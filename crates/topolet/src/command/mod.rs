@@ -19,6 +19,7 @@ mod licences;
 mod man;
 #[cfg(feature = "kubernetes")]
 mod scheduler;
+mod schema;
 mod simulate;
 mod serve;
 mod state;
@@ -46,6 +47,7 @@ use self::kubectl::KubectlArguments;
 use self::man::ManArguments;
 #[cfg(feature = "kubernetes")]
 use self::scheduler::SchedulerArguments;
+use self::schema::SchemaArguments;
 use self::serve::ServeArguments;
 use self::simulate::SimulateArguments;
 use self::state::StateArguments;
@@ -138,6 +140,9 @@ pub(crate) enum Command {
     /// Prints what a shell needs to complete commands of topolet.
     #[command(after_help = examples::COMPLETIONS)]
     Completions(CompletionsArguments),
+    /// Prints what a kind of document contains that `-o json` prints, as JSON Schema; or the HTTP interface, as OpenAPI.
+    #[command(after_help = examples::SCHEMA)]
+    Schema(SchemaArguments),
     /// Writes manual pages, one for each command.
     #[command(after_help = examples::MAN)]
     Man(ManArguments),
@@ -174,6 +179,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         #[cfg(feature = "kubernetes")]
         Command::Kubectl(arguments) => kubectl::run(&arguments.command, screen),
         Command::Completions(arguments) => completions::run(arguments, Arguments::command(), screen),
+        Command::Schema(arguments) => schema::run(arguments, screen),
         Command::Man(arguments) => man::run(arguments, Arguments::command(), screen),
         Command::Licences => licences::run(screen),
     }

@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use machine_picture::{Reserved, Shares, svg, tree};
 use node_input::{IdentitySource, LoadedMachine, RulesSource};
 use node_output::{Document, Format, Shown};
+use schemars::JsonSchema;
 use serde::Serialize;
 use topology_discovery::machine_info_to_json;
 use topology_model::Machine;
@@ -121,8 +122,8 @@ fn held(arguments: &TopologyArguments, loaded: &LoadedMachine) -> anyhow::Result
 }
 
 /// The built-in machines.
-#[derive(Debug, Serialize)]
-struct Machines {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Machines {
     machines: Vec<&'static str>,
 }
 

@@ -13,6 +13,7 @@ use node_output::Document;
 use node_state::StateFolder;
 use pod_spec::{Origin, Pod, PodLevelDefaults, PodLevelResources, PodRules};
 use release_upgrade::{Subject, Upgrade};
+use schemars::JsonSchema;
 use serde::Serialize;
 use topology_admission::Identity;
 use topology_model::KubeletView;
@@ -84,11 +85,12 @@ pub(super) fn run(arguments: &UpgradeArguments, screen: Screen) -> anyhow::Resul
 }
 
 /// A check, as it is written.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Checked<'a> {
+pub(super) struct Checked<'a> {
     machine: &'a str,
-    configuration: &'a str,
+    /// What the configuration is called; `configuration` has what changes of it.
+    configuration_name: &'a str,
     /// How the old release was found out.
     from_named: String,
     /// What is not known, and not looked at therefore.
@@ -132,7 +134,7 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
     };
     let checked = Checked {
         machine: &machine.name,
-        configuration: &configurations.name,
+        configuration_name: &configurations.name,
         from_named: from.named_by().to_string(),
         notes: running.notes,
         upgrade,
@@ -147,7 +149,7 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
 }
 
 fn drawn(checked: &Checked<'_>, screen: Screen) -> String {
-    let Checked { machine, configuration, from_named, notes, upgrade } = checked;
+    let Checked { machine, configuration_name: configuration, from_named, notes, upgrade } = checked;
     let dot = screen.page.dot();
     let mut text =
         format!("{machine} {dot} configuration {configuration} {dot} {} {from_named}\n", upgrade.from);

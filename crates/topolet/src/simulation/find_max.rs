@@ -9,12 +9,13 @@ use node_input::{ADVICE, DeviceText, LoadedMachine, LoadedNode, ResidentsSource,
 use node_simulation::{POLICIES_AND_SCOPES, PolicyOption, ReservationPlace, SystemReservation};
 use pod_spec::Pod;
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use topology_admission::{Compat, Ledger, Node};
 use topology_model::KubeletView;
 
 /// Everything that was found out.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FoundMax {
     pub(crate) pod: String,
@@ -34,7 +35,7 @@ pub(crate) struct FoundMax {
 }
 
 /// One policy, scope and option.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Variant {
     /// An option beside those of the configuration; `None`: as configured.
@@ -46,7 +47,7 @@ pub(crate) struct Variant {
 }
 
 /// How many fit.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", untagged)]
 pub(crate) enum Capacity {
     /// So many; and why not one more.
@@ -117,7 +118,7 @@ fn capacity(node: &Startable, pod: &Pod) -> Capacity {
 }
 
 /// A reservation for the system, and how many fit beside it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReservationFit {
     #[serde(skip)]

@@ -1,0 +1,84 @@
+//! `topolet schema`: what documents for programs contain, as JSON Schema, and the HTTP interface, as OpenAPI.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
+use clap::Args;
+use node_output::schema::{Form, document};
+use node_output::{Comparison, MachineView, NodeOutlook, NodeStatus, PendingPod, PodOutlook, Shown};
+
+use super::{admit, state, topology, upgrade};
+use crate::outcome::Outcome;
+use crate::render::Screen;
+use crate::repair::StateRepair;
+use crate::simulation::{FoundMax, Report};
+
+#[derive(Args, Debug)]
+pub(crate) struct SchemaArguments {
+    /// The kind of the documents, as their `kind` has it. Without one all kinds are listed, and which command prints them.
+    #[arg(value_name = "KIND", conflicts_with = "openapi")]
+    kind: Option<String>,
+    /// The HTTP interface of `topolet serve`, as OpenAPI 3.1: what it answers at /openapi.json.
+    #[arg(long)]
+    openapi: bool,
+}
+
+/// What commands print by themselves.
+const FORMS: [Form; 16] = [
+    Form::new::<admit::Decisions<'static>>("Decisions", "admit"),
+    Form::new::<admit::Explanations<'static>>("Explanation", "explain"),
+    Form::new::<admit::Summary<'static>>("DecisionSummary", "admit --summary"),
+    Form::new::<Comparison>("Comparison", "diff"),
+    Form::new::<crate::advice::Checked>("ConfigCheck", "config check"),
+    Form::new::<Report>("Simulation", "simulate"),
+    Form::new::<FoundMax>("FoundMax", "simulate --find-max"),
+    Form::new::<MachineView>("Topology", "topology"),
+    Form::new::<topology::Machines>("Machines", "topology --list"),
+    Form::new::<Shown>("State", "state show"),
+    Form::new::<state::Checked<'static>>("StateCheck", "state check"),
+    Form::new::<StateRepair<'static>>("StateRepair", "state repair"),
+    Form::new::<NodeStatus>("NodeStatus", "status"),
+    Form::new::<upgrade::Checked<'static>>("UpgradeCheck", "upgrade check"),
+    Form::new::<PodOutlook>("PodOutlook", "kubectl explain, where no agent answers"),
+    Form::new::<NodeOutlook>("NodeOutlook", "kubectl node, where no agent answers"),
+];
+
+/// Of a pod without a node there is little to tell.
+const PENDING: Form = Form::new::<PendingPod>("PendingPod", "kubectl explain, of a pod without a node");
+
+/// The forms of each kind.
+fn kinds() -> BTreeMap<&'static str, Vec<Form>> {
+    let mut kinds = BTreeMap::<_, Vec<Form>>::new();
+    for form in FORMS.into_iter().chain([PENDING]).chain(node_daemon::forms()) {
+        let forms = kinds.entry(form.kind).or_default();
+        // What a daemon and a command write of the same type is one form.
+        if !forms.iter().any(|other| other.is_same(&form)) {
+            forms.push(form);
+        }
+    }
+    kinds
+}
+
+pub(super) fn run(arguments: &SchemaArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let kinds = kinds();
+    let text = match &arguments.kind {
+        _ if arguments.openapi => format!("{:#}\n", node_daemon::openapi()),
+        Some(kind) => {
+            let forms = kinds.get(kind.as_str());
+            let forms = forms.with_context(|| {
+                format!("no document is of kind {kind:?}: `topolet schema` lists the kinds that there are")
+            })?;
+            format!("{:#}\n", document(forms))
+        }
+        None => {
+            let head = ["KIND", "WRITTEN BY"].map(str::to_owned).to_vec();
+            let rows = kinds.iter().map(|(kind, forms)| {
+                let from: Vec<&str> = forms.iter().map(|form| form.from).collect();
+                vec![(*kind).to_owned(), from.join("; ")]
+            });
+            screen.page.columns(std::iter::once(head).chain(rows), "")
+        }
+    };
+    screen.print(&text)?;
+    Ok(Outcome::Done)
+}
