@@ -27,6 +27,7 @@ mod licences;
 mod nfd;
 mod object_fields;
 mod observe;
+mod openapi_client;
 mod package;
 mod page;
 mod pci_names;
@@ -36,6 +37,7 @@ mod plugins;
 mod proposals;
 mod reliability;
 mod scheduler_growth;
+mod schemas;
 mod schedulers;
 mod soak;
 mod static_build;
@@ -80,6 +82,7 @@ enum Command {
     Nfd(nfd::Nfd),
     ObjectFields(object_fields::ObjectFields),
     Observe(observe::Observe),
+    OpenapiClient(openapi_client::OpenapiClient),
     Package(package::Package),
     Page(page::Page),
     PciNames(pci_names::PciNames),
@@ -89,6 +92,7 @@ enum Command {
     Reliability(reliability::Reliability),
     Placement(placement::Placement),
     SchedulerGrowth(scheduler_growth::SchedulerGrowth),
+    Schemas(schemas::Schemas),
     Schedulers(schedulers::Schedulers),
     Soak(soak::Soak),
     Static(static_build::Static),
@@ -134,6 +138,7 @@ impl Command {
             Self::Nfd(nfd) => nfd.run(),
             Self::ObjectFields(fields) => fields.run(),
             Self::Observe(observe) => observe.run(),
+            Self::OpenapiClient(client) => client.run(),
             Self::Package(package) => package.run(),
             Self::Page(page) => page.run(),
             Self::PciNames(names) => names.run(),
@@ -143,6 +148,7 @@ impl Command {
             Self::Reliability(reliability) => reliability.run(),
             Self::Placement(placement) => placement.run(),
             Self::SchedulerGrowth(growth) => growth.run(),
+            Self::Schemas(schemas) => schemas.run(),
             Self::Schedulers(schedulers) => schedulers.run(),
             Self::Soak(soak) => soak.run(),
             Self::Static(build) => build.run(),
