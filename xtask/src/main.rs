@@ -5,6 +5,7 @@ mod bench;
 mod bump;
 mod conformance;
 mod chaos;
+mod dashboards;
 mod debian;
 mod dist;
 mod document;
@@ -67,6 +68,7 @@ enum Command {
     ClusterChaos(cluster_chaos::ClusterChaos),
     Codegen(codegen::Codegen),
     Conformance(conformance::Conformance),
+    Dashboards(dashboards::Dashboards),
     Dist(dist::Dist),
     Fixtures(fixtures::Fixtures),
     Fleet(fleet::Fleet),
@@ -123,6 +125,7 @@ impl Command {
             Self::ClusterChaos(chaos) => chaos.run(),
             Self::Codegen(codegen) => codegen.run(),
             Self::Conformance(conformance) => conformance.run(),
+            Self::Dashboards(dashboards) => dashboards.run(),
             Self::Dist(dist) => dist.run(),
             Self::Fixtures(fixtures) => fixtures.run(),
             Self::Fleet(fleet) => fleet.run(),

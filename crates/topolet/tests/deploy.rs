@@ -37,6 +37,44 @@ fn template(cluster: &Cluster) -> Value {
     get(cluster, &["get", "daemonset", "topolet", "-n", "topolet"])["spec"]["template"].clone()
 }
 
+/// A file of `deploy`.
+fn file(path: &str) -> String {
+    std::fs::read_to_string(deploy(path)).unwrap()
+}
+
+#[test]
+fn the_rules_of_the_operator_are_those_of_the_plain_file() {
+    let plain = file("prometheus/topolet.rules.yaml");
+    let groups = &plain[plain.find("groups:").unwrap()..];
+    let indented =
+        groups.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") });
+    let operators = file("prometheus/prometheus-rule.yaml");
+    let spec = operators.split_once("\nspec:\n").unwrap().1;
+    assert!(spec == indented.collect::<String>(), "they differ: write topolet.rules.yaml below `spec`");
+}
+
+/// Names that begin with `start`, without what a histogram and a counter add.
+fn metrics(text: &str, start: &str) -> std::collections::BTreeSet<String> {
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_' && letter != ':');
+    let names = words.filter(|word| word.starts_with(start) && !word.contains(':'));
+    names.map(|name| name.trim_end_matches("_bucket").trim_end_matches("_total").to_owned()).collect()
+}
+
+#[test]
+fn rules_and_dashboards_name_metrics_that_there_are() {
+    let sources = ["metrics.rs", "metrics/free.rs", "nrt/counted.rs", "api/audit.rs"];
+    let sources = sources.map(|path| format!("../crates/node-daemon/src/{path}"));
+    let sources = sources.into_iter().chain(["../crates/device-plugin/src/metrics.rs".to_owned()]);
+    let code: String = sources.map(|path| file(&path)).collect();
+    let asked = file("prometheus/topolet.rules.yaml") + &file("grafana/topolet-nodes.json");
+    let names: Vec<String> =
+        ["topolet_", "kubelet_"].into_iter().flat_map(|start| metrics(&asked, start)).collect();
+    assert!(names.len() > 20, "{names:?}");
+    for name in names {
+        assert!(code.contains(&format!("\"{name}\"")), "no metric is called {name}");
+    }
+}
+
 #[test]
 fn the_agent_of_the_daemon_set_has_all_rights_that_it_needs() {
     let Some(cluster) = cluster() else { return };
