@@ -140,7 +140,7 @@ pub(crate) enum Command {
     /// Prints what a shell needs to complete commands of topolet.
     #[command(after_help = examples::COMPLETIONS)]
     Completions(CompletionsArguments),
-    /// Prints what a kind of document contains that `-o json` prints, as JSON Schema; or the HTTP interface, as OpenAPI.
+    /// Prints what a kind of document contains that `-o json` prints, as JSON Schema; or the HTTP interface, as `OpenAPI`.
     #[command(after_help = examples::SCHEMA)]
     Schema(SchemaArguments),
     /// Writes manual pages, one for each command.
