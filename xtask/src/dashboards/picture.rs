@@ -113,7 +113,7 @@ fn chart(svg: &mut String, panel: &Panel, lines: &[Line], (w, h): (f64, f64), (s
             svg,
             "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">no data</text>",
             f64::midpoint(left, w),
-            (h - bottom + top) / 2.0
+            f64::midpoint(h - bottom, top)
         );
     }
     // The lowest of a stack comes last, in front.
