@@ -7,6 +7,7 @@ pub(crate) mod trial;
 pub(crate) mod waits;
 pub(crate) mod asks;
 pub(crate) mod other_node;
+pub(crate) mod made;
 
 use alloc::vec::Vec;
 

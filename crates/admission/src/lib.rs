@@ -40,6 +40,7 @@ pub use attempt::{Attempt, Placed, Placement, Rules, Verdict};
 pub use cpu_manager::ContainerId;
 pub use explain::change::{Asks, Change};
 pub use explain::explanation::{Explanation, Limits, OnEmptyNode, Plugins, Tries, WouldFit};
+pub use explain::made::Changed;
 pub use ledger::{Ledger, SourcesReady, Stale, Version};
 pub use node::choice_error::ChoiceError;
 pub use node::compat::{Compat, RefusedPod};

@@ -17,8 +17,8 @@ use pod_spec::{Pod, ResourceName};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use topology_admission::{
-    Asks, Change, Compat, Detail, Explanation, Ledger, Node, OnEmptyNode, Plugins, Rules, RunningPods,
-    Search, Standing, Trace, Tries, UnitName, Verdict,
+    Asks, Change, Changed, Compat, Detail, Explanation, Ledger, Node, OnEmptyNode, Plugins, Rules,
+    RunningPods, Search, Standing, Trace, Tries, UnitName, Verdict,
 };
 use topology_model::{MachineInfo, NodeId};
 use topology_policy::KubeletPolicy;
@@ -253,6 +253,12 @@ fn check(all: &BruteForce<'_>, explained: &Explanation, told: &mut Told) -> Resu
     for fit in &explained.would_fit {
         prop_assert!(made.holds(ledger, pod, &fit.change), "{:?} was said to be enough", fit.change);
         prop_assert_eq!(fit.plugins, Plugins::HaveAnswered, "there are none");
+        let changed = made.node.changed(ledger, pod, &fit.change);
+        let Changed { node, ledger, pod } =
+            changed.ok_or_else(|| TestCaseError::fail(format!("{:?} cannot be made", fit.change)))?;
+        let attempt = node.admission(&ledger, &pod).attempt();
+        let same = matches!(&attempt.verdict, Verdict::Admitted(placement) if placement == &fit.placement);
+        prop_assert!(same, "{:?} comes to {:?} when it is made", fit.change, attempt.verdict);
         *told.entry(kind(&fit.change)).or_default() += 1;
     }
     let is_told = |of: &str| explained.would_fit.iter().any(|fit| kind(&fit.change) == of);

@@ -39,7 +39,8 @@ pub enum CpuOption {
 }
 
 impl CpuOption {
-    const ALL: [Self; 6] = [
+    /// All of them, by name.
+    pub const ALL: [Self; 6] = [
         Self::AlignBySocket,
         Self::DistributeAcrossCores,
         Self::DistributeAcrossNuma,

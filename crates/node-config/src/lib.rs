@@ -45,8 +45,8 @@ pub use pod_policy::{PodChoice, PodPolicy};
 pub use reporting::{NodeReporting, RegisteredTaint};
 pub use reserved_memory::{ReservedMemory, ReservedMemoryFlag, ReservedMemoryFlagError};
 pub use topology::{
-    DistanceRows, NodeCountCheck, Scope, TieBreak, TopologyConfig, TopologyConfigError, TopologyFacts,
-    TopologyPolicyName,
+    DistanceRows, NodeCountCheck, PREFER_CLOSEST, Scope, TieBreak, TopologyConfig, TopologyConfigError,
+    TopologyFacts, TopologyPolicyName,
 };
 pub use validate::{Invalid, InvalidField};
 

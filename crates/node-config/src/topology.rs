@@ -120,7 +120,8 @@ pub enum TopologyConfigError {
 /// How many NUMA nodes the kubelet accepts at most, unless an option raises it.
 const DEFAULT_NODE_LIMIT: i64 = 8;
 const MAX_NODES: &str = "max-allowable-numa-nodes";
-const PREFER_CLOSEST: &str = "prefer-closest-numa-nodes";
+/// The option of the Topology Manager by which the closer one of equal node sets wins.
+pub const PREFER_CLOSEST: &str = "prefer-closest-numa-nodes";
 
 /// Whether the kubelet's limit on NUMA nodes is checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -36,6 +36,11 @@ impl Wishes {
         self.0.get(name).map(String::as_str)
     }
 
+    /// Replaces the value of the annotation with this name, which is without the prefix.
+    pub fn choose(&mut self, name: String, value: String) {
+        self.0.insert(name, value);
+    }
+
     /// Names without the prefix, and values, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
@@ -65,5 +70,12 @@ mod tests {
         assert_eq!(wishes.iter().collect::<alloc::vec::Vec<_>>(), [("policy", "restricted")]);
         assert_eq!((wishes.get("policy"), wishes.get("scope")), (Some("restricted"), None));
         assert!(Wishes::among([("scope", "pod")]).is_empty());
+    }
+
+    #[test]
+    fn a_wish_is_replaced() {
+        let mut wishes = Wishes::among([("topolet.dev/policy", "none")]);
+        wishes.choose("policy".into(), "restricted".into());
+        assert_eq!(wishes.iter().collect::<alloc::vec::Vec<_>>(), [("policy", "restricted")]);
     }
 }

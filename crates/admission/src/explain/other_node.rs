@@ -48,7 +48,9 @@ impl Trial<'_> {
         });
         let mut found = Vec::new();
         for (index, id, amounts) in candidates {
-            let Some((node, ledger)) = self.with_more(index, id, &amounts) else { continue };
+            let Some((node, ledger)) = with_more(self.node, self.ledger, index, id, &amounts) else {
+                continue;
+            };
             let node = node.as_ref().unwrap_or(self.node);
             found.extend(self.attempt_on(node, ledger).with(Change::More { node: id, amounts }));
             if found.len() == MOST_OF_A_KIND {
@@ -101,29 +103,6 @@ impl Trial<'_> {
         resource.is_hugepages() || self.ledger.inventory().is_registered(resource)
     }
 
-    /// The node (if it becomes another) and the ledger with more of these on one node.
-    fn with_more(&self, index: NodeIndex, id: NodeId, amounts: &[Amount]) -> Option<(Option<Node>, Ledger)> {
-        let mut inventory = self.ledger.inventory().clone();
-        let mut changed: Option<(Node, Ledger)> = None;
-        for (resource, more) in amounts {
-            if resource.is_hugepages() {
-                let (node, ledger) =
-                    changed.take().unwrap_or_else(|| (self.node.clone(), self.ledger.clone()));
-                changed = Some(with_more_pages(node, ledger, index, resource, *more)?);
-            } else if *more > MOST_DEVICES {
-                return None;
-            } else {
-                let added = (0..*more).map(|at| Device::new(&format!("one-more-{at}"), &[id.0]));
-                let devices: Vec<Device> = inventory.devices(resource).cloned().chain(added).collect();
-                inventory.list(resource, devices);
-            }
-        }
-        Some(match changed {
-            Some((node, ledger)) => (Some(node), ledger.with_inventory(inventory)),
-            None => (None, self.ledger.with_inventory(inventory)),
-        })
-    }
-
     /// The CPUs that are reserved on one node reserved on another.
     pub(crate) fn reserved(&mut self) -> Vec<WouldFit> {
         let (Some(policy), Some(held)) = (&self.node.cpus, self.ledger.cpus()) else { return Vec::new() };
@@ -167,11 +146,44 @@ impl Trial<'_> {
 impl Trial<'_> {
     /// Devices of several links.
     pub(crate) fn prefer_links(&mut self) -> Option<WouldFit> {
-        let is_required = |links: &&Arc<Links>| links.rule() == LinkRule::Require;
-        let links = self.node.links.as_ref().filter(is_required)?.under(LinkRule::Prefer);
-        let node = self.node.clone().with_links(links);
+        let node = preferring_links(self.node)?;
         self.attempt_on(&node, self.ledger.clone()).with(Change::PreferLinks)
     }
+}
+
+/// The node that only prefers devices of one link; `None` if it did not require them.
+pub(crate) fn preferring_links(node: &Node) -> Option<Node> {
+    let is_required = |links: &&Arc<Links>| links.rule() == LinkRule::Require;
+    let links = node.links.as_ref().filter(is_required)?.under(LinkRule::Prefer);
+    Some(node.clone().with_links(links))
+}
+
+/// The node (if it becomes another) and the ledger with more of these on one node.
+pub(crate) fn with_more(
+    node: &Node,
+    ledger: &Ledger,
+    index: NodeIndex,
+    id: NodeId,
+    amounts: &[Amount],
+) -> Option<(Option<Node>, Ledger)> {
+    let mut inventory = ledger.inventory().clone();
+    let mut changed: Option<(Node, Ledger)> = None;
+    for (resource, more) in amounts {
+        if resource.is_hugepages() {
+            let (node, ledger) = changed.take().unwrap_or_else(|| (node.clone(), ledger.clone()));
+            changed = Some(with_more_pages(node, ledger, index, resource, *more)?);
+        } else if *more > MOST_DEVICES {
+            return None;
+        } else {
+            let added = (0..*more).map(|at| Device::new(&format!("one-more-{at}"), &[id.0]));
+            let devices: Vec<Device> = inventory.devices(resource).cloned().chain(added).collect();
+            inventory.list(resource, devices);
+        }
+    }
+    Some(match changed {
+        Some((node, ledger)) => (Some(node), ledger.with_inventory(inventory)),
+        None => (None, ledger.with_inventory(inventory)),
+    })
 }
 
 /// The same node with more huge pages in one place; `None` where that is not possible.
