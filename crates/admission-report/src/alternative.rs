@@ -24,6 +24,8 @@ use crate::words::{joined, verb};
 pub struct Alternative {
     /// What changes.
     pub remedy: Remedy,
+    /// The same, as it can be made: [`Node::changed`](topology_admission::Node::changed).
+    pub change: Change,
     /// Where the containers run then, each place once.
     pub places: Vec<Place>,
     /// Resources that are not checked then either.
@@ -179,6 +181,7 @@ impl Alternative {
     fn new(facts: &Facts<'_>, fit: &WouldFit) -> Option<Self> {
         Some(Self {
             remedy: Remedy::new(facts, &fit.change)?,
+            change: fit.change.clone(),
             places: Place::all(facts, &fit.placement),
             unchecked: facts.unchecked(),
         })

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use admission_report::{Conclusion, ContainerReport, Report, Resource, ResourceReport};
 use cpuset::{CpuId, CpuSet};
+use device_manager::Inventory;
 use machine_picture::svg::{CpuUse, Decision, NodePart, NodeRoom, ResourceRoom};
 use pod_spec::{ResourceName, Role};
 use topology_admission::{Ledger, Node, Search, Standing};
@@ -14,21 +15,44 @@ use crate::cells::{container, with_role};
 use crate::decision::{fit, stock};
 
 /// The node that a decision was made on, before the pod came.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct NodeBefore<'a> {
-    /// Its rules.
-    pub node: &'a Node,
-    /// Its CPUs as the kubelet counts them.
-    pub cpus: &'a CpuTable,
-    /// What it held.
-    pub ledger: &'a Ledger,
+    node: &'a Node,
+    cpus: &'a CpuTable,
+    free: Option<CpuSet>,
+    inventory: &'a Inventory,
+}
+
+impl<'a> NodeBefore<'a> {
+    /// A node with its CPUs as the kubelet counts them, and what it held.
+    #[must_use]
+    pub fn new(node: &'a Node, cpus: &'a CpuTable, ledger: &'a Ledger) -> Self {
+        Self { node, cpus, free: free_cpus(node, ledger), inventory: ledger.inventory() }
+    }
+
+    /// The same, of what is kept of a decision: the CPUs that were free.
+    #[must_use]
+    pub const fn kept(
+        node: &'a Node,
+        cpus: &'a CpuTable,
+        free: Option<CpuSet>,
+        inventory: &'a Inventory,
+    ) -> Self {
+        Self { node, cpus, free, inventory }
+    }
+}
+
+/// The CPUs that containers could get for themselves; `None` if the CPU manager gives none to containers.
+#[must_use]
+pub fn free_cpus(node: &Node, ledger: &Ledger) -> Option<CpuSet> {
+    Some(node.cpus()?.available(ledger.cpus()?))
 }
 
 /// The parts of the picture of a decision; `lines` stand above it.
 #[must_use]
 pub fn decision_picture(report: &Report, before: NodeBefore<'_>, lines: Vec<String>) -> Decision {
     let drawing = Drawing { report, before };
-    let ids = before.node.nodes().iter().map(|(_, id)| id);
+    let ids = drawing.before.node.nodes().iter().map(|(_, id)| id);
     let (nodes, without): (Vec<NodeRoom>, Vec<NodeRoom>) =
         ids.map(|id| drawing.room(id)).partition(|room| !is_bare(room));
     let without: NodeIds = without.iter().filter_map(|room| room.node).collect();
@@ -194,18 +218,16 @@ impl Drawing<'_> {
     fn devices(&self, given: &ContainerReport, resource: &ResourceName, id: NodeId) -> u64 {
         let sets = given.devices.iter().filter(|set| set.resource.as_str() == resource.as_str());
         let near = sets.flat_map(|set| &set.ids).filter(|device| {
-            let inventory = self.before.ledger.inventory();
-            inventory.device(resource, device).is_some_and(|device| device.topology.ids() == [id])
+            self.before.inventory.device(resource, device).is_some_and(|device| device.topology.ids() == [id])
         });
         u64::try_from(near.count()).unwrap_or(u64::MAX)
     }
 
     /// The CPUs of a node core by core; none if the CPU manager gives none to containers.
     fn cores(&self, own: &CpuSet) -> Vec<Vec<(CpuId, CpuUse)>> {
-        let (Some(manager), Some(held)) = (self.before.node.cpus(), self.before.ledger.cpus()) else {
+        let (Some(manager), Some(available)) = (self.before.node.cpus(), &self.before.free) else {
             return Vec::new();
         };
-        let available = manager.available(held);
         let mut chosen: BTreeMap<CpuId, Vec<usize>> = BTreeMap::new();
         for (at, given) in self.report.containers().iter().enumerate() {
             for cpu in &cpus_of(given, own) {

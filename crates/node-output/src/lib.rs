@@ -27,7 +27,7 @@ mod ranges;
 pub use cells::joined;
 pub use comparison::{Compared, Comparison};
 pub use decision::decision;
-pub use decision_picture::{NodeBefore, decision_picture};
+pub use decision_picture::{NodeBefore, decision_picture, free_cpus};
 pub use document::{Document, Format, JsonList, WriteError};
 pub use explanation::explanation;
 pub use held::{ContainerLine, DevicesHeld, FileLine, Held, MemoryHeld, Shown, shown};

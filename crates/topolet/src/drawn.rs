@@ -45,7 +45,7 @@ pub(crate) fn draw(
     }
     let decided = last.context("no pod was decided on")?;
     let report = decided::report(node, drawn, &decided, series.ledger())?;
-    let before = NodeBefore { node: &node.node, cpus: &node.cpus, ledger: &decided.before };
+    let before = NodeBefore::new(&node.node, &node.cpus, &decided.before);
     screen.print_picture(&svg::decision(&decision_picture(&report, before, lines)), "decision.svg")?;
     Ok(match asked.wholeness {
         Wholeness::Partial => Outcome::Partial,
