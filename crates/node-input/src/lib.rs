@@ -3,6 +3,7 @@
 mod sources;
 mod node;
 mod node_release;
+mod other_rules;
 mod machine;
 mod load;
 mod memory;
@@ -45,6 +46,7 @@ pub use node::{
     ConfigurationRefused, InputWarning, Keeping, LoadedNode, StartFailed, configuration_of,
     configuration_to_check, inventory_of, options_of,
 };
+pub use other_rules::OtherRules;
 pub use packed::{Contents, Gap, Packed, Packing, Source};
 pub use pod_names::{
     OWN, POD_LOGS, from_path as pod_names_of, of_logs as pod_names_of_logs, of_state as pod_names_of_state,

@@ -82,6 +82,17 @@ impl LoadedMachine {
         Ok(Self { packed: packed.map(Arc::new), ..Self::read(&short, &tree)? })
     }
 
+    /// The machine in the archive of a captured machine or of a node file, which is called `name`.
+    ///
+    /// # Errors
+    /// It is no such archive.
+    pub fn in_archive(name: &str, archive: &[u8]) -> anyhow::Result<Self> {
+        let tree = SysfsTree::archive(archive).with_context(|| format!("failed to read {name}"))?;
+        let packed = Packed::read(name, &tree)?;
+        let short = name.strip_suffix(".tar.zst").unwrap_or(name);
+        Ok(Self { packed: packed.map(Arc::new), ..Self::read(short, &tree)? })
+    }
+
     /// A machine as hwloc wrote it. What cAdvisor would tell is made of it.
     #[cfg(feature = "hwloc")]
     fn from_xml(name: &str, path: &Path) -> anyhow::Result<Self> {

@@ -49,15 +49,15 @@ pub struct LoadedNode {
     pub static_pods: Option<PathBuf>,
     /// What a node file says beside the machine.
     pub(crate) packed: Option<Arc<Packed>>,
-    rules: Arc<DecidesBy>,
+    pub(crate) rules: Arc<DecidesBy>,
 }
 
 /// What the decisions of a node depend on besides what runs on it, as far as a kubelet reads it anew when it starts.
 #[derive(PartialEq)]
-struct DecidesBy {
-    view: KubeletView,
-    config: KubeletConfiguration,
-    options: OwnOptions,
+pub(crate) struct DecidesBy {
+    pub(crate) view: KubeletView,
+    pub(crate) config: KubeletConfiguration,
+    pub(crate) options: OwnOptions,
     links: Option<Links>,
 }
 
@@ -111,7 +111,7 @@ pub struct Keeping {
 }
 
 impl Keeping {
-    fn new(config: &KubeletConfiguration) -> Self {
+    pub(crate) fn new(config: &KubeletConfiguration) -> Self {
         let gates = config.gates().unwrap_or_default();
         let quota = if gates.is_on(Gate::DisableCpuQuotaWithExclusiveCpus) {
             QuotaWithExclusiveCpus::Disabled
@@ -414,7 +414,7 @@ fn placement_gaps(node: &Node, placement: &Placement, inventory: &Inventory) -> 
     lacked.map(gap).collect()
 }
 
-fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> Result<(), ConfigurationRefused> {
+pub(crate) fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> Result<(), ConfigurationRefused> {
     let faults: Vec<String> = config.validate().iter().map(ToString::to_string).collect();
     if faults.is_empty() {
         return Ok(());
@@ -422,6 +422,6 @@ fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> Result<(), Confi
     Err(ConfigurationRefused { config: name.to_owned(), faults })
 }
 
-fn start_failed(error: &StartError, config: &str, machine: &str) -> anyhow::Error {
+pub(crate) fn start_failed(error: &StartError, config: &str, machine: &str) -> anyhow::Error {
     StartFailed { config: config.to_owned(), machine: machine.to_owned(), error: error.to_string() }.into()
 }
