@@ -49,6 +49,11 @@ pub enum Decision<'a> {
 pub trait Observer {
     /// The decision on the arrival at this position; the last one where it is tried again.
     fn decided(&mut self, arrival: usize, decision: Decision<'_>);
+
+    /// Whether the run ends before its next arrival: then its outcome is that of a part.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// An observer that ignores everything that it is shown.
@@ -70,6 +75,9 @@ pub fn run(
 ) -> Outcome {
     let mut run = Run::new(fleet, templates, arrivals);
     for (at, arrival) in arrivals.iter().enumerate() {
+        if observer.is_over() {
+            break;
+        }
         run.until(arrival.at, observer);
         run.arrive(at, *arrival, observer);
     }
