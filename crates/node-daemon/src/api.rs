@@ -8,6 +8,10 @@ mod query;
 mod segments;
 mod reply;
 mod decide;
+mod benches;
+mod view;
+mod tried;
+mod desk;
 mod containers;
 mod look;
 mod page;
@@ -24,6 +28,7 @@ mod crowd;
 #[cfg(any(test, fuzzing))]
 mod fuzzing;
 
+pub(super) use desk::Desk;
 #[cfg(fuzzing)]
 pub use fuzzing::clients;
 pub use openapi::{forms, interface as openapi};

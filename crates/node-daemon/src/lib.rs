@@ -46,6 +46,7 @@ mod explain;
 mod metrics;
 mod api;
 mod ui;
+mod simulator;
 mod listening;
 mod inputs;
 mod node_sources;
@@ -100,6 +101,7 @@ pub use self::memory::in_small_pages;
 pub use self::nrt::TopologyPublication;
 pub use self::observe::PodSources;
 pub use self::reload::{Ended, reload_waits};
+pub use self::simulator::{Progress, Simulated, Simulator};
 pub use self::start::Damaged;
 pub use self::ui::{Ui, UiAddress, ui};
 #[cfg(fuzzing)]

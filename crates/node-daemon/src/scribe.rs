@@ -52,6 +52,8 @@ impl Job {
             source: decided.source.name(),
             took_microseconds: u64::try_from(decided.took.as_micros()).unwrap_or(u64::MAX),
             kubelet: None,
+            free: node_output::free_cpus(&shared.node.node, &decided.before),
+            asked: (!report.is_admitted()).then(|| decided.pod.clone()),
             report: report.clone(),
         };
         shared.decided(&decided.pod, logged);

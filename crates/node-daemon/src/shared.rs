@@ -5,6 +5,7 @@ use std::sync::{Arc, Once};
 
 use admission_report::{ContainerReport, Refusal, Report};
 use arc_swap::{ArcSwap, ArcSwapOption};
+use cpuset::CpuSet;
 use machine_picture::Reserved;
 use node_agent::{DeferredPod, Snapshot};
 use node_input::{LoadedNode, Requests};
@@ -262,7 +263,14 @@ impl Notes {
 
 /// The last decisions, oldest first.
 #[derive(Default)]
-pub(super) struct Log(Mutex<VecDeque<Arc<LoggedDecision>>>);
+pub(super) struct Log(Mutex<Decisions>);
+
+#[derive(Default)]
+struct Decisions {
+    /// So many there were in all.
+    all: u64,
+    last: VecDeque<Arc<LoggedDecision>>,
+}
 
 /// A decision and when it was made.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -282,6 +290,12 @@ pub(super) struct LoggedDecision {
     /// What the kubelet decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) kubelet: Option<KubeletDecision>,
+    /// The CPUs that containers could get for themselves before it; `None`: containers get none.
+    #[serde(skip)]
+    pub(super) free: Option<CpuSet>,
+    /// Of a refusal the pod as it was asked for.
+    #[serde(skip)]
+    pub(super) asked: Option<Arc<Pod>>,
     #[serde(flatten)]
     pub(super) report: Arc<Report>,
 }
@@ -336,27 +350,38 @@ pub(super) fn holdings(containers: &[ContainerReport]) -> String {
 impl Log {
     fn add(&self, decision: LoggedDecision) {
         let mut log = self.0.lock();
-        if log.len() == DECISIONS {
-            log.pop_front();
+        if log.last.len() == DECISIONS {
+            log.last.pop_front();
         }
-        log.push_back(Arc::new(decision));
+        log.last.push_back(Arc::new(decision));
+        log.all += 1;
     }
 
     /// The last `count`, oldest first.
     pub(super) fn last(&self, count: usize) -> Vec<Arc<LoggedDecision>> {
-        let log = self.0.lock();
+        let log = &self.0.lock().last;
         log.iter().skip(log.len().saturating_sub(count)).cloned().collect()
+    }
+
+    /// How many there were in all, and those of the last that came after the first `after`, oldest first.
+    pub(super) fn since(&self, after: u64) -> (u64, Vec<Arc<LoggedDecision>>) {
+        let log = self.0.lock();
+        // A page may have counted those of an earlier daemon.
+        let count = log.all.checked_sub(after).unwrap_or(log.all);
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let last = log.last.iter().skip(log.last.len().saturating_sub(count)).cloned().collect();
+        (log.all, last)
     }
 
     /// The last one on a pod, by namespace and name.
     pub(super) fn last_of(&self, pod: &str) -> Option<Arc<LoggedDecision>> {
-        let log = self.0.lock();
+        let log = &self.0.lock().last;
         log.iter().rev().find(|logged| logged.report.pod == pod).cloned()
     }
 
     /// The last one on the pod of that UID.
     pub(super) fn last_on(&self, uid: &PodUid) -> Option<Arc<LoggedDecision>> {
-        let log = self.0.lock();
+        let log = &self.0.lock().last;
         log.iter().rev().find(|logged| logged.uid == *uid).cloned()
     }
 }

@@ -13,11 +13,14 @@ use node_agent::{Owner, Snapshot};
 use node_input::{Known, LoadedMachine, LoadedNode, Residents};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::api::Desk;
 use super::shared::{Mode, Notes};
+use super::simulator::Simulator;
 use super::{api, runtime, shared};
 
-/// Connections of one person's browser.
-const CONNECTIONS: usize = 64;
+/// All connections of a server; those of TCP, which a browser has, are a part of them. A page has up to six, and one that was
+/// left keeps some for a while.
+const CONNECTIONS: usize = 448;
 /// The most pods in one manifest.
 const PODS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 /// Bytes of a token.
@@ -33,6 +36,8 @@ pub struct Ui<'a> {
     pub residents: Residents,
     /// A loopback address; with port 0 a free port.
     pub address: SocketAddr,
+    /// Runs scenarios.
+    pub simulator: Arc<dyn Simulator>,
 }
 
 /// Where the page is, with the token of this run in the fragment, which browsers do not send.
@@ -52,7 +57,7 @@ impl fmt::Display for UiAddress {
 /// # Errors
 /// The address is no loopback address or cannot be had.
 pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> anyhow::Result<()> {
-    let Ui { node, machine, residents, address } = ui;
+    let Ui { node, machine, residents, address, simulator } = ui;
     let notes: Vec<String> = residents.not_looked_at().into_iter().chain(residents.line.clone()).collect();
     // Decides what is said about requests of pods that run.
     let mode = if residents.known == Known::Holders { Mode::Observe } else { Mode::Serve };
@@ -70,7 +75,7 @@ pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> 
         let (mut terminate, mut interrupt) =
             (heard(SignalKind::terminate())?, heard(SignalKind::interrupt())?);
         opened(&UiAddress { address, token })?;
-        let service = api::service(api::for_a_page(Arc::new(shared), PODS));
+        let service = api::service(api::for_a_page(Arc::new(shared), PODS, Desk::new(simulator)));
         tokio::select! {
             () = serve_on_loopback(listener, service, CONNECTIONS) => {}
             _ = terminate.recv() => {}

@@ -58,7 +58,7 @@ pub(crate) struct DecidesBy {
     pub(crate) view: KubeletView,
     pub(crate) config: KubeletConfiguration,
     pub(crate) options: OwnOptions,
-    links: Option<Links>,
+    pub(crate) links: Option<Links>,
 }
 
 /// A kubelet does not start on a machine with a configuration.

@@ -87,10 +87,14 @@ impl LoadedNode {
         if let Some(identity) = self.node.identity() {
             node = node.with_identity(identity.clone());
         }
+        let links = self.rules.links.clone();
+        if let Some(links) = links.clone() {
+            node = node.with_links(links);
+        }
         let line = NodeLine::new(machine, &name, &node);
         let hazards = hazards_of_kubelet(&config, &view).iter().map(ToString::to_string).collect();
         let keeping = Keeping::new(&config);
-        let rules = Arc::new(DecidesBy { view, config, options });
+        let rules = Arc::new(DecidesBy { view, config, options, links });
         Ok(Self { node: Arc::new(node), line, hazards, keeping, rules, ..self.clone() })
     }
 

@@ -58,19 +58,19 @@ enum Known {
 /// Decisions, as they are written.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Written<'a> {
-    node: &'a NodeLine,
+    pub(super) node: &'a NodeLine,
     #[serde(flatten)]
-    decided: Decided,
+    pub(super) decided: Decided,
 }
 
 /// What became of pods.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Decided {
+pub(super) struct Decided {
     /// Nothing has changed: this is what would be decided.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     dry_run: bool,
-    decisions: Vec<Arc<Report>>,
+    pub(super) decisions: Vec<Arc<Report>>,
     /// Pods that run already, as they are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unchanged: Vec<String>,
@@ -100,7 +100,7 @@ impl Failed {
 }
 
 impl Decided {
-    const fn new(warnings: Vec<String>) -> Self {
+    pub(super) const fn new(warnings: Vec<String>) -> Self {
         Self { dry_run: false, decisions: Vec::new(), unchanged: Vec::new(), failed: Vec::new(), warnings }
     }
 
@@ -117,7 +117,7 @@ impl Decided {
     }
 
     /// What is told of it without looking at each.
-    fn outcome(&self, wholeness: Wholeness) -> &'static str {
+    pub(super) fn outcome(&self, wholeness: Wholeness) -> &'static str {
         let is_done = self.failed.is_empty() && self.decisions.iter().all(|report| report.is_admitted());
         match wholeness {
             Wholeness::Partial => PARTIAL,
@@ -128,7 +128,7 @@ impl Decided {
 }
 
 impl Written<'_> {
-    fn draw(&self, page: Page, draw: fn(&PodGroup, Option<&str>, Page) -> String) -> String {
+    pub(super) fn draw(&self, page: Page, draw: fn(&PodGroup, Option<&str>, Page) -> String) -> String {
         let line = self.node.line(page);
         let Decided { decisions, unchanged, failed, warnings, .. } = &self.decided;
         let warnings: String =
@@ -151,7 +151,7 @@ impl Written<'_> {
 }
 
 /// The report with what made its pod, if something did.
-fn owned(report: Arc<Report>, owner: Option<&Owner>) -> Arc<Report> {
+pub(super) fn owned(report: Arc<Report>, owner: Option<&Owner>) -> Arc<Report> {
     let Some(owner) = owner else { return report };
     Arc::new(Report { owner: Some(owner.to_string()), ..Report::clone(&report) })
 }
@@ -177,7 +177,7 @@ pub(super) async fn admit(
     let sent = body(sent).await?;
     let reader = node.clone();
     // The place is free when the pods have been read: deciding on them takes none, and may wait for plugins.
-    let (read, _) = place.work(move |_| Sent::read(&reader, &sent, &reading)).await?;
+    let (read, _) = place.work(move |_| Sent::read(&reader.shared.node, &sent, &reading)).await?;
     let Sent { pods, owners, wholeness, warnings } = read?;
     let only = pods.len() == 1;
     let mut decided = Decided::new(warnings);
@@ -249,7 +249,7 @@ async fn asked(
     let place = node.workshop.place(who, Work::Look).await?;
     let sent = body(sent).await?;
     let make = move |node: &Node, client: &Client| {
-        let pods = Sent::read(node, &sent, &reading)?;
+        let pods = Sent::read(&node.shared.node, &sent, &reading)?;
         drop(sent);
         answer(node, pods, reading.shape, client)
     };

@@ -288,7 +288,7 @@ fn on_one(node: &Node, uid: &PodUid, shape: Shape) -> Answered {
 }
 
 /// Whose decision it is, and what the kubelet's was where that is another.
-fn origin(logged: &LoggedDecision) -> String {
+pub(super) fn origin(logged: &LoggedDecision) -> String {
     match &logged.kubelet {
         None => format!("from {}", logged.source),
         Some(kubelet) if kubelet.is_late => "refused by the kubelet some time before".to_owned(),

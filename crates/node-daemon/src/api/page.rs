@@ -93,8 +93,24 @@ mod tests {
     use axum::body::{Body, to_bytes};
     use tower::ServiceExt as _;
 
+    use std::sync::Arc;
+
     use super::*;
-    use crate::api::small;
+    use crate::api::{Desk, small};
+    use crate::simulator::{Progress, Simulated, Simulator};
+
+    /// Runs no scenario.
+    struct Nothing;
+
+    impl Simulator for Nothing {
+        fn scenarios(&self) -> &'static [(&'static str, &'static str)] {
+            &[("none", "kind: Scenario\n")]
+        }
+
+        fn run(&self, _: &[u8], _: &Progress) -> anyhow::Result<Simulated> {
+            anyhow::bail!("nothing runs here")
+        }
+    }
 
     /// The status, the headers and the body of an answer over TCP.
     fn ask(
@@ -146,14 +162,23 @@ mod tests {
     #[test]
     fn the_page_of_a_node_that_nobody_serves_needs_the_token() {
         let token = || bounded_http::Token::new("0123456789abcdef").ok();
-        let routes = || crate::api::for_a_page(small::shared(), small::EXPLAINED);
+        let desk = || Desk::new(Arc::new(Nothing));
+        let routes = || crate::api::for_a_page(small::shared(), small::EXPLAINED, desk());
         for asset in &ASSETS {
             assert_eq!(ask(routes(), token(), &[], asset.path).0, 200, "{}", asset.path);
         }
         for (said, expected) in
             [("Bearer 0123456789abcdef", 200), ("Bearer 0123456789abcdeg", 401), ("", 401)]
         {
-            for path in ["/v1/picture", "/v1/status", "/v1/machine", "/v1/decisions", "/v1/events"] {
+            for path in [
+                "/v1/picture",
+                "/v1/status",
+                "/v1/machine",
+                "/v1/decisions",
+                "/v1/events",
+                "/v1/choices",
+                "/v1/scenarios/none",
+            ] {
                 let (status, _, body) = ask(routes(), token(), &[("authorization", said)], path);
                 assert_eq!(status, expected, "{path} with {said:?}: {body}");
             }

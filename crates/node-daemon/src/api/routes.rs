@@ -10,6 +10,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
 use axum::{Extension, Router};
 use bounded_http::{Busy, Client, Forbidden, Peer, Place, Service, Who, Work, Workshop, keep};
 use crossbeam::channel::{Sender, TrySendError};
@@ -23,14 +24,18 @@ use topology_admission::SourcesReady;
 use topology_manifest::{MAX_BYTES, PodLimit};
 
 use super::audit::{self, Audit};
+use super::benches::Benches;
+use super::desk::{self, Desk};
 use super::operations::{Elsewhere, OPERATIONS, Operation};
-use super::page;
 use super::reply::{Failure, Shape};
+use super::{page, tried, view};
 use crate::owner::{Message, Told};
 use crate::shared::{Mode, Shared};
 
 /// How long a body may take to come in.
 pub(super) const BODY: Duration = Duration::from_secs(10);
+/// The most bytes of a node file that is sent.
+const MAX_FILE: usize = 16 << 20;
 /// How long a decision may take; plugins have a minute or two of their own.
 const DECISION: Duration = Duration::from_mins(5);
 
@@ -44,6 +49,10 @@ pub(super) struct Node {
     /// So many pods may be asked about at once by who may not change anything.
     explained: NonZeroUsize,
     audit: Arc<Audit>,
+    /// Nodes on which pods are tried.
+    pub(super) benches: Arc<Benches>,
+    /// Where scenarios run; `None`: they do not.
+    pub(super) desk: Option<Arc<Desk>>,
 }
 
 /// Who may change something, and where it is asked for.
@@ -86,9 +95,10 @@ pub(crate) fn service(router: Router) -> Service {
 }
 
 /// The page and what it asks for, of a node that nobody serves: for who has the token alone.
-pub(crate) fn for_a_page(shared: Arc<Shared>, explained: NonZeroUsize) -> Router {
-    let node = Node::new(shared, None, explained);
+pub(crate) fn for_a_page(shared: Arc<Shared>, explained: NonZeroUsize, desk: Desk) -> Router {
+    let node = Node { desk: Some(Arc::new(desk)), ..Node::new(shared, None, explained) };
     let asked = of_table(|operation| operation.elsewhere == Elsewhere::Page);
+    let asked = asked.merge(views()).merge(desk::routes()).route("/v1/node-files", post(tried::take));
     page::routes()
         .merge(asked.layer(from_fn(page::with_the_token)))
         .fallback(async || Failure::new(StatusCode::NOT_FOUND, "there is nothing under this path"))
@@ -96,10 +106,20 @@ pub(crate) fn for_a_page(shared: Arc<Shared>, explained: NonZeroUsize) -> Router
         .with_state(node)
 }
 
+/// What only the page asks for, and what changes with it: it is not described.
+fn views() -> Router<Node> {
+    Router::new()
+        .route("/v1/decisions/lines", get(view::lines))
+        .route("/v1/decisions/view", get(view::decision))
+        .route("/v1/choices", get(tried::choices))
+        .route("/v1/try", post(tried::tried))
+}
+
 /// All routes of a node.
 pub(super) fn routes(node: Node) -> Router {
     page::routes()
         .merge(of_table(|_| true))
+        .merge(views())
         .fallback(async || Failure::new(StatusCode::NOT_FOUND, "there is nothing under this path"))
         .method_not_allowed_fallback(async |method: Method| {
             let text =
@@ -139,7 +159,15 @@ impl Node {
     /// As [`router`] has it.
     pub(super) fn new(shared: Arc<Shared>, owner: Option<Sender<Message>>, explained: NonZeroUsize) -> Self {
         let audit = Arc::new(Audit::new(&shared));
-        Self { shared, owner, workshop: Arc::default(), explained, audit }
+        Self {
+            shared,
+            owner,
+            workshop: Arc::default(),
+            explained,
+            audit,
+            benches: Arc::default(),
+            desk: None,
+        }
     }
 
     /// How many pods a request may be about.
@@ -308,10 +336,19 @@ fn health(shape: Shape, notes: Vec<String>) -> Answered {
 
 /// A whole body of bounded size.
 pub(super) async fn body(body: Body) -> Result<Vec<u8>, Failure> {
-    match tokio::time::timeout(BODY, to_bytes(body, MAX_BYTES)).await {
+    body_up_to(body, MAX_BYTES).await
+}
+
+/// The same for a node file.
+pub(super) async fn large_body(body: Body) -> Result<Vec<u8>, Failure> {
+    body_up_to(body, MAX_FILE).await
+}
+
+async fn body_up_to(body: Body, most: usize) -> Result<Vec<u8>, Failure> {
+    match tokio::time::timeout(BODY, to_bytes(body, most)).await {
         Err(_) => Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "the body takes too long to come")),
         Ok(Err(_)) => {
-            let text = format!("the body is larger than {MAX_BYTES} bytes, or broke off");
+            let text = format!("the body is larger than {most} bytes, or broke off");
             Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text))
         }
         Ok(Ok(bytes)) => Ok(bytes.into()),

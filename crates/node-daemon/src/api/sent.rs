@@ -5,7 +5,7 @@ use std::str;
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use node_input::Wholeness;
+use node_input::{LoadedNode, Wholeness};
 use pod_spec::{Phase, Pod, PodUid};
 use terminal_text::Glyphs;
 use topology_manifest::{
@@ -14,7 +14,6 @@ use topology_manifest::{
 
 use super::query::{Parameter, Query, Values};
 use super::reply::{Failure, Shape};
-use super::routes::Node;
 
 /// Says what the body is called where it comes from; a message about it says so too.
 pub const FILE: &str = "topolet-file";
@@ -68,10 +67,15 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// Reads a body of at most so many pods. What an API server would refuse refuses all of it.
-    pub(super) fn read(node: &Node, sent: &[u8], how: &Reading) -> Result<Self, Failure> {
+    /// A pod that is known.
+    pub(super) fn of(pod: Arc<Pod>) -> Self {
+        Self { pods: vec![pod], owners: BTreeMap::new(), wholeness: Wholeness::Whole, warnings: Vec::new() }
+    }
+
+    /// Reads a body of at most so many pods for a node. What an API server would refuse refuses all of it.
+    pub(super) fn read(node: &LoadedNode, sent: &[u8], how: &Reading) -> Result<Self, Failure> {
         let Reading { name, shape, unknown, limit } = how;
-        let rules = node.shared.node.node.pod_rules();
+        let rules = node.node.pod_rules();
         let read = Source::from_bytes(name, sent)
             .and_then(|source| read_manifests_up_to(*limit, &source, rules, *unknown))
             .map_err(|error| refused(&error, shape.screen))?;
@@ -95,7 +99,7 @@ impl Sent {
         let warnings = skipped.iter().map(ToString::to_string).chain(ended);
         let unknown = unknown_fields.iter().map(|unknown| unknown.as_error().to_string());
         let warnings = warnings.chain(not_considered.iter().map(ToString::to_string)).chain(unknown);
-        let warnings = warnings.chain(node.shared.node.not_looked_at(&active));
+        let warnings = warnings.chain(node.not_looked_at(&active));
         let warnings: Vec<String> = warnings.collect();
         if active.is_empty() {
             let nothing = "there is no pod in it".to_owned();

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admission_report::{Alternative, Report};
+use cpuset::CpuSet;
 use device_manager::Inventory;
 use node_input::{LoadedNode, Requests};
 use node_state::{PodNames, StateFolder};
@@ -57,7 +58,7 @@ pub(super) fn explain(
         }
     };
     let began = Instant::now();
-    let (report, agrees) = decided_again(shared, earlier, refusal, asked);
+    let Again { report, agrees, free } = decided_again(shared, earlier, refusal, asked);
     if !agrees && refusal.heard == Heard::Later {
         let unknown = "the node has changed since: it was refused while nobody listened to the kubelet";
         tracing::warn!(pod, reason, text, unknown, "pod refused by the kubelet");
@@ -94,6 +95,8 @@ pub(super) fn explain(
             agrees,
             is_late: refusal.heard == Heard::Later,
         }),
+        free,
+        asked: Some(Arc::clone(asked)),
         report: Arc::new(report),
     };
     shared.decided(asked, logged);
@@ -160,8 +163,16 @@ impl Earlier {
     }
 }
 
-/// The decision on the pod, and whether it is the kubelet's.
-fn decided_again(shared: &Shared, earlier: &Earlier, refusal: &Refusal, pod: &Pod) -> (Report, bool) {
+/// The decision here on a pod that the kubelet refused.
+struct Again {
+    report: Report,
+    /// Whether it is the kubelet's.
+    agrees: bool,
+    /// The CPUs that containers could get for themselves before it.
+    free: Option<CpuSet>,
+}
+
+fn decided_again(shared: &Shared, earlier: &Earlier, refusal: &Refusal, pod: &Pod) -> Again {
     let now = (shared.snapshot.load_full().ledger.clone(), shared.requests());
     let is_same = |(ledger, _): &(Ledger, Requests)| {
         let reason = explain::reason(&shared.node, ledger, pod);
@@ -171,5 +182,6 @@ fn decided_again(shared: &Shared, earlier: &Earlier, refusal: &Refusal, pod: &Po
     let agrees = same.is_some();
     let (ledger, requests) = same.unwrap_or(now);
     let before = Before { ledger: &ledger, requests, now: None };
-    (explain::one(&shared.node, Detail::Merges, &before, pod).0, agrees)
+    let (report, _) = explain::one(&shared.node, Detail::Merges, &before, pod);
+    Again { report, agrees, free: node_output::free_cpus(&shared.node.node, &ledger) }
 }

@@ -75,7 +75,7 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()>
     for warning in &prepared.warnings {
         screen.warn(warning);
     }
-    let report = Report::new(&prepared, &simulation::run(&prepared));
+    let report = Report::new(&prepared, &simulation::run_with_bar(&prepared));
     let document = |format| Document::new("Simulation", &report).text(format).map(Option::unwrap_or_default);
     match arguments.output {
         SimulateFormat::Table => {

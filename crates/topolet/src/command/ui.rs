@@ -1,6 +1,7 @@
 //! `topolet ui`: the page of a node that nobody serves.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use clap::Args;
 use node_daemon::Ui;
@@ -9,6 +10,7 @@ use node_input::{DeviceText, LoadedMachine, LoadedNode};
 use crate::arguments::{IdentityArguments, MachineArguments, ResidentsArguments, RulesArguments};
 use crate::outcome::Outcome;
 use crate::render::Screen;
+use crate::simulation::BuiltIn;
 
 #[derive(Args, Debug)]
 pub(crate) struct UiArguments {
@@ -36,7 +38,8 @@ pub(super) fn run(arguments: &UiArguments, screen: Screen) -> anyhow::Result<Out
         screen.warn(warning);
     }
     let residents = node.residents(&residents)?;
-    let ui = Ui { node, machine: &machine, residents, address: arguments.address };
+    let ui =
+        Ui { node, machine: &machine, residents, address: arguments.address, simulator: Arc::new(BuiltIn) };
     node_daemon::ui(ui, |address| {
         screen.print(&format!("{address}\n"))?;
         screen.warn("the address has a token for this run: who has it can read the page; Ctrl-C ends it");

@@ -2,13 +2,14 @@
 //! make the run worthless.
 
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::ensure;
 use device_manager::Inventory;
 use node_config::UnknownRelease;
 use node_input::{
-    DeviceText, KubeletVersion, LoadedMachine, LoadedNode, MachineSource, RulesSource, memory_must_be_known,
+    KubeletVersion, LoadedMachine, LoadedNode, MachineSource, RulesSource, memory_must_be_known,
 };
 use node_output::{manifest_error, manifest_style};
 use node_simulation::{
@@ -23,6 +24,7 @@ use topology_manifest::{
 };
 use topology_model::CpuTable;
 
+use super::files::Files;
 use super::missing::{Missing, missing, why_never};
 
 /// A scenario that can be run.
@@ -69,7 +71,24 @@ impl Prepared {
         let source = Source::from_bytes(&name, &bytes).map_err(manifest_error)?;
         let scenario = read_scenario(&source).map_err(manifest_error)?;
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-        Reading { source, folder }.prepare(&scenario)
+        Reading { source, files: Files::In(folder) }.prepare(&scenario)
+    }
+
+    /// The scenario of a text, with no files but those that are built in.
+    pub(crate) fn read_text(name: &str, text: &[u8]) -> anyhow::Result<Self> {
+        let source = Source::from_bytes(name, text).map_err(manifest_error)?;
+        let scenario = read_scenario(&source).map_err(manifest_error)?;
+        let machines: usize = scenario.machines.iter().map(|machine| machine.count).sum();
+        ensure!(
+            machines <= MAX_MACHINES,
+            "{machines} machines are more than the {MAX_MACHINES} that are simulated here"
+        );
+        Reading { source, files: Files::BuiltIn }.prepare(&scenario)
+    }
+
+    /// How often it is decided on a pod in all.
+    pub(crate) fn decisions(&self) -> u64 {
+        self.configurations.len() as u64 * u64::from(self.runs) * self.pods() as u64
     }
 
     /// The machines under a configuration.
@@ -109,10 +128,13 @@ impl Prepared {
     }
 }
 
+/// Machines of a text that nobody has put on this host; of files there may be more.
+const MAX_MACHINES: usize = 1000;
+
 /// A scenario's text, and where the files lie that it names.
 struct Reading<'a> {
     source: Source<'a>,
-    folder: PathBuf,
+    files: Files,
 }
 
 impl Reading<'_> {
@@ -187,17 +209,12 @@ impl Reading<'_> {
         manifest_error(Scenario::refuse(&self.source, place, what, expected)).into()
     }
 
-    /// A path as the scenario means it.
-    fn path(&self, path: &str) -> PathBuf {
-        self.folder.join(path)
-    }
-
     fn machine(&self, said: &ScenarioMachine) -> anyhow::Result<LoadedMachine> {
-        let is_path = said.machine.contains(['/', '.']);
-        let machine =
-            if is_path { self.path(&said.machine).display().to_string() } else { said.machine.clone() };
         let (hugepages, memory) = (said.hugepages.clone(), said.memory.clone());
-        let machine = LoadedMachine::load(&MachineSource { machine, hugepages, memory })
+        let machine = self
+            .files
+            .machine(&said.machine)
+            .and_then(|machine| LoadedMachine::load(&MachineSource { machine, hugepages, memory }))
             .map_err(|error| self.refused(&said.place, format!("{error:#}"), "a machine that can be read"))?;
         memory_must_be_known(&machine).map_err(|error| {
             self.refused(&said.place, format!("{error:#}"), "a machine whose memory is known")
@@ -212,19 +229,20 @@ impl Reading<'_> {
         own: &ScenarioConfiguration,
         warnings: &mut Vec<String>,
     ) -> anyhow::Result<PreparedNode> {
-        let built_in = |config: &String| !config.contains(['/', '.']);
-        let config = own.config.as_ref().map(|config| {
-            if built_in(config) { config.clone() } else { self.path(config).display().to_string() }
-        });
+        let refused = |error: &anyhow::Error| {
+            self.refused(&own.place, format!("{error:#}"), "a configuration that can be read")
+        };
+        let config = own.config.as_deref().map(|config| self.files.config(config)).transpose();
+        let topolet_config = own.topolet_config.as_deref().map(|path| self.files.path(path)).transpose();
         let rules = RulesSource {
-            config,
+            config: config.map_err(|error| refused(&error))?,
             kubelet: self.kubelet(own)?,
-            topolet_config: own.topolet_config.as_deref().map(|path| self.path(path)),
+            topolet_config: topolet_config.map_err(|error| refused(&error))?,
             policy: own.policy.clone(),
             scope: own.scope.clone(),
             ..RulesSource::default()
         };
-        let devices = said.devices.as_deref().map(|path| DeviceText::read(&self.path(path))).transpose();
+        let devices = said.devices.as_deref().map(|path| self.files.devices(path)).transpose();
         let devices = devices
             .map_err(|error| self.refused(&said.place, format!("{error:#}"), "devices that can be read"))?;
         let node = LoadedNode::changed(machine, &rules, devices, Compat::default(), |config| {

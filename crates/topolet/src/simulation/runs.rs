@@ -1,6 +1,7 @@
-//! Every run of every configuration with the bound of each, on all cores, with a bar that tells how far they are.
+//! Every run of every configuration with the bound of each, on all cores, and how far they are.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use node_daemon::Progress;
 use node_simulation::{Decision, Fleet, Limits, Observer, Outcome};
 use rayon::prelude::*;
 
@@ -14,25 +15,60 @@ pub(crate) struct Done {
     pub(crate) at_most: Option<u64>,
 }
 
+/// Who is told how far the runs are.
+pub(crate) trait Told: Sync {
+    /// So many more pods have been decided on.
+    fn more(&self, pods: u64);
+
+    /// Whether nobody wants the outcome any more.
+    fn is_over(&self) -> bool {
+        false
+    }
+}
+
+impl Told for Progress {
+    fn more(&self, pods: u64) {
+        self.add(pods);
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_cancelled()
+    }
+}
+
+impl Told for ProgressBar {
+    fn more(&self, pods: u64) {
+        self.inc(pods);
+    }
+}
+
+/// The same, with a bar on standard error.
+pub(crate) fn run_with_bar(prepared: &Prepared) -> Vec<Vec<Done>> {
+    let bar = bar(prepared.decisions());
+    let outcomes = run(prepared, &bar);
+    bar.finish_and_clear();
+    outcomes
+}
+
 /// What came of each run, by configuration and number of the run.
-pub(crate) fn run(prepared: &Prepared) -> Vec<Vec<Done>> {
+pub(crate) fn run(prepared: &Prepared, told: &dyn Told) -> Vec<Vec<Done>> {
     let (configurations, runs) = (&prepared.configurations, prepared.runs);
-    let all = configurations.len() as u64 * u64::from(runs) * prepared.pods() as u64;
-    let bar = bar(all);
     let fleets: Vec<Fleet<'_>> = configurations.iter().map(|own| prepared.fleet(own)).collect();
     let jobs: Vec<(usize, u32)> =
         (0..fleets.len()).flat_map(|configuration| (0..runs).map(move |run| (configuration, run))).collect();
     let done = jobs.into_par_iter().map(|(configuration, run)| {
-        let mut counter = Counter { bar: &bar, not_told: 0 };
+        let mut counter = Counter { told, not_told: 0 };
         let (fleet, templates) = (&fleets[configuration], &configurations[configuration].templates);
         node_simulation::run(fleet, templates, &prepared.arrivals(run), &mut counter)
     });
     // In the order of the jobs, whichever was done first.
     let done: Vec<Outcome> = done.collect();
-    bar.finish_and_clear();
     let outcomes: Vec<&[Outcome]> = done.chunks(runs as usize).collect();
+    // Nobody asks for the bound of a part.
+    let is_over = told.is_over();
+    let limits = fleets.iter().zip(configurations);
     let limits: Vec<Option<Limits>> =
-        fleets.iter().zip(configurations).map(|(fleet, own)| Limits::new(fleet, &own.templates)).collect();
+        limits.map(|(fleet, own)| if is_over { None } else { Limits::new(fleet, &own.templates) }).collect();
     let bounds: Vec<Vec<Option<u64>>> =
         (0..runs).into_par_iter().map(|run| bounds(prepared, run, &limits, &outcomes)).collect();
     let of = |(configuration, outcomes): (usize, &&[Outcome])| {
@@ -78,9 +114,9 @@ fn bar(pods: u64) -> ProgressBar {
     bar
 }
 
-/// Tells the bar now and then.
+/// Tells now and then.
 struct Counter<'a> {
-    bar: &'a ProgressBar,
+    told: &'a dyn Told,
     not_told: u64,
 }
 
@@ -88,8 +124,12 @@ impl Observer for Counter<'_> {
     fn decided(&mut self, _: usize, _: Decision<'_>) {
         self.not_told += 1;
         if self.not_told == 100 {
-            self.bar.inc(self.not_told);
+            self.told.more(self.not_told);
             self.not_told = 0;
         }
+    }
+
+    fn is_over(&self) -> bool {
+        self.told.is_over()
     }
 }

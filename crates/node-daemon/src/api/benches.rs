@@ -1,0 +1,263 @@
+//! Nodes on which pods are tried: this one, built-in machines and node files that were sent, by their rules or by others.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use node_config::{CpuOption, PREFER_CLOSEST, Scope, Strategy, TopologyPolicyName};
+use node_input::{
+    DeviceText, Known, LoadedMachine, LoadedNode, MachineSource, OtherRules, Requests, ResidentsSource,
+    RulesSource,
+};
+use parking_lot::Mutex;
+use serde::Serialize;
+use topology_admission::Ledger;
+
+use super::query::Query;
+use super::reply::Failure;
+use super::routes::Node;
+
+/// So many nodes beside this one are kept ready: two that are compared, each by some rules.
+const READY: usize = 6;
+/// So many node files are kept.
+const FILES: usize = 4;
+/// What the name of a machine begins with that was sent.
+const SENT: &str = "file:";
+
+/// Which node is meant, and by which rules.
+pub(super) const PARAMETERS: [&str; 6] =
+    ["machine", "policy", "scope", "cpuOptions", "topologyOptions", "placement"];
+
+/// Nodes that have been made ready.
+#[derive(Default)]
+pub(super) struct Benches {
+    ready: Mutex<VecDeque<(Wanted, Arc<Made>)>>,
+    sent: Mutex<VecDeque<(String, Arc<Bench>)>>,
+}
+
+/// What is asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Wanted {
+    /// `None`: this node.
+    machine: Option<String>,
+    rules: OtherRules,
+}
+
+/// What is kept of it. Of this node only its rules are: what runs there changes.
+enum Made {
+    Rules(LoadedNode),
+    Whole(Bench),
+}
+
+/// A node that decides.
+#[derive(Clone)]
+pub(super) struct Bench {
+    pub(super) node: LoadedNode,
+    pub(super) ledger: Ledger,
+    /// Which requests of the pods on it are known.
+    pub(super) requests: Requests,
+    /// What has to be known beside what is decided.
+    pub(super) notes: Vec<String>,
+}
+
+impl Wanted {
+    /// As a query says.
+    pub(super) fn of(query: &Query) -> Self {
+        let text = |name| query.get(name).filter(|text| !text.is_empty()).map(str::to_owned);
+        let list = |name| {
+            let list = query.get(name)?.split(',').filter(|word| !word.is_empty());
+            Some(list.map(str::to_owned).collect())
+        };
+        Self {
+            machine: text("machine"),
+            rules: OtherRules {
+                policy: text("policy"),
+                scope: text("scope"),
+                cpu_options: list("cpuOptions"),
+                topology_options: list("topologyOptions"),
+                placement: text("placement"),
+            },
+        }
+    }
+}
+
+impl Benches {
+    /// The node that is wanted, as it is now.
+    pub(super) fn find(&self, node: &Node, wanted: &Wanted) -> Result<Bench, Failure> {
+        if wanted.machine.is_none() && wanted.rules.is_none() {
+            return Ok(this(node));
+        }
+        let known = {
+            let ready = self.ready.lock();
+            ready.iter().find(|(known, _)| known == wanted).map(|(_, made)| made.clone())
+        };
+        let made = match known {
+            Some(made) => made,
+            None => self.keep(wanted, self.make(node, wanted)?),
+        };
+        match &*made {
+            Made::Whole(bench) => Ok(bench.clone()),
+            Made::Rules(other) => {
+                let this = this(node);
+                Ok(Bench { ledger: restarted(&this, other)?, node: other.clone(), ..this })
+            }
+        }
+    }
+
+    fn make(&self, node: &Node, wanted: &Wanted) -> Result<Made, Failure> {
+        let Some(machine) = &wanted.machine else {
+            return by(&node.shared.node, &wanted.rules).map(Made::Rules);
+        };
+        let bench = match machine.strip_prefix(SENT) {
+            Some(_) => self.sent(machine)?,
+            None => Arc::new(built_in(machine)?),
+        };
+        let other = by(&bench.node, &wanted.rules)?;
+        let ledger = restarted(&bench, &other)?;
+        Ok(Made::Whole(Bench { node: other, ledger, ..Bench::clone(&bench) }))
+    }
+
+    fn keep(&self, wanted: &Wanted, made: Made) -> Arc<Made> {
+        let made = Arc::new(made);
+        let mut ready = self.ready.lock();
+        if ready.len() == READY {
+            ready.pop_front();
+        }
+        ready.push_back((wanted.clone(), made.clone()));
+        made
+    }
+
+    fn sent(&self, name: &str) -> Result<Arc<Bench>, Failure> {
+        let sent = self.sent.lock();
+        let found = sent.iter().find(|(known, _)| known == name).map(|(_, bench)| bench.clone());
+        let gone = format!("the node file {} is not here any more: drop it again", &name[SENT.len()..]);
+        found.ok_or_else(|| Failure::new(StatusCode::NOT_FOUND, gone))
+    }
+
+    /// Keeps a node file; what the machine in it is called from now on.
+    pub(super) fn take(&self, name: &str, archive: &[u8]) -> Result<String, Failure> {
+        let bench = in_file(name, archive).map_err(|error| Failure::wrong(format!("{error:#}")))?;
+        let name = format!("{SENT}{name}");
+        self.ready.lock().retain(|(wanted, _)| wanted.machine.as_deref() != Some(&*name));
+        let mut sent = self.sent.lock();
+        sent.retain(|(known, _)| *known != name);
+        if sent.len() == FILES {
+            sent.pop_front();
+        }
+        sent.push_back((name.clone(), Arc::new(bench)));
+        Ok(name)
+    }
+}
+
+/// This node.
+fn this(node: &Node) -> Bench {
+    Bench {
+        node: node.shared.node.clone(),
+        ledger: node.snapshot().ledger.clone(),
+        requests: node.shared.requests(),
+        notes: Vec::new(),
+    }
+}
+
+fn by(node: &LoadedNode, rules: &OtherRules) -> Result<LoadedNode, Failure> {
+    node.by(rules).map_err(|error| Failure::wrong(format!("{error:#}")))
+}
+
+fn restarted(bench: &Bench, other: &LoadedNode) -> Result<Ledger, Failure> {
+    let ledger = bench.node.restarted_as(other, &bench.ledger);
+    ledger.map_err(|error| Failure::new(StatusCode::CONFLICT, format!("{error:#}")))
+}
+
+/// An empty machine of those that are built in.
+fn built_in(name: &str) -> Result<Bench, Failure> {
+    // Any other word would be a path of this host.
+    if !machine_fixtures::names().any(|known| known == name) {
+        return Err(Failure::new(StatusCode::NOT_FOUND, format!("no built-in machine is called {name}")));
+    }
+    let make = || -> anyhow::Result<Bench> {
+        let source = MachineSource::named(name);
+        let (rules, residents) = (RulesSource::default(), ResidentsSource::default());
+        let machine = LoadedMachine::load(&source)?;
+        let node = LoadedNode::on(&machine, &rules, DeviceText::on(&rules, &source, &residents)?)?;
+        let ledger = node.empty_ledger();
+        Ok(Bench { node, ledger, requests: Requests::OfEveryPod, notes: Vec::new() })
+    };
+    make().map_err(|error| Failure::ours(&format!("{error:#}")))
+}
+
+/// The node of a node file, with what runs on it.
+fn in_file(name: &str, archive: &[u8]) -> anyhow::Result<Bench> {
+    let machine = LoadedMachine::in_archive(name, archive)?;
+    let residents = ResidentsSource::default();
+    let rules = RulesSource::default().of_node(
+        &node_input::IdentitySource::default(),
+        &residents,
+        machine.packed.as_deref(),
+    )?;
+    let node = LoadedNode::on(&machine, &rules, None)?;
+    let residents = node.residents(&residents)?;
+    let notes = residents.not_looked_at().into_iter().chain(residents.line.clone()).collect();
+    let requests = match residents.known {
+        Known::All => Requests::OfEveryPod,
+        Known::Holders | Known::Nothing => Requests::WhatIsHeld,
+    };
+    Ok(Bench { node, ledger: residents.ledger, requests, notes })
+}
+
+/// What there is to choose from, and what is chosen where nobody does.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Choices {
+    machines: Vec<&'static str>,
+    policies: [&'static str; 4],
+    scopes: [&'static str; 2],
+    cpu_options: [&'static str; 6],
+    topology_options: [&'static str; 1],
+    placements: [&'static str; 5],
+    /// By which rules the machine that is asked about decides.
+    configured: Configured,
+    /// Whether node files can be sent.
+    node_files: bool,
+    /// Whether scenarios can be run, and which are built in.
+    scenarios: Option<Vec<&'static str>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Configured {
+    policy: &'static str,
+    scope: &'static str,
+    cpu_options: Vec<String>,
+    topology_options: Vec<String>,
+    placement: &'static str,
+}
+
+impl Choices {
+    /// For the node that is wanted.
+    pub(super) fn new(node: &Node, wanted: &Wanted) -> Result<Self, Failure> {
+        use TopologyPolicyName as P;
+
+        let bench = node.benches.find(node, wanted)?;
+        let config = bench.node.config();
+        let on = |options: &std::collections::BTreeMap<String, String>| {
+            options.iter().filter(|(_, value)| *value == "true").map(|(name, _)| name.clone()).collect()
+        };
+        Ok(Self {
+            machines: machine_fixtures::names().collect(),
+            policies: [P::None, P::BestEffort, P::Restricted, P::SingleNumaNode].map(P::name),
+            scopes: [Scope::Container, Scope::Pod].map(Scope::name),
+            cpu_options: CpuOption::ALL.map(CpuOption::name),
+            topology_options: [PREFER_CLOSEST],
+            placements: Strategy::ALL.map(Strategy::name),
+            configured: Configured {
+                policy: bench.node.line.topology_policy,
+                scope: bench.node.line.topology_scope,
+                cpu_options: on(&config.cpu_manager_policy_options),
+                topology_options: on(&config.topology_manager_policy_options),
+                placement: bench.node.options().placement.strategy.name(),
+            },
+            node_files: node.desk.is_some(),
+            scenarios: node.desk.as_ref().map(|desk| desk.scenarios()),
+        })
+    }
+}

@@ -1,0 +1,231 @@
+//! `POST /v1/try`: what would be decided on pods here or on another machine, by these rules or by others, and what a change
+//! that would fit comes to. Nothing changes.
+
+use std::sync::Arc;
+
+use admission_report::Report;
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
+use bounded_http::{Client, Who, Work};
+use node_input::Wholeness;
+use node_output::{NodeBefore, NodeLine};
+use pod_spec::{Pod, PodUid};
+use serde::Serialize;
+use terminal_text::Page;
+use topology_admission::{Changed, Detail};
+
+use super::benches::{Bench, Choices, PARAMETERS, Wanted};
+use super::decide::{Decided, Written, owned, with_outcome};
+use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
+use super::reply::{Failure, Shape};
+use super::routes::{Answered, Node, body, large_body};
+use super::sent::{Reading, Sent};
+use super::view::{Picture, PodFits, View, page_of, picture};
+use crate::explain::{self, Before};
+
+/// Of so many refused pods is told what would fit.
+const FITS: usize = 20;
+
+/// The pod of a decision that is known, instead of a body.
+const UID: &str = "uid";
+
+/// A change, as a list of what would fit has it.
+#[derive(Debug)]
+struct Change {
+    /// The pod that it is for.
+    pod: String,
+    kind: String,
+    detail: String,
+}
+
+impl Change {
+    fn of(query: &Query) -> Result<Option<Self>, Failure> {
+        let get = |name| query.get(name).map(str::to_owned);
+        match (get("pod"), get("change"), get("detail")) {
+            (None, None, None) => Ok(None),
+            (Some(pod), Some(kind), Some(detail)) => Ok(Some(Self { pod, kind, detail })),
+            _ => Err(Failure::wrong("pod, change and detail go together")),
+        }
+    }
+}
+
+pub(super) async fn choices(
+    State(node): State<Node>,
+    who: Who,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, PARAMETERS[0]])?;
+    let (shape, wanted) = (Shape::of(&query, &headers)?, Wanted::of(&query));
+    let make = move |node: &Node| {
+        shape
+            .document("Choices", Choices::new(node, &wanted)?, |_, _| "choices are for programs\n".to_owned())
+    };
+    node.look(who, make).await
+}
+
+pub(super) async fn tried(
+    State(node): State<Node>,
+    who: Who,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    sent: Body,
+) -> Answered {
+    let own = [OUTPUT, GLYPHS, WIDTH, UID, "pod", "change", "detail"];
+    let takes: Vec<&str> = own.into_iter().chain(PARAMETERS).collect();
+    let query = Query::read(query.as_deref(), &takes)?;
+    let reading = Reading::of(&query, &headers, node.limit(who))?;
+    let (page, wanted, change) = (page_of(&query)?, Wanted::of(&query), Change::of(&query)?);
+    let uid = query.get(UID).map(PodUid::new);
+    let place = node.workshop.place(who, Work::Look).await?;
+    let sent = body(sent).await?;
+    let make = move |node: &Node, client: &Client| {
+        let bench = node.benches.find(node, &wanted)?;
+        let pods = match uid {
+            Some(uid) => known(node, &uid)?,
+            None => Sent::read(&bench.node, &sent, &reading)?,
+        };
+        drop(sent);
+        let view = view(&bench, pods, change.as_ref(), page, client)?;
+        let outcome = view.outcome;
+        let document = reading.shape.document("Trial", view, |view, _| view.text.clone())?;
+        Ok(with_outcome(outcome, document))
+    };
+    node.work(place, make).await
+}
+
+/// The pod of a refusal that is known.
+fn known(node: &Node, uid: &PodUid) -> Result<Sent, Failure> {
+    let logged = node.shared.log.last_on(uid);
+    let pod = logged.and_then(|logged| logged.asked.clone()).ok_or_else(|| {
+        let text = format!("no refusal of a pod of UID {} is known", uid.as_str());
+        Failure::new(StatusCode::NOT_FOUND, text)
+    })?;
+    Ok(Sent::of(pod))
+}
+
+fn view(
+    bench: &Bench,
+    sent: Sent,
+    change: Option<&Change>,
+    page: Page,
+    client: &Client,
+) -> Result<View, Failure> {
+    let Sent { pods, owners, wholeness, mut warnings } = sent;
+    warnings.extend(bench.notes.iter().cloned());
+    let mut trial =
+        Trial { bench, line: bench.node.line.clone(), decided: Decided::new(warnings), picture: None };
+    let mut ledger = pods.iter().fold(bench.ledger.clone(), |ledger, pod| ledger.release(&pod.uid));
+    let mut would_fit = Vec::new();
+    for pod in &pods {
+        if client.is_gone() {
+            break;
+        }
+        let before = Before { ledger: &ledger, requests: bench.requests };
+        let (report, after) = explain::one(&bench.node, Detail::Merges, &before, pod);
+        let name = format!("{}/{}", pod.namespace, pod.name);
+        if let Some(change) = change.filter(|change| change.pod == name) {
+            trial.decided.decisions.clear();
+            trial.make(change, &report, &before, pod, |report| owned(report, owners.get(&pod.uid)))?;
+            would_fit.clear();
+            break;
+        }
+        if would_fit.len() < FITS {
+            would_fit.extend(PodFits::of(&report));
+        }
+        let is_first =
+            trial.picture.as_ref().is_none_or(|(_, is_refused)| !is_refused && !report.is_admitted());
+        if is_first {
+            let before = NodeBefore::new(&bench.node.node, &bench.node.cpus, &ledger);
+            trial.picture = Some((picture(&report, before), !report.is_admitted()));
+        }
+        trial.decided.decisions.push(owned(Arc::new(report), owners.get(&pod.uid)));
+        ledger = after.unwrap_or(ledger);
+    }
+    Ok(trial.view(would_fit, wholeness, page))
+}
+
+/// What has been found out.
+struct Trial<'a> {
+    bench: &'a Bench,
+    line: NodeLine,
+    decided: Decided,
+    /// And whether it shows a refusal.
+    picture: Option<(Picture, bool)>,
+}
+
+impl Trial<'_> {
+    /// Decides on a pod again under a change that would fit.
+    fn make(
+        &mut self,
+        change: &Change,
+        report: &Report,
+        before: &Before<'_>,
+        pod: &Pod,
+        owned: impl FnOnce(Arc<Report>) -> Arc<Report>,
+    ) -> Result<(), Failure> {
+        let Change { kind, detail, .. } = change;
+        let alternatives =
+            report.refusal().map(|refusal| refusal.alternatives.as_slice()).unwrap_or_default();
+        let found = alternatives
+            .iter()
+            .find(|fit| fit.remedy.kind() == kind && fit.remedy.to_string() == *detail)
+            .and_then(|fit| self.bench.node.node.changed(before.ledger, pod, &fit.change));
+        let Some(Changed { node, ledger, pod }) = found else {
+            let text =
+                format!("{kind} {detail} is not among what would fit: the node has changed, try again");
+            return Err(Failure::new(StatusCode::CONFLICT, text));
+        };
+        let mut other = self.bench.node.clone();
+        let configuration = format!("{} with {kind} {detail}", other.line.configuration);
+        other.line = NodeLine::new(&other.line.machine, &configuration, &node);
+        other.node = Arc::new(node);
+        let before = Before { ledger: &ledger, ..*before };
+        let (report, _) = explain::one(&other, Detail::Merges, &before, &pod);
+        let room = NodeBefore::new(&other.node, &other.cpus, &ledger);
+        self.picture = Some((picture(&report, room), !report.is_admitted()));
+        self.decided.decisions.push(owned(Arc::new(report)));
+        self.line = other.line;
+        Ok(())
+    }
+
+    fn view(self, would_fit: Vec<PodFits>, wholeness: Wholeness, page: Page) -> View {
+        let Self { line, decided, picture, .. } = self;
+        let outcome = decided.outcome(wholeness);
+        let text = Written { node: &line, decided }.draw(page, node_output::explanation);
+        View { node: line.line(page), outcome, text, picture: picture.map(|(picture, _)| picture), would_fit }
+    }
+}
+
+/// A node file that was kept.
+#[derive(Serialize)]
+struct Taken {
+    machine: String,
+}
+
+/// Keeps a node file for trials on its machine.
+pub(super) async fn take(
+    State(node): State<Node>,
+    who: Who,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    sent: Body,
+) -> Answered {
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "name"])?;
+    let shape = Shape::of(&query, &headers)?;
+    let name = query.get("name").unwrap_or_default().to_owned();
+    if name.is_empty()
+        || name.len() > 200
+        || name.contains(|letter: char| letter.is_control() || letter == ',')
+    {
+        return Err(Failure::wrong("name is the name of a file"));
+    }
+    let place = node.workshop.place(who, Work::Look).await?;
+    let sent = large_body(sent).await?;
+    let make = move |node: &Node, _: &Client| {
+        let machine = node.benches.take(&name, &sent)?;
+        shape.document("NodeFile", Taken { machine }, |taken, _| format!("{}\n", taken.machine))
+    };
+    node.work(place, make).await
+}

@@ -1,0 +1,177 @@
+//! Decisions as the page shows them: the text of the command line, a picture of what the node had, and the changes that
+//! would fit.
+
+use admission_report::{Alternative, Report};
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
+use bounded_http::Who;
+use machine_picture::svg;
+use node_output::{NodeBefore, PodGroup, decision_picture};
+use pod_spec::PodUid;
+use serde::Serialize;
+use terminal_text::{Glyphs, Page};
+
+use super::look::origin;
+use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
+use super::reply::{DONE, Failure, SOME_REFUSED, Shape};
+use super::routes::{Answered, Node};
+use crate::shared::LoggedDecision;
+
+/// Letters in a line where nobody says how many.
+const LETTERS: usize = 100;
+
+/// One or several decisions.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct View {
+    /// The node and its rules in a few words.
+    pub(super) node: String,
+    /// As in the header of other answers.
+    pub(super) outcome: &'static str,
+    /// As the command line prints it.
+    pub(super) text: String,
+    /// Of one pod: what each NUMA node had, and what was chosen or lacked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) picture: Option<Picture>,
+    /// What would fit, of pods that are refused.
+    pub(super) would_fit: Vec<PodFits>,
+}
+
+/// A picture, and whose decision it shows.
+#[derive(Serialize)]
+pub(super) struct Picture {
+    pub(super) pod: String,
+    pub(super) svg: String,
+}
+
+/// What would fit for one pod.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PodFits {
+    pub(super) pod: String,
+    pub(super) alternatives: Vec<Alternative>,
+}
+
+impl PodFits {
+    /// `None`: the pod is admitted, or nothing was found.
+    pub(super) fn of(report: &Report) -> Option<Self> {
+        let alternatives = report.refusal()?.alternatives.clone();
+        (!alternatives.is_empty()).then(|| Self { pod: report.pod.clone(), alternatives })
+    }
+}
+
+/// The picture alone: sentences stand in the text beside it.
+pub(super) fn picture(report: &Report, before: NodeBefore<'_>) -> Picture {
+    let mut drawn = decision_picture(report, before, Vec::new());
+    drawn.lists.clear();
+    drawn.headline.clone_from(&report.pod);
+    Picture { pod: report.pod.clone(), svg: svg::decision(&drawn) }
+}
+
+/// The page that a query asks for.
+pub(super) fn page_of(query: &Query) -> Result<Page, Failure> {
+    let width = match query.get(WIDTH) {
+        None => LETTERS,
+        Some(width) => width
+            .parse()
+            .ok()
+            .filter(|width| (40..=10_000).contains(width))
+            .ok_or_else(|| Failure::wrong("width is a number of letters from 40 to 10000"))?,
+    };
+    Ok(Page { glyphs: Glyphs::Unicode, width: Some(width) })
+}
+
+/// A decision in a line.
+#[derive(Serialize)]
+struct Line<'a> {
+    uid: &'a str,
+    time: &'a str,
+    pod: &'a str,
+    admitted: bool,
+    reason: String,
+    message: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn of(logged: &'a LoggedDecision) -> Self {
+        let LoggedDecision { uid, time, report, kubelet, .. } = logged;
+        let refusal = report.refusal();
+        let (reason, message) = match (kubelet, refusal) {
+            (Some(kubelet), _) => (kubelet.reason.clone(), kubelet.message.as_str()),
+            (None, Some(refusal)) => (refusal.reason.to_string(), refusal.message.as_str()),
+            (None, None) => (String::new(), ""),
+        };
+        let admitted = kubelet.is_none() && refusal.is_none();
+        Self { uid: uid.as_str(), time, pod: &report.pod, admitted, reason, message }
+    }
+}
+
+/// Decisions in lines.
+#[derive(Serialize)]
+struct Lines<'a> {
+    /// How many there were in all: what to ask for next.
+    newest: u64,
+    decisions: Vec<Line<'a>>,
+}
+
+/// The last decisions in lines, oldest first.
+pub(super) async fn lines(
+    State(node): State<Node>,
+    who: Who,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "after"])?;
+    let shape = Shape::of(&query, &headers)?;
+    let after = match query.get("after").map(str::parse) {
+        None => 0,
+        Some(Ok(after)) => after,
+        Some(Err(_)) => return Err(Failure::wrong("after is the number of a decision")),
+    };
+    let make = move |node: &Node| {
+        let (newest, decisions) = node.shared.log.since(after);
+        let lines = Lines { newest, decisions: decisions.iter().map(|logged| Line::of(logged)).collect() };
+        shape.document("DecisionLines", lines, |lines, page| {
+            let row = |line: &Line<'_>| [line.time, line.pod, &line.reason].map(str::to_owned).to_vec();
+            page.columns(lines.decisions.iter().map(row), "")
+        })
+    };
+    node.look(who, make).await
+}
+
+/// The last decision on a pod.
+pub(super) async fn decision(
+    State(node): State<Node>,
+    who: Who,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "uid"])?;
+    let (shape, page) = (Shape::of(&query, &headers)?, page_of(&query)?);
+    let uid = query.get("uid").map(PodUid::new).ok_or_else(|| Failure::wrong("uid is missing"))?;
+    node.look(who, move |node| {
+        shape.document("DecisionView", view(node, &uid, page)?, |view, _| view.text.clone())
+    })
+    .await
+}
+
+fn view(node: &Node, uid: &PodUid, page: Page) -> Result<View, Failure> {
+    let none = || {
+        let text = format!("no decision on the pod of UID {} is known", uid.as_str());
+        Failure::new(StatusCode::NOT_FOUND, text)
+    };
+    let logged = node.shared.log.last_on(uid).ok_or_else(none)?;
+    let line = node.line().line(page);
+    let group = PodGroup::from(Report::clone(&logged.report));
+    let drawn = node_output::explanation(&group, Some(&line), page);
+    let snapshot = node.snapshot();
+    let own = &node.shared.node;
+    let before = NodeBefore::kept(&own.node, &own.cpus, logged.free.clone(), snapshot.ledger.inventory());
+    Ok(View {
+        node: line,
+        outcome: if logged.report.is_admitted() { DONE } else { SOME_REFUSED },
+        text: format!("{} {}\n{drawn}", logged.time, origin(&logged)),
+        picture: Some(picture(&logged.report, before)),
+        would_fit: PodFits::of(&logged.report).into_iter().collect(),
+    })
+}

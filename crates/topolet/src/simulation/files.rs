@@ -1,0 +1,60 @@
+//! Files that a scenario names: where they are, or that it names none.
+
+use std::path::PathBuf;
+
+use anyhow::{anyhow, bail};
+use node_input::DeviceText;
+
+use super::built_in::DEVICES;
+
+/// Where the files of a scenario are.
+pub(super) enum Files {
+    /// Below a folder: that of the scenario.
+    In(PathBuf),
+    /// Nowhere but in this program: the scenario is a text from elsewhere, and reads nothing of this host.
+    BuiltIn,
+}
+
+impl Files {
+    /// What a scenario calls a machine, as an argument would.
+    pub(super) fn machine(&self, name: &str) -> anyhow::Result<String> {
+        if matches!(self, Self::BuiltIn) && !machine_fixtures::names().any(|known| known == name) {
+            bail!("a scenario that is pasted has built-in machines only, and none is called {name}");
+        }
+        self.word_or_path(name)
+    }
+
+    /// The same of a configuration.
+    pub(super) fn config(&self, name: &str) -> anyhow::Result<String> {
+        self.word_or_path(name)
+    }
+
+    fn word_or_path(&self, name: &str) -> anyhow::Result<String> {
+        if name.contains(['/', '.']) {
+            Ok(self.path(name)?.display().to_string())
+        } else {
+            Ok(name.to_owned())
+        }
+    }
+
+    /// A path as the scenario means it.
+    pub(super) fn path(&self, path: &str) -> anyhow::Result<PathBuf> {
+        match self {
+            Self::In(folder) => Ok(folder.join(path)),
+            Self::BuiltIn => Err(anyhow!(
+                "a scenario that is pasted reads no files, such as {path}: topolet simulate does"
+            )),
+        }
+    }
+
+    /// The devices that a scenario names.
+    pub(super) fn devices(&self, path: &str) -> anyhow::Result<DeviceText> {
+        let built_in = || DEVICES.iter().find(|(name, _)| path.rsplit('/').next() == Some(*name));
+        match (self, built_in()) {
+            (Self::BuiltIn, Some((name, text))) => {
+                Ok(DeviceText { name: (*name).to_owned(), text: text.as_bytes().to_vec() })
+            }
+            _ => DeviceText::read(&self.path(path)?),
+        }
+    }
+}
