@@ -1,86 +1,111 @@
-// The last decisions, newest first. A decision opens as the text of the command line.
+// The last decisions, newest first. A decision opens as the text of the command line, with its picture.
 
-import { lettersIn, readDocument, readText } from "./server.js";
+import { Shown, element, lettersBeside } from "./shown.js";
+import { decide, readDocument } from "./server.js";
+
+// As many as the server keeps.
+const MOST = 1000;
 
 const list = document.getElementById("list");
 const contains = document.getElementById("contains");
-const outcome = document.getElementById("outcome");
+const reason = document.getElementById("reason");
+const since = document.getElementById("since");
 const count = document.getElementById("count");
 
 // Of each decision its element, which stays while the decision is listed: what a reader has opened stays open.
 const known = new Map();
+let newest = 0;
 
 function keyOf(decision) {
   return `${decision.uid} ${decision.time}`;
 }
 
-function reasonOf(decision) {
-  return decision.kubelet?.reason ?? decision.refusal?.reason ?? "admitted";
-}
-
-function span(kind, text) {
-  const span = document.createElement("span");
-  span.className = kind;
-  span.textContent = text;
-  return span;
+async function open(details, decision) {
+  const shown = new Shown(details, `The decision on ${decision.pod}`, (change) =>
+    decide("", { uid: decision.uid, width: lettersBeside(details), ...change }));
+  try {
+    const path = `/v1/decisions/view?uid=${encodeURIComponent(decision.uid)}&width=${lettersBeside(details)}`;
+    shown.show(await readDocument(path));
+  } catch (error) {
+    shown.say("refused", error.message, "");
+  }
 }
 
 function entry(decision) {
   const details = document.createElement("details");
   const summary = document.createElement("summary");
-  const time = document.createElement("time");
+  const time = element("time", "", decision.time.slice(0, 19).replace("T", " "));
   time.dateTime = decision.time;
-  time.textContent = decision.time;
   const kind = decision.admitted ? "admitted" : "refused";
-  summary.append(time, span("pod", decision.pod), span(kind, reasonOf(decision)));
-  const text = document.createElement("pre");
-  text.tabIndex = 0;
-  text.setAttribute("aria-label", `The decision on ${decision.pod}`);
-  details.append(summary, text);
-  details.addEventListener("toggle", async () => {
-    if (!details.open || text.textContent) return;
-    try {
-      const path = `/v1/decisions?uid=${encodeURIComponent(decision.uid)}`;
-      text.textContent = await readText(path, lettersIn(text));
-    } catch (error) {
-      text.textContent = error.message;
-    }
+  const outcome = element("span", kind, decision.admitted ? "admitted" : decision.reason);
+  summary.append(time, element("span", "pod", decision.pod), outcome, element("span", "message", decision.message));
+  details.append(summary);
+  let isRead = false;
+  details.addEventListener("toggle", () => {
+    if (!details.open || isRead) return;
+    isRead = true;
+    open(details, decision);
   });
   return details;
 }
 
+function isWanted(decision, now) {
+  if (!decision.pod.toLowerCase().includes(contains.value.trim().toLowerCase())) return false;
+  if (since.value && now - Date.parse(decision.time) > Number(since.value) * 1000) return false;
+  switch (reason.value) {
+    case "": return true;
+    case "admitted": return decision.admitted;
+    case "refused": return !decision.admitted;
+    default: return decision.reason === reason.value;
+  }
+}
+
 function filter() {
-  const wanted = contains.value.trim().toLowerCase();
+  const now = Date.now();
   let shown = 0;
   for (const { decision, details } of known.values()) {
-    const said = `${decision.time} ${decision.pod} ${reasonOf(decision)} ${decision.refusal?.message ?? ""}`;
-    const fits = said.toLowerCase().includes(wanted)
-      && (!outcome.value || decision.admitted === (outcome.value === "admitted"));
-    details.hidden = !fits;
-    shown += fits ? 1 : 0;
+    const is = isWanted(decision, now);
+    if (details.hidden === is) details.hidden = !is;
+    shown += is ? 1 : 0;
   }
   count.textContent = `${shown} of ${known.size}`;
+  document.getElementById("no-decisions").hidden = shown > 0;
+}
+
+// Each reason once, those that are gone too: it may be chosen.
+function learn(decision) {
+  if (decision.admitted || [...reason.options].some((option) => option.value === decision.reason)) return;
+  reason.append(new Option(decision.reason, decision.reason));
+}
+
+// The server may be another one: everything is read again.
+export function forgetDecisions() {
+  newest = 0;
+  for (const { details } of known.values()) details.remove();
+  known.clear();
 }
 
 export async function refreshDecisions() {
-  const found = (await readDocument("/v1/decisions")).decisions;
-  const keys = new Set(found.map(keyOf));
-  for (const [key, { details }] of known) {
-    if (!keys.has(key)) {
-      details.remove();
-      known.delete(key);
-    }
-  }
-  for (const decision of found) {
+  const found = await readDocument(`/v1/decisions/lines?after=${newest}`);
+  if (found.newest < newest) forgetDecisions();
+  newest = found.newest;
+  const fresh = [];
+  for (const decision of found.decisions) {
     const key = keyOf(decision);
     if (known.has(key)) continue;
     const details = entry(decision);
     known.set(key, { decision, details });
-    list.prepend(details);
+    fresh.unshift(details);
+    learn(decision);
+  }
+  list.prepend(...fresh);
+  for (const [key, { details }] of known) {
+    if (known.size <= MOST) break;
+    details.remove();
+    known.delete(key);
   }
   filter();
 }
 
-contains.addEventListener("input", filter);
-outcome.addEventListener("change", filter);
+for (const chooser of [contains, reason, since]) chooser.addEventListener("input", filter);
 document.getElementById("filter").addEventListener("submit", (event) => event.preventDefault());

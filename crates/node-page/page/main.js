@@ -1,28 +1,19 @@
 // Which view is shown, and that it is what the node is now.
 
-import { refreshDecisions } from "./decisions.js";
+import { forgetDecisions, refreshDecisions } from "./decisions.js";
 import { refreshMachine, refreshNode } from "./node.js";
 import { Refused, coalesced, listen, readDocument, takeToken } from "./server.js";
-import { takeManifest, tryManifest } from "./try.js";
+import { prepareDesk } from "./simulate.js";
+import { prepareTrial, takeTrial } from "./try.js";
 
-const VIEWS = ["node", "decisions", "try"];
+const VIEWS = ["node", "decisions", "try", "simulate"];
 // After a connection ends, it is tried again after so many milliseconds.
 const AGAIN = 1000;
+// Between two looks at the node, in milliseconds, while much happens there.
+const BETWEEN = 400;
 
 const live = document.getElementById("live");
-
-function view() {
-  const fragment = location.hash.slice(1);
-  const name = fragment.split("=")[0];
-  const shown = VIEWS.includes(name) ? name : "node";
-  for (const other of VIEWS) {
-    document.getElementById(other).hidden = other !== shown;
-    const tab = document.querySelector(`nav a[href="#${other}"]`);
-    if (other === shown) tab.setAttribute("aria-current", "page");
-    else tab.removeAttribute("aria-current");
-  }
-  takeManifest(fragment);
-}
+let shown = null;
 
 async function refreshStatus() {
   const { problems, notes = [] } = await readDocument("/v1/status");
@@ -37,29 +28,56 @@ async function refreshStatus() {
 }
 
 function says(text, lost) {
-  live.textContent = text;
+  if (live.textContent !== text) live.textContent = text;
   live.classList.toggle("lost", lost);
 }
+
+// What a view needs when it is opened or the server is there again, and when something has happened.
+const opened = { node: refreshMachine, try: prepareTrial, simulate: prepareDesk };
 
 // A request for each kind of news one after the other: a page takes few of the connections that others may have.
 const refresh = coalesced(async () => {
   try {
+    // Who the node is stands above every view.
+    if (shown === "node" || !document.getElementById("which").textContent) await refreshNode();
+    if (shown === "decisions") await refreshDecisions();
     await refreshStatus();
-    await refreshNode();
-    await refreshDecisions();
     says("live", false);
   } catch (error) {
     says(error instanceof Refused ? error.message : "the node does not answer", true);
   }
-});
+}, BETWEEN);
+
+function open() {
+  // What is wrong with the server is said beside the views.
+  opened[shown]?.().catch(() => {});
+}
+
+function view() {
+  const fragment = location.hash.slice(1);
+  const name = fragment.split("=")[0];
+  const before = shown;
+  shown = VIEWS.includes(name) ? name : "node";
+  for (const other of VIEWS) {
+    document.getElementById(other).hidden = other !== shown;
+    const tab = document.querySelector(`nav a[href="#${other}"]`);
+    if (other === shown) tab.setAttribute("aria-current", "page");
+    else tab.removeAttribute("aria-current");
+  }
+  takeTrial(fragment);
+  if (before && before !== shown) {
+    open();
+    refresh();
+  }
+}
 
 async function follow() {
   for (;;) {
     try {
       await listen(() => {
+        forgetDecisions();
         refresh();
-        refreshMachine().catch(() => {});
-        tryManifest();
+        open();
       }, refresh);
       says("the node has ended the connection; trying again", true);
     } catch (error) {

@@ -1,4 +1,4 @@
-// Asks the server that the page is from. Nothing here changes anything there.
+// Asks the server that the page is from. Nothing here changes anything on the node.
 
 const TOKEN = "topolet-token";
 
@@ -29,24 +29,20 @@ async function ask(path, options = {}) {
   throw new Refused(message);
 }
 
-export async function readDocument(path) {
-  return (await ask(path)).json();
+export async function readDocument(path, options) {
+  return (await ask(path, options)).json();
 }
 
 // As the command line prints it, at most `width` letters wide.
 export async function readText(path, width) {
-  return (await ask(withTable(path, width))).text();
+  const table = width ? `${path.includes("?") ? "&" : "?"}output=table&glyphs=unicode&width=${width}` : "";
+  return (await ask(path + table)).text();
 }
 
-// What would be decided on a manifest: the text, and in one word what it comes to.
-export async function explain(manifest, width, signal) {
-  const path = withTable("/v1/explain?anew=true", width);
-  const answer = await ask(path, { method: "POST", body: manifest, signal });
-  return { text: await answer.text(), outcome: answer.headers.get("topolet-outcome") };
-}
-
-function withTable(path, width) {
-  return `${path}${path.includes("?") ? "&" : "?"}output=table&glyphs=unicode&width=${width}`;
+// What would be decided on a manifest, or with `uid` among the parameters on a pod that was refused.
+export async function decide(manifest, parameters, signal) {
+  const query = new URLSearchParams({ glyphs: "unicode", ...parameters });
+  return readDocument(`/v1/try?${query}`, { method: "POST", body: manifest, signal });
 }
 
 // Calls `opened` once the stream is there and `happened` for every event; ends or throws when the stream does.
@@ -70,8 +66,8 @@ export function lettersIn(element) {
   return Math.max(60, Math.min(160, Math.floor((element.clientWidth - 24) / 7.9)));
 }
 
-// The same work for many calls: at most one is in progress, and one more follows.
-export function coalesced(work) {
+// The same work for many calls: at most one is in progress, and one more follows, `pause` milliseconds later.
+export function coalesced(work, pause) {
   let running = false;
   let again = false;
   return async function call() {
@@ -84,6 +80,7 @@ export function coalesced(work) {
       do {
         again = false;
         await work();
+        if (again) await new Promise((done) => setTimeout(done, pause));
       } while (again);
     } finally {
       running = false;

@@ -1,71 +1,107 @@
-// A manifest that is tried: the decision is there while it is typed. A link has it in its fragment, which no browser sends.
+// A manifest that is tried, under one configuration or two: the decisions are there while it is typed. A link has it all in
+// its fragment.
 
-import { explain, lettersIn } from "./server.js";
+import { LONGEST_LINK, decoded, encoded } from "./link.js";
+import { Side } from "./side.js";
 
-const VERDICTS = {
-  done: ["admitted", "admitted"],
-  "some-refused": ["refused", "refused"],
-  partial: ["", "a part of the manifest was left out"],
-};
-// Longer links are cut or refused by programs that people paste them into.
-const LONGEST_LINK = 32 * 1024;
+// The server reads no longer ones.
+const LONGEST = 1 << 20;
 
 const manifest = document.getElementById("manifest");
-const verdict = document.getElementById("verdict");
-const explanation = document.getElementById("explanation");
+const bench = document.getElementById("bench");
+const into = document.getElementById("sides");
+const compare = document.getElementById("compare");
 const link = document.getElementById("link");
+const note = document.getElementById("link-note");
 
-let asked = null;
-
-function tell(kind, word, text) {
-  verdict.className = kind;
-  verdict.textContent = word;
-  explanation.textContent = text;
-}
-
-// Asks about what is there now; an earlier question that has no answer yet is given up.
-export async function tryManifest() {
-  asked?.abort();
-  asked = new AbortController();
-  const { signal } = asked;
-  linkTo(manifest.value);
-  if (!manifest.value.trim()) {
-    tell("", "", "");
-    return;
-  }
-  try {
-    const { text, outcome } = await explain(manifest.value, lettersIn(explanation), signal);
-    if (!signal.aborted) tell(...(VERDICTS[outcome] ?? ["", ""]), text);
-  } catch (error) {
-    if (!signal.aborted) tell("refused", "not decided", error.message);
-  }
-}
+const sides = [new Side(into, "Configuration", tryManifest)];
 
 function linkTo(text) {
-  const bytes = new TextEncoder().encode(text);
-  const fits = bytes.length <= LONGEST_LINK;
-  document.getElementById("link-note").textContent = fits ? "" : "(the manifest is too long for a link)";
-  let binary = "";
-  if (fits) for (const byte of bytes) binary += String.fromCharCode(byte);
-  const encoded = btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-  link.hash = encoded ? `try=${encoded}` : "try";
+  // Its letters are not fewer than half of its bytes.
+  const is = text.length <= LONGEST_LINK;
+  const all = { manifest: text, sides: sides.map((side) => side.chosen) };
+  const letters = is ? encoded(all) : null;
+  const isFile = all.sides.some((side) => side.machine?.startsWith("file:"));
+  note.textContent = letters === null ? "(the manifest is too long for a link)" : isFile ? "(without the node file)" : "";
+  link.hash = letters && text ? `try=${letters}` : "try";
 }
 
-// The manifest of a fragment that has one.
-export function takeManifest(fragment) {
-  const encoded = fragment.startsWith("try=") ? fragment.slice(4) : "";
-  if (!encoded) return;
+// Asks about what is there now.
+export async function tryManifest() {
+  const text = manifest.value;
+  linkTo(text);
+  if (text.length > LONGEST) {
+    for (const side of sides) side.refuse(`The manifest is longer than ${LONGEST} bytes, which no server of this page reads.`);
+    return;
+  }
+  await Promise.all(sides.map((side) => side.try(text)));
+}
+
+async function other(chosen) {
+  if (sides.length === 1) {
+    sides.push(new Side(into, "The other configuration", tryManifest));
+    compare.setAttribute("aria-pressed", "true");
+    bench.classList.add("two");
+  }
+  await sides[1].choose(chosen);
+}
+
+function alone() {
+  if (sides.length === 1) return;
+  sides.pop().root.remove();
+  compare.setAttribute("aria-pressed", "false");
+  bench.classList.remove("two");
+}
+
+// One thing after the other: a link may come while it is still asked what there is to choose from.
+let last = Promise.resolve();
+function inTurn(work) {
+  last = last.then(work, work);
+  return last;
+}
+
+// The trial of a fragment that has one.
+export function takeTrial(fragment) {
+  return inTurn(() => take(fragment));
+}
+
+async function take(fragment) {
+  const letters = fragment.startsWith("try=") ? fragment.slice(4) : "";
+  if (!letters) return;
+  let trial;
   try {
-    const binary = atob(encoded.replaceAll("-", "+").replaceAll("_", "/"));
-    const bytes = Uint8Array.from(binary, (letter) => letter.charCodeAt(0));
-    manifest.value = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    trial = decoded(letters);
+    if (typeof trial.manifest !== "string") throw new Error("no manifest");
   } catch {
-    tell("refused", "the link is damaged", "Its manifest cannot be read: copy the link again.");
+    sides[0].refuse("The link is damaged: copy it again.");
+    return;
+  }
+  manifest.value = trial.manifest;
+  const [first, second] = Array.isArray(trial.sides) ? trial.sides : [];
+  try {
+    await sides[0].choose(first ?? {});
+    if (second) await other(second);
+    else alone();
+  } catch (error) {
+    sides[0].refuse(error.message);
     return;
   }
   tryManifest();
 }
 
+// Learns what there is to choose from, again where the server has been another one.
+export function prepareTrial() {
+  return inTurn(async () => {
+    for (const side of sides) await side.choose();
+    tryManifest();
+  });
+}
+
+compare.addEventListener("click", () => inTurn(async () => {
+  if (sides.length === 1) await other({}).catch((error) => sides[1]?.refuse(error.message));
+  else alone();
+  tryManifest();
+}));
 manifest.addEventListener("input", tryManifest);
 manifest.addEventListener("dragover", (event) => {
   event.preventDefault();

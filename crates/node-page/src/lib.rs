@@ -17,15 +17,20 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// All files of the page. The first is the page itself.
-pub const ASSETS: [Asset; 8] = [
+pub const ASSETS: [Asset; 13] = [
     Asset { path: "/", content_type: HTML, text: include_str!("../page/index.html") },
     Asset { path: "/page/style.css", content_type: CSS, text: include_str!("../page/style.css") },
     Asset { path: "/page/icon.svg", content_type: "image/svg+xml", text: include_str!("../page/icon.svg") },
     Asset { path: "/page/main.js", content_type: SCRIPT, text: include_str!("../page/main.js") },
     Asset { path: "/page/server.js", content_type: SCRIPT, text: include_str!("../page/server.js") },
+    Asset { path: "/page/picture.js", content_type: SCRIPT, text: include_str!("../page/picture.js") },
     Asset { path: "/page/node.js", content_type: SCRIPT, text: include_str!("../page/node.js") },
     Asset { path: "/page/decisions.js", content_type: SCRIPT, text: include_str!("../page/decisions.js") },
+    Asset { path: "/page/shown.js", content_type: SCRIPT, text: include_str!("../page/shown.js") },
     Asset { path: "/page/try.js", content_type: SCRIPT, text: include_str!("../page/try.js") },
+    Asset { path: "/page/side.js", content_type: SCRIPT, text: include_str!("../page/side.js") },
+    Asset { path: "/page/link.js", content_type: SCRIPT, text: include_str!("../page/link.js") },
+    Asset { path: "/page/simulate.js", content_type: SCRIPT, text: include_str!("../page/simulate.js") },
 ];
 
 /// Headers of every file: no other script or style, no other host, no frame of another page around it, and no type that a
