@@ -86,6 +86,21 @@ impl Browser {
         self.of_session("POST", "/execute/sync", &json!({"script": script, "args": arguments}))
     }
 
+    /// Runs a script that calls its last argument with what it comes to.
+    pub(crate) fn run_long(&self, script: &str) -> anyhow::Result<Value> {
+        self.of_session("POST", "/execute/async", &json!({"script": script, "args": []}))
+    }
+
+    /// Presses a key and lets it go.
+    pub(crate) fn press(&self, key: &str) -> anyhow::Result<()> {
+        let code = if key == "Tab" { 9 } else { 0 };
+        for kind in ["rawKeyDown", "keyUp"] {
+            let event = json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code});
+            self.tools("Input.dispatchKeyEvent", &event)?;
+        }
+        Ok(())
+    }
+
     /// The same, until what it returns is neither `false` nor empty.
     pub(crate) fn until(&self, what: &str, script: &str) -> anyhow::Result<Value> {
         let since = Instant::now();

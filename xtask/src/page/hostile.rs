@@ -46,6 +46,15 @@ pub(super) fn page_changes_nothing(browser: &Browser, port: u16) -> anyhow::Resu
     Ok(())
 }
 
+/// Elements, by id or by selector, come to have the markup as text.
+fn is_text(browser: &Browser, of: &[&str]) -> anyhow::Result<()> {
+    let script = format!(
+        "return {}.every((one) => (document.getElementById(one) ?? document.querySelector(one))?.textContent.includes('<img src=x'))",
+        json!(of)
+    );
+    browser.until(&format!("markup is text in {of:?}"), &script).map(drop)
+}
+
 /// What a server may tell at the worst: markup in every text, and a picture with scripts.
 const MARKUP: &str = "<img src=x onerror=\"window.hacked=1\"><script>window.hacked=2</script>";
 const SVG: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:h=\"http://www.w3.org/1999/xhtml\" width=\"9\" height=\"9\" \
@@ -56,12 +65,22 @@ const SVG: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:h=\"http://ww
 /// The page, with a server that answers the worst.
 pub(super) fn documents_stay_text(browser: &Browser) -> anyhow::Result<()> {
     let ui = Running::ui(&["--machine", "xeon-cxl-4node"])?;
+    let fits =
+        json!([{"pod": MARKUP, "alternatives": [{"change": MARKUP, "detail": MARKUP, "result": MARKUP}]}]);
+    let view = json!({"node": MARKUP, "outcome": "some-refused", "text": MARKUP, "picture": {"pod": MARKUP, "svg": SVG},
+        "wouldFit": fits});
     let node = json!({
         "/v1/picture": {"which": MARKUP, "svg": SVG,
             "pods": [{"name": MARKUP, "class": "p0", "letters": "A", "holds": [MARKUP]}]},
         "/v1/status": {"problems": [MARKUP], "notes": [MARKUP]},
-        "/v1/decisions": {"decisions": [{"uid": MARKUP, "time": MARKUP, "pod": MARKUP, "admitted": false,
-            "refusal": {"reason": MARKUP, "message": MARKUP}}]},
+        "/v1/decisions/lines": {"newest": 1, "decisions": [{"uid": MARKUP, "time": MARKUP, "pod": MARKUP,
+            "admitted": false, "reason": MARKUP, "message": MARKUP}]},
+        "/v1/decisions/view": view, "/v1/try": view,
+        "/v1/choices": {"machines": [MARKUP], "policies": [MARKUP], "scopes": [MARKUP], "placements": [MARKUP],
+            "cpuOptions": [MARKUP], "topologyOptions": [MARKUP], "nodeFiles": true, "scenarios": [MARKUP],
+            "configured": {"policy": MARKUP, "scope": MARKUP, "placement": MARKUP, "cpuOptions": [MARKUP],
+                "topologyOptions": [MARKUP]}},
+        "/v1/simulations": {"number": 1, "state": "done", "done": 1, "all": 1, "text": MARKUP, "charts": SVG},
     });
     // The modules ask by `fetch`; what they get is made up before they run.
     let replaced = format!(
@@ -81,25 +100,34 @@ pub(super) fn documents_stay_text(browser: &Browser) -> anyhow::Result<()> {
         "return document.getElementById('live').textContent === 'live'",
     )?;
     browser.run(
-        "const text = document.getElementById('manifest'); text.value = arguments[0]; \
-         text.dispatchEvent(new Event('input')); document.querySelector('#list summary').click(); \
-         document.querySelector('#pods button').click(); \
+        "document.querySelector('#pods button').click(); \
          document.getElementById('picture').shadowRoot.querySelector('rect').dispatchEvent(new MouseEvent('click'))",
+        &json!([]),
+    )?;
+    is_text(browser, &["which", "problems", "pods", "status-text"])?;
+    browser.run("location.hash = 'decisions'", &json!([]))?;
+    is_text(browser, &["list"])?;
+    browser.run("document.querySelector('#list summary').click()", &json!([]))?;
+    is_text(browser, &["#list pre", "#list .fits"])?;
+    browser.run("document.querySelector('#list .fits button').click(); location.hash = 'try'", &json!([]))?;
+    browser.run(
+        "const text = document.getElementById('manifest'); text.value = arguments[0]; \
+         text.dispatchEvent(new Event('input'))",
         &json!([MARKUP]),
     )?;
-    browser.until(
-        "markup is text everywhere",
-        "const shown = ['which', 'problems', 'pods', 'list', 'status-text', 'explanation'];
-         return shown.every((id) => document.getElementById(id).textContent.includes('<img src=x'))
-            && document.querySelector('#list pre').textContent.includes('<img src=x')",
-    )?;
+    is_text(browser, &["sides", ".side pre", ".side fieldset"])?;
+    browser.run("location.hash = 'simulate'", &json!([]))?;
+    is_text(browser, &["scenarios"])?;
+    browser.run("document.getElementById('run').click()", &json!([]))?;
+    is_text(browser, &["results", "#results pre"])?;
     let planted = browser.run(
         "const inside = document.getElementById('picture').shadowRoot;
          const planted = 'img, script:not([src]), foreignObject, a[href^=javascript], [onload], [onclick], [onerror]';
-         return [window.hacked ?? null, document.querySelectorAll(planted).length, inside.querySelectorAll(planted).length,
-            inside.querySelectorAll('rect').length]",
+         const all = [...document.querySelectorAll('.picture')].map((one) => one.shadowRoot);
+         return [window.hacked ?? null, document.querySelectorAll(planted).length, all.length,
+            all.reduce((sum, one) => sum + one.querySelectorAll(planted).length, 0), inside.querySelectorAll('rect').length]",
         &json!([]),
     )?;
-    ensure!(planted == json!([null, 0, 0, 1]), "markup has become elements or has run: {planted}");
+    ensure!(planted == json!([null, 0, 4, 0, 1]), "markup has become elements or has run: {planted}");
     browser.not_before_pages(&script)
 }

@@ -75,6 +75,18 @@ fn first(said: impl Read + Send + 'static, mark: &str, ready: Option<&str>) -> a
     found.with_context(|| format!("no line has {mark:?}:\n{all}"))
 }
 
+/// A node file: a machine with a kubelet that has pods.
+pub(super) fn node_file() -> anyhow::Result<Vec<u8>> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("node.tar.zst");
+    let mut command = topolet();
+    command.args(["capture", "--node", "--machine", "xeon-2s-96cpu-sriov", "--config", "pinned", "--state"]);
+    command.arg(crate::root().join("fixtures/state/healthy")).arg(&file);
+    let output = command.output()?;
+    ensure!(output.status.success(), "capture: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(std::fs::read(&file)?)
+}
+
 /// The built-in machines.
 pub(super) fn machines() -> anyhow::Result<Vec<String>> {
     let output = topolet().args(["topology", "--list"]).output()?;
