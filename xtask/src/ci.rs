@@ -9,6 +9,7 @@ use crate::hwloc::Hwloc;
 use crate::instructions::Instructions;
 use crate::licences::Licences;
 use crate::package::Package;
+use crate::page::Page;
 use crate::plugins::Plugins;
 use crate::test::Test;
 use crate::tidy::Tidy;
@@ -39,6 +40,7 @@ impl Ci {
         Instructions { write: false, install: self.test.install }.run()?;
         conformance()?;
         chaos()?;
+        Page::of_ci(self.test.install).run()?;
         vm::ci(self.test.install)?;
         kubelet::build_for_tests()?;
         cluster::build(RELEASE)?;

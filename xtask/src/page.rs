@@ -28,9 +28,9 @@ pub(crate) struct Page {
     /// Installs Debian's chromium and its driver first.
     #[arg(long)]
     install: bool,
-    /// One machine and no pictures: for CI. Where there is no browser it says so and does nothing else.
+    /// One machine, no pictures and no axe-core, in seconds: for CI. Where there is no browser it says so and does nothing else.
     #[arg(long, conflicts_with_all = ["figures", "write"])]
-    pub(crate) quick: bool,
+    quick: bool,
     /// Measures how fast the page is with a release build, and prints the figures.
     #[arg(long)]
     figures: bool,
@@ -69,18 +69,23 @@ fn pod(name: &str, cpus: u32) -> String {
 }
 
 impl Page {
-    pub(crate) fn new_quick() -> Self {
-        Self { install: false, quick: true, figures: false, write: false }
+    /// What CI runs.
+    pub(crate) fn of_ci(install: bool) -> Self {
+        Self { install, quick: true, figures: false, write: false }
     }
 
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        if self.install {
-            debian::install(&["chromium", "chromium-driver"])?;
+        if self.install && !(self.quick && has_driver()) {
+            match debian::install(&["chromium", "chromium-driver"]) {
+                // What cannot be had is told below.
+                Err(error) if self.quick => println!("page: the browser cannot be installed: {error:#}"),
+                installed => installed?,
+            }
         }
         if self.figures || self.write {
             return figures::measure(self.write);
         }
-        if self.quick && Command::new("chromedriver").arg("--version").output().is_err() {
+        if self.quick && !has_driver() {
             println!(
                 "page: NOT TESTED: there is no chromedriver here; cargo xtask page --quick --install installs it"
             );
@@ -94,9 +99,9 @@ impl Page {
         let pictures = if self.quick { Pictures::none() } else { Pictures::new()? };
         let access = if self.quick { None } else { Some(access::Axe::fetch()?) };
         let looked = Looked { browser: &browser, pictures: &pictures, access: access.as_ref() };
+        scenarios::run(&looked)?;
         served::node(&looked, folder.path(), &config)?;
         trial::tried(&looked)?;
-        scenarios::run(&looked)?;
         hostile::documents_stay_text(&browser)?;
         if self.quick {
             println!("page: tested in Chromium, each view on one machine");
@@ -109,6 +114,11 @@ impl Page {
         println!("pictures are in {}", pictures.folder.display());
         Ok(())
     }
+}
+
+/// Whether there is a browser to be driven.
+fn has_driver() -> bool {
+    Command::new("chromedriver").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
 /// Who looks at a view.

@@ -5,6 +5,8 @@ import { lettersIn } from "./server.js";
 
 // Wider pictures stand below the text.
 const BESIDE = 640;
+// The least width of wide ones.
+const LEAST = 860;
 
 export const VERDICTS = {
   done: ["admitted", "admitted"],
@@ -36,12 +38,17 @@ export class Shown {
     this.fits.setAttribute("aria-label", "Changes that would fit");
     this.text = element("pre", "text");
     this.text.tabIndex = 0;
-    this.text.setAttribute("role", "region");
+    this.text.setAttribute("role", "group");
     this.text.setAttribute("aria-label", label);
     this.frame = element("div", "picture");
-    this.frame.setAttribute("role", "img");
-    this.frame.setAttribute("aria-label", "Picture of the decision; the text says the same");
-    this.picture = new Picture(this.frame);
+    this.frame.tabIndex = 0;
+    this.frame.setAttribute("role", "group");
+    this.frame.setAttribute("aria-label", "Picture");
+    const drawn = element("div");
+    drawn.setAttribute("role", "img");
+    drawn.setAttribute("aria-label", "Picture of the decision; the text says the same");
+    this.picture = new Picture(drawn);
+    this.frame.append(drawn);
     this.body = element("div", "decided");
     this.body.append(this.text, this.frame);
     into.append(this.verdict, this.fits, this.body);
@@ -77,7 +84,11 @@ export class Shown {
     this.frame.hidden = !view.picture;
     if (!view.picture) return;
     this.picture.draw(view.picture.svg);
-    this.body.classList.toggle("beside", this.picture.width <= BESIDE);
+    const { width } = this.picture;
+    this.body.classList.toggle("beside", width <= BESIDE);
+    // Smaller its letters could not be read; then it is moved in its frame.
+    const least = width <= BESIDE ? 0 : Math.min(width, LEAST);
+    this.picture.rules.replaceSync(`svg{min-width:${least}px}`);
   }
 
   #button(view, pod, fit) {

@@ -93,7 +93,8 @@ async function take(fragment) {
 export function prepareTrial() {
   return inTurn(async () => {
     for (const side of sides) await side.choose();
-    tryManifest();
+    // What is said of a link stays where there is nothing to decide on.
+    if (manifest.value) tryManifest();
   });
 }
 

@@ -54,7 +54,7 @@ impl Axe {
 /// Everything that can be used gets the focus in the order of the page.
 fn keyboard(browser: &Browser, view: &str) -> anyhow::Result<()> {
     let wanted = browser.run(
-        "const usable = 'a[href], button:not(:disabled), input:not(:disabled), select, textarea, summary, pre[tabindex]';
+        "const usable = 'a[href], button:not(:disabled), input:not(:disabled), select, textarea, summary, [tabindex]';
          window.wanted = [...document.querySelectorAll(usable)].filter((one) => one.checkVisibility());
          document.activeElement?.blur(); window.getSelection().removeAllRanges();
          const first = document.body; first.tabIndex = -1; first.focus(); first.removeAttribute('tabindex');

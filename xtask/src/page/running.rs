@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, ensure};
 
@@ -18,8 +19,18 @@ pub(super) struct Running {
 impl Running {
     /// `topolet serve` on a built-in machine; port 0 is a free one.
     pub(super) fn serve(node: &Path, config: &Path, port: u16) -> anyhow::Result<Self> {
+        Self::serve_machine("xeon-2s-96cpu-sriov", node, config, port)
+    }
+
+    /// The same on the machine of that name.
+    pub(super) fn serve_machine(
+        machine: &str,
+        node: &Path,
+        config: &Path,
+        port: u16,
+    ) -> anyhow::Result<Self> {
         let mut command = topolet();
-        command.args(["serve", "--machine", "xeon-2s-96cpu-sriov", "--cgroup-root", "off", "--tcp"]);
+        command.args(["serve", "--log-level", "info", "--machine", machine, "--cgroup-root", "off", "--tcp"]);
         command.arg(format!("127.0.0.1:{port}")).arg("--root").arg(node).arg("--config").arg(config);
         let mut process = command.stderr(Stdio::piped()).spawn().context("failed to start topolet serve")?;
         let log = process.stderr.take().context("there is no log")?;
@@ -51,8 +62,16 @@ impl Drop for Running {
     }
 }
 
+/// Which build of the program is run; the one for tests, if nobody says.
+static PROFILE: OnceLock<&str> = OnceLock::new();
+
+/// From now on a release build is run.
+pub(super) fn run_release() {
+    let _ = PROFILE.set("release");
+}
+
 fn topolet() -> Command {
-    Command::new(target().join("debug/topolet"))
+    Command::new(target().join(PROFILE.get().unwrap_or(&"debug")).join("topolet"))
 }
 
 /// What stands behind `mark` in a line, once there is a line with `ready` too. The rest is read and left.
@@ -80,7 +99,7 @@ pub(super) fn node_file() -> anyhow::Result<Vec<u8>> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("node.tar.zst");
     let mut command = topolet();
-    command.args(["capture", "--node", "--machine", "xeon-2s-96cpu-sriov", "--config", "pinned", "--state"]);
+    command.args(["capture", "--node", "--machine", "xeon-2s-96cpu-sriov", "--state"]);
     command.arg(crate::root().join("fixtures/state/healthy")).arg(&file);
     let output = command.output()?;
     ensure!(output.status.success(), "capture: {}", String::from_utf8_lossy(&output.stderr));

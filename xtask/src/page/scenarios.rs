@@ -32,7 +32,7 @@ pub(super) fn run(looked: &Looked<'_>) -> anyhow::Result<()> {
     far("a run is done", "done")?;
     browser.until(
         "its charts show",
-        "return document.querySelector('.result .picture')?.shadowRoot.querySelectorAll('path').length > 4",
+        "return document.querySelector('.result .picture')?.shadowRoot.querySelectorAll('path').length >= 4",
     )?;
     browser.until(
         "and its tables",

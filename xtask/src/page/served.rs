@@ -90,7 +90,7 @@ fn decisions(looked: &Looked<'_>, node: &Path, port: u16) -> anyhow::Result<()> 
     ensure!(said == same.as_str(), "the refusal reads otherwise than on the command line:\n{said}\n{same}");
     browser.until(
         "the picture of the refusal shows",
-        "const inside = document.querySelector('#list .picture').shadowRoot;
+        "const inside = document.querySelector('#list [role=img]').shadowRoot;
          return [...inside.querySelectorAll('text')].some((text) => text.textContent.includes('does not fit'))",
     )?;
     looked.look("served-decisions")?;

@@ -56,8 +56,8 @@ pub(super) fn tried(looked: &Looked<'_>) -> anyhow::Result<()> {
     refusal_to_admission(looked)?;
     by_other_rules(looked)?;
     side_by_side(looked, &ui)?;
-    node_file(looked)?;
     no_complaints(browser, "pods that are tried")?;
+    node_file(looked)?;
     bad_input(browser)?;
     browser.leave()
 }
