@@ -5,8 +5,8 @@ import { lettersIn } from "./server.js";
 
 // Wider pictures stand below the text.
 const BESIDE = 640;
-// The least width of wide ones.
-const LEAST = 860;
+// Wide ones are drawn smaller, down to this share of their width.
+const LEAST = 0.7;
 
 export const VERDICTS = {
   done: ["admitted", "admitted"],
@@ -87,7 +87,7 @@ export class Shown {
     const { width } = this.picture;
     this.body.classList.toggle("beside", width <= BESIDE);
     // Smaller its letters could not be read; then it is moved in its frame.
-    const least = width <= BESIDE ? 0 : Math.min(width, LEAST);
+    const least = width <= BESIDE ? 0 : Math.round(width * LEAST);
     this.picture.rules.replaceSync(`svg{min-width:${least}px}`);
   }
 

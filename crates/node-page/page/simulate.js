@@ -12,6 +12,8 @@ const [scenarios, text, run, cancel, progress, far, failure] =
   ["scenarios", "scenario", "run", "cancel", "progress", "far", "failure"].map(by);
 const [shownRun, otherRun, results] = ["shown-run", "other-run", "results"].map(by);
 
+// The scenario that the text began as.
+let base = "";
 // What came of runs, by number.
 const done = new Map();
 let running = null;
@@ -31,6 +33,7 @@ export async function prepareDesk() {
 
 async function load() {
   if (!scenarios.value) return;
+  base = scenarios.value;
   text.value = await readText(`/v1/scenarios/${encodeURIComponent(scenarios.value)}`);
 }
 
@@ -50,7 +53,7 @@ function fail(message) {
 }
 
 async function start() {
-  const name = scenarios.value || "own";
+  const name = scenarios.value || `${base}, changed`;
   fail("");
   say("running", 0, 0);
   try {
@@ -109,7 +112,7 @@ function result({ label, text, charts }) {
 function draw() {
   shownRun.dataset.was = shownRun.value;
   const wanted = [shownRun.value, otherRun.value].filter((number) => done.has(number));
-  results.classList.toggle("two", wanted.length === 2);
+  for (const wide of [results, by("desk")]) wide.classList.toggle("two", wanted.length === 2);
   results.replaceChildren(...wanted.map((number) => result(done.get(number))));
 }
 

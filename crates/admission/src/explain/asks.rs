@@ -202,17 +202,13 @@ impl Trial<'_> {
 /// Makes a pod ask for another amount; `None` if it has no such container or resource.
 pub(crate) fn ask(pod: &mut Pod, asks: &Asks) -> Option<()> {
     let Asks { container, resource, now, fits } = asks;
-    match container {
-        Some(name) => {
-            let mut all = pod.containers.iter_mut();
-            set(all.find(|container| container.name == *name)?, resource, fits.clone()).map(drop)
-        }
-        None => {
-            let own = pod.resources.as_mut()?;
-            put(&mut own.requests, &mut own.limits, resource, now, fits);
-            Some(())
-        }
-    }
+    let Some(name) = container else {
+        let own = pod.resources.as_mut()?;
+        put(&mut own.requests, &mut own.limits, resource, now, fits);
+        return Some(());
+    };
+    let mut all = pod.containers.iter_mut();
+    set(all.find(|container| container.name == *name)?, resource, fits.clone()).map(drop)
 }
 
 /// Lowers what containers ask for until none of them asks for more than `most`, nor all that run at a time; of these
