@@ -71,16 +71,43 @@ function view() {
   }
 }
 
+// A page that nobody sees lets go of its connection: a browser has few of them for all pages of a server together.
+let isLeft = false;
+let stream = new AbortController();
+
+function leave() {
+  stream.abort();
+}
+
+async function seen() {
+  while (isLeft || document.hidden) {
+    await new Promise((done) => {
+      addEventListener("pageshow", done, { once: true });
+      document.addEventListener("visibilitychange", done, { once: true });
+    });
+  }
+}
+
+addEventListener("pagehide", () => {
+  isLeft = true;
+  leave();
+});
+addEventListener("pageshow", () => { isLeft = false; });
+document.addEventListener("visibilitychange", () => { if (document.hidden) leave(); });
+
 async function follow() {
   for (;;) {
+    await seen();
+    stream = new AbortController();
     try {
       await listen(() => {
         forgetDecisions();
         refresh();
         open();
-      }, refresh);
+      }, refresh, stream.signal);
       says("the node has ended the connection; trying again", true);
     } catch (error) {
+      if (stream.signal.aborted) continue;
       says(error instanceof Refused ? error.message : "the node does not answer; trying again", true);
     }
     await new Promise((done) => setTimeout(done, AGAIN));

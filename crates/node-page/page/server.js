@@ -47,8 +47,8 @@ export async function decide(manifest, parameters, signal) {
 
 // Calls `opened` once the stream is there and `happened` for every event; ends or throws when the stream does.
 // `EventSource` is not used: it cannot send the token.
-export async function listen(opened, happened) {
-  const answer = await ask("/v1/events?watch=true", { headers: { accept: "text/event-stream" } });
+export async function listen(opened, happened, signal) {
+  const answer = await ask("/v1/events?watch=true", { headers: { accept: "text/event-stream" }, signal });
   opened();
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";

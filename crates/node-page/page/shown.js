@@ -83,7 +83,15 @@ export class Shown {
     this.text.hidden = false;
     this.frame.hidden = !view.picture;
     if (!view.picture) return;
-    this.picture.draw(view.picture.svg);
+    // The words are there first: a large picture takes longer to lay out.
+    this.drawn = view;
+    requestAnimationFrame(() => setTimeout(() => {
+      if (this.drawn === view) this.#picture(view.picture.svg);
+    }));
+  }
+
+  #picture(svg) {
+    this.picture.draw(svg);
     const { width } = this.picture;
     this.body.classList.toggle("beside", width <= BESIDE);
     // Smaller its letters could not be read; then it is moved in its frame.

@@ -23,7 +23,7 @@ const PODS: usize = 500;
 /// Events that are made in a second.
 const EVENTS: u32 = 200;
 /// Who makes them.
-const MAKERS: usize = 4;
+const MAKERS: usize = 12;
 /// How long frames are counted.
 const SECONDS: u64 = 10;
 
@@ -58,6 +58,11 @@ fn median_and_worst(mut all: Vec<f64>) -> anyhow::Result<(f64, f64)> {
     all.sort_by(f64::total_cmp);
     let middle = all.get(all.len() / 2).copied();
     middle.zip(all.last().copied()).context("nothing was measured")
+}
+
+/// A pod that many of which fit.
+fn small(at: usize) -> String {
+    pod(&format!("pod-{at}"), 1).replace("2Gi", "64Mi")
 }
 
 /// From the start of a navigation until the page shows the node.
@@ -114,19 +119,18 @@ fn decided(browser: &Browser) -> anyhow::Result<String> {
     }
     let (median, worst) = median_and_worst(all)?;
     browser.leave()?;
-    Ok(format!(
-        "| from a key to the decision and its picture, {EIGHT_NODES} | 50 ms | {median:.0} ms | {worst:.0} ms |\n"
-    ))
+    Ok(format!("| from a key to the decision, {EIGHT_NODES} | 50 ms | {median:.0} ms | {worst:.0} ms |\n"))
 }
 
 /// Frames in a second while pods come and go, and the longest time without one.
 fn frames(browser: &Browser, view: &str) -> anyhow::Result<String> {
-    let folder = tempfile::tempdir()?;
+    // Of a disk that is slow there would be fewer events.
+    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
     let (node, config) = (folder.path().join("node"), folder.path().join("kubelet.yaml"));
     fs::write(&config, CONFIG)?;
     let daemon = Running::serve_machine(MANY_CPUS, &node, &config, 0)?;
     let client = Client::of(&node);
-    let all: Vec<String> = (0..PODS).map(|at| pod(&format!("pod-{at}"), 1)).collect();
+    let all: Vec<String> = (0..PODS).map(small).collect();
     for some in all.chunks(100) {
         let reply = client.ask("POST", "/v1/pods", &some.join("---\n"))?;
         ensure!(reply.status == 200, "{} pods: {}", some.len(), reply.body);
@@ -174,10 +178,9 @@ fn make_events(client: &Client, maker: usize, is_over: &AtomicBool, made: &Atomi
     let began = Instant::now();
     let mut steps = 0;
     for at in (maker..PODS).step_by(MAKERS).cycle() {
-        let name = format!("pod-{at}");
-        let path = format!("/v1/pods/shop/{name}");
+        let path = format!("/v1/pods/shop/pod-{at}");
         for (method, path, body) in
-            [("DELETE", path.as_str(), String::new()), ("POST", "/v1/pods", pod(&name, 1))]
+            [("DELETE", path.as_str(), String::new()), ("POST", "/v1/pods", small(at))]
         {
             if is_over.load(Ordering::Relaxed) {
                 return;

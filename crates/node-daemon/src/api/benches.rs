@@ -45,8 +45,8 @@ pub(super) struct Wanted {
 
 /// What is kept of it. Of this node only its rules are: what runs there changes.
 enum Made {
-    Rules(LoadedNode),
-    Whole(Bench),
+    Rules(Box<LoadedNode>),
+    Whole(Box<Bench>),
 }
 
 /// A node that decides.
@@ -96,17 +96,17 @@ impl Benches {
             None => self.keep(wanted, self.make(node, wanted)?),
         };
         match &*made {
-            Made::Whole(bench) => Ok(bench.clone()),
+            Made::Whole(bench) => Ok(Bench::clone(bench)),
             Made::Rules(other) => {
                 let this = this(node);
-                Ok(Bench { ledger: restarted(&this, other)?, node: other.clone(), ..this })
+                Ok(Bench { ledger: restarted(&this, other)?, node: LoadedNode::clone(other), ..this })
             }
         }
     }
 
     fn make(&self, node: &Node, wanted: &Wanted) -> Result<Made, Failure> {
         let Some(machine) = &wanted.machine else {
-            return by(&node.shared.node, &wanted.rules).map(Made::Rules);
+            return by(&node.shared.node, &wanted.rules).map(|node| Made::Rules(Box::new(node)));
         };
         let bench = match machine.strip_prefix(SENT) {
             Some(_) => self.sent(machine)?,
@@ -114,7 +114,7 @@ impl Benches {
         };
         let other = by(&bench.node, &wanted.rules)?;
         let ledger = restarted(&bench, &other)?;
-        Ok(Made::Whole(Bench { node: other, ledger, ..Bench::clone(&bench) }))
+        Ok(Made::Whole(Box::new(Bench { node: other, ledger, ..Bench::clone(&bench) })))
     }
 
     fn keep(&self, wanted: &Wanted, made: Made) -> Arc<Made> {
