@@ -24,6 +24,7 @@ use running::Running;
 /// Opens the page of `topolet serve` and of `topolet ui` in a browser without a screen and uses it; leaves pictures of every
 /// view in `target/page`. axe-core, which npm fetches, looks at each view.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Page {
     /// Installs Debian's chromium and its driver first.
     #[arg(long)]

@@ -68,10 +68,8 @@ mod tests {
     fn every_built_in_scenario_runs() {
         for (name, text) in SCENARIOS {
             // The size is no matter here.
-            let lines = text.lines().map(|line| match line.starts_with("arrivals:") {
-                true => "arrivals: {count: 20, every: {exponential: 3m}}",
-                false => line,
-            });
+            let few = "arrivals: {count: 20, every: {exponential: 3m}}";
+            let lines = text.lines().map(|line| if line.starts_with("arrivals:") { few } else { line });
             let text = lines.collect::<Vec<_>>().join("\n");
             let progress = Progress::default();
             let simulated =
@@ -87,7 +85,7 @@ mod tests {
             format!(
                 "apiVersion: topolet.dev/v1alpha1\nkind: Scenario\nmachines: [{machine}]\n{rest}\
                  pods: [{{pod: {{metadata: {{name: a}}, spec: {{containers: [{{name: c}}]}}}}}}]\n\
-                 arrivals: {{count: {count}, every: {{constant: 1m}}}}\n"
+                 arrivals: {{count: {count}, every: {{exponential: 1m}}}}\n"
             )
         };
         let built_in = "{machine: xeon-cxl-4node, count: 1}";
