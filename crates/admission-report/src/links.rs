@@ -21,9 +21,11 @@ const MOST_LINKS: usize = 4;
 
 /// Several devices of a container that belong together, on a node where links count.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkedDevices {
     /// Their resources: one, or those of a group.
     #[serde(serialize_with = "json::texts")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub resources: Vec<Resource>,
     /// The link that has all of them: `PCI switch 0000:21:00.0`; `None`: none has.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -120,5 +120,13 @@ fn commands_print_what_schemas_say() {
 }
 
 /// What a daemon alone writes.
-const DAEMONS: [&str; 8] =
-    [".decisions", ".dryRun", ".failed", ".unchanged", ".warnings", "FailedPod.", "Deferred.", "Report.deferred"];
+const DAEMONS: [&str; 8] = [
+    ".decisions",
+    ".dryRun",
+    ".failed",
+    ".unchanged",
+    ".warnings",
+    "FailedPod.",
+    "Deferred.",
+    "Report.deferred",
+];

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use topology_admission::Ledger;
 
-use super::query::Query;
+use super::query::{Parameter, Query};
 use super::reply::Failure;
 use super::routes::Node;
 
@@ -25,8 +25,15 @@ const FILES: usize = 4;
 const SENT: &str = "file:";
 
 /// Which node is meant, and by which rules.
-pub(super) const PARAMETERS: [&str; 6] =
-    ["machine", "policy", "scope", "cpuOptions", "topologyOptions", "placement"];
+pub(super) const PARAMETERS: [Parameter; 6] =
+    [MACHINE, POLICY, SCOPE, CPU_OPTIONS, TOPOLOGY_OPTIONS, PLACEMENT];
+/// Empty: this node.
+pub(super) const MACHINE: Parameter = Parameter::undescribed("machine");
+const POLICY: Parameter = Parameter::undescribed("policy");
+const SCOPE: Parameter = Parameter::undescribed("scope");
+const CPU_OPTIONS: Parameter = Parameter::undescribed("cpuOptions");
+const TOPOLOGY_OPTIONS: Parameter = Parameter::undescribed("topologyOptions");
+const PLACEMENT: Parameter = Parameter::undescribed("placement");
 
 /// Nodes that have been made ready.
 #[derive(Default)]
@@ -69,13 +76,13 @@ impl Wanted {
             Some(list.map(str::to_owned).collect())
         };
         Self {
-            machine: text("machine"),
+            machine: text(MACHINE),
             rules: OtherRules {
-                policy: text("policy"),
-                scope: text("scope"),
-                cpu_options: list("cpuOptions"),
-                topology_options: list("topologyOptions"),
-                placement: text("placement"),
+                policy: text(POLICY),
+                scope: text(SCOPE),
+                cpu_options: list(CPU_OPTIONS),
+                topology_options: list(TOPOLOGY_OPTIONS),
+                placement: text(PLACEMENT),
             },
         }
     }

@@ -11,6 +11,13 @@ pub(super) struct Parameter {
     pub(super) about: &'static str,
 }
 
+impl Parameter {
+    /// Of a path that is not described.
+    pub(super) const fn undescribed(name: &'static str) -> Self {
+        Self { name, values: Values::Text, about: "" }
+    }
+}
+
 /// What a parameter may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Values {

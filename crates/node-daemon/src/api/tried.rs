@@ -15,9 +15,9 @@ use serde::Serialize;
 use terminal_text::Page;
 use topology_admission::{Changed, Detail};
 
-use super::benches::{Bench, Choices, PARAMETERS, Wanted};
+use super::benches::{Bench, Choices, MACHINE, PARAMETERS, Wanted};
 use super::decide::{Decided, Written, owned, with_outcome};
-use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
+use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
 use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node, body, large_body};
 use super::sent::{Reading, Sent};
@@ -28,7 +28,13 @@ use crate::explain::{self, Before};
 const FITS: usize = 20;
 
 /// The pod of a decision that is known, instead of a body.
-const UID: &str = "uid";
+const UID: Parameter = Parameter::undescribed("uid");
+/// Of several pods the one that a change is made for, and which of those that were told.
+const POD: Parameter = Parameter::undescribed("pod");
+const CHANGE: Parameter = Parameter::undescribed("change");
+const DETAIL: Parameter = Parameter::undescribed("detail");
+/// What a node file is called.
+const NAME: Parameter = Parameter::undescribed("name");
 
 /// A change, as a list of what would fit has it.
 #[derive(Debug)]
@@ -41,8 +47,8 @@ struct Change {
 
 impl Change {
     fn of(query: &Query) -> Result<Option<Self>, Failure> {
-        let get = |name| query.get(name).map(str::to_owned);
-        match (get("pod"), get("change"), get("detail")) {
+        let get = |of| query.get(of).map(str::to_owned);
+        match (get(POD), get(CHANGE), get(DETAIL)) {
             (None, None, None) => Ok(None),
             (Some(pod), Some(kind), Some(detail)) => Ok(Some(Self { pod, kind, detail })),
             _ => Err(Failure::wrong("pod, change and detail go together")),
@@ -56,7 +62,7 @@ pub(super) async fn choices(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, PARAMETERS[0]])?;
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, MACHINE])?;
     let (shape, wanted) = (Shape::of(&query, &headers)?, Wanted::of(&query));
     let make = move |node: &Node| {
         shape
@@ -72,8 +78,8 @@ pub(super) async fn tried(
     headers: HeaderMap,
     sent: Body,
 ) -> Answered {
-    let own = [OUTPUT, GLYPHS, WIDTH, UID, "pod", "change", "detail"];
-    let takes: Vec<&str> = own.into_iter().chain(PARAMETERS).collect();
+    let own = [OUTPUT, GLYPHS, WIDTH, UID, POD, CHANGE, DETAIL];
+    let takes: Vec<Parameter> = own.into_iter().chain(PARAMETERS).collect();
     let query = Query::read(query.as_deref(), &takes)?;
     let reading = Reading::of(&query, &headers, node.limit(who))?;
     let (page, wanted, change) = (page_of(&query)?, Wanted::of(&query), Change::of(&query)?);
@@ -122,7 +128,7 @@ fn view(
         if client.is_gone() {
             break;
         }
-        let before = Before { ledger: &ledger, requests: bench.requests };
+        let before = Before { ledger: &ledger, requests: bench.requests, now: None };
         let (report, after) = explain::one(&bench.node, Detail::Merges, &before, pod);
         let name = format!("{}/{}", pod.namespace, pod.name);
         if let Some(change) = change.filter(|change| change.pod == name) {
@@ -212,9 +218,9 @@ pub(super) async fn take(
     headers: HeaderMap,
     sent: Body,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "name"])?;
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, NAME])?;
     let shape = Shape::of(&query, &headers)?;
-    let name = query.get("name").unwrap_or_default().to_owned();
+    let name = query.get(NAME).unwrap_or_default().to_owned();
     if name.is_empty()
         || name.len() > 200
         || name.contains(|letter: char| letter.is_control() || letter == ',')

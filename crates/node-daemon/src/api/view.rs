@@ -12,10 +12,15 @@ use serde::Serialize;
 use terminal_text::{Glyphs, Page};
 
 use super::look::origin;
-use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
+use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
 use super::reply::{DONE, Failure, SOME_REFUSED, Shape};
 use super::routes::{Answered, Node};
 use crate::shared::LoggedDecision;
+
+/// Only decisions after the one of this number.
+const AFTER: Parameter = Parameter::undescribed("after");
+/// The decision on this pod.
+const UID: Parameter = Parameter::undescribed("uid");
 
 /// Letters in a line where nobody says how many.
 const LETTERS: usize = 100;
@@ -121,9 +126,9 @@ pub(super) async fn lines(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "after"])?;
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, AFTER])?;
     let shape = Shape::of(&query, &headers)?;
-    let after = match query.get("after").map(str::parse) {
+    let after = match query.get(AFTER).map(str::parse) {
         None => 0,
         Some(Ok(after)) => after,
         Some(Err(_)) => return Err(Failure::wrong("after is the number of a decision")),
@@ -146,9 +151,9 @@ pub(super) async fn decision(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, "uid"])?;
+    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, UID])?;
     let (shape, page) = (Shape::of(&query, &headers)?, page_of(&query)?);
-    let uid = query.get("uid").map(PodUid::new).ok_or_else(|| Failure::wrong("uid is missing"))?;
+    let uid = query.get(UID).map(PodUid::new).ok_or_else(|| Failure::wrong("uid is missing"))?;
     node.look(who, move |node| {
         shape.document("DecisionView", view(node, &uid, page)?, |view, _| view.text.clone())
     })
