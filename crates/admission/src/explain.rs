@@ -5,6 +5,7 @@ pub(crate) mod explanation;
 pub(crate) mod change;
 pub(crate) mod trial;
 pub(crate) mod waits;
+pub(crate) mod moves;
 pub(crate) mod asks;
 pub(crate) mod other_node;
 pub(crate) mod made;
@@ -24,6 +25,7 @@ impl<'a> Admission<'a> {
     /// request can fit where a smaller one does not. Of each kind of change the two smallest that fit are listed. No rules but the node's are asked about.
     ///
     /// - *Wait*: single pods that hold something, those that ask for least first; pairs where no single one is enough.
+    /// - *Move*: one pod, the one with the least memory, of whose restarts at most forty are tried.
     /// - *Ask less*: for each single NUMA node, and unless the policy is `single-numa-node` for all nodes together and
     ///   on machines of up to sixteen nodes for each pair, everything that is short there lowered to what is free.
     /// - *Ask more*: where whole cores are required, the next multiple.
@@ -57,6 +59,9 @@ impl<'a> Admission<'a> {
             OnEmptyNode::DoesNotFit => Vec::new(),
             OnEmptyNode::Fits | OnEmptyNode::Unknown => trial.waits(),
         };
+        if on_empty_node != OnEmptyNode::DoesNotFit {
+            would_fit.extend(trial.moves());
+        }
         would_fit.extend(asks);
         would_fit.extend(other);
         would_fit.extend(rules);

@@ -7,6 +7,7 @@ mod collect;
 pub(crate) mod slices;
 pub(crate) mod runs;
 mod alike;
+mod held;
 mod lean;
 
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -15,6 +15,10 @@ impl Wishes {
     /// What the names of these annotations begin with.
     pub const PREFIX: &str = "topolet.dev/";
 
+    /// The annotation, without its prefix, by which a pod says whether it may be restarted so that others fit: `restart`
+    /// or `never`. It decides nothing when a pod is admitted.
+    pub const MOVE: &str = "move";
+
     /// Those of `annotations` that are wishes.
     #[must_use]
     pub fn among<'a>(annotations: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {

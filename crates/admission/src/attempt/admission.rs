@@ -74,6 +74,17 @@ impl Node {
     ) -> Verdict {
         Steps::new(self, rules, ledger, pod, replies).verdict()
     }
+
+    /// An attempt that can be committed, and whose refusal nobody looks at. The pod is classified.
+    pub(crate) fn brief_attempt(
+        &self,
+        rules: Rules,
+        ledger: &Ledger,
+        pod: &Arc<Pod>,
+        replies: &Replies,
+    ) -> Attempt {
+        Steps::new(self, rules, ledger.clone(), pod, replies).briefly().run().unless_asking(ledger)
+    }
 }
 
 impl<'a> Admission<'a> {

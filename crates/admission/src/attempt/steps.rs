@@ -112,7 +112,12 @@ impl<'a> Steps<'a> {
 
     /// For those who only want to know whether.
     pub(crate) fn verdict(self) -> Verdict {
-        Self { wanted: Wanted::Verdict, ..self }.run().verdict
+        self.briefly().run().verdict
+    }
+
+    /// For those who do not look at why a pod is refused.
+    pub(crate) fn briefly(self) -> Self {
+        Self { wanted: Wanted::Verdict, ..self }
     }
 
     pub(crate) fn run(mut self) -> Attempt {

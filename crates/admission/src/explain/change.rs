@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use cpuset::CpuSet;
 use k8s_quantity::Quantity;
 use node_config::Scope;
+use numa_bitmask::NodeMask;
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use topology_model::NodeId;
 use topology_policy::KubeletPolicy;
@@ -15,6 +16,9 @@ use topology_policy::KubeletPolicy;
 pub enum Change {
     /// The node waits until these pods have gone: one, or two where no single one is enough.
     Wait(Vec<PodUid>),
+    /// A pod restarts, and runs elsewhere on the node then: [`Admission::repack`](crate::Admission::repack) finds moves of
+    /// several.
+    Move(Move),
     /// Containers ask for less of some resources: all of these together.
     AskLess(Vec<Asks>),
     /// Containers ask for more, since only whole cores are given.
@@ -36,6 +40,26 @@ pub enum Change {
     Policy(KubeletPolicy),
     /// The node has another scope, or the pod chooses another.
     Scope(Scope),
+}
+
+/// A pod that is deleted and created again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Move {
+    /// Which.
+    pub pod: PodUid,
+    /// When it is created again.
+    pub turn: Turn,
+    /// The NUMA nodes of what it gets then; `None` if any will do.
+    pub nodes: Option<NodeMask>,
+}
+
+/// When a pod that moves is created again. It is deleted before anything else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// Before the pod that was refused is created.
+    First,
+    /// When that pod has been admitted.
+    Last,
 }
 
 /// Another amount in a pod's manifest.

@@ -1,8 +1,11 @@
 //! What would have fitted, as values.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::ControlFlow;
+
+use pod_spec::PodUid;
 
 use crate::attempt::Placement;
 use crate::attempt::trace::Search;
@@ -17,7 +20,11 @@ pub struct Tries(pub usize);
 pub struct Limits<'a> {
     pub(crate) tries: Tries,
     pub(crate) stop: &'a dyn Fn() -> ControlFlow<()>,
+    pub(crate) kept: &'a BTreeSet<PodUid>,
 }
+
+/// No pod is kept where it is.
+static NOBODY: BTreeSet<PodUid> = BTreeSet::new();
 
 impl<'a> Limits<'a> {
     /// Ends too when `stop`, which is asked before each attempt, breaks.
@@ -25,11 +32,17 @@ impl<'a> Limits<'a> {
     pub fn until(self, stop: &'a dyn Fn() -> ControlFlow<()>) -> Self {
         Self { stop, ..self }
     }
+
+    /// No move of these pods is tried, such as those that are quarantined.
+    #[must_use]
+    pub const fn keeping(self, kept: &'a BTreeSet<PodUid>) -> Self {
+        Self { kept, ..self }
+    }
 }
 
 impl From<Tries> for Limits<'_> {
     fn from(tries: Tries) -> Self {
-        Self { tries, stop: &|| ControlFlow::Continue(()) }
+        Self { tries, stop: &|| ControlFlow::Continue(()), kept: &NOBODY }
     }
 }
 

@@ -1,19 +1,21 @@
 //! Attempts that never happen: each change that could help is made on a copy, and the pod attempted again.
 
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use device_manager::{AllocateReply, DeviceIds, Endpoint, Question, Replies, Reply};
+use device_manager::Replies;
 use node_config::{PodChoice, Scope, TopologyPolicyName};
 use numa_bitmask::NodeMask;
-use pod_spec::Pod;
+use pod_spec::{Pod, PodUid};
 use topology_policy::KubeletPolicy;
 
 use crate::attempt::admission::Admission;
 use crate::attempt::refusal::Refused;
 use crate::attempt::trace::Search;
 use crate::attempt::trace::{Trace, UnitTrace};
+use crate::attempt::willing;
 use crate::attempt::{Placement, Rules, Verdict};
 use crate::explain::change::Change;
 use crate::explain::explanation::{Limits, OnEmptyNode, Plugins, Tries, WouldFit};
@@ -42,6 +44,7 @@ pub(crate) struct Trial<'a> {
     /// Whether there are plugins that may have to be asked on the way.
     plugins_are_asked: bool,
     stop: &'a dyn Fn() -> ControlFlow<()>,
+    kept: &'a BTreeSet<PodUid>,
     made: usize,
     search: Search,
 }
@@ -71,9 +74,7 @@ impl<'a> Trial<'a> {
         limits: Limits<'a>,
     ) -> Self {
         let Admission { node, ledger, pod, replies, rules, .. } = admission;
-        let Limits { tries: Tries(tries), stop } = limits;
-        let inventory = ledger.inventory();
-        let is_asked = |resource| matches!(inventory.endpoint(resource), Some(Endpoint::Plugin { .. }));
+        let Limits { tries: Tries(tries), stop, kept } = limits;
         Self {
             node,
             ledger,
@@ -84,8 +85,9 @@ impl<'a> Trial<'a> {
             replies,
             rules,
             tries,
-            plugins_are_asked: inventory.registered().any(is_asked),
+            plugins_are_asked: willing::are_asked(ledger.inventory()),
             stop,
+            kept,
             made: 0,
             search: Search::Complete,
         }
@@ -98,6 +100,18 @@ impl<'a> Trial<'a> {
 
     pub(crate) fn is_cut(&self) -> bool {
         self.search == Search::Cut
+    }
+
+    /// The question, with so many of the tries that are left, and what it was about.
+    pub(crate) fn limited(&self, most: usize) -> (Admission<'a>, Limits<'a>) {
+        let admission = self.node.admission(self.ledger, self.pod).with(self.replies).under(self.rules);
+        let tries = Tries(most.min(self.tries.saturating_sub(self.made)));
+        (admission, Limits { tries, stop: self.stop, kept: self.kept })
+    }
+
+    /// So many attempts were made elsewhere.
+    pub(crate) const fn count(&mut self, attempts: usize) {
+        self.made += attempts;
     }
 
     /// The unit that was refused, or the last one where the pod was refused as a whole.
@@ -126,7 +140,7 @@ impl<'a> Trial<'a> {
                 }
                 Verdict::Refused(_) => break,
                 Verdict::NeedsPlugin(question) => {
-                    let reply = willing_reply(&question);
+                    let reply = willing::willing_reply(&question);
                     // A question that has been answered is not asked again.
                     willing.get_or_insert_with(|| self.replies.clone()).insert(question, reply);
                     next.clone_from(&again);
@@ -222,14 +236,5 @@ impl<'a> Trial<'a> {
                 .find_map(|policy| self.attempt_under(Rules { policy, ..own }).with(Change::Policy(policy))),
         );
         found
-    }
-}
-
-/// What a plugin answers that prefers no device and refuses none.
-fn willing_reply(question: &Question) -> Reply {
-    match question {
-        Question::Preferred { .. } => Reply::Preferred(DeviceIds::new()),
-        Question::Allocate { .. } => Reply::Allocated(AllocateReply::default()),
-        Question::PreStart { .. } => Reply::Started,
     }
 }

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 use k8s_quantity::Quantity;
 use node_config::{DeviceLinks, OwnOptions, Placement, PodChoice, PodPolicy, Scope, TopologyPolicyName};
-use pod_spec::{Container, ContainerName, Pod};
+use pod_spec::{Container, ContainerName, Pod, Wishes};
 use topology_policy::KubeletPolicy;
 
 use crate::attempt::{Rules, Verdict};
@@ -58,6 +58,8 @@ impl Node {
                 "policy" => chosen.policy = Some(policy(allowed, value)?),
                 "scope" => chosen.scope = Some(scope(allowed, value)?),
                 "cpu" => chosen.exclusive = self.exclusive(allowed, pod, value)?,
+                // It is for who moves pods, and changes no decision.
+                Wishes::MOVE => {}
                 _ => return Err(ChoiceError::Unknown { name: name.to_owned(), value: value.to_owned() }),
             }
         }
