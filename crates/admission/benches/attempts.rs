@@ -10,6 +10,8 @@ use criterion::Criterion;
 mod cases;
 #[path = "../tests/fixture/mod.rs"]
 mod fixture;
+#[path = "../tests/repacking/mod.rs"]
+mod repacking;
 
 use cases::{Case, MustReach};
 

@@ -30,6 +30,12 @@ use crate::ledger::residents::{Requests, Residents};
 pub struct Version(u64);
 
 impl Version {
+    /// The number of changes, for a document.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+
     pub(crate) const fn next(self) -> Self {
         Self(self.0 + 1)
     }

@@ -4,17 +4,17 @@
 //! reason. What would have fitted takes hundreds of attempts; it is worked out once for all of them, for as long as
 //! nothing changes on the ledger.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use device_manager::{Question, Replies};
 use memory_manager::Moved;
-use pod_spec::Pod;
+use pod_spec::{Pod, PodUid};
 
 use crate::attempt::refusal::Refused;
 use crate::attempt::trace::{Detail, Trace};
 use crate::attempt::{Placement, Verdict};
-use crate::explain::explanation::{Explanation, Tries};
+use crate::explain::explanation::{Explanation, Limits, Tries};
 use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::node::compat::RefusedPod;
@@ -28,6 +28,7 @@ pub struct Series<'n> {
     node: &'n Node,
     detail: Detail,
     tries: Tries,
+    kept: BTreeSet<PodUid>,
     ledger: Ledger,
     /// Of pods refused beside what the ledger holds; the latest is the last one.
     explained: VecDeque<(Pod, Explanation)>,
@@ -62,7 +63,13 @@ impl<'n> Series<'n> {
     /// Beside what `ledger` holds. Each explanation makes at most so many `tries`.
     #[must_use]
     pub const fn new(node: &'n Node, ledger: Ledger, detail: Detail, tries: Tries) -> Self {
-        Self { node, detail, tries, ledger, explained: VecDeque::new(), attempts: 0 }
+        Self { node, detail, tries, kept: BTreeSet::new(), ledger, explained: VecDeque::new(), attempts: 0 }
+    }
+
+    /// Explanations move none of these pods, such as those that are quarantined.
+    #[must_use]
+    pub fn keeping(self, kept: BTreeSet<PodUid>) -> Self {
+        Self { kept, ..self }
     }
 
     /// What everything holds after the pods so far.
@@ -111,7 +118,8 @@ impl<'n> Series<'n> {
         if let Some((_, explanation)) = known {
             return explanation.clone();
         }
-        let explanation = self.node.admission(before, pod).with(replies).explain(refused, trace, self.tries);
+        let limits = Limits::from(self.tries).keeping(&self.kept);
+        let explanation = self.node.admission(before, pod).with(replies).explain(refused, trace, limits);
         self.attempts += explanation.tries;
         if is_like_others {
             self.explained.truncate(MOST_KEPT - 1);

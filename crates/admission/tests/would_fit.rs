@@ -17,8 +17,8 @@ use pod_spec::{Pod, ResourceName};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use topology_admission::{
-    Asks, Change, Changed, Compat, Detail, Explanation, Ledger, Node, OnEmptyNode, Plugins, Rules,
-    RunningPods, Search, Standing, Trace, Tries, UnitName, Verdict,
+    Asks, Change, Changed, Compat, Detail, Explanation, Ledger, Move, Node, OnEmptyNode, Plugins, Rules,
+    RunningPods, Search, Standing, Trace, Tries, Turn, UnitName, Verdict,
 };
 use topology_model::{MachineInfo, NodeId};
 use topology_policy::KubeletPolicy;
@@ -83,6 +83,20 @@ impl Made {
         self.fits_restarted(&other, ledger, pod)
     }
 
+    /// Deletes the pod, and creates both in their turn.
+    fn moves(&self, ledger: &Ledger, pod: &Pod, moved: &Move) -> bool {
+        let resident = ledger.pods().find(|other| other.uid == moved.pod).unwrap();
+        let order = match moved.turn {
+            Turn::First => [resident, pod],
+            Turn::Last => [pod, resident],
+        };
+        let all = order.iter().try_fold(ledger.release(&moved.pod), |ledger, pod| {
+            let attempt = self.node.admission(&ledger, pod).attempt();
+            matches!(attempt.verdict, Verdict::Admitted(_)).then(|| ledger.commit(attempt).unwrap())
+        });
+        all.is_some_and(|after| after.pods().count() == ledger.pods().count() + 1)
+    }
+
     /// Makes the change, and attempts again.
     fn holds(&self, ledger: &Ledger, pod: &Pod, change: &Change) -> bool {
         let rules = self.node.rules();
@@ -91,6 +105,7 @@ impl Made {
                 let without = gone.iter().fold(ledger.clone(), |ledger, uid| ledger.release(uid));
                 self.fits(&without, pod)
             }
+            Change::Move(moved) => self.moves(ledger, pod, moved),
             Change::AskLess(asks) | Change::AskMore(asks) => self.fits(ledger, &asking(pod, asks)),
             Change::More { node, amounts } => self.with_more(ledger, *node, amounts, pod),
             Change::ReserveCpus(cpus) => self.reserving(ledger, cpus, pod),
@@ -237,6 +252,7 @@ type Told = BTreeMap<&'static str, u32>;
 fn kind(change: &Change) -> &'static str {
     match change {
         Change::Wait(_) => "wait",
+        Change::Move(_) => "move",
         Change::AskLess(_) => "ask less",
         Change::AskMore(_) => "ask more",
         Change::More { .. } => "more",
@@ -348,7 +364,7 @@ fn what_is_said_to_fit_fits_and_where_nothing_is_said_nothing_does() {
     }
     println!("{refusals_in_all} refusals: {told:?}");
     assert!(refusals_in_all >= 200, "only {refusals_in_all} refusals were looked at");
-    for kind in ["wait", "ask less", "more", "reserve", "policy"] {
+    for kind in ["wait", "move", "ask less", "more", "reserve", "policy"] {
         assert!(told.contains_key(kind), "nothing of kind {kind} was ever told");
     }
 }

@@ -9,6 +9,7 @@ use pod_spec::Pod;
 use topology_admission::{Compat, Detail, Ledger, Node, Search, Tries, Verdict};
 
 use crate::fixture::{self, Asked};
+use crate::repacking;
 
 /// One thing that is measured.
 pub(crate) struct Case {
@@ -114,7 +115,27 @@ pub(crate) fn all() -> Vec<Case> {
         }
     }
     cases.push(explanation());
+    cases.push(moves());
     cases
+}
+
+/// A pod that fits once others restart, on eight nodes with a hundred pods.
+fn moves() -> Case {
+    let info = fixture::machine("pack:2 numa:4(memory=128GiB) core:16 pu:2", 4);
+    let config = fixture::config(&info, "single-numa-node", "container", 2);
+    let node = fixture::node(&info, &config, Compat::default(), OwnOptions::default());
+    let ledger = repacking::spread(&node, 100);
+    let pod = fixture::pod("new", &[Asked { cpus: 12, memory: 4096, ..Asked::default() }]);
+    let run = move || {
+        let found = repacking::repack(&node, &ledger, &pod, Tries(5000), 3);
+        assert!(found.plan.is_some_and(|plan| plan.apply(&node, &ledger, &pod, &Replies::new()).is_ok()));
+    };
+    Case {
+        name: "moves for a pod, 8 nodes, 100 pods".to_owned(),
+        must_reach: MustReach::Nanos(200_000_000),
+        is_short: false,
+        run: Box::new(run),
+    }
 }
 
 /// A pod that would have to wait for more than two others: everything is tried that there is.

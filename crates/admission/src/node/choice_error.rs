@@ -12,7 +12,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ChoiceError {
     /// There is no such annotation.
-    #[error("annotation {prefix}{name} ({value:?}) is unknown: there are policy, scope and cpu", prefix = Wishes::PREFIX)]
+    #[error("annotation {prefix}{name} ({value:?}) is unknown: there are policy, scope, cpu and move", prefix = Wishes::PREFIX)]
     Unknown {
         /// Its name, without the prefix.
         name: String,

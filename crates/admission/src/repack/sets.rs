@@ -79,7 +79,7 @@ mod tests {
             );
         }
         // 12 over 5.
-        assert_eq!(super::sets(&candidates(&[0; 12]), 5, &Bound::NONE).0.len(), 792);
+        assert_eq!(sets(&candidates(&[0; 12]), 5, &Bound::NONE).0.len(), 792);
     }
 
     #[test]

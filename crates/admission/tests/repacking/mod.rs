@@ -9,6 +9,8 @@
 use pod_spec::{Pod, PodUid};
 use topology_admission::{Detail, Ledger, Limits, Node, Placement, Repack, Verdict};
 
+use crate::fixture::{self, Asked};
+
 /// The ledger with the pod, and where it runs; `None` if it is refused.
 pub(crate) fn admit(node: &Node, ledger: &Ledger, pod: &Pod) -> Option<(Ledger, Placement)> {
     let attempt = node.admission(ledger, pod).attempt();
@@ -93,4 +95,24 @@ fn bytes(pod: &Pod) -> u64 {
     let limits = pod.containers.iter().flat_map(|container| &container.limits);
     let memory = limits.filter(|(name, _)| name.as_str() == "memory" || name.is_hugepages());
     memory.map(|(_, amount)| u64::try_from(amount.value()).unwrap()).sum()
+}
+
+/// So many pods of one to three CPUs, when a fifth of those that came has left again: each NUMA node has some free CPUs.
+pub(crate) fn spread(node: &Node, pods: usize) -> Ledger {
+    let mut ledger = node.empty_ledger();
+    let mut leaving = Vec::new();
+    for at in 0..4 * pods {
+        let cpus = 1 + (at % 3) as u64;
+        let asked = Asked { cpus, memory: 512 + 64 * (at % 7) as u64, ..Asked::default() };
+        let pod = fixture::pod(&format!("small-{at}"), &[asked]);
+        if ledger.pods().count() == pods + leaving.len() {
+            break;
+        }
+        let Some((after, _)) = admit(node, &ledger, &pod) else { continue };
+        ledger = after;
+        if at % 5 == 0 {
+            leaving.push(pod.uid);
+        }
+    }
+    leaving.iter().fold(ledger, |ledger, uid| ledger.release(uid))
 }
