@@ -11,7 +11,7 @@ use cpuset::CpuSet;
 use k8s_quantity::Quantity;
 use node_config::Scope;
 use pod_spec::{ContainerName, ResourceName};
-use topology_admission::{Asks, Change, Explanation, Placed, Placement, WouldFit};
+use topology_admission::{Asks, Change, Explanation, Move, Placed, Placement, Turn, WouldFit};
 use topology_model::{NodeId, NodeIds};
 use topology_policy::KubeletPolicy;
 
@@ -38,6 +38,15 @@ pub struct Alternative {
 pub enum Remedy {
     /// These pods leave: one, or two where no single one is enough.
     Wait(Vec<NamedPod>),
+    /// A pod restarts, and runs elsewhere on the node then.
+    Move {
+        /// Which pod.
+        pod: NamedPod,
+        /// Whether it restarts before or after the reported pod is created.
+        turn: Turn,
+        /// Where it runs then; `None`: on any node.
+        nodes: Option<NodeIds>,
+    },
     /// The pod asks for less: all of these together.
     AskLess(Vec<Ask>),
     /// The pod asks for more, since only whole cores are given.
@@ -115,13 +124,14 @@ pub enum HintNodes {
 
 impl Remedy {
     /// What [`Remedy::kind`] can be.
-    pub const KINDS: [&str; 6] = ["wait", "ask less", "ask more", "node", "policy", "scope"];
+    pub const KINDS: [&str; 7] = ["wait", "move", "ask less", "ask more", "node", "policy", "scope"];
 
-    /// What kind of change it is: `wait`, `ask less`, `ask more`, `node`, `policy` or `scope`.
+    /// What kind of change it is: `wait`, `move`, `ask less`, `ask more`, `node`, `policy` or `scope`.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Wait(_) => "wait",
+            Self::Move { .. } => "move",
             Self::AskLess(_) => "ask less",
             Self::AskMore(_) => "ask more",
             Self::More { .. } | Self::ReserveCpus { .. } | Self::Regroup | Self::PreferLinks => "node",
@@ -134,6 +144,10 @@ impl Remedy {
         let asks = |asks: &[Asks]| asks.iter().map(|ask| Ask::new(facts, ask)).collect();
         Some(match change {
             Change::Wait(pods) => Self::Wait(pods.iter().map(|pod| facts.named(pod)).collect()),
+            Change::Move(Move { pod, turn, nodes }) => {
+                let nodes = nodes.map(|nodes| facts.listed(nodes));
+                Self::Move { pod: facts.named(pod), turn: *turn, nodes }
+            }
             Change::AskLess(less) => Self::AskLess(asks(less)),
             Change::AskMore(more) => Self::AskMore(asks(more)),
             Change::More { node, amounts } => {
@@ -238,6 +252,14 @@ impl fmt::Display for Remedy {
         match self {
             Self::Wait(pods) => {
                 write!(f, "until {} {}", joined(pods, " and "), verb(pods.len(), "leaves", "leave"))
+            }
+            Self::Move { pod, turn, nodes } => {
+                write!(f, "{pod}")?;
+                nodes.as_ref().map_or(Ok(()), |nodes| write!(f, " to NUMA {nodes}"))?;
+                f.write_str(match turn {
+                    Turn::First => ", restarted before this pod",
+                    Turn::Last => ", restarted after this pod",
+                })
             }
             Self::AskLess(asks) | Self::AskMore(asks) => f.write_str(&joined(asks, " and ")),
             Self::More { node, amounts } => {

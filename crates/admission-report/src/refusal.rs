@@ -9,7 +9,7 @@ use pod_spec::ContainerName;
 use serde::Serialize;
 use topology_admission::{Cause, Explanation, OnEmptyNode, Reason, Refused, Search};
 
-use crate::alternative::Alternative;
+use crate::alternative::{Alternative, Remedy};
 use crate::facts::Facts;
 use crate::json;
 use crate::obstacle::Obstacle;
@@ -76,8 +76,12 @@ impl Refusal {
 
     /// Whether waiting can help, as a sentence; `None` if that is not known.
     #[must_use]
-    pub const fn outlook(&self) -> Option<&'static str> {
+    pub fn outlook(&self) -> Option<&'static str> {
+        let is_fragmented = self.alternatives.iter().any(|fit| matches!(fit.remedy, Remedy::Move { .. }));
         match self.on_empty_node {
+            OnEmptyNode::Fits if is_fragmented => {
+                Some("The node has enough, but fragmented: it fits when another pod restarts elsewhere on it")
+            }
             OnEmptyNode::Fits => Some("It fits an empty node: not now, rather than never"),
             OnEmptyNode::DoesNotFit => Some("It does not fit an empty node either: waiting is of no use"),
             OnEmptyNode::Unknown => None,

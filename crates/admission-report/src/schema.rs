@@ -53,6 +53,11 @@ pub(crate) fn scope_source(_: &mut SchemaGenerator) -> Schema {
     source("scope")
 }
 
+/// When a pod that moves is created again.
+pub(crate) fn turn(_: &mut SchemaGenerator) -> Schema {
+    one_of([crate::alternative::BEFORE, crate::alternative::AFTER])
+}
+
 /// What a change is made to.
 pub(crate) fn remedy(_: &mut SchemaGenerator) -> Schema {
     one_of(Remedy::KINDS)

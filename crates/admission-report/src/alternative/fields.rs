@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use k8s_quantity::Quantity;
 use pod_spec::ContainerName;
 use serde::{Serialize, Serializer};
+use topology_admission::Turn;
 
 use super::{Alternative, Ask, Remedy};
 use crate::facts::NamedPod;
@@ -16,6 +17,11 @@ use crate::resource::Resource;
 const REGROUP: &str = "memory.regroup";
 /// The option that says what becomes of devices that no link has.
 const LINKS: &str = "devices.links";
+
+/// When a pod is created again, as [`Turn`] says.
+pub(crate) const BEFORE: &str = "before";
+/// See [`BEFORE`].
+pub(crate) const AFTER: &str = "after";
 
 /// A change that has been tried, and under which the pod is admitted.
 #[derive(Default, Serialize)]
@@ -33,6 +39,13 @@ struct Fields<'a> {
     /// Those that leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pods: Option<Vec<PodFields<'a>>>,
+    /// The one that restarts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restarts: Option<PodFields<'a>>,
+    /// Whether it is created again before or after the pod.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::turn"))]
+    turn: Option<&'static str>,
     /// What the pod asks for instead, all of it together.
     #[serde(skip_serializing_if = "Option::is_none")]
     amounts: Option<Vec<AmountFields<'a>>>,
@@ -58,7 +71,7 @@ struct Fields<'a> {
     topology_manager_scope: Option<&'static str>,
 }
 
-/// A pod that leaves.
+/// A pod that leaves, or restarts.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "LeavingPod"))]
@@ -110,6 +123,13 @@ impl<'a> Fields<'a> {
         };
         match remedy {
             Remedy::Wait(pods) => Self { pods: Some(pods.iter().map(PodFields::new).collect()), ..fields },
+            Remedy::Move { pod, turn, .. } => {
+                let turn = match turn {
+                    Turn::First => BEFORE,
+                    Turn::Last => AFTER,
+                };
+                Self { restarts: Some(PodFields::new(pod)), turn: Some(turn), ..fields }
+            }
             Remedy::AskLess(asks) | Remedy::AskMore(asks) => {
                 Self { amounts: Some(asks.iter().map(AmountFields::new).collect()), ..fields }
             }

@@ -1,0 +1,91 @@
+//! Moves for a person: what is deleted and created in which order, and what is known of it.
+
+use admission_report::{MoveStep, MovesReport, MovesVerdict, PlanReport};
+use k8s_quantity::Amount;
+use terminal_text::Page;
+use topology_admission::Search;
+use topology_model::NodeIds;
+
+use crate::cells::container;
+use crate::decision::line;
+
+/// Before each row.
+const INDENT: &str = "  ";
+
+/// The lines of what can be moved for one pod, ending in a newline.
+#[must_use]
+pub fn moves(report: &MovesReport, page: Page) -> String {
+    let MovesReport { pod, verdict } = report;
+    match verdict {
+        MovesVerdict::Admitted { containers } => {
+            let head = ["CONTAINER", "NUMA", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec();
+            let rows = std::iter::once(head).chain(containers.iter().map(container));
+            format!("{} {pod}   admitted, nobody has to move\n{}", page.yes(), page.columns(rows, INDENT))
+        }
+        MovesVerdict::Refused { plan: Some(plan), search, attempts, .. } => {
+            let pods = if plan.moved == 1 {
+                "1 pod restarts".to_owned()
+            } else {
+                format!("{} pods restart", plan.moved)
+            };
+            let verdict = format!("{} {pod}   fits when {pods}", page.yes());
+            let mut text = page.wrapped(&verdict, 4);
+            text.push_str(&page.columns(rows(plan), INDENT));
+            text.push_str(&line(page, "restarts", &cost(plan)));
+            text.push_str(&line(page, "search", &searched(*search, *attempts, "a smaller plan")));
+            text + &kept(report, page)
+        }
+        MovesVerdict::Refused { reason, message, plan: None, why, search, attempts, .. } => {
+            let verdict = format!("{} {pod}   {reason}: {message}", page.no());
+            let mut text = page.wrapped(&verdict, 4);
+            text.extend(why.as_ref().map(|why| line(page, "moves", why)));
+            if *search == Search::Cut {
+                text.push_str(&line(page, "search", &searched(*search, *attempts, "a plan")));
+            }
+            text + &kept(report, page)
+        }
+    }
+}
+
+/// One row for each container that is created, and for each pod that is deleted.
+fn rows(plan: &PlanReport) -> Vec<Vec<String>> {
+    let head = ["STEP", "POD", "CONTAINER", "NUMA", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec();
+    let mut rows = vec![head];
+    for step in &plan.steps {
+        match step {
+            MoveStep::Delete { pod, nodes } => {
+                let nodes = nodes.as_ref().map_or_else(|| "any".to_owned(), NodeIds::to_string);
+                rows.push(["delete", &pod.name, "", &nodes, "", "", ""].map(str::to_owned).to_vec());
+            }
+            MoveStep::Create { pod, containers } => {
+                let mut whose = vec!["create".to_owned(), pod.name.clone()];
+                for report in containers {
+                    whose.extend(container(report));
+                    rows.push(std::mem::replace(&mut whose, vec![String::new(); 2]));
+                }
+            }
+        }
+    }
+    rows
+}
+
+fn cost(plan: &PlanReport) -> String {
+    let willing = if plan.plugins_taken_as_willing { "; device plugins are taken to be willing" } else { "" };
+    format!("{} of memory and huge pages are filled again{willing}", Amount::Bytes(plan.bytes))
+}
+
+/// How much was tried, and what may exist if that was not all.
+fn searched(search: Search, attempts: usize, may_exist: &str) -> String {
+    match search {
+        Search::Complete => {
+            format!("{attempts} attempts; no plan restarts fewer pods, or as many with less memory")
+        }
+        Search::Cut => format!(
+            "{attempts} attempts, then cut: {may_exist} may exist; topolet repack --attempts NUMBER tries more"
+        ),
+    }
+}
+
+fn kept(report: &MovesReport, page: Page) -> String {
+    report.left_alone().map_or_else(String::new, |kept| line(page, "left alone", &kept))
+}
