@@ -2,6 +2,9 @@
 
 mod fields;
 
+#[cfg(feature = "schema")]
+pub(crate) use fields::{AFTER, BEFORE};
+
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;

@@ -1,15 +1,16 @@
 //! What runs on a node before anything is decided there, and how much of it is known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context as _;
 use kubelet_checkpoint::device::DeviceFile;
-use node_state::{PodNames, StateFolder};
-use pod_spec::ResourceName;
+use node_state::{PodNames, Quarantine, StateFolder};
+use pod_spec::{PodUid, ResourceName};
 use topology_admission::Ledger;
 
 use crate::node::LoadedNode;
 use crate::packed::Packed;
+use crate::quarantine::still_quarantined;
 use crate::resume::{Requests, ledger};
 use crate::source::{Resident, of_node};
 use crate::sources::ResidentsSource;
@@ -24,6 +25,8 @@ pub struct Residents {
     pub known: Known,
     /// What of them is not known, as text to be shown.
     pub notes: Vec<String>,
+    /// Pods that may have lost a part of what they hold.
+    pub quarantined: BTreeSet<PodUid>,
 }
 
 /// Which of the pods that run are known.
@@ -89,7 +92,7 @@ impl Residents {
     /// Nothing runs.
     pub fn none(node: &LoadedNode) -> Self {
         let ledger = node.empty_ledger();
-        Self { ledger, line: None, known: Known::All, notes: Vec::new() }
+        Self { ledger, line: None, known: Known::All, notes: Vec::new(), quarantined: BTreeSet::new() }
     }
 
     /// What decisions on pods leave out since it is not known, as text to be shown.
@@ -108,7 +111,7 @@ impl Residents {
     /// # Errors
     /// The files cannot be read, or a kubelet with this configuration would not start from them.
     pub fn new(node: &LoadedNode, given: &ResidentsSource, resident: &Resident) -> anyhow::Result<Self> {
-        let Resident { folder, names, from, names_from, .. } = resident;
+        let Resident { folder, names, from, names_from, root } = resident;
         let devices_left_out = devices_left_out(node, folder);
         let restored = ledger(folder, node, names, &devices_left_out);
         let (restored, way_out) = match given.state {
@@ -132,7 +135,12 @@ impl Residents {
         }));
         notes.extend(gone(folder, names, from));
         let known = if requests == Requests::OfEveryPod { Known::All } else { Known::Holders };
-        Ok(Self { ledger, line, known, notes })
+        let quarantine = match root {
+            Some(root) => still_quarantined(root, folder, names)?,
+            None => Quarantine::default(),
+        };
+        let quarantined = quarantine.pods.keys().map(|uid| PodUid::new(uid)).collect();
+        Ok(Self { ledger, line, known, notes, quarantined })
     }
 }
 

@@ -137,12 +137,12 @@ pub(super) fn decide(
     let mut notes = residents.not_looked_at();
     notes.extend(node.not_looked_at(&asked.pods));
     notes.extend(node.hazards.iter().cloned());
-    let Residents { ledger, line, .. } = residents;
+    let Residents { ledger, line, quarantined, .. } = residents;
     let (detail, tries) = match depth {
         Depth::Short => (Detail::Short, Tries::default()),
         Depth::Whole(tries) => (Detail::Merges, tries),
     };
-    let mut series = Series::new(&node.node, ledger, detail, tries);
+    let mut series = Series::new(&node.node, ledger, detail, tries).keeping(quarantined);
     let document = |decisions: Vec<Report>, format| {
         let (node, notes) = (&node.line, notes.clone());
         match depth {

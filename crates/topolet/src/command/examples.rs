@@ -39,6 +39,13 @@ Examples:
   # One of many pods, as a picture
   topolet explain -f manifests/ --pod web-11 -o svg > decision.svg";
 
+pub(super) const REPACK: &str = "\
+Examples:
+  # Which pods would have to restart so that this one fits?
+  topolet repack -f pod.yaml -m node.tar.zst
+  # At most one of them
+  topolet repack -f pod.yaml -m node.tar.zst --moves 1 -o yaml";
+
 pub(super) const DIFF: &str = "\
 Examples:
   # Which policy for these pods?

@@ -17,6 +17,7 @@ mod fleet;
 pub(crate) mod kubectl;
 mod licences;
 mod man;
+mod repack;
 #[cfg(feature = "kubernetes")]
 mod scheduler;
 mod schema;
@@ -45,6 +46,7 @@ use self::fleet::FleetArguments;
 #[cfg(feature = "kubernetes")]
 use self::kubectl::KubectlArguments;
 use self::man::ManArguments;
+use self::repack::RepackArguments;
 #[cfg(feature = "kubernetes")]
 use self::scheduler::SchedulerArguments;
 use self::schema::SchemaArguments;
@@ -90,6 +92,10 @@ pub(crate) enum Command {
     /// The same with everything that led to each decision, and all that would have fitted.
     #[command(after_help = examples::EXPLAIN)]
     Explain(ExplainArguments),
+    /// Says which pods of a node have to restart, and in which order, so that a pod fits that the node refuses. Nothing is
+    /// done.
+    #[command(after_help = examples::REPACK)]
+    Repack(RepackArguments),
     /// Compares what becomes of pods under several configurations, policies or scopes. Exit status 2 if a pod comes out
     /// otherwise.
     #[command(after_help = examples::DIFF)]
@@ -159,6 +165,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Capture(arguments) => capture::run(arguments, screen),
         Command::Admit(arguments) => admit::run(arguments, screen),
         Command::Explain(arguments) => explain::run(arguments, screen),
+        Command::Repack(arguments) => repack::run(arguments, screen),
         Command::Diff(arguments) => diff::run(arguments, screen),
         Command::Export(arguments) => export::run(arguments, screen),
         Command::Simulate(arguments) => simulate::run(arguments, screen),
