@@ -114,8 +114,8 @@ pub(crate) fn all() -> Vec<Case> {
             }
         }
     }
-    cases.push(explanation());
     cases.push(moves());
+    cases.push(explanation());
     cases
 }
 
@@ -127,7 +127,7 @@ fn moves() -> Case {
     let ledger = repacking::spread(&node, 100);
     let pod = fixture::pod("new", &[Asked { cpus: 12, memory: 4096, ..Asked::default() }]);
     let run = move || {
-        let found = repacking::repack(&node, &ledger, &pod, Tries(5000), 3);
+        let found = repacking::repack(&node, &ledger, &pod, Tries(5000).into(), 3);
         assert!(found.plan.is_some_and(|plan| plan.apply(&node, &ledger, &pod, &Replies::new()).is_ok()));
     };
     Case {

@@ -37,11 +37,11 @@ impl Node {
     /// The only move of a plan.
     fn moved(&self, plan: &Plan) -> Option<Move> {
         let pod = plan.moved.first()?;
-        let created = plan.steps.iter().filter_map(|step| match step {
+        let mut created = plan.steps.iter().filter_map(|step| match step {
             Step::Create { pod, .. } => Some(pod),
             Step::Delete(_) => None,
         });
-        let is_last = created.last() == Some(pod);
+        let is_last = created.next_back() == Some(pod);
         let turn = if is_last { Turn::Last } else { Turn::First };
         Some(Move { pod: pod.clone(), turn, nodes: self.nodes_of_placement(plan.placement(pod)?) })
     }

@@ -1,5 +1,6 @@
 //! A plan that is carried out on the ledger that it was made against, and on no other.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
@@ -32,7 +33,7 @@ pub enum ApplyError {
         /// Which.
         pod: PodUid,
         /// Why.
-        refused: Refused,
+        refused: Box<Refused>,
     },
     /// A device plugin must be asked first.
     #[error("the device plugin of {} must be asked first", .0.resource())]
@@ -87,7 +88,7 @@ fn create(node: &Node, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Result<
         Verdict::Admitted(placement) if placement.preempted.is_empty() => Ok(ledger.committed(attempt)),
         Verdict::Admitted(_) => Err(ApplyError::Preempts(pod.uid.clone())),
         Verdict::Refused(refused) => {
-            Err(ApplyError::Refused { pod: pod.uid.clone(), refused: refused.clone() })
+            Err(ApplyError::Refused { pod: pod.uid.clone(), refused: Box::new(refused.clone()) })
         }
         Verdict::NeedsPlugin(question) => Err(ApplyError::NeedsPlugin(question.clone())),
     }

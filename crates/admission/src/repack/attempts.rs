@@ -1,5 +1,6 @@
 //! Attempts of a search for moves: counted, and made on copies.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ops::ControlFlow;
 
@@ -34,7 +35,7 @@ pub(crate) struct Comer {
 /// What an attempt came to.
 #[derive(Clone)]
 pub(crate) enum Tried {
-    Created(Created),
+    Created(Box<Created>),
     /// The hints of the first unit do not suit the policy.
     NotAligned,
     /// For another reason.
@@ -102,7 +103,8 @@ impl<'a> Attempts<'a> {
                 }
             };
             let plugins = if willing.is_some() { Plugins::TakenAsWilling } else { Plugins::HaveAnswered };
-            return Tried::Created(Created { after: ledger.committed(attempt), placement, plugins });
+            let created = Created { after: ledger.committed(attempt), placement, plugins };
+            return Tried::Created(Box::new(created));
         }
     }
 

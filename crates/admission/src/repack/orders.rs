@@ -101,7 +101,7 @@ impl<'a> Orderer<'a> {
             steps: Vec::new(),
             plugins: Plugins::HaveAnswered,
         };
-        Walk { orderer: self, set, orders, attempts, is_dead: false }.walk(state)
+        Walk { orderer: self, set, orders, attempts, is_dead: false }.walk(&state)
     }
 }
 
@@ -115,8 +115,8 @@ struct Walk<'w, 'a, 'n> {
 }
 
 impl Walk<'_, '_, '_> {
-    fn walk(mut self, state: State) -> Ordered {
-        match self.go_on(&state) {
+    fn walk(mut self, state: &State) -> Ordered {
+        match self.go_on(state) {
             Some((steps, plugins)) => Ordered::Found(steps, plugins),
             None if self.is_dead => Ordered::Dead,
             None => Ordered::None,

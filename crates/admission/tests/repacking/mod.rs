@@ -19,22 +19,11 @@ pub(crate) fn admit(node: &Node, ledger: &Ledger, pod: &Pod) -> Option<(Ledger, 
 }
 
 /// Moves for a pod that is refused.
-pub(crate) fn repack<'a>(
-    node: &Node,
-    ledger: &Ledger,
-    pod: &Pod,
-    limits: impl Into<Limits<'a>>,
-    most: usize,
-) -> Repack {
+pub(crate) fn repack(node: &Node, ledger: &Ledger, pod: &Pod, limits: Limits<'_>, most: usize) -> Repack {
     let admission = node.admission(ledger, pod);
     let (attempt, trace) = admission.trace(Detail::Short);
     let Verdict::Refused(refused) = &attempt.verdict else { panic!("{} is not refused", pod.name) };
-    node.admission(ledger, pod).repack(refused, &trace, limits_of(limits.into()), most)
-}
-
-/// With the lifetime of whoever asks.
-fn limits_of<'a>(limits: Limits<'a>) -> Limits<'a> {
-    limits
+    node.admission(ledger, pod).repack(refused, &trace, limits, most)
 }
 
 /// A pod that is refused, beside a few others.
