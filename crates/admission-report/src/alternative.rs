@@ -2,9 +2,6 @@
 
 mod fields;
 
-#[cfg(feature = "schema")]
-pub(crate) use fields::{AFTER, BEFORE};
-
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
@@ -21,6 +18,8 @@ use topology_policy::KubeletPolicy;
 use crate::facts::{Facts, NamedPod};
 use crate::resource::Resource;
 use crate::words::{joined, verb};
+#[cfg(feature = "schema")]
+pub(crate) use fields::{AFTER, BEFORE};
 
 /// A change under which the pod was admitted when it was tried.
 #[derive(Clone, Debug)]

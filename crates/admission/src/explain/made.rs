@@ -6,8 +6,9 @@ use node_config::{OwnOptions, Regroup};
 use numa_bitmask::NodeMask;
 use pod_spec::Pod;
 
+use crate::attempt::Verdict;
 use crate::explain::asks;
-use crate::explain::change::Change;
+use crate::explain::change::{Change, Move, Turn};
 use crate::explain::other_node;
 use crate::ledger::Ledger;
 use crate::node::Node;
@@ -38,6 +39,7 @@ impl Node {
                 let ledger = pods.iter().fold(ledger.clone(), |ledger, pod| ledger.release(pod));
                 Changed { ledger, ..same }
             }
+            Change::Move(moved) => Changed { ledger: self.with_moved(ledger, moved)?, ..same },
             Change::AskLess(all) | Change::AskMore(all) => {
                 // Exclusive CPUs that were chosen are asked for by the limit.
                 let mut pod =
@@ -76,6 +78,22 @@ impl Node {
             }
             Change::Scope(scope) => Changed { node: Self { scope: *scope, ..self.clone() }, ..same },
         })
+    }
+}
+
+impl Node {
+    /// The ledger when the pod that moves has been deleted, and created again if it is before others.
+    fn with_moved(&self, ledger: &Ledger, moved: &Move) -> Option<Ledger> {
+        let without = ledger.release(&moved.pod);
+        match moved.turn {
+            Turn::Last => Some(without),
+            Turn::First => {
+                let resident = ledger.pods_by_arrival().find(|pod| pod.uid == moved.pod)?;
+                let attempt = self.admission(&without, resident).attempt();
+                let is_admitted = matches!(attempt.verdict, Verdict::Admitted(_));
+                is_admitted.then(|| without.commit(attempt).ok()).flatten()
+            }
+        }
     }
 }
 
