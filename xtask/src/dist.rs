@@ -24,6 +24,7 @@ const DOCUMENT: &str = "docs/packages.md";
 
 /// Builds the Debian package and the archive for krew, with the static program, into dist of cargo's target folder.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Dist {
     /// Installs the pinned cargo-deb and, for a test, debootstrap first where they are not there.
     #[arg(long)]

@@ -1,5 +1,4 @@
 //! Pods that wait for device plugins: who waits, for how long, and that nobody waits who would be refused anyway.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod fixture;
 

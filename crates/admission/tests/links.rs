@@ -295,7 +295,7 @@ proptest! {
                 let has_cpus = |node: i64| {
                     let cpus_of = linked.cpus().unwrap().available(ledger.cpus().unwrap());
                     let own = if node == 0 { 0..8 } else { 8..16 };
-                    cpus_of.iter().filter(|cpu| own.contains(&(cpu.get() as i64))).count() as u64 >= cpus
+                    cpus_of.iter().filter(|cpu| own.contains(&cpu.get())).count() as u64 >= cpus
                 };
                 match policy {
                     "single-numa-node" => near.len() < 2 && (near.is_empty() || has_cpus(one)),

@@ -283,12 +283,14 @@ fn read_list(list: &Field<'_>) -> Result<Vec<ListedDevice>, ManifestError> {
                 _ => return Err(flag.unexpected("true or false")),
             },
         };
-        const PCI: &str = "a PCI address such as 0000:3b:00.0";
         let pci = field.get("pci")?.map(|pci| pci.text(PCI).map(str::to_owned)).transpose()?;
         devices.push(ListedDevice { id: id.to_owned(), nodes, health, pci });
     }
     Ok(devices)
 }
+
+/// What tells where a device sits.
+const PCI: &str = "a PCI address such as 0000:3b:00.0";
 
 pub(crate) const NODE_ID: &str = "the id of a NUMA node, 0 to 1023";
 

@@ -1,5 +1,4 @@
 //! Pods and containers that wait for device plugins, from a restart on.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
 

@@ -134,8 +134,8 @@ mod tests {
         node.unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    fn some(names: &[&str]) -> Option<Vec<String>> {
-        Some(names.iter().map(|name| (*name).to_owned()).collect())
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
             (
                 OtherRules {
                     scope: Some("pod".to_owned()),
-                    cpu_options: some(&["distribute-cpus-across-cores"]),
+                    cpu_options: Some(names(&["distribute-cpus-across-cores"])),
                     placement: Some("most-allocated".to_owned()),
                     ..OtherRules::default()
                 },
@@ -159,7 +159,7 @@ mod tests {
                 ),
             ),
             (
-                OtherRules { topology_options: some(&[]), ..OtherRules::default() },
+                OtherRules { topology_options: Some(names(&[])), ..OtherRules::default() },
                 Ok("pinned with topology options none: restricted, container"),
             ),
             (
@@ -170,7 +170,7 @@ mod tests {
             ),
             (
                 OtherRules {
-                    cpu_options: some(&["full-pcpus-only", "distribute-cpus-across-cores"]),
+                    cpu_options: Some(names(&["full-pcpus-only", "distribute-cpus-across-cores"])),
                     ..OtherRules::default()
                 },
                 Err("kubelet would not start"),

@@ -65,18 +65,17 @@ pub(super) fn run(arguments: &RepackArguments, screen: Screen) -> anyhow::Result
     let is_admitted = reports.iter().all(MovesReport::is_admitted);
     let plans = Plans { node: &node.line, notes, pods: reports };
     let document = Document::new("RepackPlans", &plans).of(&node.line.rules_of);
-    match document.text(arguments.output.output)? {
-        Some(text) => screen.print(&text)?,
-        None => {
-            let mut text = node.line.headline(screen.page);
-            text.extend(residents.line.map(|line| screen.page.wrapped(&line, 2)));
-            text.extend(plans.notes.iter().map(|note| screen.page.wrapped(&format!("! {note}"), 2)));
-            for report in &plans.pods {
-                text.push('\n');
-                text.push_str(&node_output::moves(report, screen.page));
-            }
-            screen.show(&text)?;
+    if let Some(text) = document.text(arguments.output.output)? {
+        screen.print(&text)?;
+    } else {
+        let mut text = node.line.headline(screen.page);
+        text.extend(residents.line.map(|line| screen.page.wrapped(&line, 2)));
+        text.extend(plans.notes.iter().map(|note| screen.page.wrapped(&format!("! {note}"), 2)));
+        for report in &plans.pods {
+            text.push('\n');
+            text.push_str(&node_output::moves(report, screen.page));
         }
+        screen.show(&text)?;
     }
     Ok(match asked.wholeness {
         Wholeness::Partial => Outcome::Partial,

@@ -55,6 +55,7 @@ impl Node {
             is_active: &|pod| active.contains(pod),
             sources,
             claimed: &self.claimed(&key),
+            links: None,
         };
         let (mut replies, mut calls) = (Replies::new(), Vec::new());
         let (error, after) = loop {
