@@ -114,7 +114,7 @@ fn entries() -> Vec<Entry> {
         add(&format!("admit 4 containers, {nodes} nodes"), target, Box::new(task));
     }
     for (strategy, target) in
-        [(Strategy::LowestNumber, allocating(158, 150_000)), (Strategy::KeepRoom, allocating(84, 150_000))]
+        [(Strategy::LowestNumber, allocating(158, 150_000)), (Strategy::KeepRoom, allocating(268, 250_000))]
     {
         let name = format!("admit 4 containers beside 100 others, 8 nodes, {}", strategy.name());
         let task = move || Ok(Task::Admit(beside_others(strategy)));

@@ -215,7 +215,7 @@ mod tests {
             (2.5e-5, "s", "25 µs"),
             (0.0, "s", "0"),
             (1.5, "s", "1.5 s"),
-            (f64::from(3 << 30), "bytes", "3 GiB"),
+            (f64::from(3_u32 << 30), "bytes", "3 GiB"),
             (46.0, "short", "46"),
         ] {
             assert_eq!(amount(value, unit), expected);
