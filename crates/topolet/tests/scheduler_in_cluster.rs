@@ -123,15 +123,16 @@ fn a_pod_that_ends_others_fits_where_they_were() {
     let _fleet = Fleet::start(&cluster, program(), 2, &[&NODES[..], &["--publish-state"]].concat()).unwrap();
     wait_for_states(&cluster, 2);
     let extender = schedule(&mut cluster);
+    // An API server refuses pods of a class that it has not seen yet, so the class comes before all others.
+    cluster
+        .apply("apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 1000\n")
+        .unwrap();
     // Two on each NUMA node, one after the other: the youngest are on the second NUMA node.
     for number in 1..=8 {
         cluster.apply(&pod(&format!("low-{number}"), 23)).unwrap();
         until_running(&cluster, number);
     }
-    let class =
-        "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 1000\n---\n";
-    let high = pod("high", 40).replace("spec:\n", "spec:\n  priorityClassName: high\n");
-    cluster.apply(&format!("{class}{high}")).unwrap();
+    cluster.apply(&pod("high", 40).replace("spec:\n", "spec:\n  priorityClassName: high\n")).unwrap();
     // Two have gone for it.
     until_running(&cluster, 7);
     let (_, metrics) = ask(extender.address(), "GET /metrics", "").unwrap();
