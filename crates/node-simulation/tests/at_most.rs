@@ -14,6 +14,9 @@ use proptest::prelude::*;
 use topology_admission::{Compat, Node};
 use topology_model::{KubeletView, MachineInfo};
 
+/// [`KINDS`], and the one with an init container.
+const ALL_KINDS: usize = 7;
+
 /// CPUs of each NUMA node for pods: of the first one is reserved. Cards are on the second.
 const CPUS: [u64; 3] = [7, 8, 8];
 const CARDS: [u64; 3] = [0, 3, 0];
@@ -27,15 +30,28 @@ fn view() -> KubeletView {
     KubeletView::new(&info).unwrap()
 }
 
-fn node(view: &KubeletView, policy: &str) -> Node {
+fn node(view: &KubeletView, policy: &str, scope: &str) -> Node {
     let text = |text: &str| Some(text.to_owned());
     let config = KubeletConfiguration {
         cpu_manager_policy: text("static"),
         reserved_system_cpus: text("0"),
         topology_manager_policy: text(policy),
+        topology_manager_scope: text(scope),
         ..KubeletConfiguration::default()
     };
     Node::start(view, &config, None, Compat::default()).unwrap()
+}
+
+/// Of each kind, and one kind more.
+fn templates() -> Vec<Template> {
+    KINDS.iter().map(|containers| template(containers)).chain([with_init()]).collect()
+}
+
+/// A pod with a card, whose init container needs 8 CPUs and whose app needs 2.
+fn with_init() -> Template {
+    let mut template = template(&[(8, 0), (2, 1)]);
+    template.pod.containers[0].role = Role::Init;
+    template
 }
 
 fn template(containers: &[(u64, u64)]) -> Template {
@@ -62,14 +78,14 @@ fn template(containers: &[(u64, u64)]) -> Template {
 type Traced = (u64, usize, u64);
 
 /// The bound, and how many are admitted by the kubelet's rules.
-fn bound(policy: &str, pods: &[Traced]) -> (u64, u64) {
+fn bound(policy: &str, scope: &str, pods: &[Traced]) -> (u64, u64) {
     let view = view();
-    let node = node(&view, policy);
+    let node = node(&view, policy, scope);
     let cards = (0..CARDS[1]).map(|at| Device::new(&format!("card-{at}"), &[1]));
     let inventory = Inventory::new(view.nodes().clone()).with("acme.com/card", cards);
     let host = Host::new(&node, view.cpus(), inventory, &NoPlugins);
     let fleet = Fleet { hosts: vec![(host, 1)], scheduler: Scheduler::Blind, retry: Retry::Never };
-    let templates = KINDS.map(template);
+    let templates = templates();
     let arrival = |(at, kind, stays): &Traced| Arrival {
         at: Duration::from_secs(*at),
         template: *kind,
@@ -129,26 +145,48 @@ fn plain_cases_are_exact() {
         (&[4; 3], 1, "two cards of three, once"),
         (&[], 0, "nobody comes"),
     ] {
-        assert_eq!(bound("single-numa-node", &forever(kinds)).0, expected, "{why}");
+        assert_eq!(bound("single-numa-node", "container", &forever(kinds)).0, expected, "{why}");
     }
-    assert_eq!(bound("best-effort", &forever(&[1; 7])).0, 4, "spread over nodes all CPUs can be held");
+    assert_eq!(
+        bound("best-effort", "container", &forever(&[1; 7])).0,
+        4,
+        "spread over nodes all CPUs can be held"
+    );
 }
 
 #[test]
 fn pods_that_have_left_take_nothing() {
-    assert_eq!(bound("single-numa-node", &[(0, 3, 10), (0, 3, 10), (9, 3, 5), (10, 3, 5)]).0, 3);
+    assert_eq!(bound("single-numa-node", "container", &[(0, 3, 10), (0, 3, 10), (9, 3, 5), (10, 3, 5)]).0, 3);
+}
+
+/// Beside two CPUs and one card of the first there is room for the second, once the CPUs of the init container are free.
+#[test]
+fn what_init_containers_leave_may_be_free() {
+    for scope in ["container", "pod"] {
+        assert_eq!(bound("single-numa-node", scope, &[(0, 6, 100), (1, 4, 100)]).0, 2, "{scope}");
+    }
 }
 
 #[test]
 fn nothing_is_known_where_pods_come_again() {
     let view = view();
-    let node = node(&view, "none");
+    let node = node(&view, "none", "container");
     let host = || Host::new(&node, view.cpus(), Inventory::new(view.nodes().clone()), &NoPlugins);
     let fleet = |retry| Fleet { hosts: vec![(host(), 1)], scheduler: Scheduler::Blind, retry };
     assert_eq!(Limits::new(&fleet(Retry::BackOff), &KINDS.map(template)), None);
     let mut critical = template(KINDS[0]);
     critical.pod.constraints.priority = 2_000_000_000;
     assert_eq!(Limits::new(&fleet(Retry::Never), &[critical]), None);
+}
+
+/// Pods with the time between each two.
+fn one_after_the_other(pods: Vec<Traced>) -> Vec<Traced> {
+    let mut now = 0;
+    let at = |(gap, kind, stays)| {
+        now += gap;
+        (now, kind, stays)
+    };
+    pods.into_iter().map(at).collect()
 }
 
 proptest! {
@@ -158,15 +196,8 @@ proptest! {
     fn no_placement_admits_more(
         pods in proptest::collection::vec((0..4_u64, 0..KINDS.len(), 1..30_u64), 0..8),
     ) {
-        let mut now = 0;
-        let pods: Vec<Traced> = pods
-            .into_iter()
-            .map(|(gap, kind, stays)| {
-                now += gap;
-                (now, kind, stays)
-            })
-            .collect();
-        let (bound, admitted) = bound("single-numa-node", &pods);
+        let pods = one_after_the_other(pods);
+        let (bound, admitted) = bound("single-numa-node", "container", &pods);
         let most = most(&pods, &mut Vec::new());
         prop_assert!(admitted <= most && most <= bound, "{admitted} <= {most} <= {bound}");
         prop_assert!(bound <= most + 2, "{most} and {bound}: no bound to speak of");
@@ -174,18 +205,12 @@ proptest! {
 
     #[test]
     fn no_policy_admits_more(
-        policy in proptest::sample::select(vec!["none", "best-effort", "restricted"]),
-        pods in proptest::collection::vec((0..3_u64, 0..KINDS.len(), 1..60_u64), 0..60),
+        policy in proptest::sample::select(vec!["none", "best-effort", "restricted", "single-numa-node"]),
+        scope in proptest::sample::select(vec!["container", "pod"]),
+        pods in proptest::collection::vec((0..3_u64, 0..ALL_KINDS, 1..60_u64), 0..60),
     ) {
-        let mut now = 0;
-        let pods: Vec<Traced> = pods
-            .into_iter()
-            .map(|(gap, kind, stays)| {
-                now += gap;
-                (now, kind, stays)
-            })
-            .collect();
-        let (bound, admitted) = bound(policy, &pods);
+        let pods = one_after_the_other(pods);
+        let (bound, admitted) = bound(policy, scope, &pods);
         prop_assert!(admitted <= bound && bound <= pods.len() as u64, "{admitted} <= {bound}");
     }
 }

@@ -6,15 +6,26 @@ use super::machines::NumaNode;
 use super::workloads::{Container, DevicePlace, Devices, Runs, Workload};
 use crate::root;
 
-/// The strategies, each with its options in `fixtures/configs`.
-pub(super) const STRATEGIES: [(&str, Option<&str>); 6] = [
-    ("lowest-number", None),
-    ("most-allocated", Some("own-most-allocated.yaml")),
-    ("least-allocated", Some("own-least-allocated.yaml")),
-    ("spare-devices", Some("own-spare-devices.yaml")),
-    ("keep-room", Some("own-keep-room.yaml")),
-    ("keep-room, mix given", None),
+/// The strategies that are compared.
+pub(super) const STRATEGIES: [(&str, Options); 6] = [
+    ("lowest-number", Options::Kubelet),
+    ("most-allocated", Options::File("own-most-allocated.yaml")),
+    ("least-allocated", Options::File("own-least-allocated.yaml")),
+    ("spare-devices", Options::File("own-spare-devices.yaml")),
+    ("keep-room", Options::File("own-keep-room.yaml")),
+    ("keep-room, mix given", Options::WithMix),
 ];
+
+/// What makes a strategy.
+#[derive(Clone, Copy)]
+pub(super) enum Options {
+    /// Nothing.
+    Kubelet,
+    /// A file of `fixtures/configs`.
+    File(&'static str),
+    /// The workload's own mix.
+    WithMix,
+}
 
 /// The share of what most is asked of that would be held on the average if nobody were refused. The fewer nodes there are, the
 /// more must be free for chance: 51 % on two, 75 % on eight, 88 % on 32.
@@ -147,9 +158,9 @@ pub(super) fn scenario(workload: &Workload, machine: &str, nodes: &[NumaNode], d
     );
     for (strategy, options) in STRATEGIES {
         let options = match options {
-            Some(file) => format!(", topoletConfig: {}", configs.join(file).display()),
-            None if strategy == "lowest-number" => String::new(),
-            None => format!(", topoletConfig: {name}-mix.yaml"),
+            Options::Kubelet => String::new(),
+            Options::File(file) => format!(", topoletConfig: {}", configs.join(file).display()),
+            Options::WithMix => format!(", topoletConfig: {name}-mix.yaml"),
         };
         let _ = writeln!(text, "- {{name: \"{strategy}\", policy: single-numa-node{options}}}");
     }

@@ -94,7 +94,7 @@ fn requested(index: &ResourceIndex, host: &Host<'_>, count: usize, templates: &[
 fn placed(host: &Host<'_>, count: usize, templates: &[Template]) -> Packing {
     let rows = host.capacity.chunks(host.numa().max(1));
     let bin = rows.map(|row| row.iter().fold(0_u64, |sum, own| sum.saturating_add(*own))).collect();
-    let things = templates.iter().map(|template| vec![host.demand(Unit::Pod(&template.pod))]);
+    let things = templates.iter().map(|template| together(staying(host, &template.pod)));
     Packing { bins: vec![(bin, count)], things: things.collect() }
 }
 
@@ -109,15 +109,29 @@ fn on_nodes(host: &Host<'_>, count: usize, templates: &[Template]) -> Packing {
     }
 }
 
-/// What an ordinary init container holds is free for the next ones, so it adds nothing.
 fn units(host: &Host<'_>, pod: &Pod) -> Vec<Amounts> {
     match host.node.scope() {
-        Scope::Pod => vec![host.demand(Unit::Pod(pod))],
-        Scope::Container => {
-            let stay = pod.containers.iter().filter(|container| container.role != Role::Init);
-            stay.map(|container| host.demand(Unit::Container(pod, container))).collect()
-        }
+        Scope::Container => staying(host, pod).collect(),
+        Scope::Pod => together(staying(host, pod)),
     }
+}
+
+/// What each container has for itself. What an ordinary init container holds is free some time after its end, so it adds
+/// nothing.
+fn staying<'a>(host: &'a Host<'_>, pod: &'a Pod) -> impl Iterator<Item = Amounts> + 'a {
+    let stay = pod.containers.iter().filter(|container| container.role != Role::Init);
+    stay.map(|container| host.demand(Unit::Container(pod, container)))
+}
+
+/// All of them as one thing; none of nothing.
+fn together(things: impl Iterator<Item = Amounts>) -> Vec<Amounts> {
+    let sum = things.reduce(|mut all, thing| {
+        for (sum, own) in all.iter_mut().zip(thing) {
+            *sum = sum.saturating_add(own);
+        }
+        all
+    });
+    sum.into_iter().collect()
 }
 
 /// Whether every unit lies on one NUMA node.
