@@ -1,5 +1,7 @@
 //! What can be wrong with the files of a node, as data; `Display` gives the sentences.
 
+mod kind;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
@@ -13,7 +15,6 @@ use kubelet_checkpoint::{EmbeddedFault, FileError, JsonFault, Oddity, PodLevel, 
 use kubelet_release::Release;
 use memory_manager::StoredBlock;
 use pod_spec::{ContainerName, PodUid, ResourceName};
-use serde::Serialize;
 use topology_model::NodeId;
 
 use crate::books::BookDifference;
@@ -21,6 +22,8 @@ use crate::files::NullBooks;
 use crate::record::RecordError;
 use crate::start::StartError;
 use crate::words;
+
+pub use kind::FaultKind;
 
 /// One fault of one file.
 #[derive(Clone, Debug)]
@@ -471,133 +474,6 @@ impl fmt::Display for Unproven {
                 let pods = names(pods);
                 write!(f, "nothing confirms which devices {pods} hold, and what the plugins answered")
             }
-        }
-    }
-}
-
-/// The kind of a fault, most harmful first: a label of metrics and a member of documents.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum FaultKind {
-    /// A file cannot be read.
-    Unreadable,
-    /// A file is missing.
-    Missing,
-    /// Nothing proves what a pod holds.
-    Unproven,
-    /// A kubelet with the other value of the feature gate wrote it.
-    OtherGate,
-    /// A kubelet of a release with another form of files wrote it.
-    OtherForm,
-    /// A manager with another policy wrote it.
-    OtherPolicy,
-    /// CPUs are offline, or not on this machine.
-    CpusGone,
-    /// CPUs have come.
-    CpusNew,
-    /// Other CPUs are reserved than before.
-    Reserved,
-    /// The shared pool has CPUs of pods.
-    SharedPool,
-    /// Two pods hold the same.
-    TwoOwners,
-    /// Nodes have, or keep, other amounts of memory than before.
-    MemoryDrifted,
-    /// Sums of memory are not those of what pods hold.
-    Books,
-    /// Memory is held where this machine has none.
-    MemoryGone,
-    /// Pods hold more memory than there is.
-    Overbooked,
-    /// A state file and a pod's own file list different holdings.
-    Disagreement,
-    /// A pod that does not run holds something.
-    PodGone,
-    /// Nothing harmful: a file is not as a kubelet writes it.
-    Odd,
-}
-
-impl FaultKind {
-    /// All, most harmful first.
-    pub const ALL: [Self; 18] = [
-        Self::Unreadable,
-        Self::Missing,
-        Self::Unproven,
-        Self::OtherGate,
-        Self::OtherForm,
-        Self::OtherPolicy,
-        Self::CpusGone,
-        Self::CpusNew,
-        Self::Reserved,
-        Self::SharedPool,
-        Self::TwoOwners,
-        Self::MemoryDrifted,
-        Self::Books,
-        Self::MemoryGone,
-        Self::Overbooked,
-        Self::Disagreement,
-        Self::PodGone,
-        Self::Odd,
-    ];
-
-    /// The label of metrics.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Unreadable => "unreadable",
-            Self::Missing => "missing",
-            Self::Unproven => "unproven",
-            Self::OtherGate => "otherGate",
-            Self::OtherForm => "otherForm",
-            Self::OtherPolicy => "otherPolicy",
-            Self::CpusGone => "cpusGone",
-            Self::CpusNew => "cpusNew",
-            Self::Reserved => "reserved",
-            Self::SharedPool => "sharedPool",
-            Self::TwoOwners => "twoOwners",
-            Self::MemoryDrifted => "memoryDrifted",
-            Self::Books => "books",
-            Self::MemoryGone => "memoryGone",
-            Self::Overbooked => "overbooked",
-            Self::Disagreement => "disagreement",
-            Self::PodGone => "podGone",
-            Self::Odd => "odd",
-        }
-    }
-}
-
-impl Fault {
-    /// Its kind.
-    #[must_use]
-    pub const fn kind(&self) -> FaultKind {
-        match self {
-            Self::NotRegular(_)
-            | Self::Damaged(_)
-            | Self::NotCpus(_)
-            | Self::UnknownFormat(_)
-            | Self::UnreadablePod(_)
-            | Self::MisnamedPod(_)
-            | Self::Rejected(_) => FaultKind::Unreadable,
-            Self::Missing | Self::RemovedPod(_) => FaultKind::Missing,
-            Self::OtherGate(_) | Self::WholeCpus { .. } => FaultKind::OtherGate,
-            Self::OtherForm(_) => FaultKind::OtherForm,
-            Self::OtherPolicy { .. } => FaultKind::OtherPolicy,
-            Self::CpusGone { .. } | Self::SharedCpusGone(_) => FaultKind::CpusGone,
-            Self::UnownedCpus(_) => FaultKind::CpusNew,
-            Self::CpusReserved { .. } | Self::SharedCpusReserved(_) | Self::ReservedNotShared(_) => {
-                FaultKind::Reserved
-            }
-            Self::OwnedAndShared { .. } => FaultKind::SharedPool,
-            Self::CpusOwnedTwice { .. } | Self::DevicesOwnedTwice { .. } => FaultKind::TwoOwners,
-            Self::MemoryDrifted(_) => FaultKind::MemoryDrifted,
-            Self::Books(_) | Self::NullBooks(_) => FaultKind::Books,
-            Self::MemoryGone { .. } => FaultKind::MemoryGone,
-            Self::Overbooked { .. } => FaultKind::Overbooked,
-            Self::Unproven(_) => FaultKind::Unproven,
-            Self::Disagreement { .. } => FaultKind::Disagreement,
-            Self::PodGone { .. } => FaultKind::PodGone,
-            Self::Odd(_) => FaultKind::Odd,
         }
     }
 }
