@@ -222,7 +222,13 @@ fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
 async fn accept_tcp(listener: &TcpListener, seats: &Seats, peer: &Peer, service: &Service) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => seats.start(stream, peer.clone(), service).await,
+            Ok((stream, _)) => {
+                // Otherwise the end of an answer waits for an acknowledgement, which clients may delay by 40 ms.
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "failed to have a connection send at once");
+                }
+                seats.start(stream, peer.clone(), service).await;
+            }
             Err(error) => {
                 tracing::warn!(%error, "failed to accept a connection");
                 tokio::time::sleep(PAUSE).await;
