@@ -3,6 +3,7 @@ package main
 // Faults of the device manager, with the kubelet's own device plugin for tests.
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,9 +39,12 @@ func devicesOf(dir string, node *active) release.DeviceManager {
 	return m
 }
 
-// plugin is a running plugin with one healthy device, not yet registered.
-func plugin(dir, name string) release.Stub {
-	devices := []*pluginapi.Device{{ID: "gpu-0", Health: pluginapi.Healthy}}
+// plugin is a running plugin with so many healthy devices, not yet registered.
+func plugin(dir, name string, count int) release.Stub {
+	var devices []*pluginapi.Device
+	for id := range count {
+		devices = append(devices, &pluginapi.Device{ID: fmt.Sprintf("gpu-%d", id), Health: pluginapi.Healthy})
+	}
 	stub := release.NewStub(devices, filepath.Join(dir, name+".sock"), gpu, false)
 	must(stub.Start(release.Context))
 	return stub
@@ -71,7 +75,7 @@ func blockedDevices() verdict {
 	defer remove()
 	node := &active{}
 	m := devicesOf(dir, node)
-	stub := plugin(dir, "gpu")
+	stub := plugin(dir, "gpu", 1)
 	broken := true
 	stub.SetAllocFunc(func(_ *pluginapi.AllocateRequest, _ map[string]*pluginapi.Device) (*pluginapi.AllocateResponse, error) {
 		if broken {
@@ -102,44 +106,56 @@ func replacedPlugin() verdict {
 	dir, remove := folder()
 	defer remove()
 	m := devicesOf(dir, &active{})
-	older, newer := plugin(dir, "older"), plugin(dir, "newer")
+	older, newer := plugin(dir, "older", 1), plugin(dir, "newer", 2)
 	must(register(older, dir))
 	if count := allocatable(m, 1); count != 1 {
 		answer.Unusablef("%d devices of the older plugin", count)
 	}
 	must(register(newer, dir))
-	time.Sleep(300 * time.Millisecond) // its first list
-	must(older.Stop(release.Quiet))
-	time.Sleep(300 * time.Millisecond) // the end of the older stream
-	if count := allocatable(m, 1); count != 1 {
-		return fault("the newer plugin serves; after the older one ends, %d of its devices are allocatable", count)
+	if count := allocatable(m, 2); count != 2 {
+		answer.Unusablef("%d devices of the newer plugin", count)
 	}
-	return sound("the device of the newer plugin stays allocatable after the older one ends")
+	must(older.Stop(release.Quiet))
+	if count := allocatable(m, 0); count != 2 {
+		return fault("the newer plugin serves; after the older one ends, %d of its 2 devices are allocatable", count)
+	}
+	return sound("the devices of the newer plugin stay allocatable after the older one ends")
 }
 
 // openFiles counts the open file descriptors of this process.
 func openFiles() int { return len(answer.Must(os.ReadDir("/proc/self/fd"))) }
+
+// settled counts them once their number has stayed the same for a second, or after ten seconds.
+func settled() int {
+	count, since := openFiles(), time.Now()
+	for end := since.Add(10 * time.Second); time.Since(since) < time.Second && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+		if now := openFiles(); now != count {
+			count, since = now, time.Now()
+		}
+	}
+	return count
+}
 
 // openConnections registers one running plugin twenty times more.
 func openConnections() verdict {
 	dir, remove := folder()
 	defer remove()
 	m := devicesOf(dir, &active{})
-	stub := plugin(dir, "gpu")
+	stub := plugin(dir, "gpu", 1)
 	must(register(stub, dir))
 	if count := allocatable(m, 1); count != 1 {
 		answer.Unusablef("%d devices", count)
 	}
-	before := openFiles()
+	before := settled()
 	for range 20 {
 		if err := register(stub, dir); err != nil { // the plugin has stopped its server
 			return sound("a plugin registers again; the kubelet refuses: %v", err)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	time.Sleep(time.Second)
 	// Both ends of a connection are in this process.
-	if grown := (openFiles() - before) / 2; grown >= 20 {
+	if grown := (settled() - before) / 2; grown > 0 {
 		return fault("a plugin registers 20 times more; %d connections more are open", grown)
 	}
 	return sound("a plugin registers 20 times more; no connection more is open")
