@@ -35,20 +35,8 @@ impl Devices {
         pod: &PodUid,
         resource: &ResourceName,
     ) -> Vec<OnNodes> {
-        let Some(stock) = inventory.stock(resource) else { return Vec::new() };
-        let empty =
-            |nodes: &NodeMask| OnNodes { nodes: *nodes, free: 0, allocatable: 0, holders: Vec::new() };
-        let mut places: Vec<OnNodes> = stock.list.places().iter().map(empty).collect();
-        let left_over = held.reusable(pod, resource);
-        let mut taken = held.taken(resource).map(DeviceIds::walk).unwrap_or_default();
-        for entry in stock.list.entries() {
-            let Some(place) = places.get_mut(entry.place) else { continue };
-            let id = &entry.device.id;
-            let is_taken = taken.contains(id);
-            let is_left_over = left_over.is_some_and(|left| left.contains(id));
-            place.allocatable += usize::from(entry.standing.healthy);
-            place.free += usize::from(is_left_over || (entry.standing.healthy && !is_taken));
-        }
+        let mut places = self.free_on_nodes(inventory, held, pod, resource);
+        let Some(stock) = inventory.stock(resource) else { return places };
         for other in held.pods().filter(|other| *other != pod) {
             let theirs = held.of_pod(other).filter(|(_, name, _)| *name == resource);
             let mut ids: Vec<&DeviceId> =
@@ -62,6 +50,32 @@ impl Devices {
                     _ => holders.push((other.clone(), 1)),
                 }
             }
+        }
+        places
+    }
+
+    /// The same without looking for who holds the others: `holders` is empty.
+    #[must_use]
+    pub fn free_on_nodes(
+        self,
+        inventory: &Inventory,
+        held: &Holdings,
+        pod: &PodUid,
+        resource: &ResourceName,
+    ) -> Vec<OnNodes> {
+        let Some(stock) = inventory.stock(resource) else { return Vec::new() };
+        let empty =
+            |nodes: &NodeMask| OnNodes { nodes: *nodes, free: 0, allocatable: 0, holders: Vec::new() };
+        let mut places: Vec<OnNodes> = stock.list.places().iter().map(empty).collect();
+        let left_over = held.reusable(pod, resource);
+        let mut taken = held.taken(resource).map(DeviceIds::walk).unwrap_or_default();
+        for entry in stock.list.entries() {
+            let Some(place) = places.get_mut(entry.place) else { continue };
+            let id = &entry.device.id;
+            let is_taken = taken.contains(id);
+            let is_left_over = left_over.is_some_and(|left| left.contains(id));
+            place.allocatable += usize::from(entry.standing.healthy);
+            place.free += usize::from(is_left_over || (entry.standing.healthy && !is_taken));
         }
         places
     }

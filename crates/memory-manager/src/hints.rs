@@ -62,14 +62,14 @@ impl Static {
         pod: &'a PodUid,
         resource: &'a ResourceName,
     ) -> impl Iterator<Item = OnNode> + use<'a> {
-        let at = self.position(resource.as_str());
+        let (at, booked) = (self.position(resource.as_str()), held.position(resource));
         self.all().iter().map(move |node| {
             let usable = self.usable.contains(node);
             let installed = at.and_then(|at| self.installed(node, at)).filter(|_| usable).unwrap_or_default();
             let mut left = held.reusable(pod);
             OnNode {
                 node,
-                free: if usable { held.amounts(node, resource).free } else { 0 },
+                free: booked.filter(|_| usable).map_or(0, |at| held.amounts_at(node, at).free),
                 allocatable: installed.allocatable,
                 total: installed.total,
                 reusable: left

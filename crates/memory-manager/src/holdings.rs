@@ -101,7 +101,17 @@ impl Holdings {
     /// What of a resource is booked and free on a node; zeros if it does not have it.
     #[must_use]
     pub fn amounts(&self, node: NodeIndex, resource: &ResourceName) -> Amounts {
-        self.books.position(resource).map(|at| self.books.amounts(node, at)).unwrap_or_default()
+        self.position(resource).map(|at| self.amounts_at(node, at)).unwrap_or_default()
+    }
+
+    /// The position of a resource, for who reads many nodes; `None`: no node has it.
+    pub(crate) fn position(&self, resource: &ResourceName) -> Option<usize> {
+        self.books.position(resource)
+    }
+
+    /// The same as [`amounts`](Self::amounts) by position.
+    pub(crate) fn amounts_at(&self, node: NodeIndex, at: usize) -> Amounts {
+        self.books.amounts(node, at)
     }
 
     /// Whether every node has the same booked, free and bound, whoever has booked it.

@@ -40,7 +40,9 @@ impl Mix {
     pub(crate) fn held(rows: &Rows, ledger: &Ledger, scope: Scope) -> Self {
         let has_whole = ledger.cpus().is_some_and(|held| held.whole_pods().next().is_some())
             || ledger.memory().is_some_and(|held| held.whole_pods().next().is_some());
-        let mut holdings = Holdings { ledger, scope, has_whole, held: Vec::new() };
+        // CPUs, memory and devices of each pod, as a rule.
+        let held = Vec::with_capacity(3 * ledger.pods().count());
+        let mut holdings = Holdings { ledger, scope, has_whole, held };
         holdings.cpus_and_memory(rows);
         for (pod, container, resource, held) in ledger.devices().iter() {
             holdings.add(pod, Some(container), rows.position(resource.as_str()), held.devices().len() as u64);

@@ -119,8 +119,9 @@ impl Places {
 
 /// What so many parts of places are worth: the more there are, the less each.
 fn worth(parts: u64) -> u64 {
-    let worth = u128::from(FULL) * u128::from(parts) / (u128::from(parts) + u128::from(HALF));
-    u64::try_from(worth).unwrap_or(FULL)
+    // Any more are worth one less than `FULL` too, and the product fits.
+    let parts = parts.min(1 << 39);
+    FULL * parts / (parts + HALF)
 }
 
 #[cfg(test)]

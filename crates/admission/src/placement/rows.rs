@@ -3,15 +3,19 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use numa_bitmask::NodeIndex;
 use pod_spec::{PodUid, ResourceName, Unit};
 
 use crate::ledger::Ledger;
 use crate::node::Node;
 
+const CPU: &str = "cpu";
+
 /// Amounts by row: CPUs, bytes and devices.
 pub(crate) type Amounts = Vec<u64>;
 
 /// The resources that have a NUMA affinity.
+#[derive(PartialEq, Eq)]
 pub(crate) struct Rows {
     pub(crate) rows: Vec<Row>,
     /// How many NUMA nodes there are.
@@ -19,6 +23,7 @@ pub(crate) struct Rows {
 }
 
 /// One resource; amounts are by position of the NUMA node.
+#[derive(PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) name: ResourceName,
     /// What a pod that holds nothing could still get there.
@@ -31,43 +36,68 @@ impl Row {
     pub(crate) fn is_device(&self) -> bool {
         self.name.as_str().contains('/')
     }
+
+    fn is_memory(&self) -> bool {
+        !self.is_device() && self.name.as_str() != CPU
+    }
 }
 
 impl Rows {
     /// As [`Node::room`] says.
     pub(crate) fn new(node: &Node, ledger: &Ledger) -> Self {
-        let row = |(name, room): (ResourceName, crate::node::room::Room)| Row {
-            name,
-            free: room.nodes.iter().map(|cell| cell.free).collect(),
-            allocatable: room.nodes.iter().map(|cell| cell.allocatable).collect(),
+        let nodes = node.nodes.len();
+        let row = |name: &ResourceName| Row {
+            name: name.clone(),
+            free: vec![0; nodes],
+            allocatable: vec![0; nodes],
         };
-        Self { rows: node.room(ledger).into_iter().map(row).collect(), nodes: node.nodes.len() }
+        let cpu = node.cpus.is_some().then(|| ResourceName::new(CPU));
+        let memory = node.memory.iter().flat_map(memory_manager::Static::resources);
+        let names = cpu.iter().chain(memory).chain(ledger.inventory().registered());
+        let mut rows = Self { rows: names.map(row).collect(), nodes };
+        rows.read(node, ledger, |_| true);
+        rows
     }
 
-    /// Takes what is free from another ledger of the node, with the same devices.
-    pub(crate) fn refresh(&mut self, node: &Node, ledger: &Ledger) {
+    /// Takes what is free from another ledger of the node with the same devices, in which only what `asked` names is held
+    /// otherwise.
+    pub(crate) fn refresh(&mut self, node: &Node, ledger: &Ledger, asked: &Amounts) {
+        let is_asked = |at: usize| asked.get(at).is_some_and(|amount| *amount > 0);
+        // Memory of one kind can change what is free of another: their nodes form groups together.
+        let books = self.rows.iter().enumerate().any(|(at, row)| row.is_memory() && is_asked(at));
+        let is_memory: Vec<bool> = self.rows.iter().map(Row::is_memory).collect();
+        self.read(node, ledger, |at| is_asked(at) || books && is_memory.get(at) == Some(&true));
+    }
+
+    /// Reads what there is of some rows.
+    fn read(&mut self, node: &Node, ledger: &Ledger, is_wanted: impl Fn(usize) -> bool) {
         let nobody = PodUid::new("");
-        for row in &mut self.rows {
-            let set = |free: &mut Vec<u64>, at: usize, amount: u64| {
-                if let Some(cell) = free.get_mut(at) {
-                    *cell = amount;
+        for (_, row) in self.rows.iter_mut().enumerate().filter(|(at, _)| is_wanted(*at)) {
+            let is_device = row.is_device();
+            let Row { name, free, allocatable } = row;
+            let mut set = |at: NodeIndex, of_free: u64, of_all: u64| {
+                if let (Some(free), Some(all)) = (free.get_mut(at.get()), allocatable.get_mut(at.get())) {
+                    (*free, *all) = (of_free, of_all);
                 }
             };
-            if row.name.as_str() == "cpu" {
+            if name.as_str() == CPU {
                 let (Some(policy), Some(held)) = (&node.cpus, ledger.cpus()) else { continue };
                 for on_node in policy.on_nodes(held, &nobody) {
-                    for index in on_node.node {
-                        set(&mut row.free, index.get(), on_node.free as u64);
+                    for at in on_node.node {
+                        set(at, on_node.free as u64, on_node.allocatable as u64);
                     }
                 }
-            } else if row.is_device() {
-                let room = node.room_of_devices(ledger, &nobody, &row.name);
-                for (at, cell) in room.nodes.iter().enumerate() {
-                    set(&mut row.free, at, cell.free);
+            } else if is_device {
+                let (inventory, held) = (ledger.inventory(), ledger.devices());
+                for place in node.devices.free_on_nodes(inventory, held, &nobody, name) {
+                    // Devices that are on several nodes at once, or on none, are on no row.
+                    if let (1, Some(at)) = (place.nodes.len(), place.nodes.first()) {
+                        set(at, place.free as u64, place.allocatable as u64);
+                    }
                 }
             } else if let (Some(policy), Some(held)) = (&node.memory, ledger.memory()) {
-                for on_node in policy.on_nodes(held, &nobody, &row.name) {
-                    set(&mut row.free, on_node.node.get(), on_node.free.saturating_add(on_node.reusable));
+                for on_node in policy.on_nodes(held, &nobody, name) {
+                    set(on_node.node, on_node.free.saturating_add(on_node.reusable), on_node.allocatable);
                 }
             }
         }
@@ -100,7 +130,7 @@ impl Rows {
             add(resource.as_str(), count);
         }
         if let Some(count) = node.cpus.as_ref().and_then(|policy| policy.asked(unit)) {
-            add("cpu", count as u64);
+            add(CPU, count as u64);
         }
         if let Some(Ok(request)) = node.memory.as_ref().map(|policy| policy.asked(unit)) {
             for (resource, bytes) in request.iter() {

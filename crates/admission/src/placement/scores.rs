@@ -15,7 +15,8 @@ use crate::placement::rows::{Amounts, Row, Rows};
 /// What is kept from one unit of a pod to the next.
 #[derive(Default)]
 pub(crate) struct Scoring {
-    rows: Option<Rows>,
+    /// The rows, and what the unit asked for that was scored last.
+    rows: Option<(Rows, Amounts)>,
     places: Option<Places>,
 }
 
@@ -33,13 +34,15 @@ impl Scoring {
             return None;
         }
         let rows = match self.rows.take() {
-            Some(mut rows) => {
-                rows.refresh(node, ledger);
+            Some((mut rows, last)) => {
+                rows.refresh(node, ledger, &last);
+                debug_assert!(rows == Rows::new(node, ledger), "a unit took what it did not ask for");
                 rows
             }
             None => Rows::new(node, ledger),
         };
-        let rows = self.rows.insert(rows);
+        let asked = rows.asked(node, ledger, unit);
+        let (rows, asked) = self.rows.insert((rows, asked));
         let costs: Vec<u64> = match placement.strategy {
             Strategy::LowestNumber => return None,
             Strategy::MostAllocated => by_share(rows, |_, row| weight(placement, row)),
@@ -49,14 +52,12 @@ impl Scoring {
                 free.iter().map(|own| most - own).collect()
             }
             Strategy::SpareDevices => {
-                let asked = rows.asked(node, ledger, unit);
                 // Devices that the unit does not ask for count 1.
                 by_share(rows, |at, row| {
                     u64::from(row.is_device() && asked.get(at).is_none_or(|amount| *amount == 0))
                 })
             }
             Strategy::KeepRoom => {
-                let asked = rows.asked(node, ledger, unit);
                 let takes_nothing = asked.iter().all(|amount| *amount == 0);
                 if takes_nothing && node.others.is_empty() {
                     return None;

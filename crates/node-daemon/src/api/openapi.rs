@@ -27,7 +27,9 @@ a kubelet do it with --observe. Requests come in on a unix socket (`curl --unix-
 http://localhost/v1/pods`) and with --tcp on a loopback address. Over TCP a Host or Origin that is not this host is refused.
 
 Who asks more than its share at once is answered 503 with `Retry-After`. A query parameter that the path does not take is an \
-error, and nothing is done then. There are no conditional requests: every answer is made for its request.";
+error, and nothing is done then. There are no conditional requests: every answer is made for its request.
+
+Other paths below `/v1` are those of the page at `/`. They change with it, and are no part of this interface.";
 
 /// `GET /openapi.json`.
 pub(super) async fn described(RawQuery(query): RawQuery) -> Answered {
