@@ -44,6 +44,7 @@ mod note;
 mod notes;
 mod notice;
 mod parts_of_bytes;
+mod unread_bytes;
 mod resource;
 mod room;
 mod json;
@@ -73,6 +74,7 @@ pub use resource::Resource;
 pub use room::{NodeRoom, ResourceRoom};
 pub use unchecked::{UncheckedResource, unchecked_notice, unchecked_resources};
 pub use unit::{Cell, Closed, NodeCell, ResourceReport, UnitReport};
+pub use unread_bytes::UnreadBytes;
 
 // The crates whose types are in the signatures here.
 pub use {cpuset, device_manager, node_config, pod_spec, topology_admission, topology_model};

@@ -17,6 +17,7 @@ use crate::lacks::Lacks;
 use crate::links::not_linked;
 use crate::parts_of_bytes::PartsOfBytes;
 use crate::resource::Resource;
+use crate::unread_bytes::UnreadBytes;
 use crate::words::{joined, verb};
 
 /// One reason why a pod does not fit. Shown as a clause without a full stop.
@@ -61,6 +62,8 @@ pub enum Obstacle {
     GroupedMemory(GroupedMemory),
     /// An amount of bytes is written in thousandths.
     PartsOfBytes(PartsOfBytes),
+    /// An amount of bytes is written in a form that is not read.
+    UnreadBytes(UnreadBytes),
     /// Pods hold devices of a resource of which no plugin has registered.
     UnknownDevices {
         /// Which resource.
@@ -149,6 +152,7 @@ impl fmt::Display for Obstacle {
             Self::HeldBackMemory(memory) => memory.fmt(f),
             Self::GroupedMemory(memory) => memory.fmt(f),
             Self::PartsOfBytes(parts) => parts.fmt(f),
+            Self::UnreadBytes(bytes) => bytes.fmt(f),
             Self::UnknownDevices { resource, advice } => write!(
                 f,
                 "pods hold {resource}, and which devices of it the node has is not known: no device plugin of it has registered{advice}"

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use cpu_manager::AllocateError;
 use device_manager::AllocateError as DevicesError;
 use memory_manager::AllocateError as MemoryError;
+use pod_spec::QosClass;
 use topology_admission::{Answered, Cause, Cell, Refused, ResourceTrace, Standing, UnitTrace};
 use topology_policy::KubeletPolicy;
 
@@ -14,6 +15,7 @@ use crate::lacks::Lacks;
 use crate::obstacle::{MachineLack, Obstacle, SetSize, WiderSet};
 use crate::parts_of_bytes::PartsOfBytes;
 use crate::resource::Resource;
+use crate::unread_bytes::UnreadBytes;
 
 impl Facts<'_> {
     /// The obstacles in the order in which they are told; none where the kubelet's message says it all.
@@ -37,18 +39,14 @@ impl Facts<'_> {
             Cause::NotAligned(_) => match (machine_lack(), unit) {
                 (None, Some(unit)) => {
                     let handed_on = self.handed_on(unit).map(Obstacle::HandedOn);
+                    let not_read = self.books_memory().then(|| self.not_read(refused)).flatten();
                     let all = [self.not_aligned(unit)].into_iter().chain(handed_on).chain(held_back());
-                    return all.collect();
+                    return all.chain(not_read).collect();
                 }
                 (lack, _) => lack,
             },
             Cause::Cpus(AllocateError::WholeCores(error)) => Some(Obstacle::WholeCores(*error)),
-            Cause::Memory(MemoryError::NotInt64) => {
-                let container = refused.container.as_ref();
-                let asked = self.pod.containers.iter();
-                let mut asked = asked.filter(|asked| container.is_none_or(|name| asked.name == *name));
-                asked.find_map(PartsOfBytes::of).map(|(_, parts)| Obstacle::PartsOfBytes(parts))
-            }
+            Cause::Memory(MemoryError::NotInt64) => self.not_read(refused),
             Cause::Memory(_) => machine_lack().or_else(held_back),
             Cause::Devices(DevicesError::Unregistered(resource)) => Some(Obstacle::UnknownDevices {
                 resource: Resource::from(resource),
@@ -59,6 +57,19 @@ impl Facts<'_> {
             _ => machine_lack(),
         };
         only.into_iter().collect()
+    }
+
+    /// Whether memory of the pod is booked on NUMA nodes.
+    fn books_memory(&self) -> bool {
+        self.node.memory().is_some() && self.pod.qos_class(self.node.pod_rules()) == QosClass::Guaranteed
+    }
+
+    /// The amount of the refused unit that the memory manager does not read as a number of bytes.
+    fn not_read(&self, refused: &Refused) -> Option<Obstacle> {
+        let is_meant = |name| refused.container.as_ref().is_none_or(|container| container == name);
+        let asked = || self.pod.containers.iter().filter(|asked| is_meant(&asked.name));
+        let parts = asked().find_map(PartsOfBytes::of).map(|(_, parts)| Obstacle::PartsOfBytes(parts));
+        parts.or_else(|| asked().find_map(UnreadBytes::of).map(Obstacle::UnreadBytes))
     }
 
     fn not_aligned(&self, unit: &UnitTrace) -> Obstacle {

@@ -97,6 +97,24 @@ fn best(kept: &KubeletConfiguration, view: &KubeletView, target: Target) -> Opti
     best.map(|(_, candidate)| candidate)
 }
 
+/// Which of the names is meant: the same, or the only one that begins alike where letters alone count, in either case.
+/// An empty name stays: it is the default.
+fn meant(given: &str, names: &[&str]) -> Option<String> {
+    if given.is_empty() || names.contains(&given) {
+        return Some(given.to_owned());
+    }
+    let letters = |name: &str| -> String {
+        name.chars().filter(char::is_ascii_alphabetic).map(|letter| letter.to_ascii_lowercase()).collect()
+    };
+    let own = letters(given);
+    let is_like = |name: &&&str| {
+        let name = letters(name);
+        !own.is_empty() && (name.starts_with(&own) || own.starts_with(&name))
+    };
+    let mut alike = names.iter().filter(is_like);
+    alike.next().filter(|_| alike.next().is_none()).map(|name| (*name).to_owned())
+}
+
 /// Why the proposal pins less than `restricted` with Static memory, where the configuration says nothing against it.
 pub fn held_back(
     config: &KubeletConfiguration,
@@ -162,10 +180,12 @@ fn readable(config: &KubeletConfiguration, view: &KubeletView) -> KubeletConfigu
     };
     kept.kube_reserved.retain(alone(|config| &mut config.kube_reserved));
     kept.system_reserved.retain(alone(|config| &mut config.system_reserved));
-    let policy = TopologyPolicyName::from_name(config.topology_policy());
-    kept.topology_manager_policy = config.topology_manager_policy.clone().filter(|_| policy.is_some());
-    let scope = Scope::from_name(config.topology_scope());
-    kept.topology_manager_scope = config.topology_manager_scope.clone().filter(|_| scope.is_some());
+    let (policies, scopes) =
+        (TopologyPolicyName::ALL.map(TopologyPolicyName::name), Scope::ALL.map(Scope::name));
+    kept.topology_manager_policy =
+        config.topology_manager_policy.as_deref().and_then(|given| meant(given, &policies));
+    kept.topology_manager_scope =
+        config.topology_manager_scope.as_deref().and_then(|given| meant(given, &scopes));
     // What is enforced is told apart by the kubelet's own check, and so are fields that need a gate.
     let bare = KubeletConfiguration {
         rules: config.rules,

@@ -131,3 +131,19 @@ fn what_is_expected_makes_its_finding_go_away_when_it_is_all_that_is_applied() {
     let applied: usize = applied.sum();
     assert!(applied > 300, "{applied}");
 }
+
+#[test]
+fn a_name_that_is_mistyped_becomes_the_one_that_is_meant() {
+    let (_, view) = views().into_iter().find(|(name, _)| *name == "xeon-2s-96cpu-sriov").unwrap();
+    for (policy, scope, meant) in [
+        ("single-numa", "pods", ("single-numa-node", "pod")),
+        ("Single_NUMA_Node", "Pod", ("single-numa-node", "pod")),
+        ("besteffort", "containers", ("best-effort", "container")),
+        ("strict", "node", ("restricted", "container")),
+        ("-", "?", ("restricted", "container")),
+    ] {
+        let given = text(&format!("topologyManagerPolicy: {policy:?}\ntopologyManagerScope: {scope:?}"));
+        let proposal = propose(&configuration(&given), &view, Target::default());
+        assert_eq!((proposal.topology_policy(), proposal.topology_scope()), meant, "{policy}, {scope}");
+    }
+}

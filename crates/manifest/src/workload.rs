@@ -6,6 +6,7 @@
 use crate::ManifestError;
 use crate::constraints::integer;
 use crate::node::{Field, Value};
+use crate::suggest::nearest;
 
 /// A kind of object that is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +60,7 @@ impl Kind {
     }
 
     /// The `apiVersion` and name of the kind that is written like this: with other capitals, in the plural, with another
-    /// version, or in short as kubectl takes it.
+    /// version, in short as kubectl takes it, or with letters mistyped.
     pub(crate) fn meant(kind: &str) -> Option<(&'static str, &'static str)> {
         const SHORT: [(&str, &str); 6] = [
             ("po", "Pod"),
@@ -76,7 +77,9 @@ impl Kind {
             let name = name.to_ascii_lowercase();
             wanted == name || wanted.strip_suffix('s') == Some(&name)
         };
-        KINDS.iter().find(|(_, name, _)| is_meant(name)).map(|(version, name, _)| (*version, *name))
+        let names = || KINDS.map(|(_, name, _)| name);
+        let meant = names().into_iter().find(|name| is_meant(name)).or_else(|| nearest(kind, &names()))?;
+        Some((Self::version_of(meant), meant))
     }
 
     /// The `apiVersion` of its objects; empty for a kind that is not read.

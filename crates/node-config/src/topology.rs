@@ -200,7 +200,8 @@ impl TopologyConfig {
 }
 
 impl TopologyPolicyName {
-    const ALL: [Self; 4] = [Self::None, Self::BestEffort, Self::Restricted, Self::SingleNumaNode];
+    /// Each of them.
+    pub const ALL: [Self; 4] = [Self::None, Self::BestEffort, Self::Restricted, Self::SingleNumaNode];
 
     /// The policy of this name; names are case-sensitive.
     #[must_use]
@@ -227,7 +228,7 @@ impl Scope {
     /// The scope of this name; names are case-sensitive.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Container, Self::Pod].into_iter().find(|scope| scope.name() == name)
+        Self::ALL.into_iter().find(|scope| scope.name() == name)
     }
 
     /// The name in a configuration file.

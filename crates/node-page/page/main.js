@@ -17,14 +17,19 @@ let shown = null;
 
 async function refreshStatus() {
   const { problems, notes = [] } = await readDocument("/v1/status");
-  const list = document.getElementById("problems");
-  const lines = [...problems, ...notes].map((problem) => {
+  list("problems", problems);
+  list("notes", notes);
+}
+
+function list(id, texts) {
+  const into = document.getElementById(id);
+  const lines = texts.map((text) => {
     const line = document.createElement("li");
-    line.textContent = problem;
+    line.textContent = text;
     return line;
   });
-  list.replaceChildren(...lines);
-  list.hidden = lines.length === 0;
+  into.replaceChildren(...lines);
+  into.hidden = lines.length === 0;
 }
 
 function says(text, lost) {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use node_agent::KeptBackups;
+use node_config::{Scope, TopologyPolicyName};
 use node_input::{IdentitySource, KubeletVersion, MachineSource, ResidentsSource, RulesSource};
 use node_output::Format;
 
@@ -155,14 +156,24 @@ pub(crate) struct RulesArguments {
     /// `memory.drift`, `placement`, `podPolicy.allow`, `devices.links`.
     #[arg(long, value_name = "FILE")]
     pub(crate) topolet_config: Option<PathBuf>,
-    /// Topology Manager policy instead of the configuration's: none, best-effort, restricted, single-numa-node.
-    #[arg(long, value_name = "POLICY")]
+    /// Topology Manager policy instead of the configuration's.
+    #[arg(long, value_name = "POLICY", value_parser = policies())]
     pub(crate) policy: Option<String>,
-    /// Topology Manager scope instead of the configuration's: container, pod.
-    #[arg(long, value_name = "SCOPE")]
+    /// Topology Manager scope instead of the configuration's.
+    #[arg(long, value_name = "SCOPE", value_parser = scopes())]
     pub(crate) scope: Option<String>,
     #[command(flatten)]
     pub(crate) devices: DeviceArguments,
+}
+
+/// The names that a Topology Manager policy can have.
+pub(crate) fn policies() -> PossibleValuesParser {
+    PossibleValuesParser::new(TopologyPolicyName::ALL.map(TopologyPolicyName::name))
+}
+
+/// The names that a Topology Manager scope can have.
+pub(crate) fn scopes() -> PossibleValuesParser {
+    PossibleValuesParser::new(Scope::ALL.map(Scope::name))
 }
 
 /// Which devices there are.

@@ -73,7 +73,12 @@ pub(crate) fn from_files(
         }
         tell_skipped(&skipped, reading.arguments.strict, screen);
         let is_missing = |skipped: &Skipped| skipped.meant().is_some() || reading.arguments.strict;
-        if skipped.iter().any(is_missing) || (pods.is_empty() && !skipped.is_empty()) {
+        let has_nothing = pods.is_empty() && !skipped.is_empty();
+        let is_told = skipped.iter().any(is_missing);
+        if has_nothing && !is_told {
+            screen.warn(Notice::error(format!("{} has no pods", shown_name(path))));
+        }
+        if has_nothing || is_told {
             asked.wholeness = Wholeness::Partial;
         }
         for unknown in &unknown_fields {

@@ -104,7 +104,7 @@ pub(super) fn documents_stay_text(browser: &Browser) -> anyhow::Result<()> {
          document.getElementById('picture').shadowRoot.querySelector('rect').dispatchEvent(new MouseEvent('click'))",
         &json!([]),
     )?;
-    is_text(browser, &["which", "problems", "pods", "status-text"])?;
+    is_text(browser, &["which", "problems", "notes", "pods", "status-text"])?;
     browser.run("location.hash = 'decisions'", &json!([]))?;
     is_text(browser, &["list"])?;
     browser.run("document.querySelector('#list summary').click()", &json!([]))?;

@@ -12,7 +12,7 @@ use topology_admission::{Detail, Series, Tries};
 
 use crate::arguments::{
     DeviceArguments, IdentityArguments, MachineArguments, OutputArguments, ReadingArguments,
-    ResidentsArguments,
+    ResidentsArguments, policies, scopes,
 };
 use crate::decided;
 use crate::outcome::Outcome;
@@ -28,11 +28,11 @@ pub(crate) struct DiffArguments {
     /// A configuration, as `admit` takes it. Given more than once, each is tried; without it that of the node.
     #[arg(short, long = "config", value_name = "FILE", value_hint = ValueHint::AnyPath)]
     configs: Vec<String>,
-    /// Topology Manager policies to try with each configuration: none, best-effort, restricted, single-numa-node.
-    #[arg(long = "policy", value_name = "POLICY", value_delimiter = ',')]
+    /// Topology Manager policies to try with each configuration.
+    #[arg(long = "policy", value_name = "POLICY", value_delimiter = ',', value_parser = policies())]
     policies: Vec<String>,
-    /// Topology Manager scopes to try with each policy: container, pod.
-    #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',')]
+    /// Topology Manager scopes to try with each policy.
+    #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',', value_parser = scopes())]
     scopes: Vec<String>,
     /// Release of the kubelet whose rules apply.
     #[arg(long, value_name = "VERSION")]
