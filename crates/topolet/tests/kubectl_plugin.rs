@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod daemon;
+mod described;
 
 use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
@@ -12,6 +13,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use daemon::{Daemon, Folder, until};
+use described::Described;
 use local_cluster::{Cluster, Parts, User, WATCHER, WATCHER_RIGHTS};
 
 fn cluster() -> Option<Cluster> {
@@ -138,6 +140,14 @@ fn told(output: Output) -> (String, String, Option<i32>) {
 }
 
 #[track_caller]
+/// The document that a command prints as JSON, which is as the schema of its kind says.
+fn printed(desk: &Desk, arguments: &[&str], kind: &str) -> serde_json::Value {
+    let (text, said, _) = desk.plugin(&[arguments, &["-o", "json"]].concat());
+    let document = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {said}"));
+    Described::kind(kind).check(&document, &arguments.join(" "));
+    document
+}
+
 fn has(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "{part:?} is missing:\n{text}");
@@ -329,9 +339,8 @@ fn without_an_agent_amounts_are_compared() {
     let (text, _, status) = desk.plugin(&["explain", "wide"]);
     has(&text, &["✘ no NUMA node alone has enough, all together have; policy single-numa-node refuses that"]);
     assert_eq!(status, Some(2));
-    let (json, said, status) = desk.plugin(&["explain", "wide", "-o", "json"]);
-    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(document["kind"], "PodOutlook");
+    let (_, said, status) = desk.plugin(&["explain", "wide", "-o", "json"]);
+    let document = printed(&desk, &["explain", "wide"], "PodOutlook");
     assert_eq!(document["units"][0]["showsRefusal"], true);
     assert_eq!(document["units"][0]["resources"][0]["nodes"][1]["free"], 6);
     assert_eq!(document["units"][0]["notCompared"], serde_json::json!(["memory"]));
@@ -357,6 +366,7 @@ fn without_an_agent_amounts_are_compared() {
         ],
     );
     assert_eq!(status, Some(2));
+    printed(&desk, &["node", "worker-1"], "NodeOutlook");
 
     // An agent is there, and its node's kubelet is not.
     desk.agent_pod(1);
@@ -399,6 +409,7 @@ fn a_pod_without_a_node_and_errors_say_what_to_do() {
     has(&text, &["the scheduler said last: 0/1 nodes are available"]);
     let (json, ..) = desk.plugin(&["explain", "waits", "-o", "yaml"]);
     has(&json, &["kind: PendingPod", "scheduler: 0/1 nodes are available"]);
+    printed(&desk, &["explain", "waits"], "PendingPod");
 
     let error = |arguments: &[&str]| {
         let (text, said, status) = desk.plugin(arguments);
