@@ -5,6 +5,7 @@ mod document;
 pub mod schema;
 mod node_line;
 mod cells;
+mod alike;
 mod pod_group;
 mod tally;
 mod comparison;

@@ -12,6 +12,7 @@ use terminal_text::Page;
 use topology_model::NodeId;
 use topology_policy::KubeletPolicy;
 
+use crate::alike::{self, Row};
 use crate::status::NotRunning;
 
 /// In place of what nobody has published.
@@ -245,12 +246,10 @@ impl NodeOutlook {
     fn rooms(&self, page: Page) -> String {
         let Some(room) = &self.room else { return String::new() };
         let Some(first) = room.first() else { return "! no NUMA node publishes what it has\n\n".to_owned() };
-        let head = std::iter::once("FREE".to_owned())
-            .chain(first.nodes.iter().map(|here| format!("NUMA {}", here.node)))
-            .collect();
-        let rows =
-            room.iter().map(|row| std::iter::once(row.resource.to_string()).chain(row.cells()).collect());
-        format!("{}\n", page.columns(std::iter::once(head).chain(rows), ""))
+        let nodes: Vec<NodeId> = first.nodes.iter().map(|here| NodeId(here.node)).collect();
+        let row = |row: &PublishedRoom| Row { name: row.resource.to_string(), cells: row.cells().collect() };
+        let rows: Vec<Row> = room.iter().map(row).collect();
+        format!("{}\n", page.columns(alike::table("FREE", &nodes, &rows), ""))
     }
 
     fn bound(&self, page: Page) -> String {

@@ -10,6 +10,7 @@ use terminal_text::Page;
 use topology_admission::{Ledger, Node};
 use topology_model::{CpuTable, NodeId};
 
+use crate::alike::{self, Row};
 use crate::cells::joined;
 use crate::node_line::NodeLine;
 use crate::ranges::ranges;
@@ -154,19 +155,25 @@ impl Usage {
             );
         };
         let has_elsewhere = self.room.iter().any(|row| row.elsewhere.is_some());
-        let head = std::iter::once("FREE".to_owned())
-            .chain(first.nodes.iter().map(|here| format!("NUMA {}", here.node.0)))
-            .chain(has_elsewhere.then(|| "ELSEWHERE".to_owned()));
-        let rows = self.room.iter().map(|row| {
-            let cells = row.nodes.iter().map(|here| here.cell.stock(&row.resource));
-            let elsewhere =
-                row.elsewhere.as_ref().map_or_else(|| "-".to_owned(), |cell| cell.stock(&row.resource));
-            std::iter::once(row.resource.to_string())
-                .chain(cells)
-                .chain(has_elsewhere.then_some(elsewhere))
-                .collect()
-        });
-        page.columns(std::iter::once(head.collect()).chain(rows), "")
+        let nodes: Vec<NodeId> = first.nodes.iter().map(|here| here.node).collect();
+        let rows: Vec<Row> = self
+            .room
+            .iter()
+            .map(|row| Row {
+                name: row.resource.to_string(),
+                cells: row.nodes.iter().map(|here| here.cell.stock(&row.resource)).collect(),
+            })
+            .collect();
+        let mut lines = alike::table("FREE", &nodes, &rows);
+        if has_elsewhere {
+            let cells = self.room.iter().map(|row| {
+                row.elsewhere.as_ref().map_or_else(|| "-".to_owned(), |cell| cell.stock(&row.resource))
+            });
+            for (line, cell) in lines.iter_mut().zip(std::iter::once("ELSEWHERE".to_owned()).chain(cells)) {
+                line.push(cell);
+            }
+        }
+        page.columns(lines, "")
     }
 
     fn holders(&self, said: &str, page: Page) -> String {
