@@ -149,10 +149,10 @@ fn explanation() -> Case {
         let (attempt, trace) = node.admission(ledger, pod).with(&replies).trace(Detail::Short);
         let Verdict::Refused(refused) = &attempt.verdict else { panic!("it fits") };
         let explained = node.admission(ledger, pod).with(&replies).explain(refused, &trace, Tries(500));
-        assert_eq!((explained.search, explained.tries), (Search::Cut, 500));
+        assert!(explained.search == Search::Complete && explained.tries > 20, "{} tries", explained.tries);
     };
     Case {
-        name: "explanation with 500 tries, 64 nodes, 500 pods".to_owned(),
+        name: "explanation, 64 nodes, 500 pods".to_owned(),
         must_reach: MustReach::Nanos(100_000_000),
         is_short: false,
         run: Box::new(run),

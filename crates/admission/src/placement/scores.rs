@@ -64,14 +64,14 @@ impl Scoring {
                 }
                 let places = match &mut self.places {
                     Some(places) if placement.mix.is_empty() => {
-                        places.add(rows, &asked, 1);
+                        places.add(rows, asked, 1);
                         places
                     }
                     Some(places) => places,
-                    none => none.insert(places_of(placement, rows, ledger, scope, &asked)),
+                    none => none.insert(places_of(placement, rows, ledger, scope, asked)),
                 };
                 places.count(rows);
-                let taken = Share::new(rows, &asked);
+                let taken = Share::new(rows, asked);
                 (0..rows.nodes).map(|position| places.lost(rows, position, &taken)).collect()
             }
         };
