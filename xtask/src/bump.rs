@@ -17,6 +17,7 @@ pub(crate) struct Bump {
 /// Files that name the version, and what stands there, with `VERSION` in the place of the version.
 const PLACES: &[(&str, &str)] = &[
     ("deploy/README.md", "-t topolet:VERSION "),
+    ("docs/packages.md", "-t topolet:VERSION "),
     ("deploy/observe/daemon-set.yaml", "image: topolet:VERSION\n"),
     ("deploy/observe/kustomization.yaml", "newTag: VERSION\n"),
 ];

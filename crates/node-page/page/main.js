@@ -59,6 +59,7 @@ function open() {
 }
 
 function view() {
+  takeToken();
   const fragment = location.hash.slice(1);
   const name = fragment.split("=")[0];
   const before = shown;
@@ -119,7 +120,6 @@ async function follow() {
   }
 }
 
-takeToken();
 addEventListener("hashchange", view);
 view();
 follow();

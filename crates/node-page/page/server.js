@@ -61,6 +61,15 @@ export async function listen(opened, happened, signal) {
   }
 }
 
+// The server of a page reads no longer texts.
+const LONGEST = 1 << 20;
+
+// Why a text is not sent; `null`: it can be.
+export function tooLong(what, text) {
+  if (new Blob([text]).size <= LONGEST) return null;
+  return `The ${what} is longer than ${LONGEST} bytes, which no server of this page reads.`;
+}
+
 // How many letters of fixed width fit into an element.
 export function lettersIn(element) {
   return Math.max(60, Math.min(160, Math.floor((element.clientWidth - 24) / 7.9)));

@@ -2,7 +2,7 @@
 
 import { Picture } from "./picture.js";
 import { element } from "./shown.js";
-import { readDocument, readText } from "./server.js";
+import { readDocument, readText, tooLong } from "./server.js";
 
 // How often a run is looked at, in milliseconds.
 const LOOK = 150;
@@ -54,7 +54,9 @@ function fail(message) {
 
 async function start() {
   const name = scenarios.value || `${base}, changed`;
-  fail("");
+  const why = tooLong("scenario", text.value);
+  fail(why ?? "");
+  if (why) return;
   say("running", 0, 0);
   try {
     let found = await readDocument("/v1/simulations", { method: "POST", body: text.value });

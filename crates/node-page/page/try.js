@@ -2,10 +2,8 @@
 // its fragment.
 
 import { LONGEST_LINK, decoded, encoded } from "./link.js";
+import { tooLong } from "./server.js";
 import { Side } from "./side.js";
-
-// The server reads no longer ones.
-const LONGEST = 1 << 20;
 
 const manifest = document.getElementById("manifest");
 const bench = document.getElementById("bench");
@@ -17,7 +15,6 @@ const note = document.getElementById("link-note");
 const sides = [new Side(into, "Configuration", tryManifest)];
 
 function linkTo(text) {
-  // Its letters are not fewer than half of its bytes.
   const is = text.length <= LONGEST_LINK;
   const all = { manifest: text, sides: sides.map((side) => side.chosen) };
   const letters = is ? encoded(all) : null;
@@ -30,8 +27,9 @@ function linkTo(text) {
 export async function tryManifest() {
   const text = manifest.value;
   linkTo(text);
-  if (text.length > LONGEST) {
-    for (const side of sides) side.refuse(`The manifest is longer than ${LONGEST} bytes, which no server of this page reads.`);
+  const why = tooLong("manifest", text);
+  if (why) {
+    for (const side of sides) side.refuse(why);
     return;
   }
   await Promise.all(sides.map((side) => side.try(text)));

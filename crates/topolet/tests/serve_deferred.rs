@@ -77,6 +77,8 @@ fn a_pod_waits_for_a_plugin_that_comes_late() {
     // What is asked meanwhile is answered, listed, counted and explained as waiting.
     let reply = daemon.ask("POST", "/v1/pods", &asks_card("late"));
     assert_eq!(reply.status, 202, "{}", reply.body);
+    let described: serde_json::Value = serde_json::from_str(&daemon.get("/openapi.json").body).unwrap();
+    assert!(described["paths"]["/v1/pods"]["post"]["responses"]["202"].is_object(), "202 is not described");
     let document: serde_json::Value = serde_json::from_str(&reply.body).unwrap();
     let decision = &document["decisions"][0];
     assert_eq!(decision["admitted"], false);

@@ -40,6 +40,8 @@ const PLACEMENT: Parameter = Parameter::undescribed("placement");
 pub(super) struct Benches {
     ready: Mutex<VecDeque<(Wanted, Arc<Made>)>>,
     sent: Mutex<VecDeque<(String, Arc<Bench>)>>,
+    /// How many node files have come so far.
+    files: Mutex<u64>,
 }
 
 /// What is asked for.
@@ -100,7 +102,10 @@ impl Benches {
         };
         let made = match known {
             Some(made) => made,
-            None => self.keep(wanted, self.make(node, wanted)?),
+            None => {
+                let files = *self.files.lock();
+                self.keep(wanted, self.make(node, wanted)?, files)
+            }
         };
         match &*made {
             Made::Whole(bench) => Ok(Bench::clone(bench)),
@@ -124,9 +129,13 @@ impl Benches {
         Ok(Made::Whole(Box::new(Bench { node: other, ledger, ..Bench::clone(&bench) })))
     }
 
-    fn keep(&self, wanted: &Wanted, made: Made) -> Arc<Made> {
+    /// Keeps what was made after `files` node files had come: if another has come since, it may be of one that is replaced.
+    fn keep(&self, wanted: &Wanted, made: Made, files: u64) -> Arc<Made> {
         let made = Arc::new(made);
         let mut ready = self.ready.lock();
+        if *self.files.lock() != files {
+            return made;
+        }
         if ready.len() == READY {
             ready.pop_front();
         }
@@ -145,13 +154,15 @@ impl Benches {
     pub(super) fn take(&self, name: &str, archive: &[u8]) -> Result<String, Failure> {
         let bench = in_file(name, archive).map_err(|error| Failure::wrong(format!("{error:#}")))?;
         let name = format!("{SENT}{name}");
-        self.ready.lock().retain(|(wanted, _)| wanted.machine.as_deref() != Some(&*name));
+        let mut ready = self.ready.lock();
+        ready.retain(|(wanted, _)| wanted.machine.as_deref() != Some(&*name));
         let mut sent = self.sent.lock();
         sent.retain(|(known, _)| *known != name);
         if sent.len() == FILES {
             sent.pop_front();
         }
         sent.push_back((name.clone(), Arc::new(bench)));
+        *self.files.lock() += 1;
         Ok(name)
     }
 }

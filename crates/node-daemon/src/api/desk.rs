@@ -1,6 +1,7 @@
 //! Scenarios that a page runs: `/v1/scenarios` and `/v1/simulations`. Only the page of a node that nobody serves has them:
 //! a daemon has better to do.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
@@ -110,10 +111,12 @@ impl Desk {
         });
         let (own, simulator) = (run.clone(), self.simulator.clone());
         let work = move || {
-            let came = match simulator.run(&scenario, &own.progress) {
+            // Otherwise it would seem to run for ever.
+            let came = match catch_unwind(AssertUnwindSafe(|| simulator.run(&scenario, &own.progress))) {
                 _ if own.progress.is_cancelled() => Came::Cancelled,
-                Ok(simulated) => Came::Done(simulated),
-                Err(error) => Came::Failed(message(&error)),
+                Ok(Ok(simulated)) => Came::Done(simulated),
+                Ok(Err(error)) => Came::Failed(message(&error)),
+                Err(_) => Came::Failed("the simulation has panicked; standard error says where".to_owned()),
             };
             *own.came.lock() = came;
         };
@@ -206,4 +209,39 @@ fn written(run: &Run, shape: Shape) -> Result<Response, Failure> {
         let Written { state, done, all, .. } = run;
         format!("{state}: {done} of {all} pods\n{}", run.text.as_deref().unwrap_or_default())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Panics in every scenario.
+    struct Broken;
+
+    impl Simulator for Broken {
+        fn scenarios(&self) -> &'static [(&'static str, &'static str)] {
+            &[]
+        }
+
+        fn run(&self, _: &[u8], _: &Progress) -> anyhow::Result<Simulated> {
+            panic!("as a test wants it")
+        }
+    }
+
+    #[test]
+    fn a_simulation_that_panics_is_over() {
+        let desk = Desk::new(Arc::new(Broken));
+        for number in [1, 2] {
+            let run = desk.start(Vec::new()).unwrap_or_else(|_| panic!("the one before is running"));
+            let began = Instant::now();
+            while matches!(*run.came.lock(), Came::Running) {
+                assert!(began.elapsed() < Duration::from_secs(20), "it runs for ever");
+                thread::sleep(Duration::from_millis(5));
+            }
+            let Came::Failed(why) = &*run.came.lock() else { panic!("it did not fail") };
+            assert!(run.number == number && why.contains("panicked"), "{why}");
+        }
+    }
 }

@@ -188,6 +188,7 @@ pub(super) static OPERATIONS: [Operation; 17] = [
             },
             &[
                 (200, "Every pod is admitted, or runs already as it is."),
+                (202, "A pod waits for device plugins that are not back, and none is refused."),
                 (422, "The node refuses a pod: its decision has `\"admitted\": false` and a `refusal`."),
                 (409, UNDECIDED),
                 (502, UNDECIDED),
@@ -404,7 +405,6 @@ pub(super) static OPERATIONS: [Operation; 17] = [
         summary: "Describe this interface",
         about: "This document.",
         query: &[],
-        elsewhere: Elsewhere::Page,
         ..USUAL
     },
 ];

@@ -185,7 +185,9 @@ mod tests {
         }
         // What would change something is not there.
         let said = [("authorization", "Bearer 0123456789abcdef")];
-        assert_eq!(ask(routes(), token(), &said, "/v1/pods").0, 404);
+        for path in ["/v1/pods", "/openapi.json"] {
+            assert_eq!(ask(routes(), token(), &said, path).0, 404, "{path}");
+        }
     }
 
     #[test]

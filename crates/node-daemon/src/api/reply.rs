@@ -77,6 +77,11 @@ impl Shape {
         Self::of(&Query::read(query, SHAPE)?, headers)
     }
 
+    /// A page for a browser, by default of so many letters.
+    pub(super) fn page(self, letters: usize) -> Page {
+        Page { glyphs: Glyphs::Unicode, width: Some(self.width.unwrap_or(letters)) }
+    }
+
     /// A document in this shape; `table` draws it for people.
     pub(super) fn document<T: Serialize>(
         self,

@@ -21,7 +21,7 @@ use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
 use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node, body, large_body};
 use super::sent::{Reading, Sent};
-use super::view::{Picture, PodFits, View, page_of, picture};
+use super::view::{LETTERS, Picture, PodFits, View, picture};
 use crate::explain::{self, Before};
 
 /// Of so many refused pods is told what would fit.
@@ -82,7 +82,7 @@ pub(super) async fn tried(
     let takes: Vec<Parameter> = own.into_iter().chain(PARAMETERS).collect();
     let query = Query::read(query.as_deref(), &takes)?;
     let reading = Reading::of(&query, &headers, node.limit(who))?;
-    let (page, wanted, change) = (page_of(&query)?, Wanted::of(&query), Change::of(&query)?);
+    let (page, wanted, change) = (reading.shape.page(LETTERS), Wanted::of(&query), Change::of(&query)?);
     let uid = query.get(UID).map(PodUid::new);
     let place = node.workshop.place(who, Work::Look).await?;
     let sent = body(sent).await?;
@@ -124,6 +124,7 @@ fn view(
         Trial { bench, line: bench.node.line.clone(), decided: Decided::new(warnings), picture: None };
     let mut ledger = pods.iter().fold(bench.ledger.clone(), |ledger, pod| ledger.release(&pod.uid));
     let mut would_fit = Vec::new();
+    let mut is_made = false;
     for pod in &pods {
         if client.is_gone() {
             break;
@@ -135,6 +136,7 @@ fn view(
             trial.decided.decisions.clear();
             trial.make(change, &report, &before, pod, |report| owned(report, owners.get(&pod.uid)))?;
             would_fit.clear();
+            is_made = true;
             break;
         }
         if would_fit.len() < FITS {
@@ -148,6 +150,9 @@ fn view(
         }
         trial.decided.decisions.push(owned(Arc::new(report), owners.get(&pod.uid)));
         ledger = after.unwrap_or(ledger);
+    }
+    if let Some(Change { pod, .. }) = change.filter(|_| !is_made && !client.is_gone()) {
+        return Err(Failure::new(StatusCode::CONFLICT, format!("pod {pod} is not in the manifest")));
     }
     Ok(trial.view(would_fit, wholeness, page))
 }

@@ -9,7 +9,7 @@ use machine_picture::svg;
 use node_output::{NodeBefore, PodGroup, decision_picture};
 use pod_spec::PodUid;
 use serde::Serialize;
-use terminal_text::{Glyphs, Page};
+use terminal_text::Page;
 
 use super::look::origin;
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
@@ -23,7 +23,7 @@ const AFTER: Parameter = Parameter::undescribed("after");
 const UID: Parameter = Parameter::undescribed("uid");
 
 /// Letters in a line where nobody says how many.
-const LETTERS: usize = 100;
+pub(super) const LETTERS: usize = 100;
 
 /// One or several decisions.
 #[derive(Serialize)]
@@ -71,19 +71,6 @@ pub(super) fn picture(report: &Report, before: NodeBefore<'_>) -> Picture {
     drawn.lists.clear();
     drawn.headline.clone_from(&report.pod);
     Picture { pod: report.pod.clone(), svg: svg::decision(&drawn) }
-}
-
-/// The page that a query asks for.
-pub(super) fn page_of(query: &Query) -> Result<Page, Failure> {
-    let width = match query.get(WIDTH) {
-        None => LETTERS,
-        Some(width) => width
-            .parse()
-            .ok()
-            .filter(|width| (40..=10_000).contains(width))
-            .ok_or_else(|| Failure::wrong("width is a number of letters from 40 to 10000"))?,
-    };
-    Ok(Page { glyphs: Glyphs::Unicode, width: Some(width) })
 }
 
 /// A decision in a line.
@@ -152,7 +139,8 @@ pub(super) async fn decision(
     headers: HeaderMap,
 ) -> Answered {
     let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, UID])?;
-    let (shape, page) = (Shape::of(&query, &headers)?, page_of(&query)?);
+    let shape = Shape::of(&query, &headers)?;
+    let page = shape.page(LETTERS);
     let uid = query.get(UID).map(PodUid::new).ok_or_else(|| Failure::wrong("uid is missing"))?;
     node.look(who, move |node| {
         shape.document("DecisionView", view(node, &uid, page)?, |view, _| view.text.clone())
