@@ -91,6 +91,9 @@ pub(crate) fn not_linked(not_linked: &NotLinked, f: &mut fmt::Formatter<'_>) -> 
         joined(asked, " and ")
     )?;
     match not_linked {
+        NotLinked::Elsewhere { is_cut: true, .. } => f.write_str(
+            "and there are more ways to combine links than were tried: devices.groups can join the resources",
+        ),
         NotLinked::Elsewhere { links, .. } => {
             let links: Vec<String> = links.iter().map(|link| format!("{link}")).collect();
             write!(

@@ -105,6 +105,51 @@ fn a_group_comes_from_the_switch_that_has_all_of_it() {
     assert_eq!(of(LinkRule::Require), ["21", "22", "23", "24"]);
 }
 
+/// Sixteen nodes with a switch each, resources in no group: 256 ways to combine their switches.
+#[test]
+fn links_on_one_node_are_tried_before_others() {
+    let info = fixture::machine("pack:16 [numa(memory=4GiB)] core:4 pu:1", 4);
+    let config = fixture::config(&info, "single-numa-node", "container", 1);
+    let node = fixture::node(&info, &config, Compat::default(), OwnOptions::default());
+    let cards: Vec<[Card; 4]> = (0..16)
+        .map(|at: u8| {
+            let card = |resource, bus| Card { resource, node: at.into(), bus: 4 * at + bus };
+            [card(GPU, 0), card(GPU, 1), card(VF, 2), card(VF, 3)]
+        })
+        .collect();
+    let links = cards.iter().map(|cards| link(LinkKind::Switch, "s", cards)).collect();
+    let node = node.with_links(Links::new(
+        LinkRule::Require,
+        links,
+        BTreeMap::new(),
+        BTreeMap::new(),
+        vec![None; 16],
+    ));
+    let mut ledger = ledger(&node, &cards.concat());
+    let mut full = 0;
+    // Until the first five nodes have no CPU left.
+    while full < 5 {
+        let cpus = if full == 0 { 3 } else { 4 };
+        ledger = admit(&node, &ledger, &pod(&format!("fill-{full}"), cpus, 0, 0)).unwrap().1;
+        full += 1;
+    }
+    let (given, _) = admit(&node, &ledger, &pod("two", 1, 2, 2)).unwrap();
+    assert_eq!(names(&given), ["14", "15", "16", "17"], "all of the sixth node");
+}
+
+#[test]
+fn links_that_lie_inside_each_other_cost_no_more_than_others() {
+    let card = |bus| Card { resource: GPU, node: 0, bus };
+    let nested = (2..=60).map(|count: u8| {
+        let cards: Vec<Card> = (0..count).map(card).collect();
+        link(LinkKind::Port, &format!("p{count}"), &cards)
+    });
+    let links = Links::new(LinkRule::Prefer, nested.collect(), BTreeMap::new(), BTreeMap::new(), vec![]);
+    // Those inside others come first.
+    let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).take(3).collect();
+    assert_eq!(names, ["p2", "p3", "p4"]);
+}
+
 #[test]
 fn another_node_is_taken_where_a_link_has_all_of_it() {
     let (cards, links) = server();

@@ -28,6 +28,7 @@ mod lack;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use node_config::LinkRule;
@@ -101,7 +102,7 @@ impl Links {
         addresses: BTreeMap<DeviceId, PciAddress>,
         distances: Vec<Option<Vec<u64>>>,
     ) -> Self {
-        let levels: Vec<u32> = links.iter().map(|link| levels_in(link, &links)).collect();
+        let levels = levels(&links);
         let ranked = links.into_iter().zip(levels).map(|(link, levels)| Ranked { link, levels });
         let mut ranked: Vec<Ranked> = ranked.collect();
         // Those of one rank stay as they came.
@@ -194,11 +195,21 @@ impl Ranked {
     }
 }
 
-/// How many links lie inside each other inside this one.
-fn levels_in(link: &Link, all: &[Link]) -> u32 {
-    let is_inside =
-        |inner: &&Link| inner.members.len() < link.members.len() && inner.members.is_subset(&link.members);
-    all.iter().filter(is_inside).map(|inner| levels_in(inner, all) + 1).max().unwrap_or(0)
+/// Of each link how many lie inside each other inside it.
+fn levels(links: &[Link]) -> Vec<u32> {
+    let mut by_size: Vec<usize> = (0..links.len()).collect();
+    by_size.sort_by_key(|at| links[*at].members.len());
+    let mut levels = vec![0; links.len()];
+    for (place, at) in by_size.iter().enumerate() {
+        let members = &links[*at].members;
+        let is_inside = |inner: &&usize| {
+            let inner = &links[**inner].members;
+            inner.len() < members.len() && inner.is_subset(members)
+        };
+        let inside = by_size[..place].iter().filter(is_inside);
+        levels[*at] = inside.map(|inner| levels[*inner] + 1).max().unwrap_or(0);
+    }
+    levels
 }
 
 impl<'a> Choices<'a> {

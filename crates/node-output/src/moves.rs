@@ -76,12 +76,13 @@ fn cost(plan: &PlanReport) -> String {
 
 /// How much was tried, and what may exist if that was not all.
 fn searched(search: Search, attempts: usize, may_exist: &str) -> String {
+    let attempts = if attempts == 1 { "1 attempt".to_owned() } else { format!("{attempts} attempts") };
     match search {
         Search::Complete => {
-            format!("{attempts} attempts; no plan restarts fewer pods, or as many with less memory")
+            format!("{attempts}; no plan restarts fewer pods, or as many with less memory")
         }
         Search::Cut => format!(
-            "{attempts} attempts, then cut: {may_exist} may exist; topolet repack --attempts NUMBER tries more"
+            "{attempts}, then cut: {may_exist} may exist; topolet repack --attempts NUMBER tries more"
         ),
     }
 }

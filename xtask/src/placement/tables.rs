@@ -49,7 +49,7 @@ fn medians(cells: &[Cell]) -> String {
     let names = STRATEGIES.map(|(name, _)| name).join(" | ");
     let mut text = format!(
         "\nRefused in a run: the median of each strategy, and how keep-room differs from the best simple strategy of the \
-         line, on the average of runs with the same pods, give or take two standard errors:\n\n\
+         line, on the average of runs with the same pods, give or take two standard errors. *every placement* is the average of the runs:\n\n\
          | workload | machine | {names} | every placement | keep-room against |\n|{}\n",
         "---|".repeat(STRATEGIES.len() + 4)
     );

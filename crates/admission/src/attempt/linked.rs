@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use device_manager::{Choice, Choices, Linked, Links};
 use node_config::LinkRule;
+use numa_bitmask::NodeMask;
 use pod_spec::{ContainerName, ResourceName, Unit};
 use topology_hint::{Affinity, Hint, ListedHint};
 use topology_policy::NodeScores;
@@ -19,8 +20,16 @@ use crate::attempt::refusal::Cause;
 use crate::attempt::steps::{Steps, Stop};
 use crate::node::Node;
 
-/// More ways in which links could serve the demands of a unit are not merged.
+/// More ways in which links could serve the demands of a unit are not merged: those on the fewest NUMA nodes are.
 const MOST_WAYS: usize = 64;
+
+/// What came of the ways in which links could serve a unit.
+struct Ways {
+    /// The hints that are admitted, with the first way to each.
+    hints: Vec<(Hint, Vec<Choice>)>,
+    /// Whether there are more ways than were merged.
+    is_cut: bool,
+}
 
 impl Node {
     /// The node where devices come from links; a rule that ignores them leaves it as it was.
@@ -55,16 +64,16 @@ impl Steps<'_> {
             return Ok(hint);
         };
         self.must_serve(&demands, container)?;
-        let ways = self.hints_of_ways(&links, &demands, unit, scores.as_ref());
+        let Ways { hints: ways, is_cut } = self.hints_of_ways(&links, &demands, unit, scores.as_ref());
         let hints = ways.iter().map(|(hint, _)| *hint);
         let without = hint;
         let hint = match links.rule() {
             LinkRule::Require => {
                 let best = self.best_of(hints.collect(), scores.as_ref());
-                best.ok_or_else(|| Stop::refused(container, elsewhere(&links, first)))?
+                best.ok_or_else(|| Stop::refused(container, elsewhere(&links, first, is_cut)))?
             }
             LinkRule::Prefer | LinkRule::Ignore => {
-                let width = |hint: Hint| hint.affinity.nodes().map(numa_bitmask::NodeMask::len);
+                let width = |hint: Hint| hint.affinity.nodes().map(NodeMask::len);
                 let as_good = hints.filter(|other| {
                     (other.is_preferred(), width(*other)) == (hint.is_preferred(), width(hint))
                 });
@@ -124,31 +133,36 @@ impl Steps<'_> {
         demands: &[Linked<'_>],
         unit: Unit<'_>,
         scores: Option<&NodeScores>,
-    ) -> Vec<(Hint, Vec<Choice>)> {
-        let mut ways: Vec<Vec<Choice>> = alloc::vec![Vec::new()];
+    ) -> Ways {
+        let mut ways: Vec<(NodeMask, Vec<Choice>)> = alloc::vec![(NodeMask::EMPTY, Vec::new())];
+        let mut is_cut = false;
         for demand in demands.iter().filter(|demand| !demand.serving.is_empty()) {
             let on = |link| Choice {
                 resources: demand.demand.asked.keys().cloned().collect(),
                 within: Some(link),
                 order: Vec::new(),
             };
-            let alternatives = demand.alternatives();
-            let longer = |way: Vec<Choice>| {
-                let each = alternatives.iter().map(move |link| {
+            let alternatives: Vec<_> =
+                demand.alternatives().into_iter().map(|link| (demand.nodes(link), link)).collect();
+            let longer = |(nodes, way): (NodeMask, Vec<Choice>)| {
+                let each = alternatives.iter().map(move |(own, link)| {
                     let mut way = way.clone();
                     way.push(on(*link));
-                    way
+                    (nodes | *own, way)
                 });
                 each.collect::<Vec<_>>()
             };
             ways = ways.into_iter().flat_map(longer).collect();
-        }
-        if ways.len() > MOST_WAYS {
+            // Devices on the same nodes can be aligned at all.
+            ways.sort_by_key(|(nodes, _)| nodes.len());
+            is_cut |= ways.len() > MOST_WAYS;
             ways.truncate(MOST_WAYS);
+        }
+        if is_cut {
             self.mark_cut(true);
         }
         let mut hints: Vec<(Hint, Vec<Choice>)> = Vec::new();
-        for way in ways.into_iter().filter(|way| !way.is_empty()) {
+        for (_, way) in ways.into_iter().filter(|(_, way)| !way.is_empty()) {
             self.ask_on(unit, Some(Choices { links, choices: &way }));
             let admitted = self.node.admit(self.rules.policy, self.node.ties(scores), &self.answers);
             if let Ok(Some(hint)) = admitted
@@ -157,7 +171,7 @@ impl Steps<'_> {
                 hints.push((hint, way));
             }
         }
-        hints
+        Ways { hints, is_cut }
     }
 
     /// The hint that the policy would choose of these.
@@ -174,8 +188,8 @@ impl Steps<'_> {
 }
 
 /// Links serve each demand, but not where the rest is.
-fn elsewhere(links: &Links, first: &Linked<'_>) -> Cause {
+fn elsewhere(links: &Links, first: &Linked<'_>, is_cut: bool) -> Cause {
     let serving = first.serving.iter().filter_map(|link| links.get(*link));
     let (demand, links) = (first.demand.clone(), serving.cloned().collect());
-    Cause::NotLinked(NotLinked::Elsewhere { demand, links }.into())
+    Cause::NotLinked(NotLinked::Elsewhere { demand, links, is_cut }.into())
 }

@@ -17,6 +17,8 @@ pub enum NotLinked {
         demand: Demand,
         /// The links that serve it.
         links: Vec<Link>,
+        /// Whether there are more ways to combine links than were tried.
+        is_cut: bool,
     },
 }
 
@@ -40,7 +42,13 @@ impl fmt::Display for NotLinked {
         }
         f.write_str(match self {
             Self::Lacks(_) => ", and none has them free",
-            Self::Elsewhere { .. } => ", and none that has them free is where the other resources are",
+            Self::Elsewhere { is_cut: false, .. } => {
+                ", and none that has them free is where the other resources are"
+            }
+            Self::Elsewhere { is_cut: true, .. } => {
+                ", and of those that have them free none that was tried is where the other resources are: not every way to \
+                 combine links was"
+            }
         })
     }
 }

@@ -22,7 +22,7 @@ use crate::repack::plan::{Hopeless, Plan, Repack, Step};
 use crate::repack::room::Bound;
 use crate::repack::sets::{Set, sets};
 
-/// So many attempts are made for a pod that does not fit without all pods that could be moved either.
+/// So many attempts are made for a pod that does not fit without all pods that could be moved either, or a tenth of all.
 const UNLIKELY: usize = 500;
 
 /// A refused pod, and the pods that could be moved for it.
@@ -82,7 +82,7 @@ impl<'a> MoveSearch<'a> {
         match self.attempts.create(&without, &self.wanted) {
             Tried::NotAligned if self.hints_grow => Some(Hopeless::NotWithoutThem),
             Tried::NotAligned | Tried::Refused => {
-                self.attempts.leave(UNLIKELY);
+                self.attempts.leave(UNLIKELY.max(self.attempts.left() / 10));
                 None
             }
             Tried::Created(_) | Tried::CutOff => None,

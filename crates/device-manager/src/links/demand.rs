@@ -168,6 +168,15 @@ impl<'a> Linked<'a> {
         kept.into_iter().map(|(link, _)| link).collect()
     }
 
+    /// The nodes of the free devices of a link that the demand could have.
+    #[must_use]
+    pub fn nodes(&self, link: LinkId) -> NodeMask {
+        let members = self.links.members(link);
+        let free =
+            members.into_iter().flat_map(|members| self.supplies.iter().flat_map(|all| all.on(members)));
+        free.fold(NodeMask::EMPTY, |nodes, free| nodes | free.on)
+    }
+
     /// How the devices are chosen for a unit with this affinity; `None` if it has to be refused.
     #[must_use]
     pub fn choice(&self, near: Option<NodeMask>) -> Option<Choice> {
