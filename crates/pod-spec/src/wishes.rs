@@ -15,8 +15,8 @@ impl Wishes {
     /// What the names of these annotations begin with.
     pub const PREFIX: &str = "topolet.dev/";
 
-    /// The annotation, without its prefix, by which a pod says whether it may be restarted so that others fit: `restart`
-    /// or `never`. It decides nothing when a pod is admitted.
+    /// The annotation, without its prefix, by which a pod says whether it may be moved so that others fit: `restart`,
+    /// `live` or `never`. It decides nothing when a pod is admitted.
     pub const MOVE: &str = "move";
 
     /// Those of `annotations` that are wishes.

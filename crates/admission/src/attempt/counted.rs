@@ -21,3 +21,15 @@ pub struct Counted {
     /// The memory manager's.
     pub memory: memory_manager::Counted,
 }
+
+impl Counted {
+    /// The same with what another attempt adds after it.
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.requests += more.requests;
+        self.errors += more.errors;
+        self.aligned += more.aligned;
+        self.not_aligned += more.not_aligned;
+        self.cpus.extend(&more.cpus);
+        self.memory += more.memory;
+    }
+}

@@ -3,13 +3,19 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
 
+use cpu_manager::Change as CpuChange;
 use device_manager::{Question, Replies};
+use memory_manager::Moved;
 use pod_spec::{Pod, PodUid};
 use thiserror::Error;
 
-use crate::attempt::Verdict;
+use crate::attempt::counted::Counted;
 use crate::attempt::refusal::Refused;
+use crate::attempt::trace::{Detail, Trace};
+use crate::attempt::{Attempt, Verdict};
 use crate::ledger::{Ledger, Stale};
 use crate::node::Node;
 use crate::repack::plan::{Plan, Step};
@@ -43,6 +49,25 @@ pub enum ApplyError {
     Preempts(PodUid),
 }
 
+/// A plan that has been worked out on a ledger; nothing has happened yet.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Applied {
+    /// The ledger on which the refused pod is decided, as the steps before left it.
+    pub before: Ledger,
+    /// The decision on that pod.
+    pub attempt: Attempt,
+    /// What was looked at for it.
+    pub trace: Trace,
+    /// The ledger after every step.
+    pub after: Ledger,
+    /// The pods that come, in this order.
+    pub created: Vec<PodUid>,
+    /// What the counters gain by all steps: a pod that is created again counts as one that comes.
+    pub counted: Counted,
+    /// Containers of other pods whose memory moves to one node.
+    pub regrouped: Vec<Moved>,
+}
+
 impl Plan {
     /// The ledger after every step of the plan; `pod` is the one that was refused, `replies` what plugins have answered.
     ///
@@ -55,6 +80,21 @@ impl Plan {
         pod: &Pod,
         replies: &Replies,
     ) -> Result<Ledger, ApplyError> {
+        Ok(self.carry_out(node, ledger, pod, replies, &|| Duration::ZERO)?.after)
+    }
+
+    /// The same, with the decision on the pod that was refused. Merges are measured by `clock`.
+    ///
+    /// # Errors
+    /// The ledger is not the one that the plan was made against, or a step does not come out as planned.
+    pub fn carry_out(
+        &self,
+        node: &Node,
+        ledger: &Ledger,
+        pod: &Pod,
+        replies: &Replies,
+        clock: &dyn Fn() -> Duration,
+    ) -> Result<Applied, ApplyError> {
         if ledger.version() != self.made_against {
             return Err(Stale { made_against: self.made_against, current: ledger.version() }.into());
         }
@@ -62,33 +102,56 @@ impl Plan {
             return Err(ApplyError::OtherPod(self.pod.clone()));
         }
         let mut deleted: BTreeMap<&PodUid, Arc<Pod>> = BTreeMap::new();
+        let (mut created, mut regrouped, mut counted) = (Vec::new(), Vec::new(), Counted::default());
+        let mut decided = None;
         let mut after = ledger.clone();
         for step in &self.steps {
             after = match step {
                 Step::Delete(uid) => {
                     let resident = after.shared_pods().find(|resident| resident.uid == *uid).cloned();
                     deleted.insert(uid, resident.ok_or_else(|| ApplyError::Unknown(uid.clone()))?);
-                    after.release(uid)
+                    let without = after.release(uid);
+                    counted.cpus.extend(released(node, &after, &without));
+                    without
                 }
                 Step::Create { pod: uid, .. } => {
-                    let created =
+                    let again =
                         if *uid == self.pod { Some(pod) } else { deleted.get(uid).map(AsRef::as_ref) };
-                    let created = created.ok_or_else(|| ApplyError::Unknown(uid.clone()))?;
-                    create(node, &after, created, replies)?
+                    let again = again.ok_or_else(|| ApplyError::Unknown(uid.clone()))?;
+                    let (attempt, trace) =
+                        node.admission(&after, again).with(replies).timed(clock).trace(Detail::Short);
+                    is_as_planned(uid, &attempt.verdict)?;
+                    created.push(uid.clone());
+                    counted.add(&attempt.counted);
+                    regrouped.extend(attempt.moved.iter().cloned());
+                    let with = after.committed(attempt.clone());
+                    if *uid == self.pod {
+                        decided = Some((after, attempt, trace));
+                    }
+                    with
                 }
             };
         }
-        Ok(after)
+        let (before, attempt, trace) = decided.ok_or_else(|| ApplyError::Unknown(self.pod.clone()))?;
+        Ok(Applied { before, attempt, trace, after, created, counted, regrouped })
     }
 }
 
-fn create(node: &Node, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Result<Ledger, ApplyError> {
-    let attempt = node.admission(ledger, pod).with(replies).attempt();
-    match &attempt.verdict {
-        Verdict::Admitted(placement) if placement.preempted.is_empty() => Ok(ledger.committed(attempt)),
-        Verdict::Admitted(_) => Err(ApplyError::Preempts(pod.uid.clone())),
+/// What the CPU manager's counters gain by a pod that is deleted.
+fn released(node: &Node, before: &Ledger, after: &Ledger) -> Vec<CpuChange> {
+    let (Some(policy), Some(before), Some(after)) = (node.cpus(), before.cpus(), after.cpus()) else {
+        return Vec::new();
+    };
+    let collected = before.collect(|pod, container| after.assigned(pod, container).is_some());
+    policy.metrics_of_collection(before, &collected)
+}
+
+fn is_as_planned(pod: &PodUid, verdict: &Verdict) -> Result<(), ApplyError> {
+    match verdict {
+        Verdict::Admitted(placement) if placement.preempted.is_empty() => Ok(()),
+        Verdict::Admitted(_) => Err(ApplyError::Preempts(pod.clone())),
         Verdict::Refused(refused) => {
-            Err(ApplyError::Refused { pod: pod.uid.clone(), refused: Box::new(refused.clone()) })
+            Err(ApplyError::Refused { pod: pod.clone(), refused: Box::new(refused.clone()) })
         }
         Verdict::NeedsPlugin(question) => Err(ApplyError::NeedsPlugin(question.clone())),
     }

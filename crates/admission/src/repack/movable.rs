@@ -3,7 +3,8 @@
 //! A move is a restart. Static pods and their mirrors are the kubelet's own: nobody can delete them through the API
 //! server. Critical pods keep the node running. Pods in quarantine may have lost a part of what they hold, and whoever
 //! looks after them decides. And the owner of a pod can say no: annotation `topolet.dev/move: never`. Every other value
-//! than `restart` counts as no, too: who mistypes it is not restarted.
+//! than `restart` and `live` counts as no, too: who mistypes it is not restarted. A pod that is `live` may be moved while it
+//! runs, by whoever can do that, and is restarted by others.
 
 use core::fmt;
 
@@ -14,6 +15,9 @@ use alloc::vec::Vec;
 use pod_spec::{Origin, Pod, PodUid, Wishes};
 
 use crate::ledger::Ledger;
+
+/// The value of annotation `topolet.dev/move` with which a pod may be moved while it runs.
+pub const LIVE: &str = "live";
 
 /// Why a pod is not moved.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,7 +51,7 @@ impl LeftAlone {
             return Some(Self::Quarantined);
         }
         match pod.constraints.wishes.get(Wishes::MOVE) {
-            None | Some("restart") => None,
+            None | Some("restart" | LIVE) => None,
             Some("never") => Some(Self::Annotated),
             Some(other) => Some(Self::UnknownValue(other.into())),
         }
@@ -63,7 +67,7 @@ impl fmt::Display for LeftAlone {
             Self::Critical => f.write_str("critical"),
             Self::Annotated => write!(f, "annotation {prefix}{name} is never"),
             Self::UnknownValue(value) => {
-                write!(f, "annotation {prefix}{name} is {value:?}, neither restart nor never")
+                write!(f, "annotation {prefix}{name} is {value:?}, neither restart, live nor never")
             }
             Self::Quarantined => f.write_str("quarantined"),
         }

@@ -88,6 +88,11 @@ impl SimulatedDisk {
         disk
     }
 
+    /// From now on this goes wrong, and nothing else. Operations count from the disk's first.
+    pub fn fails(&self, fault: Fault) {
+        self.0.borrow_mut().fault = Some(fault);
+    }
+
     /// How many operations that change something were begun.
     #[must_use]
     pub fn operations(&self) -> usize {
