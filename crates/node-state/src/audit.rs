@@ -64,6 +64,7 @@ const fn weight(fault: &Fault) -> Weight {
         | Fault::Overbooked { .. } => Weight::IfRefused,
         Fault::NotRegular(_)
         | Fault::UnreadablePod(_)
+        | Fault::UnreadableMoves(_)
         | Fault::MisnamedPod(_)
         | Fault::RemovedPod(_)
         | Fault::Missing

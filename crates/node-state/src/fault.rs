@@ -19,6 +19,7 @@ use topology_model::NodeId;
 
 use crate::books::BookDifference;
 use crate::files::NullBooks;
+use crate::moves::MovesError;
 use crate::record::RecordError;
 use crate::start::StartError;
 use crate::words;
@@ -62,6 +63,8 @@ pub enum Fault {
     UnknownFormat(UnknownFormat),
     /// The file of a pod cannot be read.
     UnreadablePod(Arc<RecordError>),
+    /// A change of several pods cannot be read.
+    UnreadableMoves(Arc<MovesError>),
     /// The file of a pod has the name of another pod's file.
     MisnamedPod(PodUid),
     /// The file of a pod was removed while the pod ran.
@@ -330,6 +333,14 @@ impl fmt::Display for Damage {
     }
 }
 
+/// An error with what caused it.
+fn with_cause(f: &mut fmt::Formatter<'_>, error: &dyn std::error::Error) -> fmt::Result {
+    match error.source() {
+        Some(cause) => write!(f, "{error}: {cause}"),
+        None => write!(f, "{error}"),
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -337,10 +348,8 @@ impl fmt::Display for Fault {
             Self::Damaged(damage) => damage.fmt(f),
             Self::NotCpus(error) => error.fmt(f),
             Self::UnknownFormat(format) => format.fmt(f),
-            Self::UnreadablePod(error) => match std::error::Error::source(error.as_ref()) {
-                Some(cause) => write!(f, "{error}: {cause}"),
-                None => error.fmt(f),
-            },
+            Self::UnreadablePod(error) => with_cause(f, error.as_ref()),
+            Self::UnreadableMoves(error) => with_cause(f, error.as_ref()),
             Self::MisnamedPod(uid) => write!(f, "it is the file of pod {uid}, under another name"),
             Self::RemovedPod(pod) => write!(f, "removed while {pod} ran"),
             Self::Missing => f.write_str("missing, and pods have files that list what they hold"),

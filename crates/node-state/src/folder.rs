@@ -7,7 +7,8 @@ use kubelet_checkpoint::store::{self, Fs, StateFile, Store, StoreError};
 use kubelet_release::CheckpointForm;
 
 use crate::files::{self, UnknownFile};
-use crate::record::PODS;
+use crate::moves::{self, ChangedFile, MOVES, NewText};
+use crate::record::{self, PODS};
 
 /// The contents of a node's folder: the kubelet's three state files, and one file for each pod that topolet admitted.
 /// `None`: there is no such file.
@@ -23,6 +24,13 @@ pub struct StateFolder {
     pub pods: Vec<(PathBuf, Vec<u8>)>,
 }
 
+/// Whether a look at a folder is about pods' own files too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pods {
+    LookedAt,
+    LeftOut,
+}
+
 /// Whether a file is a pod's. A crash leaves hidden files, and backups have other names.
 #[must_use]
 pub fn is_pod_file(path: &Path) -> bool {
@@ -31,7 +39,7 @@ pub fn is_pod_file(path: &Path) -> bool {
 }
 
 impl StateFolder {
-    /// Reads a folder whose lock is held.
+    /// Reads a folder whose lock is held, and in which no change of several pods is unfinished: see [`moves`](crate::moves).
     ///
     /// # Errors
     /// A file cannot be read. A missing file is no error.
@@ -53,11 +61,17 @@ impl StateFolder {
         Ok(folder)
     }
 
-    /// Reads the three state files without a lock, and no file of a pod.
+    /// Reads the three state files without a lock, and no file of a pod. A change of several pods that has been decided is
+    /// in what is read.
     ///
     /// # Errors
     /// A file cannot be read. A missing file is no error.
     pub fn state_files(root: &Path) -> Result<Self, StoreError> {
+        Self::unfinished(root)?.with_moves(root, Pods::LeftOut)
+    }
+
+    /// The three state files as they are.
+    fn unfinished(root: &Path) -> Result<Self, StoreError> {
         let read = |file: StateFile| store::read(&root.join(file.path()));
         Ok(Self {
             cpu: read(StateFile::Cpu)?,
@@ -67,12 +81,13 @@ impl StateFolder {
         })
     }
 
-    /// Reads a folder without a lock, to look at it only.
+    /// Reads a folder without a lock, to look at it only. A change of several pods that has been decided is in what is
+    /// read.
     ///
     /// # Errors
     /// A file cannot be read. A missing file is no error.
     pub fn look(root: &Path) -> Result<Self, StoreError> {
-        let mut folder = Self::state_files(root)?;
+        let mut folder = Self::unfinished(root)?;
         // Without the folder there are no pods.
         let names = std::fs::read_dir(root.join(PODS)).into_iter().flatten().flatten();
         let mut paths: Vec<PathBuf> = names.map(|entry| Path::new(PODS).join(entry.file_name())).collect();
@@ -82,7 +97,29 @@ impl StateFolder {
                 folder.pods.push((path, text));
             }
         }
-        Ok(folder)
+        folder.with_moves(root, Pods::LookedAt)
+    }
+
+    /// The folder as it will be when a change that has been decided is in all files. One that cannot be read is left for
+    /// who may write.
+    fn with_moves(mut self, root: &Path, pods: Pods) -> Result<Self, StoreError> {
+        let Some(found) = store::read(&root.join(MOVES))? else { return Ok(self) };
+        for NewText { file, text } in moves::read(&found).unwrap_or_default() {
+            let text = text.map(String::into_bytes);
+            match file {
+                ChangedFile::State(StateFile::Cpu) => self.cpu = text,
+                ChangedFile::State(StateFile::Memory) => self.memory = text,
+                ChangedFile::State(StateFile::Device) => self.device = text,
+                ChangedFile::Pod(_) if pods == Pods::LeftOut => {}
+                ChangedFile::Pod(uid) => {
+                    let path = record::path(&uid);
+                    self.pods.retain(|(other, _)| *other != path);
+                    self.pods.extend(text.map(|text| (path, text)));
+                }
+            }
+        }
+        self.pods.sort();
+        Ok(self)
     }
 
     /// Whether there is no file at all.

@@ -12,6 +12,7 @@ mod contents;
 pub mod files;
 pub mod record;
 mod manifest_file;
+pub mod moves;
 mod grants;
 mod start;
 mod books;

@@ -70,6 +70,7 @@ const fn problem(fault: &Fault) -> Problem {
         | Fault::Damaged(_)
         | Fault::NotCpus(_)
         | Fault::UnreadablePod(_)
+        | Fault::UnreadableMoves(_)
         | Fault::MisnamedPod(_)
         | Fault::RemovedPod(_)
         | Fault::Missing

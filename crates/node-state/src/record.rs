@@ -279,7 +279,7 @@ fn file_name(uid: &PodUid) -> String {
 const CHECKSUM: &str = "checksum";
 
 /// 64-bit FNV-1a.
-fn hash(text: &str) -> String {
+pub(crate) fn hash(text: &str) -> String {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });

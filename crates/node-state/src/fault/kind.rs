@@ -106,6 +106,7 @@ impl Fault {
             | Self::NotCpus(_)
             | Self::UnknownFormat(_)
             | Self::UnreadablePod(_)
+            | Self::UnreadableMoves(_)
             | Self::MisnamedPod(_)
             | Self::Rejected(_) => FaultKind::Unreadable,
             Self::Missing | Self::RemovedPod(_) => FaultKind::Missing,

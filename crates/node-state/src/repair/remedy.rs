@@ -93,6 +93,8 @@ pub enum Remedy {
     RecordAnew,
     /// Something that is no regular file was renamed, and counts as an empty file.
     RenamedTo(PathBuf),
+    /// A change of several pods was put aside here, and each file counts as it is.
+    PutAsideMoves(PathBuf),
 }
 
 impl fmt::Display for Remedy {
@@ -128,6 +130,9 @@ impl fmt::Display for Remedy {
             Self::RecordAnew => "recorded anew; delete the pod when nothing of it runs any more",
             Self::RenamedTo(path) => {
                 return write!(f, "renamed to {}, and taken for an empty file", path.display());
+            }
+            Self::PutAsideMoves(path) => {
+                return write!(f, "put aside as {}; every other file counts as it is", path.display());
             }
         })
     }
