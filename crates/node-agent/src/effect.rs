@@ -12,11 +12,13 @@ use memory_manager::Moved;
 use numa_bitmask::NodeMask;
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
 use thiserror::Error;
-use topology_admission::{Counted, Deferral, Ledger, Node, Trace, Verdict};
+use topology_admission::{Counted, Deferral, Ledger, Node, Stale, Trace, Verdict};
 use topology_model::NodeId;
 
 use crate::event::Ticket;
+use crate::pod_move::PodMove;
 use crate::snapshot::DeferredPod;
+use node_state::moves::MOVES;
 use node_state::{Source, record};
 
 /// A file of the node.
@@ -26,6 +28,8 @@ pub enum FileName {
     State(StateFile),
     /// The record of one pod.
     Pod(PodUid),
+    /// A change of several pods that has been decided and is not in all their files yet.
+    Moves,
 }
 
 impl FileName {
@@ -35,6 +39,7 @@ impl FileName {
         match self {
             Self::State(file) => PathBuf::from(file.path()),
             Self::Pod(uid) => record::path(uid),
+            Self::Moves => PathBuf::from(MOVES),
         }
     }
 }
@@ -139,6 +144,12 @@ pub enum RequestError {
     /// The pod was deleted while it waited for a plugin.
     #[error("pod {0} was deleted while it was being decided on")]
     DeletedMeanwhile(String),
+    /// The node is another one than that which the moves were planned on.
+    #[error("{0}: plan the moves anew")]
+    StalePlan(Stale),
+    /// A pod cannot be moved as it was planned, and none was.
+    #[error("no pod is moved: {0}")]
+    NotMoved(String),
     /// It could not be made durable, so it has not happened.
     #[error("failed to store the change: {0}")]
     NotStored(String),
@@ -161,9 +172,11 @@ pub struct PodDecision {
     pub counted: Counted,
     /// Containers of other pods whose memory moves.
     pub moved: Vec<Moved>,
-    /// The ledger that was decided on.
+    /// Pods that moved so that this one fits, in the order in which they are placed anew.
+    pub made_room: Vec<PodMove>,
+    /// The ledger that was decided on; with pods that moved, as the moves before it left it.
     pub before: Ledger,
-    /// The ledger afterwards.
+    /// The ledger afterwards; with pods that moved, before those that are placed after it.
     pub after: Ledger,
     /// From the first look at the pod until its files were safe, plugins included.
     pub took: Duration,

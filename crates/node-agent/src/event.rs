@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cpu_manager::ContainerId;
 use device_manager::{Device, OverBudget, PluginOptions, Question, Reply};
 use pod_spec::{ContainerKey, Pod, PodUid, ResourceName};
+use topology_admission::Plan as MovePlan;
 
 use crate::listing::Listing;
 
@@ -40,6 +41,13 @@ pub enum Request {
     Admit(Arc<Pod>),
     /// The same of a pod that an API server has bound to the node.
     AdmitBound(Arc<Pod>),
+    /// That a pod may run, and that others are moved before as a plan says; all of it happens, or nothing.
+    Repack {
+        /// The pod that did not fit.
+        pod: Arc<Pod>,
+        /// The moves after which it does.
+        plan: Arc<MovePlan>,
+    },
     /// That a pod holds nothing any more.
     Delete(PodUid),
     /// A container has been created, and its process is about to start.

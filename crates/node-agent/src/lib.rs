@@ -12,9 +12,11 @@ mod known;
 mod listing;
 mod event;
 mod effect;
+mod pod_move;
 mod snapshot;
 mod agent;
 mod aside;
+mod unfinished;
 mod backup;
 mod folder;
 
@@ -28,4 +30,6 @@ pub use event::{Event, PluginEvent, Request, Ticket};
 pub use folder::{Folder, FolderError, FolderProblem, FolderProblemKind};
 pub use listing::{ListedPod, Listing};
 pub use owner::{Owner, Plan};
+pub use pod_move::{Manner, PodMove, WhyRestart};
 pub use snapshot::{DeferredPod, RefusedPod, Snapshot};
+pub use unfinished::{Unfinished, complete_moves};

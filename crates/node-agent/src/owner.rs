@@ -11,6 +11,10 @@
 //! What the state files have of a pod without a file was never given to it, or is free again, and goes with the next
 //! collection. A crash leaves one such pod at most.
 //!
+//! Where several pods move so that another one fits, one more file decides: all new texts are written to it first, and it
+//! is removed when they are in their files. A start that finds it completes the change. While it is there nothing else is
+//! written, since a start would put its texts over newer ones.
+//!
 //! # Pods wait in line
 //!
 //! Pods are decided on one after the other. While one waits for a plugin, containers start and exit and pods go, and
@@ -18,6 +22,7 @@
 
 mod plan;
 mod admit;
+mod moves;
 mod deferred;
 mod answers;
 mod requests;
@@ -37,7 +42,7 @@ use device_manager::{Endpoint, Life, Moment, Question, Replies};
 use kubelet_checkpoint::store::StateFile;
 use node_state::{Record, Source};
 use pod_spec::{Pod, ResourceName};
-use topology_admission::{Ledger, Node, SourcesReady};
+use topology_admission::{Ledger, Node, Plan as MovePlan, SourcesReady};
 
 use crate::effect::{Effect, FileName, Pinning};
 use crate::event::{Event, PluginEvent, Request, Ticket};
@@ -83,6 +88,8 @@ struct PendingPod {
     began: Option<Moment>,
     replies: Replies,
     asked: Option<Question>,
+    /// What is moved before it comes.
+    moves: Option<Arc<MovePlan>>,
 }
 
 impl Owner {
@@ -164,6 +171,7 @@ impl Owner {
             Event::Request(ticket, Request::AdmitBound(pod)) => {
                 self.ask_to_admit(ticket, pod, Source::Cluster);
             }
+            Event::Request(ticket, Request::Repack { pod, plan }) => self.ask_to_repack(ticket, pod, plan),
             Event::Request(ticket, Request::Delete(uid)) => self.ask_to_delete(ticket, &uid),
             Event::Request(ticket, Request::Started { container, id, cgroup }) => {
                 self.ask_to_start(ticket, container, id, cgroup);
@@ -256,6 +264,6 @@ impl Owner {
 
 impl PendingPod {
     fn new(pod: Arc<Pod>, source: Source, ticket: Option<Ticket>) -> Self {
-        Self { pod, source, ticket, began: None, replies: Replies::new(), asked: None }
+        Self { pod, source, ticket, began: None, replies: Replies::new(), asked: None, moves: None }
     }
 }

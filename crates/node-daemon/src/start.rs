@@ -5,8 +5,9 @@ use std::path::Path;
 use anyhow::Context as _;
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
-use node_agent::{KeptBackups, Owner, mend, prune};
+use node_agent::{KeptBackups, Owner, Unfinished, complete_moves, mend, prune};
 use node_input::LoadedNode;
+use node_state::moves::MOVES;
 use node_state::{PodNames, Quarantine, Quarantined, Repair, StateFolder};
 
 use super::clock::epoch;
@@ -33,6 +34,9 @@ pub(super) fn owner(
     let cannot = || format!("cannot start from {}", root.display());
     let inventory = node.inventory.clone();
     if damaged == Damaged::Refuse {
+        if let Unfinished::Damaged(error) = complete_moves(store).with_context(cannot)? {
+            return Err(error).with_context(|| MOVES).with_context(cannot);
+        }
         let start = StateFolder::read(store)?.strict(&node.node).with_context(cannot)?;
         let ledger = start.ledger(&node.node, inventory, now).with_context(cannot)?;
         quarantined(root, store);

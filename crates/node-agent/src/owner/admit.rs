@@ -15,11 +15,11 @@ use crate::snapshot::RefusedPod;
 use node_state::Record;
 
 /// What comes of a look at the pod that is first in line.
-enum Next {
+pub(super) enum Next {
     /// A change.
     Plan(Box<Plan>),
     /// It has left the line, and the next is first.
-    Deferred,
+    Left,
 }
 
 impl Owner {
@@ -27,7 +27,7 @@ impl Owner {
         loop {
             match self.plan_first(clock) {
                 Some(Next::Plan(plan)) => return Some(*plan),
-                Some(Next::Deferred) => {}
+                Some(Next::Left) => {}
                 None => return None,
             }
         }
@@ -43,6 +43,9 @@ impl Owner {
         let now = clock();
         first.began.get_or_insert(now);
         let clock = || clock().0;
+        if let Some(moves) = first.moves.clone() {
+            return self.plan_moves(&moves, &clock);
+        }
         let (attempt, trace) = self
             .node
             .admission(&self.ledger, &first.pod)
@@ -58,7 +61,7 @@ impl Owner {
             && let Some(deferral) = self.node.deferral(&self.ledger, &first.pod, &first.replies, now)
         {
             self.defer(deferral);
-            return Some(Next::Deferred);
+            return Some(Next::Left);
         }
         let (verdict, mut counted) = (attempt.verdict.clone(), attempt.counted.clone());
         let booked = attempt.after.cpus().cloned();
@@ -115,6 +118,7 @@ impl Owner {
             trace,
             counted,
             moved,
+            made_room: Vec::new(),
             before: self.ledger.clone(),
             after,
             worked: Duration::ZERO,
@@ -125,7 +129,7 @@ impl Owner {
     }
 
     /// When a pod is admitted by the clock on the wall, in whole seconds as its file has them.
-    fn admitted_at(&self, began: Option<Moment>) -> Option<Duration> {
+    pub(super) fn admitted_at(&self, began: Option<Moment>) -> Option<Duration> {
         let (epoch, Moment(since)) = self.epoch.zip(began)?;
         Some(Duration::from_secs((epoch + since).as_secs()))
     }

@@ -13,7 +13,17 @@ pub(super) struct Backlog {
     changes: Vec<Change>,
     pods: Vec<PendingPod>,
     files: BTreeSet<FileName>,
+    moves: Option<LeftMoves>,
     why: String,
+}
+
+/// A change of several pods that a start may find yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum LeftMoves {
+    /// It was made, and some of its files are behind.
+    Made,
+    /// It was not made, and has to be gone before anything else is written.
+    NotMade,
 }
 
 /// Something that is tried again.
@@ -28,7 +38,7 @@ pub(super) enum Deferred {
 impl Backlog {
     /// Why files are behind; `None`: they are not.
     pub(super) fn why(&self) -> Option<&str> {
-        (!self.files.is_empty()).then_some(self.why.as_str())
+        (!self.files.is_empty() || self.moves.is_some()).then_some(self.why.as_str())
     }
 
     /// Files that may not be what they should be.
@@ -36,9 +46,19 @@ impl Backlog {
         self.files.iter()
     }
 
+    /// The change of several pods that a start may find yet.
+    pub(super) const fn moves(&self) -> Option<LeftMoves> {
+        self.moves
+    }
+
+    /// What is left of a change of several pods; `None`: a start finds none.
+    pub(super) const fn leave_moves(&mut self, moves: Option<LeftMoves>) {
+        self.moves = moves;
+    }
+
     /// These files are behind, because of `why`.
     pub(super) fn add_files(&mut self, files: impl IntoIterator<Item = FileName>, why: &str) {
-        self.files.extend(files);
+        self.files.extend(files.into_iter().filter(|file| *file != FileName::Moves));
         why.clone_into(&mut self.why);
     }
 

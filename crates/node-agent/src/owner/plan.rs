@@ -8,12 +8,13 @@ use std::time::Duration;
 use cpu_manager::ContainerId;
 use device_manager::Moment;
 use kubelet_checkpoint::store::StateFile;
+use node_state::moves::{self, ChangedFile, NewText};
 use node_state::{Record, files};
 use pod_spec::PodUid;
 use topology_admission::Ledger;
 
 use super::Owner;
-use super::backlog::Deferred;
+use super::backlog::{Deferred, LeftMoves};
 use crate::effect::{Answer, Effect, EndReason, FileName, PodDecision, RequestError, Write, WriteOutcome};
 use crate::event::Ticket;
 use crate::snapshot::RefusedPod;
@@ -23,6 +24,8 @@ use crate::snapshot::RefusedPod;
 #[derive(Debug)]
 pub struct Plan {
     writes: Vec<Write>,
+    /// So many of them finish a change before it.
+    finishing: usize,
     outcome: Outcome,
     decided_by: DecidingFiles,
     on_failure: OnFailure,
@@ -43,6 +46,8 @@ pub(super) struct Outcome {
     pub(super) effects: Vec<Effect>,
     /// A decision, and when its pod was first looked at.
     pub(super) decided: Option<(Box<PodDecision>, Option<Moment>)>,
+    /// Whether several pods change, all or none.
+    pub(super) is_of_several: bool,
 }
 
 impl Outcome {
@@ -56,6 +61,7 @@ impl Outcome {
             created: None,
             effects: Vec::new(),
             decided: None,
+            is_of_several: false,
         }
     }
 }
@@ -65,7 +71,7 @@ impl Outcome {
 pub(super) enum DecidingFiles {
     /// None: it is a fact, whatever the disk has.
     None,
-    /// The first one: the file of a pod that goes.
+    /// The first one: the file of a pod that goes, or that with a change of several pods.
     First,
     /// Every one of them: a pod that comes, a container that starts or exits.
     All,
@@ -104,7 +110,7 @@ impl Plan {
     fn is_made(&self, written: &WriteOutcome) -> bool {
         match (written, self.decided_by) {
             (WriteOutcome::All, _) | (_, DecidingFiles::None) => true,
-            (WriteOutcome::Failed { done, .. }, DecidingFiles::First) => *done > 0,
+            (WriteOutcome::Failed { done, .. }, DecidingFiles::First) => *done > self.finishing,
             (WriteOutcome::Failed { .. }, DecidingFiles::All) => false,
         }
     }
@@ -112,7 +118,31 @@ impl Plan {
 
 impl Owner {
     pub(super) fn plan_of(&self, outcome: Outcome, decided_by: DecidingFiles, on_failure: OnFailure) -> Plan {
-        Plan { writes: self.writes(&outcome), outcome, decided_by, on_failure, worked: Duration::ZERO }
+        let mut writes = self.finishing();
+        let finishing = writes.len();
+        let own = self.writes(&outcome);
+        if outcome.is_of_several {
+            writes.push(Write { file: FileName::Moves, text: Some(moves_text(&own)) });
+            writes.extend(own);
+            writes.push(Write { file: FileName::Moves, text: None });
+        } else {
+            writes.extend(own);
+        }
+        Plan { writes, finishing, outcome, decided_by, on_failure, worked: Duration::ZERO }
+    }
+
+    /// What has to be written before anything else, since a change of several pods may be found by a start yet: its files
+    /// if it was made, as they are by now; then nothing is left of it.
+    fn finishing(&self) -> Vec<Write> {
+        let gone = Write { file: FileName::Moves, text: None };
+        match self.backlog.moves() {
+            None => Vec::new(),
+            Some(LeftMoves::NotMade) => vec![gone],
+            Some(LeftMoves::Made) => {
+                let behind = self.backlog.files().map(|file| self.write_of(file, &self.ledger));
+                behind.chain([gone]).collect()
+            }
+        }
     }
 
     /// The files of a change. Pods that go are the first, one after the other: the own file of each, then the state files
@@ -134,17 +164,22 @@ impl Owner {
         };
         let behind = self.backlog.files().filter(|file| !is_own(file)).cloned();
         let files: BTreeSet<FileName> = behind.chain(changed(&before, after).map(FileName::State)).collect();
-        writes.extend(files.into_iter().map(|file| match file {
-            FileName::State(file) => self.state_write(file, after),
-            FileName::Pod(uid) => {
-                let text = self.pods.get(&uid).map(|record| record.text());
-                Write { file: FileName::Pod(uid), text }
-            }
-        }));
+        writes.extend(files.iter().map(|file| self.write_of(file, after)));
         let own =
             records.iter().map(|record| Write { file: own_file(&record.pod.uid), text: Some(record.text()) });
         writes.extend(own);
         writes
+    }
+
+    /// A file as it is to be, of a pod as it is now.
+    fn write_of(&self, file: &FileName, ledger: &Ledger) -> Write {
+        match file {
+            FileName::State(file) => self.state_write(*file, ledger),
+            FileName::Pod(uid) => {
+                Write { file: file.clone(), text: self.pods.get(uid).map(|record| record.text()) }
+            }
+            FileName::Moves => Write { file: file.clone(), text: None },
+        }
     }
 
     fn state_write(&self, file: StateFile, ledger: &Ledger) -> Write {
@@ -154,10 +189,17 @@ impl Owner {
     /// Makes a change whose files have been written, or does not make it.
     pub fn settle(&mut self, now: Moment, plan: Plan, written: &WriteOutcome) {
         match written {
-            WriteOutcome::All => self.backlog.remove_files(&plan.writes),
-            WriteOutcome::Failed { why, .. } => {
+            WriteOutcome::All => {
+                self.backlog.remove_files(&plan.writes);
+                self.backlog.leave_moves(None);
+            }
+            WriteOutcome::Failed { why, done } => {
                 // What was tried may be there or not, and what is there may be of a change that is not made.
                 self.backlog.add_files(plan.writes.iter().map(|write| write.file.clone()), why);
+                if *done >= plan.finishing {
+                    let left = if plan.is_made(written) { LeftMoves::Made } else { LeftMoves::NotMade };
+                    self.backlog.leave_moves(plan.outcome.is_of_several.then_some(left));
+                }
                 self.effects.push(Effect::NotWritten(why.clone()));
             }
         }
@@ -176,7 +218,7 @@ impl Owner {
     }
 
     fn make(&mut self, now: Moment, outcome: Outcome, worked: Duration) {
-        let Outcome { after, ended, records, refused, created, effects, decided } = outcome;
+        let Outcome { after, ended, records, refused, created, effects, decided, is_of_several: _ } = outcome;
         self.ledger = after;
         if let Some(refused) = refused {
             self.refused.insert(refused);
@@ -201,6 +243,19 @@ impl Owner {
             self.effects.push(Effect::Decided(decided));
         }
     }
+}
+
+/// The file with a change of several pods.
+fn moves_text(writes: &[Write]) -> String {
+    let each = writes.iter().filter_map(|Write { file, text }| {
+        let file = match file {
+            FileName::State(file) => ChangedFile::State(*file),
+            FileName::Pod(uid) => ChangedFile::Pod(uid.clone()),
+            FileName::Moves => return None,
+        };
+        Some(NewText { file, text: text.clone() })
+    });
+    moves::text(&each.collect::<Vec<_>>())
 }
 
 /// The state files that differ between two ledgers.

@@ -24,8 +24,18 @@ pub fn node() -> Arc<Node> {
     NODE.get_or_init(|| make_node(Duration::ZERO)).clone()
 }
 
-/// The same, on which pods wait for plugins for so long.
+/// The same, on which a container has to fit on one NUMA node.
+pub fn strict_node() -> Arc<Node> {
+    static NODE: OnceLock<Arc<Node>> = OnceLock::new();
+    NODE.get_or_init(|| node_under("single-numa-node", Duration::ZERO)).clone()
+}
+
+/// The same as the first, on which pods wait for plugins for so long.
 pub fn make_node(defer: Duration) -> Arc<Node> {
+    node_under("best-effort", defer)
+}
+
+fn node_under(policy: &str, defer: Duration) -> Arc<Node> {
     let core = |cpu| MachineCore { thread_ids: Some(vec![cpu]), ..MachineCore::default() };
     let numa = |id, cpus: std::ops::Range<i64>| MachineNode {
         id,
@@ -45,7 +55,7 @@ pub fn make_node(defer: Duration) -> Arc<Node> {
     let config = KubeletConfiguration {
         cpu_manager_policy: text("static"),
         memory_manager_policy: text("Static"),
-        topology_manager_policy: text("best-effort"),
+        topology_manager_policy: text(policy),
         reserved_system_cpus: text("0"),
         system_reserved: [("memory".to_owned(), ((1_i64 << 30) - (100 << 20)).to_string())].into(),
         reserved_memory: vec![node_config::ReservedMemory {

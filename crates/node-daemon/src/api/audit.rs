@@ -84,6 +84,7 @@ impl Drop for Asked<'_> {
 pub(super) const fn what(request: &Request) -> &'static str {
     match request {
         Request::Admit(_) | Request::AdmitBound(_) => "admit",
+        Request::Repack { .. } => "repack",
         Request::Delete(_) => "delete",
         Request::Started { .. } => "started",
         Request::Exited(_) => "exited",
