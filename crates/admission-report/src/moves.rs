@@ -19,8 +19,14 @@ use crate::json;
 use crate::resource::Resource;
 use crate::words::{and_more, joined, verb};
 
+/// The names of steps.
+pub(crate) const DELETE: &str = "delete";
+/// See [`DELETE`].
+pub(crate) const CREATE: &str = "create";
+
 /// What can be moved for one pod.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MovesReport {
     /// Namespace and name.
@@ -32,6 +38,7 @@ pub struct MovesReport {
 
 /// What came out for one pod.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "verdict")]
 pub enum MovesVerdict {
     /// The node admits it as it is, and nobody has to move.
@@ -43,6 +50,7 @@ pub enum MovesVerdict {
     Refused {
         /// The kubelet's reason.
         #[serde(serialize_with = "json::text")]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         reason: Reason,
         /// The kubelet's message.
         message: String,
@@ -58,6 +66,7 @@ pub enum MovesVerdict {
             serialize_with = "json::is_cut",
             rename = "searchCut"
         )]
+        #[cfg_attr(feature = "schema", schemars(with = "bool"))]
         search: Search,
         /// How many attempts were made.
         attempts: usize,
@@ -69,6 +78,7 @@ pub enum MovesVerdict {
 
 /// An order of deletions and creations.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlanReport {
     /// The version of the ledger that it was made against: on another it is stale.
@@ -105,6 +115,7 @@ pub enum MoveStep {
 
 /// A pod that is not moved.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kept {
     name: String,
     uid: String,
@@ -112,11 +123,16 @@ pub struct Kept {
 }
 
 impl MovesReport {
+    /// The node has admitted a pod of this name without any move.
+    #[must_use]
+    pub const fn of_admitted(pod: String, containers: Vec<ContainerReport>) -> Self {
+        Self { pod, verdict: MovesVerdict::Admitted { containers } }
+    }
+
     /// The node admits the pod without any move.
     #[must_use]
     pub fn admitted(facts: &Facts<'_>, placement: &Placement) -> Self {
-        let containers = containers(facts, facts.pod, placement);
-        Self { pod: full_name(facts.pod), verdict: MovesVerdict::Admitted { containers } }
+        Self::of_admitted(full_name(facts.pod), containers(facts, facts.pod, placement))
     }
 
     /// The node refuses the pod, and `repack` is what could be moved; at most `most` pods were.
@@ -252,25 +268,36 @@ fn nodes_held(node: &Node, ledger: &Ledger, pod: &PodUid) -> Option<NodeMask> {
     (!all.is_empty()).then_some(all)
 }
 
+/// One step of a plan, as it is written.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "MoveStep"))]
+struct StepMembers<'a> {
+    /// Whether the pod goes or comes.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::move_step"))]
+    step: &'static str,
+    /// Namespace and name.
+    pod: &'a str,
+    uid: &'a str,
+    /// The NUMA nodes of what a pod that goes held; `None`: it was bound to none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes: Option<String>,
+    /// What the containers of a pod that comes are given.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    containers: &'a [ContainerReport],
+}
+
+json::written_as!(MoveStep, StepMembers<'static>);
+
 impl Serialize for MoveStep {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Fields<'a> {
-            step: &'static str,
-            pod: &'a str,
-            uid: &'a str,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            nodes: Option<String>,
-            #[serde(skip_serializing_if = "<[_]>::is_empty")]
-            containers: &'a [ContainerReport],
-        }
         let fields = match self {
             Self::Delete { pod, nodes } => {
                 let nodes = nodes.as_ref().map(NodeIds::to_string);
-                Fields { step: "delete", pod: &pod.name, uid: pod.uid.as_str(), nodes, containers: &[] }
+                StepMembers { step: DELETE, pod: &pod.name, uid: pod.uid.as_str(), nodes, containers: &[] }
             }
             Self::Create { pod, containers } => {
-                Fields { step: "create", pod: &pod.name, uid: pod.uid.as_str(), nodes: None, containers }
+                StepMembers { step: CREATE, pod: &pod.name, uid: pod.uid.as_str(), nodes: None, containers }
             }
         };
         fields.serialize(serializer)

@@ -62,3 +62,8 @@ pub(crate) fn turn(_: &mut SchemaGenerator) -> Schema {
 pub(crate) fn remedy(_: &mut SchemaGenerator) -> Schema {
     one_of(Remedy::KINDS)
 }
+
+/// What is done with a pod in one step of moves.
+pub(crate) fn move_step(_: &mut SchemaGenerator) -> Schema {
+    one_of([crate::moves::DELETE, crate::moves::CREATE])
+}

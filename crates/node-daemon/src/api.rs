@@ -8,6 +8,7 @@ mod query;
 mod segments;
 mod reply;
 mod decide;
+mod repack;
 mod benches;
 mod view;
 mod tried;

@@ -72,6 +72,10 @@ impl Enforcer for Unenforced {
         tracing::debug!(uid = %container.pod, container = %container.container, %id, cpus, "container belongs here");
     }
 
+    fn is_enforcing(&self) -> bool {
+        false
+    }
+
     fn after(&mut self, then: Box<dyn FnOnce() + Send>) {
         then();
     }
@@ -89,6 +93,10 @@ impl Enforcer for Orders {
     fn enforce(&mut self, enforcement: Enforcement) {
         // It ends only after its owner.
         let _ = self.0.send(Order::Enforce(enforcement));
+    }
+
+    fn is_enforcing(&self) -> bool {
+        true
     }
 
     fn after(&mut self, then: Box<dyn FnOnce() + Send>) {

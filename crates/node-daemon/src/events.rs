@@ -19,6 +19,10 @@ pub(super) const EVENTS: usize = 1000;
 pub(super) mod reason {
     /// A pod runs.
     pub(crate) const ADMITTED: &str = "Admitted";
+    /// A pod has made room for another one, and goes on running on what it holds now.
+    pub(crate) const MOVED: &str = "Moved";
+    /// The same, and its containers have to be restarted.
+    pub(crate) const RESTART_NEEDED: &str = "RestartNeeded";
     /// A pod holds nothing any more.
     pub(crate) const ENDED: &str = "Ended";
     /// A pod runs, and shares CPUs though it requests whole ones.

@@ -79,16 +79,16 @@ pub(super) fn reason(node: &LoadedNode, before: &Ledger, pod: &Pod) -> Option<Re
 }
 
 /// An attempt for which every plugin that was in question has agreed.
-struct Tried {
-    attempt: Attempt,
-    trace: Trace,
-    replies: Replies,
+pub(super) struct Tried {
+    pub(super) attempt: Attempt,
+    pub(super) trace: Trace,
+    pub(super) replies: Replies,
     /// So many questions.
     asked: usize,
 }
 
 impl Tried {
-    fn new(node: &LoadedNode, detail: Detail, before: &Ledger, pod: &Pod) -> Self {
+    pub(super) fn new(node: &LoadedNode, detail: Detail, before: &Ledger, pod: &Pod) -> Self {
         let mut replies = Replies::new();
         let mut asked = 0;
         loop {

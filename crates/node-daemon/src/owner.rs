@@ -9,7 +9,7 @@ use admission_report::Report;
 use crossbeam::channel::{Receiver, RecvTimeoutError};
 use device_manager::{Moment, Question};
 use kubelet_checkpoint::store::Fs;
-use node_agent::{Agent, Answer, Effect, Enforcement, Event, Request, Ticket};
+use node_agent::{Agent, Answer, Effect, Enforcement, Event, PodMove, Request, Ticket};
 use tokio::sync::oneshot;
 
 use super::scribe::Job;
@@ -37,6 +37,8 @@ pub(super) enum Message {
 pub(super) enum Told {
     /// A pod has been decided on.
     Decided(Arc<Report>),
+    /// The same, and others have moved for it.
+    Moved(Arc<Report>, Vec<PodMove>),
     /// Anything else.
     Answer(Answer),
 }
@@ -69,6 +71,9 @@ pub(super) trait Writer: Send {
 pub(super) trait Enforcer: Send {
     /// Writes them; what cannot be written is tried again by whoever looks after it.
     fn enforce(&mut self, enforcement: Enforcement);
+
+    /// Whether cgroups are written at all.
+    fn is_enforcing(&self) -> bool;
 
     /// Calls `then` when all that it was told before is written.
     fn after(&mut self, then: Box<dyn FnOnce() + Send>);
@@ -162,7 +167,10 @@ impl<F: Fs> OwnerThread<F> {
                     }
                 }
                 Effect::Answer(ticket, answer) => self.answer(ticket, Told::Answer(answer)),
-                Effect::Decided(decided) => {
+                Effect::Decided(mut decided) => {
+                    if !self.enforcer.is_enforcing() {
+                        decided.made_room.iter_mut().for_each(PodMove::is_not_enforced);
+                    }
                     self.shared.metrics.decided(&decided);
                     let answer = decided.ticket.and_then(|ticket| self.asked(ticket));
                     self.scribe.write(Job { decided, answer });

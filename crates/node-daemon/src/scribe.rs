@@ -57,9 +57,15 @@ impl Job {
             report: report.clone(),
         };
         shared.decided(&decided.pod, logged);
+        let PodDecision { pod, made_room, .. } = *decided;
+        for moved in &made_room {
+            shared.moved(moved, &pod);
+        }
         if let Some(answer) = answer {
+            let told =
+                if made_room.is_empty() { Told::Decided(report) } else { Told::Moved(report, made_room) };
             // Who asked may have gone.
-            let _ = answer.send(Told::Decided(report));
+            let _ = answer.send(told);
         }
     }
 }

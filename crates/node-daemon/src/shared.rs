@@ -7,7 +7,7 @@ use admission_report::{ContainerReport, Refusal, Report};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use cpuset::CpuSet;
 use machine_picture::Reserved;
-use node_agent::{DeferredPod, Snapshot};
+use node_agent::{DeferredPod, Manner, PodMove, Snapshot};
 use node_input::{LoadedNode, Requests};
 use parking_lot::Mutex;
 use pod_spec::{Pod, PodUid};
@@ -101,6 +101,21 @@ impl Shared {
         let (kind, reason, message) = decision.in_one_line();
         self.log.add(decision);
         self.events.add(Some(pod.into()), kind, &reason, message);
+    }
+
+    /// A pod has moved so that another one fits.
+    pub(super) fn moved(&self, PodMove { pod, manner }: &PodMove, other: &Pod) {
+        let (name, other) =
+            (format!("{}/{}", pod.namespace, pod.name), format!("{}/{}", other.namespace, other.name));
+        let message = format!("moved so that {other} fits: {manner}");
+        let (kind, reason) = if matches!(manner, Manner::Restart(_)) {
+            tracing::warn!(pod = name, "pod {message}");
+            (Kind::Warning, reason::RESTART_NEEDED)
+        } else {
+            tracing::info!(pod = name, "pod {message}");
+            (Kind::Normal, reason::MOVED)
+        };
+        self.events.add(Some((&**pod).into()), kind, reason, message);
     }
 
     /// A pod waits for device plugins.

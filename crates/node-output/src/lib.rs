@@ -35,7 +35,7 @@ pub use explanation::explanation;
 pub use held::{ContainerLine, DevicesHeld, FileLine, Held, MemoryHeld, Shown, shown};
 pub use legend::legend;
 pub use machine_view::MachineView;
-pub use moves::moves;
+pub use moves::{AppliedMoves, Manner, MovedPod, RepackPlans, moves};
 pub use node_line::NodeLine;
 pub use outlook::{BoundLine, NodeOutlook, PolicyLine, PublishedCell, PublishedRoom, WholeLine};
 pub use pending::PendingPod;

@@ -1,16 +1,107 @@
-//! Moves for a person: what is deleted and created in which order, and what is known of it.
+//! Moves for programs and for a person: what is deleted and created in which order, and what is known of it.
 
 use admission_report::{MoveStep, MovesReport, MovesVerdict, PlanReport};
 use k8s_quantity::Amount;
+use serde::Serialize;
 use terminal_text::Page;
 use topology_admission::Search;
 use topology_model::NodeIds;
 
+use crate::NodeLine;
 use crate::cells::container;
 use crate::decision::line;
 
 /// Before each row.
 const INDENT: &str = "  ";
+
+/// Plans for pods that come one after the other, and what was done of them.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RepackPlans<'a> {
+    /// The node.
+    pub node: &'a NodeLine,
+    /// What was not looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What can be moved for each.
+    pub pods: Vec<MovesReport>,
+    /// What was done; `None`: this is what could be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied: Option<AppliedMoves>,
+}
+
+/// What was done of a plan.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AppliedMoves {
+    /// The pod runs already, as it is, and nothing was done.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unchanged: bool,
+    /// The pods that have moved, in the order in which they were placed.
+    pub moved: Vec<MovedPod>,
+}
+
+/// A pod that has moved.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MovedPod {
+    /// Namespace and name.
+    pub pod: String,
+    /// Its UID.
+    pub uid: String,
+    /// Whether it goes on.
+    pub manner: Manner,
+    /// The same as a sentence, with the reason.
+    pub message: String,
+}
+
+/// How a pod comes to run where it belongs now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "MoveManner"))]
+#[serde(rename_all = "camelCase")]
+pub enum Manner {
+    /// Its containers go on.
+    Live,
+    /// Its containers have to be restarted.
+    Restart,
+    /// None of its containers runs.
+    NothingRuns,
+}
+
+impl RepackPlans<'_> {
+    /// The lines of all plans, without the node's, ending in a newline.
+    #[must_use]
+    pub fn draw(&self, page: Page) -> String {
+        let mut text: String = self.notes.iter().map(|note| page.wrapped(&format!("! {note}"), 2)).collect();
+        for report in &self.pods {
+            text.push('\n');
+            text.push_str(&moves(report, page));
+        }
+        if let Some(applied) = &self.applied {
+            text.push('\n');
+            text.push_str(&applied.draw(page));
+        }
+        text
+    }
+}
+
+impl AppliedMoves {
+    fn draw(&self, page: Page) -> String {
+        if self.unchanged {
+            return format!("{} nothing was done: the pod runs already, as it is\n", page.yes());
+        }
+        if self.moved.is_empty() {
+            return format!("{} done, and nobody has moved\n", page.yes());
+        }
+        let moved = self.moved.iter().map(|MovedPod { pod, manner, message, .. }| {
+            let sign = if *manner == Manner::Restart { "!" } else { page.yes() };
+            page.wrapped(&format!("{sign} {pod} has moved: {message}"), 2)
+        });
+        moved.collect()
+    }
+}
 
 /// The lines of what can be moved for one pod, ending in a newline.
 #[must_use]

@@ -84,6 +84,8 @@ const SESSIONS: &[&str] = &[
     "simulate --find-max -m xeon-2s-96cpu-sriov -f ../crates/topolet/tests/cmd/simulate-pod.yaml --state state/healthy --pods state/pods",
     "simulate --find-max -m phytium-ft2500-16node -f ../crates/topolet/tests/cmd/simulate-pod.yaml --config kubelet-defaults",
     "topology -m xeon-2s-96cpu-sriov --state state/healthy --pods state/pods --config configs/closest.yaml",
+    "repack -m xeon-2s-96cpu-sriov --policy single-numa-node --state state/healthy --pods ../docs/guide/files/running.yaml --devices devices/intel-2s-16vf.yaml -f ../docs/guide/files/forwarder.yaml",
+    "repack -m xeon-2s-96cpu-sriov -f pods/refused/smt.yaml -f pods/dpdk.yaml",
     "topology -m gb200-nvl4-34node",
     "topology -m xeon-cxl-4node --hugepages 0:1Gi=12",
     "topology --list",

@@ -5,6 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use kubelet_checkpoint::store::StateFile;
+use node_state::moves::{self, ChangedFile, MOVES, NewText};
+
 const FILES: [&str; 3] =
     ["cpu_manager_state", "memory_manager_state", "device-plugins/kubelet_internal_checkpoint"];
 
@@ -84,6 +87,24 @@ impl Drop for Copy {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// A change of several pods that `topolet serve` had decided when it stopped counts, and is in the files after a repair.
+#[test]
+fn moves_that_had_been_decided_are_completed_first() {
+    let copy = Copy::of("torn", "moves");
+    fs::create_dir_all(copy.0.join("topolet/pods")).unwrap();
+    let whole = fs::read_to_string(fixtures().join("healthy").join(FILES[0])).unwrap();
+    let change = NewText { file: ChangedFile::State(StateFile::Cpu), text: Some(whole.clone()) };
+    fs::write(copy.0.join(MOVES), moves::text(&[change])).unwrap();
+    let (code, told) = copy.run("check");
+    assert_eq!(code, Some(0), "{told}");
+    assert!(copy.0.join(MOVES).exists(), "who looks changes nothing");
+    let (code, told) = copy.run("repair");
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("nothing to repair"), "{told}");
+    assert!(!copy.0.join(MOVES).exists());
+    assert_eq!(fs::read_to_string(copy.0.join(FILES[0])).unwrap(), whole);
 }
 
 #[test]

@@ -60,6 +60,7 @@ impl Asked<'_> {
         self.outcome = match told {
             Ok(Told::Decided(report)) if report.is_admitted() => "admitted".into(),
             Ok(Told::Decided(_)) => "refused".into(),
+            Ok(Told::Moved(_, moved)) => format!("admitted, {} moved", moved.len()).into(),
             Ok(Told::Answer(Answer::Done)) => "done".into(),
             Ok(Told::Answer(Answer::Unchanged)) => "unchanged".into(),
             Ok(Told::Answer(Answer::Deferred(_))) => "deferred".into(),

@@ -29,7 +29,7 @@ use crate::owner::Told;
 use crate::shared::Mode;
 
 /// The parameter with which Kubernetes clients ask what would happen; its only value is `All`.
-const DRY_RUN: Parameter = Parameter {
+pub(super) const DRY_RUN: Parameter = Parameter {
     name: "dryRun",
     values: Values::OneOf(&["All"]),
     about: "Answer the same and change nothing.",
@@ -186,7 +186,9 @@ pub(super) async fn admit(
         let asked = pod.clone();
         let made_by = owners.get(&pod.uid);
         match node.ask(changer, &name, Request::Admit(pod)).await {
-            Ok(Told::Decided(report)) => decided.decisions.push(owned(report, made_by)),
+            Ok(Told::Decided(report) | Told::Moved(report, _)) => {
+                decided.decisions.push(owned(report, made_by));
+            }
             Ok(Told::Answer(Answer::Failed(error))) if only => return Err(failed(&error)),
             Ok(Told::Answer(Answer::Failed(error))) => decided.failed.push(Failed::new(name, failed(&error))),
             Ok(Told::Answer(Answer::Done | Answer::Unchanged)) => decided.unchanged.push(name),

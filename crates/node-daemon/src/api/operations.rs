@@ -5,7 +5,7 @@ use node_output::schema::Form;
 
 use super::query::{Parameter, SHAPE};
 use super::routes::Node;
-use super::{containers, decide, events, look, openapi, page, pods, reply, routes};
+use super::{containers, decide, events, look, openapi, page, pods, repack, reply, routes};
 
 /// One method of one path.
 pub(super) struct Operation {
@@ -156,7 +156,7 @@ const USUAL: Operation = Operation {
 pub(super) const ERROR: Form = Form::new::<reply::Error<'static>>("Error", SERVED);
 
 /// Everything that can be asked, but for the files of the page.
-pub(super) static OPERATIONS: [Operation; 17] = [
+pub(super) static OPERATIONS: [Operation; 18] = [
     Operation {
         path: "/v1/pods",
         id: "listPods",
@@ -282,6 +282,34 @@ pub(super) static OPERATIONS: [Operation; 17] = [
         fails: &[409],
         elsewhere: Elsewhere::Page,
         handler: |method| on(method, decide::explained),
+        ..USUAL
+    },
+    Operation {
+        verb: Verb::Post,
+        path: "/v1/repack",
+        id: "repackPods",
+        summary: "Admit a pod, and move others if it does not fit",
+        about: "The body has one pod. If the node refuses it, the fewest moves of other pods are looked for after which it fits; \
+                they happen with its admission, all together. With `dryRun` nothing changes, and who may only look may ask. \
+                409 also where the node became another one again and again while the moves were looked for.",
+        query: repack::REPACK,
+        sent: Sent::Manifests,
+        access: Access::Change,
+        answer: Answer::Document(
+            Described {
+                outcomes: OUTCOMES,
+                ..described(
+                    "RepackPlans",
+                    Form::new::<node_output::RepackPlans<'static>>("RepackPlans", "repack"),
+                )
+            },
+            &[
+                (200, "The pod is admitted, after the moves of `applied`; or runs already as it is."),
+                (422, "The node refuses the pod, and no moves were found after which it fits."),
+            ],
+        ),
+        fails: &[409, 502, 504, 507],
+        handler: |method| on(method, repack::repack),
         ..USUAL
     },
     Operation {

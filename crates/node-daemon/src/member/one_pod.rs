@@ -147,7 +147,7 @@ impl OnePod {
         self.asking = Asking::Nothing;
         self.attention = Attention::Needed;
         match told {
-            Told::Decided(report) => match report.refusal() {
+            Told::Decided(report) | Told::Moved(report, _) => match report.refusal() {
                 None => {
                     self.history.decided(Verdict::Admitted);
                     Answered::Done

@@ -44,7 +44,9 @@ Examples:
   # Which pods would have to restart so that this one fits?
   topolet repack -f pod.yaml -m node.tar.zst
   # At most one of them
-  topolet repack -f pod.yaml -m node.tar.zst --moves 1 -o yaml";
+  topolet repack -f pod.yaml -m node.tar.zst --moves 1 -o yaml
+  # Move them, and admit it, on the node that topolet serves
+  topolet repack -f pod.yaml --apply";
 
 pub(super) const DIFF: &str = "\
 Examples:

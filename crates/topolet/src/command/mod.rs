@@ -93,7 +93,7 @@ pub(crate) enum Command {
     #[command(after_help = examples::EXPLAIN)]
     Explain(ExplainArguments),
     /// Says which pods of a node have to restart, and in which order, so that a pod fits that the node refuses. Nothing is
-    /// done.
+    /// done without --apply.
     #[command(after_help = examples::REPACK)]
     Repack(RepackArguments),
     /// Compares what becomes of pods under several configurations, policies or scopes. Exit status 2 if a pod comes out

@@ -1,20 +1,22 @@
-//! `topolet repack`: which pods of a node have to restart so that another one fits.
+//! `topolet repack`: which pods of a node have to move so that another one fits; a running `topolet serve` moves them.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use admission_report::{Facts, MovesReport};
 use anyhow::bail;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use device_manager::Replies;
-use node_input::{ADVICE, Known, LoadedNode, Wholeness};
-use node_output::{Document, NodeLine};
+use node_input::{ADVICE, Known, LoadedNode, Wholeness, manifest_files, shown_name};
+use node_output::{Document, RepackPlans};
 use pod_spec::{Pod, PodUid};
-use serde::Serialize;
 use topology_admission::{Detail, Ledger, Limits, Repack, Tries, Verdict};
 
-use super::admit;
+use super::agent::SocketArguments;
+use super::{admit, agent};
 use crate::arguments::{OutputArguments, PodsArguments};
+use crate::client::{self, Sent};
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
@@ -22,30 +24,52 @@ use crate::render::Screen;
 pub(crate) struct RepackArguments {
     #[command(flatten)]
     pub(crate) pods: PodsArguments,
-    /// How many pods restart at most, from 1 to 8.
+    /// How many pods move at most, from 1 to 8.
     #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = RangedU64ValueParser::<usize>::new().range(1..=8))]
     pub(crate) moves: usize,
     /// How many attempts are made at most for each pod that is refused.
     #[arg(long, value_name = "NUMBER", default_value_t = 5000)]
     pub(crate) attempts: usize,
+    /// Has the `topolet serve` that listens at --socket plan on its own node, carry the plan out and admit the pod, all at
+    /// once. Each file has one pod then.
+    #[arg(long, conflicts_with_all = NOT_SERVED)]
+    pub(crate) apply: bool,
+    #[command(flatten)]
+    pub(crate) socket: SocketArguments,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
 
-/// All plans, as they are written.
-#[derive(Debug, Serialize)]
-struct Plans<'a> {
-    node: &'a NodeLine,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
-    pods: Vec<MovesReport>,
-}
+/// What says which node is meant, and by which rules it decides: a node that is served is what it is.
+const NOT_SERVED: [&str; 18] = [
+    "machine",
+    "hugepages",
+    "memory",
+    "config",
+    "kubelet",
+    "topolet_config",
+    "policy",
+    "scope",
+    "devices",
+    "selected",
+    "node",
+    "node_name",
+    "node_labels",
+    "state",
+    "pods",
+    "empty",
+    "strict",
+    "are_static",
+];
 
 /// What is said where the manifests of running pods are not known.
 const NOT_KNOWN: &str =
     "not looked at: which running pods are static or critical, or have the annotation topolet.dev/move";
 
 pub(super) fn run(arguments: &RepackArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    if arguments.apply {
+        return applied(arguments, screen);
+    }
     let (node, residents, asked) = admit::read(&arguments.pods, screen)?;
     for warning in &node.warnings {
         screen.warn(warning);
@@ -63,18 +87,14 @@ pub(super) fn run(arguments: &RepackArguments, screen: Screen) -> anyhow::Result
         ledger = after;
     }
     let is_admitted = reports.iter().all(MovesReport::is_admitted);
-    let plans = Plans { node: &node.line, notes, pods: reports };
+    let plans = RepackPlans { node: &node.line, notes, pods: reports, applied: None };
     let document = Document::new("RepackPlans", &plans).of(&node.line.rules_of);
     if let Some(text) = document.text(arguments.output.output)? {
         screen.print(&text)?;
     } else {
         let mut text = node.line.headline(screen.page);
         text.extend(residents.line.map(|line| screen.page.wrapped(&line, 2)));
-        text.extend(plans.notes.iter().map(|note| screen.page.wrapped(&format!("! {note}"), 2)));
-        for report in &plans.pods {
-            text.push('\n');
-            text.push_str(&node_output::moves(report, screen.page));
-        }
+        text.push_str(&plans.draw(screen.page));
         screen.show(&text)?;
     }
     Ok(match asked.wholeness {
@@ -82,6 +102,29 @@ pub(super) fn run(arguments: &RepackArguments, screen: Screen) -> anyhow::Result
         Wholeness::Whole if is_admitted => Outcome::Done,
         Wholeness::Whole => Outcome::SomeRefused,
     })
+}
+
+/// Has a running daemon do it, for the pods of one file after the other. A file that cannot be read, and a pod that the
+/// daemon cannot decide on, do not keep the next from it.
+fn applied(arguments: &RepackArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let RepackArguments { pods, moves, attempts, socket, output, .. } = arguments;
+    let lenient = if pods.reading.lenient { "&fieldValidation=Warn" } else { "" };
+    let shape = agent::shape(output, screen);
+    let path = format!("/v1/repack?{shape}{lenient}&moves={moves}&attempts={attempts}");
+    let apply = |file: &Path| {
+        let (bytes, name) = (node_input::read(file)?, shown_name(file));
+        let sent = Sent { name: Some(&name), bytes: &bytes };
+        let reply = client::send(&socket.socket, "POST", &path, sent)?.good()?;
+        agent::show(&reply, output.output, screen)
+    };
+    let mut outcome = Outcome::Done;
+    for file in &manifest_files(&pods.files)? {
+        outcome = outcome.max(apply(file).unwrap_or_else(|error| {
+            screen.error(&error);
+            Outcome::Partial
+        }));
+    }
+    Ok(outcome)
 }
 
 /// The report on one pod, and the ledger with it and all moves, where it fits.

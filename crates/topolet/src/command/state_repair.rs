@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::store::Store;
-use node_agent::{ReplacedFile, mend, prune};
+use node_agent::{ReplacedFile, complete_moves, mend, prune};
 use node_input::{IdentitySource, LoadedMachine, LoadedNode, ResidentsSource};
 use node_output::{Document, NodeLine};
 use node_state::{
@@ -59,6 +59,10 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     }
     // Whoever writes has the lock from before it reads.
     let store = if arguments.dry_run { None } else { Some(Store::open(root)?) };
+    if let Some(store) = &store {
+        // Else the next start would put its texts over those that are written here.
+        complete_moves(store).context("failed to complete moves of pods that had been decided")?;
+    }
     let found =
         StateFolder::look(root).with_context(|| format!("failed to read the state in {}", root.display()))?;
     if found.is_empty() {

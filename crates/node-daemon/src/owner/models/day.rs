@@ -246,7 +246,7 @@ impl Client {
     /// Whether a pod is admitted. Who is told so sees it.
     pub(super) fn admit(&self, pod: &Arc<Pod>) -> Option<bool> {
         match self.ask(Request::Admit(pod.clone()))? {
-            Told::Decided(report) => Some(report.is_admitted()),
+            Told::Decided(report) | Told::Moved(report, _) => Some(report.is_admitted()),
             Told::Answer(_) => None,
         }
     }

@@ -209,6 +209,10 @@ impl Enforcer for ModelEnforcer {
         let _ = self.0.send(Order::Enforce(enforcement));
     }
 
+    fn is_enforcing(&self) -> bool {
+        true
+    }
+
     fn after(&mut self, then: Box<dyn FnOnce() + Send>) {
         let _ = self.0.send(Order::Then(then));
     }
