@@ -30,6 +30,7 @@ mod refused;
 mod listed;
 mod changes;
 mod backlog;
+mod order;
 mod places;
 mod start;
 

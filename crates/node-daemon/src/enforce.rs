@@ -111,17 +111,15 @@ fn run(mut keeper: Keeper<Kernel>, orders: &Receiver<Order>, shared: &Shared) {
     loop {
         select! {
             recv(orders) -> order => match order {
-                Ok(Order::Enforce(one)) => {
-                    let quota = quota(&shared.node, &shared.snapshot.load(), &one);
-                    for trouble in keeper.put(&one, quota).trouble {
-                        trouble.log();
-                    }
-                }
-                Ok(Order::Then(then)) => then(),
+                Ok(order) => carry_out(&mut keeper, order, shared),
                 // The owner has stopped.
                 Err(_) => return,
             },
             recv(rounds) -> _ => {
+                // They have an order among containers, which a round has not.
+                for order in orders.try_iter() {
+                    carry_out(&mut keeper, order, shared);
+                }
                 let snapshot = shared.snapshot.load_full();
                 let wanted = snapshot.places.iter().map(|one| (one, quota(&shared.node, &snapshot, one)));
                 let round = keeper.round(wanted);
@@ -129,6 +127,18 @@ fn run(mut keeper: Keeper<Kernel>, orders: &Receiver<Order>, shared: &Shared) {
                 round.trouble.iter().for_each(Trouble::log);
             }
         }
+    }
+}
+
+fn carry_out(keeper: &mut Keeper<Kernel>, order: Order, shared: &Shared) {
+    match order {
+        Order::Enforce(one) => {
+            let quota = quota(&shared.node, &shared.snapshot.load(), &one);
+            for trouble in keeper.put(&one, quota).trouble {
+                trouble.log();
+            }
+        }
+        Order::Then(then) => then(),
     }
 }
 

@@ -4,6 +4,7 @@ use cpu_manager::ContainerId;
 use pod_spec::ContainerKey;
 
 use super::Owner;
+use super::order::in_order;
 use crate::effect::{Effect, Enforcement, Pinning};
 
 impl Owner {
@@ -25,11 +26,11 @@ impl Owner {
         let all = self.enforcements();
         let is_there = |id: &ContainerId| all.iter().any(|one| one.id == *id);
         self.places.retain(|id, _| is_there(id));
-        for one in all {
-            if self.places.get(&one.id) != Some(&one.pinning) {
-                self.places.insert(one.id.clone(), one.pinning.clone());
-                self.effects.push(Effect::Enforce(one));
-            }
+        let wanted = all.into_iter().filter(|one| self.places.get(&one.id) != Some(&one.pinning)).collect();
+        let pool = self.ledger.cpus().map(|held| held.shared().clone()).unwrap_or_default();
+        for one in in_order(&self.places, &pool, wanted) {
+            self.places.insert(one.id.clone(), one.pinning.clone());
+            self.effects.push(Effect::Enforce(one));
         }
     }
 }
