@@ -11,6 +11,7 @@ use cpuset::CpuSet;
 
 use crate::machine::{put, text};
 use crate::node::{Holding, Node};
+use crate::worker::Seen;
 
 /// A running container; killed when it is dropped.
 pub(crate) struct Container {
@@ -66,11 +67,22 @@ impl Container {
 
     /// Has the process do something, and waits until it is done.
     pub(crate) fn ask(&mut self, what: &str) -> anyhow::Result<()> {
+        let answer = self.answer(what)?;
+        ensure!(answer == "done", "the container cannot {what}: {answer}");
+        Ok(())
+    }
+
+    /// What the process has seen of itself since it was asked last.
+    pub(crate) fn seen(&mut self) -> anyhow::Result<Seen> {
+        let answer = self.answer("seen")?;
+        serde_json::from_str(&answer).with_context(|| format!("the container has seen {answer}"))
+    }
+
+    fn answer(&mut self, what: &str) -> anyhow::Result<String> {
         writeln!(self.input, "{what}").context("the container has ended")?;
         let mut answer = String::new();
         self.output.read_line(&mut answer).context("the container has ended")?;
-        ensure!(answer.trim() == "done", "the container cannot {what}: {}", answer.trim());
-        Ok(())
+        Ok(answer.trim().to_owned())
     }
 
     /// Bytes of the process's own memory by NUMA node, as `numa_maps` says.

@@ -8,6 +8,7 @@ mod crash;
 mod discovery;
 mod kubelet;
 mod machine;
+mod moving;
 mod node;
 mod pinning;
 mod shape;

@@ -32,6 +32,8 @@ pub(crate) struct Wish {
     pub(crate) memory: u64,
     /// Pages of 2 MiB.
     pub(crate) huge_pages: u64,
+    /// Whether it may be moved while it runs.
+    pub(crate) is_live: bool,
 }
 
 /// What the daemon lists of a container.
@@ -46,7 +48,7 @@ pub(crate) struct Holding {
 
 impl Wish {
     pub(crate) fn new(name: &str, cpu: usize, memory: u64) -> Self {
-        Self { name: name.to_owned(), cpu, memory, huge_pages: 0 }
+        Self { name: name.to_owned(), cpu, memory, huge_pages: 0, is_live: false }
     }
 
     fn manifest(&self) -> Value {
@@ -54,7 +56,11 @@ impl Wish {
         if self.huge_pages > 0 {
             limits["hugepages-2Mi"] = json!(format!("{}Mi", 2 * self.huge_pages));
         }
-        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": self.name, "namespace": "default"},
+        let mut metadata = json!({"name": self.name, "namespace": "default"});
+        if self.is_live {
+            metadata["annotations"] = json!({"topolet.dev/move": "live"});
+        }
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata,
             "spec": {"containers": [{"name": "c", "image": "none", "resources": {"limits": limits}}]}})
     }
 }
@@ -117,10 +123,23 @@ impl Node {
         let reply = self.client.ask("POST", "/v1/pods", &wish.manifest().to_string()).context("no answer")?;
         let decision = &reply.json()["decisions"][0];
         ensure!(decision["admitted"] == true, "{wish:?} is not admitted: {}", reply.body);
-        let held = self.holdings()?;
-        held.into_iter()
-            .find(|own| own.pod == wish.name)
-            .with_context(|| format!("{} is not listed", wish.name))
+        self.holding(&wish.name)
+    }
+
+    /// Has others moved for a pod, which has to be admitted then; what became of those that moved.
+    pub(crate) fn repack(&self, wish: &Wish) -> anyhow::Result<Vec<Value>> {
+        let manifest = wish.manifest().to_string();
+        let reply = self.client.ask("POST", "/v1/repack", &manifest).context("no answer")?;
+        let moved = reply.json()["applied"]["moved"].as_array().cloned();
+        moved
+            .filter(|_| reply.status == 200)
+            .with_context(|| format!("{wish:?} is not admitted: {}", reply.body))
+    }
+
+    /// What a pod holds.
+    pub(crate) fn holding(&self, pod: &str) -> anyhow::Result<Holding> {
+        let mut held = self.holdings()?.into_iter();
+        held.find(|own| own.pod == pod).with_context(|| format!("{pod} is not listed"))
     }
 
     pub(crate) fn delete(&self, pod: &str) -> anyhow::Result<()> {

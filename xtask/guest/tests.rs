@@ -1,7 +1,7 @@
 //! The list of tests. A test is a function of the guest; its phase says in which boot it runs.
 
 use crate::machine::Guest;
-use crate::{crash, discovery, pinning};
+use crate::{crash, discovery, moving, pinning};
 
 /// One test.
 pub(crate) struct Test {
@@ -33,6 +33,7 @@ pub(crate) const TESTS: &[Test] = &[
     test("touched_pages_are_on_their_nodes", Phase::First, pinning::touched_pages),
     test("huge_pages_come_from_their_nodes", Phase::First, pinning::huge_pages),
     test("shared_pool_leaves_exclusive_cpus", Phase::First, pinning::shared_pool),
+    test("who_moves_while_it_runs_stays_on_its_own", Phase::First, moving::live),
     test("drift_is_repaired", Phase::First, pinning::drift),
     test("cpu_offline_and_back", Phase::First, pinning::offline),
     test("kill_loses_nothing", Phase::First, crash::kill),
