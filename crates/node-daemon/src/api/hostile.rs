@@ -13,7 +13,7 @@ use super::small::routes;
 fn path() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         4 => prop::sample::select(vec![
-            "v1", "pods", "explain", "machine", "state", "decisions", "metrics", "healthz", "readyz", "default", "a",
+            "v1", "pods", "explain", "repack", "machine", "state", "decisions", "metrics", "healthz", "readyz", "default", "a",
             "containers", "app", "started", "exited", "%00", "%ff", "..", "%2e%2e%2f",
         ]).prop_map(str::to_owned),
         1 => "[a-z0-9.%_-]{0,12}",
@@ -27,6 +27,7 @@ fn query() -> impl Strategy<Value = String> {
         Just("output=yaml".to_owned()),
         Just("glyphs=ascii".to_owned()),
         Just("limit=3".to_owned()),
+        Just("moves=2".to_owned()),
         Just("namespace=default".to_owned()),
         "[a-z]{0,6}=[a-z0-9%]{0,6}",
     ];

@@ -9,7 +9,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
-use bounded_http::{Client, Peer, Place, Work, on_a_thread};
+use bounded_http::{Client, Peer, Place, Who, Work, on_a_thread};
 use node_agent::{Answer, PodMove, Request, RequestError, Snapshot};
 use node_input::{ADVICE, Wholeness};
 use node_output::{AppliedMoves, Manner, MovedPod, RepackPlans};
@@ -45,7 +45,7 @@ const MOVES: Parameter = Parameter {
 const ATTEMPTS: Parameter = Parameter {
     name: "attempts",
     values: Values::Number(1, Some(MOST_ATTEMPTS)),
-    about: "How many attempts are made at most to find the moves; 5000 unless given.",
+    about: "How many attempts are made at most to find the moves; 5000 unless given, and for who may only look.",
 };
 /// What [`repack`] takes.
 pub(super) const REPACK: &[Parameter] = &[OUTPUT, GLYPHS, WIDTH, DRY_RUN, FIELD_VALIDATION, MOVES, ATTEMPTS];
@@ -58,9 +58,10 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn of(query: &Query) -> Result<Self, Failure> {
+    fn of(query: &Query, who: Who) -> Result<Self, Failure> {
         let moves = number(query, MOVES, USUAL_MOVES, MOST_MOVES)?;
-        Ok(Self { moves, attempts: number(query, ATTEMPTS, USUAL_ATTEMPTS, MOST_ATTEMPTS)? })
+        let most = if who.may_change() { MOST_ATTEMPTS } else { USUAL_ATTEMPTS };
+        Ok(Self { moves, attempts: number(query, ATTEMPTS, USUAL_ATTEMPTS, most)? })
     }
 }
 
@@ -97,7 +98,7 @@ pub(super) async fn repack(
 ) -> Answered {
     let query = Query::read(query.as_deref(), REPACK)?;
     let who = peer.who(&headers);
-    let bounds = Bounds::of(&query)?;
+    let bounds = Bounds::of(&query, who)?;
     let reading = Reading::of(&query, &headers, node.limit(who))?;
     let shape = reading.shape;
     let changer = match query.get(DRY_RUN) {
@@ -268,4 +269,57 @@ fn answer(node: &Node, done: Done, shape: Shape) -> Answered {
         Wholeness::Whole => SOME_REFUSED,
     };
     Ok(with_outcome(outcome, response))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::http::Request as HttpRequest;
+    use crossbeam::channel;
+    use topology_admission::Stale;
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::api::small::{EXPLAINED, shared};
+    use crate::owner::Message;
+
+    const POD: &str =
+        "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: app, image: i}]}}";
+
+    /// What an owner answers with to which the node is another one so many times; and how often it was asked.
+    fn answered(stale: usize) -> (StatusCode, usize) {
+        let shared = shared();
+        let version = shared.snapshot.load().ledger.version();
+        let (sender, asked) = channel::bounded(1);
+        let times = Arc::<AtomicUsize>::default();
+        let counted = times.clone();
+        std::thread::spawn(move || {
+            for message in asked {
+                let Message::Ask(_, answer) = message else { continue };
+                let is_stale = counted.fetch_add(1, Ordering::Relaxed) < stale;
+                let why = RequestError::StalePlan(Stale { made_against: version, current: version });
+                let told = if is_stale { Answer::Failed(why) } else { Answer::Unchanged };
+                let _ = answer.send(Told::Answer(told));
+            }
+        });
+        let routes = crate::api::router(shared, Some(sender), EXPLAINED);
+        let routes = routes.layer(Extension(Peer::Unix { user: nix::unistd::geteuid().as_raw() }));
+        let request = HttpRequest::post("/v1/repack").body(Body::from(POD)).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let status = runtime.block_on(routes.oneshot(request)).unwrap().status();
+        (status, times.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn a_plan_is_made_anew_twice_when_the_node_becomes_another_one() {
+        for (stale, expected) in [
+            (0, (StatusCode::OK, 1)),
+            (2, (StatusCode::OK, 3)),
+            (3, (StatusCode::CONFLICT, 3)),
+            (9, (StatusCode::CONFLICT, 3)),
+        ] {
+            assert_eq!(answered(stale), expected, "{stale}");
+        }
+    }
 }
