@@ -100,12 +100,11 @@ impl Benches {
             let ready = self.ready.lock();
             ready.iter().find(|(known, _)| known == wanted).map(|(_, made)| made.clone())
         };
-        let made = match known {
-            Some(made) => made,
-            None => {
-                let files = *self.files.lock();
-                self.keep(wanted, self.make(node, wanted)?, files)
-            }
+        let made = if let Some(made) = known {
+            made
+        } else {
+            let files = *self.files.lock();
+            self.keep(wanted, self.make(node, wanted)?, files)
         };
         match &*made {
             Made::Whole(bench) => Ok(Bench::clone(bench)),
