@@ -1,5 +1,7 @@
 //! A hierarchy in memory that follows the kernel's rules: for tests without rights, and for trying things out.
 
+mod partitions;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,6 +22,8 @@ const EINVAL: i32 = 22;
 pub struct MemoryHierarchy {
     online: CpuSet,
     nodes: CpuSet,
+    /// Whether it is a kernel of Linux 6.8 or later.
+    has_partitions: bool,
     cgroups: Mutex<BTreeMap<PathBuf, Cgroup>>,
     writes: Mutex<Vec<(PathBuf, String)>>,
 }
@@ -30,6 +34,10 @@ struct Cgroup {
     subtree: Vec<String>,
     cpus: CpuSet,
     mems: CpuSet,
+    /// `cpuset.cpus.exclusive`.
+    exclusive: CpuSet,
+    /// `cpuset.cpus.partition`; `None`: a member.
+    partition: Option<partitions::State>,
     max: Option<String>,
     /// Whether processes are in it, not in one below.
     has_processes: bool,
@@ -42,7 +50,14 @@ impl MemoryHierarchy {
         let nodes =
             nodes.into_iter().filter_map(|node| CpuId::new(usize::try_from(node).ok()?).ok()).collect();
         let root = BTreeMap::from([(PathBuf::new(), Cgroup::default())]);
-        Self { online, nodes, cgroups: Mutex::new(root), writes: Mutex::default() }
+        Self { online, nodes, has_partitions: true, cgroups: Mutex::new(root), writes: Mutex::default() }
+    }
+
+    /// The same on a kernel before Linux 6.7, where only a child of a partition can be one.
+    #[must_use]
+    pub fn without_partitions(mut self) -> Self {
+        self.has_partitions = false;
+        self
     }
 
     /// The same with a cgroup at `path` and those above it.
@@ -137,7 +152,18 @@ impl Files for MemoryHierarchy {
             name if name.starts_with("cpuset.") && !Self::has(&cgroups, &path, "cpuset") => {
                 return Err(error(ENOENT));
             }
-            "cpuset.cpus.effective" => effective(&cgroups, &path, |one| &one.cpus, &self.online).to_string(),
+            "cpuset.cpus.effective" => {
+                let own = partitions::at_or_above(&cgroups, &path);
+                let all = own.unwrap_or_else(|| &self.online - &partitions::all(&cgroups));
+                effective(&cgroups, &path, |one| &one.cpus, &all).to_string()
+            }
+            "cpuset.cpus.isolated" if is_root && self.has_partitions => {
+                partitions::isolated(&cgroups).to_string()
+            }
+            "cpuset.cpus.exclusive" if !is_root && self.has_partitions => cgroup.exclusive.to_string(),
+            "cpuset.cpus.partition" if !is_root && self.has_partitions => {
+                cgroup.partition.map_or_else(|| "member".to_owned(), |state| state.to_string())
+            }
             "cpuset.mems.effective" => effective(&cgroups, &path, |one| &one.mems, &self.nodes).to_string(),
             "cpuset.cpus" if !is_root => cgroup.cpus.to_string(),
             "cpuset.mems" if !is_root => cgroup.mems.to_string(),
@@ -168,10 +194,22 @@ impl Files for MemoryHierarchy {
                     }
                 }
             }
-            "cpuset.cpus" if !is_root && has_cpuset => cgroup.cpus = within(text, &self.online)?,
+            "cpuset.cpus" if !is_root && has_cpuset => {
+                let cpus = within(text, &self.online)?;
+                partitions::set_cpus(&mut cgroups, &path, cpus)?;
+            }
+            "cpuset.cpus.exclusive" if !is_root && has_cpuset && self.has_partitions => {
+                let cpus = within(text, &self.online)?;
+                partitions::set_exclusive(&mut cgroups, &path, cpus)?;
+            }
+            "cpuset.cpus.partition" if !is_root && has_cpuset && self.has_partitions => {
+                partitions::set(&mut cgroups, &path, text.trim(), &self.online)?;
+            }
             "cpuset.mems" if !is_root && has_cpuset => cgroup.mems = within(text, &self.nodes)?,
             "cpu.max" if !is_root && has_cpu => cgroup.max = Some(text.trim().to_owned()),
-            "cpuset.cpus.effective" | "cpuset.mems.effective" => return Err(error(EACCES)),
+            "cpuset.cpus.effective" | "cpuset.mems.effective" | "cpuset.cpus.isolated" => {
+                return Err(error(EACCES));
+            }
             _ => return Err(error(ENOENT)),
         }
         drop(cgroups);

@@ -211,7 +211,7 @@ impl<F: Files> Cgroups<F> {
     }
 
     /// What stands in a file of the cgroup; `None`: the cgroup has no such file.
-    fn read_set(&self, cgroup: &CgroupPath, file: &str) -> Result<Option<CpuSet>, PlaceError> {
+    pub(crate) fn read_set(&self, cgroup: &CgroupPath, file: &str) -> Result<Option<CpuSet>, PlaceError> {
         let folder = self.root.join(cgroup.as_path());
         match self.read_list(&folder.join(file))? {
             Some(set) => Ok(Some(set)),
@@ -221,21 +221,25 @@ impl<F: Files> Cgroups<F> {
         }
     }
 
-    fn read_list(&self, path: &Path) -> Result<Option<CpuSet>, PlaceError> {
-        let text = match self.files.read(path) {
-            Ok(text) => text,
-            // The second is what a read of a cgroup says that is removed at this moment.
-            Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ENODEV) => {
-                return Ok(None);
-            }
-            Err(source) => return Err(PlaceError::Read { path: path.to_owned(), source }),
-        };
+    pub(crate) fn read_list(&self, path: &Path) -> Result<Option<CpuSet>, PlaceError> {
+        let Some(text) = self.read_if_there(path)? else { return Ok(None) };
         match CpuSet::from_kernel_list(&text) {
             Ok(set) => Ok(Some(set)),
             Err(_) => Err(PlaceError::NoList {
                 path: path.to_owned(),
                 text: text.trim().chars().take(80).collect(),
             }),
+        }
+    }
+
+    pub(crate) fn read_if_there(&self, path: &Path) -> Result<Option<String>, PlaceError> {
+        match self.files.read(path) {
+            Ok(text) => Ok(Some(text)),
+            // The second is what a read of a cgroup says that is removed at this moment.
+            Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ENODEV) => {
+                Ok(None)
+            }
+            Err(source) => Err(PlaceError::Read { path: path.to_owned(), source }),
         }
     }
 
