@@ -17,12 +17,13 @@
 //! devices:                              # see `own/devices.rs`
 //!   links: require                      # or ignore, prefer
 //!   deferSeconds: 120                   # or 0
+//! cgroup: {partition: isolated}         # or none, root
 //! ```
 
 mod devices;
 
 use node_config::{
-    CacheAlignment, Drift, MemoryNodes, MixUnit, OwnOptions, Placement, PodPolicy, Regroup, Strategy,
+    CacheAlignment, CpuPartition, Drift, MemoryNodes, MixUnit, OwnOptions, Placement, PodPolicy, Regroup, Strategy,
 };
 
 use crate::devices::known_fields;
@@ -54,8 +55,8 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
         // After that: of another kind all fields are other ones.
         known_fields(
             &document,
-            &["apiVersion", "kind", "cpu", "memory", "placement", "podPolicy", "devices"],
-            "cpu, memory, placement, podPolicy or devices",
+            &["apiVersion", "kind", "cpu", "memory", "placement", "podPolicy", "devices", "cgroup"],
+            "cpu, memory, placement, podPolicy, devices or cgroup",
         )?;
         if let Some(cpu) = document.get("cpu")? {
             known_fields(&cpu, &["cacheAlignment"], "cacheAlignment")?;
@@ -85,6 +86,11 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
         if let Some(own) = document.get("devices")? {
             options.device_links = devices::links(&own)?;
             options.defer = devices::defer(&own)?;
+        }
+        if let Some(cgroup) = document.get("cgroup")? {
+            known_fields(&cgroup, &["partition"], "partition")?;
+            let words = CpuPartition::ALL.map(|partition| (partition.name(), partition));
+            choose(&cgroup, "partition", "none, root or isolated", &words, &mut options.partition)?;
         }
     }
     Ok(options)
@@ -203,6 +209,11 @@ mod tests {
         assert_eq!(read(""), Ok(OwnOptions::default()));
         let options = OwnOptions { regroup: Regroup::WhenUnneeded, ..OwnOptions::default() };
         assert_eq!(read("memory: {regroup: true}"), Ok(options));
+        for partition in CpuPartition::ALL {
+            let options = OwnOptions { partition, ..OwnOptions::default() };
+            assert_eq!(read(&format!("cgroup: {{partition: {}}}", partition.name())), Ok(options));
+        }
+        assert_eq!(read("cgroup: {}"), Ok(OwnOptions::default()));
         let options = OwnOptions {
             cache_alignment: CacheAlignment::Required,
             memory_nodes: MemoryNodes::WithCpus,
@@ -275,6 +286,9 @@ mod tests {
             "podPolicy: {allow: policy}",
             "podPolicy: {allow: [[policy]]}",
             "podPolicy: {allows: [policy]}",
+            "cgroup: {partition: member}",
+            "cgroup: {partition: true}",
+            "cgroup: {interrupts: move}",
         ] {
             assert!(read(text).is_err(), "{text}");
         }

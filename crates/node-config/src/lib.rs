@@ -40,7 +40,9 @@ pub use gates::{FeatureGates, Gate, GateDifference, GateError, GateStage, GateSt
 pub use go_float::go_float;
 pub use kubelet_release::{GateTable, PluginsPerResource, PodSysctls, Release, Rule, Rules, UnknownRelease};
 pub use memory::{MemoryConfigError, MemoryPolicyName};
-pub use own::{CacheAlignment, Drift, MemoryNodes, MixUnit, OwnOptions, Placement, Regroup, Strategy};
+pub use own::{
+    CacheAlignment, CpuPartition, Drift, MemoryNodes, MixUnit, OwnOptions, Placement, Regroup, Strategy,
+};
 pub use pod_policy::{PodChoice, PodPolicy};
 pub use reporting::{NodeReporting, RegisteredTaint};
 pub use reserved_memory::{ReservedMemory, ReservedMemoryFlag, ReservedMemoryFlagError};

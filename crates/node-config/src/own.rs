@@ -29,6 +29,8 @@ pub struct OwnOptions {
     /// `devices.deferSeconds`: how long pods wait for a device plugin that is not back yet. Zero: they are refused at once, as
     /// by the kubelet. At most [`OwnOptions::MOST_DEFERRED`].
     pub defer: Duration,
+    /// `cgroup.partition`.
+    pub partition: CpuPartition,
 }
 
 impl OwnOptions {
@@ -102,6 +104,33 @@ pub enum CacheAlignment {
     BestEffort,
     /// `required`: the container is refused instead.
     Required,
+}
+
+/// What the kernel is told of a container's exclusive CPUs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CpuPartition {
+    /// `none`: nothing, as by the kubelet.
+    #[default]
+    None,
+    /// `root`: they are a partition, with a scheduling domain of its own.
+    Root,
+    /// `isolated`: they are a partition without scheduling domains, and the kernel's unbound work stays away.
+    Isolated,
+}
+
+impl CpuPartition {
+    /// Every value.
+    pub const ALL: [Self; 3] = [Self::None, Self::Root, Self::Isolated];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Root => "root",
+            Self::Isolated => "isolated",
+        }
+    }
 }
 
 /// On which NUMA nodes memory is booked.

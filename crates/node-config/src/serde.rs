@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use serde::{Serialize, Serializer};
 
 use crate::{
-    CacheAlignment, DeviceLinks, Drift, KubeletConfiguration, MemoryNodes, MixUnit, OwnOptions, Placement,
-    Regroup,
+    CacheAlignment, CpuPartition, DeviceLinks, Drift, KubeletConfiguration, MemoryNodes, MixUnit, OwnOptions,
+    Placement, Regroup,
 };
 
 /// With `apiVersion` and `kind`; fields that are not set are left out.
@@ -132,6 +132,7 @@ impl Serialize for OwnOptions {
             pod_policy,
             device_links,
             defer,
+            partition,
         } = self;
         OwnFields {
             api_version: "topolet.dev/v1alpha1",
@@ -167,6 +168,7 @@ impl Serialize for OwnOptions {
                 domains: &device_links.domains,
                 addresses: &device_links.addresses,
             }),
+            cgroup: (*partition != CpuPartition::None).then(|| CgroupFields { partition: partition.name() }),
         }
         .serialize(serializer)
     }
@@ -185,6 +187,13 @@ struct OwnFields<'a> {
     pod_policy: Option<PodPolicyFields>,
     #[serde(skip_serializing_if = "Option::is_none")]
     devices: Option<DeviceFields<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cgroup: Option<CgroupFields>,
+}
+
+#[derive(Debug, Serialize)]
+struct CgroupFields {
+    partition: &'static str,
 }
 
 #[derive(Debug, Serialize)]

@@ -1,20 +1,22 @@
 //! Running containers are kept where they belong: their cgroups are written when a container starts and whenever its
-//! place changes, and looked at again and again, since others write there too.
+//! place changes, and looked at again and again, since others write there too. Where exclusive CPUs are to be partitions
+//! every change is a round over all containers, in an order in which no CPU has two owners at any moment.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-use std::str::FromStr;
-use std::sync::Arc;
-use std::thread;
+mod isolation;
+mod start;
 
-use anyhow::Context as _;
 use cgroup_cpuset::{CgroupPath, Cgroups, Files, Kernel, Place, PlaceError, Quota, QuotaError, Written};
 use cpu_manager::{ContainerId, CpuQuota};
 use crossbeam::channel::{self, Receiver, SendError, Sender};
 use crossbeam::select;
 use node_agent::{Enforcement, Pinning, Snapshot};
 use node_input::LoadedNode;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::str::FromStr;
 
+use self::isolation::{Isolation, Wanted};
+pub(super) use self::start::enforcer;
 use super::owner::Enforcer;
 use super::shared::Shared;
 
@@ -35,31 +37,6 @@ impl FromStr for CgroupRoot {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(if text == "off" { Self::Off } else { Self::At(PathBuf::from(text)) })
     }
-}
-
-/// Who writes cgroups of `root`; if the host has none that can be written, that is said and nothing is.
-pub(super) fn enforcer(root: &CgroupRoot, shared: &Arc<Shared>) -> anyhow::Result<Box<dyn Enforcer>> {
-    let cgroups = match root {
-        CgroupRoot::Off => {
-            tracing::info!("CPUs of containers are not enforced, as it was asked for");
-            return Ok(Box::new(Unenforced));
-        }
-        CgroupRoot::At(root) => Cgroups::on(Kernel, root)
-            .with_context(|| format!("no containers can be kept on their CPUs below {}", root.display()))?,
-        CgroupRoot::Usual => match Cgroups::live() {
-            Ok(cgroups) => cgroups,
-            Err(error) => {
-                tracing::warn!("CPUs of containers are not enforced: {error}");
-                return Ok(Box::new(Unenforced));
-            }
-        },
-    };
-    tracing::info!(root = %cgroups.root().display(), "CPUs of containers are enforced");
-    let (sender, orders) = channel::unbounded();
-    let shared = shared.clone();
-    let keeper = Keeper::new(cgroups);
-    thread::Builder::new().name("cgroups".to_owned()).spawn(move || run(keeper, &orders, &shared))?;
-    Ok(Box::new(Orders(sender)))
 }
 
 /// Nobody writes cgroups: where containers belong is told in the log.
@@ -111,21 +88,12 @@ fn run(mut keeper: Keeper<Kernel>, orders: &Receiver<Order>, shared: &Shared) {
     loop {
         select! {
             recv(orders) -> order => match order {
+                Ok(Order::Enforce(_)) if !keeper.isolation.is_off() => keep_all(&mut keeper, orders, shared),
                 Ok(order) => carry_out(&mut keeper, order, shared),
                 // The owner has stopped.
                 Err(_) => return,
             },
-            recv(rounds) -> _ => {
-                // They have an order among containers, which a round has not.
-                for order in orders.try_iter() {
-                    carry_out(&mut keeper, order, shared);
-                }
-                let snapshot = shared.snapshot.load_full();
-                let wanted = snapshot.places.iter().map(|one| (one, quota(&shared.node, &snapshot, one)));
-                let round = keeper.round(wanted);
-                shared.metrics.drifted(round.drifted);
-                round.trouble.iter().for_each(Trouble::log);
-            }
+            recv(rounds) -> _ => keep_all(&mut keeper, orders, shared),
         }
     }
 }
@@ -140,6 +108,43 @@ fn carry_out(keeper: &mut Keeper<Kernel>, order: Order, shared: &Shared) {
         }
         Order::Then(then) => then(),
     }
+}
+
+/// A round over all containers. What is ordered is done first: it has an order among containers, which a round has not. A round
+/// that makes partitions has one of its own, and the snapshot knows all that was ordered until then.
+fn keep_all(keeper: &mut Keeper<Kernel>, orders: &Receiver<Order>, shared: &Shared) {
+    if keeper.isolation.is_off() {
+        for order in orders.try_iter() {
+            carry_out(keeper, order, shared);
+        }
+        keep(keeper, shared);
+        return;
+    }
+    let mut told = Vec::new();
+    for order in orders.try_iter() {
+        if let Order::Then(then) = order {
+            told.push(then);
+        }
+    }
+    keep(keeper, shared);
+    for then in told {
+        then();
+    }
+}
+
+/// A round over all containers as the snapshot has them.
+fn keep(keeper: &mut Keeper<Kernel>, shared: &Shared) {
+    let snapshot = shared.snapshot.load_full();
+    let places = snapshot.places.iter().map(|one| (one, quota(&shared.node, &snapshot, one)));
+    let round = if keeper.isolation.is_off() {
+        keeper.round(places)
+    } else {
+        keeper.isolating_round(&places.collect::<Vec<_>>(), &Wanted::of(&snapshot))
+    };
+    shared.metrics.drifted(round.drifted);
+    shared.metrics.partition_faults(round.partitions.len());
+    round.trouble.iter().for_each(Trouble::log);
+    round.partitions.iter().for_each(isolation::Trouble::log);
 }
 
 /// The quota rule of the CPU manager: who has CPUs of its own is not stopped on them.
@@ -162,6 +167,7 @@ pub(super) fn place(pinning: &Pinning) -> Place {
 /// Writes cgroups, and remembers what it wrote.
 struct Keeper<F> {
     cgroups: Cgroups<F>,
+    isolation: Isolation,
     /// What is in force as far as is known.
     written: BTreeMap<ContainerId, (Place, CpuQuota)>,
     /// What was said of containers that are not where they belong, so that it is said once.
@@ -174,6 +180,7 @@ struct Outcome {
     /// Containers that others had moved and that are back.
     drifted: u64,
     trouble: Vec<Trouble>,
+    partitions: Vec<isolation::Trouble>,
 }
 
 /// Something that is to be said of a container.
@@ -204,8 +211,36 @@ impl Trouble {
 }
 
 impl<F: Files> Keeper<F> {
-    fn new(cgroups: Cgroups<F>) -> Self {
-        Self { cgroups, written: BTreeMap::new(), said: BTreeMap::new() }
+    fn new(cgroups: Cgroups<F>, isolation: Isolation) -> Self {
+        Self { cgroups, isolation, written: BTreeMap::new(), said: BTreeMap::new() }
+    }
+
+    /// A round in which partitions are let go first and made last, and every container loses CPUs before another gets
+    /// them.
+    fn isolating_round(&mut self, places: &[(&Enforcement, CpuQuota)], wanted: &Wanted) -> Outcome {
+        let mut partitions = self.isolation.let_go(&self.cgroups, &wanted.alone);
+        let mut narrowed = Vec::new();
+        for (one, quota) in places {
+            let Some((Place { cpus: Some(before), .. }, _)) = self.written.get(&one.id) else { continue };
+            let Some(after) = &one.pinning.cpus else { continue };
+            let both = before & after;
+            if !both.is_empty() && both != *before {
+                let pinning = Pinning { cpus: Some(both), ..one.pinning.clone() };
+                narrowed.push((Enforcement { pinning, ..(*one).clone() }, *quota));
+            }
+        }
+        let mut outcome = Outcome::default();
+        for (one, quota) in &narrowed {
+            let Outcome { drifted, trouble, .. } = self.put(one, *quota);
+            outcome.drifted += drifted;
+            outcome.trouble.extend(trouble);
+        }
+        let Outcome { drifted, trouble, .. } = self.round(places.iter().copied());
+        outcome.drifted += drifted;
+        outcome.trouble.extend(trouble);
+        partitions.extend(self.isolation.take(&self.cgroups, &wanted.alone));
+        partitions.extend(self.isolation.tell_sharing(&wanted.sharing));
+        Outcome { partitions, ..outcome }
     }
 
     /// Puts all containers where they belong, and forgets others.
@@ -214,7 +249,7 @@ impl<F: Files> Keeper<F> {
         let mut outcome = Outcome::default();
         for (one, quota) in wanted {
             seen.insert(one.id.clone());
-            let Outcome { drifted, trouble } = self.put(one, quota);
+            let Outcome { drifted, trouble, .. } = self.put(one, quota);
             outcome.drifted += drifted;
             outcome.trouble.extend(trouble);
         }

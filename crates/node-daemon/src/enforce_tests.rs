@@ -29,7 +29,8 @@ const CPUS: &str = "/sys/fs/cgroup/pods/a/cpuset.cpus";
 fn keeper() -> (Keeper<Kernel2>, Kernel2) {
     let kernel = MemoryHierarchy::new("0-7".parse().unwrap(), [0, 1]).with("pods/a").with("pods/b");
     let kernel = Kernel2(Arc::new(kernel));
-    (Keeper::new(Cgroups::on(kernel.clone(), "/sys/fs/cgroup").unwrap()), kernel)
+    let off = Isolation::load(None, Path::new("/no-such-folder")).unwrap();
+    (Keeper::new(Cgroups::on(kernel.clone(), "/sys/fs/cgroup").unwrap(), off), kernel)
 }
 
 fn here(name: &str, cpus: &str, node: i64) -> Enforcement {

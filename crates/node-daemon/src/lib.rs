@@ -195,7 +195,7 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
         inbox: Box::new(events),
         scribe: Box::new(Scribe::start(shared.clone())?),
         plugins: Box::new(sockets.clone()),
-        enforcer: enforce::enforcer(&setup.cgroups, &shared)?,
+        enforcer: enforce::enforcer(&setup.cgroups, &setup.root, &shared)?,
         clock: Box::new(now),
         waiting: HashMap::new(),
         tickets: 0,

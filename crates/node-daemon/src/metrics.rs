@@ -90,6 +90,7 @@ pub(super) struct Metrics {
     not_written: Counter,
     deferred: Counter,
     drift: Counter,
+    partition_faults: Counter,
     repairs: Family<OfCause, Counter>,
     observed_refusals: Family<OfReason, Counter>,
     disagreements: Counter,
@@ -128,6 +129,7 @@ impl Metrics {
             not_written: Counter::default(),
             deferred: Counter::default(),
             drift: Counter::default(),
+            partition_faults: Counter::default(),
             repairs: Family::default(),
             observed_refusals: Family::default(),
             disagreements: Counter::default(),
@@ -446,6 +448,19 @@ impl Metrics {
     /// Containers were where they do not belong.
     pub(super) fn drifted(&self, containers: u64) {
         self.drift.inc_by(containers);
+    }
+
+    /// Partitions are made, and counted when they are not as they should be.
+    pub(super) fn counts_partition_faults(&self) {
+        let help =
+            "Partitions of containers that were not made, not valid or not released, or changed by others.";
+        let faults = self.partition_faults.clone();
+        self.add(|registry| registry.register("topolet_cpuset_partition_faults", help, faults));
+    }
+
+    /// Partitions were not as they should be.
+    pub(super) fn partition_faults(&self, partitions: usize) {
+        self.partition_faults.inc_by(u64::try_from(partitions).unwrap_or(u64::MAX));
     }
 
     /// Lines of the log are lost, as this counts.

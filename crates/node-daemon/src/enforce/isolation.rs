@@ -1,0 +1,254 @@
+//! Partitions of containers with exclusive CPUs: let go before anybody else gets the CPUs, made when nobody else has them
+//! any more.
+//!
+//! What was made is kept in a file of the root folder, which is written first. So the next daemon lets go what is no
+//! longer wanted, also of containers that ended meanwhile: the kernel ends their partitions, and leaves their CPUs to the
+//! cgroups above.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cgroup_cpuset::{CgroupPath, Cgroups, Files, Partition, PartitionError, Written};
+use cpuset::CpuSet;
+use node_agent::Snapshot;
+use node_config::CpuPartition;
+
+use super::with_cause;
+
+/// The file in the root folder.
+const FILE: &str = "cgroup_partitions.json";
+
+/// The CPUs of cgroups.
+pub(super) type Owners = BTreeMap<CgroupPath, CpuSet>;
+
+/// Makes partitions, and remembers them.
+pub(super) struct Isolation {
+    /// What they are; `None`: there are to be none.
+    kind: Option<Partition>,
+    /// What was made, or begun.
+    held: Owners,
+    /// Those of them that were valid when they were last looked at.
+    valid: BTreeSet<CgroupPath>,
+    /// What was said of cgroups, so that it is said once.
+    said: BTreeMap<CgroupPath, String>,
+    /// Cgroups that share CPUs which should be their own, and for how many rounds they have.
+    sharing: BTreeMap<CgroupPath, u8>,
+    file: PathBuf,
+}
+
+/// Something that is to be said of a partition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Trouble {
+    pub(super) cgroup: CgroupPath,
+    pub(super) what: What,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum What {
+    /// It had been changed, and is as it should be.
+    Repaired,
+    /// The CPUs of a container are not isolated.
+    NotMade(String),
+    /// A partition is not let go.
+    Kept(String),
+}
+
+impl Trouble {
+    pub(super) fn log(&self) {
+        let cgroup = &self.cgroup;
+        match &self.what {
+            What::Repaired => tracing::warn!(%cgroup, "partition was changed by others, and is back"),
+            What::NotMade(why) => tracing::error!(%cgroup, "container's CPUs are no partition: {why}"),
+            What::Kept(why) => tracing::error!(%cgroup, "partition is not released: {why}"),
+        }
+    }
+}
+
+/// The kernel's partition for an option; `None`: there is to be none.
+pub(super) const fn kind_of(option: CpuPartition) -> Option<Partition> {
+    match option {
+        CpuPartition::None => None,
+        CpuPartition::Root => Some(Partition::Root),
+        CpuPartition::Isolated => Some(Partition::Isolated),
+    }
+}
+
+/// Which cgroups are to be partitions, and which share CPUs that should be their own.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    /// Those of running containers with CPUs of their own that no other running container has.
+    pub(super) alone: Owners,
+    /// Those with CPUs of their own of which another container has some too, as an init container may have of those that
+    /// follow it.
+    pub(super) sharing: Vec<CgroupPath>,
+}
+
+impl Wanted {
+    pub(super) fn of(snapshot: &Snapshot) -> Self {
+        let held = snapshot.ledger.cpus();
+        Self::split(snapshot.places.iter().filter_map(|one| {
+            let (pod, container) = (&one.container.pod, &one.container.container);
+            let is_own = held.is_some_and(|held| held.assigned(pod, container).is_some());
+            let cgroup = one.cgroup.as_ref().and_then(|cgroup| CgroupPath::new(cgroup).ok());
+            Some((cgroup.filter(|_| is_own), one.pinning.cpus.as_ref()?))
+        }))
+    }
+
+    /// Of containers: the cgroup if the CPUs are its own, and the CPUs.
+    fn split<'a>(containers: impl Iterator<Item = (Option<CgroupPath>, &'a CpuSet)>) -> Self {
+        let (mut all, mut twice) = (CpuSet::new(), CpuSet::new());
+        let mut own = Vec::new();
+        for (cgroup, cpus) in containers {
+            twice = &twice | &(&all & cpus);
+            all = &all | cpus;
+            own.extend(cgroup.map(|cgroup| (cgroup, cpus)));
+        }
+        let mut wanted = Self::default();
+        for (cgroup, cpus) in own {
+            if cpus.is_disjoint(&twice) {
+                wanted.alone.insert(cgroup, cpus.clone());
+            } else {
+                wanted.sharing.push(cgroup);
+            }
+        }
+        wanted
+    }
+}
+
+impl Isolation {
+    /// What the daemon before this one made is held.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read.
+    pub(super) fn load(kind: Option<Partition>, root: &Path) -> io::Result<Self> {
+        let file = root.join(FILE);
+        let written: BTreeMap<String, String> = match fs::read_to_string(&file) {
+            Ok(text) => serde_json::from_str(&text)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+            Err(error) => return Err(error),
+        };
+        let mut held = Owners::new();
+        for (cgroup, cpus) in written {
+            let cgroup = CgroupPath::new(cgroup).map_err(io::Error::other)?;
+            held.insert(cgroup, cpus.parse().map_err(io::Error::other)?);
+        }
+        Ok(Self { kind, held, valid: BTreeSet::new(), said: BTreeMap::new(), sharing: BTreeMap::new(), file })
+    }
+
+    /// Whether there is nothing to do, and never will be.
+    pub(super) fn is_off(&self) -> bool {
+        self.kind.is_none() && self.held.is_empty()
+    }
+
+    /// Lets go what is not wanted as it is.
+    pub(super) fn let_go<F: Files>(&mut self, cgroups: &Cgroups<F>, wanted: &Owners) -> Vec<Trouble> {
+        let mut trouble = Vec::new();
+        self.said.retain(|cgroup, _| wanted.contains_key(cgroup) || self.held.contains_key(cgroup));
+        let over: Vec<(CgroupPath, CpuSet)> = self
+            .held
+            .iter()
+            .filter(|(cgroup, cpus)| self.kind.is_none() || wanted.get(*cgroup) != Some(*cpus))
+            .map(|(cgroup, cpus)| (cgroup.clone(), cpus.clone()))
+            .collect();
+        let mut is_changed = false;
+        for (cgroup, cpus) in over {
+            match cgroups.release(&cgroup, &cpus, &self.held) {
+                Ok(_) => {
+                    self.held.remove(&cgroup);
+                    self.valid.remove(&cgroup);
+                    self.said.remove(&cgroup);
+                    is_changed = true;
+                }
+                Err(error) => trouble.extend(self.say_once(&cgroup, What::Kept(with_cause(&error)))),
+            }
+        }
+        if is_changed && let Err(error) = self.write(&self.held) {
+            // What is in it beside is released once more at the next start.
+            tracing::warn!("failed to write {}: {error}", self.file.display());
+        }
+        trouble
+    }
+
+    /// Makes what is wanted, unless it is there, and looks at it.
+    pub(super) fn take<F: Files>(&mut self, cgroups: &Cgroups<F>, wanted: &Owners) -> Vec<Trouble> {
+        let Some(kind) = self.kind else { return Vec::new() };
+        let mut trouble = Vec::new();
+        let mut all = self.held.clone();
+        // What could not be let go is held with the CPUs that it had.
+        all.extend(
+            wanted
+                .iter()
+                .filter(|(cgroup, _)| !self.held.contains_key(*cgroup))
+                .map(|(cgroup, cpus)| (cgroup.clone(), cpus.clone())),
+        );
+        if all != self.held {
+            if let Err(error) = self.write(&all) {
+                let why = format!("failed to write {}: {error}", self.file.display());
+                let new: Vec<CgroupPath> =
+                    all.into_keys().filter(|cgroup| !self.held.contains_key(cgroup)).collect();
+                for cgroup in new {
+                    trouble.extend(self.say_once(&cgroup, What::NotMade(why.clone())));
+                }
+            } else {
+                self.held = all;
+            }
+        }
+        for (cgroup, cpus) in wanted {
+            if self.held.get(cgroup) != Some(cpus) {
+                continue;
+            }
+            match cgroups.partition(cgroup, cpus, kind) {
+                Ok(written) => {
+                    let is_new = self.valid.insert(cgroup.clone());
+                    self.said.remove(cgroup);
+                    if written == Written::Changed && !is_new {
+                        trouble.push(Trouble { cgroup: cgroup.clone(), what: What::Repaired });
+                    }
+                }
+                // Somebody will say that it has exited.
+                Err(PartitionError::Gone(_)) => {}
+                Err(error) => {
+                    self.valid.remove(cgroup);
+                    trouble.extend(self.say_once(cgroup, What::NotMade(with_cause(&error))));
+                }
+            }
+        }
+        trouble
+    }
+
+    /// Tells of containers whose CPUs another container has too, in the second round in which it has: one that has ended
+    /// is there until somebody says so.
+    pub(super) fn tell_sharing(&mut self, sharing: &[CgroupPath]) -> Vec<Trouble> {
+        let rounds =
+            |cgroup: &CgroupPath| self.sharing.get(cgroup).map_or(1, |rounds| rounds.saturating_add(1));
+        self.sharing = sharing.iter().map(|cgroup| (cgroup.clone(), rounds(cgroup))).collect();
+        let told = self.sharing.iter().filter(|(_, rounds)| self.kind.is_some() && **rounds == 2);
+        let what = || What::NotMade("another container has some of them too".to_owned());
+        told.map(|(cgroup, _)| Trouble { cgroup: cgroup.clone(), what: what() }).collect()
+    }
+
+    fn say_once(&mut self, cgroup: &CgroupPath, what: What) -> Option<Trouble> {
+        let text = match &what {
+            What::Repaired => return None,
+            What::NotMade(why) | What::Kept(why) => why,
+        };
+        let is_known = self.said.get(cgroup) == Some(text);
+        self.said.insert(cgroup.clone(), text.clone());
+        (!is_known).then(|| Trouble { cgroup: cgroup.clone(), what })
+    }
+
+    /// A file that is there as a whole, or not at all. It may be lost with the power: then partitions are too.
+    fn write(&self, held: &Owners) -> io::Result<()> {
+        let lines: BTreeMap<String, String> =
+            held.iter().map(|(cgroup, cpus)| (cgroup.to_string(), cpus.to_string())).collect();
+        let begun = self.file.with_added_extension("tmp");
+        fs::write(&begun, serde_json::to_string_pretty(&lines)? + "\n")?;
+        fs::rename(&begun, &self.file)
+    }
+}
+
+#[cfg(test)]
+#[path = "isolation_tests.rs"]
+mod tests;
