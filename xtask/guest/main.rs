@@ -6,6 +6,7 @@ mod client;
 mod container;
 mod crash;
 mod discovery;
+mod isolation;
 mod kubelet;
 mod machine;
 mod moving;
@@ -35,6 +36,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     match arguments.next().as_deref() {
         Some("work") => worker::work(),
+        Some("tick") => worker::tick(),
         Some("list") => {
             for test in TESTS {
                 println!("{:<16} {}", format!("{:?}", test.phase), test.name);

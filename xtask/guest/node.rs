@@ -78,8 +78,16 @@ impl Node {
     /// # Errors
     /// It does not become ready; the end of its log.
     pub(crate) fn start(guest: &Guest, root: &Path) -> anyhow::Result<Self> {
-        let mut node =
-            Self { root: root.to_path_buf(), child: spawn(guest, root, &[])?, client: Client::of(root) };
+        Self::start_with(guest, root, &[])
+    }
+
+    /// The same with more arguments.
+    ///
+    /// # Errors
+    /// It does not become ready; the end of its log.
+    pub(crate) fn start_with(guest: &Guest, root: &Path, more: &[&str]) -> anyhow::Result<Self> {
+        let child = spawn(guest, root, more)?;
+        let mut node = Self { root: root.to_path_buf(), child, client: Client::of(root) };
         let began = Instant::now();
         loop {
             if node.client.get("/readyz").is_ok_and(|reply| reply.status == 200) {
@@ -155,6 +163,13 @@ impl Node {
         let reply = self.client.ask("POST", &path, &body).context("no answer")?;
         ensure!(reply.status == 200, "container of {pod} is not taken: {}", reply.body);
         Ok(())
+    }
+
+    /// The value of a metric without labels.
+    pub(crate) fn metric(&self, name: &str) -> anyhow::Result<f64> {
+        let reply = self.client.get("/metrics").context("no answer")?;
+        let value = reply.body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        Ok(value.with_context(|| format!("there is no metric {name}"))?.parse()?)
     }
 
     /// What every pod holds, by name.

@@ -1,7 +1,7 @@
 //! The list of tests. A test is a function of the guest; its phase says in which boot it runs.
 
 use crate::machine::Guest;
-use crate::{crash, discovery, moving, pinning};
+use crate::{crash, discovery, isolation, moving, pinning};
 
 /// One test.
 pub(crate) struct Test {
@@ -35,6 +35,8 @@ pub(crate) const TESTS: &[Test] = &[
     test("shared_pool_leaves_exclusive_cpus", Phase::First, pinning::shared_pool),
     test("who_moves_while_it_runs_stays_on_its_own", Phase::First, moving::live),
     test("drift_is_repaired", Phase::First, pinning::drift),
+    test("isolated_cpus_run_nothing_else", Phase::First, isolation::nothing_else_runs),
+    test("partitions_outlive_the_daemon_and_end", Phase::First, isolation::outlives),
     test("cpu_offline_and_back", Phase::First, pinning::offline),
     test("kill_loses_nothing", Phase::First, crash::kill),
     // Last: it does not end.

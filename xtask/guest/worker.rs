@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::BufRead as _;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::fcntl::{FallocateFlags, fallocate};
 use serde::{Deserialize, Serialize};
@@ -98,6 +98,18 @@ fn allowed() -> Option<String> {
     let status = fs::read_to_string("/proc/thread-self/status").ok()?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     Some(list.trim().to_owned())
+}
+
+/// Works for a moment and sleeps for a longer one, for ever: the scheduler may put it on any CPU each time.
+pub(crate) fn tick() -> ! {
+    const WORK: Duration = Duration::from_millis(1);
+    loop {
+        let began = Instant::now();
+        while began.elapsed() < WORK {
+            std::hint::spin_loop();
+        }
+        std::thread::sleep(9 * WORK);
+    }
 }
 
 /// A file of so many huge pages, which the kernel takes from a node at once.

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use self::isolation::{Isolation, Wanted};
-pub(super) use self::start::enforcer;
+pub(super) use self::start::{enforcer, open};
 use super::owner::Enforcer;
 use super::shared::Shared;
 

@@ -18,7 +18,7 @@ use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
 use tower::ServiceExt as _;
 
 use super::api::router;
-use super::enforce::{self, CgroupRoot};
+use super::enforce;
 use super::owner::{Message, OwnerThread, WAITING};
 use super::plugins::Sockets;
 use super::root;
@@ -67,7 +67,7 @@ impl Served {
             inbox: Box::new(events),
             scribe: Box::new(Scribe::start(shared.clone())?),
             plugins: Box::new(Sockets::open(&root, &shared, FILES, sender.clone())?),
-            enforcer: enforce::enforcer(&CgroupRoot::Off, &root, &shared)?,
+            enforcer: enforce::enforcer(None, &root, &shared)?,
             clock: Box::new(now),
             waiting: HashMap::new(),
             tickets: 0,

@@ -171,6 +171,7 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     in_small_pages();
     let began = Instant::now();
     let (node, machine) = load(setup)?;
+    let cgroups = enforce::open(&setup.cgroups, &node)?;
     root::make(&setup.root, setup.damaged)?;
     #[cfg(feature = "kubernetes")]
     let candidate = member::candidate(setup)?;
@@ -195,7 +196,7 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
         inbox: Box::new(events),
         scribe: Box::new(Scribe::start(shared.clone())?),
         plugins: Box::new(sockets.clone()),
-        enforcer: enforce::enforcer(&setup.cgroups, &setup.root, &shared)?,
+        enforcer: enforce::enforcer(cgroups, &setup.root, &shared)?,
         clock: Box::new(now),
         waiting: HashMap::new(),
         tickets: 0,

@@ -7,49 +7,66 @@ use std::thread;
 use anyhow::{Context as _, bail};
 use cgroup_cpuset::{Cgroups, Kernel};
 use crossbeam::channel;
+use node_config::CpuPartition;
+use node_input::LoadedNode;
 
 use super::isolation::{Isolation, kind_of};
 use super::{CgroupRoot, Enforcer, Keeper, Orders, Shared, Unenforced, keep, run};
 
-/// Who writes cgroups of `at`; if the host has none that can be written, that is said and nothing is, unless an option
-/// needs them. What has to be known at the next start is in the folder `root`.
+/// The cgroups at `at` that containers of a node are kept in. `None`: this host has none that can be written, or it is not
+/// wanted, which is said.
 ///
 /// # Errors
-/// Cgroups cannot be had, and they were asked for.
-pub(crate) fn enforcer(
-    at: &CgroupRoot,
-    root: &Path,
-    shared: &Arc<Shared>,
-) -> anyhow::Result<Box<dyn Enforcer>> {
-    let option = shared.node.options().partition;
-    let kind = kind_of(option);
+/// They cannot be had, or not as the node's options need them.
+pub(crate) fn open(at: &CgroupRoot, node: &LoadedNode) -> anyhow::Result<Option<Cgroups<Kernel>>> {
+    let option = node.options().partition;
+    let is_needed = option != CpuPartition::None;
     let asked = format!("cgroup.partition: {}", option.name());
-    if kind.is_some() && shared.node.node.cpus().is_none() {
+    if is_needed && node.node.cpus().is_none() {
         bail!("{asked} is of no use with cpuManagerPolicy: none, where no container has CPUs of its own");
     }
     let cgroups = match at {
-        CgroupRoot::Off if kind.is_some() => bail!("{asked} needs cgroups, and --cgroup-root is off"),
+        CgroupRoot::Off if is_needed => bail!("{asked} needs cgroups, and --cgroup-root is off"),
         CgroupRoot::Off => {
             tracing::info!("CPUs of containers are not enforced, as it was asked for");
-            return Ok(Box::new(Unenforced));
+            return Ok(None);
         }
-        CgroupRoot::At(root) => Cgroups::on(Kernel, root)
-            .with_context(|| format!("no containers can be kept on their CPUs below {}", root.display()))?,
+        CgroupRoot::At(root) => {
+            let none = || format!("no containers can be kept on their CPUs below {}", root.display());
+            Cgroups::on(Kernel, root).with_context(|| if is_needed { impossible(&asked) } else { none() })?
+        }
         CgroupRoot::Usual => match Cgroups::live() {
             Ok(cgroups) => cgroups,
-            Err(error) if kind.is_some() => return Err(error).context(format!("{asked} is not possible")),
+            Err(error) if is_needed => return Err(error).context(impossible(&asked)),
             Err(error) => {
                 tracing::warn!("CPUs of containers are not enforced: {error}");
-                return Ok(Box::new(Unenforced));
+                return Ok(None);
             }
         },
     };
-    if kind.is_some() {
-        cgroups.can_partition().with_context(|| format!("{asked} is not possible"))?;
+    if is_needed {
+        cgroups.can_partition().with_context(|| impossible(&asked))?;
     }
-    let isolation = Isolation::load(kind, root)
+    Ok(Some(cgroups))
+}
+
+fn impossible(asked: &str) -> String {
+    format!("{asked} is not possible on this host")
+}
+
+/// Who writes these cgroups. What has to be known at the next start is in the folder `root`.
+///
+/// # Errors
+/// What an earlier start left there cannot be read.
+pub(crate) fn enforcer(
+    cgroups: Option<Cgroups<Kernel>>,
+    root: &Path,
+    shared: &Arc<Shared>,
+) -> anyhow::Result<Box<dyn Enforcer>> {
+    let Some(cgroups) = cgroups else { return Ok(Box::new(Unenforced)) };
+    let isolation = Isolation::load(kind_of(shared.node.options().partition), root)
         .with_context(|| format!("failed to read the partitions of {}", root.display()))?;
-    tracing::info!(root = %cgroups.root().display(), partition = option.name(), "CPUs of containers are enforced");
+    tracing::info!(root = %cgroups.root().display(), "CPUs of containers are enforced");
     let (sender, orders) = channel::unbounded();
     let shared = shared.clone();
     let mut keeper = Keeper::new(cgroups, isolation);
