@@ -23,7 +23,8 @@
 mod devices;
 
 use node_config::{
-    CacheAlignment, CpuPartition, Drift, MemoryNodes, MixUnit, OwnOptions, Placement, PodPolicy, Regroup, Strategy,
+    CacheAlignment, CpuPartition, Drift, MemoryNodes, MixUnit, OwnOptions, Placement, PodPolicy, Regroup,
+    Strategy,
 };
 
 use crate::devices::known_fields;
