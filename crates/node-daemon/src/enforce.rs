@@ -88,12 +88,14 @@ fn run(mut keeper: Keeper<Kernel>, orders: &Receiver<Order>, shared: &Shared) {
     loop {
         select! {
             recv(orders) -> order => match order {
-                Ok(Order::Enforce(_)) if !keeper.isolation.is_off() => keep_all(&mut keeper, orders, shared),
+                Ok(order @ Order::Enforce(_)) if !keeper.isolation.is_off() => {
+                    keep_all(&mut keeper, Some(order), orders, shared);
+                }
                 Ok(order) => carry_out(&mut keeper, order, shared),
                 // The owner has stopped.
                 Err(_) => return,
             },
-            recv(rounds) -> _ => keep_all(&mut keeper, orders, shared),
+            recv(rounds) -> _ => keep_all(&mut keeper, None, orders, shared),
         }
     }
 }
@@ -110,20 +112,22 @@ fn carry_out(keeper: &mut Keeper<Kernel>, order: Order, shared: &Shared) {
     }
 }
 
-/// A round over all containers. What is ordered is done first: it has an order among containers, which a round has not. A round
-/// that makes partitions has one of its own, and the snapshot knows all that was ordered until then.
-fn keep_all(keeper: &mut Keeper<Kernel>, orders: &Receiver<Order>, shared: &Shared) {
-    if keeper.isolation.is_off() {
-        for order in orders.try_iter() {
-            carry_out(keeper, order, shared);
-        }
-        keep(keeper, shared);
-        return;
+/// A round over all containers. What is ordered is done first: it has an order among containers, which a round has not.
+/// Partitions that are not wanted any more are let go before that; the snapshot knows all that was ordered until then.
+fn keep_all(keeper: &mut Keeper<Kernel>, first: Option<Order>, orders: &Receiver<Order>, shared: &Shared) {
+    let is_off = keeper.isolation.is_off();
+    if !is_off {
+        let wanted = Wanted::of(&shared.snapshot.load());
+        let trouble = keeper.isolation.let_go(&keeper.cgroups, &wanted.alone);
+        shared.metrics.partition_faults(trouble.len());
+        trouble.iter().for_each(isolation::Trouble::log);
     }
     let mut told = Vec::new();
-    for order in orders.try_iter() {
-        if let Order::Then(then) = order {
-            told.push(then);
+    for order in first.into_iter().chain(orders.try_iter()) {
+        match order {
+            // Who waits for a container waits for its partition too.
+            Order::Then(then) if !is_off => told.push(then),
+            order => carry_out(keeper, order, shared),
         }
     }
     keep(keeper, shared);
