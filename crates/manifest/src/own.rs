@@ -3,11 +3,14 @@
 //! ```yaml
 //! apiVersion: topolet.dev/v1alpha1
 //! kind: TopoletConfiguration
-//! cpu: {cacheAlignment: required}       # or bestEffort
+//! cpu:
+//!   cacheAlignment: required            # or bestEffort
+//!   resize: allow                       # or refuse
 //! memory:
 //!   nodes: withCPUs                     # or all
 //!   regroup: true                       # or false
 //!   drift: absorb                       # or refuse
+//!   resize: allow                       # or refuse
 //! placement:
 //!   strategy: most-allocated            # or lowest-number, least-allocated, spare-devices, keep-room
 //!   weights: {cpu: 1, memory: 1}        # for most-allocated and least-allocated
@@ -24,7 +27,7 @@ mod devices;
 
 use node_config::{
     CacheAlignment, CpuPartition, Drift, MemoryNodes, MixUnit, OwnOptions, Placement, PodPolicy, Regroup,
-    Strategy,
+    Resize, Strategy,
 };
 
 use crate::devices::known_fields;
@@ -40,6 +43,8 @@ use crate::{ManifestError, Problem, Source};
 pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError> {
     const VERSION: &str = "apiVersion topolet.dev/v1alpha1";
     const KIND: &str = "kind TopoletConfiguration";
+    const RESIZE: &str = "refuse or allow";
+    let resize = [Resize::Refuse, Resize::Allow].map(|option| (option.name(), option));
     let mut options = OwnOptions::default();
     for node in &documents(source, RepeatedKey::Refused)? {
         let document = Field::document(source, node);
@@ -60,15 +65,21 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
             "cpu, memory, placement, podPolicy, devices or cgroup",
         )?;
         if let Some(cpu) = document.get("cpu")? {
-            known_fields(&cpu, &["cacheAlignment"], "cacheAlignment")?;
+            known_fields(&cpu, &["cacheAlignment", "resize"], "cacheAlignment or resize")?;
             let words = [("bestEffort", CacheAlignment::BestEffort), ("required", CacheAlignment::Required)];
             choose(&cpu, "cacheAlignment", "bestEffort or required", &words, &mut options.cache_alignment)?;
+            choose(&cpu, "resize", RESIZE, &resize, &mut options.cpu_resize)?;
         }
         if let Some(placement) = document.get("placement")? {
             read_placement(&placement, &mut options.placement)?;
         }
         if let Some(memory) = document.get("memory")? {
-            known_fields(&memory, &["nodes", "regroup", "drift"], "nodes, regroup or drift")?;
+            known_fields(
+                &memory,
+                &["nodes", "regroup", "drift", "resize"],
+                "nodes, regroup, drift or resize",
+            )?;
+            choose(&memory, "resize", RESIZE, &resize, &mut options.memory_resize)?;
             let nodes = [("all", MemoryNodes::All), ("withCPUs", MemoryNodes::WithCpus)];
             choose(&memory, "nodes", "all or withCPUs", &nodes, &mut options.memory_nodes)?;
             let drift = [("refuse", Drift::Refuse), ("absorb", Drift::Absorb)];
@@ -220,6 +231,8 @@ mod tests {
             memory_nodes: MemoryNodes::WithCpus,
             regroup: Regroup::Never,
             drift: Drift::Absorb,
+            cpu_resize: Resize::Allow,
+            memory_resize: Resize::Allow,
             placement: Placement {
                 strategy: Strategy::LeastAllocated,
                 weights: [("cpu".to_owned(), 2), ("intel.com/vf".to_owned(), 0)].into(),
@@ -227,7 +240,8 @@ mod tests {
             },
             ..OwnOptions::default()
         };
-        let text = "cpu: {cacheAlignment: required}\nmemory: {nodes: withCPUs, drift: absorb, regroup: false}\n\
+        let text = "cpu: {cacheAlignment: required, resize: allow}\n\
+                    memory: {nodes: withCPUs, drift: absorb, regroup: false, resize: allow}\n\
                     placement: {strategy: least-allocated, weights: {cpu: 2, intel.com/vf: 0}}";
         assert_eq!(read(text), Ok(options));
     }
@@ -266,6 +280,8 @@ mod tests {
             "memory: {regroup: \"true\"}",
             "memory: {node: all}",
             "cpu: {cacheAlignment: always}",
+            "cpu: {resize: true}",
+            "memory: {resize: grow}",
             "disk: {}",
             "placement: {strategy: fullest}",
             "placement: {weights: {cpu: 1}}",

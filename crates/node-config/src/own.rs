@@ -31,6 +31,10 @@ pub struct OwnOptions {
     pub defer: Duration,
     /// `cgroup.partition`.
     pub partition: CpuPartition,
+    /// `cpu.resize`: whether pods whose containers have exclusive CPUs can be given other amounts of CPU.
+    pub cpu_resize: Resize,
+    /// `memory.resize`: whether pods whose memory is booked can be given other amounts of memory.
+    pub memory_resize: Resize,
 }
 
 impl OwnOptions {
@@ -161,4 +165,25 @@ pub enum Drift {
     Refuse,
     /// `absorb`: it starts if nothing that was granted is lost.
     Absorb,
+}
+
+/// Whether a pod that runs can have other amounts of what is allocated to it alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Resize {
+    /// `refuse`: its resize is infeasible, as in the kubelet.
+    #[default]
+    Refuse,
+    /// `allow`: what it holds grows and shrinks with it, and never below what it was admitted with.
+    Allow,
+}
+
+impl Resize {
+    /// The word for it in a configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Refuse => "refuse",
+            Self::Allow => "allow",
+        }
+    }
 }

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 
 use crate::{
     CacheAlignment, CpuPartition, DeviceLinks, Drift, KubeletConfiguration, MemoryNodes, MixUnit, OwnOptions,
-    Placement, Regroup,
+    Placement, Regroup, Resize,
 };
 
 /// With `apiVersion` and `kind`; fields that are not set are left out.
@@ -133,6 +133,8 @@ impl Serialize for OwnOptions {
             device_links,
             defer,
             partition,
+            cpu_resize,
+            memory_resize,
         } = self;
         OwnFields {
             api_version: "topolet.dev/v1alpha1",
@@ -142,6 +144,7 @@ impl Serialize for OwnOptions {
                     CacheAlignment::BestEffort => "bestEffort",
                     CacheAlignment::Required => "required",
                 },
+                resize: resize(*cpu_resize),
             },
             memory: MemoryFields {
                 nodes: match memory_nodes {
@@ -153,6 +156,7 @@ impl Serialize for OwnOptions {
                     Drift::Refuse => "refuse",
                     Drift::Absorb => "absorb",
                 },
+                resize: resize(*memory_resize),
             },
             // A program that does not know these reads the rest.
             placement: (*placement != Placement::default()).then(|| PlacementFields {
@@ -200,6 +204,13 @@ struct CgroupFields {
 #[serde(rename_all = "camelCase")]
 struct CpuFields {
     cache_alignment: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resize: Option<&'static str>,
+}
+
+/// The word where it is not the kubelet's way: a program that does not know the option reads the rest.
+fn resize(option: Resize) -> Option<&'static str> {
+    (option != Resize::default()).then(|| option.name())
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it in")]
@@ -231,6 +242,8 @@ struct MemoryFields {
     nodes: &'static str,
     regroup: bool,
     drift: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resize: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
