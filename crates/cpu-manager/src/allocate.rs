@@ -149,7 +149,13 @@ impl Static {
             Err(reason) => return Ok(Granted::SharedPool(reason)),
         };
         let own = held.assigned(&pod.uid, &container.name);
+        if own.is_some_and(|own| own.len() != request) && held.is_resizing(&pod.uid) {
+            let cpus = self.grow(held, pod, container, request, affinity, is_cut)?;
+            return Ok(Granted::Exclusive(cpus));
+        }
+        let is_kept = own.is_some() && held.is_resizing(&pod.uid);
         match (self.whole_core_check, own) {
+            _ if is_kept => {}
             (WholeCoreCheck::NewContainers, Some(_)) => {}
             // So a running container can fail here after a restart.
             (WholeCoreCheck::Everyone, _) | (WholeCoreCheck::NewContainers, None) => {

@@ -61,12 +61,12 @@ impl Static {
         }
     }
 
-    fn caches_of(&self, cpus: &CpuSet) -> usize {
+    pub(crate) fn caches_of(&self, cpus: &CpuSet) -> usize {
         self.allocator.units.caches.iter().filter(|cache| !cache.cpus.is_disjoint(cpus)).count()
     }
 
     /// How many caches hold `request` CPUs when nothing runs.
-    fn fewest_caches(&self, request: usize) -> usize {
+    pub(crate) fn fewest_caches(&self, request: usize) -> usize {
         let mut sizes: Vec<_> = self.allocator.units.caches.iter().map(|cache| cache.size).collect();
         sizes.sort_unstable_by_key(|size| Reverse(*size));
         let (mut held, mut caches) = (0, 0);

@@ -79,6 +79,11 @@ impl Static {
         let Ok(request) = self.pod_level.exclusive_cpus(pod, container) else { return };
         match held.assigned(&pod.uid, &container.name) {
             Some(own) if own.len() == request => self.push_family(request, Supply::Own(own), answers),
+            // What it has stays; the rest can come from the shared pool.
+            Some(own) if held.is_resizing(&pod.uid) => {
+                let supply = Supply::Pool { shared: held.shared(), reusable: Some(own) };
+                self.push_family(request, supply, answers);
+            }
             Some(_) => answers.push_impossible(self.resource.clone()),
             None => {
                 let supply = Supply::Pool { shared: held.shared(), reusable: held.reusable(&pod.uid) };
@@ -97,7 +102,8 @@ impl Static {
         let mut own = CpuSet::new();
         for container in &pod.containers {
             let Some(cpus) = held.assigned(&pod.uid, &container.name) else { continue };
-            if cpus.len() != self.pod_level.exclusive_cpus(pod, container).unwrap_or(0) {
+            let asked = self.pod_level.exclusive_cpus(pod, container).unwrap_or(0);
+            if cpus.len() != asked && !held.is_resizing(&pod.uid) {
                 answers.push_impossible(self.resource.clone());
                 return;
             }

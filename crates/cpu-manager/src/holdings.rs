@@ -21,7 +21,12 @@ pub struct Holdings {
     rare: Arc<Rare>,
     /// Of the pod that was served last; forgotten when another is. Never empty.
     reusable: Option<(PodUid, CpuSet)>,
+    /// The pod whose containers may be served with more CPUs than they have.
+    resizing: Option<PodUid>,
 }
+
+/// What was added to the CPUs of each container of a pod since its admission, in order.
+type GrownOfPod = BTreeMap<ContainerName, Vec<CpuSet>>;
 
 /// What few nodes have.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -30,6 +35,8 @@ struct Rare {
     pods: BTreeMap<PodUid, CpuSet>,
     /// The CPUs with which containers were admitted, where that is remembered.
     baselines: BTreeMap<PodUid, Arc<OfPod>>,
+    /// What was added since. No container is here without an addition.
+    grown: BTreeMap<PodUid, GrownOfPod>,
 }
 
 /// Dead containers released, not yet kept.
@@ -87,6 +94,39 @@ impl Holdings {
             self.keep_baseline(&pod, &container, &cpus);
         }
         self
+    }
+
+    /// The same with what was added to containers since, in order. The first addition is the oldest.
+    #[must_use]
+    pub fn with_grown(
+        mut self,
+        grown: impl IntoIterator<Item = (PodUid, ContainerName, Vec<CpuSet>)>,
+    ) -> Self {
+        for (pod, container, added) in grown {
+            self.set_grown(&pod, &container, added);
+        }
+        self
+    }
+
+    /// What was added to the CPUs of a container since its admission, in order. The first addition is the oldest.
+    #[must_use]
+    pub fn grown_of(&self, pod: &PodUid, container: &ContainerName) -> &[CpuSet] {
+        self.rare.grown.get(pod).and_then(|of| of.get(container)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Every container to which CPUs were added, by pod and name.
+    pub fn grown(&self) -> impl Iterator<Item = (&PodUid, &ContainerName, &[CpuSet])> {
+        self.rare
+            .grown
+            .iter()
+            .flat_map(|(pod, of)| of.iter().map(move |(name, added)| (pod, name, added.as_slice())))
+    }
+
+    /// The CPUs with which a container was admitted; `None` if that is not remembered.
+    #[must_use]
+    pub fn baseline(&self, pod: &PodUid, container: &ContainerName) -> Option<&CpuSet> {
+        let of = self.rare.baselines.get(pod)?;
+        of.binary_search_by(|(name, _)| name.cmp(container)).ok().map(|at| &of[at].1)
     }
 
     /// Every container of which the CPUs are known with which it was admitted, by pod and name.
@@ -299,6 +339,52 @@ impl Holdings {
         if self.rare.baselines.contains_key(pod) {
             remove(&mut Arc::make_mut(&mut self.rare).baselines, pod, container);
         }
+        self.set_grown(pod, container, Vec::new());
+    }
+
+    /// Remembers what was added to a container.
+    pub(crate) fn set_grown(&mut self, pod: &PodUid, container: &ContainerName, added: Vec<CpuSet>) {
+        if added.is_empty() && !self.rare.grown.contains_key(pod) {
+            return;
+        }
+        let grown = &mut Arc::make_mut(&mut self.rare).grown;
+        let of = grown.entry(pod.clone()).or_default();
+        if added.is_empty() {
+            of.remove(container);
+        } else {
+            of.insert(container.clone(), added);
+        }
+        if of.is_empty() {
+            grown.remove(pod);
+        }
+    }
+
+    /// A container has only `stays` of its CPUs from now on. The rest goes to the shared pool, except what other
+    /// containers of the pod hold too.
+    pub(crate) fn give_part_back(&mut self, pod: &PodUid, container: &ContainerName, stays: CpuSet) {
+        let Some(own) = self.assigned(pod, container) else { return };
+        let mut given = own - &stays;
+        for (_, other) in self.of_pod(pod).filter(|(name, _)| *name != container) {
+            given -= other;
+        }
+        self.shared |= &given;
+        self.set(pod, container, stays);
+    }
+
+    /// Containers of the pod may be served with more CPUs than they have, until [`Holdings::end_resize`].
+    pub(crate) fn begin_resize(&mut self, pod: &PodUid) {
+        self.resizing = Some(pod.clone());
+        self.reusable = None;
+    }
+
+    /// No pod is under resize any more.
+    pub fn end_resize(&mut self) {
+        self.resizing = None;
+    }
+
+    /// Whether the pod is under resize.
+    pub(crate) fn is_resizing(&self, pod: &PodUid) -> bool {
+        self.resizing.as_ref() == Some(pod)
     }
 
     /// A container of `pod` has been served with `cpus`: init containers leave them to later ones, the others keep
