@@ -119,4 +119,21 @@ impl Books {
             left -= given;
         }
     }
+
+    /// Books `size` instead of what `block` has, on the same nodes, which stay bound as they are.
+    pub(crate) fn change(&mut self, block: &Block, size: u64) {
+        let Some(at) = self.position(&block.resource) else { return };
+        if let Some(more) = size.checked_sub(block.size) {
+            block.nodes.iter().fold(more, |left, node| self.take(node, at, left));
+            return;
+        }
+        let mut left = block.size - size;
+        for node in block.nodes.iter() {
+            let Some(amounts) = self.amounts_mut(node, at) else { continue };
+            let given = amounts.reserved.min(left);
+            amounts.free = amounts.free.wrapping_add(given);
+            amounts.reserved -= given;
+            left -= given;
+        }
+    }
 }
