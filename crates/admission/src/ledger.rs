@@ -169,6 +169,12 @@ impl Ledger {
         self.pods.iter()
     }
 
+    /// An admitted pod.
+    #[must_use]
+    pub fn pod(&self, uid: &PodUid) -> Option<&Pod> {
+        self.pods.get(uid).map(AsRef::as_ref)
+    }
+
     /// Whether a pod of this UID is admitted.
     #[must_use]
     pub fn has_pod(&self, pod: &PodUid) -> bool {

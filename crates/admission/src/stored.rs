@@ -121,5 +121,9 @@ impl Node {
 fn stored_cpus(held: &CpuHoldings) -> CpuHoldings {
     let assigned = held.iter().map(|(pod, container, cpus)| (pod.clone(), container.clone(), cpus.clone()));
     let whole = held.whole_pods().map(|(pod, cpus)| (pod.clone(), cpus.clone()));
-    CpuHoldings::new(held.shared().clone(), assigned).with_whole_pods(whole)
+    let baselines =
+        held.baselines().map(|(pod, container, cpus)| (pod.clone(), container.clone(), cpus.clone()));
+    let grown = held.grown().map(|(pod, container, added)| (pod.clone(), container.clone(), added.to_vec()));
+    let stored = CpuHoldings::new(held.shared().clone(), assigned).with_whole_pods(whole);
+    stored.with_baselines(baselines).with_grown(grown)
 }

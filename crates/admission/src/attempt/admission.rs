@@ -14,7 +14,7 @@ use crate::ledger::Ledger;
 use crate::node::Node;
 
 /// No plugin has answered yet.
-static NO_REPLIES: Replies = Replies::new();
+pub(crate) static NO_REPLIES: Replies = Replies::new();
 
 /// A pod that asks to run on a node, beside what a ledger holds. It borrows everything and decides nothing before
 /// [`Admission::attempt`], [`Admission::trace`] or [`Admission::explain`].

@@ -47,6 +47,15 @@ pub(crate) struct Steps<'a> {
     pub(crate) device_file: DeviceFile,
     wanted: Wanted,
     scoring: Scoring,
+    operation: Operation,
+}
+
+/// What is done to the pod.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Add,
+    /// It runs, and is to have other amounts; nobody is preempted for that.
+    Resize,
 }
 
 /// Whether the kubelet has written which devices were given out. It writes them after each container; only what is
@@ -98,7 +107,13 @@ impl<'a> Steps<'a> {
             device_file: DeviceFile::Written,
             wanted: Wanted::All,
             scoring: Scoring::default(),
+            operation: Operation::Add,
         }
+    }
+
+    /// For a pod that runs and is to have other amounts.
+    pub(crate) fn resizing(self) -> Self {
+        Self { operation: Operation::Resize, ..self }
     }
 
     pub(crate) fn traced(self, trace: &'a mut Trace) -> Self {
@@ -337,7 +352,7 @@ impl<'a> Steps<'a> {
         let shortages = self.node.shortages(&self.after, self.pod, &self.requests);
         let mismatch = self.node.mismatches(&self.after, self.pod).into_iter().next();
         // For a critical pod room can be made; a mismatch cannot be mended and is what is reported.
-        let is_critical = self.pod.constraints.is_critical();
+        let is_critical = self.pod.constraints.is_critical() && self.operation == Operation::Add;
         match mismatch {
             Some(mismatch) if is_critical || shortages.is_empty() => return Err(Stop::mismatch(mismatch)),
             None if is_critical && !shortages.is_empty() => self.preempt(&shortages)?,

@@ -9,7 +9,7 @@ use kubelet_release::{CheckpointForm, Rules};
 use node_config::{
     Amounts, CapacityFacts, CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, DistanceRows, FeatureGates,
     Gate, GateError, KubeletConfiguration, MemoryConfigError, MemoryNodes, MemoryPolicyName, OwnOptions,
-    PodChoice, Reservation, ReservationError, ReservedTooMuch, TopologyConfig, TopologyConfigError,
+    PodChoice, Reservation, ReservationError, ReservedTooMuch, Resize, TopologyConfig, TopologyConfigError,
     TopologyFacts, TopologyPolicyName, allocatable, capacity, cpu_options, reserved_too_much,
 };
 use numa_bitmask::NodeMask;
@@ -197,6 +197,9 @@ struct Starting<'a> {
 impl Starting<'_> {
     /// Whether the CPUs are remembered with which containers were admitted.
     fn baselines(&self) -> Baselines {
+        if self.options.cpu_resize == Resize::Allow {
+            return Baselines::Kept;
+        }
         match self.config.rules.checkpoints {
             CheckpointForm::Embedded if self.gates.is_on(Gate::InPlacePodVerticalScalingExclusiveCpus) => {
                 Baselines::Kept
