@@ -19,6 +19,9 @@ use topology_model::NodeId;
 pub struct Grants {
     /// CPUs of its own.
     pub cpus: Option<Cpus>,
+    /// What resizes have added to the CPUs of its containers, the oldest first. It decides what a container gives back
+    /// first; the state files have sets only.
+    pub grown: BTreeMap<ContainerName, Vec<CpuSet>>,
     /// Memory and huge pages.
     pub memory: Option<Memory>,
     /// Devices, by container and resource.
@@ -51,13 +54,18 @@ impl Grants {
             containers: held.of_pod(pod).map(|(name, cpus)| (name.clone(), cpus.clone())).collect(),
             whole: held.whole_pod(pod).cloned(),
         });
+        let grown = ledger.cpus().into_iter().flat_map(|held| {
+            let of = held.of_pod(pod).map(move |(name, _)| (name.clone(), held.grown_of(pod, name).to_vec()));
+            of.filter(|(_, added)| !added.is_empty())
+        });
+        let grown = grown.collect();
         let memory = node.memory().zip(ledger.memory()).map(|(policy, held)| {
             let (containers, whole) = policy.stored_of(held, pod);
             Memory { containers, whole }
         });
         let devices = ledger.devices().of_pod(pod);
         let devices = devices.map(|(name, of, held)| ((name.clone(), of.clone()), held.clone()));
-        Self { cpus, memory, devices: devices.collect() }
+        Self { cpus, grown, memory, devices: devices.collect() }
     }
 }
 
@@ -67,6 +75,8 @@ impl Grants {
 pub(crate) struct Wire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cpus: Option<WireCpus>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    grown: BTreeMap<String, Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     memory: Option<WireMemory>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -172,6 +182,11 @@ impl From<&Grants> for Wire {
                     .collect(),
                 whole: cpus.whole.as_ref().map(CpuSet::to_string),
             }),
+            grown: grants
+                .grown
+                .iter()
+                .map(|(name, added)| (name.to_string(), added.iter().map(CpuSet::to_string).collect()))
+                .collect(),
             memory: grants.memory.as_ref().map(|memory| WireMemory {
                 containers: memory
                     .containers
@@ -236,7 +251,12 @@ impl TryFrom<Wire> for Grants {
             let held = Held::new(by_node, of.reply);
             ((ContainerName::new(&of.container), ResourceName::new(&of.resource)), held)
         });
+        let grown = wire.grown.into_iter().map(|(name, added)| {
+            let added = added.into_iter().map(cpus).collect::<Result<Vec<_>, _>>()?;
+            Ok((ContainerName::new(&name), added))
+        });
         Ok(Self {
+            grown: grown.collect::<Result<_, NoCpus>>()?,
             cpus: wire.cpus.map(of_cpus).transpose()?,
             memory: wire.memory.map(of_memory),
             devices: devices.collect(),

@@ -14,6 +14,7 @@ pub mod record;
 mod manifest_file;
 pub mod moves;
 mod grants;
+mod resizes;
 mod start;
 mod books;
 mod fault;

@@ -17,6 +17,7 @@ use topology_admission::{Ledger, Node, RestoreError, RunningPods, StoredHoldings
 use crate::files::{self, NullBooks, UnknownFile};
 use crate::folder::StateFolder;
 use crate::record::{Record, RecordError};
+use crate::resizes::with_resizes;
 
 /// What a node goes on with.
 #[derive(Clone, Debug, Default)]
@@ -91,6 +92,11 @@ impl StateFolder {
             start.records.push(record);
         }
         start.records.sort_by_key(|record| record.arrival);
+        if let (Some(policy), Some(held)) = (node.cpus(), start.stored.cpus.take()) {
+            let of = |uid: &PodUid| start.records.iter().find(|record| record.pod.uid == *uid);
+            let held = with_resizes(policy, held, |uid| of(uid)?.grants.as_ref());
+            start.stored.cpus = Some(held);
+        }
         Ok(start)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cpu_manager::{Holdings, Static};
+use cpu_manager::{Baselines, Holdings, Static};
 use cpuset::CpuSet;
 use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::cpu::CpuState;
@@ -14,6 +14,7 @@ use super::{Assumption, Remedy, Work};
 use crate::fault::{Fault, FaultKind, Holding, Kind, WholeShare};
 use crate::files;
 use crate::grants::Cpus;
+use crate::resizes::with_resizes;
 
 const FILE: StateFile = StateFile::Cpu;
 
@@ -136,6 +137,18 @@ impl Work<'_> {
         });
         let whole = held.iter().filter_map(|(pod, cpus)| Some((pod.clone(), cpus.whole.clone()?)));
         let holdings = Holdings::new(shared, assigned).with_whole_pods(whole);
+        let stored = state.iter().flat_map(|state| &state.baselines);
+        let stored = stored.flat_map(|(pod, of)| of.iter().map(move |(name, cpus)| (pod, name, cpus)));
+        let baselines: Vec<_> = stored
+            .filter(|_| policy.baselines() == Baselines::Kept)
+            .filter_map(|(pod, name, cpus)| {
+                let own = holdings.assigned(pod, name)?;
+                Some((pod.clone(), name.clone(), cpus & own))
+            })
+            .collect();
+        let holdings = with_resizes(policy, holdings.with_baselines(baselines), |pod| {
+            self.record(pod).and_then(|record| record.grants.as_ref())
+        });
         let is_new = self.found.cpu.is_none() && holdings.is_empty();
         // A pod without containers of which nothing but the name was stored is one still.
         let sealed = state.filter(|_| doubt.is_none());

@@ -3,7 +3,8 @@
 //! The owner writes a pod that comes into the state files first and gives it its own file last. It removes the file of
 //! a pod that goes first and takes the pod out of the state files afterwards. In both cases a crash leaves the state
 //! files ahead of the pods' own: they have one pod more. When a container starts, the memory of the init containers before
-//! it goes from the memory file first and from the pod's own file last. Every other difference is a repair: somebody
+//! it goes from the memory file first and from the pod's own file last. A resize changes the state files first too, and
+//! one that was cut short has not happened. Every other difference is a repair: somebody
 //! edited or restored a file.
 //!
 //! Of the pods that one pod preempts each goes by itself, so that a crash in a preemption leaves one such pod as well.
@@ -12,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use cpu_manager::Holdings;
+use cpu_manager::{Baselines, Holdings};
 use cpuset::CpuSet;
 use device_manager::Held as HeldDevices;
 use kubelet_checkpoint::cpu::CpuState;
@@ -77,10 +78,46 @@ impl Work<'_> {
         }
         let mut other = other.into_iter();
         let is_ahead = |pod: &PodUid| match self.record(pod) {
-            Some(record) => disagreeing == [Path::new(StateFile::Memory.path())] && self.has_started(record),
+            Some(record) => {
+                let is_memory = disagreeing == [Path::new(StateFile::Memory.path())];
+                (is_memory && self.has_started(record)) || self.is_resized(record)
+            }
             None => true,
         };
         other.next().filter(|pod| other.next().is_none() && is_ahead(pod))
+    }
+
+    /// Whether the state files differ from the pod's own file as in the middle of a resize: the same containers have more
+    /// CPUs or fewer, and more memory or less on the same nodes.
+    fn is_resized(&self, record: &Record) -> bool {
+        let uid = &record.pod.uid;
+        let Some(grants) = &record.grants else { return false };
+        let cpus = match (&grants.cpus, &self.reads.cpu.state) {
+            (Some(own), Some(state)) => {
+                let was = state.containers.get(uid).cloned().unwrap_or_default();
+                let is_part = |(name, own): (&ContainerName, &CpuSet)| {
+                    was.get(name).is_some_and(|was| (own - was).is_empty() || (was - own).is_empty())
+                };
+                own.whole.is_none() && own.containers.len() == was.len() && own.containers.iter().all(is_part)
+            }
+            (own, _) => own.is_none(),
+        };
+        let memory = match (&grants.memory, &self.reads.memory.state) {
+            (Some(own), Some(state)) => files::memory(state).is_ok_and(|was| {
+                let was = was.entries.get(uid).cloned().unwrap_or_default();
+                let places = |blocks: &[memory_manager::StoredBlock]| -> Vec<_> {
+                    blocks.iter().map(|block| (block.resource.clone(), block.nodes.clone())).collect()
+                };
+                let is_there = |(name, own): (&ContainerName, &Vec<memory_manager::StoredBlock>)| {
+                    was.get(name).is_some_and(|was| places(was) == places(own))
+                };
+                own.whole.is_none()
+                    && own.containers.len() == was.len()
+                    && own.containers.iter().all(is_there)
+            }),
+            (own, _) => own.is_none(),
+        };
+        self.node.cpus().is_some_and(|policy| policy.baselines() == Baselines::Kept) && cpus && memory
     }
 
     /// Whether the memory file lacks memory of a pod's init containers and nothing else of it.
