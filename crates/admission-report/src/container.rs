@@ -177,7 +177,7 @@ fn device_nodes(facts: &Facts<'_>, placed: &Placed) -> Option<NodeIds> {
 }
 
 impl MemoryBlock {
-    fn new(nodes: &Nodes, block: &Block) -> Self {
+    pub(crate) fn new(nodes: &Nodes, block: &Block) -> Self {
         Self {
             resource: Resource::from(&block.resource),
             bytes: block.size,

@@ -23,6 +23,7 @@ extern crate alloc;
 
 mod facts;
 mod report;
+mod resize;
 mod refusal;
 mod deferred;
 mod why;
@@ -70,6 +71,7 @@ pub use obstacle::{MachineLack, Obstacle, SetSize, WiderSet};
 pub use parts_of_bytes::PartsOfBytes;
 pub use refusal::Refusal;
 pub use report::{Conclusion, Report};
+pub use resize::{LargestSize, NodeOfResize, ResizeRefusal, ResizeReport, ResizedContainer};
 pub use resource::Resource;
 pub use room::{NodeRoom, ResourceRoom};
 pub use unchecked::{UncheckedResource, unchecked_notice, unchecked_resources};

@@ -12,6 +12,7 @@ mod comparison;
 mod decision;
 mod explanation;
 mod moves;
+mod resize;
 mod legend;
 mod decision_picture;
 mod held;
@@ -46,6 +47,7 @@ pub use quotes::{
     QuotedError, in_one_line, is_quoted, locale_glyphs, manifest_error, manifest_style, quoted_error,
 };
 pub use ranges::ranges;
+pub use resize::resize;
 pub use state::{findings, holders, shown as shown_text};
 pub use status::{NodeStatus, NotRunning, PodStatus, Usage};
 pub use tally::{Tally, is_not_pinned};

@@ -1,9 +1,11 @@
 //! `topolet explain`: the decision on a pod with everything that led to it, and all that would have fitted.
 
+use anyhow::bail;
 use clap::Args;
 use topology_admission::Tries;
 
 use super::admit::{self, Depth, Way};
+use super::explain_resize;
 use crate::arguments::{DecisionOutputArguments, PodsArguments};
 use crate::drawn;
 use crate::outcome::Outcome;
@@ -11,9 +13,16 @@ use crate::render::Screen;
 use crate::told::ToldArguments;
 
 #[derive(Args, Debug)]
+#[command(mut_arg("files", |files| files.required(false).required_unless_present("resize")))]
 pub(crate) struct ExplainArguments {
     #[command(flatten)]
     pub(crate) pods: PodsArguments,
+    /// Whether a pod that runs on the node can have other amounts of CPU and memory: the pod, as NAME, NAMESPACE/NAME or
+    /// UID, and its sizes, as cpu=12 memory=8Gi; main.cpu=12 names the container where there are several. The limit
+    /// changes with the request where both are the same. CPUs and memory that pods hold alone are resized as
+    /// cpu.resize and memory.resize of --topolet-config allow.
+    #[arg(long, value_names = ["POD", "SIZE"], num_args = 2.., conflicts_with = "files")]
+    pub(crate) resize: Vec<String>,
     /// How many changes are tried at most to find what would fit.
     #[arg(long, value_name = "NUMBER", default_value_t = Tries::default().0)]
     pub(crate) tries: usize,
@@ -24,6 +33,12 @@ pub(crate) struct ExplainArguments {
 }
 
 pub(super) fn run(arguments: &ExplainArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    if !arguments.resize.is_empty() {
+        let Some(format) = arguments.output.output.text() else {
+            bail!("--resize is told as table, json or yaml")
+        };
+        return explain_resize::run(&arguments.pods, &arguments.resize, format, screen);
+    }
     let (node, residents, asked) = admit::read(&arguments.pods, screen)?;
     let (told, tries) = (&arguments.told, Tries(arguments.tries));
     match arguments.output.output.text() {

@@ -9,6 +9,7 @@ mod demo;
 mod diff;
 mod events;
 mod explain;
+mod explain_resize;
 mod examples;
 mod export;
 #[cfg(feature = "kubernetes")]

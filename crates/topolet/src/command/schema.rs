@@ -7,7 +7,7 @@ use clap::Args;
 use node_output::schema::{Form, document};
 use node_output::{Comparison, MachineView, NodeOutlook, NodeStatus, PendingPod, PodOutlook, Shown};
 
-use super::{admit, state, topology, upgrade};
+use super::{admit, explain_resize, state, topology, upgrade};
 use crate::outcome::Outcome;
 use crate::render::Screen;
 use crate::repair::StateRepair;
@@ -24,9 +24,10 @@ pub(crate) struct SchemaArguments {
 }
 
 /// What commands print by themselves.
-const FORMS: [Form; 16] = [
+const FORMS: [Form; 17] = [
     Form::new::<admit::Decisions<'static>>("Decisions", "admit"),
     Form::new::<admit::Explanations<'static>>("Explanation", "explain"),
+    Form::new::<explain_resize::Resize<'static>>("Resize", "explain --resize"),
     Form::new::<admit::Summary<'static>>("DecisionSummary", "admit --summary"),
     Form::new::<Comparison>("Comparison", "diff"),
     Form::new::<crate::advice::Checked>("ConfigCheck", "config check"),
