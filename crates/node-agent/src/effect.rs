@@ -12,7 +12,7 @@ use memory_manager::Moved;
 use numa_bitmask::NodeMask;
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
 use thiserror::Error;
-use topology_admission::{Counted, Deferral, Ledger, Node, Stale, Trace, Verdict};
+use topology_admission::{Counted, Deferral, Ledger, Node, SizeError, Stale, Trace, Verdict, When};
 use topology_model::NodeId;
 
 use crate::event::Ticket;
@@ -141,6 +141,25 @@ pub enum RequestError {
     /// The pod is in the folder.
     #[error("pod {0} comes from the folder: remove its manifest there")]
     InFolder(String),
+    /// No pod can be resized to these amounts.
+    #[error(transparent)]
+    Size(SizeError),
+    /// The pod cannot have these amounts, now or never.
+    #[error("{when}: {message}")]
+    NotResized {
+        /// Whether it can be later.
+        when: When,
+        /// Why not.
+        message: String,
+    },
+    /// The pod is resized where it comes from.
+    #[error("pod {pod} comes from the {source_name}, and only pods of requests can be resized")]
+    ResizedElsewhere {
+        /// Namespace and name.
+        pod: String,
+        /// `folder` or `cluster`.
+        source_name: &'static str,
+    },
     /// The pod was deleted while it waited for a plugin.
     #[error("pod {0} was deleted while it was being decided on")]
     DeletedMeanwhile(String),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cpu_manager::ContainerId;
 use device_manager::{Device, OverBudget, PluginOptions, Question, Reply};
 use pod_spec::{ContainerKey, Pod, PodUid, ResourceName};
-use topology_admission::Plan as MovePlan;
+use topology_admission::{Plan as MovePlan, Sizes};
 
 use crate::listing::Listing;
 
@@ -50,6 +50,8 @@ pub enum Request {
     },
     /// That a pod holds nothing any more.
     Delete(PodUid),
+    /// That containers of a pod have other amounts.
+    Resize(PodUid, Sizes),
     /// A container has been created, and its process is about to start.
     Started {
         /// The container and its pod.

@@ -29,6 +29,7 @@ mod requests;
 mod refused;
 mod listed;
 mod changes;
+mod resize;
 mod backlog;
 mod order;
 mod places;
@@ -174,6 +175,9 @@ impl Owner {
             }
             Event::Request(ticket, Request::Repack { pod, plan }) => self.ask_to_repack(ticket, pod, plan),
             Event::Request(ticket, Request::Delete(uid)) => self.ask_to_delete(ticket, &uid),
+            Event::Request(ticket, Request::Resize(uid, sizes)) => {
+                self.changes.push_back(Change::Resize { uid, sizes, ticket });
+            }
             Event::Request(ticket, Request::Started { container, id, cgroup }) => {
                 self.ask_to_start(ticket, container, id, cgroup);
             }

@@ -136,6 +136,38 @@ fn preemptions() -> Vec<Step> {
     ]
 }
 
+/// Pods that grow and shrink, one into what the other has given back.
+fn resizes() -> Vec<Step> {
+    let plain = |event| Step { event, folder: None };
+    let admit = |name: &str, cpus| plain(Event::Request(Ticket(0), Request::Admit(pod(name, cpus, 0))));
+    let resize = |name: &str, cpus, gibibytes| {
+        let sizes = common::sizes(cpus, gibibytes);
+        plain(Event::Request(Ticket(0), Request::Resize(uid(name), sizes)))
+    };
+    let started = |name: &str, id: &str| {
+        let container = ContainerKey { pod: uid(name), container: ContainerName::new("app") };
+        let cgroup = Some(PathBuf::from("kubepods").join(id));
+        plain(Event::Request(Ticket(0), Request::Started { container, id: id.into(), cgroup }))
+    };
+    vec![
+        plain(listing(&[])),
+        admit("a", 1),
+        started("a", "a1"),
+        admit("b", 2),
+        started("b", "b1"),
+        admit("shared", 0),
+        started("shared", "sh1"),
+        resize("a", 3, 2),
+        resize("b", 3, 1),
+        resize("a", 2, 4),
+        resize("b", 4, 1),
+        resize("a", 1, 1),
+        resize("b", 2, 2),
+        plain(Event::Request(Ticket(0), Request::Delete(uid("b")))),
+        resize("a", 4, 8),
+    ]
+}
+
 type TestAgent = Agent<SimulatedDisk>;
 
 /// Starts the node from what is on the disk.
@@ -324,8 +356,61 @@ fn several_pods_go_for_one() {
 }
 
 #[test]
+fn pods_are_resized_in_a_row() {
+    let disk = SimulatedDisk::default();
+    let mut agent = start(&disk);
+    let mut lines = Vec::new();
+    let mut written = BTreeMap::new();
+    for Step { event, .. } in resizes() {
+        let is_resize = matches!(event, Event::Request(_, Request::Resize(..)));
+        for effect in handle(&mut agent, event) {
+            match effect {
+                Effect::Answer(_, Answer::Done) if is_resize => {
+                    let of = |name| holding(agent.owner().ledger(), &uid(name));
+                    let [a, b] = ["a", "b"].map(of);
+                    lines.push(format!("a {} {}Gi, b {} {}Gi", a.0, a.1 >> 30, b.0, b.1 >> 30));
+                }
+                // One cgroup after the other: at no moment two containers share an exclusive CPU.
+                Effect::Enforce(one) => {
+                    written.insert(one.container.pod.clone(), one.pinning.cpus.unwrap());
+                    let cpus = |name: &str| written.get(&uid(name)).cloned().unwrap_or_default();
+                    let [a, b, shared] = ["a", "b", "shared"].map(cpus);
+                    assert!(
+                        a.is_disjoint(&b) && a.is_disjoint(&shared) && b.is_disjoint(&shared),
+                        "{written:?}"
+                    );
+                }
+                Effect::Ended(gone, _) => {
+                    written.remove(&gone);
+                }
+                Effect::Answer(_, Answer::Failed(error)) => panic!("{error}"),
+                Effect::NotWritten(why) => panic!("{why}"),
+                _ => {}
+            }
+        }
+        assert_sound(&agent, "without a fault");
+        // What was added in which order outlives a start.
+        let ledger = agent.owner().ledger().clone();
+        assert_eq!(repair(&disk).0.owner().ledger().cpus(), ledger.cpus());
+        assert_eq!(start(&disk).owner().ledger().cpus(), ledger.cpus());
+    }
+    assert_eq!(
+        lines,
+        [
+            "a 1,4-5 2Gi, b 2-3 2Gi",
+            "a 1,4-5 2Gi, b 2-3,6 1Gi",
+            "a 1,4 4Gi, b 2-3,6 1Gi",
+            "a 1,4 4Gi, b 2-3,5-6 1Gi",
+            "a 1 1Gi, b 2-3,5-6 1Gi",
+            "a 1 1Gi, b 2-3 2Gi",
+            "a 1-4 8Gi, b  0Gi",
+        ]
+    );
+}
+
+#[test]
 fn killed_at_every_file_operation_nothing_is_lost_and_nothing_owned_twice() {
-    for steps in [scenario, preemptions] {
+    for steps in [scenario, preemptions, resizes] {
         nothing_is_lost_and_nothing_owned_twice(steps);
     }
 }
@@ -401,7 +486,7 @@ fn after_one_failed_operation_what_is_on_disk_is_what_was_told() {
 /// A crash between two files is no damage: what was cut short is completed, and nobody is told of a repair.
 #[test]
 fn killed_at_every_file_operation_no_backup_is_made_and_nothing_is_called_damaged() {
-    for steps in [scenario, preemptions] {
+    for steps in [scenario, preemptions, resizes] {
         no_backup_is_made_and_nothing_is_called_damaged(steps);
     }
 }

@@ -7,6 +7,7 @@ mod routes;
 mod query;
 mod segments;
 mod reply;
+mod resize;
 mod decide;
 mod repack;
 mod benches;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cpu_manager::{Change as CpuChange, ContainerId, Holdings as CpuHoldings};
 use device_manager::Inventory;
 use pod_spec::{ContainerKey, PodUid};
-use topology_admission::{Ledger, SourcesReady};
+use topology_admission::{Ledger, Sizes, SourcesReady};
 
 use super::Owner;
 use super::backlog::Deferred;
@@ -28,6 +28,11 @@ pub(super) enum Change {
         uid: PodUid,
         ticket: Option<Ticket>,
         why: EndReason,
+    },
+    Resize {
+        uid: PodUid,
+        sizes: Sizes,
+        ticket: Ticket,
     },
     Started {
         ticket: Ticket,
@@ -53,7 +58,9 @@ impl Change {
         match self {
             Self::Rewrite | Self::SourcesReady | Self::File { .. } | Self::Inventory(_) => None,
             Self::End { ticket, .. } => *ticket,
-            Self::Started { ticket, .. } | Self::Exited { ticket, .. } => Some(*ticket),
+            Self::Started { ticket, .. } | Self::Exited { ticket, .. } | Self::Resize { ticket, .. } => {
+                Some(*ticket)
+            }
         }
     }
 
@@ -61,7 +68,9 @@ impl Change {
         match self {
             Self::Rewrite | Self::SourcesReady | Self::Inventory(_) => DecidingFiles::None,
             Self::End { .. } => DecidingFiles::First,
-            Self::Started { .. } | Self::Exited { .. } | Self::File { .. } => DecidingFiles::All,
+            Self::Started { .. } | Self::Exited { .. } | Self::File { .. } | Self::Resize { .. } => {
+                DecidingFiles::All
+            }
         }
     }
 }
@@ -108,6 +117,7 @@ impl Owner {
                 let ended = vec![(uid.clone(), why.clone())];
                 Outcome { ended, ..Outcome::new(self.ledger.release(uid)) }
             }
+            Change::Resize { uid, sizes, .. } => self.resized(uid, sizes)?,
             Change::Started { container, id, cgroup, .. } => {
                 let mut record = self.startable(container, id)?.clone();
                 let running = Running { container: container.container.clone(), cgroup: cgroup.clone() };
@@ -141,7 +151,7 @@ impl Owner {
     }
 
     /// The outcome of a change of one pod's record.
-    fn changed(&self, after: Ledger, record: Record) -> Outcome {
+    pub(super) fn changed(&self, after: Ledger, record: Record) -> Outcome {
         let records = vec![Arc::new(record.holding(&self.node, &after))];
         Outcome { records, ..Outcome::new(after) }
     }

@@ -12,10 +12,10 @@ use device_manager::{Inventory, Moment};
 use k8s_quantity::{Format, Quantity};
 use kubelet_checkpoint::store::StateFile;
 use node_agent::{Effect, Event, FileName, ListedPod, Listing, Owner, WriteOutcome};
-use node_config::{KubeletConfiguration, OwnOptions};
+use node_config::{KubeletConfiguration, OwnOptions, Resize};
 use node_state::{ManifestFile, PODS, StateFolder};
-use pod_spec::{Container, ContainerName, Pod, PodUid, Role};
-use topology_admission::{Compat, Node};
+use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceList, Role};
+use topology_admission::{Compat, Node, Size, Sizes};
 use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
 
 /// Two NUMA nodes with four CPUs and 16Gi each; CPU 0 and 1Gi are reserved.
@@ -65,7 +65,8 @@ fn node_under(policy: &str, defer: Duration) -> Arc<Node> {
         ..KubeletConfiguration::default()
     };
     let view = KubeletView::new(&machine).unwrap();
-    let options = OwnOptions { defer, ..OwnOptions::default() };
+    let (cpu_resize, memory_resize) = (Resize::Allow, Resize::Allow);
+    let options = OwnOptions { defer, cpu_resize, memory_resize, ..OwnOptions::default() };
     Arc::new(Node::start_with(&view, &config, None, Compat::default(), options).unwrap())
 }
 
@@ -76,7 +77,7 @@ pub fn uid(name: &str) -> PodUid {
 /// A Guaranteed pod with so many CPUs, as many Gi and so many devices; without CPUs it asks for nothing.
 pub fn pod(name: &str, cpus: u32, devices: u32) -> Arc<Pod> {
     let amount = |value: u32| Quantity::from_units(i64::from(value), Format::DecimalSi);
-    let mut limits = pod_spec::ResourceList::new();
+    let mut limits = ResourceList::new();
     if cpus > 0 {
         limits.insert("cpu".into(), amount(cpus));
         limits.insert("memory".into(), Quantity::from_units(i64::from(cpus) << 30, Format::BinarySi));
@@ -89,6 +90,15 @@ pub fn pod(name: &str, cpus: u32, devices: u32) -> Arc<Pod> {
     let mut pod = Pod::new("default", name, vec![container]);
     pod.uid = uid(name);
     Arc::new(pod)
+}
+
+/// New amounts of the pod's container: so many CPUs, and so many Gi.
+pub fn sizes(cpus: u32, gibibytes: u32) -> Sizes {
+    let amount = |value: u32| Quantity::from_units(i64::from(value), Format::DecimalSi);
+    let memory = Quantity::from_units(i64::from(gibibytes) << 30, Format::BinarySi);
+    let amounts: ResourceList = [("cpu".into(), amount(cpus)), ("memory".into(), memory)].into();
+    let size = Size { requests: amounts.clone(), limits: amounts };
+    Sizes([(ContainerName::new("app"), size)].into())
 }
 
 /// A listing of pods with the files that they are in, and of files that cannot be used.

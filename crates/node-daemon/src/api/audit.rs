@@ -87,6 +87,7 @@ pub(super) const fn what(request: &Request) -> &'static str {
         Request::Admit(_) | Request::AdmitBound(_) => "admit",
         Request::Repack { .. } => "repack",
         Request::Delete(_) => "delete",
+        Request::Resize(..) => "resize",
         Request::Started { .. } => "started",
         Request::Exited(_) => "exited",
     }

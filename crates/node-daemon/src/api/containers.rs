@@ -98,7 +98,7 @@ impl Done {
     }
 }
 
-fn parsed<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, Failure> {
+pub(super) fn parsed<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, Failure> {
     serde_json::from_slice(body).map_err(|error| Failure::wrong(format!("body: {error}")))
 }
 

@@ -14,6 +14,7 @@ use super::events::LAST_EVENT_ID;
 use super::operations::{Access, Answer, Described, ERROR, OPERATIONS, Operation, Sent};
 use super::query::{Parameter, Query, Values};
 use super::reply::OUTCOME;
+use super::resize::ResizeBody;
 use super::routes::Answered;
 use super::sent::FILE;
 
@@ -167,6 +168,7 @@ fn sent(sent: Sent, generator: &mut SchemaGenerator) -> Option<Value> {
                 },
             }));
         }
+        Sent::Resize => (read::<ResizeBody>(generator), "The new amounts."),
         Sent::Started => {
             (read::<StartedBody>(generator), "The container, with its cgroup or a process of it.")
         }

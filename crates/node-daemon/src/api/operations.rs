@@ -5,7 +5,7 @@ use node_output::schema::Form;
 
 use super::query::{Parameter, SHAPE};
 use super::routes::Node;
-use super::{containers, decide, events, look, openapi, page, pods, repack, reply, routes};
+use super::{containers, decide, events, look, openapi, page, pods, repack, reply, resize, routes};
 
 /// One method of one path.
 pub(super) struct Operation {
@@ -34,6 +34,7 @@ pub(super) struct Operation {
 pub(super) enum Verb {
     Get,
     Post,
+    Patch,
     Delete,
 }
 
@@ -43,6 +44,7 @@ impl Verb {
         match self {
             Self::Get => "get",
             Self::Post => "post",
+            Self::Patch => "patch",
             Self::Delete => "delete",
         }
     }
@@ -51,6 +53,7 @@ impl Verb {
         match self {
             Self::Get => MethodFilter::GET,
             Self::Post => MethodFilter::POST,
+            Self::Patch => MethodFilter::PATCH,
             Self::Delete => MethodFilter::DELETE,
         }
     }
@@ -62,6 +65,7 @@ pub(super) enum Sent {
     Nothing,
     /// Pods and what makes pods, as YAML or JSON.
     Manifests,
+    Resize,
     Started,
     Exited,
 }
@@ -156,7 +160,7 @@ const USUAL: Operation = Operation {
 pub(super) const ERROR: Form = Form::new::<reply::Error<'static>>("Error", SERVED);
 
 /// Everything that can be asked, but for the files of the page.
-pub(super) static OPERATIONS: [Operation; 18] = [
+pub(super) static OPERATIONS: [Operation; 19] = [
     Operation {
         path: "/v1/pods",
         id: "listPods",
@@ -226,6 +230,24 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         ),
         fails: CHANGE,
         handler: |method| on(method, containers::delete),
+        ..USUAL
+    },
+    Operation {
+        verb: Verb::Patch,
+        path: "/v1/pods/{namespace}/{name}/resize",
+        id: "resizePod",
+        summary: "Resize a pod that runs",
+        about: "The body is what `kubectl patch --subresource resize` sends: amounts of CPU and memory by container. All \
+                containers are resized or none. 409 with `Deferred` where it does not fit now, and with `Infeasible` where it \
+                never can.",
+        sent: Sent::Resize,
+        access: Access::Change,
+        answer: Answer::Document(
+            described("PodResized", Form::new::<resize::Resized<'static>>("Resize", SERVED)),
+            OK,
+        ),
+        fails: CHANGE,
+        handler: |method| on(method, resize::resize),
         ..USUAL
     },
     Operation {

@@ -274,6 +274,7 @@ pub(super) fn failed(error: &RequestError) -> Failure {
         RequestError::NoPod(_) | RequestError::NoContainer(_) | RequestError::NoContainerId(_) => {
             StatusCode::NOT_FOUND
         }
+        RequestError::Size(_) => StatusCode::BAD_REQUEST,
         RequestError::Start(_) => StatusCode::BAD_GATEWAY,
         RequestError::NotStored(_) => StatusCode::INSUFFICIENT_STORAGE,
         _ => StatusCode::CONFLICT,
