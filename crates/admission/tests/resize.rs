@@ -99,14 +99,17 @@ fn growth_stays_on_its_nodes_and_the_policy_decides_about_more() {
     let ledger = admit(&strict, &strict.empty_ledger(), "a", &[(4, 512)]).unwrap();
     let ledger = admit(&strict, &ledger, "b", &[(4, 512)]).unwrap();
     assert_eq!((cpus(&ledger, "a").as_str(), cpus(&ledger, "b").as_str()), ("2-5", "8-11"));
+    let largest = strict.largest_resize(&ledger, &uid("a"), &sizes(&ledger, "a", &[("c0", "cpu", "7")]));
+    assert_eq!(largest.unwrap().amount.value(), 6);
     let ledger = resize(&strict, &ledger, "a", &[("c0", "cpu", "6")]).unwrap();
     assert_eq!(cpus(&ledger, "a"), "2-7");
     let more = [("c0", "cpu", "7")];
     let refused = resize(&strict, &ledger, "a", &more).unwrap_err();
     assert_eq!(refused, "Infeasible: Resources cannot be allocated with Topology locality");
     assert_eq!(
-        strict.largest_resize(&ledger, &uid("a"), &sizes(&ledger, "a", &more)).unwrap().amount.value(),
-        6
+        strict.largest_resize(&ledger, &uid("a"), &sizes(&ledger, "a", &more)),
+        None,
+        "it has all of its node"
     );
     let loose = node("best-effort");
     let other = resize(&loose, &ledger, "a", &more).unwrap();

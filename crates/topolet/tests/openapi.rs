@@ -76,6 +76,12 @@ fn a_daemon_answers_what_is_described() {
     let (pods, one) = ("/v1/pods", "/v1/pods/{namespace}/{name}");
     let started = "/v1/pods/{namespace}/{name}/containers/{container}/started";
     let exited = "/v1/pods/{namespace}/{name}/containers/{container}/exited";
+    let resize = "/v1/pods/{namespace}/{name}/resize";
+    let amounts = |cpu: &str| {
+        let amounts = format!("{{\"cpu\": \"{cpu}\"}}");
+        let resources = format!("{{\"requests\": {amounts}, \"limits\": {amounts}}}");
+        format!("{{\"spec\": {{\"containers\": [{{\"name\": \"app\", \"resources\": {resources}}}]}}}}")
+    };
     let each = [
         ("post", pods, "/v1/pods?dryRun=All", small.clone(), 200),
         ("post", pods, "/v1/pods", small.clone(), 200),
@@ -116,6 +122,10 @@ fn a_daemon_answers_what_is_described() {
         ("post", "/v1/repack", "/v1/repack", pod("third", "cpu: 1, memory: 1Gi"), 200),
         ("post", "/v1/repack", "/v1/repack", other.clone(), 409),
         ("post", "/v1/repack", "/v1/repack?moves=9", large.clone(), 400),
+        ("patch", resize, "/v1/pods/default/small/resize", amounts("2"), 200),
+        ("patch", resize, "/v1/pods/default/small/resize", amounts("3"), 409),
+        ("patch", resize, "/v1/pods/default/small/resize", amounts("two"), 400),
+        ("patch", resize, "/v1/pods/default/nobody/resize", amounts("3"), 404),
         ("get", "/v1/picture", "/v1/picture", String::new(), 200),
         ("get", "/v1/machine", "/v1/machine", String::new(), 200),
         ("get", "/v1/state", "/v1/state", String::new(), 200),

@@ -17,7 +17,7 @@ pub struct Largest {
     pub container: ContainerName,
     /// `cpu` or `memory`.
     pub resource: ResourceName,
-    /// The largest amount that fits: whole CPUs or bytes. It can be what the container has.
+    /// The largest amount that fits: whole CPUs or bytes. More than the container has.
     pub amount: Quantity,
 }
 
@@ -63,12 +63,12 @@ impl Node {
 /// The largest between the two that fits: of a few all are tried, of many by halves.
 fn best(have: i64, want: i64, fits: impl Fn(i64) -> Option<Largest>) -> Option<Largest> {
     if want - have <= i64::from(MOST_TRIES) {
-        return (have..want).rev().find_map(fits);
+        return (have + 1..want).rev().find_map(fits);
     }
     let (mut low, mut high) = (have, want);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if fits(middle).is_some() { low = middle } else { high = middle }
     }
-    fits(low)
+    if low > have { fits(low) } else { None }
 }

@@ -1,0 +1,131 @@
+//! Pods that run and get other amounts: over HTTP, on disk, and in cgroups.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod daemon;
+
+use std::fs;
+use std::path::PathBuf;
+
+use daemon::{Daemon, Folder, pod};
+use serde_json::{Value, json};
+
+/// A folder with options that allow resizes.
+fn options(own: &Folder) -> PathBuf {
+    let path = own.path().join("topolet.yaml");
+    let text = "apiVersion: topolet.dev/v1alpha1\nkind: TopoletConfiguration\ncpu: {resize: allow}\n\
+                memory: {resize: allow}\n";
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn body(amounts: &[(&str, &str)]) -> String {
+    let amounts: Value = amounts.iter().map(|(name, amount)| ((*name).to_owned(), json!(amount))).collect();
+    let resources = json!({ "requests": amounts, "limits": amounts });
+    json!({ "spec": { "containers": [{ "name": "app", "resources": resources }] } }).to_string()
+}
+
+fn cpus(daemon: &Daemon, name: &str) -> String {
+    let pod = daemon.get(&format!("/v1/pods/default/{name}"));
+    let document: Value = serde_json::from_str(&pod.body).unwrap();
+    document["pod"]["containers"][0]["exclusiveCpus"].as_str().unwrap_or("shared").to_owned()
+}
+
+#[test]
+fn a_pod_grows_and_shrinks_and_a_restart_changes_nothing() {
+    let (root, own) = (Folder::new(), Folder::new());
+    let options = options(&own);
+    let start = || Daemon::start(root.path(), &["--topolet-config", options.to_str().unwrap()]);
+    let daemon = start();
+    assert_eq!(daemon.ask("POST", "/v1/pods", &pod("a", "cpu: 2, memory: 1Gi")).status, 200);
+    let began = cpus(&daemon, "a");
+    let path = "/v1/pods/default/a/resize";
+    let grown = daemon.ask("PATCH", path, &body(&[("cpu", "4"), ("memory", "2Gi")]));
+    assert_eq!(grown.status, 200, "{}", grown.body);
+    let document = grown.json("Resize");
+    let four = cpus(&daemon, "a");
+    assert_eq!(document["containers"][0]["exclusiveCpus"], json!(four));
+    assert_eq!(document["containers"][0]["baseline"], json!(began));
+    assert_eq!(daemon.ask("PATCH", path, &body(&[("cpu", "6")])).status, 200);
+    daemon.kill();
+
+    let daemon = start();
+    assert_eq!(daemon.ask("PATCH", path, &body(&[("cpu", "4")])).status, 200);
+    assert_eq!(cpus(&daemon, "a"), four, "what was added last goes first");
+    assert_eq!(daemon.ask("PATCH", path, &body(&[("cpu", "2")])).status, 200);
+    assert_eq!(cpus(&daemon, "a"), began);
+    let below = daemon.ask("PATCH", path, &body(&[("cpu", "1")]));
+    assert_eq!(below.status, 409);
+    assert_eq!(
+        below.message(),
+        "Infeasible: 1 exclusive CPUs are fewer than the 2 that the container was admitted with"
+    );
+}
+
+#[test]
+fn what_cannot_be_is_one_error() {
+    let (root, own) = (Folder::new(), Folder::new());
+    let options = options(&own);
+    let daemon = Daemon::start(root.path(), &["--topolet-config", options.to_str().unwrap()]);
+    assert_eq!(daemon.ask("POST", "/v1/pods", &pod("a", "cpu: 2, memory: 1Gi")).status, 200);
+    let path = "/v1/pods/default/a/resize";
+    let of = |name: &str, resources: &Value| {
+        json!({ "spec": { "containers": [{ "name": name, "resources": resources }] } }).to_string()
+    };
+    for (sent, status, message) in [
+        ("{}".to_owned(), 400, "body: missing field `spec` at line 1 column 2"),
+        (
+            of("app", &json!({})),
+            400,
+            "body: spec.containers: expected a container with requests or limits of cpu or memory",
+        ),
+        (
+            of("other", &json!({ "requests": { "cpu": "3" } })),
+            400,
+            "the pod has no container \"other\"; it has app",
+        ),
+        (
+            of("app", &json!({ "requests": { "cpu": "three" } })),
+            400,
+            "body: spec.containers[0].resources.requests.cpu: \"three\" is no quantity such as 4 or 8Gi: quantities must \
+             match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
+        (
+            of("app", &json!({ "requests": { "nvidia.com/gpu": "1" } })),
+            400,
+            "nvidia.com/gpu of container \"app\" cannot be resized; cpu and memory can",
+        ),
+        (
+            of("app", &json!({ "requests": { "cpu": "3" } })),
+            400,
+            "the cpu request of container \"app\" is 3, above its limit of 2",
+        ),
+        (
+            of("app", &json!({ "limits": { "cpu": "3" } })),
+            400,
+            "the pod's QoS class is Guaranteed and would become Burstable; a resize must not change it",
+        ),
+        (body(&[("cpu", "0")]), 400, "cpu of container \"app\" is 0, and must be above 0"),
+    ] {
+        let reply = daemon.ask("PATCH", path, &sent);
+        assert_eq!((reply.status, reply.message().as_str()), (status, message), "{sent}");
+    }
+    let reply = daemon.ask("PATCH", "/v1/pods/default/b/resize", &body(&[("cpu", "3")]));
+    assert_eq!((reply.status, reply.message().as_str()), (404, "pod default/b is not here"));
+    let large = daemon.ask("PATCH", path, &body(&[("cpu", "10000")]));
+    assert!(
+        large.message().starts_with("Infeasible: Node didn't have enough capacity: cpu"),
+        "{}",
+        large.body
+    );
+}
+
+#[test]
+fn without_the_option_a_pinned_pod_is_not_resized() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    assert_eq!(daemon.ask("POST", "/v1/pods", &pod("a", "cpu: 2, memory: 1Gi")).status, 200);
+    let reply = daemon.ask("PATCH", "/v1/pods/default/a/resize", &body(&[("cpu", "3")]));
+    let expected =
+        "Infeasible: Resize is infeasible for Guaranteed Pods alongside CPU Manager policy \"static\"";
+    assert_eq!((reply.status, reply.message().as_str()), (409, expected));
+}
