@@ -12,6 +12,7 @@ mod machine;
 mod moving;
 mod node;
 mod pinning;
+mod resize;
 mod shape;
 mod tests;
 mod worker;

@@ -73,6 +73,15 @@ impl Node {
         Self::start(guest, &root)
     }
 
+    /// The same with options of topolet's own.
+    pub(crate) fn fresh_with(guest: &Guest, name: &str, options: &str) -> anyhow::Result<Self> {
+        const FILE: &str = "/etc/own.yaml";
+        let root = Path::new("/run/nodes").join(name);
+        let _ = fs::remove_dir_all(&root);
+        fs::write(FILE, options).with_context(|| format!("failed to write {FILE}"))?;
+        Self::start_with(guest, &root, &["--topolet-config", FILE])
+    }
+
     /// A daemon with what is in a folder.
     ///
     /// # Errors
@@ -153,6 +162,17 @@ impl Node {
     pub(crate) fn delete(&self, pod: &str) -> anyhow::Result<()> {
         let reply = self.client.ask("DELETE", &format!("/v1/pods/default/{pod}"), "").context("no answer")?;
         ensure!(reply.status == 200, "pod {pod} is not deleted: {}", reply.body);
+        Ok(())
+    }
+
+    /// Gives a pod's container so many CPUs.
+    pub(crate) fn resize(&self, pod: &str, cpus: usize) -> anyhow::Result<()> {
+        let amounts = json!({"cpu": cpus.to_string()});
+        let resources = json!({"requests": amounts, "limits": amounts});
+        let body = json!({"spec": {"containers": [{"name": "c", "resources": resources}]}}).to_string();
+        let path = format!("/v1/pods/default/{pod}/resize");
+        let reply = self.client.ask("PATCH", &path, &body).context("no answer")?;
+        ensure!(reply.status == 200, "pod {pod} is not resized to {cpus} CPUs: {}", reply.body);
         Ok(())
     }
 

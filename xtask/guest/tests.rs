@@ -1,7 +1,7 @@
 //! The list of tests. A test is a function of the guest; its phase says in which boot it runs.
 
 use crate::machine::Guest;
-use crate::{crash, discovery, isolation, moving, pinning};
+use crate::{crash, discovery, isolation, moving, pinning, resize};
 
 /// One test.
 pub(crate) struct Test {
@@ -34,6 +34,7 @@ pub(crate) const TESTS: &[Test] = &[
     test("huge_pages_come_from_their_nodes", Phase::First, pinning::huge_pages),
     test("shared_pool_leaves_exclusive_cpus", Phase::First, pinning::shared_pool),
     test("who_moves_while_it_runs_stays_on_its_own", Phase::First, moving::live),
+    test("resize_under_load_shares_no_exclusive_cpu", Phase::First, resize::under_load),
     test("drift_is_repaired", Phase::First, pinning::drift),
     test("isolated_cpus_run_nothing_else", Phase::First, isolation::nothing_else_runs),
     test("partitions_outlive_the_daemon_and_end", Phase::First, isolation::outlives),

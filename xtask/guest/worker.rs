@@ -1,5 +1,5 @@
-//! The process of a container: it touches memory, reserves huge pages and watches itself when it is asked to on its standard
-//! input.
+//! The process of a container: it touches memory, reserves huge pages, watches itself and keeps CPUs busy when it is asked to on
+//! its standard input.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -26,8 +26,8 @@ pub(crate) struct Seen {
     pub(crate) wrong_pages: u64,
 }
 
-/// Answers each line `touch MIB`, `huge PAGES` or `watch MIB` with `done`, or with what failed, and `seen` with what was seen
-/// since it was asked last. Ends with its input.
+/// Answers each line `touch MIB`, `huge PAGES`, `spin THREADS` or `watch MIB` with `done`, or with what failed, and `seen` with
+/// what was seen since it was asked last. Ends with its input.
 #[expect(clippy::print_stdout, reason = "its answers")]
 pub(crate) fn work() {
     let mut touched: Vec<Vec<u8>> = Vec::new();
@@ -39,6 +39,16 @@ pub(crate) fn work() {
         match what {
             "touch" => {
                 touched.push(vec![1; count * MIB]);
+                println!("done");
+            }
+            "spin" => {
+                for _ in 0..count {
+                    std::thread::spawn(|| {
+                        loop {
+                            std::hint::spin_loop();
+                        }
+                    });
+                }
                 println!("done");
             }
             "huge" => match huge(count) {
