@@ -6,6 +6,12 @@ use std::path::Path;
 
 /// More than any file of a cgroup has: a list of 8192 single CPUs has 48 KiB.
 const AT_MOST: u64 = 1 << 20;
+const ENODEV: i32 = 19;
+
+/// Whether the cgroup of a file is gone: its folder is not there, or was removed while the file was open.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ENODEV)
+}
 
 /// Reads and writes of small files that are there already.
 pub trait Files {

@@ -14,7 +14,7 @@ use cpuset::CpuSet;
 use thiserror::Error;
 
 use crate::cgroups::Cgroups;
-use crate::files::Files;
+use crate::files::{Files, is_gone};
 use crate::path::CgroupPath;
 use crate::place::{PlaceError, Written};
 
@@ -110,6 +110,14 @@ impl<F: Files> Cgroups<F> {
         }
     }
 
+    /// The CPUs that are online and in no partition.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn in_no_partition(&self) -> Result<CpuSet, PlaceError> {
+        Ok(self.read_list(&self.root.join("cpuset.cpus.effective"))?.unwrap_or_default())
+    }
+
     /// Makes a cgroup that has been [placed](Cgroups::place) on these CPUs a partition with them, unless it is one.
     ///
     /// # Errors
@@ -198,9 +206,12 @@ impl<F: Files> Cgroups<F> {
     fn put(&self, cgroup: &CgroupPath, path: PathBuf, text: &str) -> Result<(), PartitionError> {
         // Nothing at all would not be written.
         let line = if text.is_empty() { "\n" } else { text };
-        self.files.write(&path, line).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => PartitionError::Gone(cgroup.clone()),
-            _ => PartitionError::Write { path, text: text.to_owned(), source },
+        self.files.write(&path, line).map_err(|source| {
+            if is_gone(&source) {
+                PartitionError::Gone(cgroup.clone())
+            } else {
+                PartitionError::Write { path, text: text.to_owned(), source }
+            }
         })
     }
 

@@ -10,7 +10,7 @@ use thiserror::Error;
 use topology_model::NodeId;
 
 use crate::cgroups::Cgroups;
-use crate::files::Files;
+use crate::files::{Files, is_gone};
 use crate::path::CgroupPath;
 
 /// Where a container may run and have its memory.
@@ -204,9 +204,12 @@ impl<F: Files> Cgroups<F> {
     fn write(&self, cgroup: &CgroupPath, set: Set, wanted: &CpuSet) -> Result<(), PlaceError> {
         let path = self.root.join(cgroup.as_path()).join(set.file());
         let text = wanted.to_string();
-        self.files.write(&path, &text).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => PlaceError::Gone(cgroup.clone()),
-            _ => PlaceError::Write { path, text, source },
+        self.files.write(&path, &text).map_err(|source| {
+            if is_gone(&source) {
+                PlaceError::Gone(cgroup.clone())
+            } else {
+                PlaceError::Write { path, text, source }
+            }
         })
     }
 
@@ -235,10 +238,7 @@ impl<F: Files> Cgroups<F> {
     pub(crate) fn read_if_there(&self, path: &Path) -> Result<Option<String>, PlaceError> {
         match self.files.read(path) {
             Ok(text) => Ok(Some(text)),
-            // The second is what a read of a cgroup says that is removed at this moment.
-            Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ENODEV) => {
-                Ok(None)
-            }
+            Err(error) if is_gone(&error) => Ok(None),
             Err(source) => Err(PlaceError::Read { path: path.to_owned(), source }),
         }
     }
@@ -260,8 +260,6 @@ impl<F: Files> Cgroups<F> {
     }
 }
 
-const ENODEV: i32 = 19;
-
 /// What a refused write to `cgroup.subtree_control` means.
 pub(crate) fn refused(
     cgroup: &CgroupPath,
@@ -271,7 +269,7 @@ pub(crate) fn refused(
 ) -> PlaceError {
     match source.kind() {
         io::ErrorKind::ResourceBusy => PlaceError::Busy { path, controller },
-        io::ErrorKind::NotFound => PlaceError::Gone(cgroup.clone()),
+        _ if is_gone(&source) => PlaceError::Gone(cgroup.clone()),
         _ => PlaceError::Write { path, text: format!("+{controller}"), source },
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::cgroups::Cgroups;
-use crate::files::Files;
+use crate::files::{Files, is_gone};
 use crate::path::CgroupPath;
 use crate::place::Written;
 
@@ -65,9 +65,12 @@ impl<F: Files> Cgroups<F> {
         if self.files.read(&path).is_ok_and(|before| before.trim() == text) {
             return Ok(Written::Nothing);
         }
-        let gone_or = |path: PathBuf, text: String, source: io::Error| match source.kind() {
-            io::ErrorKind::NotFound => QuotaError::Gone(cgroup.clone()),
-            _ => QuotaError::Write { path, text, source },
+        let gone_or = |path: PathBuf, text: String, source: io::Error| {
+            if is_gone(&source) {
+                QuotaError::Gone(cgroup.clone())
+            } else {
+                QuotaError::Write { path, text, source }
+            }
         };
         self.enable("cpu", &cgroup.ancestors())
             .map_err(|(path, source)| gone_or(path, "+cpu".to_owned(), source))?;

@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cgroup_cpuset::{
-    CgroupPath, Cgroups, Files, MemoryHierarchy, NotUsable, Place, PlaceError, Quota, Set, Written,
+    CgroupPath, Cgroups, Files, MemoryHierarchy, NotUsable, Partition, PartitionError, Place, PlaceError,
+    Quota, QuotaError, Set, Written,
 };
 use proptest::prelude::*;
 use topology_model::NodeId;
@@ -200,4 +201,39 @@ proptest! {
             }
         }
     }
+}
+
+/// A kernel that removes a cgroup between a look at it and a write to it.
+struct Removing(MemoryHierarchy);
+
+impl Files for Removing {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        self.0.read(path)
+    }
+
+    fn write(&self, _: &Path, _: &str) -> io::Result<()> {
+        const ENODEV: i32 = 19;
+        Err(io::Error::from_raw_os_error(ENODEV))
+    }
+}
+
+#[test]
+fn a_cgroup_that_goes_while_it_is_written_is_gone() {
+    let kernel = Removing(kernel());
+    let cgroups = Cgroups::on(&kernel, ROOT).unwrap();
+    let app = path("kubepods/pod2/app");
+    let quota = Quota { at_most: Some(50_000), period: 100_000 };
+    assert!(matches!(cgroups.place(&app, &place("4-7", &[1])).unwrap_err(), PlaceError::Gone(_)));
+    assert!(matches!(cgroups.limit(&app, quota).unwrap_err(), QuotaError::Gone(_)));
+    // The controller is there, so that the sets themselves are written.
+    for above in ["", "kubepods", "kubepods/pod2"] {
+        kernel.0.write(&Path::new(ROOT).join(above).join("cgroup.subtree_control"), "+cpuset +cpu").unwrap();
+    }
+    let cpus = "4-7".parse().unwrap();
+    assert!(matches!(cgroups.place(&app, &place("4-7", &[])).unwrap_err(), PlaceError::Gone(_)));
+    assert!(matches!(cgroups.limit(&app, quota).unwrap_err(), QuotaError::Gone(_)));
+    let made = cgroups.partition(&app, &cpus, Partition::Isolated);
+    assert!(matches!(made.unwrap_err(), PartitionError::Gone(_)));
+    kernel.0.write(&Path::new(ROOT).join("kubepods/cpuset.cpus.exclusive"), "4-7").unwrap();
+    assert_eq!(cgroups.release(&app, &cpus, &[].into()).unwrap(), Written::Changed, "nothing is left to do");
 }

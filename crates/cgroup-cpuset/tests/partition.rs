@@ -65,6 +65,7 @@ fn two_containers_become_partitions_and_members_again() {
     assert_eq!(read(&kernel, "cpuset.cpus.isolated"), "2-3");
     assert_eq!(cgroups.effective(&one, Set::Cpus).unwrap(), cpus("2-3"));
     assert_eq!(cgroups.effective(&path("kubepods/pod2"), Set::Cpus).unwrap(), cpus("0-1,4-7"));
+    assert_eq!(cgroups.in_no_partition().unwrap(), cpus("0-1,4-7"));
     assert_eq!(cgroups.partition(&one, &cpus("2-3"), Partition::Isolated).unwrap(), Written::Nothing);
 
     place(&cgroups, "kubepods/pod1/side", "0-1,6-7");
