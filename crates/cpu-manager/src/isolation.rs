@@ -90,7 +90,9 @@ impl Static {
         if is_pod_unlimited { CpuQuota::Unlimited } else { CpuQuota::ByLimit }
     }
 
-    fn has_exclusive_cpus(&self, held: &Holdings, pod: &Pod, container: &Container) -> bool {
+    /// Whether a container has CPUs that no other container may use, of its own pod neither.
+    #[must_use]
+    pub fn has_exclusive_cpus(&self, held: &Holdings, pod: &Pod, container: &Container) -> bool {
         held.assigned(&pod.uid, &container.name).is_some_and(|cpus| !cpus.is_empty())
             && self.isolation(held, pod, container) == Isolation::Container
     }

@@ -29,7 +29,7 @@ pub use effect::{
 pub use event::{Event, PluginEvent, Request, Ticket};
 pub use folder::{Folder, FolderError, FolderProblem, FolderProblemKind};
 pub use listing::{ListedPod, Listing};
-pub use owner::{Owner, Plan};
+pub use owner::{Owner, Plan, in_order};
 pub use pod_move::{Manner, PodMove, WhyRestart};
 pub use snapshot::{DeferredPod, RefusedPod, Snapshot};
 pub use unfinished::{Unfinished, complete_moves};

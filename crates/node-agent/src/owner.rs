@@ -52,6 +52,7 @@ use crate::snapshot::Snapshot;
 use backlog::Backlog;
 use changes::{Change, Records};
 use deferred::Deferred;
+pub use order::in_order;
 pub use plan::Plan;
 use refused::RefusedPods;
 use start::PendingStart;

@@ -14,7 +14,8 @@ use crate::effect::{Enforcement, Pinning};
 
 /// The places to be written one after the other: those of `wanted` and places in between. `before` are the places that were
 /// written last; `pool` are the CPUs that containers share.
-pub(super) fn in_order(
+#[must_use]
+pub fn in_order(
     before: &BTreeMap<ContainerId, Pinning>,
     pool: &CpuSet,
     wanted: Vec<Enforcement>,
@@ -140,15 +141,18 @@ impl<'p> Moves<'p> {
         })
     }
 
-    /// Somebody goes to the shared pool.
+    /// Somebody who has what another one gains goes to the shared pool.
     fn to_the_pool(&self, open: &[usize]) -> Option<Next> {
         let mut exclusive = open.iter().filter(|at| !self.all[**at].is_shared);
         exclusive.find_map(|at| {
             let cpus = self.pool
                 - &self.taken_by(|other, one| other != *at && !one.is_shared && one.stage != Stage::Aside);
-            let goes = !cpus.is_empty()
-                && self.all[*at].stage == Stage::Open
-                && cpus.is_disjoint(&self.all[*at].now);
+            let own = &self.all[*at];
+            let is_in_the_way = open.iter().map(|other| &self.all[*other]).any(|one| {
+                one.target.is_disjoint(&own.target) && !(&one.target - &one.now).is_disjoint(&own.now)
+            });
+            let goes =
+                !cpus.is_empty() && own.stage == Stage::Open && is_in_the_way && cpus.is_disjoint(&own.now);
             goes.then_some(Next { at: *at, cpus, stage: Stage::Aside })
         })
     }
@@ -216,6 +220,8 @@ mod tests {
             (&[("a", "1", "2"), ("b", "2", "1")], "0", "a:0 b:1 a:2"),
             (&[("a", "1-2", "3-4"), ("b", "3-4", "1-2")], "", "a:1 b:2 a:3-4 b:1-2"),
             (&[("a", "1-2", "2-3"), ("b", "3-4", "1,4")], "0", "a:2 b:1,4 a:2-3"),
+            // One that starts beside two in a circle.
+            (&[("a", "", "1,5"), ("b", "1-2", "3"), ("d", "3", "2")], "0", "a:5 b:0 a:1,5 d:2 b:3"),
             // Nowhere to go.
             (&[("a", "1", "2"), ("b", "2", "1")], "", "a:2 b:1"),
         ] {
@@ -243,9 +249,9 @@ mod tests {
 
     proptest! {
         /// With a shared pool that keeps a CPU no two exclusive containers ever have the same one, and all end where they
-        /// belong.
+        /// belong; some have just started.
         #[test]
-        fn exclusive_cpus_have_one_owner_at_all_times((first, last) in owners()) {
+        fn exclusive_cpus_have_one_owner_at_all_times((first, last) in owners(), new in 1..6_u8) {
             let exclusive: Vec<u8> = (1..6).filter(|owner| !of(*owner, &first).is_empty()).collect();
             let all: Vec<u8> = [vec![0], exclusive.clone()].concat();
             let mut now: BTreeMap<ContainerId, Pinning> = BTreeMap::new();
@@ -253,7 +259,9 @@ mod tests {
             for owner in &all {
                 let id = format!("c{owner}");
                 let (before, target) = (of(*owner, &first).to_string(), of(*owner, &last).to_string());
-                now.insert(id.as_str().into(), place(&before));
+                if *owner != new {
+                    now.insert(id.as_str().into(), place(&before));
+                }
                 wanted.push(enforcement(&id, &target));
             }
             for one in in_order(&now.clone(), &of(0, &last), wanted.clone()) {
