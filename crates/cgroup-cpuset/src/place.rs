@@ -180,6 +180,17 @@ impl<F: Files> Cgroups<F> {
         Err(PlaceError::Gone(cgroup.clone()))
     }
 
+    /// The CPUs in effect of a cgroup that was placed on some; `None`: it has all that the cgroup above has.
+    ///
+    /// # Errors
+    /// The cgroup is gone or cannot be read.
+    pub fn placed_on(&self, cgroup: &CgroupPath) -> Result<Option<CpuSet>, PlaceError> {
+        match self.read_set(cgroup, Set::Cpus.file())? {
+            Some(own) if !own.is_empty() => self.effective(cgroup, Set::Cpus).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// The sets of which something else is in effect than belongs there, CPUs first.
     ///
     /// # Errors

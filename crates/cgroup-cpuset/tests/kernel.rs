@@ -52,6 +52,8 @@ fn the_controller_is_enabled_from_the_root_down_and_once() {
         cgroups.place(&path("kubepods/pod2/side"), &place("0-3,8-15", &[])).unwrap(),
         Written::Changed
     );
+    assert_eq!(cgroups.placed_on(&path("kubepods/pod2/app")).unwrap(), Some("4-7".parse().unwrap()));
+    assert_eq!(cgroups.placed_on(&path("kubepods/besteffort")).unwrap(), None);
     let more = ["kubepods/pod2/side/cpuset.cpus=0-3,8-15"];
     assert_eq!(written(&kernel)[expected.len()..], more, "what is there already is not written again");
     assert_eq!(

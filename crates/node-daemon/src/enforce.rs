@@ -2,7 +2,10 @@
 //! place changes, and looked at again and again, since others write there too. Where exclusive CPUs are to be partitions
 //! every change is a round over all containers, in an order in which no CPU has two owners at any moment.
 
+#[cfg(test)]
+mod bench;
 mod isolation;
+mod round;
 mod start;
 
 use cgroup_cpuset::{CgroupPath, Cgroups, Files, Kernel, Place, PlaceError, Quota, QuotaError, Written};
@@ -112,22 +115,17 @@ fn carry_out(keeper: &mut Keeper<Kernel>, order: Order, shared: &Shared) {
     }
 }
 
-/// A round over all containers. What is ordered is done first: it has an order among containers, which a round has not.
-/// Partitions that are not wanted any more are let go before that; the snapshot knows all that was ordered until then.
+/// A round over all containers, with what is ordered. Where there are partitions the round has its own order, which takes
+/// the place of the one of the orders; the snapshot knows all that was ordered until then.
 fn keep_all(keeper: &mut Keeper<Kernel>, first: Option<Order>, orders: &Receiver<Order>, shared: &Shared) {
     let is_off = keeper.isolation.is_off();
-    if !is_off {
-        let wanted = Wanted::of(&shared.snapshot.load());
-        let trouble = keeper.isolation.let_go(&keeper.cgroups, &wanted.alone);
-        shared.metrics.partition_faults(trouble.len());
-        trouble.iter().for_each(isolation::Trouble::log);
-    }
     let mut told = Vec::new();
     for order in first.into_iter().chain(orders.try_iter()) {
         match order {
+            order if is_off => carry_out(keeper, order, shared),
             // Who waits for a container waits for its partition too.
-            Order::Then(then) if !is_off => told.push(then),
-            order => carry_out(keeper, order, shared),
+            Order::Then(then) => told.push(then),
+            Order::Enforce(_) => {}
         }
     }
     keep(keeper, shared);
@@ -143,7 +141,8 @@ fn keep(keeper: &mut Keeper<Kernel>, shared: &Shared) {
     let round = if keeper.isolation.is_off() {
         keeper.round(places)
     } else {
-        keeper.isolating_round(&places.collect::<Vec<_>>(), &Wanted::of(&snapshot))
+        let pool = snapshot.ledger.cpus().map(|held| held.shared().clone()).unwrap_or_default();
+        keeper.isolating_round(&places.collect::<Vec<_>>(), &Wanted::of(&shared.node, &snapshot), &pool)
     };
     shared.metrics.drifted(round.drifted);
     shared.metrics.partition_faults(round.partitions.len());
@@ -176,6 +175,8 @@ struct Keeper<F> {
     written: BTreeMap<ContainerId, (Place, CpuQuota)>,
     /// What was said of containers that are not where they belong, so that it is said once.
     said: BTreeMap<ContainerId, String>,
+    /// What was said of containers that wait for CPUs.
+    waiting: BTreeMap<ContainerId, String>,
 }
 
 /// What a round, or one container, came to.
@@ -185,6 +186,15 @@ struct Outcome {
     drifted: u64,
     trouble: Vec<Trouble>,
     partitions: Vec<isolation::Trouble>,
+}
+
+impl Outcome {
+    fn add(&mut self, other: Self) {
+        let Self { drifted, trouble, partitions } = other;
+        self.drifted += drifted;
+        self.trouble.extend(trouble);
+        self.partitions.extend(partitions);
+    }
 }
 
 /// Something that is to be said of a container.
@@ -201,6 +211,8 @@ enum What {
     Drifted,
     /// It is not where it belongs.
     Failed(String),
+    /// It does not have all of its CPUs yet.
+    Waits(String),
 }
 
 impl Trouble {
@@ -210,41 +222,14 @@ impl Trouble {
         match what {
             What::Drifted => tracing::warn!(%id, %cgroup, "container was moved by others, and is back"),
             What::Failed(why) => tracing::error!(%id, %cgroup, "container is not where it belongs: {why}"),
+            What::Waits(why) => tracing::error!(%id, %cgroup, "container waits for CPUs: {why}"),
         }
     }
 }
 
 impl<F: Files> Keeper<F> {
     fn new(cgroups: Cgroups<F>, isolation: Isolation) -> Self {
-        Self { cgroups, isolation, written: BTreeMap::new(), said: BTreeMap::new() }
-    }
-
-    /// A round in which partitions are let go first and made last, and every container loses CPUs before another gets
-    /// them.
-    fn isolating_round(&mut self, places: &[(&Enforcement, CpuQuota)], wanted: &Wanted) -> Outcome {
-        let mut partitions = self.isolation.let_go(&self.cgroups, &wanted.alone);
-        let mut narrowed = Vec::new();
-        for (one, quota) in places {
-            let Some((Place { cpus: Some(before), .. }, _)) = self.written.get(&one.id) else { continue };
-            let Some(after) = &one.pinning.cpus else { continue };
-            let both = before & after;
-            if !both.is_empty() && both != *before {
-                let pinning = Pinning { cpus: Some(both), ..one.pinning.clone() };
-                narrowed.push((Enforcement { pinning, ..(*one).clone() }, *quota));
-            }
-        }
-        let mut outcome = Outcome::default();
-        for (one, quota) in &narrowed {
-            let Outcome { drifted, trouble, .. } = self.put(one, *quota);
-            outcome.drifted += drifted;
-            outcome.trouble.extend(trouble);
-        }
-        let Outcome { drifted, trouble, .. } = self.round(places.iter().copied());
-        outcome.drifted += drifted;
-        outcome.trouble.extend(trouble);
-        partitions.extend(self.isolation.take(&self.cgroups, &wanted.alone));
-        partitions.extend(self.isolation.tell_sharing(&wanted.sharing));
-        Outcome { partitions, ..outcome }
+        Self { cgroups, isolation, written: BTreeMap::new(), said: BTreeMap::new(), waiting: BTreeMap::new() }
     }
 
     /// Puts all containers where they belong, and forgets others.
@@ -253,9 +238,7 @@ impl<F: Files> Keeper<F> {
         let mut outcome = Outcome::default();
         for (one, quota) in wanted {
             seen.insert(one.id.clone());
-            let Outcome { drifted, trouble, .. } = self.put(one, quota);
-            outcome.drifted += drifted;
-            outcome.trouble.extend(trouble);
+            outcome.add(self.put(one, quota));
         }
         self.written.retain(|id, _| seen.contains(id));
         self.said.retain(|id, _| seen.contains(id));

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 
 use cgroup_cpuset::{CgroupPath, Cgroups, Files, Partition, PartitionError, Written};
 use cpuset::CpuSet;
-use node_agent::Snapshot;
+use node_agent::{Enforcement, Snapshot};
 use node_config::CpuPartition;
+use node_input::LoadedNode;
 
 use super::with_cause;
 
@@ -86,18 +87,21 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    pub(super) fn of(snapshot: &Snapshot) -> Self {
-        let held = snapshot.ledger.cpus();
+    pub(super) fn of(node: &LoadedNode, snapshot: &Snapshot) -> Self {
+        let has_own = |one: &Enforcement| {
+            let pod = &snapshot.pods.get(&one.container.pod)?.pod;
+            let (policy, held) = (node.node.cpus()?, snapshot.ledger.cpus()?);
+            Some(policy.has_exclusive_cpus(held, pod, pod.container(&one.container.container)?))
+        };
         Self::split(snapshot.places.iter().filter_map(|one| {
-            let (pod, container) = (&one.container.pod, &one.container.container);
-            let is_own = held.is_some_and(|held| held.assigned(pod, container).is_some());
             let cgroup = one.cgroup.as_ref().and_then(|cgroup| CgroupPath::new(cgroup).ok());
-            Some((cgroup.filter(|_| is_own), one.pinning.cpus.as_ref()?))
+            let cgroup = cgroup.filter(|_| has_own(one).unwrap_or(false));
+            Some((cgroup, one.pinning.cpus.as_ref()?))
         }))
     }
 
     /// Of containers: the cgroup if the CPUs are its own, and the CPUs.
-    fn split<'a>(containers: impl Iterator<Item = (Option<CgroupPath>, &'a CpuSet)>) -> Self {
+    pub(super) fn split<'a>(containers: impl Iterator<Item = (Option<CgroupPath>, &'a CpuSet)>) -> Self {
         let (mut all, mut twice) = (CpuSet::new(), CpuSet::new());
         let mut own = Vec::new();
         for (cgroup, cpus) in containers {
@@ -142,8 +146,12 @@ impl Isolation {
         self.kind.is_none() && self.held.is_empty()
     }
 
-    /// Lets go what is not wanted as it is.
-    pub(super) fn let_go<F: Files>(&mut self, cgroups: &Cgroups<F>, wanted: &Owners) -> Vec<Trouble> {
+    /// Lets go what is not wanted as it is. What could not be let go is still held.
+    pub(super) fn let_go<F: Files>(
+        &mut self,
+        cgroups: &Cgroups<F>,
+        wanted: &Owners,
+    ) -> (Vec<Trouble>, Owners) {
         let mut trouble = Vec::new();
         self.said.retain(|cgroup, _| wanted.contains_key(cgroup) || self.held.contains_key(cgroup));
         let over: Vec<(CgroupPath, CpuSet)> = self
@@ -153,6 +161,7 @@ impl Isolation {
             .map(|(cgroup, cpus)| (cgroup.clone(), cpus.clone()))
             .collect();
         let mut is_changed = false;
+        let mut kept = Owners::new();
         for (cgroup, cpus) in over {
             match cgroups.release(&cgroup, &cpus, &self.held) {
                 Ok(_) => {
@@ -161,14 +170,17 @@ impl Isolation {
                     self.said.remove(&cgroup);
                     is_changed = true;
                 }
-                Err(error) => trouble.extend(self.say_once(&cgroup, What::Kept(with_cause(&error)))),
+                Err(error) => {
+                    trouble.extend(self.say_once(&cgroup, What::Kept(with_cause(&error))));
+                    kept.insert(cgroup, cpus);
+                }
             }
         }
         if is_changed && let Err(error) = self.write(&self.held) {
             // What is in it beside is released once more at the next start.
             tracing::warn!("failed to write {}: {error}", self.file.display());
         }
-        trouble
+        (trouble, kept)
     }
 
     /// Makes what is wanted, unless it is there, and looks at it.

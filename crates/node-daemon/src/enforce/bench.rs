@@ -1,0 +1,191 @@
+//! A kernel in memory for tests of rounds: others write to it as well, it refuses what it is told to, and it looks after
+//! each write whether two containers have a CPU that only one of them should have.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use cgroup_cpuset::{CgroupPath, Cgroups, Files, MemoryHierarchy, Partition};
+use cpu_manager::CpuQuota;
+use cpuset::CpuSet;
+use node_agent::{Enforcement, Pinning};
+use parking_lot::Mutex;
+use pod_spec::{ContainerKey, ContainerName, PodUid};
+use tempfile::TempDir;
+
+use super::isolation::{Isolation, Wanted, What};
+use super::{Keeper, Outcome};
+
+pub(super) const ROOT: &str = "/sys/fs/cgroup";
+
+#[derive(Clone)]
+pub(super) struct Kernel(pub(super) Arc<Inner>);
+
+pub(super) struct Inner {
+    pub(super) hierarchy: MemoryHierarchy,
+    /// Files below the root that cannot be written.
+    pub(super) refused: Mutex<BTreeSet<String>>,
+    watched: Mutex<Watched>,
+    /// Writes after which two containers had a CPU that they do not share, and had not both before.
+    pub(super) twice: Mutex<Vec<String>>,
+}
+
+/// The containers of a round.
+#[derive(Default)]
+struct Watched {
+    names: Vec<String>,
+    /// What is shared after it.
+    pool: CpuSet,
+    /// What two of them shared before.
+    both: BTreeMap<(String, String), CpuSet>,
+}
+
+impl Files for Kernel {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        self.0.hierarchy.read(path)
+    }
+
+    fn write(&self, path: &Path, text: &str) -> io::Result<()> {
+        let below = path.strip_prefix(ROOT).unwrap().to_str().unwrap();
+        if self.0.refused.lock().contains(below) {
+            const EBUSY: i32 = 16;
+            return Err(io::Error::from_raw_os_error(EBUSY));
+        }
+        self.0.hierarchy.write(path, text)?;
+        let mut watched = self.0.watched.lock();
+        let both = self.both(&watched.names);
+        for (pair, cpus) in &both {
+            let before = watched.both.get(pair).cloned().unwrap_or_default();
+            let new = &(cpus - &watched.pool) - &before;
+            if !new.is_empty() {
+                self.0.twice.lock().push(format!("{below}={text}: {pair:?} have {new}"));
+            }
+        }
+        watched.both = both;
+        Ok(())
+    }
+}
+
+impl Kernel {
+    /// What each two of these containers both have.
+    fn both(&self, names: &[String]) -> BTreeMap<(String, String), CpuSet> {
+        let cgroups = Cgroups::on(&self.0.hierarchy, ROOT).unwrap();
+        let mut both = BTreeMap::new();
+        let mut seen: BTreeMap<&String, CpuSet> = BTreeMap::new();
+        for name in names {
+            // One that nobody has placed yet runs anywhere.
+            let Ok(Some(cpus)) = cgroups.placed_on(&path(name)) else { continue };
+            both.extend(seen.iter().map(|(other, had)| (((*other).clone(), name.clone()), &cpus & had)));
+            seen.insert(name, cpus);
+        }
+        both
+    }
+}
+
+fn path(name: &str) -> CgroupPath {
+    CgroupPath::new(format!("pods/{name}/c")).unwrap()
+}
+
+pub(super) struct Bench {
+    pub(super) kernel: Kernel,
+    pub(super) folder: TempDir,
+    pub(super) keeper: Keeper<Kernel>,
+    from: usize,
+}
+
+fn keeper(kernel: &Kernel, kind: Option<Partition>, folder: &Path) -> Keeper<Kernel> {
+    let cgroups = Cgroups::on(kernel.clone(), ROOT).unwrap();
+    Keeper::new(cgroups, Isolation::load(kind, folder).unwrap())
+}
+
+impl Bench {
+    pub(super) fn new() -> Self {
+        let hierarchy = MemoryHierarchy::new("0-7".parse().unwrap(), [0, 1]);
+        let kernel = Kernel(Arc::new(Inner {
+            hierarchy,
+            refused: Mutex::default(),
+            watched: Mutex::default(),
+            twice: Mutex::default(),
+        }));
+        ["a", "b", "shared"].iter().for_each(|name| kernel.0.hierarchy.create(&format!("pods/{name}/c")));
+        let folder = tempfile::tempdir().unwrap();
+        let keeper = keeper(&kernel, Some(Partition::Isolated), folder.path());
+        Self { kernel, folder, keeper, from: 0 }
+    }
+
+    pub(super) fn restart(&mut self, kind: Option<Partition>) {
+        self.keeper = keeper(&self.kernel, kind, self.folder.path());
+    }
+
+    /// A round with these containers; the one that is called `shared` has no CPUs of its own.
+    pub(super) fn round(&mut self, containers: &[(&str, &str)]) -> Outcome {
+        let places: Vec<Enforcement> = containers.iter().map(|(name, cpus)| here(name, cpus)).collect();
+        let wanted = Wanted::split(places.iter().map(|one| {
+            let cgroup = CgroupPath::new(one.cgroup.as_ref().unwrap()).unwrap();
+            let is_own = one.id.as_str() != "shared";
+            (is_own.then_some(cgroup), one.pinning.cpus.as_ref().unwrap())
+        }));
+        let pool = pool(containers);
+        let names: Vec<String> = containers.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let both = self.kernel.both(&names);
+        *self.kernel.0.watched.lock() = Watched { names, pool: pool.clone(), both };
+        let places: Vec<_> = places.iter().map(|one| (one, CpuQuota::Unlimited)).collect();
+        self.keeper.isolating_round(&places, &wanted, &pool)
+    }
+
+    /// What was written to cpusets since the last time, by container and without what all names begin with.
+    pub(super) fn written(&mut self) -> Vec<String> {
+        let all = self.kernel.0.hierarchy.writes();
+        let new = all[self.from..].iter().map(|(file, text)| format!("{}={text}", file.display()));
+        self.from = all.len();
+        new.filter(|line| line.contains("cpuset.cpus"))
+            .map(|line| line.replace("cpuset.", "").replace("pods/", ""))
+            .collect()
+    }
+
+    /// Of these writes, the CPUs of containers.
+    pub(super) fn placed(&mut self) -> Vec<String> {
+        self.written().into_iter().filter(|line| line.contains("/cpus=")).collect()
+    }
+
+    pub(super) fn read(&self, file: &str) -> String {
+        self.kernel.read(&Path::new(ROOT).join(file)).unwrap().trim().to_owned()
+    }
+
+    pub(super) fn write(&self, file: &str, text: &str) {
+        self.kernel.write(&Path::new(ROOT).join(file), text).unwrap();
+    }
+
+    /// This file cannot be written until it can be again.
+    pub(super) fn refuse(&self, file: &str) {
+        self.kernel.0.refused.lock().insert(file.to_owned());
+    }
+
+    pub(super) fn refuse_nothing(&self) {
+        self.kernel.0.refused.lock().clear();
+    }
+
+    /// No write has given a CPU to two.
+    pub(super) fn nothing_twice(&self) {
+        assert_eq!(*self.kernel.0.twice.lock(), [""; 0]);
+    }
+}
+
+/// What is shared: the CPUs of the container that is called so, or else CPU 0.
+fn pool(containers: &[(&str, &str)]) -> CpuSet {
+    let shared = containers.iter().find(|(name, _)| *name == "shared");
+    shared.map_or("0", |(_, cpus)| cpus).parse().unwrap()
+}
+
+fn here(name: &str, cpus: &str) -> Enforcement {
+    let container = ContainerKey { pod: PodUid::new(name), container: ContainerName::new("c") };
+    let pinning = Pinning { cpus: Some(cpus.parse().unwrap()), mems: None };
+    Enforcement { container, id: name.into(), cgroup: Some(format!("pods/{name}/c").into()), pinning }
+}
+
+/// What a round says of partitions, where there is nothing to say of containers.
+pub(super) fn said(outcome: &Outcome) -> Vec<What> {
+    assert!(outcome.trouble.is_empty(), "{:?}", outcome.trouble);
+    outcome.partitions.iter().map(|trouble| trouble.what.clone()).collect()
+}

@@ -1,0 +1,177 @@
+//! The order of writes: containers that get each other's CPUs, and those that wait for a partition.
+
+use cgroup_cpuset::Partition;
+use cpuset::CpuId;
+use proptest::prelude::*;
+
+use super::super::bench::{Bench, said};
+use super::super::isolation;
+use super::*;
+
+const ISOLATED: Option<Partition> = Some(Partition::Isolated);
+
+#[test]
+fn no_cpu_has_two_owners_while_containers_get_those_of_each_other() {
+    for restarts in [false, true] {
+        for (before, after, expected) in [
+            // They swap all.
+            (
+                [("a", "2-3"), ("b", "4-5"), ("shared", "0-1,6-7")],
+                [("a", "4-5"), ("b", "2-3"), ("shared", "0-1,6-7")],
+                &["a/c/cpus=0-1,6-7", "b/c/cpus=2-3", "a/c/cpus=4-5"][..],
+            ),
+            // They swap one, beside one that stays.
+            (
+                [("a", "2-3"), ("b", "4-5"), ("shared", "0-1,6-7")],
+                [("a", "3-4"), ("b", "2,5"), ("shared", "0-1,6-7")],
+                &["a/c/cpus=3", "b/c/cpus=2,5", "a/c/cpus=3-4"],
+            ),
+            // Each gains a CPU of another one.
+            (
+                [("a", "2-3"), ("b", "4-5"), ("shared", "0-1,6-7")],
+                [("a", "2,4"), ("b", "5-6"), ("shared", "0-1,3,7")],
+                &["a/c/cpus=2", "shared/c/cpus=0-1,3,7", "b/c/cpus=5-6", "a/c/cpus=2,4"],
+            ),
+        ] {
+            let mut bench = Bench::new();
+            bench.round(&before);
+            if restarts {
+                bench.restart(ISOLATED);
+            }
+            bench.written();
+            assert_eq!(said(&bench.round(&after)), []);
+            assert_eq!(bench.placed(), expected);
+            bench.nothing_twice();
+            for (name, cpus) in after {
+                assert_eq!(bench.read(&format!("pods/{name}/c/cpuset.cpus.effective")), cpus);
+            }
+            for name in ["a", "b"] {
+                assert_eq!(bench.read(&format!("pods/{name}/c/cpuset.cpus.partition")), "isolated");
+            }
+        }
+    }
+}
+
+fn waiting(outcome: &Outcome) -> Vec<String> {
+    let each = outcome.trouble.iter().map(|trouble| match &trouble.what {
+        What::Waits(why) => format!("{}: {why}", trouble.id),
+        other => panic!("{other:?}"),
+    });
+    each.collect()
+}
+
+#[test]
+fn who_gets_cpus_of_a_partition_that_stays_waits_for_them() {
+    let mut bench = Bench::new();
+    bench.round(&[("a", "2-3"), ("b", "4-5"), ("shared", "0-1,6-7")]);
+    bench.written();
+    // It ends, and the cgroup above cannot be written.
+    bench.refuse("pods/cpuset.cpus.exclusive");
+    let next = [("b", "3-5"), ("shared", "0-2,6-7")];
+    let outcome = bench.round(&next);
+    let kept: Vec<_> = outcome.partitions.iter().map(|trouble| &trouble.what).collect();
+    assert!(matches!(kept[..], [isolation::What::Kept(_), isolation::What::Kept(_)]), "{kept:?}");
+    assert_eq!(
+        waiting(&outcome),
+        [
+            "b: a partition that is not released, or who waits for it, has 3",
+            "shared: a partition that is not released, or who waits for it, has 2",
+        ]
+    );
+    assert_eq!(bench.placed(), [""; 0]);
+    assert_eq!(bench.read("pods/b/c/cpuset.cpus"), "4-5");
+    // It is said once.
+    let again = bench.round(&next);
+    assert_eq!((waiting(&again), again.partitions), (vec![], vec![]));
+    bench.refuse_nothing();
+    assert_eq!(said(&bench.round(&next)), []);
+    assert_eq!(bench.placed(), ["b/c/cpus=3-5", "shared/c/cpus=0-2,6-7"]);
+    assert_eq!(bench.read("cpuset.cpus.isolated"), "3-5");
+    bench.nothing_twice();
+}
+
+#[test]
+fn who_waits_keeps_what_it_has_and_who_starts_shares() {
+    let mut bench = Bench::new();
+    bench.round(&[("a", "2-3"), ("b", "4"), ("shared", "0-1,5-7")]);
+    bench.written();
+    bench.refuse("pods/a/c/cpuset.cpus.partition");
+    bench.kernel.0.hierarchy.create("pods/new/c");
+    // `b` cannot go where `a` is, so that who starts does not get what `b` has.
+    let next = [("a", "5-6"), ("b", "2-3"), ("new", "4"), ("shared", "0-1,7")];
+    let outcome = bench.round(&next);
+    assert_eq!(outcome.partitions.len(), 1, "{outcome:?}");
+    let lacks: Vec<String> = waiting(&outcome)
+        .iter()
+        .map(|line| line.replace(" a partition that is not released, or who waits for it,", ""))
+        .collect();
+    assert_eq!(lacks, ["a: has 5-6", "b: has 2-3", "new: has 4"]);
+    assert_eq!(bench.placed(), ["new/c/cpus=0-1,7", "shared/c/cpus=0-1,7"]);
+    bench.refuse_nothing();
+    assert_eq!(said(&bench.round(&next)), []);
+    assert_eq!(bench.placed(), ["a/c/cpus=5-6", "b/c/cpus=2-3", "new/c/cpus=4"]);
+    assert_eq!(bench.read("cpuset.cpus.isolated"), "2-6");
+    bench.nothing_twice();
+}
+
+/// One round: who has each CPU, of which the first is shared; which partition cannot be let go; whether the daemon
+/// restarts before.
+type Step = (Vec<usize>, Option<usize>, bool);
+
+const NAMES: [&str; 4] = ["shared", "a", "b", "d"];
+
+fn places(owners: &[usize]) -> Vec<(&'static str, String)> {
+    let of = |owner: usize| -> CpuSet {
+        let own = (0..).zip(owners).filter(|(_, of)| **of == owner);
+        own.map(|(cpu, _)| CpuId::new(cpu).unwrap()).collect()
+    };
+    let all = (0..NAMES.len()).map(|owner| (NAMES[owner], of(owner)));
+    all.filter(|(_, cpus)| !cpus.is_empty()).map(|(name, cpus)| (name, cpus.to_string())).collect()
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let owners = prop::collection::vec(0..NAMES.len(), 7).prop_map(|rest| [vec![0], rest].concat());
+    let refused = prop::option::of(1..NAMES.len());
+    prop::collection::vec((owners, refused, any::<bool>()), 1..6)
+}
+
+proptest! {
+    /// However CPUs change hands, whatever is not let go and wherever the daemon restarts: no two containers have a CPU
+    /// that only one of them should have, and all are where they belong when they can be.
+    #[test]
+    fn cpus_have_one_owner_at_every_write(steps in steps()) {
+        let mut bench = Bench::new();
+        let mut last = Vec::new();
+        for (owners, refused, restarts) in &steps {
+            if *restarts {
+                bench.restart(ISOLATED);
+            }
+            bench.refuse_nothing();
+            last = places(owners);
+            let hierarchy = &bench.kernel.0.hierarchy;
+            for name in NAMES {
+                let cgroup = format!("pods/{name}/c");
+                if last.iter().any(|(running, _)| *running == name) {
+                    hierarchy.create(&cgroup);
+                } else {
+                    hierarchy.remove(&cgroup);
+                }
+            }
+            if let Some(refused) = refused {
+                bench.refuse(&format!("pods/{}/cpuset.cpus.exclusive", NAMES[*refused]));
+            }
+            let round: Vec<(&str, &str)> = last.iter().map(|(name, cpus)| (*name, cpus.as_str())).collect();
+            bench.round(&round);
+            prop_assert_eq!(&*bench.kernel.0.twice.lock(), &[""; 0]);
+        }
+        bench.refuse_nothing();
+        let round: Vec<(&str, &str)> = last.iter().map(|(name, cpus)| (*name, cpus.as_str())).collect();
+        bench.round(&round);
+        prop_assert_eq!(&*bench.kernel.0.twice.lock(), &[""; 0]);
+        for (name, cpus) in &last {
+            prop_assert_eq!(&bench.read(&format!("pods/{name}/c/cpuset.cpus.effective")), cpus);
+            let kind = if *name == "shared" { "member" } else { "isolated" };
+            prop_assert_eq!(bench.read(&format!("pods/{name}/c/cpuset.cpus.partition")), kind);
+        }
+    }
+}
