@@ -14,12 +14,14 @@ mod cgroups;
 mod place;
 mod partition;
 mod quota;
+mod limits;
 mod reconcile;
 mod process;
 mod containers;
 
 pub use cgroups::{Cgroups, NotUsable};
 pub use files::{Files, Kernel};
+pub use limits::{LimitError, Limits};
 pub use memory::MemoryHierarchy;
 pub use partition::{NoPartitions, Partition, PartitionError};
 pub use path::{CgroupPath, NotAPath};

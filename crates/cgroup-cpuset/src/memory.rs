@@ -39,6 +39,8 @@ struct Cgroup {
     /// `cpuset.cpus.partition`; `None`: a member.
     partition: Option<partitions::State>,
     max: Option<String>,
+    /// `memory.max` and `memory.current`; `None`: no memory is counted.
+    memory: Option<(String, u64)>,
     /// Whether processes are in it, not in one below.
     has_processes: bool,
 }
@@ -73,6 +75,16 @@ impl MemoryHierarchy {
         self.create(path);
         if let Some(cgroup) = self.lock().get_mut(Path::new(path)) {
             cgroup.has_processes = true;
+        }
+        self
+    }
+
+    /// The same with a cgroup at `path` whose memory is counted: `memory.max` and the bytes in use.
+    #[must_use]
+    pub fn with_memory(self, path: &str, max: &str, used: u64) -> Self {
+        self.create(path);
+        if let Some(cgroup) = self.lock().get_mut(Path::new(path)) {
+            cgroup.memory = Some((max.to_owned(), used));
         }
         self
     }
@@ -149,6 +161,8 @@ impl Files for MemoryHierarchy {
             "cpu.max" if !is_root && Self::has(&cgroups, &path, "cpu") => {
                 cgroup.max.clone().unwrap_or_else(|| "max 100000".to_owned())
             }
+            "memory.max" => cgroup.memory.as_ref().ok_or_else(|| error(ENOENT))?.0.clone(),
+            "memory.current" => cgroup.memory.as_ref().ok_or_else(|| error(ENOENT))?.1.to_string(),
             name if name.starts_with("cpuset.") && !Self::has(&cgroups, &path, "cpuset") => {
                 return Err(error(ENOENT));
             }
@@ -206,6 +220,12 @@ impl Files for MemoryHierarchy {
                 partitions::set(&mut cgroups, &path, text.trim(), &self.online)?;
             }
             "cpuset.mems" if !is_root && has_cpuset => cgroup.mems = within(text, &self.nodes)?,
+            "memory.max" => {
+                let (max, _) = cgroup.memory.as_mut().ok_or_else(|| error(ENOENT))?;
+                // Whole pages.
+                let bytes = text.trim().parse::<u64>().map_err(|_| error(EINVAL))?;
+                *max = (bytes - bytes % 4096).to_string();
+            }
             "cpu.max" if !is_root && has_cpu => cgroup.max = Some(text.trim().to_owned()),
             "cpuset.cpus.effective" | "cpuset.mems.effective" | "cpuset.cpus.isolated" => {
                 return Err(error(EACCES));

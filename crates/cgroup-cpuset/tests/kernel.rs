@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cgroup_cpuset::{
-    CgroupPath, Cgroups, Files, MemoryHierarchy, NotUsable, Partition, PartitionError, Place, PlaceError,
-    Quota, QuotaError, Set, Written,
+    CgroupPath, Cgroups, Files, Limits, MemoryHierarchy, NotUsable, Partition, PartitionError, Place,
+    PlaceError, Quota, QuotaError, Set, Written,
 };
 use proptest::prelude::*;
 use topology_model::NodeId;
@@ -238,4 +238,46 @@ fn a_cgroup_that_goes_while_it_is_written_is_gone() {
     assert!(matches!(made.unwrap_err(), PartitionError::Gone(_)));
     kernel.0.write(&Path::new(ROOT).join("kubepods/cpuset.cpus.exclusive"), "4-7").unwrap();
     assert_eq!(cgroups.release(&app, &cpus, &[].into()).unwrap(), Written::Changed, "nothing is left to do");
+}
+
+#[test]
+fn only_what_is_limited_gets_another_limit() {
+    const GI: u64 = 1 << 30;
+    let kernel = kernel()
+        .with_memory("kubepods", "max", 3 * GI)
+        .with_memory("kubepods/pod2", &(8 * GI).to_string(), GI)
+        .with_memory("kubepods/pod2/app", &(2 * GI).to_string(), GI)
+        .with_memory("kubepods/pod2/side", "max", GI);
+    let cgroups = Cgroups::on(&kernel, ROOT).unwrap();
+    let (app, side, other) =
+        (path("kubepods/pod2/app"), path("kubepods/pod2/side"), path("kubepods/besteffort/pod1/app"));
+    cgroups.limit(&app, Quota { at_most: Some(100_000), period: 50_000 }).unwrap();
+    let change = |cgroup: &CgroupPath, cpu: Option<u64>, memory: Option<u64>| {
+        cgroups.change_limits(cgroup, &Limits { cpu, memory }).map_err(|error| error.to_string())
+    };
+    assert_eq!(change(&app, Some(4000), Some(4 * GI + 5)), Ok(Written::Changed));
+    let text = |file: &str| kernel.read(&Path::new(ROOT).join(file)).unwrap().trim().to_owned();
+    assert_eq!(text("kubepods/pod2/app/cpu.max"), "200000 50000", "the period stays");
+    assert_eq!(text("kubepods/pod2/app/memory.max"), (4 * GI).to_string());
+    assert_eq!(change(&app, Some(4000), Some(4 * GI + 5)), Ok(Written::Nothing), "whole pages are kept");
+    assert_eq!(change(&app, None, None), Ok(Written::Nothing));
+    // What has no limit gets none.
+    for unlimited in [&side, &other] {
+        assert_eq!(change(unlimited, Some(1000), Some(GI)), Ok(Written::Nothing));
+    }
+    assert_eq!(
+        change(&app, None, Some(GI / 2)).unwrap_err(),
+        "cgroup /kubepods/pod2/app uses 536870912 bytes of memory or more, so that this limit is not written"
+    );
+    assert_eq!(text("kubepods/pod2/app/memory.max"), (4 * GI).to_string());
+    assert_eq!(
+        change(&app, None, Some(9 * GI)).unwrap_err(),
+        "memory.max of cgroup /kubepods/pod2/app is 9663676416, and cgroup /kubepods/pod2 has only 8589934592"
+    );
+    cgroups.limit(&path("kubepods/pod2"), Quota { at_most: Some(300_000), period: 100_000 }).unwrap();
+    assert_eq!(
+        change(&app, Some(5000), None).unwrap_err(),
+        "cpu.max of cgroup /kubepods/pod2/app is 250000 50000, and cgroup /kubepods/pod2 has only 300000 100000"
+    );
+    assert_eq!(change(&app, Some(3000), None), Ok(Written::Changed));
 }
