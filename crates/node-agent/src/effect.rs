@@ -7,10 +7,11 @@ use std::time::Duration;
 use cpu_manager::ContainerId;
 use cpuset::CpuSet;
 use device_manager::{Question, StartError};
+use k8s_quantity::Quantity;
 use kubelet_checkpoint::store::StateFile;
 use memory_manager::Moved;
 use numa_bitmask::NodeMask;
-use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
+use pod_spec::{Container, ContainerKey, ContainerName, Pod, PodUid};
 use thiserror::Error;
 use topology_admission::{Counted, Deferral, Ledger, Node, SizeError, Stale, Trace, Verdict, When};
 use topology_model::NodeId;
@@ -223,10 +224,32 @@ pub struct Pinning {
     pub cpus: Option<CpuSet>,
     /// `cpuset.mems`; `None`: left as it is, since nothing is booked for the container.
     pub mems: Option<Vec<NodeId>>,
+    /// What it may use; `None`: as it was created, since its pod was never resized.
+    pub limits: Option<Limits>,
+}
+
+/// What a container may use of a pod that was resized.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Limits {
+    /// Thousandths of a CPU; `None`: any.
+    pub cpu: Option<u64>,
+    /// Bytes of memory; `None`: any.
+    pub memory: Option<u64>,
+}
+
+impl Limits {
+    /// Those of a container in its pod's specification.
+    #[must_use]
+    pub fn of(container: &Container) -> Self {
+        let cpu = container.limits.get("cpu").map(Quantity::milli_value);
+        let memory = container.limits.get("memory").map(Quantity::value);
+        let amount = |amount: Option<i64>| amount.and_then(|amount| u64::try_from(amount).ok());
+        Self { cpu: amount(cpu), memory: amount(memory) }
+    }
 }
 
 impl Pinning {
-    /// Its own CPUs or the shared pool, and the nodes of its memory.
+    /// Its own CPUs or the shared pool, and the nodes of its memory. Its limits are left as they are.
     #[must_use]
     pub fn new(node: &Node, ledger: &Ledger, pod: &PodUid, container: &ContainerName) -> Self {
         let cpus = ledger.cpus().map(|held| held.assigned(pod, container).unwrap_or(held.shared()));
@@ -244,6 +267,7 @@ impl Pinning {
             mems: mems.map(|nodes| {
                 node.nodes().iter().filter(|(at, _)| nodes.contains(*at)).map(|(_, id)| id).collect()
             }),
+            limits: None,
         }
     }
 }

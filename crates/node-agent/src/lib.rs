@@ -24,7 +24,8 @@ pub use agent::Agent;
 pub use aside::read_anything;
 pub use backup::{KeptBackups, ReplacedFile, mend, prune};
 pub use effect::{
-    Answer, Effect, EndReason, Enforcement, FileName, Pinning, PodDecision, RequestError, Write, WriteOutcome,
+    Answer, Effect, EndReason, Enforcement, FileName, Limits, Pinning, PodDecision, RequestError, Write,
+    WriteOutcome,
 };
 pub use event::{Event, PluginEvent, Request, Ticket};
 pub use folder::{Folder, FolderError, FolderProblem, FolderProblemKind};

@@ -8,7 +8,9 @@ mod isolation;
 mod round;
 mod start;
 
-use cgroup_cpuset::{CgroupPath, Cgroups, Files, Kernel, Place, PlaceError, Quota, QuotaError, Written};
+use cgroup_cpuset::{
+    CgroupPath, Cgroups, Files, Kernel, LimitError, Limits, Place, PlaceError, Quota, QuotaError, Written,
+};
 use cpu_manager::{ContainerId, CpuQuota};
 use crossbeam::channel::{self, Receiver, SendError, Sender};
 use crossbeam::select;
@@ -163,8 +165,13 @@ fn quota(node: &LoadedNode, snapshot: &Snapshot, one: &Enforcement) -> CpuQuota 
 
 /// Where a container belongs, as its cgroup has it.
 pub(super) fn place(pinning: &Pinning) -> Place {
-    let Pinning { cpus, mems } = pinning;
+    let Pinning { cpus, mems, limits: _ } = pinning;
     Place { cpus: cpus.clone(), mems: mems.as_ref().map(|nodes| nodes.iter().copied().collect()) }
+}
+
+/// What a container may use, as its cgroup has it.
+fn limits(pinning: &Pinning) -> Limits {
+    pinning.limits.map_or_else(Limits::default, |limits| Limits { cpu: limits.cpu, memory: limits.memory })
 }
 
 /// Writes cgroups, and remembers what it wrote.
@@ -172,11 +179,19 @@ struct Keeper<F> {
     cgroups: Cgroups<F>,
     isolation: Isolation,
     /// What is in force as far as is known.
-    written: BTreeMap<ContainerId, (Place, CpuQuota)>,
+    written: BTreeMap<ContainerId, Target>,
     /// What was said of containers that are not where they belong, so that it is said once.
     said: BTreeMap<ContainerId, String>,
     /// What was said of containers that wait for CPUs.
     waiting: BTreeMap<ContainerId, String>,
+}
+
+/// What is written of a container.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Target {
+    place: Place,
+    quota: CpuQuota,
+    limits: Limits,
 }
 
 /// What a round, or one container, came to.
@@ -249,9 +264,8 @@ impl<F: Files> Keeper<F> {
     fn put(&mut self, one: &Enforcement, quota: CpuQuota) -> Outcome {
         let mut outcome = Outcome::default();
         let Some(cgroup) = &one.cgroup else { return outcome };
-        let place = place(&one.pinning);
         let trouble = |what| Trouble { id: one.id.clone(), cgroup: cgroup.clone(), what };
-        let now = (place, quota);
+        let now = Target { place: place(&one.pinning), quota, limits: limits(&one.pinning) };
         match self.write(cgroup, &now) {
             Ok(written) => {
                 // What was never written, or is other now, has not drifted.
@@ -273,7 +287,8 @@ impl<F: Files> Keeper<F> {
         outcome
     }
 
-    fn write(&self, cgroup: &std::path::Path, (place, quota): &(Place, CpuQuota)) -> Result<Written, String> {
+    fn write(&self, cgroup: &std::path::Path, target: &Target) -> Result<Written, String> {
+        let Target { place, quota, limits } = target;
         let cgroup = CgroupPath::new(cgroup).map_err(|error| error.to_string())?;
         let placed = match self.cgroups.place(&cgroup, place) {
             // Somebody will say that it has exited.
@@ -288,7 +303,12 @@ impl<F: Files> Keeper<F> {
                 limited => limited.map_err(|error| with_cause(&error))?,
             },
         };
-        Ok(if limited == Written::Changed { limited } else { placed })
+        let resized = match self.cgroups.change_limits(&cgroup, limits) {
+            Err(LimitError::Gone(_)) => Written::Nothing,
+            resized => resized.map_err(|error| with_cause(&error))?,
+        };
+        let all = [placed, limited, resized];
+        Ok(if all.contains(&Written::Changed) { Written::Changed } else { Written::Nothing })
     }
 }
 

@@ -35,7 +35,7 @@ fn keeper() -> (Keeper<Kernel2>, Kernel2) {
 
 fn here(name: &str, cpus: &str, node: i64) -> Enforcement {
     let container = ContainerKey { pod: PodUid::new(name), container: ContainerName::new("app") };
-    let pinning = Pinning { cpus: Some(cpus.parse().unwrap()), mems: Some(vec![NodeId(node)]) };
+    let pinning = Pinning { cpus: Some(cpus.parse().unwrap()), mems: Some(vec![NodeId(node)]), limits: None };
     Enforcement { container, id: name.into(), cgroup: Some(format!("pods/{name}").into()), pinning }
 }
 
@@ -86,4 +86,28 @@ fn a_container_that_is_gone_or_has_no_cgroup_is_no_trouble() {
     let round = keeper
         .round([(&a, CpuQuota::ByLimit), (&Enforcement { cgroup: None, ..a.clone() }, CpuQuota::ByLimit)]);
     assert_eq!((round.drifted, round.trouble), (0, Vec::new()));
+}
+
+#[test]
+fn a_resized_container_has_its_new_limits_unless_it_uses_more() {
+    const GI: u64 = 1 << 30;
+    let kernel = MemoryHierarchy::new("0-7".parse().unwrap(), [0, 1]);
+    let kernel = Kernel2(Arc::new(kernel.with_memory("pods/a", &(2 * GI).to_string(), GI)));
+    let off = Isolation::load(None, Path::new("/no-such-folder")).unwrap();
+    let mut keeper = Keeper::new(Cgroups::on(kernel.clone(), "/sys/fs/cgroup").unwrap(), off);
+    let max = || kernel.read(Path::new("/sys/fs/cgroup/pods/a/memory.max")).unwrap().trim().to_owned();
+    let with = |bytes: Option<u64>| {
+        let limits = bytes.map(|bytes| node_agent::Limits { cpu: Some(2000), memory: Some(bytes) });
+        let one = here("a", "2-3", 1);
+        Enforcement { pinning: Pinning { limits, ..one.pinning.clone() }, ..one }
+    };
+    for (limit, expected) in [(None, 2 * GI), (Some(4 * GI), 4 * GI), (Some(3 * GI), 3 * GI)] {
+        assert_eq!(keeper.put(&with(limit), CpuQuota::Unlimited).trouble, Vec::new());
+        assert_eq!(max(), expected.to_string());
+    }
+    let below = with(Some(GI));
+    let said: Vec<_> = (0..3).flat_map(|_| keeper.put(&below, CpuQuota::Unlimited).trouble).collect();
+    let why = "cgroup /pods/a uses 1073741824 bytes of memory or more, so that this limit is not written";
+    assert_eq!(said.iter().map(|trouble| &trouble.what).collect::<Vec<_>>(), [&What::Failed(why.to_owned())]);
+    assert_eq!(max(), (3 * GI).to_string());
 }

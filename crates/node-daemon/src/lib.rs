@@ -184,7 +184,8 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let now = move || Moment(began.elapsed());
     let (owner, repairs) = start::owner(&setup.root, &store, &node, setup.damaged, setup.keep, now())?;
     let (agent, effects) = Agent::new(owner, store, &now);
-    let shared = Arc::new(shared(node, &machine, agent.snapshot(), Mode::Serve, Notes::default(), missing)?);
+    let shared = shared(node, &machine, agent.snapshot(), Mode::Serve, Notes::default(), missing)?;
+    let shared = Arc::new(Shared { cgroups: cgroups.clone(), ..shared });
     shared.metrics.loses_lines(setup.log.lost());
     shared.metrics.repaired(&repairs);
 
@@ -286,6 +287,7 @@ fn shared(
         events: events::Events::default(),
         problems: parking_lot::Mutex::default(),
         mode,
+        cgroups: None,
         notes,
         manifests: Manifests::default(),
         missing,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Once};
 
 use admission_report::{ContainerReport, Refusal, Report};
 use arc_swap::{ArcSwap, ArcSwapOption};
+use cgroup_cpuset::Cgroups;
 use cpuset::CpuSet;
 use machine_picture::Reserved;
 use node_agent::{DeferredPod, Manner, PodMove, Snapshot};
@@ -45,6 +46,8 @@ pub(super) struct Shared {
     pub(super) log: Log,
     pub(super) events: Events,
     pub(super) mode: Mode,
+    /// The cgroups that containers are kept in.
+    pub(super) cgroups: Option<Cgroups>,
     pub(super) notes: Notes,
     pub(super) manifests: Manifests,
     pub(super) missing: Arc<Missing>,

@@ -115,6 +115,8 @@ pub struct Record {
     pub admitted: Option<Duration>,
     /// Its containers that run, by id in the runtime.
     pub running: BTreeMap<ContainerId, Running>,
+    /// Whether it was given other amounts while it ran.
+    pub resized: bool,
     /// What it was granted; `None`: the state files alone know.
     pub grants: Option<Grants>,
     /// Why it may not have what it was granted, found at a start; it stays as it is until it is deleted.
@@ -155,6 +157,8 @@ struct Own {
     manifest_file: Option<String>,
     #[serde(default)]
     running: BTreeMap<String, Running>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    resized: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     grants: Option<Wire>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,8 +170,18 @@ impl Record {
     #[must_use]
     pub fn new(pod: Arc<Pod>, source: Source, arrival: u64) -> Self {
         let manifest = Arc::new(manifest(&pod));
-        let running = BTreeMap::new();
-        Self { pod, manifest, source, arrival, admitted: None, running, grants: None, quarantine: None }
+        let (running, resized) = (BTreeMap::new(), false);
+        Self {
+            pod,
+            manifest,
+            source,
+            arrival,
+            admitted: None,
+            running,
+            resized,
+            grants: None,
+            quarantine: None,
+        }
     }
 
     /// The same with what the pod holds.
@@ -191,6 +205,7 @@ impl Record {
             },
             manifest_file: self.source.file().map(ToString::to_string),
             running: running.collect(),
+            resized: self.resized,
             grants: self.grants.as_ref().map(Wire::from),
             quarantine: self.quarantine.clone(),
         };
@@ -249,6 +264,7 @@ impl Record {
             arrival: own.arrival,
             admitted: own.admitted.map(Duration::from_secs),
             running: running.collect(),
+            resized: own.resized,
             grants: own.grants.map(Grants::try_from).transpose()?,
             quarantine: own.quarantine,
         })

@@ -129,3 +129,29 @@ fn without_the_option_a_pinned_pod_is_not_resized() {
         "Infeasible: Resize is infeasible for Guaranteed Pods alongside CPU Manager policy \"static\"";
     assert_eq!((reply.status, reply.message().as_str()), (409, expected));
 }
+
+/// The kubelet asks the same before it writes a lower limit.
+#[test]
+fn memory_in_use_is_not_taken() {
+    let (root, own, groups) = (Folder::new(), Folder::new(), Folder::new());
+    let options = options(&own);
+    let group = groups.path().join("pods/a");
+    fs::create_dir_all(&group).unwrap();
+    fs::write(groups.path().join("cgroup.controllers"), "cpuset cpu memory\n").unwrap();
+    fs::write(group.join("memory.current"), format!("{}\n", 700 << 20)).unwrap();
+    let more =
+        ["--topolet-config", options.to_str().unwrap(), "--cgroup-root", groups.path().to_str().unwrap()];
+    let daemon = Daemon::start(root.path(), &more);
+    assert_eq!(daemon.ask("POST", "/v1/pods", &pod("a", "cpu: 2, memory: 1Gi")).status, 200);
+    let started = json!({ "id": "containerd://c1", "cgroup": "pods/a" }).to_string();
+    assert_eq!(daemon.ask("POST", "/v1/pods/default/a/containers/app/started", &started).status, 200);
+    let path = "/v1/pods/default/a/resize";
+    for (memory, status) in [("700Mi", 409), ("1Mi", 409), ("701Mi", 200), ("900Mi", 200)] {
+        let reply = daemon.ask("PATCH", path, &body(&[("memory", memory)]));
+        assert_eq!(reply.status, status, "{memory}: {}", reply.body);
+    }
+    let below = daemon.ask("PATCH", path, &body(&[("memory", "512Mi")]));
+    let expected = "Deferred: attempting to set container \"app\" memory limit (536870912) below current usage \
+                    (734003200)";
+    assert_eq!(below.message(), expected);
+}

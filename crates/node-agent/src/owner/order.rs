@@ -102,8 +102,8 @@ impl<'p> Moves<'p> {
             let pinning = if stage == Stage::Done {
                 one.pinning.clone()
             } else {
-                let mems = state.before.as_ref().and_then(|place| place.mems.clone());
-                Pinning { cpus: Some(cpus.clone()), mems }
+                let before = state.before.clone().unwrap_or_default();
+                Pinning { cpus: Some(cpus.clone()), ..before }
             };
             (state.now, state.stage) = (cpus, stage);
             written.push(Enforcement { pinning, ..one.clone() });
@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn place(text: &str) -> Pinning {
-        Pinning { cpus: Some(cpus(text)), mems: None }
+        Pinning { cpus: Some(cpus(text)), ..Pinning::default() }
     }
 
     fn enforcement(id: &str, target: &str) -> Enforcement {

@@ -1,11 +1,12 @@
 //! Where running containers belong, and what is to be written when that changes.
 
 use cpu_manager::ContainerId;
-use pod_spec::ContainerKey;
+use node_state::Record;
+use pod_spec::{ContainerKey, ContainerName};
 
 use super::Owner;
 use super::order::in_order;
-use crate::effect::{Effect, Enforcement, Pinning};
+use crate::effect::{Effect, Enforcement, Limits, Pinning};
 
 impl Owner {
     /// Where every running container belongs.
@@ -15,10 +16,17 @@ impl Owner {
                 container: ContainerKey { pod: record.pod.uid.clone(), container: running.container.clone() },
                 id: id.clone(),
                 cgroup: running.cgroup.clone(),
-                pinning: Pinning::new(&self.node, &self.ledger, &record.pod.uid, &running.container),
+                pinning: self.pinning(record, &running.container),
             })
         });
         of_pods.collect()
+    }
+
+    /// Where a container of a pod belongs.
+    fn pinning(&self, record: &Record, container: &ContainerName) -> Pinning {
+        let pinning = Pinning::new(&self.node, &self.ledger, &record.pod.uid, container);
+        let resized = record.resized.then(|| record.pod.container(container)).flatten();
+        Pinning { limits: resized.map(Limits::of), ..pinning }
     }
 
     /// What is to be written since the last time.

@@ -32,7 +32,8 @@ impl Owner {
         // What the pod asked for is kept as it was written; what the node makes of it is not.
         let pod = sizes.applied(&record.pod).map_err(RequestError::Size)?;
         let of = Record::new(Arc::new(pod), record.source.clone(), record.arrival);
-        let record = Record { admitted: record.admitted, running: record.running.clone(), ..of };
+        let record =
+            Record { admitted: record.admitted, running: record.running.clone(), resized: true, ..of };
         let after = self.ledger.resized(attempt).unwrap_or_else(|_| self.ledger.clone());
         Ok(self.changed(after, record))
     }

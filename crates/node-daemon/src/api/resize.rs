@@ -6,15 +6,16 @@ use admission_report::ResizeReport;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use bounded_http::Peer;
+use cgroup_cpuset::{CgroupPath, Cgroups};
 use k8s_quantity::Quantity;
-use node_agent::Request;
+use node_agent::{Request, Snapshot};
 use node_output::NodeLine;
-use pod_spec::{ContainerName, ResourceList, ResourceName};
+use pod_spec::{ContainerName, PodUid, ResourceList, ResourceName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use topology_admission::{Size, Sizes};
+use topology_admission::{Size, Sizes, When};
 
 use super::containers::parsed;
 use super::reply::{Failure, Shape};
@@ -112,10 +113,41 @@ pub(super) async fn resize(
     let sizes = parsed::<ResizeBody>(&body(sent).await?)?.sizes()?;
     let before = node.snapshot();
     let uid = find(&before, &namespace, &name)?.uid.clone();
+    if let Some(cgroups) = &node.shared.cgroups {
+        can_shrink(cgroups, &before, &uid, &sizes)?;
+    }
     node.change(changer, &format!("{namespace}/{name}"), Request::Resize(uid.clone(), sizes)).await?;
     let after = node.snapshot();
     let report = ResizeReport::made(&node.shared.node.node, &before.ledger, &after.ledger, &uid);
     let resize = report.ok_or_else(|| super::routes::no_pod(&namespace, &name))?;
     let resized = Resized { node: node.line(), resize };
     shape.document("Resize", resized, |resized, page| node_output::resize(&resized.resize, page))
+}
+
+/// Whether all memory limits that become lower are above what is in use, as the kubelet asks before it writes them.
+fn can_shrink(cgroups: &Cgroups, before: &Snapshot, uid: &PodUid, sizes: &Sizes) -> Result<(), Failure> {
+    let Some(record) = before.pods.get(uid) else { return Ok(()) };
+    for running in record.running.values() {
+        let container = record.pod.container(&running.container);
+        let limit = sizes.0.get(&running.container).and_then(|size| size.limits.get("memory"));
+        let (Some(container), Some(limit), Some(cgroup)) = (container, limit, &running.cgroup) else {
+            continue;
+        };
+        let has = container.limits.get("memory");
+        if has.is_some_and(|has| has <= limit) {
+            continue;
+        }
+        let limit = u64::try_from(limit.value()).unwrap_or(0);
+        // What cannot be read is refused again when it is written.
+        let used =
+            CgroupPath::new(cgroup).ok().and_then(|cgroup| cgroups.memory_in_use(&cgroup).ok().flatten());
+        if let Some(used) = used.filter(|used| *used >= limit) {
+            let name = &running.container;
+            let why = format!(
+                "attempting to set container \"{name}\" memory limit ({limit}) below current usage ({used})"
+            );
+            return Err(Failure::new(StatusCode::CONFLICT, format!("{}: {why}", When::Deferred)));
+        }
+    }
+    Ok(())
 }

@@ -180,7 +180,7 @@ fn pool(containers: &[(&str, &str)]) -> CpuSet {
 
 fn here(name: &str, cpus: &str) -> Enforcement {
     let container = ContainerKey { pod: PodUid::new(name), container: ContainerName::new("c") };
-    let pinning = Pinning { cpus: Some(cpus.parse().unwrap()), mems: None };
+    let pinning = Pinning { cpus: Some(cpus.parse().unwrap()), ..Pinning::default() };
     Enforcement { container, id: name.into(), cgroup: Some(format!("pods/{name}/c").into()), pinning }
 }
 

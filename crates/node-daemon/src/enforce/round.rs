@@ -50,7 +50,7 @@ impl<F: Files> Keeper<F> {
         let now = |one: &Enforcement| {
             let cgroup = CgroupPath::new(one.cgroup.as_ref()?).ok()?;
             let cpus = self.cgroups.placed_on(&cgroup).ok()??;
-            Some((one.id.clone(), Pinning { cpus: Some(cpus), mems: None }))
+            Some((one.id.clone(), Pinning { cpus: Some(cpus), ..Pinning::default() }))
         };
         places.iter().filter_map(|(one, _)| now(one)).collect()
     }

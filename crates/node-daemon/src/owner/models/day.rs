@@ -82,6 +82,7 @@ impl Day {
             problems: Mutex::default(),
             hardware: None,
             mode: Mode::Serve,
+            cgroups: None,
             notes: Notes::default(),
             manifests: Manifests::default(),
             missing: Arc::default(),
