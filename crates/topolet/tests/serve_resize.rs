@@ -155,3 +155,39 @@ fn memory_in_use_is_not_taken() {
                     (734003200)";
     assert_eq!(below.message(), expected);
 }
+
+/// The CPUs that containers were admitted with, as the state file of Kubernetes 1.37 has them.
+fn baselines(root: &Folder) -> Value {
+    let text = fs::read_to_string(root.path().join("cpu_manager_state")).unwrap();
+    let file: Value = serde_json::from_str(&text).unwrap();
+    let data: Value = serde_json::from_str(file["data"].as_str().unwrap()).unwrap();
+    data["baselines"].clone()
+}
+
+#[test]
+fn the_file_of_1_37_has_baselines_and_keeps_them() {
+    let (root, own) = (Folder::new(), Folder::new());
+    let options = options(&own);
+    let more = ["--topolet-config", options.to_str().unwrap(), "--kubelet", "1.37"];
+    let start = || Daemon::start(root.path(), &more);
+    let daemon = start();
+    assert_eq!(daemon.ask("POST", "/v1/pods", &pod("a", "cpu: 2, memory: 1Gi")).status, 200);
+    let began = cpus(&daemon, "a");
+    let expected = json!({ "default_a": { "app": { "baseline": began } } });
+    assert_eq!(baselines(&root), expected);
+    let path = "/v1/pods/default/a/resize";
+    assert_eq!(daemon.ask("PATCH", path, &body(&[("cpu", "4")])).status, 200);
+    assert_eq!(baselines(&root), expected, "growth is no baseline");
+    daemon.kill();
+
+    let daemon = start();
+    assert_eq!(daemon.ask("POST", "/v1/pods", &pod("b", "cpu: 2, memory: 1Gi")).status, 200);
+    let both = baselines(&root);
+    assert_eq!(both["default_a"], expected["default_a"], "another pod's write keeps it");
+    assert_eq!(daemon.ask("PATCH", path, &body(&[("cpu", "1")])).status, 409);
+    assert_eq!(daemon.ask("PATCH", path, &body(&[("cpu", "2")])).status, 200);
+    assert_eq!(cpus(&daemon, "a"), began);
+    assert_eq!(daemon.ask("DELETE", "/v1/pods/default/b", "").status, 200);
+    assert_eq!(daemon.ask("DELETE", "/v1/pods/default/a", "").status, 200);
+    assert_eq!(baselines(&root), Value::Null);
+}
