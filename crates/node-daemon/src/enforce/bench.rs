@@ -108,7 +108,9 @@ impl Bench {
             watched: Mutex::default(),
             twice: Mutex::default(),
         }));
-        ["a", "b", "shared"].iter().for_each(|name| kernel.0.hierarchy.create(&format!("pods/{name}/c")));
+        for name in ["a", "b", "shared"] {
+            kernel.0.hierarchy.create(&format!("pods/{name}/c"));
+        }
         let folder = tempfile::tempdir().unwrap();
         let keeper = keeper(&kernel, Some(Partition::Isolated), folder.path());
         Self { kernel, folder, keeper, from: 0 }
