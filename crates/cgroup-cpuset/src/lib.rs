@@ -18,9 +18,11 @@ mod limits;
 mod reconcile;
 mod process;
 mod containers;
+mod interrupts;
 
 pub use cgroups::{Cgroups, NotUsable};
 pub use files::{Files, Kernel};
+pub use interrupts::{Interrupts, Move, Moved, Noise};
 pub use limits::{LimitError, Limits};
 pub use memory::MemoryHierarchy;
 pub use partition::{NoPartitions, Partition, PartitionError};
