@@ -20,14 +20,16 @@
 //! devices:                              # see `own/devices.rs`
 //!   links: require                      # or ignore, prefer
 //!   deferSeconds: 120                   # or 0
-//! cgroup: {partition: isolated}         # or none, root
+//! cgroup:
+//!   partition: isolated                 # or none, root
+//!   interrupts: move                    # or leave
 //! ```
 
 mod devices;
 
 use node_config::{
-    CacheAlignment, CpuPartition, Drift, MemoryNodes, MixUnit, OwnOptions, Placement, PodPolicy, Regroup,
-    Resize, Strategy,
+    CacheAlignment, CpuInterrupts, CpuPartition, Drift, MemoryNodes, MixUnit, OwnOptions, Placement,
+    PodPolicy, Regroup, Resize, Strategy,
 };
 
 use crate::devices::known_fields;
@@ -100,12 +102,26 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
             options.defer = devices::defer(&own)?;
         }
         if let Some(cgroup) = document.get("cgroup")? {
-            known_fields(&cgroup, &["partition"], "partition")?;
-            let words = CpuPartition::ALL.map(|partition| (partition.name(), partition));
-            choose(&cgroup, "partition", "none, root or isolated", &words, &mut options.partition)?;
+            read_cgroup(&cgroup, &mut options)?;
         }
     }
     Ok(options)
+}
+
+/// What the kernel is told of exclusive CPUs.
+fn read_cgroup(cgroup: &Field<'_>, options: &mut OwnOptions) -> Result<(), ManifestError> {
+    known_fields(cgroup, &["partition", "interrupts"], "partition or interrupts")?;
+    let words = CpuPartition::ALL.map(|partition| (partition.name(), partition));
+    choose(cgroup, "partition", "none, root or isolated", &words, &mut options.partition)?;
+    let words = CpuInterrupts::ALL.map(|interrupts| (interrupts.name(), interrupts));
+    choose(cgroup, "interrupts", "leave or move", &words, &mut options.interrupts)?;
+    if options.interrupts == CpuInterrupts::Move
+        && options.partition == CpuPartition::None
+        && let Some(interrupts) = cgroup.get("interrupts")?
+    {
+        return Err(interrupts.unexpected("leave, unless cgroup.partition is root or isolated"));
+    }
+    Ok(())
 }
 
 /// Which of equally good node sets a unit gets.
@@ -225,7 +241,14 @@ mod tests {
             let options = OwnOptions { partition, ..OwnOptions::default() };
             assert_eq!(read(&format!("cgroup: {{partition: {}}}", partition.name())), Ok(options));
         }
+        for interrupts in CpuInterrupts::ALL {
+            let partition = CpuPartition::Root;
+            let options = OwnOptions { partition, interrupts, ..OwnOptions::default() };
+            let text = format!("cgroup: {{interrupts: {}, partition: root}}", interrupts.name());
+            assert_eq!(read(&text), Ok(options));
+        }
         assert_eq!(read("cgroup: {}"), Ok(OwnOptions::default()));
+        assert_eq!(read("cgroup: {interrupts: leave}"), Ok(OwnOptions::default()));
         let options = OwnOptions {
             cache_alignment: CacheAlignment::Required,
             memory_nodes: MemoryNodes::WithCpus,
@@ -306,6 +329,10 @@ mod tests {
             "cgroup: {partition: member}",
             "cgroup: {partition: true}",
             "cgroup: {interrupts: move}",
+            "cgroup: {partition: none, interrupts: move}",
+            "cgroup: {partition: root, interrupts: moved}",
+            "cgroup: {partition: root, interrupts: true}",
+            "cgroup: {irqs: move}",
         ] {
             assert!(read(text).is_err(), "{text}");
         }

@@ -31,6 +31,8 @@ pub struct OwnOptions {
     pub defer: Duration,
     /// `cgroup.partition`.
     pub partition: CpuPartition,
+    /// `cgroup.interrupts`: what is done with interrupts on the CPUs of partitions.
+    pub interrupts: CpuInterrupts,
     /// `cpu.resize`: whether pods whose containers have exclusive CPUs can be given other amounts of CPU.
     pub cpu_resize: Resize,
     /// `memory.resize`: whether pods whose memory is booked can be given other amounts of memory.
@@ -133,6 +135,30 @@ impl CpuPartition {
             Self::None => "none",
             Self::Root => "root",
             Self::Isolated => "isolated",
+        }
+    }
+}
+
+/// What is done with interrupts that are served on the CPUs of a partition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CpuInterrupts {
+    /// `leave`: they stay, and are counted.
+    #[default]
+    Leave,
+    /// `move`: other CPUs serve them for as long as the partition is there. With a `cgroup.partition` only.
+    Move,
+}
+
+impl CpuInterrupts {
+    /// Every value.
+    pub const ALL: [Self; 2] = [Self::Leave, Self::Move];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Leave => "leave",
+            Self::Move => "move",
         }
     }
 }

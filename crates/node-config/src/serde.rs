@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use serde::{Serialize, Serializer};
 
 use crate::{
-    CacheAlignment, CpuPartition, DeviceLinks, Drift, KubeletConfiguration, MemoryNodes, MixUnit, OwnOptions,
-    Placement, Regroup, Resize,
+    CacheAlignment, CpuInterrupts, CpuPartition, DeviceLinks, Drift, KubeletConfiguration, MemoryNodes,
+    MixUnit, OwnOptions, Placement, Regroup, Resize,
 };
 
 /// With `apiVersion` and `kind`; fields that are not set are left out.
@@ -133,6 +133,7 @@ impl Serialize for OwnOptions {
             device_links,
             defer,
             partition,
+            interrupts,
             cpu_resize,
             memory_resize,
         } = self;
@@ -172,7 +173,10 @@ impl Serialize for OwnOptions {
                 domains: &device_links.domains,
                 addresses: &device_links.addresses,
             }),
-            cgroup: (*partition != CpuPartition::None).then(|| CgroupFields { partition: partition.name() }),
+            cgroup: (*partition != CpuPartition::None).then(|| CgroupFields {
+                partition: partition.name(),
+                interrupts: (*interrupts != CpuInterrupts::Leave).then(|| interrupts.name()),
+            }),
         }
         .serialize(serializer)
     }
@@ -198,6 +202,8 @@ struct OwnFields<'a> {
 #[derive(Debug, Serialize)]
 struct CgroupFields {
     partition: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interrupts: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]

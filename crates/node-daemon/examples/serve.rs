@@ -35,6 +35,7 @@ fn main() -> anyhow::Result<()> {
         state: None,
         disagreements: None,
         cgroups: CgroupRoot::Off,
+        proc: "/proc".into(),
     })?;
     anyhow::ensure!(ended == Ended::Stop, "SIGHUP: start this again, with what the files say now");
     Ok(())

@@ -4,7 +4,9 @@
 
 #[cfg(test)]
 mod bench;
+mod findings;
 mod isolation;
+mod quiet;
 mod round;
 mod start;
 
@@ -19,8 +21,11 @@ use node_input::LoadedNode;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
+pub(crate) use self::findings::Findings;
 use self::isolation::{Isolation, Wanted};
+use self::quiet::Quiet;
 pub(super) use self::start::{enforcer, open};
 use super::owner::Enforcer;
 use super::shared::Shared;
@@ -93,7 +98,7 @@ fn run(mut keeper: Keeper<Kernel>, orders: &Receiver<Order>, shared: &Shared) {
     loop {
         select! {
             recv(orders) -> order => match order {
-                Ok(order @ Order::Enforce(_)) if !keeper.isolation.is_off() => {
+                Ok(order @ Order::Enforce(_)) if !keeper.is_off() => {
                     keep_all(&mut keeper, Some(order), orders, shared);
                 }
                 Ok(order) => carry_out(&mut keeper, order, shared),
@@ -120,7 +125,7 @@ fn carry_out(keeper: &mut Keeper<Kernel>, order: Order, shared: &Shared) {
 /// A round over all containers, with what is ordered. Where there are partitions the round has its own order, which takes
 /// the place of the one of the orders; the snapshot knows all that was ordered until then.
 fn keep_all(keeper: &mut Keeper<Kernel>, first: Option<Order>, orders: &Receiver<Order>, shared: &Shared) {
-    let is_off = keeper.isolation.is_off();
+    let is_off = keeper.is_off();
     let mut told = Vec::new();
     for order in first.into_iter().chain(orders.try_iter()) {
         match order {
@@ -140,11 +145,17 @@ fn keep_all(keeper: &mut Keeper<Kernel>, first: Option<Order>, orders: &Receiver
 fn keep(keeper: &mut Keeper<Kernel>, shared: &Shared) {
     let snapshot = shared.snapshot.load_full();
     let places = snapshot.places.iter().map(|one| (one, quota(&shared.node, &snapshot, one)));
-    let round = if keeper.isolation.is_off() {
+    let round = if keeper.is_off() {
         keeper.round(places)
     } else {
         let pool = snapshot.ledger.cpus().map(|held| held.shared().clone()).unwrap_or_default();
-        keeper.isolating_round(&places.collect::<Vec<_>>(), &Wanted::of(&shared.node, &snapshot), &pool)
+        let wanted = Wanted::of(&shared.node, &snapshot);
+        let round = keeper.isolating_round(&places.collect::<Vec<_>>(), &wanted, &pool);
+        let mut found = Findings::of(&keeper.isolation, &snapshot);
+        keeper.quieten(&mut found);
+        shared.metrics.partitions(&found);
+        shared.partitions.store(Arc::new(found));
+        round
     };
     shared.metrics.drifted(round.drifted);
     shared.metrics.partition_faults(round.partitions.len());
@@ -178,6 +189,7 @@ fn limits(pinning: &Pinning) -> Limits {
 struct Keeper<F> {
     cgroups: Cgroups<F>,
     isolation: Isolation,
+    quiet: Quiet<F>,
     /// What is in force as far as is known.
     written: BTreeMap<ContainerId, Target>,
     /// What was said of containers that are not where they belong, so that it is said once.
@@ -243,8 +255,9 @@ impl Trouble {
 }
 
 impl<F: Files> Keeper<F> {
-    fn new(cgroups: Cgroups<F>, isolation: Isolation) -> Self {
-        Self { cgroups, isolation, written: BTreeMap::new(), said: BTreeMap::new(), waiting: BTreeMap::new() }
+    fn new(cgroups: Cgroups<F>, isolation: Isolation, quiet: Quiet<F>) -> Self {
+        let (written, said, waiting) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { cgroups, isolation, quiet, written, said, waiting }
     }
 
     /// Puts all containers where they belong, and forgets others.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cgroup_cpuset::MemoryHierarchy;
+use node_config::CpuInterrupts;
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 use topology_model::NodeId;
 
@@ -29,8 +30,14 @@ const CPUS: &str = "/sys/fs/cgroup/pods/a/cpuset.cpus";
 fn keeper() -> (Keeper<Kernel2>, Kernel2) {
     let kernel = MemoryHierarchy::new("0-7".parse().unwrap(), [0, 1]).with("pods/a").with("pods/b");
     let kernel = Kernel2(Arc::new(kernel));
-    let off = Isolation::load(None, Path::new("/no-such-folder")).unwrap();
-    (Keeper::new(Cgroups::on(kernel.clone(), "/sys/fs/cgroup").unwrap(), off), kernel)
+    (keeper_on(&kernel), kernel)
+}
+
+fn keeper_on(kernel: &Kernel2) -> Keeper<Kernel2> {
+    let none = Path::new("/no-such-folder");
+    let off = Isolation::load(None, none).unwrap();
+    let quiet = Quiet::load(kernel.clone(), none, CpuInterrupts::Leave, none).unwrap();
+    Keeper::new(Cgroups::on(kernel.clone(), "/sys/fs/cgroup").unwrap(), off, quiet)
 }
 
 fn here(name: &str, cpus: &str, node: i64) -> Enforcement {
@@ -93,8 +100,7 @@ fn a_resized_container_has_its_new_limits_unless_it_uses_more() {
     const GI: u64 = 1 << 30;
     let kernel = MemoryHierarchy::new("0-7".parse().unwrap(), [0, 1]);
     let kernel = Kernel2(Arc::new(kernel.with_memory("pods/a", &(2 * GI).to_string(), GI)));
-    let off = Isolation::load(None, Path::new("/no-such-folder")).unwrap();
-    let mut keeper = Keeper::new(Cgroups::on(kernel.clone(), "/sys/fs/cgroup").unwrap(), off);
+    let mut keeper = keeper_on(&kernel);
     let max = || kernel.read(Path::new("/sys/fs/cgroup/pods/a/memory.max")).unwrap().trim().to_owned();
     let with = |bytes: Option<u64>| {
         let limits = bytes.map(|bytes| node_agent::Limits { cpu: Some(2000), memory: Some(bytes) });

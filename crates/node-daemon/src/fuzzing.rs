@@ -67,7 +67,7 @@ impl Served {
             inbox: Box::new(events),
             scribe: Box::new(Scribe::start(shared.clone())?),
             plugins: Box::new(Sockets::open(&root, &shared, FILES, sender.clone())?),
-            enforcer: enforce::enforcer(None, &root, &shared)?,
+            enforcer: enforce::enforcer(None, &root, &root, &shared)?,
             clock: Box::new(now),
             waiting: HashMap::new(),
             tickets: 0,

@@ -161,6 +161,8 @@ pub struct Setup<'a> {
     pub disagreements: Option<PathBuf>,
     /// Where cgroups of containers are written, or with a kubelet read.
     pub cgroups: CgroupRoot,
+    /// Where the kernel's `/proc` is, in which interrupts on CPUs of partitions are found and moved.
+    pub proc: PathBuf,
 }
 
 /// Owns the node until it is told to stop, by SIGTERM or SIGINT, or to read everything again, by SIGHUP.
@@ -197,7 +199,7 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
         inbox: Box::new(events),
         scribe: Box::new(Scribe::start(shared.clone())?),
         plugins: Box::new(sockets.clone()),
-        enforcer: enforce::enforcer(cgroups, &setup.root, &shared)?,
+        enforcer: enforce::enforcer(cgroups, &setup.root, &setup.proc, &shared)?,
         clock: Box::new(now),
         waiting: HashMap::new(),
         tickets: 0,
@@ -295,6 +297,7 @@ fn shared(
         demands_noted: Once::new(),
         reload: tokio::sync::Notify::new(),
         drifted: ArcSwap::default(),
+        partitions: ArcSwap::default(),
         changed: Changed::default(),
         state_changed: Changed::default(),
         unpublished: Unpublished::default(),

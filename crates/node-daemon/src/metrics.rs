@@ -6,6 +6,7 @@
 mod exposition;
 mod free;
 mod kinds;
+mod partitions;
 
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub(super) use self::exposition::Exposition;
 use self::free::Free;
 pub(super) use self::free::Now;
 use self::kinds::{Alignment, Allocation, Assignment, Assignments, OfCause, OfNode, OfReason, Plain};
+use self::partitions::Partitions;
+use super::enforce::Findings;
 use super::shared::Mode;
 use node_input::LoadedNode;
 
@@ -90,7 +93,7 @@ pub(super) struct Metrics {
     not_written: Counter,
     deferred: Counter,
     drift: Counter,
-    partition_faults: Counter,
+    partitions: Partitions,
     repairs: Family<OfCause, Counter>,
     observed_refusals: Family<OfReason, Counter>,
     disagreements: Counter,
@@ -129,7 +132,7 @@ impl Metrics {
             not_written: Counter::default(),
             deferred: Counter::default(),
             drift: Counter::default(),
-            partition_faults: Counter::default(),
+            partitions: Partitions::default(),
             repairs: Family::default(),
             observed_refusals: Family::default(),
             disagreements: Counter::default(),
@@ -451,16 +454,18 @@ impl Metrics {
     }
 
     /// Partitions are made, and counted when they are not as they should be.
-    pub(super) fn counts_partition_faults(&self) {
-        let help =
-            "Partitions of containers that were not made, not valid or not released, or changed by others.";
-        let faults = self.partition_faults.clone();
-        self.add(|registry| registry.register("topolet_cpuset_partition_faults", help, faults));
+    pub(super) fn counts_partitions(&self) {
+        self.add(|registry| self.partitions.register(registry));
     }
 
     /// Partitions were not as they should be.
     pub(super) fn partition_faults(&self, partitions: usize) {
-        self.partition_faults.inc_by(u64::try_from(partitions).unwrap_or(u64::MAX));
+        self.partitions.faults(partitions);
+    }
+
+    /// Partitions, and what runs on their CPUs, are so now.
+    pub(super) fn partitions(&self, found: &Findings) {
+        self.partitions.found(found);
     }
 
     /// Lines of the log are lost, as this counts.

@@ -19,6 +19,7 @@ use topology_admission::Deferral;
 use topology_model::Machine;
 
 use super::changed::Changed;
+use super::enforce::Findings;
 use super::events::{Events, Kind, reason};
 use super::kept::Missing;
 use super::manifests::Manifests;
@@ -55,6 +56,8 @@ pub(super) struct Shared {
     pub(super) observed: ArcSwapOption<Observed>,
     /// Containers that run elsewhere than a kubelet's files say, each as a sentence.
     pub(super) drifted: ArcSwap<Vec<String>>,
+    /// What is wrong with partitions of containers, and what runs on their CPUs all the same.
+    pub(super) partitions: ArcSwap<Findings>,
     /// Whether there is a snapshot that has not been published.
     pub(super) changed: Changed,
     /// The same, for who publishes the node itself.
@@ -161,12 +164,21 @@ impl Shared {
         });
         let drifted = self.drifted.load_full();
         let drifted = drifted.iter().cloned();
+        let partitions = self.partitions.load_full();
         behind
             .chain(unready.into_iter().flatten())
             .chain(unpublished)
             .chain(quarantined)
             .chain(drifted)
+            .chain(partitions.invalid.iter().cloned())
             .collect()
+    }
+
+    /// What does not keep the node from deciding, and has to be known.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let partitions = self.partitions.load_full();
+        let invalid = partitions.invalid.iter().cloned();
+        self.unpublished.problems().into_iter().chain(invalid).chain(partitions.note()).collect()
     }
 
     /// Why the node is not a member of its cluster as it should be; `None`: it is, or is of none.

@@ -195,7 +195,7 @@ fn status_of(shared: &Shared, snapshot: &Snapshot) -> NodeStatus {
     let LoadedNode { node, cpus, line, .. } = &shared.node;
     let mut status = NodeStatus::new(line.clone());
     status.usage = Some(Usage::new(node, cpus, &snapshot.ledger));
-    status.notes = shared.notes.lasting().to_vec();
+    status.notes = shared.notes.lasting().iter().cloned().chain(shared.partitions.load().note()).collect();
     let name = |pod: &Pod| format!("{}/{}", pod.namespace, pod.name);
     let refused = snapshot.refused.values();
     let refused = refused.map(|one| NotRunning { pod: name(&one.pod), reason: one.reason.to_string() });

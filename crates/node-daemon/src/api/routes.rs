@@ -308,8 +308,7 @@ pub(super) async fn ready(
         None if node.shared.mode == Mode::Serve && snapshot.ledger.sources() == SourcesReady::No => {
             not("the manifests have not been read yet".to_owned())
         }
-        // Whoever reads of the node elsewhere does not keep it from deciding.
-        None => health(shape, node.shared.unpublished.problems()),
+        None => health(shape, node.shared.remarks()),
     }
 }
 

@@ -2,6 +2,7 @@
 //! each write whether two containers have a CPU that only one of them should have.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,14 +11,18 @@ use cgroup_cpuset::{CgroupPath, Cgroups, Files, MemoryHierarchy, Partition};
 use cpu_manager::CpuQuota;
 use cpuset::CpuSet;
 use node_agent::{Enforcement, Pinning};
+use node_config::CpuInterrupts;
 use parking_lot::Mutex;
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 use tempfile::TempDir;
 
 use super::isolation::{Isolation, Wanted, What};
+use super::quiet::Quiet;
 use super::{Keeper, Outcome};
 
 pub(super) const ROOT: &str = "/sys/fs/cgroup";
+const EBUSY: i32 = 16;
+const EIO: i32 = 5;
 
 #[derive(Clone)]
 pub(super) struct Kernel(pub(super) Arc<Inner>);
@@ -43,13 +48,17 @@ struct Watched {
 
 impl Files for Kernel {
     fn read(&self, path: &Path) -> io::Result<String> {
-        self.0.hierarchy.read(path)
+        if path.starts_with(ROOT) { self.0.hierarchy.read(path) } else { fs::read_to_string(path) }
     }
 
     fn write(&self, path: &Path, text: &str) -> io::Result<()> {
-        let below = path.strip_prefix(ROOT).unwrap().to_str().unwrap();
+        let Ok(below) = path.strip_prefix(ROOT) else {
+            // Of the folder that is `/proc`.
+            let is_managed = path.with_file_name("managed").exists();
+            return if is_managed { Err(io::Error::from_raw_os_error(EIO)) } else { fs::write(path, text) };
+        };
+        let below = below.to_str().unwrap();
         if self.0.refused.lock().contains(below) {
-            const EBUSY: i32 = 16;
             return Err(io::Error::from_raw_os_error(EBUSY));
         }
         self.0.hierarchy.write(path, text)?;
@@ -90,13 +99,22 @@ fn path(name: &str) -> CgroupPath {
 pub(super) struct Bench {
     pub(super) kernel: Kernel,
     pub(super) folder: TempDir,
+    /// `/proc`.
+    pub(super) proc: TempDir,
+    pub(super) rule: CpuInterrupts,
     pub(super) keeper: Keeper<Kernel>,
     from: usize,
 }
 
-fn keeper(kernel: &Kernel, kind: Option<Partition>, folder: &Path) -> Keeper<Kernel> {
+fn keeper(
+    kernel: &Kernel,
+    kind: Option<Partition>,
+    (rule, proc): (CpuInterrupts, &Path),
+    folder: &Path,
+) -> Keeper<Kernel> {
     let cgroups = Cgroups::on(kernel.clone(), ROOT).unwrap();
-    Keeper::new(cgroups, Isolation::load(kind, folder).unwrap())
+    let quiet = Quiet::load(kernel.clone(), proc, rule, folder).unwrap();
+    Keeper::new(cgroups, Isolation::load(kind, folder).unwrap(), quiet)
 }
 
 impl Bench {
@@ -111,13 +129,14 @@ impl Bench {
         for name in ["a", "b", "shared"] {
             kernel.0.hierarchy.create(&format!("pods/{name}/c"));
         }
-        let folder = tempfile::tempdir().unwrap();
-        let keeper = keeper(&kernel, Some(Partition::Isolated), folder.path());
-        Self { kernel, folder, keeper, from: 0 }
+        let (folder, proc) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let rule = CpuInterrupts::Leave;
+        let keeper = keeper(&kernel, Some(Partition::Isolated), (rule, proc.path()), folder.path());
+        Self { kernel, folder, proc, rule, keeper, from: 0 }
     }
 
     pub(super) fn restart(&mut self, kind: Option<Partition>) {
-        self.keeper = keeper(&self.kernel, kind, self.folder.path());
+        self.keeper = keeper(&self.kernel, kind, (self.rule, self.proc.path()), self.folder.path());
     }
 
     /// A round with these containers; the one that is called `shared` has no CPUs of its own.

@@ -32,8 +32,8 @@ pub(super) struct Isolation {
     held: Owners,
     /// Those of them that were valid when they were last looked at.
     valid: BTreeSet<CgroupPath>,
-    /// What was said of cgroups, so that it is said once.
-    said: BTreeMap<CgroupPath, String>,
+    /// What is wrong with cgroups, which is said once.
+    said: BTreeMap<CgroupPath, What>,
     /// Cgroups that share CPUs which should be their own, and for how many rounds they have.
     sharing: BTreeMap<CgroupPath, u8>,
     file: PathBuf,
@@ -241,13 +241,20 @@ impl Isolation {
         told.map(|(cgroup, _)| Trouble { cgroup: cgroup.clone(), what: what() }).collect()
     }
 
+    /// What is wrong now.
+    pub(super) fn faults(&self) -> impl Iterator<Item = (&CgroupPath, &What)> {
+        self.said.iter()
+    }
+
+    /// The CPUs of partitions that are valid.
+    pub(super) fn cpus(&self) -> CpuSet {
+        let valid = self.held.iter().filter(|(cgroup, _)| self.valid.contains(*cgroup));
+        valid.fold(CpuSet::new(), |sum, (_, cpus)| &sum | cpus)
+    }
+
     fn say_once(&mut self, cgroup: &CgroupPath, what: What) -> Option<Trouble> {
-        let text = match &what {
-            What::Repaired => return None,
-            What::NotMade(why) | What::Kept(why) => why,
-        };
-        let is_known = self.said.get(cgroup) == Some(text);
-        self.said.insert(cgroup.clone(), text.clone());
+        let is_known = self.said.get(cgroup) == Some(&what);
+        self.said.insert(cgroup.clone(), what.clone());
         (!is_known).then(|| Trouble { cgroup: cgroup.clone(), what })
     }
 

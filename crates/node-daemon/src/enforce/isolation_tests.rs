@@ -94,10 +94,15 @@ fn what_the_kernel_says_is_said_once_and_again_when_it_changes() {
     let [What::NotMade(why)] = &said(&outcome)[..] else { panic!("{outcome:?}") };
     assert!(why.contains("\"isolated invalid (Cpu list in cpuset.cpus not exclusive)\""), "{why}");
     assert_eq!(said(&bench.round(&[("a", "2-3")])), [], "it is known");
+    let faults: Vec<&What> = bench.keeper.isolation.faults().map(|(_, what)| what).collect();
+    assert_eq!(faults, [&What::NotMade(why.clone())]);
+    assert_eq!(bench.keeper.isolation.cpus().to_string(), "", "it is not valid");
     assert_eq!(bench.read("pods/a/c/cpuset.cpus.effective"), "2-3", "it runs there all the same");
     bench.write("pods/a/other/cpuset.cpus", "4");
     assert_eq!(said(&bench.round(&[("a", "2-3")])), []);
     assert_eq!(bench.read("pods/a/c/cpuset.cpus.partition"), "isolated");
+    assert_eq!(bench.keeper.isolation.faults().count(), 0);
+    assert_eq!(bench.keeper.isolation.cpus().to_string(), "2-3");
     bench.write("pods/a/c/cpuset.cpus.partition", "member");
     assert_eq!(said(&bench.round(&[("a", "2-3")])), [What::Repaired]);
     assert_eq!(bench.read("pods/a/c/cpuset.cpus.partition"), "isolated");

@@ -11,6 +11,7 @@ use node_config::CpuPartition;
 use node_input::LoadedNode;
 
 use super::isolation::{Isolation, kind_of};
+use super::quiet::Quiet;
 use super::{CgroupRoot, Enforcer, Keeper, Orders, Shared, Unenforced, keep, run};
 
 /// The cgroups at `at` that containers of a node are kept in. `None`: this host has none that can be written, or it is not
@@ -54,27 +55,32 @@ fn impossible(asked: &str) -> String {
     format!("{asked} is not possible on this host")
 }
 
-/// Who writes these cgroups. What has to be known at the next start is in the folder `root`.
+/// Who writes these cgroups, of the kernel whose `/proc` is at `proc`. What has to be known at the next start is in the
+/// folder `root`.
 ///
 /// # Errors
 /// What an earlier start left there cannot be read.
 pub(crate) fn enforcer(
     cgroups: Option<Cgroups<Kernel>>,
     root: &Path,
+    proc: &Path,
     shared: &Arc<Shared>,
 ) -> anyhow::Result<Box<dyn Enforcer>> {
     let Some(cgroups) = cgroups else { return Ok(Box::new(Unenforced)) };
-    let isolation = Isolation::load(kind_of(shared.node.options().partition), root)
+    let options = shared.node.options();
+    let isolation = Isolation::load(kind_of(options.partition), root)
         .with_context(|| format!("failed to read the partitions of {}", root.display()))?;
+    let quiet = Quiet::load(Kernel, proc, options.interrupts, root)
+        .with_context(|| format!("failed to read the moved interrupts of {}", root.display()))?;
     tracing::info!(root = %cgroups.root().display(), "CPUs of containers are enforced");
     let (sender, orders) = channel::unbounded();
     let shared = shared.clone();
-    let mut keeper = Keeper::new(cgroups, isolation);
-    if !keeper.isolation.is_off() {
-        shared.metrics.counts_partition_faults();
+    let mut keeper = Keeper::new(cgroups, isolation, quiet);
+    if !keeper.is_off() {
+        shared.metrics.counts_partitions();
     }
     thread::Builder::new().name("cgroups".to_owned()).spawn(move || {
-        if !keeper.isolation.is_off() {
+        if !keeper.is_off() {
             // What ended meanwhile is let go before anybody gets its CPUs.
             keep(&mut keeper, &shared);
         }

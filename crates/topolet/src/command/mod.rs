@@ -119,7 +119,7 @@ pub(crate) enum Command {
     Upgrade(UpgradeArguments),
     /// Runs as a node's agent: pods from a folder and over a socket, state on disk, metrics.
     #[command(after_help = examples::SERVE)]
-    Serve(ServeArguments),
+    Serve(Box<ServeArguments>),
     /// Shows a node in a browser: who holds what, and what would become of a pod that is pasted. Changes nothing.
     #[command(after_help = examples::UI)]
     Ui(UiArguments),

@@ -84,6 +84,9 @@ pub(crate) struct ServeArguments {
     /// --observe they are only read, and `off` reads none.
     #[arg(long, value_name = "DIR|off")]
     cgroup_root: Option<CgroupRoot>,
+    /// Where /proc is that interrupts on CPUs of partitions are found and moved in, if it is another one.
+    #[arg(long, value_name = "DIR", conflicts_with = "observe", default_value = "/proc", value_hint = ValueHint::DirPath)]
+    proc_root: PathBuf,
     /// With --observe: a folder for node files of pods that the kubelet refused and that are decided otherwise here, with
     /// the pods; the log has the command that decides on each again. The last 20 are kept. It is not in the kubelet's
     /// root folder.
@@ -269,6 +272,7 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         state: arguments.pods.state(arguments.identity.node_name.as_deref())?,
         disagreements: arguments.disagreements.clone(),
         cgroups: arguments.cgroup_root.clone().unwrap_or(CgroupRoot::Usual),
+        proc: arguments.proc_root.clone(),
     };
     if arguments.observe { node_daemon::observe(&setup) } else { node_daemon::serve(&setup) }
 }

@@ -90,6 +90,7 @@ impl Day {
             demands_noted: std::sync::Once::new(),
             reload: tokio::sync::Notify::new(),
             drifted: ArcSwap::default(),
+            partitions: ArcSwap::default(),
             changed: Changed::default(),
             state_changed: Changed::default(),
             unpublished: Unpublished::default(),

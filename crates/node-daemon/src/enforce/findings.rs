@@ -1,0 +1,94 @@
+//! What was found of partitions when they were looked at last.
+
+use cgroup_cpuset::{CgroupPath, Noise};
+use cpuset::CpuSet;
+use node_agent::Snapshot;
+
+use super::isolation::{Isolation, What};
+
+/// What is wrong with partitions, and what runs on their CPUs all the same.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// Partitions that are not made, not valid or not released, each as a sentence with the kernel's own words.
+    pub(crate) invalid: Vec<String>,
+    /// The CPUs of all partitions that are valid.
+    pub(crate) cpus: CpuSet,
+    pub(crate) noise: Noise,
+    /// Interrupts of `noise` that the kernel does not let be moved.
+    pub(crate) unmovable: usize,
+}
+
+impl Findings {
+    /// What is wrong now.
+    pub(super) fn of(isolation: &Isolation, snapshot: &Snapshot) -> Self {
+        let sentence = |(cgroup, what): (&CgroupPath, &What)| {
+            let who = owner(cgroup, snapshot);
+            match what {
+                What::Repaired => None,
+                What::NotMade(why) => Some(format!("CPUs of {who} are no partition: {why}")),
+                What::Kept(why) => Some(format!("partition of {who} is not released: {why}")),
+            }
+        };
+        let invalid = isolation.faults().filter_map(sentence).collect();
+        Self { invalid, cpus: isolation.cpus(), ..Self::default() }
+    }
+
+    /// What runs there all the same, in one sentence; `None`: nothing.
+    pub(crate) fn note(&self) -> Option<String> {
+        let count = |count: usize, what: &str| match count {
+            0 => None,
+            1 => Some(format!("1 {what}")),
+            more => Some(format!("{more} {what}s")),
+        };
+        let interrupts = count(self.noise.interrupts.len(), "interrupt").map(|served| match self.unmovable {
+            0 => format!("serve {served}"),
+            unmovable => format!("serve {served}, of which the kernel does not let {unmovable} be moved"),
+        });
+        let threads = count(self.noise.kernel_threads.len(), "kernel thread");
+        let threads = threads.map(|ran| format!("ran {ran} that could run elsewhere"));
+        let found: Vec<String> = interrupts.into_iter().chain(threads).collect();
+        (!found.is_empty()).then(|| format!("CPUs {} of partitions {}", self.cpus, found.join(", and ")))
+    }
+}
+
+/// Who has a cgroup.
+fn owner(cgroup: &CgroupPath, snapshot: &Snapshot) -> String {
+    let found = || {
+        let is_it = |path: &std::path::PathBuf| CgroupPath::new(path).is_ok_and(|own| own == *cgroup);
+        let place = snapshot.places.iter().find(|one| one.cgroup.as_ref().is_some_and(is_it))?;
+        let pod = &snapshot.pods.get(&place.container.pod)?.pod;
+        Some(format!("container {} of pod {}/{}", place.container.container, pod.namespace, pod.name))
+    };
+    found().unwrap_or_else(|| format!("cgroup {cgroup}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_says_what_runs_there() {
+        let found = |interrupts: u32, unmovable, threads: u32| {
+            let noise = Noise {
+                interrupts: (0..interrupts).collect(),
+                kernel_threads: (0..threads).map(|id| (id, "kworker".to_owned())).collect(),
+            };
+            Findings { cpus: "2-3".parse().unwrap(), noise, unmovable, ..Findings::default() }.note()
+        };
+        assert_eq!(found(0, 0, 0), None);
+        for (found, expected) in [
+            (found(1, 0, 0), "CPUs 2-3 of partitions serve 1 interrupt"),
+            (
+                found(3, 1, 0),
+                "CPUs 2-3 of partitions serve 3 interrupts, of which the kernel does not let 1 be moved",
+            ),
+            (found(0, 0, 1), "CPUs 2-3 of partitions ran 1 kernel thread that could run elsewhere"),
+            (
+                found(2, 0, 2),
+                "CPUs 2-3 of partitions serve 2 interrupts, and ran 2 kernel threads that could run elsewhere",
+            ),
+        ] {
+            assert_eq!(found.as_deref(), Some(expected));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Interrupts beside partitions in memory; `/proc` is a folder.
+
+use std::fs;
+
+use cgroup_cpuset::Partition;
+
+use super::super::bench::Bench;
+use super::*;
+
+const ISOLATED: Option<Partition> = Some(Partition::Isolated);
+const OWN: [(&str, &str); 2] = [("a", "2-3"), ("shared", "0-1,4-7")];
+const NONE: [(&str, &str); 1] = [("shared", "0-7")];
+
+impl Bench {
+    fn moving(interrupts: &[(u32, &str)]) -> Self {
+        let mut bench = Self::new();
+        for (number, cpus) in interrupts {
+            fs::create_dir_all(bench.proc.path().join(format!("irq/{number}/driver"))).unwrap();
+            bench.put(&format!("irq/{number}/smp_affinity_list"), cpus);
+        }
+        bench.boot("first");
+        bench.restart_with(CpuInterrupts::Move, ISOLATED);
+        bench
+    }
+
+    fn put(&self, file: &str, text: &str) {
+        fs::write(self.proc.path().join(file), text).unwrap();
+    }
+
+    fn boot(&self, id: &str) {
+        fs::create_dir_all(self.proc.path().join("sys/kernel/random")).unwrap();
+        self.put("sys/kernel/random/boot_id", id);
+    }
+
+    fn restart_with(&mut self, rule: CpuInterrupts, kind: Option<Partition>) {
+        self.rule = rule;
+        self.restart(kind);
+    }
+
+    /// A round; what is found then, and where interrupts are.
+    fn look(&mut self, containers: &[(&str, &str)]) -> (Findings, Vec<String>) {
+        self.round(containers);
+        let mut found = Findings { cpus: self.keeper.isolation.cpus(), ..Findings::default() };
+        self.keeper.quieten(&mut found);
+        let mut all: Vec<PathBuf> =
+            fs::read_dir(self.proc.path().join("irq")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        all.sort();
+        let each = all.iter().map(|irq| fs::read_to_string(irq.join("smp_affinity_list")).unwrap());
+        (found, each.collect())
+    }
+}
+
+#[test]
+fn interrupts_leave_when_a_partition_is_made_and_come_back_when_it_ends() {
+    let mut bench = Bench::moving(&[(1, "0-7"), (2, "0-1"), (3, "3")]);
+    assert_eq!(bench.look(&NONE).1, ["0-7", "0-1", "3"]);
+    let (found, at) = bench.look(&OWN);
+    assert_eq!(
+        (found.note(), at),
+        (None, vec!["0-1,4-7".to_owned(), "0-1".to_owned(), "0-1,4-7".to_owned()])
+    );
+    // The next daemon knows where they were, and that somebody else has moved one.
+    bench.restart(ISOLATED);
+    bench.put("irq/3/smp_affinity_list", "5");
+    assert_eq!(bench.look(&OWN).1, ["0-1,4-7", "0-1", "5"]);
+    bench.restart(ISOLATED);
+    assert_eq!(bench.look(&NONE).1, ["0-7", "0-1", "5"]);
+    bench.restart(None);
+    assert!(bench.keeper.is_off(), "nothing is left to do");
+}
+
+#[test]
+fn without_the_option_they_come_back() {
+    for (rule, kind) in [(CpuInterrupts::Leave, ISOLATED), (CpuInterrupts::Leave, None)] {
+        let mut bench = Bench::moving(&[(1, "0-7")]);
+        bench.look(&OWN);
+        bench.restart_with(rule, kind);
+        assert!(!bench.keeper.is_off());
+        assert_eq!(bench.look(&OWN).1, ["0-7"]);
+        assert_eq!(bench.keeper.is_off(), kind.is_none());
+    }
+}
+
+#[test]
+fn what_an_earlier_boot_moved_is_not_known_any_more() {
+    let mut bench = Bench::moving(&[(1, "0-7")]);
+    bench.look(&OWN);
+    bench.boot("second");
+    bench.restart(ISOLATED);
+    assert_eq!(bench.look(&NONE).1, ["0-1,4-7"]);
+}
+
+#[test]
+fn what_stays_is_counted() {
+    let mut bench = Bench::moving(&[(1, "0-7"), (2, "2")]);
+    bench.put("irq/2/managed", "");
+    let note = "CPUs 2-3 of partitions serve 1 interrupt, of which the kernel does not let 1 be moved";
+    for _ in 0..2 {
+        let (found, at) = bench.look(&OWN);
+        assert_eq!((found.note().as_deref(), found.unmovable), (Some(note), 1));
+        assert_eq!(at, ["0-1,4-7", "2"]);
+    }
+    // They are not moved, and are all counted.
+    bench.restart_with(CpuInterrupts::Leave, ISOLATED);
+    let (found, at) = bench.look(&OWN);
+    assert_eq!(found.note().as_deref(), Some("CPUs 2-3 of partitions serve 2 interrupts"));
+    assert_eq!(at, ["0-7", "2"]);
+    assert_eq!(bench.look(&NONE).0.note(), None);
+}
+
+#[test]
+fn a_file_that_is_none_and_a_full_disk_are_said() {
+    let mut bench = Bench::moving(&[(1, "0-7")]);
+    fs::create_dir(bench.folder.path().join("moved_interrupts.json.tmp")).unwrap();
+    let (found, at) = bench.look(&OWN);
+    assert_eq!((found.noise.interrupts, at), ([1].into(), vec!["0-7".to_owned()]), "it is not moved");
+    let why = bench.keeper.quiet.said.failed.clone().unwrap();
+    assert!(why.starts_with("failed to move interrupts: "), "{why}");
+    for text in ["[", r#"{"boot": "first", "interrupts": {"1": {"home": "x", "away": []}}}"#] {
+        fs::write(bench.folder.path().join(FILE), text).unwrap();
+        let proc = bench.proc.path();
+        let loaded = Quiet::load(bench.kernel.clone(), proc, CpuInterrupts::Move, bench.folder.path());
+        assert!(loaded.is_err(), "{text}");
+    }
+}

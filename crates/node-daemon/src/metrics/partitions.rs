@@ -1,0 +1,62 @@
+//! Partitions of exclusive CPUs: what is wrong with them, and what runs there all the same.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::enforce::Findings;
+
+#[derive(Default)]
+pub(super) struct Partitions {
+    faults: Counter,
+    invalid: Gauge,
+    interrupts: Gauge,
+    unmovable: Gauge,
+    kernel_threads: Gauge,
+}
+
+impl Partitions {
+    pub(super) fn register(&self, to: &mut Registry) {
+        to.register(
+            "topolet_cpuset_partition_faults",
+            "Partitions of containers that were not made, not valid or not released, or changed by others.",
+            self.faults.clone(),
+        );
+        to.register(
+            "topolet_cpuset_invalid_partitions",
+            "Partitions of containers that are not made, not valid or not released now.",
+            self.invalid.clone(),
+        );
+        to.register(
+            "topolet_cpuset_partition_interrupts",
+            "Interrupts that are served on CPUs of partitions.",
+            self.interrupts.clone(),
+        );
+        to.register(
+            "topolet_cpuset_partition_unmovable_interrupts",
+            "Of them, those that the kernel did not let be moved; 0 unless cgroup.interrupts is move.",
+            self.unmovable.clone(),
+        );
+        to.register(
+            "topolet_cpuset_partition_kernel_threads",
+            "Kernel threads that ran on CPUs of partitions last and could run elsewhere.",
+            self.kernel_threads.clone(),
+        );
+    }
+
+    /// So many more were not as they should be.
+    pub(super) fn faults(&self, partitions: usize) {
+        self.faults.inc_by(u64::try_from(partitions).unwrap_or(u64::MAX));
+    }
+
+    pub(super) fn found(&self, found: &Findings) {
+        for (gauge, count) in [
+            (&self.invalid, found.invalid.len()),
+            (&self.interrupts, found.noise.interrupts.len()),
+            (&self.unmovable, found.unmovable),
+            (&self.kernel_threads, found.noise.kernel_threads.len()),
+        ] {
+            gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+    }
+}
