@@ -62,7 +62,8 @@ fn metrics(text: &str, start: &str) -> std::collections::BTreeSet<String> {
 
 #[test]
 fn rules_and_dashboards_name_metrics_that_there_are() {
-    let sources = ["metrics.rs", "metrics/free.rs", "nrt/counted.rs", "api/audit.rs"];
+    let sources =
+        ["metrics.rs", "metrics/free.rs", "metrics/partitions.rs", "nrt/counted.rs", "api/audit.rs"];
     let sources = sources.map(|path| format!("../crates/node-daemon/src/{path}"));
     let sources = sources.into_iter().chain(["../crates/device-plugin/src/metrics.rs".to_owned()]);
     let code: String = sources.map(|path| file(&path)).collect();
