@@ -35,21 +35,26 @@ impl Drop for Tickers {
 }
 
 /// A daemon whose exclusive CPUs are isolated.
-fn isolating(guest: &Guest, root: &Path) -> anyhow::Result<Node> {
+pub(crate) fn isolating(guest: &Guest, root: &Path) -> anyhow::Result<Node> {
+    with_options(guest, root, "partition: isolated")
+}
+
+/// A daemon with these options of `cgroup`.
+pub(crate) fn with_options(guest: &Guest, root: &Path, cgroup: &str) -> anyhow::Result<Node> {
     let options =
-        "apiVersion: topolet.dev/v1alpha1\nkind: TopoletConfiguration\ncgroup: {partition: isolated}\n";
+        format!("apiVersion: topolet.dev/v1alpha1\nkind: TopoletConfiguration\ncgroup: {{{cgroup}}}\n");
     fs::create_dir_all(root).with_context(|| format!("failed to make {}", root.display()))?;
     fs::write(OPTIONS, options).with_context(|| format!("failed to write {OPTIONS}"))?;
     Node::start_with(guest, root, &["--topolet-config", OPTIONS])
 }
 
-fn fresh(name: &str) -> PathBuf {
+pub(crate) fn fresh(name: &str) -> PathBuf {
     let root = Path::new("/run/nodes").join(name);
     let _ = fs::remove_dir_all(&root);
     root
 }
 
-fn wish(guest: &Guest, name: &str) -> Wish {
+pub(crate) fn wish(guest: &Guest, name: &str) -> Wish {
     Wish::new(name, guest.shape.threads * 1000, 32)
 }
 
@@ -77,11 +82,11 @@ fn share(cpus: &CpuSet, during: Duration) -> anyhow::Result<f64> {
     Ok(ran.as_secs_f64() / during.as_secs_f64() / f64::from(u32::try_from(cpus.len())?))
 }
 
-fn isolated() -> anyhow::Result<CpuSet> {
+pub(crate) fn isolated() -> anyhow::Result<CpuSet> {
     Ok(text(format!("{GROUPS}/cpuset.cpus.isolated"))?.parse()?)
 }
 
-fn is_isolated(container: &Container, held: &Holding) -> anyhow::Result<()> {
+pub(crate) fn is_isolated(container: &Container, held: &Holding) -> anyhow::Result<()> {
     let says = text(container.group.join("cpuset.cpus.partition"))?;
     ensure!(says == "isolated", "the partition of {} is {says}", held.pod);
     ensure!(held.cpus.is_subset(&isolated()?), "{} of {held:?} are isolated", isolated()?);
@@ -142,11 +147,20 @@ pub(crate) fn outlives(guest: &Guest) -> anyhow::Result<()> {
         ensure!(log.matches(&says).count() == 1, "it is said more than once: {log}");
         let faults = node.metric("topolet_cpuset_partition_faults_total")?;
         ensure!((faults - 1.0).abs() < f64::EPSILON, "{faults} faults are counted");
+        let invalid = node.metric("topolet_cpuset_invalid_partitions")?;
+        ensure!((invalid - 1.0).abs() < f64::EPSILON, "{invalid} invalid partitions are counted");
+        let ready = node.ready()?;
+        ensure!(ready.contains(&says), "/readyz does not have {says:?}: {ready}");
         container.is_at(&held)
     });
     fs::remove_dir(&other).with_context(|| format!("failed to remove {}", other.display()))?;
     invalid?;
-    settles(&held.pod, || is_isolated(&container, &held))?;
+    settles(&held.pod, || {
+        is_isolated(&container, &held)?;
+        let (invalid, ready) = (node.metric("topolet_cpuset_invalid_partitions")?, node.ready()?);
+        ensure!(invalid == 0.0 && !ready.contains("invalid"), "{invalid} are invalid: {ready}");
+        Ok(())
+    })?;
     let root = node.kill()?;
     is_isolated(&container, &held)?;
     let node = isolating(guest, &root)?;

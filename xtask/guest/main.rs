@@ -6,6 +6,7 @@ mod client;
 mod container;
 mod crash;
 mod discovery;
+mod interrupts;
 mod isolation;
 mod kubelet;
 mod machine;

@@ -184,6 +184,13 @@ impl Node {
         Ok(())
     }
 
+    /// What it says of itself while it is ready.
+    pub(crate) fn ready(&self) -> anyhow::Result<String> {
+        let reply = self.client.get("/readyz").context("no answer")?;
+        ensure!(reply.status == 200, "it is not ready: {}", reply.body);
+        Ok(reply.body)
+    }
+
     /// The value of a metric without labels.
     pub(crate) fn metric(&self, name: &str) -> anyhow::Result<f64> {
         let reply = self.client.get("/metrics").context("no answer")?;

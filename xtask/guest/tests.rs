@@ -1,7 +1,7 @@
 //! The list of tests. A test is a function of the guest; its phase says in which boot it runs.
 
 use crate::machine::Guest;
-use crate::{crash, discovery, isolation, moving, pinning, resize};
+use crate::{crash, discovery, interrupts, isolation, moving, pinning, resize};
 
 /// One test.
 pub(crate) struct Test {
@@ -37,6 +37,8 @@ pub(crate) const TESTS: &[Test] = &[
     test("resize_under_load_shares_no_exclusive_cpu", Phase::First, resize::under_load),
     test("drift_is_repaired", Phase::First, pinning::drift),
     test("isolated_cpus_run_nothing_else", Phase::First, isolation::nothing_else_runs),
+    test("interrupts_leave_isolated_cpus_and_come_back", Phase::First, interrupts::leave_and_come_back),
+    test("interrupts_on_isolated_cpus_are_counted", Phase::First, interrupts::counted),
     test("partitions_outlive_the_daemon_and_end", Phase::First, isolation::outlives),
     test("cpu_offline_and_back", Phase::First, pinning::offline),
     test("kill_loses_nothing", Phase::First, crash::kill),
