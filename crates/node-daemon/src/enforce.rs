@@ -1,6 +1,6 @@
 //! Running containers are kept where they belong: their cgroups are written when a container starts and whenever its
-//! place changes, and looked at again and again, since others write there too. Where exclusive CPUs are to be partitions
-//! every change is a round over all containers, in an order in which no CPU has two owners at any moment.
+//! place changes, and looked at again and again, since others write there too. It is done in an order in which no CPU has
+//! two owners at any moment. Where exclusive CPUs are to be partitions every change is a round over all containers.
 
 #[cfg(test)]
 mod bench;
@@ -145,18 +145,16 @@ fn keep_all(keeper: &mut Keeper<Kernel>, first: Option<Order>, orders: &Receiver
 fn keep(keeper: &mut Keeper<Kernel>, shared: &Shared) {
     let snapshot = shared.snapshot.load_full();
     let places = snapshot.places.iter().map(|one| (one, quota(&shared.node, &snapshot, one)));
-    let round = if keeper.is_off() {
-        keeper.round(places)
-    } else {
-        let pool = snapshot.ledger.cpus().map(|held| held.shared().clone()).unwrap_or_default();
-        let wanted = Wanted::of(&shared.node, &snapshot);
-        let round = keeper.isolating_round(&places.collect::<Vec<_>>(), &wanted, &pool);
+    let pool = snapshot.ledger.cpus().map(|held| held.shared().clone()).unwrap_or_default();
+    let is_off = keeper.is_off();
+    let wanted = if is_off { Wanted::default() } else { Wanted::of(&shared.node, &snapshot) };
+    let round = keeper.ordered_round(&places.collect::<Vec<_>>(), &wanted, &pool);
+    if !is_off {
         let mut found = Findings::of(&keeper.isolation, &snapshot);
         keeper.quieten(&mut found);
         shared.metrics.partitions(&found);
         shared.partitions.store(Arc::new(found));
-        round
-    };
+    }
     shared.metrics.drifted(round.drifted);
     shared.metrics.partition_faults(round.partitions.len());
     round.trouble.iter().for_each(Trouble::log);

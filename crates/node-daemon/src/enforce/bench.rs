@@ -152,7 +152,7 @@ impl Bench {
         let both = self.kernel.both(&names);
         *self.kernel.0.watched.lock() = Watched { names, pool: pool.clone(), both };
         let places: Vec<_> = places.iter().map(|one| (one, CpuQuota::Unlimited)).collect();
-        self.keeper.isolating_round(&places, &wanted, &pool)
+        self.keeper.ordered_round(&places, &wanted, &pool)
     }
 
     /// What was written to cpusets since the last time, by container and without what all names begin with.

@@ -1,5 +1,5 @@
-//! A round over all containers where there are partitions: let go first, made last, and in between every container gets
-//! CPUs when nobody else has them any more.
+//! A round over all containers: every container gets CPUs when nobody else has them any more. Partitions are let go before
+//! that and made after it.
 //!
 //! What containers have is read from their cgroups in each round, so that the order is right after a restart and after
 //! what others wrote. A partition that cannot be let go keeps its CPUs: whoever would get them waits, and so does whoever
@@ -17,7 +17,7 @@ use super::{Keeper, Outcome, Trouble, What};
 
 impl<F: Files> Keeper<F> {
     /// A round with these containers, of which those without CPUs of their own share the `pool`.
-    pub(super) fn isolating_round(
+    pub(super) fn ordered_round(
         &mut self,
         places: &[(&Enforcement, CpuQuota)],
         wanted: &Wanted,

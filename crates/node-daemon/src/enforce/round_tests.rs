@@ -12,7 +12,7 @@ const ISOLATED: Option<Partition> = Some(Partition::Isolated);
 
 #[test]
 fn no_cpu_has_two_owners_while_containers_get_those_of_each_other() {
-    for restarts in [false, true] {
+    for (kind, restarts) in [(ISOLATED, false), (ISOLATED, true), (None, false), (None, true)] {
         for (before, after, expected) in [
             // They swap all.
             (
@@ -34,9 +34,10 @@ fn no_cpu_has_two_owners_while_containers_get_those_of_each_other() {
             ),
         ] {
             let mut bench = Bench::new();
+            bench.restart(kind);
             bench.round(&before);
             if restarts {
-                bench.restart(ISOLATED);
+                bench.restart(kind);
             }
             bench.written();
             assert_eq!(said(&bench.round(&after)), []);
@@ -46,7 +47,8 @@ fn no_cpu_has_two_owners_while_containers_get_those_of_each_other() {
                 assert_eq!(bench.read(&format!("pods/{name}/c/cpuset.cpus.effective")), cpus);
             }
             for name in ["a", "b"] {
-                assert_eq!(bench.read(&format!("pods/{name}/c/cpuset.cpus.partition")), "isolated");
+                let expected = if kind.is_some() { "isolated" } else { "member" };
+                assert_eq!(bench.read(&format!("pods/{name}/c/cpuset.cpus.partition")), expected);
             }
         }
     }

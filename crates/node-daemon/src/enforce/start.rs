@@ -80,10 +80,8 @@ pub(crate) fn enforcer(
         shared.metrics.counts_partitions();
     }
     thread::Builder::new().name("cgroups".to_owned()).spawn(move || {
-        if !keeper.is_off() {
-            // What ended meanwhile is let go before anybody gets its CPUs.
-            keep(&mut keeper, &shared);
-        }
+        // What has ended or moved since the last daemon is let go before anybody gets its CPUs.
+        keep(&mut keeper, &shared);
         run(keeper, &orders, &shared);
     })?;
     Ok(Box::new(Orders(sender)))
