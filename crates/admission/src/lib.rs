@@ -53,7 +53,7 @@ pub use node::room::{Cell, Room};
 pub use node::start::{StartError, StartFault, pod_rules};
 pub use node::{Node, NodeSetup};
 pub use pod_spec::PodLevel;
-pub use repack::apply::{Applied, ApplyError};
+pub use repack::apply::{Applied, ApplyError, Differs};
 pub use repack::movable::{LIVE, LeftAlone};
 pub use repack::plan::{Hopeless, Plan, Repack, Step};
 pub use resize::sizes::{Size, SizeError, Sizes};

@@ -7,14 +7,14 @@ mod repacking;
 
 use std::collections::BTreeSet;
 
-use device_manager::Replies;
+use device_manager::{DeviceIds, Replies};
 use fixture::Asked;
 use node_config::OwnOptions;
 use pod_spec::{Origin, Pod, PodUid, Wishes};
 use repacking::{admit, repack};
 use topology_admission::{
-    ApplyError, Change, Compat, Detail, Hopeless, Ledger, LeftAlone, Limits, Move, Node, Plan, Search, Step,
-    Tries, Turn, Verdict,
+    ApplyError, Change, Compat, Detail, Differs, Hopeless, Ledger, LeftAlone, Limits, Move, Node, Placed,
+    Plan, Plugins, Search, Step, Tries, Turn, Verdict,
 };
 
 /// Two nodes of eight CPUs and 32 GiB, of which the first has one reserved.
@@ -129,6 +129,62 @@ fn a_stale_plan_is_not_carried_out() {
     let of_another = plan.apply(&node, &ledger, &pod("other", 7), &Replies::new());
     assert_eq!(of_another, Err(ApplyError::OtherPod(new.uid.clone())));
     assert!(plan.apply(&node, &ledger, &new, &Replies::new()).is_ok());
+}
+
+#[test]
+fn a_plan_is_not_carried_out_where_a_pod_would_run_elsewhere() {
+    let node = node();
+    let ledger = in_pieces(&node, pod("first", 4), pod("second", 3));
+    let new = pod("new", 7);
+    let plan = repack(&node, &ledger, &new, Tries::default().into(), 3).plan.unwrap();
+    let elsewhere = |differs| Err(ApplyError::Elsewhere { pod: PodUid::new("test_second"), differs });
+    let container = || "c0".into();
+    let (other, missing) = (Placed { name: "c1".into(), ..placed(&plan, 2) }, Vec::new());
+    for (containers, expected) in [
+        (vec![Placed { hint: None, ..placed(&plan, 2) }], Differs::Nodes(container())),
+        (vec![Placed { cpus: placed(&plan, 1).cpus, ..placed(&plan, 2) }], Differs::Cpus(container())),
+        (vec![Placed { memory: placed(&plan, 1).memory, ..placed(&plan, 2) }], Differs::Memory(container())),
+        (
+            vec![Placed { devices: [("a".into(), DeviceIds::new())].into(), ..placed(&plan, 2) }],
+            Differs::Devices(container()),
+        ),
+        (vec![other], Differs::Containers),
+        (missing, Differs::Containers),
+    ] {
+        let mut plan = plan.clone();
+        let Step::Create { placement, .. } = &mut plan.steps[2] else { panic!("{plan:?}") };
+        placement.containers = containers;
+        assert_eq!(plan.apply(&node, &ledger, &new, &Replies::new()), elsewhere(expected));
+    }
+    // Plugins may prefer other devices than those that were taken without asking them.
+    let mut unasked = Plan { plugins: Plugins::TakenAsWilling, ..plan.clone() };
+    let Step::Create { placement, .. } = &mut unasked.steps[2] else { panic!("{plan:?}") };
+    placement.containers[0].devices.insert("a".into(), DeviceIds::new());
+    assert!(unasked.apply(&node, &ledger, &new, &Replies::new()).is_ok());
+}
+
+/// The container of the pod that a step creates.
+fn placed(plan: &Plan, step: usize) -> Placed {
+    let Step::Create { placement, .. } = &plan.steps[step] else { panic!("{plan:?}") };
+    placement.containers[0].clone()
+}
+
+#[test]
+fn a_plan_of_another_node_with_the_same_ledger_is_not_carried_out() {
+    let info = fixture::machine("pack:2 [numa(memory=32GiB)] core:8 pu:2", 0);
+    let mut config = fixture::config(&info, "single-numa-node", "container", 2);
+    let node = |config: &_| fixture::node(&info, config, Compat::default(), OwnOptions::default());
+    let packed = node(&config);
+    config.cpu_manager_policy_options.insert("distribute-cpus-across-cores".to_owned(), "true".to_owned());
+    config.feature_gates.insert("CPUManagerPolicyAlphaOptions".to_owned(), true);
+    let spread = node(&config);
+    let ledger = in_pieces(&packed, pod("first", 11), pod("second", 2));
+    let new = pod("new", 15);
+    let plan = repack(&packed, &ledger, &new, Tries::default().into(), 3).plan.unwrap();
+    assert!(plan.apply(&packed, &ledger, &new, &Replies::new()).is_ok());
+    let refused = plan.apply(&spread, &ledger, &new, &Replies::new());
+    let is_elsewhere = matches!(&refused, Err(ApplyError::Elsewhere { differs: Differs::Cpus(_), .. }));
+    assert!(is_elsewhere, "{refused:?}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use node_agent::{
 use node_state::moves::MOVES;
 use node_state::{PodList, StateFolder};
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid, Wishes};
-use topology_admission::{Detail, Limits, Plan, Tries, Verdict};
+use topology_admission::{Detail, Limits, Plan, Plugins, Step, Tries, Verdict};
 
 const ROOT: &str = "/kubelet";
 
@@ -296,6 +296,32 @@ fn a_plan_that_grew_stale_changes_nothing() {
         let event = repack(&agent);
         assert!(matches!(decided(&handle(&mut agent, event)).verdict, Verdict::Admitted(_)));
     }
+}
+
+#[test]
+fn a_plan_whose_pods_would_run_elsewhere_changes_nothing() {
+    let (disk, mut agent) = populated();
+    let plan = plan(&agent, &new());
+    let created =
+        |plan: &Plan| plan.steps.iter().rposition(|step| matches!(step, Step::Create { .. })).unwrap();
+    let mut other = plan.clone();
+    let at = created(&other);
+    let Step::Create { placement, .. } = &mut other.steps[at] else { panic!("{plan:?}") };
+    placement.containers[0].cpus = None;
+    let (before, operations) = (state(&agent), disk.operations());
+    let effects = handle(&mut agent, asked(Request::Repack { pod: new(), plan: Arc::new(other) }));
+    let Some(RequestError::NotMoved(why)) = error(&effects) else { panic!("{effects:?}") };
+    assert!(why.ends_with("would not run where the plan says: container app would have other CPUs"), "{why}");
+    assert_eq!((state(&agent), disk.operations()), (before, operations));
+    // A plugin was not asked when the plan was made, and prefers other devices than were taken.
+    assert_eq!(plan.plugins, Plugins::TakenAsWilling);
+    let mut planned = plan.clone();
+    for step in &mut planned.steps {
+        let Step::Create { placement, .. } = step else { continue };
+        placement.containers.iter_mut().for_each(|placed| placed.devices.clear());
+    }
+    let effects = handle(&mut agent, asked(Request::Repack { pod: new(), plan: Arc::new(planned) }));
+    assert!(matches!(decided(&effects).verdict, Verdict::Admitted(_)));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! A plan that is carried out on the ledger that it was made against, and on no other.
+//! A plan that is carried out on the ledger that it was made against, and on no other; each pod has to come to hold what the
+//! plan says.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -9,13 +10,14 @@ use core::time::Duration;
 use cpu_manager::Change as CpuChange;
 use device_manager::{Question, Replies};
 use memory_manager::Moved;
-use pod_spec::{Pod, PodUid};
+use pod_spec::{ContainerName, Pod, PodUid};
 use thiserror::Error;
 
 use crate::attempt::counted::Counted;
 use crate::attempt::refusal::Refused;
 use crate::attempt::trace::{Detail, Trace};
-use crate::attempt::{Attempt, Verdict};
+use crate::attempt::{Attempt, Placement, Verdict};
+use crate::explain::explanation::Plugins;
 use crate::ledger::{Ledger, Stale};
 use crate::node::Node;
 use crate::repack::plan::{Plan, Step};
@@ -47,6 +49,36 @@ pub enum ApplyError {
     /// Another pod would be ended for this one.
     #[error("pod {0} would preempt others")]
     Preempts(PodUid),
+    /// A pod would hold something else than planned: the node is not the one that the plan was made on, or a plugin has
+    /// answered otherwise.
+    #[error("pod {pod} would not run where the plan says: {differs}")]
+    Elsewhere {
+        /// Which.
+        pod: PodUid,
+        /// In what.
+        differs: Differs,
+    },
+}
+
+/// In what a placement is not the planned one.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum Differs {
+    /// Other containers are served, or in another order.
+    #[error("its containers are others")]
+    Containers,
+    /// A container has other NUMA nodes, as the topology policy merged them.
+    #[error("container {0} would be on other NUMA nodes")]
+    Nodes(ContainerName),
+    /// A container has other CPUs.
+    #[error("container {0} would have other CPUs")]
+    Cpus(ContainerName),
+    /// A container has other memory.
+    #[error("container {0} would have memory of other NUMA nodes")]
+    Memory(ContainerName),
+    /// A container has other devices.
+    #[error("container {0} would have other devices")]
+    Devices(ContainerName),
 }
 
 /// A plan that has been worked out on a ledger; nothing has happened yet.
@@ -114,13 +146,13 @@ impl Plan {
                     counted.cpus.extend(released(node, &after, &without));
                     without
                 }
-                Step::Create { pod: uid, .. } => {
+                Step::Create { pod: uid, placement } => {
                     let again =
                         if *uid == self.pod { Some(pod) } else { deleted.get(uid).map(AsRef::as_ref) };
                     let again = again.ok_or_else(|| ApplyError::Unknown(uid.clone()))?;
                     let (attempt, trace) =
                         node.admission(&after, again).with(replies).timed(clock).trace(Detail::Short);
-                    is_as_planned(uid, &attempt.verdict)?;
+                    self.is_as_planned(uid, placement, &attempt.verdict)?;
                     created.push(uid.clone());
                     counted.add(&attempt.counted);
                     regrouped.extend(attempt.moved.iter().cloned());
@@ -135,6 +167,43 @@ impl Plan {
         let (before, attempt, trace) = decided.ok_or_else(|| ApplyError::Unknown(self.pod.clone()))?;
         Ok(Applied { before, attempt, trace, after, created, counted, regrouped })
     }
+
+    fn is_as_planned(&self, pod: &PodUid, planned: &Placement, verdict: &Verdict) -> Result<(), ApplyError> {
+        match verdict {
+            Verdict::Admitted(placement) if placement.preempted.is_empty() => {
+                match differs(planned, placement, self.plugins) {
+                    None => Ok(()),
+                    Some(differs) => Err(ApplyError::Elsewhere { pod: pod.clone(), differs }),
+                }
+            }
+            Verdict::Admitted(_) => Err(ApplyError::Preempts(pod.clone())),
+            Verdict::Refused(refused) => {
+                Err(ApplyError::Refused { pod: pod.clone(), refused: Box::new(refused.clone()) })
+            }
+            Verdict::NeedsPlugin(question) => Err(ApplyError::NeedsPlugin(question.clone())),
+        }
+    }
+}
+
+/// The first thing in which a placement is not the planned one; `None`: it is.
+fn differs(planned: &Placement, now: &Placement, plugins: Plugins) -> Option<Differs> {
+    let names = |placement: &Placement| -> Vec<ContainerName> {
+        placement.containers.iter().map(|placed| placed.name.clone()).collect()
+    };
+    if names(planned) != names(now) {
+        return Some(Differs::Containers);
+    }
+    planned.containers.iter().zip(&now.containers).find_map(|(planned, now)| {
+        let differs = match plugins {
+            _ if planned.hint != now.hint => Differs::Nodes,
+            _ if planned.cpus != now.cpus => Differs::Cpus,
+            _ if planned.memory != now.memory => Differs::Memory,
+            Plugins::HaveAnswered if planned.devices != now.devices => Differs::Devices,
+            // A plugin may prefer other devices than the plan took without asking it.
+            Plugins::HaveAnswered | Plugins::TakenAsWilling => return None,
+        };
+        Some(differs(now.name.clone()))
+    })
 }
 
 /// What the CPU manager's counters gain by a pod that is deleted.
@@ -144,15 +213,4 @@ fn released(node: &Node, before: &Ledger, after: &Ledger) -> Vec<CpuChange> {
     };
     let collected = before.collect(|pod, container| after.assigned(pod, container).is_some());
     policy.metrics_of_collection(before, &collected)
-}
-
-fn is_as_planned(pod: &PodUid, verdict: &Verdict) -> Result<(), ApplyError> {
-    match verdict {
-        Verdict::Admitted(placement) if placement.preempted.is_empty() => Ok(()),
-        Verdict::Admitted(_) => Err(ApplyError::Preempts(pod.clone())),
-        Verdict::Refused(refused) => {
-            Err(ApplyError::Refused { pod: pod.clone(), refused: Box::new(refused.clone()) })
-        }
-        Verdict::NeedsPlugin(question) => Err(ApplyError::NeedsPlugin(question.clone())),
-    }
 }
