@@ -3,7 +3,7 @@
 use cpuset::CpuSet;
 use k8s_quantity::{Quantity, Sign};
 use kubelet_release::{AlignedShare, Rules, WholeCoreCheck};
-use node_config::CacheAlignment;
+use node_config::{CacheAlignment, Fit};
 use pod_spec::PodLevel;
 use thiserror::Error;
 
@@ -24,6 +24,8 @@ pub struct Config {
     pub full_node: FullNode,
     /// Whether a container may be spread over more last-level caches than it needs.
     pub cache_alignment: CacheAlignment,
+    /// Which CPUs of a NUMA node a container gets.
+    pub fit: Fit,
     /// How much each node gives with [`Order::AcrossNodes`] and [`Alignment::BySocket`].
     pub aligned_share: AlignedShare,
     /// Whether a container that has CPUs is asked for whole cores once more.
@@ -44,6 +46,7 @@ impl Default for Config {
             pod_bubble: PodBubble::default(),
             full_node: FullNode::default(),
             cache_alignment: CacheAlignment::default(),
+            fit: Fit::default(),
             aligned_share,
             whole_core_check,
             baselines: Baselines::default(),

@@ -11,7 +11,8 @@
 //! [`Allocator`] takes the largest free units first: whole NUMA nodes and sockets, then whole cores, then single
 //! CPUs; among units of one kind those with the fewest free CPUs, so that what is broken is used up before what is
 //! whole is broken. Each policy option is either one more *stage* between those, or another *order* of the last
-//! stage, or (spreading over nodes) a choice of how much each node gives before the stages run in each.
+//! stage, or (spreading over nodes) a choice of how much each node gives before the stages run in each. Which CPUs of a
+//! node are taken is decided otherwise with [`Fit::Best`], so that caches stay whole.
 //!
 //! # Around the policy
 //!
@@ -47,6 +48,7 @@ mod metrics;
 mod take;
 mod cache;
 mod cache_alignment;
+mod keep_whole;
 mod distribute;
 mod sharing;
 mod remainder;
@@ -66,7 +68,7 @@ pub use hints::OnNode;
 pub use holdings::{Collected, Holdings, TwoOwners};
 pub use isolation::{CpuQuota, Isolation, QuotaWithExclusiveCpus};
 pub use metrics::{Aligned, Assigned, Change, Metric, NamedMetric, Source};
-pub use node_config::CacheAlignment;
+pub use node_config::{CacheAlignment, Fit};
 pub use pod_spec::PodLevel;
 pub use policy::{ConfigError, Static};
 pub use reconcile::{ContainerState, Status, Update};

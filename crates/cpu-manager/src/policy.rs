@@ -139,7 +139,8 @@ impl Static {
             sockets: cpus.sockets().map(|(_, cpus)| socket_cpus(cpus)).collect(),
             nodes_per_socket: num_nodes.checked_div(cpus.num_sockets()).unwrap_or(0),
             nodes: node_cpus,
-            allocator,
+            // What is reserved is the kubelet's choice.
+            allocator: allocator.with_fit(config.fit),
             options,
             pod_level: config.pod_level,
             pod_bubble: config.pod_bubble,

@@ -13,11 +13,14 @@
 //! Example: 2 sockets of 4 two-thread cores, CPU 0 busy, 9 wanted. No node is free except the second: 8 CPUs.
 //! One is left: no core fits, so the sibling of CPU 0, whose core has the fewest free CPUs.
 //!
+//! With [`Fit::Best`] it says how many CPUs come from each node, and [`keep_whole`](crate::keep_whole) which.
+//!
 //! Cost: a few counts of set bits for each unit, and sorting short lists; none for units that are larger than what is
 //! needed.
 
 use cpuset::{CpuId, CpuSet};
 use kubelet_release::AlignedShare;
+use node_config::Fit;
 use node_cover::Solution;
 use thiserror::Error;
 use topology_model::CpuTable;
@@ -57,6 +60,7 @@ pub struct Allocator {
     pub(crate) whole_cores: WholeCores,
     pub(crate) busy_sibling: BusySibling,
     pub(crate) share: NodeShare,
+    pub(crate) fit: Fit,
 }
 
 impl Allocator {
@@ -65,7 +69,7 @@ impl Allocator {
     #[must_use]
     pub fn new(cpus: &CpuTable, order: Order, whole_cores: WholeCores, busy_sibling: BusySibling) -> Self {
         let share = NodeShare::Even;
-        Self { units: Units::new(cpus), order, whole_cores, busy_sibling, share }
+        Self { units: Units::new(cpus), order, whole_cores, busy_sibling, share, fit: Fit::First }
     }
 
     /// The same with a release's rule for what each node gives with [`Order::AcrossNodes`]; without it shares are even.
@@ -97,8 +101,17 @@ impl Allocator {
     }
 
     pub(crate) fn packed(&self, free: &CpuSet, count: usize) -> Result<CpuSet, TakeError> {
+        let taken = self.in_order(self.order, free, count)?;
+        match self.fit {
+            Fit::First => Ok(taken),
+            Fit::Best => self.fitted(taken, free),
+        }
+    }
+
+    /// What the stages of an order take.
+    pub(crate) fn in_order(&self, order: Order, free: &CpuSet, count: usize) -> Result<CpuSet, TakeError> {
         let mut taking = Taking::new(self, free, count)?;
-        for stage in self.stages() {
+        for stage in self.stages(order) {
             if taking.need == 0 {
                 break;
             }
@@ -107,17 +120,17 @@ impl Allocator {
         taking.finish()
     }
 
-    fn stages(&self) -> impl Iterator<Item = Stage> + use<> {
+    fn stages(&self, order: Order) -> impl Iterator<Item = Stage> + use<> {
         let (smaller, larger) = match self.units.hierarchy {
             Hierarchy::NodesFirst => (Stage::Nodes, Stage::Sockets),
             Hierarchy::SocketsFirst => (Stage::Sockets, Stage::Nodes),
         };
-        let (by_cache, by_core) = match self.order {
+        let (by_cache, by_core) = match order {
             Order::Packed | Order::AcrossNodes => (None, Some(Stage::Cores)),
             Order::ByCache => (Some(Stage::InOneCache), Some(Stage::Cores)),
             Order::AcrossCores => (None, None),
         };
-        let singly = if self.order == Order::AcrossCores { Stage::CpusBySocket } else { Stage::CpusByCore };
+        let singly = if order == Order::AcrossCores { Stage::CpusBySocket } else { Stage::CpusByCore };
         [Some(smaller), Some(larger), by_cache, by_core, Some(singly)].into_iter().flatten()
     }
 }

@@ -161,6 +161,21 @@ impl Units {
         nested(&self.nodes, &self.node_order(free), &self.caches, &self.caches_of_node, free)
     }
 
+    /// Whether CPUs of a node can be chosen by their cache.
+    pub(crate) fn nodes_have_several_caches(&self) -> bool {
+        self.caches_of_node.iter().any(|caches| caches.len() > 1)
+    }
+
+    /// The positions of the caches with a CPU on a node, by id.
+    pub(crate) fn caches_of_node(&self, node: usize) -> impl Iterator<Item = usize> {
+        self.caches_of_node[node].iter().map(|cache| cache.at)
+    }
+
+    /// The cores with a CPU on a node, by id.
+    pub(crate) fn cores_of_node(&self, node: usize) -> impl Iterator<Item = &Unit> {
+        self.cores_of_node[node].iter().map(|core| &self.cores[core.at])
+    }
+
     /// The cores with a CPU in a cache, by id.
     pub(crate) fn cores_of_cache(&self, cache: usize) -> impl Iterator<Item = &Unit> {
         self.cores_of_cache[cache].iter().map(|core| &self.cores[core.at])

@@ -38,7 +38,7 @@ impl Static {
         if gone.is_empty() {
             return None;
         }
-        let new = self.allocator.packed(&free, gone.len()).ok()?;
+        let new = self.allocator.in_order(self.options.order, &free, gone.len()).ok()?;
         // On machines whose cores are not alike the allocator may be told to hand out others.
         if new.len() != gone.len() || !new.is_subset(&free) {
             return None;

@@ -5,8 +5,8 @@
 use std::sync::LazyLock;
 
 use cpu_manager::{
-    Alignment, CacheAlignment, Config, Granted, Holdings, Options, Order, PodGranted, PodLevel, Reserved,
-    ReservedCpus, Static, WholeCores,
+    Alignment, CacheAlignment, Config, Fit, Granted, Holdings, Options, Order, PodGranted, PodLevel,
+    Reserved, ReservedCpus, Static, WholeCores,
 };
 use cpuset::{CpuId, CpuSet};
 use numa_bitmask::NodeMask;
@@ -138,13 +138,17 @@ fn any_config() -> impl Strategy<Value = Config> {
         (options, choose(cache))
     });
     let pod_level = prop_oneof![Just(PodLevel::NotPinned), Just(PodLevel::Managed)];
-    (options, pod_level, 1..5_usize).prop_map(|((options, cache_alignment), pod_level, reserved)| Config {
-        options,
-        cache_alignment,
-        pod_level,
-        reserved: Reserved::count(reserved),
-        ..Config::default()
-    })
+    let fit = prop_oneof![Just(Fit::First), Just(Fit::Best)];
+    (options, pod_level, fit, 1..5_usize).prop_map(
+        |((options, cache_alignment), pod_level, fit, reserved)| Config {
+            options,
+            cache_alignment,
+            fit,
+            pod_level,
+            reserved: Reserved::count(reserved),
+            ..Config::default()
+        },
+    )
 }
 
 /// One node and the pods that were admitted.

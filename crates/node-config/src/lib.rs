@@ -41,8 +41,8 @@ pub use go_float::go_float;
 pub use kubelet_release::{GateTable, PluginsPerResource, PodSysctls, Release, Rule, Rules, UnknownRelease};
 pub use memory::{MemoryConfigError, MemoryPolicyName};
 pub use own::{
-    CacheAlignment, CpuInterrupts, CpuPartition, Drift, MemoryNodes, MixUnit, OwnOptions, Placement, Regroup,
-    Resize, Strategy,
+    CacheAlignment, CpuInterrupts, CpuPartition, Drift, Fit, MemoryNodes, MixUnit, OwnOptions, Placement,
+    Regroup, Resize, Strategy,
 };
 pub use pod_policy::{PodChoice, PodPolicy};
 pub use reporting::{NodeReporting, RegisteredTaint};

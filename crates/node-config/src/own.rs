@@ -99,6 +99,27 @@ impl Strategy {
             Self::KeepRoom => "keep-room",
         }
     }
+
+    /// Which CPUs and devices a unit gets on the NUMA nodes that the strategy chose.
+    #[must_use]
+    pub const fn fit(self) -> Fit {
+        match self {
+            Self::KeepRoom => Fit::Best,
+            Self::LowestNumber | Self::MostAllocated | Self::LeastAllocated | Self::SpareDevices => {
+                Fit::First
+            }
+        }
+    }
+}
+
+/// Which CPUs and devices of its NUMA nodes a unit gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Fit {
+    /// The first ones in the kubelet's order.
+    #[default]
+    First,
+    /// Those that leave caches, cores and switches whole: the tightest fit.
+    Best,
 }
 
 /// Whether a container's CPUs may be spread over more last-level caches than they fill, where the kubelet's option

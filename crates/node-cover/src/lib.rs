@@ -8,6 +8,9 @@
 //! - [`Coverage`]: one resource, whose amount is not yet known. How much can the best set of each size have? It is
 //!   worked out once, when the supply changes, and looked up for each request.
 //!
+//! And one within nodes, [`best_fit`]: which groups (caches, switches) something is taken from, so that whole ones stay
+//! whole.
+//!
 //! A search counts the states that it visits in [`Steps`] and never looks at a clock. If its steps run out, a
 //! [`Solution::Cut`] holds a set that is enough, though a smaller one may exist.
 //!
@@ -21,9 +24,11 @@ mod row;
 mod meet;
 mod lowest;
 mod coverage;
+mod best_fit;
 mod solution;
 mod steps;
 
+pub use best_fit::{Group, GroupState, Need, best_fit};
 pub use cover::{Bounds, Cover, fewest, smallest};
 pub use coverage::Coverage;
 pub use lowest::lowest;

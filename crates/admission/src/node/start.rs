@@ -278,6 +278,7 @@ impl Starting<'_> {
             pod_bubble: self.compat.pod_bubble,
             full_node: self.compat.full_node,
             cache_alignment: self.options.cache_alignment,
+            fit: self.options.placement.strategy.fit(),
             aligned_share: self.config.rules.aligned_share,
             whole_core_check: self.config.rules.whole_core_check,
             baselines: self.baselines(),

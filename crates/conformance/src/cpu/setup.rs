@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cpu_manager::{
-    Alignment, Baselines, BusySibling, CacheAlignment, Config, FullNode, Options, Order, PodBubble, PodLevel,
-    Reserved, ReservedCpus, Static, WholeCores,
+    Alignment, Baselines, BusySibling, CacheAlignment, Config, Fit, FullNode, Options, Order, PodBubble,
+    PodLevel, Reserved, ReservedCpus, Static, WholeCores,
 };
 use cpuset::CpuSet;
 use k8s_quantity::Quantity;
@@ -183,6 +183,7 @@ pub(super) fn kubelet(rules: Rules) -> Config {
         pod_bubble: PodBubble::Lose,
         full_node: FullNode::Refuse,
         cache_alignment: CacheAlignment::BestEffort,
+        fit: Fit::First,
         ..Config::default()
     }
 }

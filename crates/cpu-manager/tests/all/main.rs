@@ -7,4 +7,5 @@ mod distribute;
 mod policy;
 mod whole_pods;
 mod cache_alignment;
+mod keep_whole;
 mod reconcile;
