@@ -75,6 +75,8 @@ pub struct Node {
     pub(crate) compat: Compat,
     pub(crate) options: OwnOptions,
     pub(crate) links: Option<Arc<Links>>,
+    /// The links that stay whole where that can be.
+    pub(crate) keep_whole: Option<Arc<Links>>,
 }
 
 impl fmt::Debug for Node {
@@ -114,6 +116,7 @@ impl Node {
             compat: setup.compat,
             options: setup.options,
             links: None,
+            keep_whole: None,
         }
     }
 

@@ -14,7 +14,7 @@ use crate::choose::Stop;
 use crate::device_ids::DeviceIds;
 use crate::holdings::Held;
 use crate::inventory::{Endpoint, Inventory};
-use crate::links::Choices;
+use crate::links::{Choices, Links};
 use crate::question::{AllocateReply, PluginError, Question, Replies, Reply};
 use crate::{BlockedDevices, Devices, Holdings};
 
@@ -37,6 +37,8 @@ pub struct Request<'a> {
     pub claimed: &'a BTreeSet<ResourceName>,
     /// How devices are chosen by their links; `None`: they are not.
     pub links: Option<Choices<'a>>,
+    /// The links of which whole ones stay whole, where `links` does not choose; `None`: devices go by name.
+    pub keep_whole: Option<&'a Links>,
 }
 
 /// Whether all sources of pods have reported since the kubelet started.
@@ -64,6 +66,7 @@ impl<'a> Request<'a> {
             sources: Sources::Ready,
             claimed: NONE,
             links: None,
+            keep_whole: None,
         }
     }
 }

@@ -6,7 +6,7 @@
 //! if there are just enough, it is not asked. What it says beyond the devices it was asked about does not count.
 //!
 //! So every tier but one is taken whole. Of the one that is cut the kubelet takes any devices; here those with the
-//! smallest ids, in byte order, unless [links](crate::links) decide.
+//! smallest ids, in byte order, unless [links](crate::links) decide, or [switches are kept whole](crate::keep_whole).
 
 use alloc::vec::{self, Vec};
 
@@ -18,7 +18,7 @@ use crate::allocate::{Serving, Sources};
 use crate::device::DeviceId;
 use crate::device_ids::DeviceIds;
 use crate::inventory::{Endpoint, Stock};
-use crate::links::Chosen;
+use crate::keep_whole;
 use crate::list::Entry;
 use crate::question::{PluginError, Question, Reply};
 
@@ -104,12 +104,20 @@ impl Serving<'_> {
             };
             free(stock, taken, near).filter(may_be_given)
         };
-        let tier = |wanted| {
-            InOrder::new(
-                free().filter(move |(tier, _)| *tier == wanted).map(|(_, entry)| entry),
-                linked,
-                near,
-            )
+        let tier = |wanted, needed| {
+            let devices = free().filter(move |(tier, _)| *tier == wanted).map(|(_, entry)| entry);
+            match (linked, self.request.keep_whole) {
+                (None, None) => InOrder::AsTheyCome(devices),
+                (Some(linked), _) => {
+                    let mut devices: Vec<&Entry> = devices.collect();
+                    devices.sort_by_cached_key(|entry| linked.place(&entry.device.id, near, entry.mask));
+                    InOrder::Chosen(devices.into_iter())
+                }
+                (None, Some(links)) => {
+                    let devices = keep_whole::in_order(links, stock, taken, devices.collect(), needed);
+                    InOrder::Chosen(devices.into_iter())
+                }
+            }
         };
         let (available, aligned) = free()
             .fold((0, 0), |(all, aligned), (tier, _)| (all + 1, aligned + u64::from(tier == Tier::Aligned)));
@@ -120,20 +128,21 @@ impl Serving<'_> {
                 available: usize::try_from(available).unwrap_or(usize::MAX),
             }));
         }
-        if chosen.needed < aligned {
-            let from = || tier(Tier::Aligned);
+        let needed = chosen.needed;
+        if needed < aligned {
+            let from = || tier(Tier::Aligned, needed);
             let preferred = self.preferred(stock.endpoint, resource, from(), chosen, asked)?;
             let _ = chosen.take_preferred(&preferred, from()) || chosen.take(from());
             return Ok(());
         }
-        if chosen.take(tier(Tier::Aligned)) {
+        if chosen.take(tier(Tier::Aligned, needed)) {
             return Ok(());
         }
         let from = || free().map(|(_, entry)| &entry.device.id);
         let preferred = self.preferred(stock.endpoint, resource, from(), chosen, asked)?;
         let _ = chosen.take_preferred(&preferred, from())
-            || chosen.take(tier(Tier::Unaligned))
-            || chosen.take(tier(Tier::NoNode));
+            || chosen.take(tier(Tier::Unaligned, chosen.needed))
+            || chosen.take(tier(Tier::NoNode, chosen.needed));
         Ok(())
     }
 
@@ -167,29 +176,21 @@ impl Serving<'_> {
     }
 }
 
-/// Devices in the order in which they are given: in that of a choice of links, and otherwise as they come.
-enum InOrder<I, D> {
+/// Devices in the order in which they are given: as they come, or in one that was chosen.
+enum InOrder<'b, I> {
     AsTheyCome(I),
-    ByLink(D),
+    Chosen(vec::IntoIter<&'b Entry>),
 }
 
-impl<'b, I: Iterator<Item = &'b Entry>> InOrder<I, vec::IntoIter<&'b DeviceId>> {
-    fn new(devices: I, linked: Option<Chosen<'_>>, near: Option<NodeMask>) -> Self {
-        let Some(linked) = linked else { return Self::AsTheyCome(devices) };
-        let mut devices: Vec<&Entry> = devices.collect();
-        devices.sort_by_cached_key(|entry| linked.place(&entry.device.id, near, entry.mask));
-        Self::ByLink(devices.into_iter().map(|entry| &entry.device.id).collect::<Vec<_>>().into_iter())
-    }
-}
-
-impl<'b, I: Iterator<Item = &'b Entry>> Iterator for InOrder<I, vec::IntoIter<&'b DeviceId>> {
+impl<'b, I: Iterator<Item = &'b Entry>> Iterator for InOrder<'b, I> {
     type Item = &'b DeviceId;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self {
-            Self::AsTheyCome(devices) => devices.next().map(|entry| &entry.device.id),
-            Self::ByLink(devices) => devices.next(),
-        }
+        let entry = match self {
+            Self::AsTheyCome(devices) => devices.next(),
+            Self::Chosen(devices) => devices.next(),
+        };
+        entry.map(|entry| &entry.device.id)
     }
 }
 

@@ -21,7 +21,9 @@
 //!
 //! # Beside the kubelet
 //!
-//! [`Links`] say which devices are plugged into the same switch. Without them everything is as in the kubelet.
+//! [`Links`] say which devices are plugged into the same switch. Devices can come from one of them
+//! ([`Request::links`]), or be chosen so that switches stay whole ([`Request::keep_whole`]). Without them everything is as
+//! in the kubelet.
 //!
 //! # What it does not know
 //!
@@ -41,6 +43,7 @@ mod hints;
 mod allocate;
 mod choose;
 mod links;
+mod keep_whole;
 mod question;
 mod place;
 mod start;

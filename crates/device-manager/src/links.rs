@@ -147,6 +147,16 @@ impl Links {
         self.addresses.get(id).copied().or_else(|| text.parse().ok()).or_else(replicated)
     }
 
+    /// The links that a device is on: domains, then outer links before those inside them.
+    pub(crate) fn path(&self, id: &DeviceId) -> Vec<LinkId> {
+        let Some(address) = self.address(id) else { return Vec::new() };
+        let is_on = |link: &LinkId| self.members(*link).is_some_and(|members| members.contains(&address));
+        let mut path: Vec<LinkId> = self.ids().filter(is_on).collect();
+        // Stable: links of one rank stay in their order.
+        path.sort_by_key(|link| core::cmp::Reverse(self.rank(*link)));
+        path
+    }
+
     /// The first link that has all these devices; `None` if there is none, or the address of one is not known.
     pub fn common<'a>(&self, ids: impl IntoIterator<Item = &'a DeviceId>) -> Option<&Link> {
         let addresses: Vec<PciAddress> = ids.into_iter().map(|id| self.address(id)).collect::<Option<_>>()?;

@@ -4,22 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, bail};
 use device_manager::{DeviceId, Links};
-use node_config::{DeviceLinks, LinkRule};
+use node_config::{DeviceLinks, Fit, LinkRule, OwnOptions};
 use pod_spec::ResourceName;
 use topology_model::{KubeletView, Link, LinkKind, Machine, PciAddress};
 
-/// The links of a machine, if the options have devices come from them. `listed` are the addresses that an inventory gives
-/// to devices.
+/// The links of a machine, if the options have devices come from them, or leave them whole. `listed` are the addresses that an
+/// inventory gives to devices.
 ///
 /// # Errors
 /// A domain or an address of the options is none.
 pub(crate) fn links_of(
-    options: &DeviceLinks,
+    options: &OwnOptions,
     machine: Option<&Machine>,
     view: &KubeletView,
     listed: BTreeMap<DeviceId, PciAddress>,
 ) -> anyhow::Result<Option<Links>> {
-    if options.rule == LinkRule::Ignore {
+    let fit = options.placement.strategy.fit();
+    let options = &options.device_links;
+    if options.rule == LinkRule::Ignore && fit == Fit::First {
         return Ok(None);
     }
     let mut links = machine.map(Machine::links).unwrap_or_default();

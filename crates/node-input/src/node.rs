@@ -270,9 +270,9 @@ impl LoadedNode {
             .map_err(|error| start_failed(&error, &name, &machine.name))?;
         let gaps = placement_gaps(&node, &options.placement, &inventory);
         warnings.extend(gaps.into_iter().map(InputWarning::Notice));
-        let links = links_of(&options.device_links, machine.machine.as_ref(), &view, listed)?;
+        let links = links_of(&options, machine.machine.as_ref(), &view, listed)?;
         if let Some(links) = links.clone() {
-            if links.iter().next().is_none() {
+            if options.device_links.rule != node_config::LinkRule::Ignore && links.iter().next().is_none() {
                 warnings.push(InputWarning::Notice(no_links(&machine.name)));
             }
             node = node.with_links(links);

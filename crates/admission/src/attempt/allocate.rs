@@ -43,9 +43,15 @@ impl<'a> Steps<'a> {
         let held = self.after.devices().of_container(&pod.uid, &container.name);
         let before: Vec<ResourceName> = held.map(|(resource, _)| resource.clone()).collect();
         let links = self.node.links().map(|links| Choices { links, choices: &self.chosen });
+        let keep_whole = self.node.keep_whole.as_deref();
         let served = self.after.book_devices(|inventory, held, is_active| {
-            let request =
-                Request { is_active, sources, links, ..Request::new(pod, container, near.affinity) };
+            let request = Request {
+                is_active,
+                sources,
+                links,
+                keep_whole,
+                ..Request::new(pod, container, near.affinity)
+            };
             devices.allocate_in(inventory, held, &request, replies)
         });
         let granted = match served {

@@ -9,7 +9,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use device_manager::{Choice, Choices, Linked, Links};
-use node_config::LinkRule;
+use node_config::{Fit, LinkRule};
 use numa_bitmask::NodeMask;
 use pod_spec::{ContainerName, ResourceName, Unit};
 use topology_hint::{Affinity, Hint, ListedHint};
@@ -32,11 +32,20 @@ struct Ways {
 }
 
 impl Node {
-    /// The node where devices come from links; a rule that ignores them leaves it as it was.
+    /// The node where devices come from links, or leave them whole. Under a rule that ignores them and a strategy that keeps
+    /// nothing whole it is as it was.
     #[must_use]
     pub fn with_links(mut self, links: Links) -> Self {
-        self.links = (links.rule() != LinkRule::Ignore).then(|| Arc::new(links));
+        let links = Arc::new(links);
+        self.links = (links.rule() != LinkRule::Ignore).then(|| links.clone());
+        self.keep_whole = (self.options.placement.strategy.fit() == Fit::Best).then_some(links);
         self
+    }
+
+    /// The links that whoever starts this node again needs to know: those that it decides by.
+    #[must_use]
+    pub fn known_links(&self) -> Option<&Links> {
+        self.links().or(self.keep_whole.as_deref())
     }
 
     /// The links that devices come from; `None`: they are chosen without, as in the kubelet.

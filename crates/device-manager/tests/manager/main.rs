@@ -6,6 +6,7 @@ mod fixture;
 mod hints;
 mod allocation;
 mod failures;
+mod keep_whole;
 mod life;
 mod starts;
 mod registration;

@@ -28,7 +28,7 @@ pub struct NodeDescription {
     configuration: Value,
     /// A `TopoletConfiguration`.
     options: Value,
-    /// Where devices come from links.
+    /// Where devices come from links, or leave them whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     links: Option<PublishedLinks>,
 }
@@ -95,7 +95,7 @@ impl NodeDescription {
             // They consist of texts, numbers, lists and maps.
             configuration: serde_json::to_value(node.config()).unwrap_or_default(),
             options: serde_json::to_value(node.options()).unwrap_or_default(),
-            links: node.node.links().map(PublishedLinks::of),
+            links: node.node.known_links().map(PublishedLinks::of),
         }
     }
 

@@ -56,6 +56,7 @@ impl Node {
             sources,
             claimed: &self.claimed(&key),
             links: None,
+            keep_whole: None,
         };
         let (mut replies, mut calls) = (Replies::new(), Vec::new());
         let (error, after) = loop {
