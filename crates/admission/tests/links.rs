@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use device_manager::{Device, DeviceId, Inventory, Links};
 use fixture::Asked;
-use node_config::{LinkRule, OwnOptions};
+use node_config::{LinkRule, OwnOptions, Placement, Strategy};
 use numa_bitmask::NodeMask;
 use pod_spec::{Pod, PodUid, ResourceName};
 use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
@@ -37,9 +37,15 @@ impl Card {
 
 /// Two nodes of eight CPUs.
 fn node(policy: &str, scope: &str, rule: LinkRule, links: Vec<Link>) -> Node {
+    node_by(Strategy::default(), policy, scope, rule, links)
+}
+
+fn node_by(strategy: Strategy, policy: &str, scope: &str, rule: LinkRule, links: Vec<Link>) -> Node {
     let info = fixture::machine("pack:2 [numa(memory=32GiB)] core:8 pu:1", 4);
     let config = fixture::config(&info, policy, scope, 1);
-    let node = fixture::node(&info, &config, Compat::default(), OwnOptions::default());
+    let placement = Placement { strategy, ..Placement::default() };
+    let options = OwnOptions { placement, ..OwnOptions::default() };
+    let node = fixture::node(&info, &config, Compat::default(), options);
     let group = [ResourceName::new(GPU), ResourceName::new(VF)];
     let groups = BTreeMap::from([("fabric".to_owned(), BTreeSet::from(group))]);
     let distances = vec![Some(vec![10, 21]), Some(vec![21, 10])];
@@ -103,6 +109,40 @@ fn a_group_comes_from_the_switch_that_has_all_of_it() {
     assert_eq!(of(LinkRule::Ignore), ["12", "13", "14", "21"]);
     assert_eq!(of(LinkRule::Prefer), ["21", "22", "23", "24"]);
     assert_eq!(of(LinkRule::Require), ["21", "22", "23", "24"]);
+}
+
+/// What pods are given under a strategy, one after the other, of two switches on the first node.
+fn given_by(strategy: Strategy, rule: LinkRule, pods: &[(u64, u64)]) -> Vec<String> {
+    let (cards, links) = server();
+    let node = node_by(strategy, "single-numa-node", "container", rule, links);
+    let mut ledger = ledger(&node, &cards[..8]);
+    let pods = pods.iter().enumerate().map(|(at, (gpus, vfs))| pod(&format!("pod-{at}"), 1, *gpus, *vfs));
+    let given = pods.map(|pod| {
+        let (devices, after) = admit(&node, &ledger, &pod).unwrap();
+        ledger = after;
+        names(&devices).join(" ")
+    });
+    given.collect()
+}
+
+#[test]
+fn only_keep_room_leaves_switches_whole_and_links_go_ahead() {
+    let single = [(1, 0), (2, 0), (0, 1), (0, 1), (1, 0)];
+    for strategy in Strategy::ALL.into_iter().filter(|strategy| *strategy != Strategy::KeepRoom) {
+        let given = given_by(strategy, LinkRule::Ignore, &single);
+        assert_eq!(given, ["11", "12 21", "13", "14", "22"], "{}", strategy.name());
+    }
+    for rule in LinkRule::ALL {
+        let given = given_by(Strategy::KeepRoom, rule, &single);
+        assert_eq!(given, ["11", "21 22", "13", "14", "12"], "{}", rule.name());
+    }
+    // What belongs together comes from one link, though the GPUs of the other have no function beside them any more.
+    let group = [(0, 1), (0, 1), (2, 1)];
+    for (rule, expected) in
+        [(LinkRule::Ignore, "11 12 23"), (LinkRule::Prefer, "21 22 23"), (LinkRule::Require, "21 22 23")]
+    {
+        assert_eq!(given_by(Strategy::KeepRoom, rule, &group), ["13", "14", expected], "{}", rule.name());
+    }
 }
 
 /// Sixteen nodes with a switch each, resources in no group: 256 ways to combine their switches.

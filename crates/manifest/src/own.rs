@@ -12,7 +12,7 @@
 //!   drift: absorb                       # or refuse
 //!   resize: allow                       # or refuse
 //! placement:
-//!   strategy: most-allocated            # or lowest-number, least-allocated, spare-devices, keep-room
+//!   strategy: most-allocated            # or lowest-number, least-allocated, spare-devices, keep-room (whole caches too)
 //!   weights: {cpu: 1, memory: 1}        # for most-allocated and least-allocated
 //!   mix:                                # for keep-room
 //!   - {count: 4, requests: {cpu: 8, memory: 4Gi, intel.com/vf: 2}}

@@ -79,7 +79,8 @@ pub enum Strategy {
     LeastAllocated,
     /// `spare-devices`: the NUMA nodes with the smallest share free of devices that the unit does not request.
     SpareDevices,
-    /// `keep-room`: the NUMA nodes where it takes away the fewest places of the units that are usually here.
+    /// `keep-room`: the NUMA nodes where it takes away the fewest places of the units that are usually here; on them the CPUs
+    /// and devices that leave caches and switches whole.
     KeepRoom,
 }
 
