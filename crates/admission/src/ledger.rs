@@ -191,6 +191,11 @@ impl Ledger {
         self.pods.by_arrival()
     }
 
+    /// How many pods run.
+    pub(crate) const fn pod_count(&self) -> usize {
+        self.pods.len()
+    }
+
     /// For a ledger that has been filled: copies of it are cheap to change.
     pub(crate) fn settle_pods(&mut self) {
         self.pods.settle();

@@ -19,15 +19,19 @@ use cpuset::CpuSet;
 use node_config::Fit;
 use node_cover::{Group, GroupState, Need, Steps, best_fit};
 
+use crate::Order;
 use crate::take::Allocator;
-use crate::{Order, TakeError};
+use crate::units::{Unit, Units};
 
 /// So many states a search visits at most.
 const MOST_STEPS: u64 = 10_000;
 
-/// The CPUs of a NUMA node, cache by cache.
+/// The caches of a NUMA node that have free CPUs there.
+#[derive(Default)]
 struct Caches {
-    /// The free CPUs of each cache that has a CPU on the node.
+    /// Their positions among all caches.
+    at: Vec<usize>,
+    /// Their free CPUs.
     free: Vec<CpuSet>,
     groups: Vec<Group>,
 }
@@ -40,72 +44,86 @@ impl Allocator {
     }
 
     /// `taken` of `free`, or what fits better in its place.
-    pub(crate) fn fitted(&self, taken: CpuSet, free: &CpuSet) -> Result<CpuSet, TakeError> {
+    pub(crate) fn fitted(&self, taken: CpuSet, free: &CpuSet) -> CpuSet {
         let is_spread = self.order == Order::AcrossCores;
         if is_spread || !self.units.nodes_have_several_caches() || !taken.is_subset(free) {
-            return Ok(taken);
+            return taken;
         }
         let mut fitted = taken.clone();
         for (at, node) in self.units.nodes.iter().enumerate() {
-            let (theirs, here) = (&node.cpus & &taken, &node.cpus & free);
-            if theirs.is_empty() || theirs == here {
+            if node.cpus.is_disjoint(&taken) {
                 continue;
             }
-            if let Some(ours) = self.fitted_on(at, &theirs, &here)? {
+            let (theirs, here) = (&node.cpus & &taken, &node.cpus & free);
+            if theirs.len() < here.len()
+                && let Some(ours) = self.units.fitted_on(at, &theirs, &here)
+            {
                 fitted -= &theirs;
                 fitted |= &ours;
             }
         }
-        Ok(fitted)
-    }
-
-    /// What is taken of `here`, the free CPUs of a node, in place of `theirs`; `None`: nothing better is found.
-    fn fitted_on(&self, node: usize, theirs: &CpuSet, here: &CpuSet) -> Result<Option<CpuSet>, TakeError> {
-        let caches = Caches::new(self, node, here);
-        let need = Need {
-            count: theirs.len(),
-            block: self.units.cpus_per_core.max(1),
-            blocks: self.whole_cores_in(node, theirs),
-            groups: caches.touched_by(theirs),
-        };
-        let best = best_fit(&caches.groups, need, &mut Steps::new(MOST_STEPS)).into_inner();
-        let Some(best) = best else { return Ok(None) };
-        let mut chosen = CpuSet::new();
-        for at in best {
-            chosen |= &caches.free[at];
-        }
-        let ours = self.in_order(Order::Packed, &chosen, need.count)?;
-        // Where cores are not alike, they cannot be counted in blocks.
-        let is_as_good = ours.len() == need.count
-            && ours.is_subset(here)
-            && self.whole_cores_in(node, &ours) >= need.blocks
-            && caches.touched_by(&ours) <= need.groups;
-        Ok(is_as_good.then_some(ours))
-    }
-
-    fn whole_cores_in(&self, node: usize, cpus: &CpuSet) -> usize {
-        self.units.cores_of_node(node).filter(|core| core.free(cpus) == core.size).count()
+        fitted
     }
 }
 
-impl Caches {
-    fn new(allocator: &Allocator, node: usize, here: &CpuSet) -> Self {
-        let units = &allocator.units;
-        let cpus_of_node = &units.nodes[node].cpus;
-        let (mut free, mut groups) = (Vec::new(), Vec::new());
-        for cache in units.caches_of_node(node) {
-            let own = &units.caches[cache].cpus & cpus_of_node;
-            let own_free = &own & here;
-            let state = if own_free == own { GroupState::Whole } else { GroupState::Broken };
-            let cores = units.cores_of_cache(cache);
-            let blocks = cores.filter(|core| core.free(&own_free) == core.size).count();
-            groups.push(Group { state, free: own_free.len(), blocks });
-            free.push(own_free);
+impl Units {
+    /// What is taken of `here`, the free CPUs of a node, in place of `theirs`; `None`: nothing better is found.
+    fn fitted_on(&self, node: usize, theirs: &CpuSet, here: &CpuSet) -> Option<CpuSet> {
+        let mut caches = Caches::default();
+        let mut need = Need { count: theirs.len(), block: self.cpus_per_core.max(1), blocks: 0, groups: 0 };
+        for cache in self.caches_of_node(node) {
+            let unit = &self.caches[cache];
+            let free = &unit.cpus & here;
+            if free.is_empty() {
+                continue;
+            }
+            let count = free.len();
+            let is_whole = count == unit.cpus.intersection_len(&self.nodes[node].cpus);
+            let state = if is_whole { GroupState::Whole } else { GroupState::Broken };
+            let blocks = self.whole_cores_of_cache(cache, &free).count();
+            if !free.is_disjoint(theirs) {
+                need.groups += 1;
+                need.blocks += self.whole_cores_of_cache(cache, theirs).count();
+            }
+            caches.groups.push(Group { state, free: count, blocks });
+            caches.at.push(cache);
+            caches.free.push(free);
         }
-        Self { free, groups }
+        let best = best_fit(&caches.groups, need, &mut Steps::new(MOST_STEPS)).into_inner()?;
+        self.taken_of(&caches, &best, need)
     }
 
-    fn touched_by(&self, cpus: &CpuSet) -> usize {
-        self.free.iter().filter(|free| !free.is_disjoint(cpus)).count()
+    /// What is taken of these caches: whole cores, then single CPUs of the fullest cores. `None` if it is less than is
+    /// needed, or has fewer whole cores: cores that are not alike cannot be counted in blocks.
+    fn taken_of(&self, caches: &Caches, best: &[usize], need: Need) -> Option<CpuSet> {
+        let (mut taken, mut left, mut whole) = (CpuSet::new(), need.count, 0);
+        for &at in best {
+            for core in self.whole_cores_of_cache(caches.at[at], &caches.free[at]) {
+                if core.size <= left {
+                    taken |= &core.cpus;
+                    left -= core.size;
+                    whole += 1;
+                }
+            }
+        }
+        if left > 0 {
+            let rest = |at: &usize| {
+                let free = &caches.free[*at] - &taken;
+                let cores = self.cores_of_cache(caches.at[*at]).map(move |core| &core.cpus & &free);
+                cores.filter(|free| !free.is_empty())
+            };
+            let mut rest: Vec<CpuSet> = best.iter().flat_map(rest).collect();
+            // Stable: those with as many stay in the order of their numbers.
+            rest.sort_by_key(CpuSet::len);
+            for cpu in rest.iter().flat_map(CpuSet::iter).take(left).collect::<Vec<_>>() {
+                left -= usize::from(taken.insert(cpu));
+            }
+        }
+        (left == 0 && whole >= need.blocks).then_some(taken)
+    }
+
+    /// The cores of a cache of which every CPU is among `cpus`.
+    fn whole_cores_of_cache(&self, cache: usize, cpus: &CpuSet) -> impl Iterator<Item = &Unit> {
+        self.cores_of_cache(cache).filter(move |core| core.free(cpus) == core.size)
     }
 }

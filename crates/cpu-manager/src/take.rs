@@ -104,7 +104,7 @@ impl Allocator {
         let taken = self.in_order(self.order, free, count)?;
         match self.fit {
             Fit::First => Ok(taken),
-            Fit::Best => self.fitted(taken, free),
+            Fit::Best => Ok(self.fitted(taken, free)),
         }
     }
 

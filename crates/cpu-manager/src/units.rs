@@ -171,11 +171,6 @@ impl Units {
         self.caches_of_node[node].iter().map(|cache| cache.at)
     }
 
-    /// The cores with a CPU on a node, by id.
-    pub(crate) fn cores_of_node(&self, node: usize) -> impl Iterator<Item = &Unit> {
-        self.cores_of_node[node].iter().map(|core| &self.cores[core.at])
-    }
-
     /// The cores with a CPU in a cache, by id.
     pub(crate) fn cores_of_cache(&self, cache: usize) -> impl Iterator<Item = &Unit> {
         self.cores_of_cache[cache].iter().map(|core| &self.cores[core.at])

@@ -139,6 +139,16 @@ impl Held {
         self.ids().cloned().collect()
     }
 
+    /// How many devices these are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        match self.by_node.as_slice() {
+            // Devices that list one node, as nearly all do.
+            [(_, ids)] if ids.is_sorted_by(|one, next| one < next) => ids.len(),
+            _ => self.devices().len(),
+        }
+    }
+
     /// One device for each node that it is recorded under.
     fn ids(&self) -> impl Iterator<Item = &DeviceId> {
         self.by_node.iter().flat_map(|(_, ids)| ids)

@@ -57,7 +57,7 @@ impl Residents {
         self.pods.get(pod).map(|resident| &resident.pod)
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.pods.len()
     }
 

@@ -38,25 +38,19 @@ impl Mix {
     /// What each unit of the ledger holds: each container, or under scope `pod` all of a pod together. Pods that hold CPUs or
     /// memory as a whole are one unit in any case.
     pub(crate) fn held(rows: &Rows, ledger: &Ledger, scope: Scope) -> Self {
-        let has_whole = ledger.cpus().is_some_and(|held| held.whole_pods().next().is_some())
-            || ledger.memory().is_some_and(|held| held.whole_pods().next().is_some());
-        // CPUs, memory and devices of each pod, as a rule.
-        let held = Vec::with_capacity(3 * ledger.pods().count());
-        let mut holdings = Holdings { ledger, scope, has_whole, held };
-        holdings.cpus_and_memory(rows);
-        for (pod, container, resource, held) in ledger.devices().iter() {
-            holdings.add(pod, Some(container), rows.position(resource.as_str()), held.devices().len() as u64);
-        }
-        let mut held = holdings.held;
-        // Each manager's are in order: only runs are merged.
-        held.sort_by_key(|(unit, ..)| *unit);
+        let lists = Holdings::new(ledger, scope).lists(rows);
+        // Each list is in the order of its units, so that units are put together as lists are merged.
+        let mut heads = lists.each_ref().map(Vec::as_slice);
         let mut mix = Self::default();
         let mut amounts = rows.nothing();
-        for unit in held.chunk_by(|(one, ..), (other, ..)| one == other) {
+        while let Some(unit) = heads.iter().filter_map(|head| head.first()).map(|part| part.unit).min() {
             amounts.fill(0);
-            for (_, row, amount) in unit {
-                if let Some(cell) = amounts.get_mut(*row) {
-                    *cell = cell.saturating_add(*amount);
+            for head in &mut heads {
+                while let Some((part, rest)) = head.split_first().filter(|(part, _)| part.unit == unit) {
+                    if let Some(cell) = amounts.get_mut(part.row) {
+                        *cell = cell.saturating_add(part.amount);
+                    }
+                    *head = rest;
                 }
             }
             mix.add(&amounts, 1);
@@ -111,51 +105,77 @@ impl Mix {
 /// A unit: a container, or a pod as a whole.
 type UnitId<'l> = (&'l PodUid, Option<&'l ContainerName>);
 
-/// What is known so far of who holds what: unit, row, amount.
+/// What a unit holds of one row.
+struct Part<'l> {
+    unit: UnitId<'l>,
+    row: usize,
+    amount: u64,
+}
+
+/// Who holds what.
 struct Holdings<'l> {
     ledger: &'l Ledger,
     scope: Scope,
     /// Whether any pod holds CPUs or memory as a whole.
     has_whole: bool,
-    held: Vec<(UnitId<'l>, usize, u64)>,
 }
 
 impl<'l> Holdings<'l> {
-    fn cpus_and_memory(&mut self, rows: &Rows) {
+    fn new(ledger: &'l Ledger, scope: Scope) -> Self {
+        let has_whole = ledger.cpus().is_some_and(|held| held.whole_pods().next().is_some())
+            || ledger.memory().is_some_and(|held| held.whole_pods().next().is_some());
+        Self { ledger, scope, has_whole }
+    }
+
+    /// What is held of CPUs, memory and devices; CPUs and memory of whole pods apart, which are few.
+    fn lists(&self, rows: &Rows) -> [Vec<Part<'l>>; 5] {
+        let mut whole_cpus = Vec::new();
+        let mut whole_memory = Vec::new();
+        let pods = self.ledger.pod_count();
+        let mut cpus = Vec::with_capacity(pods);
+        let mut memory = Vec::with_capacity(pods);
+        let mut devices = Vec::with_capacity(pods);
         if let Some(held) = self.ledger.cpus() {
             let row = rows.position("cpu");
             for (pod, cpus) in held.whole_pods() {
-                self.add(pod, None, row, cpus.len() as u64);
+                self.add(&mut whole_cpus, pod, None, row, cpus.len() as u64);
             }
             // Those of containers lie inside the pod's.
-            for (pod, container, cpus) in held.iter().filter(|(pod, ..)| held.whole_pod(pod).is_none()) {
-                self.add(pod, Some(container), row, cpus.len() as u64);
+            for (pod, container, own) in held.iter().filter(|(pod, ..)| held.whole_pod(pod).is_none()) {
+                self.add(&mut cpus, pod, Some(container), row, own.len() as u64);
             }
         }
         if let Some(held) = self.ledger.memory() {
             for (pod, blocks) in held.whole_pods() {
-                self.blocks(rows, pod, None, blocks);
+                self.blocks(&mut whole_memory, rows, pod, None, blocks);
             }
             for (pod, container, blocks) in held.iter().filter(|(pod, ..)| held.whole_pod(pod).is_none()) {
-                self.blocks(rows, pod, Some(container), blocks);
+                self.blocks(&mut memory, rows, pod, Some(container), blocks);
             }
         }
+        for (pod, container, resource, held) in self.ledger.devices().iter() {
+            let row = rows.position(resource.as_str());
+            self.add(&mut devices, pod, Some(container), row, held.count() as u64);
+        }
+        [whole_cpus, whole_memory, cpus, memory, devices]
     }
 
     fn blocks(
-        &mut self,
+        &self,
+        list: &mut Vec<Part<'l>>,
         rows: &Rows,
         pod: &'l PodUid,
         container: Option<&'l ContainerName>,
         blocks: &'l [Block],
     ) {
         for Block { resource, size, .. } in blocks {
-            self.add(pod, container, rows.position(resource.as_str()), *size);
+            self.add(list, pod, container, rows.position(resource.as_str()), *size);
         }
     }
 
     fn add(
-        &mut self,
+        &self,
+        list: &mut Vec<Part<'l>>,
         pod: &'l PodUid,
         container: Option<&'l ContainerName>,
         row: Option<usize>,
@@ -163,7 +183,7 @@ impl<'l> Holdings<'l> {
     ) {
         let Some(row) = row.filter(|_| amount > 0) else { return };
         let is_alone = self.scope == Scope::Container && !(self.has_whole && self.is_whole(pod));
-        self.held.push(((pod, container.filter(|_| is_alone)), row, amount));
+        list.push(Part { unit: (pod, container.filter(|_| is_alone)), row, amount });
     }
 
     fn is_whole(&self, pod: &PodUid) -> bool {
