@@ -80,7 +80,11 @@ impl Units {
             let count = free.len();
             let is_whole = count == unit.cpus.intersection_len(&self.nodes[node].cpus);
             let state = if is_whole { GroupState::Whole } else { GroupState::Broken };
-            let blocks = self.whole_cores_of_cache(cache, &free).count();
+            let blocks = if count == unit.size {
+                self.cores_of_cache(cache).count()
+            } else {
+                self.whole_cores_of_cache(cache, &free).count()
+            };
             if !free.is_disjoint(theirs) {
                 need.groups += 1;
                 need.blocks += self.whole_cores_of_cache(cache, theirs).count();
@@ -88,6 +92,9 @@ impl Units {
             caches.groups.push(Group { state, free: count, blocks });
             caches.at.push(cache);
             caches.free.push(free);
+        }
+        if caches.groups.len() < 2 {
+            return None;
         }
         let best = best_fit(&caches.groups, need, &mut Steps::new(MOST_STEPS)).into_inner()?;
         self.taken_of(&caches, &best, need)
