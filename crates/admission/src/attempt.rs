@@ -120,7 +120,11 @@ impl Ledger {
     /// The ledger after an attempt that was made against it.
     pub(crate) fn committed(&self, attempt: Attempt) -> Self {
         let after = match (&attempt.verdict, attempt.refused_pod) {
-            (Verdict::Admitted(_), _) | (Verdict::Refused(_), RefusedPod::KeepBooked) => attempt.after,
+            (Verdict::Admitted(_), _) | (Verdict::Refused(_), RefusedPod::KeepBooked) => {
+                let mut after = attempt.after;
+                after.recount_mix(self, &attempt.pod);
+                after
+            }
             (Verdict::Refused(_), RefusedPod::HoldNothing) => self.without(&attempt.pod),
             (Verdict::NeedsPlugin(_), _) => self.clone(),
         };

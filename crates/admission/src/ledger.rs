@@ -24,6 +24,7 @@ use topology_hint::{Grant, Held, Hint};
 use crate::ledger::dead::Dead;
 use crate::ledger::layered::Layered;
 use crate::ledger::residents::{Requests, Residents};
+use crate::placement::KnownMix;
 
 /// Counts the changes of a ledger.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -66,6 +67,7 @@ pub struct Ledger {
     was_running: Arc<BTreeSet<ContainerKey>>,
     pods: Residents,
     dead: Dead,
+    pub(crate) mix: KnownMix,
 }
 
 /// Whether every source of pods has reported since the kubelet started: before that, nothing is known to be dead.
@@ -323,6 +325,7 @@ impl Ledger {
                 held.retain(|holder, _| holder.pod() != pod);
             }
         }
+        after.recount_mix(self, pod);
         after
     }
 
@@ -353,6 +356,7 @@ impl Ledger {
         let mut after = self.changed();
         if let Some(pod) = after.pods.get(&container.pod) {
             after.memory = after.memory.map(|held| held.start(pod, &container.container));
+            after.recount_mix(self, &container.pod);
         }
         Arc::make_mut(&mut after.created).insert(id, container.clone());
         after

@@ -18,8 +18,10 @@
 mod scores;
 mod rows;
 mod mix;
+mod known;
 mod places;
 
+pub(crate) use known::KnownMix;
 pub(crate) use mix::Mix;
 pub(crate) use rows::Rows;
 pub(crate) use scores::Scoring;

@@ -181,6 +181,7 @@ impl Way<'_> {
     fn worked(self, ledger: &Ledger) -> Result<(Placement, Ledger), NotNow> {
         let Self { node, pod, .. } = self;
         let mut working = ledger.clone();
+        working.forget_mix();
         if let Some(policy) = &node.cpus
             && let Some(begun) = working.book_cpus(|held| policy.begin_resize(held, pod))
         {
@@ -208,6 +209,7 @@ impl Way<'_> {
         match attempt.verdict {
             Verdict::Admitted(placement) => {
                 let _ = after.book_cpus(cpu_manager::Holdings::end_resize);
+                after.forget_mix();
                 Ok((placement, after))
             }
             Verdict::Refused(refused) => Err(NotNow {

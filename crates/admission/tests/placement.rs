@@ -184,4 +184,26 @@ proptest! {
             }
         }
     }
+
+    /// What a ledger knows of its mix is counted anew at each attempt where assertions are checked.
+    #[test]
+    fn a_ledger_knows_its_mix_through_all_changes(
+        steps in proptest::collection::vec((0..6_usize, 0..8_usize, 1..4_u64, 0..3_u64), 1..30),
+    ) {
+        let node = node("restricted", by(Strategy::KeepRoom));
+        let mut ledger = empty(&node);
+        for (step, at, cpus, vfs) in steps {
+            let own = Asked { cpus, memory: 256, vfs, ..Asked::default() };
+            let other = Asked { cpus: 1, memory: 128, ..Asked::default() };
+            let pod = fixture::pod(&format!("p{at}"), &[own, other]);
+            let is_there = ledger.has_pod(&pod.uid);
+            ledger = match step {
+                0 if is_there => ledger.release(&pod.uid),
+                1 if is_there => ledger.end(&pod.uid),
+                2 => ledger.collect(),
+                3 if is_there => ledger.create(&pod.key(&pod.containers[0]), pod.uid.as_str().into()),
+                _ => ledger.commit(node.admission(&ledger, &pod).attempt()).unwrap(),
+            };
+        }
+    }
 }

@@ -132,6 +132,9 @@ fn prepare_take(work: &NodeWork) -> anyhow::Result<Box<dyn Fn()>> {
 
 fn prepare_admit(work: &NodeWork) -> anyhow::Result<Box<dyn Fn()>> {
     let SetUp { node, ledger, pod } = SetUp::new(work)?;
+    // What a node learns of its pods at the first attempt it knows from then on.
+    let first = node.admission(&ledger, &pod).attempt();
+    let ledger = ledger.commit(first)?.release(&pod.uid);
     let admit = move || -> anyhow::Result<()> {
         let attempt = node.admission(black_box(&ledger), &pod).attempt();
         if let Verdict::Refused(refused) = &attempt.verdict {

@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use device_manager::{Choice, Choices, Question, Replies};
 use memory_manager::Moved;
-use node_config::{Regroup, Scope};
+use node_config::{Regroup, Scope, Strategy};
 use pod_spec::{Container, ContainerName, Pod, PodLevel, Unit};
 use topology_hint::{Answers, Hint};
 use topology_policy::{
@@ -241,7 +241,12 @@ impl<'a> Steps<'a> {
 
     /// What a placement strategy makes of the nodes for `unit`. To be asked once for each unit.
     pub(crate) fn scores(&mut self, unit: Unit<'_>) -> Option<NodeScores> {
-        self.scoring.scores(self.node, self.rules.scope, &self.after, unit)
+        if self.node.options.placement.strategy == Strategy::LowestNumber {
+            return None;
+        }
+        // As it is before the providers are asked.
+        self.after.collect_all();
+        self.scoring.scores(self.node, self.rules.scope, &mut self.after, unit)
     }
 
     /// Asks everybody and merges; refuses if the policy does.

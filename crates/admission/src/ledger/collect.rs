@@ -10,6 +10,7 @@ use pod_spec::{ContainerKey, Holder, PodUid};
 
 use crate::ledger::dead::{Dead, Left, Point};
 use crate::ledger::{Ledger, SourcesReady};
+use crate::placement::KnownMix;
 
 impl Ledger {
     /// The pod does not run any more; what it holds stays until it is collected.
@@ -76,6 +77,7 @@ impl Ledger {
 
     fn collect_devices(&mut self) {
         if Self::is_due(self.sources, &mut self.dead.devices) {
+            self.mix = KnownMix::default();
             self.devices = self.devices.retain(|pod| self.pods.contains(pod));
         }
     }
@@ -84,6 +86,7 @@ impl Ledger {
         if Self::is_due(self.sources, &mut self.dead.cpus)
             && let Some(held) = &mut self.cpus
         {
+            self.mix = KnownMix::default();
             *held = held.retain(|pod, container| self.pods.runs(pod, container));
         }
     }
@@ -92,6 +95,7 @@ impl Ledger {
         if Self::is_due(self.sources, &mut self.dead.memory)
             && let Some(held) = &mut self.memory
         {
+            self.mix = KnownMix::default();
             *held = held.retain(|pod, container| self.pods.runs(pod, container));
         }
     }

@@ -14,6 +14,7 @@ use crate::ledger::dead::{Dead, Point};
 use crate::ledger::layered::Layered;
 use crate::ledger::residents::Residents;
 use crate::ledger::{Ledger, SourcesReady, Version};
+use crate::placement::KnownMix;
 
 impl Ledger {
     /// Nothing runs, and these slices are as they are on an empty machine.
@@ -36,6 +37,7 @@ impl Ledger {
             was_running: Arc::default(),
             pods: Residents::default(),
             dead: Dead::default(),
+            mix: KnownMix::default(),
         }
     }
 
@@ -48,17 +50,18 @@ impl Ledger {
     ) -> Self {
         self.devices = devices;
         self.store_devices();
-        Self { was_running: Arc::new(running), sources, dead: Dead::EVERYWHERE, ..self }
+        let (was_running, mix) = (Arc::new(running), KnownMix::default());
+        Self { was_running, sources, dead: Dead::EVERYWHERE, mix, ..self }
     }
 
     /// The same with other CPUs.
     pub(crate) fn with_cpus(self, held: CpuHoldings) -> Self {
-        Self { cpus: Some(held), ..self }
+        Self { cpus: Some(held), mix: KnownMix::default(), ..self }
     }
 
     /// The same with other memory; `None`: memory is not managed.
     pub(crate) fn with_memory(self, memory: Option<MemoryHoldings>) -> Self {
-        Self { memory, ..self }
+        Self { memory, mix: KnownMix::default(), ..self }
     }
 
     /// Books CPUs; `None` where CPUs are not managed.

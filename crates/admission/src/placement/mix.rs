@@ -71,6 +71,30 @@ impl Mix {
         }
     }
 
+    /// One unit more, in the order of the kinds.
+    pub(crate) fn insert(&mut self, unit: &[u64]) {
+        if unit.iter().all(|amount| *amount == 0) {
+            return;
+        }
+        match self.kinds.binary_search_by(|(kind, _)| kind.as_slice().cmp(unit)) {
+            Ok(at) => {
+                if let Some((_, known)) = self.kinds.get_mut(at) {
+                    *known = known.saturating_add(1);
+                }
+            }
+            Err(at) => self.kinds.insert(at, (unit.to_vec(), 1)),
+        }
+    }
+
+    /// One unit less of kinds that are in order.
+    pub(crate) fn remove(&mut self, unit: &[u64]) {
+        let Ok(at) = self.kinds.binary_search_by(|(kind, _)| kind.as_slice().cmp(unit)) else { return };
+        match self.kinds.get_mut(at) {
+            Some((_, count @ 2..)) => *count -= 1,
+            _ => drop(self.kinds.remove(at)),
+        }
+    }
+
     /// The kinds, each with how often it is there.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = (&Amounts, u32)> {
         self.kinds.iter().map(|(kind, count)| (kind, *count))

@@ -36,10 +36,6 @@ impl Row {
     pub(crate) fn is_device(&self) -> bool {
         self.name.as_str().contains('/')
     }
-
-    fn is_memory(&self) -> bool {
-        !self.is_device() && self.name.as_str() != CPU
-    }
 }
 
 impl Rows {
@@ -62,11 +58,7 @@ impl Rows {
     /// Takes what is free from another ledger of the node with the same devices, in which only what `asked` names is held
     /// otherwise.
     pub(crate) fn refresh(&mut self, node: &Node, ledger: &Ledger, asked: &Amounts) {
-        let is_asked = |at: usize| asked.get(at).is_some_and(|amount| *amount > 0);
-        // Memory of one kind can change what is free of another: their nodes form groups together.
-        let books = self.rows.iter().enumerate().any(|(at, row)| row.is_memory() && is_asked(at));
-        let is_memory: Vec<bool> = self.rows.iter().map(Row::is_memory).collect();
-        self.read(node, ledger, |at| is_asked(at) || books && is_memory.get(at) == Some(&true));
+        self.read(node, ledger, |at| asked.get(at).is_some_and(|amount| *amount > 0));
     }
 
     /// Reads what there is of some rows.

@@ -26,13 +26,10 @@ impl Scoring {
         &mut self,
         node: &Node,
         scope: Scope,
-        ledger: &Ledger,
+        ledger: &mut Ledger,
         unit: Unit<'_>,
     ) -> Option<NodeScores> {
         let placement = &node.options.placement;
-        if placement.strategy == Strategy::LowestNumber {
-            return None;
-        }
         let rows = match self.rows.take() {
             Some((mut rows, last)) => {
                 rows.refresh(node, ledger, &last);
@@ -81,11 +78,17 @@ impl Scoring {
 
 /// The places of the mix that is given, or of that of the node: with the unit that is being placed, and those who may come for
 /// devices.
-fn places_of(placement: &Placement, rows: &Rows, ledger: &Ledger, scope: Scope, asked: &Amounts) -> Places {
+fn places_of(
+    placement: &Placement,
+    rows: &Rows,
+    ledger: &mut Ledger,
+    scope: Scope,
+    asked: &Amounts,
+) -> Places {
     if !placement.mix.is_empty() {
         return Places::new(rows, &Mix::given(rows, &placement.mix));
     }
-    let mut mix = Mix::held(rows, ledger, scope);
+    let mut mix = ledger.learn_mix(rows, scope);
     mix.add(asked, 1);
     let mut places = Places::new(rows, &mix);
     for unit in mix.device_users(rows) {
