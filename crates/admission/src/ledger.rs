@@ -9,6 +9,7 @@ pub(crate) mod runs;
 mod alike;
 mod held;
 mod lean;
+mod mix;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -67,7 +68,7 @@ pub struct Ledger {
     was_running: Arc<BTreeSet<ContainerKey>>,
     pods: Residents,
     dead: Dead,
-    pub(crate) mix: KnownMix,
+    mix: KnownMix,
 }
 
 /// Whether every source of pods has reported since the kubelet started: before that, nothing is known to be dead.

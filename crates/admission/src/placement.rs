@@ -21,7 +21,7 @@ mod mix;
 mod known;
 mod places;
 
-pub(crate) use known::KnownMix;
+pub(crate) use known::{Known, KnownMix};
 pub(crate) use mix::Mix;
 pub(crate) use rows::Rows;
 pub(crate) use scores::Scoring;

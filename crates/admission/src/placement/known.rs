@@ -1,27 +1,23 @@
-//! The mix of a ledger that is known from the version before: only units of the pod that a change was about are counted
-//! anew.
+//! What a ledger knows of its mix.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use memory_manager::Block;
 use node_config::Scope;
-use pod_spec::{ContainerName, PodUid, ResourceName};
-
-use crate::ledger::Ledger;
-use crate::placement::mix::Mix;
-use crate::placement::rows::Rows;
+use pod_spec::ResourceName;
 
 /// Nothing is known until somebody asks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KnownMix(Option<Arc<Known>>);
+pub(crate) struct KnownMix(pub(crate) Option<Arc<Known>>);
 
+/// How often each kind of unit is there.
 #[derive(Clone, Debug)]
-struct Known {
+pub(crate) struct Known {
     /// What the amounts are of.
-    names: Arc<[ResourceName]>,
-    scope: Scope,
-    mix: Mix,
+    pub(crate) names: Arc<[ResourceName]>,
+    pub(crate) scope: Scope,
+    /// Amounts by name, in order.
+    pub(crate) kinds: Vec<(Vec<u64>, u32)>,
 }
 
 /// It follows from what is held.
@@ -31,106 +27,32 @@ impl PartialEq for KnownMix {
     }
 }
 
-impl Ledger {
-    /// What each unit holds, as [`Mix::held`] has it.
-    pub(crate) fn learn_mix(&mut self, rows: &Rows, scope: Scope) -> Mix {
-        if let Some(known) = self.mix.0.as_ref().filter(|known| known.is_of(rows, scope)) {
-            debug_assert!(known.mix == Mix::held(rows, self, scope), "a change of holdings was not counted");
-            return known.mix.clone();
-        }
-        let mix = Mix::held(rows, self, scope);
-        let names = rows.rows.iter().map(|row| row.name.clone()).collect();
-        self.mix = KnownMix(Some(Arc::new(Known { names, scope, mix: mix.clone() })));
-        mix
-    }
-
-    /// Counts what `pod` holds here instead of what it held `before`.
-    pub(crate) fn recount_mix(&mut self, before: &Self, pod: &PodUid) {
-        let Some(mut known) = self.mix.0.take() else { return };
-        let (gone, new) = (known.units(before, pod), known.units(self, pod));
-        if gone != new {
-            let Known { names, mix, .. } = Arc::make_mut(&mut known);
-            let rows = names.len().max(1);
-            gone.chunks(rows).for_each(|unit| mix.remove(unit));
-            new.chunks(rows).for_each(|unit| mix.insert(unit));
-        }
-        self.mix = KnownMix(Some(known));
-    }
-
-    /// More has changed than what one pod holds.
-    pub(crate) fn forget_mix(&mut self) {
-        self.mix = KnownMix::default();
-    }
-}
-
 impl Known {
-    fn is_of(&self, rows: &Rows, scope: Scope) -> bool {
-        self.scope == scope && self.names.iter().eq(rows.rows.iter().map(|row| &row.name))
-    }
-
-    /// What the units of a pod hold, one after the other.
-    fn units(&self, ledger: &Ledger, pod: &PodUid) -> Vec<u64> {
-        let (cpus, memory) = (ledger.cpus(), ledger.memory());
-        let whole_cpus = cpus.and_then(|held| held.whole_pod(pod));
-        let whole_memory = memory.and_then(|held| held.whole_pod(pod));
-        let is_one = self.scope == Scope::Pod || whole_cpus.is_some() || whole_memory.is_some();
-        let mut units = Units { names: &self.names, is_one, containers: Vec::new(), amounts: Vec::new() };
-        if let Some(row) = units.row("cpu") {
-            if let Some(cpus) = whole_cpus {
-                units.add(None, row, cpus.len() as u64);
-            } else {
-                for (container, cpus) in cpus.iter().flat_map(|held| held.of_pod(pod)) {
-                    units.add(Some(container), row, cpus.len() as u64);
+    /// One unit more; one that has no place counts nothing.
+    pub(crate) fn insert(&mut self, unit: &[u64]) {
+        if unit.iter().all(|amount| *amount == 0) {
+            return;
+        }
+        match self.position(unit) {
+            Ok(at) => {
+                if let Some((_, known)) = self.kinds.get_mut(at) {
+                    *known = known.saturating_add(1);
                 }
             }
-        }
-        if let Some(blocks) = whole_memory {
-            units.add_blocks(None, blocks);
-        } else {
-            for (container, blocks) in memory.iter().flat_map(|held| held.of_pod(pod)) {
-                units.add_blocks(Some(container), blocks);
-            }
-        }
-        for (container, resource, held) in ledger.devices().of_pod(pod) {
-            if let Some(row) = units.row(resource.as_str()) {
-                units.add(Some(container), row, held.count() as u64);
-            }
-        }
-        units.amounts
-    }
-}
-
-struct Units<'l> {
-    names: &'l [ResourceName],
-    /// Whether all containers are one unit.
-    is_one: bool,
-    containers: Vec<Option<&'l ContainerName>>,
-    /// Those of the first, then those of the next.
-    amounts: Vec<u64>,
-}
-
-impl<'l> Units<'l> {
-    fn row(&self, resource: &str) -> Option<usize> {
-        self.names.iter().position(|name| name.as_str() == resource)
-    }
-
-    fn add_blocks(&mut self, container: Option<&'l ContainerName>, blocks: &[Block]) {
-        for Block { resource, size, .. } in blocks {
-            if let Some(row) = self.row(resource.as_str()) {
-                self.add(container, row, *size);
-            }
+            Err(at) => self.kinds.insert(at, (unit.to_vec(), 1)),
         }
     }
 
-    fn add(&mut self, container: Option<&'l ContainerName>, row: usize, amount: u64) {
-        let (unit, rows) = (container.filter(|_| !self.is_one), self.names.len());
-        let at = self.containers.iter().position(|own| *own == unit).unwrap_or_else(|| {
-            self.containers.push(unit);
-            self.amounts.resize(self.amounts.len() + rows, 0);
-            self.containers.len() - 1
-        });
-        if let Some(cell) = self.amounts.get_mut(at * rows + row) {
-            *cell = cell.saturating_add(amount);
+    /// One unit less.
+    pub(crate) fn remove(&mut self, unit: &[u64]) {
+        let Ok(at) = self.position(unit) else { return };
+        match self.kinds.get_mut(at) {
+            Some((_, count @ 2..)) => *count -= 1,
+            _ => drop(self.kinds.remove(at)),
         }
+    }
+
+    fn position(&self, unit: &[u64]) -> Result<usize, usize> {
+        self.kinds.binary_search_by(|(kind, _)| kind.as_slice().cmp(unit))
     }
 }

@@ -35,6 +35,11 @@ impl Mix {
         mix
     }
 
+    /// Kinds in their order, each with how often it is there.
+    pub(crate) const fn of(kinds: Vec<(Amounts, u32)>) -> Self {
+        Self { kinds }
+    }
+
     /// What each unit of the ledger holds: each container, or under scope `pod` all of a pod together. Pods that hold CPUs or
     /// memory as a whole are one unit in any case.
     pub(crate) fn held(rows: &Rows, ledger: &Ledger, scope: Scope) -> Self {
@@ -68,30 +73,6 @@ impl Mix {
         match self.kinds.iter_mut().find(|(kind, _)| kind == unit) {
             Some((_, known)) => *known = known.saturating_add(count),
             None => self.kinds.push((unit.clone(), count)),
-        }
-    }
-
-    /// One unit more, in the order of the kinds.
-    pub(crate) fn insert(&mut self, unit: &[u64]) {
-        if unit.iter().all(|amount| *amount == 0) {
-            return;
-        }
-        match self.kinds.binary_search_by(|(kind, _)| kind.as_slice().cmp(unit)) {
-            Ok(at) => {
-                if let Some((_, known)) = self.kinds.get_mut(at) {
-                    *known = known.saturating_add(1);
-                }
-            }
-            Err(at) => self.kinds.insert(at, (unit.to_vec(), 1)),
-        }
-    }
-
-    /// One unit less of kinds that are in order.
-    pub(crate) fn remove(&mut self, unit: &[u64]) {
-        let Ok(at) = self.kinds.binary_search_by(|(kind, _)| kind.as_slice().cmp(unit)) else { return };
-        match self.kinds.get_mut(at) {
-            Some((_, count @ 2..)) => *count -= 1,
-            _ => drop(self.kinds.remove(at)),
         }
     }
 
